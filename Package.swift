@@ -1,0 +1,29 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every module is compiled the same way: Swift 6 language mode, warnings are errors, and imports stay internal
+/// unless they are written `public import`, so that a C type cannot slip into a public signature.
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("ExistentialAny"),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name + "Tests", dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+  name: "netopt",
+  products: [
+  ],
+  targets: [
+    module("NetOptCore"),
+    tests("NetOptCore", ["NetOptCore"]),
+  ]
+)

@@ -1,0 +1,106 @@
+/// One header or trailer field (RFC 9110, section 5).
+public struct HTTPField: Hashable, Sendable {
+  /// The name. Names are compared without regard to case.
+  public var name: String
+  /// The value, without the white space around it.
+  public var value: String
+
+  /// Makes a field; whether name and value may be sent is checked when the request is sent.
+  public init(_ name: String, _ value: String) {
+    self.name = name
+    self.value = value
+  }
+}
+
+/// Header fields in the order in which they are sent or came; a name may occur more than once.
+public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, RandomAccessCollection,
+  MutableCollection, RangeReplaceableCollection
+{
+  private var fields: [HTTPField]
+
+  /// Makes an empty list.
+  public init() { fields = [] }
+
+  /// Makes a list from names and values; a name may be repeated.
+  public init(dictionaryLiteral elements: (String, String)...) {
+    fields = elements.map { HTTPField($0, $1) }
+  }
+
+  /// The first position.
+  public var startIndex: Int { 0 }
+  /// The position past the last.
+  public var endIndex: Int { fields.count }
+
+  /// The field at a position.
+  public subscript(position: Int) -> HTTPField {
+    get { fields[position] }
+    set { fields[position] = newValue }
+  }
+
+  /// Replaces a range of fields.
+  public mutating func replaceSubrange(_ range: Range<Int>, with new: some Collection<HTTPField>) {
+    fields.replaceSubrange(range, with: new)
+  }
+
+  /// The value of a field. Reading joins repeated fields with ", " (RFC 9110, section 5.3), so `Set-Cookie` is
+  /// better read with `values(of:)`; writing replaces all of them, and `nil` removes them.
+  public subscript(name: String) -> String? {
+    get {
+      let values = values(of: name)
+      return values.isEmpty ? nil : values.count == 1 ? values[0] : values.joined(separator: ", ")
+    }
+    set {
+      let first = fields.firstIndex { Self.equal($0.name, name) }
+      guard let newValue else {
+        fields.removeAll { Self.equal($0.name, name) }
+        return
+      }
+      guard let first else {
+        fields.append(HTTPField(name, newValue))
+        return
+      }
+      fields[first].value = newValue
+      fields = fields.enumerated().filter { $0.offset <= first || !Self.equal($0.element.name, name) }
+        .map(\.element)
+    }
+  }
+
+  /// The values of all fields of a name, in order.
+  public func values(of name: String) -> [String] {
+    fields.lazy.filter { Self.equal($0.name, name) }.map(\.value)
+  }
+
+  /// Whether there is a field of that name.
+  public func contains(name: String) -> Bool { fields.contains { Self.equal($0.name, name) } }
+
+  /// Whether two names are the same without regard to the case of ASCII letters.
+  static func equal(_ a: String, _ b: String) -> Bool {
+    guard a.utf8.count == b.utf8.count else { return false }
+    return zip(a.utf8, b.utf8).allSatisfy { $0 == $1 || (lowered($0) == lowered($1)) }
+  }
+
+  private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+
+  /// Says why a field cannot be sent, or `nil`: the name must be a token and the value free of line ends and NUL
+  /// (RFC 9110, section 5.5), so that no caller's data can add a field or a request of its own.
+  package static func fault(of field: HTTPField) -> String? {
+    guard isToken(field.name) else { return "the header name \"\(field.name)\" is not a token" }
+    guard field.value.utf8.allSatisfy({ $0 != 0 && $0 != 0x0a && $0 != 0x0d }) else {
+      return "the value of the header \(field.name) has a line end or a NUL"
+    }
+    return nil
+  }
+
+  /// Whether the text is a token (RFC 9110, section 5.6.2).
+  package static func isToken(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy(tokenByte)
+  }
+
+  private static func tokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
+    case 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e, 0x5e, 0x5f, 0x60, 0x7c, 0x7e: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,98 @@
+/// A request: what is sent, and how.
+public struct HTTPRequest: Sendable {
+  /// The method.
+  public var method: HTTPMethod
+  /// The URL.
+  public var url: HTTPURL
+  /// The header fields; `Host`, `Content-Length` and what `RequestOptions` asks for are added when it is sent.
+  public var headers: HTTPFields
+  /// The body.
+  public var body: RequestBody
+  /// Limits and wishes for this request alone.
+  public var options: RequestOptions
+
+  /// Makes a request.
+  public init(
+    _ method: HTTPMethod, _ url: HTTPURL, headers: HTTPFields = [:], body: RequestBody = .none,
+    options: RequestOptions = RequestOptions()
+  ) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+    self.options = options
+  }
+
+  /// Makes a request from a URL's text.
+  ///
+  /// - Throws: `NetOptError.Code.invalidURL`.
+  public init(
+    _ method: HTTPMethod, _ url: String, headers: HTTPFields = [:], body: RequestBody = .none,
+    options: RequestOptions = RequestOptions()
+  ) throws(NetOptError) {
+    self.init(method, try HTTPURL(url), headers: headers, body: body, options: options)
+  }
+
+  /// Whether the request may be sent a second time when nothing is known of the first: the method is idempotent, or
+  /// an `Idempotency-Key` tells the server that both are one; and the body is not a stream, which is gone.
+  public var mayBeRepeated: Bool {
+    (method.isIdempotent || headers.contains(name: "Idempotency-Key")) && !body.isStream
+  }
+}
+
+/// The body of a request.
+public struct RequestBody: Sendable {
+  package enum Source: Sendable {
+    case none
+    case bytes([UInt8])
+    case stream(length: Int64?, @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>)
+  }
+
+  package let source: Source
+
+  /// No body.
+  public static let none = RequestBody(source: .none)
+
+  /// A body from memory.
+  public static func bytes(_ bytes: [UInt8]) -> RequestBody { RequestBody(source: .bytes(bytes)) }
+
+  /// A body from memory: the text's UTF-8.
+  public static func text(_ text: String) -> RequestBody { .bytes(Array(text.utf8)) }
+
+  /// A body that comes chunk by chunk. Chunks are asked for as the connection takes them, at most 256 KiB ahead.
+  ///
+  /// - Parameters:
+  ///   - length: how many bytes the chunks add up to, when that is known; another number is an error.
+  ///   - chunks: the chunks. The sequence is iterated once: a request with a stream is never sent again.
+  public static func stream<Chunks: AsyncSequence & Sendable>(
+    length: Int64? = nil, _ chunks: Chunks
+  ) -> RequestBody where Chunks.Element == [UInt8] {
+    RequestBody(source: .stream(length: length) { ChunkIterator(chunks.makeAsyncIterator()) })
+  }
+
+  /// The number of bytes, or `nil` when it is not known before the end.
+  public var length: Int64? {
+    switch source {
+    case .none: 0
+    case .bytes(let bytes): Int64(bytes.count)
+    case .stream(let length, _): length
+    }
+  }
+
+  /// Whether the body is a stream, which can be sent only once.
+  package var isStream: Bool { if case .stream = source { true } else { false } }
+}
+
+/// Gives the iterators of all sequences of chunks one failure type.
+private struct ChunkIterator<Base: AsyncIteratorProtocol>: AsyncIteratorProtocol
+where Base.Element == [UInt8] {
+  var base: Base
+
+  init(_ base: Base) { self.base = base }
+
+  mutating func next() async throws -> [UInt8]? { try await base.next() }
+
+  mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
+    do { return try await base.next(isolation: actor) } catch { throw error }
+  }
+}

@@ -1,0 +1,154 @@
+/// An `http` or `https` URL (RFC 9110, section 4.2), parsed once, ready to be sent.
+///
+/// Path and query are kept and sent as they were written: dot segments stay, so that what is signed is what arrives.
+/// Only bytes beyond ASCII are percent-encoded, as UTF-8. User information is refused (RFC 9110, section 4.2.4), a
+/// fragment is dropped.
+public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
+  /// Scheme, host and port.
+  public let origin: Origin
+  /// Path and query as they stand in the request line; begins with "/".
+  public let target: String
+
+  /// Makes a URL from its parts. `target` begins with "/".
+  package init(origin: Origin, target: String) {
+    self.origin = origin
+    self.target = target
+  }
+
+  /// The path without the query.
+  public var path: Substring { target.prefix { $0 != "?" } }
+
+  /// The query without its "?", or `nil` when there is none.
+  public var query: Substring? {
+    guard let mark = target.firstIndex(of: "?") else { return nil }
+    return target[target.index(after: mark)...]
+  }
+
+  /// The whole URL, without default port and fragment.
+  public var description: String { origin.description + target }
+
+  /// Parses an absolute URL.
+  ///
+  /// - Throws: `NetOptError.Code.invalidURL`, naming the rule that the text breaks.
+  public init(_ text: String) throws(NetOptError) {
+    func invalid(_ rule: String) -> NetOptError {
+      NetOptError(.invalidURL, phase: .resolve, "\(Self.shown(text)) is not a usable URL: \(rule)")
+    }
+    if let bad = text.utf8.first(where: { $0 <= 0x20 || $0 == 0x7f }) {
+      throw invalid(
+        bad == 0x20
+          ? "it has a space; write %20" : "it has the control character \(bad); percent-encode it")
+    }
+    // By bytes: as a Character, a delimiter with a combining mark behind it is another one.
+    guard let mark = text.utf8.firstRange(of: "://".utf8) else {
+      throw invalid("it has no scheme; begin with https://")
+    }
+    guard let scheme = Origin.Scheme(rawValue: text[..<mark.lowerBound].lowercased()) else {
+      throw invalid("its scheme is not https or http")
+    }
+    let rest = text.utf8[mark.upperBound...]
+    let end = rest.firstIndex { "/?#\\".utf8.contains($0) } ?? rest.endIndex
+    if rest[end...].first == UInt8(ascii: "\\") { throw invalid("it has a backslash where / belongs") }
+    let authority = rest[..<end]
+    if authority.contains(UInt8(ascii: "@")) {
+      throw invalid("it carries a user name; send an Authorization header instead")
+    }
+    let (host, port) = try Self.hostAndPort(Substring(authority), invalid)
+    origin = Origin(scheme, host: host, port: port)
+
+    let target = Self.encoded(rest[end...].prefix { $0 != UInt8(ascii: "#") })
+    self.target = target.hasPrefix("/") ? target : "/" + target
+  }
+
+  private static func hostAndPort(
+    _ authority: Substring, _ invalid: (String) -> NetOptError
+  ) throws(NetOptError) -> (String, UInt16?) {
+    var host = authority
+    var port: Substring?
+    if authority.hasPrefix("[") {
+      guard let close = authority.firstIndex(of: "]") else { throw invalid("the bracket is not closed") }
+      host = authority[authority.index(after: authority.startIndex)..<close]
+      guard IPAddress(host)?.family == .v6 else { throw invalid("no IPv6 address is between the brackets") }
+      let tail = authority[authority.index(after: close)...]
+      guard tail.isEmpty || tail.hasPrefix(":") else { throw invalid("something else than a port follows ]") }
+      port = tail.isEmpty ? nil : tail.dropFirst()
+    } else {
+      if let colon = authority.firstIndex(of: ":") {
+        host = authority[..<colon]
+        port = authority[authority.index(after: colon)...]
+      }
+      if let fault = hostNameFault(host) { throw invalid(fault) }
+    }
+    guard let port, !port.isEmpty else { return (String(host), nil) }
+    guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(port), number > 0 else {
+      throw invalid("the port is not a number from 1 to 65535")
+    }
+    return (String(host), number)
+  }
+
+  /// Says what is wrong with a host name, or `nil`: letters, digits, "-" and "_" in labels of 1 to 63 bytes, 253 in
+  /// all (RFC 1123, section 2.1; the underscore is in use), or an IPv4 address.
+  package static func hostNameFault(_ host: some StringProtocol) -> String? {
+    let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+    if name.isEmpty { return "it names no host" }
+    if name.utf8.count > 253 { return "the host name is longer than 253 bytes" }
+    if !name.utf8.allSatisfy({ $0 < 0x80 }) {
+      return "the host is not ASCII; write its xn-- form"
+    }
+    for label in name.split(separator: ".", omittingEmptySubsequences: false) {
+      if label.isEmpty { return "the host \(host) has an empty label" }
+      if label.utf8.count > 63 { return "a label of the host is longer than 63 bytes" }
+      let fine = label.utf8.allSatisfy { byte in
+        (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20) || byte == 0x2d || byte == 0x5f
+      }
+      if !fine { return "the host has a character that no host name has" }
+    }
+    if isNumber(Substring(name.split(separator: ".").last ?? "")), IPAddress(name) == nil {
+      return "\(host) ends in a number but is not an IPv4 address"
+    }
+    return nil
+  }
+
+  /// Whether a host that ends in this label is an address to some resolvers, libcurl among them, and a name to
+  /// others: "1.2.3", "127.1", "0x7f000001". Nobody means them well.
+  private static func isNumber(_ label: Substring) -> Bool {
+    let digits = label.lowercased().utf8
+    return digits.allSatisfy { (0x30...0x39).contains($0) }
+      || digits.starts(with: "0x".utf8)
+        && digits.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  }
+
+  /// Percent-encodes what a request line cannot carry: bytes beyond ASCII, and spaces.
+  static func encoded(_ text: Substring.UTF8View) -> String {
+    let isFine = { (byte: UInt8) in byte > 0x20 && byte < 0x80 }
+    if text.allSatisfy(isFine) { return String(Substring(text)) }
+    var out: [UInt8] = []
+    let digits = Array("0123456789ABCDEF".utf8)
+    for byte in text {
+      if isFine(byte) {
+        out.append(byte)
+      } else {
+        out += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  /// The text as a message may show it: without what may be a password, control characters out of the way, cut at
+  /// 200 characters.
+  static func shown(_ text: String) -> String {
+    var rest = text[...]
+    var shown = "\""
+    if let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) {
+      let slashes = text.utf8[..<at].firstRange(of: "//".utf8)
+      shown += text[..<(slashes?.upperBound ?? text.startIndex)] + "…"
+      rest = text[at...]
+    }
+    shown.unicodeScalars += rest.unicodeScalars
+    let isControl = { (scalar: Unicode.Scalar) in scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
+    }
+    var cut = String.UnicodeScalarView()
+    cut += shown.unicodeScalars.prefix(200).map { isControl($0) ? "\u{fffd}" : $0 }
+    return String(cut) + (shown.unicodeScalars.count > 200 ? "…\"" : "\"")
+  }
+}

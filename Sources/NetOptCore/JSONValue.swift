@@ -1,0 +1,150 @@
+/// A JSON text in the making (RFC 8259). An object keeps its members in the order in which they were written, so
+/// that published output looks the way it is documented; Foundation's `JSONEncoder` sorts keys or shuffles them.
+package enum JSONValue: Hashable, Sendable {
+  /// One member of an object.
+  package struct Member: Hashable, Sendable {
+    /// The name.
+    package var name: String
+    /// The value.
+    package var value: JSONValue
+
+    /// Makes a member.
+    package init(_ name: String, _ value: JSONValue) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// Nothing.
+  case null
+  /// True or false.
+  case bool(Bool)
+  /// A whole number.
+  case integer(Int64)
+  /// A number. What JSON has no number for, infinities and NaN, is written as `null`.
+  case number(Double)
+  /// A text.
+  case string(String)
+  /// Values in order.
+  case array([JSONValue])
+  /// Members in order. Names are not checked for being unique.
+  case object([Member])
+
+  /// A text, or `null`.
+  package static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
+
+  /// A whole number, or `null`.
+  package static func optional(_ number: (some BinaryInteger)?) -> JSONValue {
+    number.map { .integer(Int64($0)) } ?? .null
+  }
+
+  /// A duration in whole microseconds, or `null`: the unit of all times in published output.
+  package static func microseconds(_ duration: Duration?) -> JSONValue { .optional(duration?.microseconds) }
+
+  /// Adds a member at the end of an object.
+  ///
+  /// - Precondition: the value is an object.
+  package mutating func append(_ name: String, _ value: JSONValue) {
+    guard case .object(var members) = self else { preconditionFailure("only an object has members") }
+    // The old value is let go first, so that the array is not copied.
+    self = .null
+    members.append(Member(name, value))
+    self = .object(members)
+  }
+}
+
+extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral,
+  ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
+{
+  /// Makes an object.
+  package init(dictionaryLiteral elements: (String, JSONValue)...) {
+    self = .object(elements.map { Member($0, $1) })
+  }
+  /// Makes an array.
+  package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+  /// Makes a text.
+  package init(stringLiteral value: String) { self = .string(value) }
+  /// Makes a whole number.
+  package init(integerLiteral value: Int64) { self = .integer(value) }
+  /// Makes a number.
+  package init(floatLiteral value: Double) { self = .number(value) }
+  /// Makes true or false.
+  package init(booleanLiteral value: Bool) { self = .bool(value) }
+  /// Makes nothing.
+  package init(nilLiteral: ()) { self = .null }
+}
+
+extension JSONValue: CustomStringConvertible {
+  /// The JSON text on one line, without spaces.
+  package var description: String { String(decoding: bytes(), as: UTF8.self) }
+
+  /// The JSON text in UTF-8.
+  ///
+  /// - Parameter indented: whether members and elements stand on lines of their own; otherwise there is one line.
+  package func bytes(indented: Bool = false) -> [UInt8] {
+    var out: [UInt8] = []
+    append(to: &out, depth: indented ? 0 : nil)
+    return out
+  }
+
+  private func append(to out: inout [UInt8], depth: Int?) {
+    switch self {
+    case .null: out += "null".utf8
+    case .bool(let value): out += (value ? "true" : "false").utf8
+    case .integer(let value): out += String(value).utf8
+    case .number(let value): out += (value.isFinite ? String(value) : "null").utf8
+    case .string(let text): Self.append(text, to: &out)
+    case .array(let values):
+      Self.append(values, between: (0x5b, 0x5d), to: &out, depth: depth) { value, out, depth in
+        value.append(to: &out, depth: depth)
+      }
+    case .object(let members):
+      Self.append(members, between: (0x7b, 0x7d), to: &out, depth: depth) { member, out, depth in
+        Self.append(member.name, to: &out)
+        out += (depth == nil ? ":" : ": ").utf8
+        member.value.append(to: &out, depth: depth)
+      }
+    }
+  }
+
+  private static func append<Item>(
+    _ items: [Item], between brackets: (UInt8, UInt8), to out: inout [UInt8], depth: Int?,
+    item: (Item, inout [UInt8], Int?) -> Void
+  ) {
+    out.append(brackets.0)
+    for (index, value) in items.enumerated() {
+      if index > 0 { out.append(0x2c) }
+      if let depth { breakLine(in: &out, depth + 1) }
+      item(value, &out, depth.map { $0 + 1 })
+    }
+    if let depth, !items.isEmpty { breakLine(in: &out, depth) }
+    out.append(brackets.1)
+  }
+
+  private static func breakLine(in out: inout [UInt8], _ depth: Int) {
+    out.append(0x0a)
+    out += repeatElement(0x20, count: 2 * depth)
+  }
+
+  /// Writes a text with the escapes that RFC 8259, section 7 asks for. DEL and the C1 controls are escaped too: a
+  /// terminal that shows the output must not act on them.
+  private static func append(_ text: String, to out: inout [UInt8]) {
+    out.append(0x22)
+    for scalar in text.unicodeScalars {
+      switch scalar.value {
+      case 0x22: out += #"\""#.utf8
+      case 0x5c: out += #"\\"#.utf8
+      case 0x08: out += #"\b"#.utf8
+      case 0x09: out += #"\t"#.utf8
+      case 0x0a: out += #"\n"#.utf8
+      case 0x0c: out += #"\f"#.utf8
+      case 0x0d: out += #"\r"#.utf8
+      case 0..<0x20, 0x7f..<0xa0:
+        let digits = String(scalar.value, radix: 16)
+        out += (#"\u"# + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+      default: out += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+      }
+    }
+    out.append(0x22)
+  }
+}

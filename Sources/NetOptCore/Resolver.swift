@@ -1,0 +1,35 @@
+/// The addresses of a name.
+public struct ResolvedAddresses: Hashable, Sendable {
+  /// The addresses in the order in which they are to be tried; not empty.
+  public var addresses: [IPAddress]
+  /// How long they may be kept.
+  public var timeToLive: Duration
+
+  /// Makes an answer.
+  public init(_ addresses: [IPAddress], timeToLive: Duration) {
+    self.addresses = addresses
+    self.timeToLive = timeToLive
+  }
+}
+
+/// Finds the addresses of names.
+public protocol Resolver: Sendable {
+  /// Looks a name up.
+  ///
+  /// - Parameter fresh: whether cached answers are passed over.
+  /// - Throws: `nameNotFound` or `resolverFailed`; `cancelled` when the task was, which ends this look-up alone.
+  func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
+
+  /// Fails what is under way and returns when nothing of it is left.
+  func shutdown() async
+}
+
+/// What a plan's DNS leg becomes when its turn has come.
+public protocol LegSource: Sendable {
+  /// Looks an origin's host up.
+  ///
+  /// - Parameter fresh: whether cached answers are passed over.
+  /// - Returns: a leg for each address, in the order in which they are to be tried; not empty.
+  /// - Throws: as `Resolver.resolve`.
+  func legs(for origin: Origin, fresh: Bool) async throws(NetOptError) -> [RoutePlan.Leg]
+}

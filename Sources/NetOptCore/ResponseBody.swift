@@ -1,0 +1,62 @@
+/// Where a body's bytes come from. Implementations cancel their transfer when they are released before the end.
+public protocol BodySource: AnyObject, Sendable {
+  /// The next chunk, or `nil` at the end. One consumer at a time.
+  func next() async throws(NetOptError) -> [UInt8]?
+  /// What the phases of the exchange took so far. Safe from any thread.
+  var timings: Timings { get }
+}
+
+/// A response's body: chunks as they come, once. The transfer is held back when nobody reads.
+public struct ResponseBody: AsyncSequence, Sendable {
+  /// A piece of the body.
+  public typealias Element = [UInt8]
+  /// What iterating throws.
+  public typealias Failure = NetOptError
+
+  private let source: any BodySource
+
+  /// Makes a body from a source.
+  public init(_ source: any BodySource) { self.source = source }
+
+  /// Makes a body from memory.
+  public init(_ bytes: [UInt8], timings: Timings = Timings()) { source = MemoryBody(bytes, timings) }
+
+  /// What the phases of the exchange took so far.
+  public var timings: Timings { source.timings }
+
+  /// Reads a body chunk by chunk.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let source: any BodySource
+
+    /// The next chunk, or `nil` at the end.
+    ///
+    /// - Throws: what ended the transfer early: `receiveFailed`, `timeout`, `cancelled`, `decodeFailed`.
+    public mutating func next() async throws(NetOptError) -> [UInt8]? { try await source.next() }
+
+    /// The next chunk, or `nil` at the end.
+    public mutating func next(
+      isolation actor: isolated (any Actor)?
+    ) async throws(NetOptError) -> [UInt8]? { try await source.next() }
+  }
+
+  /// Starts reading. A body can be read once; a second iterator goes on where the first one stopped.
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source) }
+
+  /// Reads the whole body.
+  ///
+  /// - Parameter limit: the most bytes that are taken.
+  /// - Throws: `NetOptError.Code.bodyTooLarge` when there are more than `limit`, and what ended the transfer early.
+  public func collect(upTo limit: Int) async throws(NetOptError) -> [UInt8] {
+    var whole: [UInt8] = []
+    while let chunk = try await source.next() {
+      if chunk.count > limit - whole.count {
+        throw NetOptError(
+          .bodyTooLarge, phase: .receive,
+          "the body is larger than \(limit) bytes; raise the limit, or read it chunk by chunk")
+      }
+      // The usual body is one chunk, which is handed on without a copy.
+      if whole.isEmpty { whole = chunk } else { whole += chunk }
+    }
+    return whole
+  }
+}

@@ -1,0 +1,68 @@
+/// The head of a response, kept as the bytes that came; fields are parsed when they are asked for.
+public struct ResponseHead: Sendable, Hashable {
+  /// The status code.
+  public let status: Int
+  /// The version of HTTP.
+  public let version: HTTPVersion
+  /// The field lines as they came, each with its CRLF or LF, without the status line.
+  package let lines: [UInt8]
+
+  /// Makes a head from its field lines.
+  package init(status: Int, version: HTTPVersion, lines: [UInt8]) {
+    self.status = status
+    self.version = version
+    self.lines = lines
+  }
+
+  /// Makes a head from fields. A line end or NUL in one becomes a space, as RFC 9110, section 5.5 asks of recipients.
+  public init(status: Int, version: HTTPVersion = .http1_1, fields: HTTPFields = [:]) {
+    self.init(
+      status: status, version: version,
+      lines: fields.flatMap { Self.harmless("\($0.name): \($0.value)") + [0x0d, 0x0a] })
+  }
+
+  private static func harmless(_ text: String) -> [UInt8] {
+    text.utf8.map { $0 == 0 || $0 == 0x0a || $0 == 0x0d ? 0x20 : $0 }
+  }
+
+  /// All fields, in the order in which they came. Bytes that are no UTF-8 are replaced.
+  public var fields: HTTPFields {
+    var fields = HTTPFields()
+    forEachLine { name, value in
+      fields.append(HTTPField(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
+      return true
+    }
+    return fields
+  }
+
+  /// The first value of a field, found without parsing the others.
+  public func first(_ name: String) -> String? {
+    var found: String?
+    forEachLine { candidate, value in
+      let matches =
+        candidate.count == name.utf8.count
+        && zip(candidate, name.utf8).allSatisfy { $0 == $1 || (isLetter($0) && $0 | 0x20 == $1 | 0x20) }
+      if matches { found = String(decoding: value, as: UTF8.self) }
+      return !matches
+    }
+    return found
+  }
+
+  private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
+
+  /// Calls `body` with name and value of each line until it returns false. Obsolete folds (RFC 9112, section 5.2)
+  /// never get here: libcurl unfolds them or refuses.
+  private func forEachLine(_ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Bool) {
+    var rest = lines[...]
+    while let end = rest.firstIndex(of: 0x0a) {
+      let line = rest[..<end]
+      rest = rest[(end + 1)...]
+      guard let colon = line.firstIndex(of: 0x3a), colon > line.startIndex else { continue }
+      let value = line[(colon + 1)...]
+      let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d }
+      let first = value.firstIndex { !isSpace($0) } ?? value.endIndex
+      let last = value.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? first
+      if !body(line[..<colon], value[first..<last]) { return }
+    }
+  }
+}

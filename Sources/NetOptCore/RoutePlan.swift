@@ -1,0 +1,115 @@
+/// Where an address came from.
+public enum AddressSource: String, Hashable, Sendable {
+  /// The IP list.
+  case list
+  /// The name system, or the URL itself when its host is an address.
+  case dns
+}
+
+/// The order in which endpoints are tried for one request, and why it is this one. Made by a policy, performed by a
+/// `Transport`.
+public struct RoutePlan: Sendable {
+  /// Why the list is not used.
+  public enum DirectOff: String, Hashable, Sendable {
+    /// A proxy is configured.
+    case proxy
+    /// The caller asked for it.
+    case flag
+    /// The list's entry is for another port.
+    case port
+    /// No list, or the host is not in it.
+    case noList = "no-list"
+    /// The list has expired.
+    case expired
+  }
+
+  /// An endpoint of the list that was weighed for this request.
+  public struct Candidate: Hashable, Sendable {
+    /// The address.
+    public let address: IPAddress
+    /// What it was weighed with: its smoothed time to be ready plus penalties; `nil` without history.
+    public let score: Duration?
+    /// Where the address came from.
+    public let source: AddressSource
+    /// Why it is not in the plan, or `nil` when it is.
+    public let excluded: String?
+
+    /// Makes a candidate.
+    public init(_ address: IPAddress, score: Duration?, source: AddressSource, excluded: String? = nil) {
+      self.address = address
+      self.score = score
+      self.source = source
+      self.excluded = excluded
+    }
+  }
+
+  /// One leg: something to connect to.
+  public struct Leg: Hashable, Sendable {
+    /// What a leg leads to.
+    public enum Target: Hashable, Sendable {
+      /// An address, dialled directly.
+      case address(IPAddress)
+      /// What the resolver answers when the leg's turn comes.
+      case dns
+      /// An HTTP or SOCKS proxy, by its URL. The proxy resolves the name.
+      case proxy(String)
+    }
+
+    /// What the leg leads to.
+    public let target: Target
+    /// Where its address comes from.
+    public let source: AddressSource
+    /// How long the leg is given to be ready before the next one starts beside it.
+    public let stagger: Duration
+
+    /// The address, when the leg leads to one.
+    public var address: IPAddress? { if case .address(let address) = target { address } else { nil } }
+
+    /// Makes a leg.
+    public init(_ target: Target, source: AddressSource, stagger: Duration = .defaultStagger) {
+      self.target = target
+      self.source = source
+      self.stagger = stagger
+    }
+  }
+
+  /// What is connected to.
+  public let origin: Origin
+  /// The name of the selection policy.
+  public let policy: String
+  /// Why the list is not used, or `nil` when it is.
+  public let directOff: DirectOff?
+  /// The list's endpoints, as they were weighed.
+  public let candidates: [Candidate]
+  /// The legs in their order; never empty.
+  public let legs: [Leg]
+  /// Why the list's endpoints are not tried although the list is used.
+  public let withoutList: RouteReport.Fallback?
+  /// Whether the first two legs start together: every circuit is open, and one of them is a guess.
+  public let startsTwo: Bool
+  /// Whether a connection of this origin carries many requests, so that a leg that loses costs nothing.
+  public let multiplexes: Bool
+
+  /// Makes a plan.
+  ///
+  /// - Precondition: there is a leg.
+  public init(
+    origin: Origin, policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
+    withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true
+  ) {
+    precondition(!legs.isEmpty, "a plan has at least one leg")
+    self.origin = origin
+    self.policy = policy
+    self.directOff = directOff
+    self.candidates = candidates
+    self.legs = legs
+    self.withoutList = withoutList
+    self.startsTwo = startsTwo
+    self.multiplexes = multiplexes
+  }
+}
+
+extension Duration {
+  /// What a leg without history is given to be ready: the connection attempt delay of RFC 8305, section 8.
+  public static let defaultStagger = Duration.milliseconds(250)
+}

@@ -1,0 +1,135 @@
+/// The way a call took, and why: the plan, what became of each leg, and what won.
+public struct RouteReport: Sendable {
+  /// What became of a leg.
+  public enum Outcome: String, Hashable, Sendable {
+    /// It was ready first and carried the request.
+    case won
+    /// It was ready, but another one was before it.
+    case lost
+    /// It failed.
+    case failed
+    /// It was still under way when another one won, or the call ended.
+    case cancelled
+  }
+
+  /// Why DNS was used although the list has the host.
+  public enum Fallback: String, Hashable, Sendable {
+    /// Every listed endpoint that was tried failed.
+    case allFailed = "all-failed"
+    /// The circuits of all listed endpoints are open.
+    case circuitsOpen = "circuits-open"
+    /// All listed endpoints are excluded.
+    case excluded
+    /// DNS was ready before a listed endpoint that was still under way.
+    case noAnswerInTime = "no-answer-in-time"
+  }
+
+  /// One leg that was started. Times are offsets from the start of the call.
+  public struct Leg: Hashable, Sendable {
+    /// The address, or `nil` for a look-up that failed.
+    public var address: IPAddress?
+    /// Where the address came from.
+    public var source: AddressSource
+    /// When the leg started.
+    public var started: Duration
+    /// When TCP was connected; `nil` when it was not, or when a pooled connection was used.
+    public var connected: Duration?
+    /// When the TLS handshake was done; `nil` when it was not, without TLS, or on a pooled connection.
+    public var secured: Duration?
+    /// When the leg ended or won.
+    public var ended: Duration
+    /// What became of it.
+    public var outcome: Outcome
+    /// Why it failed.
+    public var failure: LegFailure?
+    /// Whether it was ready on a pooled connection.
+    public var reused: Bool
+
+    /// Makes a leg's report.
+    public init(
+      address: IPAddress?, source: AddressSource, started: Duration, connected: Duration? = nil,
+      secured: Duration? = nil, ended: Duration, outcome: Outcome, failure: LegFailure? = nil,
+      reused: Bool = false
+    ) {
+      self.address = address
+      self.source = source
+      self.started = started
+      self.connected = connected
+      self.secured = secured
+      self.ended = ended
+      self.outcome = outcome
+      self.failure = failure
+      self.reused = reused
+    }
+  }
+
+  /// The plan that was performed.
+  public var plan: RoutePlan
+  /// The legs that were started, in the order in which they were.
+  public var legs: [Leg]
+
+  /// Makes a report.
+  public init(plan: RoutePlan, legs: [Leg]) {
+    self.plan = plan
+    self.legs = legs
+  }
+
+  /// The leg that carried the request, when one did.
+  public var winner: Leg? { legs.first { $0.outcome == .won } }
+
+  /// Where the address that was used came from.
+  public var source: AddressSource { winner?.source ?? legs.last?.source ?? .dns }
+
+  /// Why DNS was used although the list has the host, or `nil`.
+  public var fallback: Fallback? {
+    guard !legs.isEmpty, source == .dns, plan.directOff == nil, !plan.candidates.isEmpty else { return nil }
+    if let reason = plan.withoutList { return reason }
+    let listed = legs.filter { $0.source == .list }
+    return listed.contains { $0.outcome != .failed } ? .noAnswerInTime : .allFailed
+  }
+}
+
+/// Why a leg of the race failed, in the terms in which blame is given.
+public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of failure.
+  public enum Kind: Hashable, Sendable {
+    /// The endpoint answered with a reset to the attempt to connect.
+    case refused
+    /// The endpoint did not answer the attempt to connect, or not in time.
+    case connectTimeout
+    /// TCP was connected; the TLS handshake did not come to an end in time.
+    case tlsTimeout
+    /// The connection was reset or closed.
+    case reset
+    /// The TLS handshake failed.
+    case tls
+    /// The certificate is for other names.
+    case certificateName(presented: [String])
+    /// The certificate is not signed by a trusted authority.
+    case certificateUntrusted
+    /// The certificate has expired or is not valid yet.
+    case certificateExpired
+    /// This machine has no way to the address: no route, no such address family.
+    case unreachable
+    /// The look-up failed.
+    case resolve
+    /// The proxy failed.
+    case proxy
+    /// Anything else.
+    case other
+  }
+
+  /// The kind of failure.
+  public let kind: Kind
+  /// What happened, for people.
+  public let message: String
+
+  /// Makes a failure.
+  public init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+
+  /// What happened.
+  public var description: String { message }
+}

@@ -1,0 +1,56 @@
+import Glibc
+
+/// A moment on the monotonic clock (`clock_gettime(2)`, `CLOCK_MONOTONIC`), in nanoseconds since an unspecified start.
+public struct MonotonicInstant: Hashable, Comparable, Sendable {
+  /// Nanoseconds since the clock's start.
+  public var nanoseconds: Int64
+
+  /// Makes a moment from nanoseconds since the clock's start.
+  public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+  /// The earlier of two moments is less.
+  public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
+
+  /// The moment that lies `duration` later, saturating.
+  public static func + (a: Self, duration: Duration) -> Self {
+    let step = duration.nanoseconds
+    let (sum, overflow) = a.nanoseconds.addingReportingOverflow(step)
+    return Self(nanoseconds: !overflow ? sum : step < 0 ? .min : .max)
+  }
+
+  /// The time from `b` to `a`.
+  public static func - (a: Self, b: Self) -> Duration {
+    .nanoseconds(a.nanoseconds) - .nanoseconds(b.nanoseconds)
+  }
+}
+
+extension Duration {
+  /// The whole duration in nanoseconds, rounded towards zero, saturating.
+  public var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
+
+  /// The whole duration in microseconds, rounded towards zero.
+  public var microseconds: Int64 { nanoseconds / 1000 }
+
+  /// The duration in milliseconds.
+  public var milliseconds: Double { Double(nanoseconds) / 1e6 }
+}
+
+/// Where the time comes from. Policies take moments as arguments; what performs them asks a time source, so that
+/// a test can put a clock of its own in its place.
+public protocol TimeSource: Sendable {
+  /// The present moment. Safe from any thread.
+  func now() -> MonotonicInstant
+}
+
+/// The system's monotonic clock.
+public struct SystemTimeSource: TimeSource {
+  /// Makes a time source.
+  public init() {}
+
+  /// The present moment.
+  public func now() -> MonotonicInstant {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
+}

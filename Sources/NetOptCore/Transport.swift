@@ -1,0 +1,81 @@
+/// What is known of a call besides the request.
+public struct CallContext: Sendable {
+  /// A number that tells calls of one client apart.
+  public var id: UInt64
+  /// When the call began. Offsets in reports count from here.
+  public var started: MonotonicInstant
+  /// When the call has to be over, or `nil`.
+  public var deadline: MonotonicInstant?
+  /// The way the request is to take, once it is planned.
+  public var plan: RoutePlan?
+
+  /// Makes a context.
+  public init(id: UInt64, started: MonotonicInstant, deadline: MonotonicInstant?) {
+    self.id = id
+    self.started = started
+    self.deadline = deadline
+  }
+}
+
+/// Sends requests the way a plan says.
+///
+/// Whatever a transport is made of, it keeps these promises, which `TransportConformance` of the test kit checks:
+/// the request is sent at most once unless it may be repeated; every call ends, at the latest 50 ms after its
+/// deadline; cancelling the task ends the call; errors carry the route; after `shutdown` every call is refused with
+/// `NetOptError.Code.shutDown`.
+public protocol Transport: Sendable {
+  /// Performs a request along a plan's legs, and returns when the head of the response is there.
+  ///
+  /// - Throws: `NetOptError` with the route, when no leg could carry the request, or the one that did failed.
+  func execute(
+    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> HTTPResponse
+
+  /// Opens a connection to an endpoint, TLS included for an `https` origin. Nothing is requested.
+  ///
+  /// - Parameters:
+  ///   - limit: the longest that it may take.
+  ///   - keep: whether a pooled connection will do, and a new one is kept for the requests to come where the
+  ///     protocol allows that (HTTP/2). Otherwise the connection is new and closed at once.
+  /// - Throws: what kept the connection from being ready.
+  func connect(
+    to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+  ) async throws(LegError) -> ConnectReport
+
+  /// Fails what is under way, closes all connections, and returns when nothing of them is left.
+  func shutdown() async
+}
+
+/// What opening a connection took.
+public struct ConnectReport: Hashable, Sendable {
+  /// The TCP handshake.
+  public var connect: Duration
+  /// The TLS handshake, or `nil` without TLS.
+  public var tls: Duration?
+  /// Whether a pooled connection was there already; then nothing was measured.
+  public var reused: Bool
+
+  /// Makes a report.
+  public init(connect: Duration, tls: Duration? = nil, reused: Bool = false) {
+    self.connect = connect
+    self.tls = tls
+    self.reused = reused
+  }
+
+  /// From the first packet until a request could be sent.
+  public var ready: Duration { connect + (tls ?? .zero) }
+}
+
+/// Why a connection could not be opened, with what blame needs.
+public struct LegError: Error, Hashable, Sendable {
+  /// What happened.
+  public let failure: LegFailure
+  /// Whether it was the caller who ended it.
+  public let isCancellation: Bool
+
+  /// Makes an error.
+  public init(_ failure: LegFailure, isCancellation: Bool = false) {
+    self.failure = failure
+    self.isCancellation = isCancellation
+  }
+}

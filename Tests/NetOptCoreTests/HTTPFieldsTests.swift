@@ -1,0 +1,76 @@
+import NetOptCore
+import Testing
+
+@Suite struct HTTPFieldsTests {
+  private let fields: HTTPFields = ["Accept": "a", "Set-Cookie": "x=1", "ACCEPT": "b", "set-cookie": "y=2"]
+
+  @Test func keepsOrderAndRepeats() {
+    #expect(fields.map(\.name) == ["Accept", "Set-Cookie", "ACCEPT", "set-cookie"])
+    #expect(fields.count == 4)
+    #expect(fields[1] == HTTPField("Set-Cookie", "x=1"))
+  }
+
+  @Test func readsWithoutRegardToCase() {
+    #expect(fields["accept"] == "a, b")
+    #expect(fields.values(of: "SET-COOKIE") == ["x=1", "y=2"])
+    #expect(fields.contains(name: "aCCept"))
+    #expect(fields["Host"] == nil)
+    #expect(fields.values(of: "Host").isEmpty)
+    #expect(!fields.contains(name: "Host"))
+  }
+
+  @Test func foldsTheCaseOfASCIILettersAlone() {
+    let fields: HTTPFields = ["a[@k": "1", "Ä": "2"]
+    #expect(fields["A[@K"] == "1")
+    #expect(fields["a{@k"] == nil)
+    #expect(fields["a[`k"] == nil)
+    #expect(fields["ä"] == nil)
+    // The Kelvin sign is no K.
+    #expect(fields["a[@\u{212a}"] == nil)
+  }
+
+  @Test func writingReplacesAllInTheFirstOnesPlace() {
+    var fields = fields
+    fields["accept"] = "c"
+    #expect(fields == ["Accept": "c", "Set-Cookie": "x=1", "set-cookie": "y=2"])
+    fields["Host"] = "a.test"
+    #expect(fields.last == HTTPField("Host", "a.test"))
+    fields["SET-COOKIE"] = nil
+    #expect(fields == ["Accept": "c", "Host": "a.test"])
+    fields["none"] = nil
+    #expect(fields.count == 2)
+  }
+
+  @Test func isACollection() {
+    var fields = fields
+    fields.append(HTTPField("Host", "a.test"))
+    fields.replaceSubrange(0..<3, with: [HTTPField("X", "1")])
+    #expect(fields == ["X": "1", "set-cookie": "y=2", "Host": "a.test"])
+    fields[0].value = ""
+    #expect(fields["x"]?.isEmpty == true)
+    fields.removeAll { $0.name == "X" }
+    #expect(fields.startIndex == 0 && fields.endIndex == 2)
+    #expect(HTTPFields().isEmpty)
+  }
+
+  @Test(arguments: [
+    ("", false), ("a", true), ("X-Y_z.9", true), ("!#$%&'*+-.^_`|~", true), ("a b", false), ("a:", false),
+    ("a\r\nb", false), ("a\0", false), ("\"", false), ("(", false), ("é", false), ("{", false),
+    ("\u{7f}", false),
+  ])
+  func knowsTokens(_ text: String, _ isToken: Bool) {
+    #expect(HTTPFields.isToken(text) == isToken)
+    #expect((HTTPFields.fault(of: HTTPField(text, "v")) == nil) == isToken)
+  }
+
+  @Test(arguments: [
+    ("", true), ("a b", true), ("\t é \u{1}", true), ("a\nHost: b", false), ("a\r", false), ("a\r\nb", false),
+    ("a\0b", false),
+  ])
+  func knowsValuesThatCanBeSent(_ value: String, _ isFine: Bool) {
+    let fault = HTTPFields.fault(of: HTTPField("X-Secret", value))
+    #expect((fault == nil) == isFine)
+    // A value may be a secret.
+    if let fault { #expect(fault == "the value of the header X-Secret has a line end or a NUL") }
+  }
+}

@@ -1,0 +1,24 @@
+import NetOptCore
+import Testing
+
+@Suite struct HTTPMethodTests {
+  @Test(arguments: [
+    (HTTPMethod.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
+    (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),
+    ("CONNECT", false, false), ("get", false, false), ("", false, false),
+  ])
+  func knowsWhatIsSafeAndIdempotent(_ method: HTTPMethod, _ isSafe: Bool, _ isIdempotent: Bool) {
+    #expect(method.isSafe == isSafe)
+    #expect(method.isIdempotent == isIdempotent)
+  }
+
+  @Test func isCaseSensitive() {
+    #expect(HTTPMethod(rawValue: "GET") == .get)
+    #expect(HTTPMethod(rawValue: "Get") != .get)
+    #expect(HTTPMethod.patch.description == "PATCH")
+  }
+
+  @Test func versionsHaveNames() {
+    #expect([HTTPVersion.http1_0, .http1_1, .http2, .http3].map(\.description) == ["1.0", "1.1", "2", "3"])
+  }
+}

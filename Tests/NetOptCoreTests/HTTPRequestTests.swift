@@ -1,0 +1,80 @@
+import NetOptCore
+import Testing
+
+@Suite struct HTTPRequestTests {
+  @Test func hasDefaults() throws {
+    let request = try HTTPRequest(.get, "https://a.test/x")
+    #expect(request.method == .get)
+    #expect(request.url == (try HTTPURL("https://a.test/x")))
+    #expect(request.headers.isEmpty)
+    #expect(request.body.length == 0)
+    #expect(request.options == RequestOptions())
+    #expect(request.options.timeout == .seconds(60))
+    #expect(request.options.verification == .full)
+  }
+
+  @Test func refusesABadURL() {
+    let error = #expect(throws: NetOptError.self) { try HTTPRequest(.post, "a.test") }
+    #expect(error?.code == .invalidURL)
+  }
+
+  @Test(
+    arguments: [
+      (HTTPMethod.get, [:], true), (.put, [:], true), (.delete, [:], true), (.post, [:], false),
+      (.patch, [:], false),
+      (.post, ["idempotency-KEY": "1"], true), (.post, ["Idempotency-Keys": "1"], false),
+    ] as [(HTTPMethod, HTTPFields, Bool)])
+  func mayBeRepeated(_ method: HTTPMethod, _ headers: HTTPFields, _ expected: Bool) throws {
+    #expect(try HTTPRequest(method, "https://a.test", headers: headers).mayBeRepeated == expected)
+  }
+}
+
+@Suite struct RequestBodyTests {
+  private struct Failure: Error, Equatable {}
+
+  private func chunks(of body: RequestBody) async throws -> [[UInt8]] {
+    guard case .stream(_, let makeIterator) = body.source else { return [] }
+    var chunks: [[UInt8]] = []
+    var iterator = makeIterator()
+    while let chunk = try await iterator.next() { chunks.append(chunk) }
+    return chunks
+  }
+
+  @Test func fromMemoryHasALength() {
+    #expect(RequestBody.none.length == 0)
+    #expect(RequestBody.bytes([1, 2, 3]).length == 3)
+    #expect(RequestBody.text("é").length == 2)
+    #expect(!RequestBody.none.isStream && !RequestBody.bytes([]).isStream)
+    guard case .bytes(let bytes) = RequestBody.text("é").source else {
+      Issue.record("text is not in memory")
+      return
+    }
+    #expect(bytes == [0xc3, 0xa9])
+  }
+
+  @Test func streamsTheSequence() async throws {
+    let body = RequestBody.stream(
+      AsyncStream<[UInt8]> {
+        $0.yield([1])
+        $0.yield([])
+        $0.yield([2, 3])
+        $0.finish()
+      })
+    #expect(body.isStream)
+    #expect(body.length == nil)
+    #expect(try await chunks(of: body) == [[1], [], [2, 3]])
+  }
+
+  @Test func knowsAStatedLength() {
+    #expect(RequestBody.stream(length: 7, AsyncStream<[UInt8]> { $0.finish() }).length == 7)
+  }
+
+  @Test func passesFailuresOn() async {
+    let body = RequestBody.stream(
+      AsyncThrowingStream<[UInt8], any Error> {
+        $0.yield([1])
+        $0.finish(throwing: Failure())
+      })
+    await #expect(throws: Failure()) { try await chunks(of: body) }
+  }
+}

@@ -1,0 +1,41 @@
+import NetOptCore
+import Testing
+
+@Suite struct HTTPResponseTests {
+  @Test func showsItsHeadAndTimings() async throws {
+    var timings = Timings()
+    timings.queue = .milliseconds(1)
+    let url = try HTTPURL("https://a.test/")
+    let plan = RoutePlan(origin: url.origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
+    let response = HTTPResponse(
+      url: url, head: ResponseHead(status: 404, version: .http2, fields: ["A": "1"]),
+      body: ResponseBody([1], timings: timings), route: RouteReport(plan: plan, legs: []))
+    #expect(response.status == 404)
+    #expect(response.version == .http2)
+    #expect(response.headers["a"] == "1")
+    #expect(response.timings == timings)
+    #expect(response.attempts == 1)
+    #expect(!response.reused)
+    #expect(response.tls == nil && response.remote == nil)
+    #expect(try await response.body.collect(upTo: 1) == [1])
+  }
+
+  @Test func timingsAddUp() {
+    var timings = Timings()
+    #expect(timings.total == .zero)
+    timings.queue = .milliseconds(1)
+    timings.dns = .milliseconds(2)
+    timings.connect = .milliseconds(4)
+    timings.tls = .milliseconds(8)
+    timings.send = .milliseconds(16)
+    timings.wait = .milliseconds(32)
+    timings.transfer = .milliseconds(64)
+    #expect(timings.total == .milliseconds(127))
+    #expect(timings.timeToFirstByte == .milliseconds(63))
+  }
+
+  @Test func aConnectionIsReadyAfterTLS() {
+    #expect(ConnectReport(connect: .milliseconds(3)).ready == .milliseconds(3))
+    #expect(ConnectReport(connect: .milliseconds(3), tls: .milliseconds(4)).ready == .milliseconds(7))
+  }
+}

@@ -1,0 +1,122 @@
+import NetOptCore
+import Testing
+
+@Suite struct IPAddressTests {
+  /// Text and the form of RFC 5952 in which it is printed.
+  @Test(arguments: [
+    ("192.0.2.1", "192.0.2.1"),
+    ("0.0.0.0", "0.0.0.0"),
+    ("255.255.255.255", "255.255.255.255"),
+    ("::", "::"),
+    ("::1", "::1"),
+    ("2001:DB8::7", "2001:db8::7"),
+    ("2001:0db8:0000:0000:0000:0000:0000:0007", "2001:db8::7"),
+    // Section 4.2.2: one group of zeros is not shortened.
+    ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"),
+    // Section 4.2.3: the longest run is, of two equal ones the first.
+    ("2001:0:0:1:0:0:0:1", "2001:0:0:1::1"),
+    ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
+    ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"),
+    ("fe80::", "fe80::"),
+    // Section 5: IPv4-mapped.
+    ("::ffff:c000:0201", "::ffff:192.0.2.1"),
+    ("::FFFF:192.0.2.1", "::ffff:192.0.2.1"),
+    ("64:ff9b::192.0.2.33", "64:ff9b::c000:221"),
+  ])
+  func readsAndPrints(_ text: String, _ printed: String) throws {
+    let address = try #require(IPAddress(text))
+    #expect(address.description == printed)
+    #expect(IPAddress(printed) == address)
+  }
+
+  @Test(arguments: [
+    "", " ", "1", "127.1", "1.2.3", "1.2.3.4.5", "256.1.1.1", "01.2.3.4", "0x7f.0.0.1", "1.2.3.4 ",
+    " 1.2.3.4",
+    "1.2.3.-4", "1.2.3.4\0", "1.2.3.4\0.evil", "١.٢.٣.٤", "[::1]", "::1%lo", "fe80::1%1", ":::", "1::2::3",
+    ":1:2:3:4:5:6:7", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "g::", "12345::", "::1.2.3", "::ffff:1.2.3.256",
+    "::1/128",
+    String(repeating: "0", count: 100), "example.com",
+  ])
+  func refuses(_ text: String) { #expect(IPAddress(text) == nil) }
+
+  @Test func readsSubstrings() {
+    #expect(IPAddress("[::1]".dropFirst().dropLast()) == IPAddress("::1"))
+  }
+
+  @Test func isMadeFromBits() {
+    #expect(IPAddress(v4: 0x7f00_0001) == IPAddress("127.0.0.1"))
+    #expect(IPAddress(v6: (0..<16).map { UInt8($0) }).description == "1:203:405:607:809:a0b:c0d:e0f")
+  }
+
+  @Test func bytesAreInNetworkOrder() throws {
+    #expect(IPAddress(v4: 0x0102_03ff).bytes == [1, 2, 3, 255])
+    let bytes: [UInt8] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]
+    #expect(try #require(IPAddress("2001:db8::7")).bytes == bytes)
+    #expect(IPAddress(v6: bytes) == IPAddress("2001:db8::7"))
+  }
+
+  @Test func everyAddressReadsBackAsItself() {
+    var random = SplitMix64(seed: 1)
+    for _ in 0..<2000 {
+      let v4 = IPAddress(v4: .random(in: 0...(.max), using: &random))
+      #expect(IPAddress(v4.description) == v4)
+      // Zeros in plenty: runs of them are what printing is about.
+      let v6 = IPAddress(
+        v6: (0..<16).map { _ in random.chance(60) ? 0 : UInt8.random(in: 0...255, using: &random) })
+      #expect(IPAddress(v6.description) == v6)
+    }
+  }
+
+  @Test(arguments: [
+    ("0.0.0.0", IPAddress.Scope.unspecified), ("0.255.255.255", .unspecified), ("1.0.0.0", .global),
+    ("9.255.255.255", .global), ("10.0.0.0", .private), ("10.255.255.255", .private), ("11.0.0.0", .global),
+    ("100.63.255.255", .global), ("100.64.0.0", .private), ("100.127.255.255", .private),
+    ("100.128.0.0", .global),
+    ("126.255.255.255", .global), ("127.0.0.0", .loopback), ("127.255.255.255", .loopback),
+    ("128.0.0.0", .global),
+    ("169.253.255.255", .global), ("169.254.0.0", .linkLocal), ("169.254.255.255", .linkLocal),
+    ("169.255.0.0", .global), ("172.15.255.255", .global), ("172.16.0.0", .private),
+    ("172.31.255.255", .private),
+    ("172.32.0.0", .global), ("192.167.255.255", .global), ("192.168.0.0", .private),
+    ("192.168.255.255", .private),
+    ("192.169.0.0", .global), ("203.0.113.7", .global), ("223.255.255.255", .global),
+    ("224.0.0.0", .multicast),
+    ("239.255.255.255", .multicast), ("240.0.0.0", .reserved), ("255.255.255.255", .reserved),
+    ("::", .unspecified), ("::1", .loopback), ("::2", .global), ("2001:db8::7", .global), ("fbff::", .global),
+    ("fc00::", .private), ("fdff::1", .private), ("fe00::", .global), ("fe80::1", .linkLocal),
+    ("febf::1", .linkLocal),
+    ("fec0::", .private), ("feff::1", .private), ("ff00::", .multicast), ("ff02::1", .multicast),
+    ("::ffff:127.0.0.1", .loopback), ("::ffff:10.1.1.1", .private), ("::ffff:8.8.8.8", .global),
+    ("::ffff:0.0.0.0", .unspecified), ("::ffff:169.254.1.1", .linkLocal), ("::ffff:224.0.0.1", .multicast),
+  ])
+  func hasScope(_ text: String, _ scope: IPAddress.Scope) throws {
+    #expect(try #require(IPAddress(text)).scope == scope)
+  }
+
+  @Test func orderIsTotal() {
+    let sorted = [
+      "0.0.0.0", "0.0.0.1", "127.0.0.1", "255.255.255.255", "::", "::1", "::ffff:0.0.0.1", "1::", "ff::1",
+    ]
+    .compactMap { IPAddress($0) }
+    #expect(sorted.count == 9)
+    for (i, a) in sorted.enumerated() {
+      for (j, b) in sorted.enumerated() {
+        #expect((a < b) == (i < j))
+        #expect((a == b) == (i == j))
+      }
+    }
+  }
+
+  @Test func familiesDiffer() {
+    #expect(IPAddress("0.0.0.1") != IPAddress("::1"))
+    #expect(IPAddress("1.2.3.4") != IPAddress("::ffff:1.2.3.4"))
+    #expect(IPAddress("::ffff:1.2.3.4")?.family == .v6)
+  }
+
+  @Test(arguments: [("192.0.2.1", "192.0.2.1:443"), ("2001:db8::1", "[2001:db8::1]:443")])
+  func endpointsBracketIPv6(_ text: String, _ printed: String) throws {
+    let address = try #require(IPAddress(text))
+    #expect(Endpoint(address, port: 443).description == printed)
+    #expect(printed.hasPrefix(address.hostText + ":"))
+  }
+}

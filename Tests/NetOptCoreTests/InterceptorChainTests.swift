@@ -1,0 +1,93 @@
+import NetOptCore
+import Testing
+
+@Suite struct InterceptorChainTests {
+  private struct Link: Interceptor {
+    let body: @Sendable (HTTPRequest, InterceptorChain) async throws(NetOptError) -> HTTPResponse
+
+    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+      try await body(request, next)
+    }
+  }
+
+  private final class Record: Sendable {
+    private let lines = Locked<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+  }
+
+  private let context = CallContext(id: 7, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
+  private let record = Record()
+
+  private func answer(_ request: HTTPRequest, status: Int = 200) -> HTTPResponse {
+    let plan = RoutePlan(origin: request.url.origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
+    return HTTPResponse(
+      url: request.url, head: ResponseHead(status: status), body: ResponseBody([]),
+      route: RouteReport(plan: plan, legs: []))
+  }
+
+  /// Writes down what passes.
+  private func around(_ name: String) -> Link {
+    Link { [record] request, next throws(NetOptError) in
+      record.add("> \(name)")
+      var request = request
+      request.headers["Way"] = (request.headers["Way"] ?? "") + name
+      let response = try await next.proceed(request)
+      record.add("< \(name)")
+      return response
+    }
+  }
+
+  private var transport: Link {
+    Link { [record, self] request, next in
+      record.add("\(request.headers["Way"] ?? "-") of \(next.context.id)")
+      return answer(request)
+    }
+  }
+
+  @Test func callsFromTheOutside() async throws {
+    let chain = InterceptorChain([around("a"), around("b"), transport], context: context)
+    #expect(try await chain.proceed(HTTPRequest(.get, "https://a.test")).status == 200)
+    #expect(record.all == ["> a", "> b", "ab of 7", "< b", "< a"])
+  }
+
+  @Test func canBeCalledAgain() async throws {
+    let twice = Link { request, next throws(NetOptError) in
+      _ = try await next.proceed(request)
+      var next = next
+      next.context.id = 8
+      return try await next.proceed(request)
+    }
+    let chain = InterceptorChain([twice, around("b"), transport], context: context)
+    _ = try await chain.proceed(HTTPRequest(.get, "https://a.test"))
+    #expect(record.all == ["> b", "b of 7", "< b", "> b", "b of 8", "< b"])
+  }
+
+  @Test func canBeAnsweredEarly() async throws {
+    let cache = Link { [self] request, _ in answer(request, status: 304) }
+    let chain = InterceptorChain([around("a"), cache, transport], context: context)
+    #expect(try await chain.proceed(HTTPRequest(.get, "https://a.test")).status == 304)
+    #expect(record.all == ["> a", "< a"])
+  }
+
+  @Test func passesErrorsOn() async throws {
+    let failing = Link { _, _ throws(NetOptError) in throw NetOptError(.timeout, phase: .send, "too late") }
+    let chain = InterceptorChain([around("a"), failing], context: context)
+    let error = await #expect(throws: NetOptError.self) {
+      try await chain.proceed(HTTPRequest(.get, "https://a.test"))
+    }
+    #expect(error?.code == .timeout)
+    #expect(record.all == ["> a"])
+  }
+
+  @Test(arguments: [0, 1, 2])
+  func withoutAnAnswerIsAnError(_ count: Int) async throws {
+    let links = (0..<count).map { around("\($0)") }
+    let chain = InterceptorChain(links, context: context)
+    let error = await #expect(throws: NetOptError.self) {
+      try await chain.proceed(HTTPRequest(.get, "https://a.test"))
+    }
+    #expect(error?.code == .invalidConfiguration)
+    #expect(record.all == (0..<count).map { "> \($0)" })
+  }
+}

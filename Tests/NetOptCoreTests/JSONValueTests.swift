@@ -1,0 +1,66 @@
+import FoundationEssentials
+import NetOptCore
+import Testing
+
+@Suite struct JSONValueTests {
+  @Test func keepsTheOrderOfMembers() {
+    let value: JSONValue = ["z": 1, "a": nil, "m": [true, false, "x", 1.5], "e": [], "o": [:]]
+    #expect(value.description == #"{"z":1,"a":null,"m":[true,false,"x",1.5],"e":[],"o":{}}"#)
+  }
+
+  @Test func putsEachMemberOnItsLineWhenIndented() {
+    let value: JSONValue = ["a": [1, 2], "b": [:], "c": ["d": nil]]
+    let text = """
+      {
+        "a": [
+          1,
+          2
+        ],
+        "b": {},
+        "c": {
+          "d": null
+        }
+      }
+      """
+    #expect(String(decoding: value.bytes(indented: true), as: UTF8.self) == text)
+  }
+
+  @Test(arguments: [
+    ("a\"b\\c", #""a\"b\\c""#), ("\u{8}\t\n\u{c}\r", #""\b\t\n\f\r""#),
+    ("\0\u{1b}\u{1f}", #""\u0000\u001b\u001f""#),
+    ("\u{7f}\u{80}\u{9f}", #""\u007f\u0080\u009f""#), ("é€😀/", "\"é€😀/\""), ("", "\"\""),
+  ])
+  func escapesTexts(text: String, json: String) {
+    #expect(JSONValue.string(text).description == json)
+  }
+
+  @Test(arguments: [
+    (JSONValue.integer(.min), "-9223372036854775808"), (.integer(.max), "9223372036854775807"),
+    (.number(0.1), "0.1"), (.number(-1e300), "-1e+300"), (.number(.leastNonzeroMagnitude), "5e-324"),
+    (.number(.nan), "null"),
+    (.number(.infinity), "null"), (.optional(nil as String?), "null"), (.optional("x"), "\"x\""),
+    (.optional(nil as Int?), "null"), (.optional(7), "7"), (.microseconds(.milliseconds(3)), "3000"),
+    (.microseconds(nil), "null"),
+  ])
+  func writesValues(value: JSONValue, json: String) {
+    #expect(value.description == json)
+  }
+
+  @Test func appendsMembersAtTheEnd() {
+    var value: JSONValue = ["b": 1]
+    value.append("a", 2)
+    #expect(value.description == #"{"b":1,"a":2}"#)
+  }
+
+  @Test func isReadByAnotherParser() throws {
+    let text = String(String.UnicodeScalarView((0..<0x800).compactMap(Unicode.Scalar.init)))
+    let json = (["text": .string(text), "numbers": [1.25, -3]] as JSONValue).bytes(indented: true)
+    struct Read: Decodable {
+      let text: String
+      let numbers: [Double]
+    }
+    let read = try JSONDecoder().decode(Read.self, from: Data(json))
+    #expect(read.text == text)
+    #expect(read.numbers == [1.25, -3])
+  }
+}

@@ -1,0 +1,181 @@
+import NetOptCore
+import Testing
+
+/// When the look-up starts, and what becomes of its answers.
+@Suite struct RaceLookUpTests {
+  /// A race of so many slow listed legs and DNS, whose first leg has opened its socket.
+  private func begun(_ count: Int, stagger: Int = 5000, at moment: Int = 0) -> Race {
+    var race = Race.of([Int](repeating: stagger, count: count), thenDNS: true)
+    #expect(race.started() == [0])
+    _ = race.opened(0, at: .at(moment))
+    return race
+  }
+
+  /// Five listed legs and DNS; three of them and the look-up are under way.
+  private func full() -> Race {
+    var race = begun(5, stagger: 50)
+    #expect(race.timeIsUp(at: .at(50), connected: false) == .start(1))
+    #expect(race.timePasses(leg: 1, from: .at(50)) == .start(2))
+    #expect(race.timePasses(leg: 2, from: .at(100)) == .start(5))
+    return race
+  }
+
+  // MARK: When it starts
+
+  @Test func startsInItsTurn() {
+    var race = begun(2, stagger: 100)
+    #expect(race.timeIsUp(at: .at(100), connected: false) == .start(1))
+    #expect(race.timePasses(leg: 1, from: .at(100)) == .start(2))
+    // There is nothing left to wait for.
+    #expect(race.advance() == .wait(until: nil))
+    #expect(race.timeIsUp(at: .at(2000), connected: false) == .wait(until: nil))
+  }
+
+  @Test func startsASecondAfterTheFirstSocketAtTheLatest() {
+    #expect(Race.lookUpDelay == .seconds(1))
+    var race = Race.of([5000, 5000], thenDNS: true)
+    _ = race.started()
+    #expect(race.opened(0, at: .at(10)) == .wait(until: .at(1010)))
+    #expect(race.timeIsUp(at: .at(1009), connected: false) == .wait(until: .at(1010)))
+    #expect(race.timeIsUp(at: .at(1010), connected: false) == .start(2))
+  }
+
+  @Test func leavesTheLegInFrontItsTime() {
+    var race = begun(2, stagger: 1500)
+    #expect(race.timeIsUp(at: .at(1000), connected: true) == .start(2))
+    #expect(race.front == 0)
+    #expect(race.advance() == .wait(until: .at(1500)))
+    #expect(race.timeIsUp(at: .at(1500), connected: true) == .wait(until: .at(1750)))
+    #expect(race.timeIsUp(at: .at(1750), connected: true) == .start(1))
+  }
+
+  @Test func laterSocketsDoNotPutItOff() {
+    var race = begun(3)
+    #expect(race.failed(0) == .start(1))
+    #expect(race.advance() == .wait(until: .at(1000)))
+    #expect(race.opened(1, at: .at(900)) == .wait(until: .at(1000)))
+    #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(3))
+    // Nor does it start twice.
+    #expect(race.opened(1, at: .at(1100)) == .wait(until: .at(5900)))
+  }
+
+  @Test func isNotNeededOnceALegIsReady() {
+    var race = begun(2)
+    #expect(race.ready(0) == .send)
+    #expect(race.timeIsUp(at: .at(1000), connected: false) == .wait(until: nil))
+  }
+
+  @Test func startsBesideTheLegWhoseTimeIsUpAtTheSameMoment() {
+    var race = begun(2, stagger: 1000)
+    #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(2))
+    #expect(race.advance() == .wait(until: .at(1000)))
+    #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(1))
+    #expect(race.advance() == .wait(until: nil))
+  }
+
+  @Test func doesNotWaitBehindAListThatHasItsShare() {
+    var race = full()
+    #expect(race.advance() == .wait(until: nil))
+    #expect(race.front == 2)
+  }
+
+  @Test func thePairWithDNSKeepsTheFirstLegsTime() {
+    var race = Race(
+      [.listed(0), .lookUp, .listed(1)], startsTwo: true, multiplexes: true, mayBeRepeated: false)
+    #expect(race.started() == [0, 1])
+    #expect(race.opened(0, at: .at(0)) == .wait(until: .at(100)))
+    #expect(race.timeIsUp(at: .at(100), connected: false) == .start(2))
+  }
+
+  @Test func aLookUpAtTheFrontStartsAlone() {
+    var race = Race([.lookUp, .listed(0)], startsTwo: false, multiplexes: true, mayBeRepeated: false)
+    #expect(race.started() == [0])
+    #expect(race.failed(0) == .start(1))
+  }
+
+  // MARK: What it gives
+
+  @Test func becomesLegs() {
+    var race = begun(1, stagger: 100)
+    #expect(race.timeIsUp(at: .at(100), connected: false) == .start(1))
+    #expect(race.expanded(1, into: [.answer(7, stagger: 70), .answer(8, stagger: 80)]) == .start(2))
+    #expect(race.legs == [.listed(0), .lookUp, .answer(7, stagger: 70), .answer(8, stagger: 80)])
+    #expect(race.front == 2)
+    #expect(race.opened(2, at: .at(200)) == .wait(until: .at(270)))
+    #expect(race.timeIsUp(at: .at(270), connected: false) == .start(3))
+    #expect(race.opened(3, at: .at(300)) == .wait(until: .at(380)))
+    #expect(race.ready(3) == .send)
+  }
+
+  @Test func aloneItBecomesLegs() {
+    var race = Race.of([], thenDNS: true, startsTwo: true)
+    #expect(race.started() == [0])
+    #expect(race.expanded(0, into: [.answer(7), .answer(8)]) == .start(1))
+    #expect(race.advance() == .wait(until: nil))
+    #expect(race.failed(1) == .start(2))
+    #expect(race.failed(2) == .exhausted)
+  }
+
+  @Test func withoutAnswersItHasFailed() {
+    var race = begun(1, stagger: 100)
+    #expect(race.timeIsUp(at: .at(100), connected: false) == .start(1))
+    #expect(race.expanded(1, into: []) == .wait(until: nil))
+    #expect(race.failed(0) == .exhausted)
+    var alone = Race.of([], thenDNS: true)
+    _ = alone.started()
+    #expect(alone.expanded(0, into: []) == .exhausted)
+  }
+
+  @Test func itsAnswersComeBeforeWhatIsLeftOfTheList() {
+    var race = begun(3)
+    #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(3))
+    #expect(race.expanded(3, into: [.answer(7), .answer(8)]) == .start(4))
+    #expect(race.failed(4) == .start(5))
+    #expect(race.failed(5) == .start(1))
+    #expect(race.failed(0) == .start(2))
+  }
+
+  @Test func aFailureStartsTheNextOfTheList() {
+    var race = begun(2)
+    #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(2))
+    #expect(race.failed(2) == .start(1))
+    // Where the list has its share there is nothing to start, and nothing is lost by it.
+    var full = full()
+    #expect(full.failed(5) == .wait(until: nil))
+    #expect(full.failed(1) == .start(3))
+  }
+
+  @Test func eachSourceHasItsShare() {
+    var race = full()
+    // Listed legs 0, 1, 2; answers 6, 7, 8.
+    #expect(race.expanded(5, into: (20...23).map { .answer($0) }) == .start(6))
+    #expect(race.timePasses(leg: 6, from: .at(200)) == .start(7))
+    #expect(race.timePasses(leg: 7, from: .at(300)) == .start(8))
+    #expect(race.timePasses(leg: 8, from: .at(400)) == .wait(until: nil))
+    // Each makes room for its own, whoever is first in line.
+    #expect(race.failed(0) == .start(3))
+    #expect(race.failed(8) == .start(9))
+    #expect(race.failed(6) == .wait(until: nil))
+    #expect(race.failed(2) == .start(4))
+    #expect([1, 3, 4, 7].map { race.failed($0) } == [Race.Step](repeating: .wait(until: nil), count: 4))
+    #expect(race.failed(9) == .exhausted)
+  }
+
+  @Test func answersThatWereTriedAreLeftOut() {
+    var race = begun(3)
+    #expect(race.failed(0) == .start(1))
+    #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(3))
+    let answers = [0, 1, 7, 7, 2].map { RoutePlan.Leg.answer($0) }
+    #expect(race.untried(answers) == [.answer(7), .answer(2)])
+  }
+
+  @Test func anAnswerTakesThePlaceOfALegOfTheListThatHasNotStarted() {
+    var race = begun(4)
+    #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(4))
+    #expect(race.expanded(4, into: [.answer(2)]) == .start(5))
+    #expect(race.failed(5) == .start(1))
+    #expect(race.failed(1) == .start(3))
+    #expect(race.failed(3) == .wait(until: nil))
+    #expect(race.failed(0) == .exhausted)
+  }
+}

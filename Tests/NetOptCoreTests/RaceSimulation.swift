@@ -1,0 +1,221 @@
+import NetOptCore
+
+/// One race in simulated time: its legs open sockets, connect, become ready, fail or are looked up at random moments,
+/// and its timer may be late. What is not as the model says is written down.
+struct RaceSimulation {
+  private enum Event { case opened, connected, ready, failed, resolved([RoutePlan.Leg]), alarm(Int) }
+
+  /// What has to happen now and then, or a rule is not seen at work.
+  enum Occasion: CaseIterable {
+    case won, exhausted, bothSourcesFull, extended, startedByTime, lookUpStartedByTime,
+      lookUpStartedBeforeTheList
+    case lookUpFailedBeforeTheList, answerStartedBeforeTheList, listedLegDropped, blockedLegPassedOver
+  }
+
+  /// What broke a rule.
+  private(set) var faults: [String] = []
+  private(set) var occasions: [Occasion: Int] = [:]
+
+  private var random: SplitMix64
+  private var race: Race
+  private var model: RaceModel
+  private var winner: Int?
+  private let mayBeRepeated: Bool
+  /// By how many milliseconds the timer may be late.
+  private let lateness: Int
+  private var now = MonotonicInstant.at(0)
+  private var agenda: [(at: MonotonicInstant, leg: Int, event: Event)] = []
+  /// Tells the last alarm that was set from those before it.
+  private var alarm = 0
+  private var isExhausted = false
+
+  init(_ random: inout SplitMix64) {
+    self.random = SplitMix64(seed: random.next())
+    let slowest = random.chance(30) ? 2000 : 600
+    var legs = (0..<random.number(in: 0...8)).map {
+      RoutePlan.Leg.listed($0, stagger: random.number(in: 0...slowest))
+    }
+    if legs.isEmpty || random.chance(80) {
+      legs.insert(.lookUp, at: random.chance(80) ? legs.count : random.number(in: 0...legs.count))
+    }
+    let startsTwo = random.chance(25)
+    let multiplexes = random.chance(70)
+    mayBeRepeated = random.chance(50)
+    lateness = random.chance(30) ? 400 : 0
+    race = Race(legs, startsTwo: startsTwo, multiplexes: multiplexes, mayBeRepeated: mayBeRepeated)
+    model = RaceModel(legs, startsTwo: startsTwo, multiplexes: multiplexes)
+  }
+
+  /// Runs the race until nothing can happen any more.
+  mutating func run() {
+    goOn()
+    while let next = agenda.indices.min(by: { agenda[$0].at < agenda[$1].at }) {
+      let (at, leg, event) = agenda.remove(at: next)
+      now = at
+      handle(event, of: leg)
+      check()
+    }
+    expect((winner != nil) != isExhausted, "the race has not ended, or in two ways")
+    expect(winner != nil || model.queue.isEmpty, "the legs \(model.queue) were left out")
+    note(winner == nil ? .exhausted : .won)
+  }
+
+  private mutating func expect(_ isFine: Bool, _ fault: String) {
+    if !isFine { faults.append("at \(now.nanoseconds / 1_000_000) ms: \(fault)") }
+  }
+
+  private mutating func note(_ occasion: Occasion, if happened: Bool = true) {
+    if happened { occasions[occasion, default: 0] += 1 }
+  }
+
+  /// What holds after every event.
+  private mutating func check() {
+    expect(race.winner == winner, "the winner is \(race.winner ?? -1)")
+    expect(race.front == model.front, "in front is \(race.front ?? -1)")
+    expect(race.legs == model.runners.map(\.leg), "the legs are others")
+    guard winner == nil else { return }
+    let latest = Duration.milliseconds(lateness)
+    if let due = model.lookUpDue { expect(now <= due + latest, "the look-up has not started") }
+    if let due = model.frontDue { expect(now <= due + latest, "leg \(model.front ?? -1) has had its time") }
+    expect(model.underWay(.list) <= 3, "\(model.underWay(.list)) legs of the list are under way")
+    // One that was due started beside three others.
+    expect(model.underWay(.dns) <= 3, "\(model.underWay(.dns)) legs of DNS are under way")
+    expect(model.underWay() > 0 || isExhausted, "nothing is under way")
+    note(.bothSourcesFull, if: model.underWay(.dns) == 3 && model.underWay(.list) == 3)
+  }
+
+  // MARK: What the race wants
+
+  /// Has the race start what it does without a reason.
+  private mutating func goOn() {
+    let isDue = model.atOutset > 0 && model.next != nil && winner == nil
+    let step = race.advance()
+    expect(isDue == (step == model.next.map { .start($0) }), "\(step) at the outset")
+    follow(step)
+  }
+
+  private mutating func follow(_ step: Race.Step) {
+    switch step {
+    case .start(let leg):
+      expect(leg == model.next, "leg \(leg) was started, not \(model.next ?? -1)")
+      start(leg)
+    case .wait(let moment):
+      alarm += 1
+      let due = winner == nil ? [model.frontDue, model.lookUpDue].compactMap(\.self).min() : nil
+      expect(moment == due, "the timer is set to \(moment as Any), not \(due as Any)")
+      if let moment {
+        agenda.append((max(now, moment + random.milliseconds(0...lateness)), -1, .alarm(alarm)))
+      }
+    case .exhausted:
+      expect(model.underWay() == 0 && model.queue.isEmpty, "given up too early")
+      expect(!isExhausted, "exhausted twice")
+      isExhausted = true
+      alarm += 1
+    }
+  }
+
+  private mutating func start(_ leg: Int) {
+    let (target, source) = (model.runners[leg].leg.target, model.runners[leg].leg.source)
+    let isListLeft = model.queue.contains { model.runners[$0].leg.source == .list }
+    expect(winner == nil, "leg \(leg) was started after the race")
+    expect(!model.hasStarted(target), "leg \(leg) leads where another one did")
+    note(.blockedLegPassedOver, if: model.queue.first != leg)
+    model.start(leg)
+    if model.isLookUp(leg) {
+      note(.lookUpStartedBeforeTheList, if: isListLeft)
+      plan(leg, outcomeOfLookUp(), after: 0...1500)
+    } else {
+      note(.answerStartedBeforeTheList, if: source == .dns && isListLeft)
+      // Without a socket it waits for a stream of a connection that is there.
+      if random.chance(80) { plan(leg, .opened, after: 0...100) }
+      if random.chance(20) { plan(leg, .opened, after: 100...1000) }
+      if random.chance(50) { plan(leg, .connected, after: 100...800) }
+      plan(leg, random.chance(15) ? .ready : .failed, after: 100...(random.chance(40) ? 10_000 : 1000))
+    }
+    if random.chance(5) { handle(.failed, of: leg) } else { goOn() }
+  }
+
+  // MARK: What happens
+
+  private mutating func plan(_ leg: Int, _ event: Event, after range: ClosedRange<Int>) {
+    agenda.append((now + random.milliseconds(range), leg, event))
+  }
+
+  /// It fails, or gives some answers, of which the list may have some.
+  private mutating func outcomeOfLookUp() -> Event {
+    if random.chance(20) { return .failed }
+    var answers: [RoutePlan.Leg] = []
+    for _ in 0..<random.number(in: 0...6) {
+      answers.append(.answer(random.number(in: 0...12), stagger: random.number(in: 0...600)))
+    }
+    return .resolved(answers)
+  }
+
+  private mutating func handle(_ event: Event, of leg: Int) {
+    switch event {
+    case .opened:
+      if winner == nil { model.opened(leg, at: now) }
+      follow(race.opened(leg, at: now))
+    case .connected: model.connected(leg)
+    case .ready: ready(leg)
+    case .failed:
+      note(.lookUpFailedBeforeTheList, if: model.isLookUp(leg) && !model.queue.isEmpty)
+      let isFirst = !model.runners[leg].isOver
+      model.ended(leg)
+      ended(race.failed(leg), isFirst)
+    case .resolved(let answers):
+      // Whoever looks up stops listening when the leg is over.
+      guard winner == nil, !model.runners[leg].isOver else { return }
+      let news = model.news(answers)
+      expect(race.untried(answers) == news, "other answers are new")
+      model.ended(leg)
+      note(.listedLegDropped, if: model.gave(news) > 0)
+      ended(race.expanded(leg, into: news), true)
+    case .alarm(let number):
+      if number == alarm { timeIsUp() }
+    }
+  }
+
+  /// A leg that ends, for the first time, starts the next at once.
+  private mutating func ended(_ step: Race.Step, _ isFirst: Bool) {
+    let isDue = winner == nil && isFirst && model.next != nil
+    expect(isDue == (step == model.next.map { .start($0) }), "\(step) after a failure")
+    follow(step)
+  }
+
+  private mutating func ready(_ leg: Int) {
+    let verdict = race.ready(leg)
+    guard winner == nil, !model.runners[leg].isOver else {
+      expect(verdict == .lost, "a second leg may send, or one that is over")
+      return
+    }
+    expect(verdict == .send, "the first that was ready may not send")
+    winner = leg
+    expect(race.ready(leg) == (mayBeRepeated ? .send : .replayRefused), "the replay")
+  }
+
+  private mutating func timeIsUp() {
+    let isConnected = model.front.map { model.runners[$0].isConnected } ?? false
+    let step = race.timeIsUp(at: now, connected: isConnected)
+    if winner != nil {
+      follow(step)
+    } else if let due = model.lookUpDue, now >= due, let lookUp = model.lookUp {
+      note(.lookUpStartedByTime)
+      expect(step == .start(lookUp), "\(step) when the look-up was due")
+      start(lookUp)
+    } else if let due = model.frontDue, now >= due {
+      if isConnected, !model.frontIsExtended {
+        note(.extended)
+        model.frontIsExtended = true
+        expect(step != model.next.map { .start($0) }, "leg \(model.front ?? -1) was not given longer")
+      } else {
+        note(.startedByTime, if: model.next != nil)
+        model.frontIsOver = true
+        expect(model.next == nil || step == model.next.map { .start($0) }, "\(step) although time was up")
+      }
+      follow(step)
+    } else {
+      expect(false, "an alarm without a reason")
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import NetOptCore
+import Testing
+
+@Suite struct ResponseHeadTests {
+  private func head(_ lines: String) -> ResponseHead {
+    ResponseHead(status: 200, version: .http2, lines: Array(lines.utf8))
+  }
+
+  /// Lines and the fields that are read from them.
+  @Test(
+    arguments: [
+      ("", [:]),
+      ("a: 1\r\nB: 2\r\n", ["a": "1", "B": "2"]),
+      ("a: 1\nb: 2\n", ["a": "1", "b": "2"]),
+      ("a:1\r\n", ["a": "1"]),
+      ("a: \t 1 \t 2 \t\r\n", ["a": "1 \t 2"]),
+      ("a:\r\nb: \r\n", ["a": "", "b": ""]),
+      ("a: b: c\r\n", ["a": "b: c"]),
+      ("a: 1\r\na: 2\r\n", ["a": "1", "a": "2"]),
+      // Lines that are none.
+      ("a\r\n: 1\r\n\r\n:\r\nb: 2\r\n", ["b": "2"]),
+      ("a: 1\r\nb: 2", ["a": "1"]),
+      ("\n\n\n", [:]),
+    ] as [(String, HTTPFields)])
+  func readsFields(_ lines: String, _ fields: HTTPFields) {
+    #expect(head(lines).fields == fields)
+  }
+
+  @Test func findsTheFirstWithoutRegardToCase() {
+    let head = head("x\r\nContent-Type: a\r\ncontent-type: b\r\nA[: 1\r\nEmpty:\r\n")
+    #expect(head.first("CONTENT-TYPE") == "a")
+    #expect(head.first("content-type") == "a")
+    #expect(head.first("a[") == "1")
+    #expect(head.first("a{") == nil)
+    #expect(head.first("Content") == nil)
+    #expect(head.first("Content-Type2") == nil)
+    #expect(head.first("x") == nil)
+    #expect(head.first("") == nil)
+    #expect(head.first("empty")?.isEmpty == true)
+  }
+
+  @Test func replacesBytesThatAreNoUTF8() {
+    let head = ResponseHead(status: 200, version: .http1_1, lines: Array("a: x".utf8) + [0xff, 0x0a])
+    #expect(head.first("a") == "x\u{fffd}")
+    #expect(head.fields["a"] == "x\u{fffd}")
+  }
+
+  @Test func readsHugeHeads() {
+    let lines = (0..<10_000).map { "x-\($0): \($0)\r\n" }.joined()
+    let value = String(repeating: "v", count: 1_000_000)
+    let head = head(lines + "big: \(value)\r\n")
+    #expect(head.fields.count == 10_001)
+    #expect(head.first("x-9999") == "9999")
+    #expect(head.first("big") == value)
+  }
+
+  @Test func isMadeFromFields() {
+    let fields: HTTPFields = ["A": "1", "Set-Cookie": "x", "set-cookie": "y", "E": ""]
+    let head = ResponseHead(status: 404, fields: fields)
+    #expect(head.status == 404)
+    #expect(head.version == .http1_1)
+    #expect(head.fields == fields)
+    #expect(head == ResponseHead(status: 404, version: .http1_1, lines: head.lines))
+    #expect(ResponseHead(status: 204).fields.isEmpty)
+  }
+
+  @Test func fieldsCannotAddLines() {
+    let head = ResponseHead(status: 200, fields: ["A": "1\r\nB: 2", "C\nD": "3\0"])
+    #expect(head.fields == ["A": "1  B: 2", "C D": "3"])
+    #expect(head.first("B") == nil)
+    #expect(head.first("D") == nil)
+  }
+
+  @Test func anyBytesAreRead() {
+    var random = SplitMix64(seed: 4)
+    let bytes: [UInt8] = [0, 0x09, 0x0a, 0x0d, 0x20, 0x3a, 0x41, 0x61, 0xc3, 0xff]
+    for _ in 0..<5000 {
+      let lines = (0..<Int.random(in: 0...40, using: &random)).map { _ in
+        bytes.randomElement(using: &random) ?? 0
+      }
+      let head = ResponseHead(status: 200, version: .http1_1, lines: lines)
+      for field in head.fields {
+        #expect(!field.name.isEmpty)
+        #expect(!field.value.utf8.contains(0x0a))
+      }
+      #expect(head.first("aa") == head.fields.values(of: "aa").first)
+    }
+  }
+}

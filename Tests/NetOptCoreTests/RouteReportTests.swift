@@ -1,0 +1,98 @@
+import NetOptCore
+import Testing
+
+@Suite struct RouteReportTests {
+  typealias Outcome = RouteReport.Outcome
+  typealias Fallback = RouteReport.Fallback
+
+  private let address = IPAddress(v4: 0x0a00_0001)
+
+  private func leg(_ source: AddressSource, _ outcome: Outcome) -> RouteReport.Leg {
+    RouteReport.Leg(address: address, source: source, started: .zero, ended: .zero, outcome: outcome)
+  }
+
+  private func report(
+    _ legs: [(AddressSource, Outcome)], directOff: RoutePlan.DirectOff? = nil, hasCandidates: Bool = true,
+    withoutList: Fallback? = nil
+  ) -> RouteReport {
+    let plan = RoutePlan(
+      origin: Origin(.https, host: "a.test"), policy: "fastest", directOff: directOff,
+      candidates: hasCandidates ? [.init(address, score: nil, source: .list)] : [],
+      legs: [.init(.dns, source: .dns)], withoutList: withoutList)
+    return RouteReport(plan: plan, legs: legs.map { leg($0.0, $0.1) })
+  }
+
+  /// Legs, which of them won, where the address came from, and why DNS was used.
+  @Test(
+    arguments: [
+      ([], nil, .dns, nil),
+      ([(.list, .won)], 0, .list, nil),
+      ([(.list, .failed), (.list, .won)], 1, .list, nil),
+      ([(.list, .won), (.dns, .cancelled)], 0, .list, nil),
+      ([(.list, .won), (.dns, .lost)], 0, .list, nil),
+      ([(.list, .failed)], nil, .list, nil),
+      ([(.list, .cancelled)], nil, .list, nil),
+      ([(.list, .failed), (.dns, .won)], 1, .dns, .allFailed),
+      ([(.list, .failed), (.list, .failed), (.dns, .failed), (.dns, .won)], 3, .dns, .allFailed),
+      ([(.list, .failed), (.dns, .failed)], nil, .dns, .allFailed),
+      ([(.list, .cancelled), (.dns, .won)], 1, .dns, .noAnswerInTime),
+      ([(.list, .lost), (.dns, .won)], 1, .dns, .noAnswerInTime),
+      ([(.list, .failed), (.list, .cancelled), (.dns, .won)], 2, .dns, .noAnswerInTime),
+      ([(.list, .cancelled), (.dns, .cancelled)], nil, .dns, .noAnswerInTime),
+    ] as [([(AddressSource, Outcome)], Int?, AddressSource, Fallback?)])
+  func saysWhatWonAndWhy(
+    _ legs: [(AddressSource, Outcome)], _ winner: Int?, _ source: AddressSource, _ fallback: Fallback?
+  ) {
+    let report = report(legs)
+    #expect(report.winner == winner.map { report.legs[$0] })
+    #expect(report.source == source)
+    #expect(report.fallback == fallback)
+  }
+
+  private static let outcomes: [Outcome] = [.won, .lost, .failed, .cancelled]
+
+  @Test(arguments: outcomes, outcomes)
+  func namesAFallbackOnlyWhenTheListHadToGiveWay(_ listed: Outcome, _ dns: Outcome) {
+    let legs = [(AddressSource.list, listed), (.dns, dns)]
+    #expect((report(legs).fallback == nil) == (listed == .won))
+    for off in [RoutePlan.DirectOff.proxy, .flag, .port, .noList, .expired] {
+      #expect(report(legs, directOff: off).fallback == nil)
+      #expect(report(legs, directOff: off, withoutList: .excluded).fallback == nil)
+    }
+    #expect(report(legs, hasCandidates: false).fallback == nil)
+    for reason in [Fallback.circuitsOpen, .excluded] {
+      #expect(report(legs, withoutList: reason).fallback == (listed == .won ? nil : reason))
+      #expect(report([(.dns, dns)], withoutList: reason).fallback == reason)
+    }
+  }
+
+  @Test func namesAreStable() {
+    #expect(
+      [Outcome.won, .lost, .failed, .cancelled].map(\.rawValue) == ["won", "lost", "failed", "cancelled"])
+    #expect(
+      [Fallback.allFailed, .circuitsOpen, .excluded, .noAnswerInTime].map(\.rawValue)
+        == ["all-failed", "circuits-open", "excluded", "no-answer-in-time"])
+    #expect(
+      [RoutePlan.DirectOff.proxy, .flag, .port, .noList, .expired].map(\.rawValue)
+        == ["proxy", "flag", "port", "no-list", "expired"])
+  }
+}
+
+@Suite struct RoutePlanTests {
+  @Test func hasDefaults() {
+    let origin = Origin(.https, host: "a.test")
+    let plan = RoutePlan(origin: origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
+    #expect(plan.origin == origin)
+    #expect(plan.directOff == nil && plan.withoutList == nil && plan.candidates.isEmpty)
+    #expect(!plan.startsTwo)
+    #expect(plan.multiplexes)
+    #expect(plan.legs[0].stagger == .milliseconds(250))
+  }
+
+  @Test func onlyALegToAnAddressHasOne() {
+    let address = IPAddress(v4: 0x7f00_0001)
+    #expect(RoutePlan.Leg(.address(address), source: .list).address == address)
+    #expect(RoutePlan.Leg(.dns, source: .dns).address == nil)
+    #expect(RoutePlan.Leg(.proxy("http://p.test"), source: .dns).address == nil)
+  }
+}
