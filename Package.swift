@@ -21,9 +21,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
   name: "netopt",
   products: [
+    .library(name: "NetOptTestSupport", targets: ["NetOptTestSupport"]),
   ],
   targets: [
     module("NetOptCore"),
+    module("NetOptTestSupport", ["NetOptCore"]),
     tests("NetOptCore", ["NetOptCore"]),
+    tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

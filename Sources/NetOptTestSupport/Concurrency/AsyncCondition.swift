@@ -1,0 +1,69 @@
+import NetOptCore
+
+/// A condition variable for tasks: a state behind a lock, and tasks that are suspended until it is as they want it.
+final class AsyncCondition<State: Sendable>: Sendable {
+  private struct Waiter {
+    let holds: @Sendable (State) -> Bool
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
+  private struct Storage {
+    var state: State
+    var nextID: UInt64 = 0
+    var waiters: [UInt64: Waiter] = [:]
+    /// Waiters whose task was cancelled before they were suspended.
+    var cancelled: Set<UInt64> = []
+  }
+
+  private let storage: Locked<Storage>
+
+  init(_ state: State) { storage = Locked(Storage(state: state)) }
+
+  /// The state at this moment.
+  var state: State { storage.withLock { $0.state } }
+
+  /// How many tasks are suspended.
+  var waiting: Int { storage.withLock { $0.waiters.count } }
+
+  /// Changes the state, and lets those tasks go on whose condition holds then.
+  func update<Result: Sendable>(_ change: (inout State) -> Result) -> Result {
+    let (result, ready) = storage.withLock { storage in
+      let result = change(&storage.state)
+      let ready = storage.waiters.filter { $0.value.holds(storage.state) }
+      for id in ready.keys { storage.waiters[id] = nil }
+      return (result, ready.values.map(\.continuation))
+    }
+    // Outside of the lock: a continuation may run what waits for it at once.
+    ready.forEach { $0.resume(returning: true) }
+    return result
+  }
+
+  /// Suspends the task until the condition holds.
+  ///
+  /// - Returns: whether it held; false when the task was cancelled first.
+  func wait(until holds: @escaping @Sendable (State) -> Bool) async -> Bool {
+    let id = storage.withLock { storage in
+      storage.nextID += 1
+      return storage.nextID
+    }
+    let held = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let answer: Bool? = storage.withLock { storage in
+          if holds(storage.state) { return true }
+          if storage.cancelled.contains(id) { return false }
+          storage.waiters[id] = Waiter(holds: holds, continuation: continuation)
+          return nil
+        }
+        if let answer { continuation.resume(returning: answer) }
+      }
+    } onCancel: {
+      let waiter = storage.withLock { storage in
+        storage.cancelled.insert(id)
+        return storage.waiters.removeValue(forKey: id)
+      }
+      waiter?.continuation.resume(returning: false)
+    }
+    storage.withLock { _ = $0.cancelled.remove(id) }
+    return held
+  }
+}

@@ -1,0 +1,38 @@
+import Glibc
+import NetOptCore
+
+/// A thread that can be waited for, which Foundation's cannot: pthread_create(3).
+final class JoinableThread: Sendable {
+  private final class Work: Sendable {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+
+  private let thread: Locked<pthread_t?>
+
+  /// Starts a thread.
+  init(_ body: @escaping @Sendable () -> Void) throws {
+    let work = Unmanaged.passRetained(Work(body))
+    var thread = pthread_t()
+    let status = pthread_create(
+      &thread, nil,
+      { context in
+        if let context { Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body() }
+        return nil
+      }, work.toOpaque())
+    guard status == 0 else {
+      work.release()
+      throw systemError("no thread could be started", code: status)
+    }
+    self.thread = Locked(thread)
+  }
+
+  /// Waits for its end. To be called once at least, or the thread's stack is never freed.
+  func join() {
+    thread.withLock { thread in
+      guard let running = thread else { return }
+      pthread_join(running, nil)
+      thread = nil
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import Glibc
+import NetOptCore
+import Synchronization
+
+/// One accepted connection, with calls that block until the server is stopped.
+///
+/// `@unchecked Sendable`: the acceptor makes it and hands it to the connection's thread, which alone uses it from
+/// then on.
+final class LoopbackConnection: @unchecked Sendable {
+  /// Thrown out of every call when the server is being stopped.
+  struct Stopped: Error {}
+
+  /// Its number among the server's connections, from 1.
+  let number: Int
+  /// How many requests it has carried.
+  var requests = 0
+
+  private var descriptor: Int32?
+  private let core: LoopbackCore
+  /// Bytes that were read and not asked for yet.
+  private var pending: [UInt8] = []
+
+  init(_ descriptor: Int32, number: Int, core: LoopbackCore) {
+    self.descriptor = descriptor
+    self.number = number
+    self.core = core
+  }
+
+  var isOpen: Bool { descriptor != nil }
+
+  /// Notes a request.
+  func note(_ request: LoopbackRequest) { core.record.withLock { $0.requests.append(request) } }
+
+  /// The next bytes, at most `limit` of them; none at the end.
+  func read(upTo limit: Int = .max) throws -> [UInt8] {
+    if pending.isEmpty { pending = try receive() }
+    let chunk = Array(pending.prefix(limit))
+    pending.removeFirst(chunk.count)
+    return chunk
+  }
+
+  /// The bytes up to and including `end`; what there is, when the client closes before.
+  func read(through end: [UInt8]) throws -> [UInt8] {
+    var bytes = pending
+    pending = []
+    var searched = 0
+    while true {
+      if let range = bytes[searched...].firstRange(of: end) {
+        pending = Array(bytes[range.upperBound...])
+        return Array(bytes[..<range.upperBound])
+      }
+      searched = max(0, bytes.count - end.count)
+      let more = try receive()
+      if more.isEmpty { return bytes }
+      bytes += more
+    }
+  }
+
+  /// Sends bytes, as fast as the client takes them.
+  func write(_ bytes: [UInt8]) throws {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      guard let descriptor else { throw systemError("the connection is closed", code: EPIPE) }
+      try wait(for: POLLOUT)
+      let sent = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      if sent < 0, errno == EAGAIN || errno == EINTR { continue }
+      guard sent > 0 else { throw systemError("the client went away") }
+      rest = rest.dropFirst(sent)
+    }
+  }
+
+  /// Lets time pass.
+  func wait(_ duration: Duration) throws {
+    var descriptors = [pollfd(fd: core.stopped.descriptor, events: Int16(POLLIN), revents: 0)]
+    if LoopbackSocket.wait(&descriptors, limit: duration) > 0 { throw Stopped() }
+  }
+
+  /// Reads until the client closes.
+  func waitForClose() throws {
+    while isOpen, !(try read().isEmpty) {}
+  }
+
+  /// Ends the server's direction; the client's goes on.
+  func shutDownSending() {
+    if let descriptor { shutdown(descriptor, Int32(SHUT_WR)) }
+  }
+
+  /// Closes the connection.
+  func close() { end { _ = Glibc.close($0) } }
+
+  /// Resets the connection.
+  func reset() { end(LoopbackSocket.reset) }
+
+  private func end(_ how: (Int32) -> Void) {
+    guard let open = descriptor else { return }
+    descriptor = nil
+    how(open)
+    core.record.withLock { $0.open -= 1 }
+  }
+
+  private func receive() throws -> [UInt8] {
+    while let descriptor {
+      try wait(for: POLLIN)
+      var failure: Int32 = 0
+      let chunk = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+        let got = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+        failure = got < 0 ? errno : 0
+        count = max(0, got)
+      }
+      if failure == EAGAIN || failure == EINTR { continue }
+      guard failure == 0 else { throw systemError("the client went away", code: failure) }
+      core.record.withLock { record in
+        let room = LoopbackCore.mostKept - record.received[number - 1].count
+        record.received[number - 1] += chunk.prefix(room)
+      }
+      return chunk
+    }
+    return []
+  }
+
+  private func wait(for event: Int32) throws {
+    guard let descriptor else { return }
+    var descriptors = [
+      pollfd(fd: core.stopped.descriptor, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: descriptor, events: Int16(event), revents: 0),
+    ]
+    LoopbackSocket.wait(&descriptors)
+    if descriptors[0].revents != 0 { throw Stopped() }
+  }
+}

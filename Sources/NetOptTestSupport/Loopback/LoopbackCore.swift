@@ -1,0 +1,94 @@
+import Glibc
+import NetOptCore
+
+/// What the threads of a `LoopbackServer` share.
+final class LoopbackCore: Sendable {
+  struct Record {
+    var received: [[UInt8]] = []
+    var requests: [LoopbackRequest] = []
+    var open = 0
+    /// Descriptors that only `finish` closes.
+    var kept: [Int32] = []
+    var threads: [JoinableThread] = []
+  }
+
+  /// How much of what a connection sends is kept.
+  static let mostKept = 65_536
+
+  let behaviour: LoopbackServer.Behaviour
+  let stopped: StopSignal
+  let record: Locked<Record>
+
+  private let listener: Int32
+
+  init(_ behaviour: LoopbackServer.Behaviour, listener: Int32, stopped: StopSignal) {
+    self.behaviour = behaviour
+    self.listener = listener
+    self.stopped = stopped
+    record = Locked(Record(kept: [listener]))
+  }
+
+  /// Has descriptors closed at the end.
+  func keep(_ descriptors: [Int32]) { record.withLock { $0.kept += descriptors } }
+
+  /// Joins the connections' threads and closes what was kept. Called when the acceptor has ended.
+  func finish() {
+    let (threads, kept) = record.withLock { record in
+      defer {
+        record.threads = []
+        record.kept = []
+      }
+      return (record.threads, record.kept)
+    }
+    threads.forEach { $0.join() }
+    kept.forEach { close($0) }
+  }
+
+  /// Accepts connections until the server is stopped: the acceptor's thread.
+  func accept() {
+    while true {
+      var descriptors = [
+        pollfd(fd: stopped.descriptor, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: listener, events: Int16(POLLIN), revents: 0),
+      ]
+      LoopbackSocket.wait(&descriptors)
+      if descriptors[0].revents != 0 { return }
+      let descriptor = Glibc.accept(listener, nil, nil)
+      // A client may be gone before its turn comes.
+      guard descriptor >= 0 else { continue }
+      _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+      _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+      let number = record.withLock { record in
+        record.received.append([])
+        record.open += 1
+        return record.received.count
+      }
+      let connection = LoopbackConnection(descriptor, number: number, core: self)
+      do {
+        let thread = try JoinableThread { [self] in serve(connection) }
+        record.withLock { $0.threads.append(thread) }
+      } catch {
+        connection.close()
+      }
+    }
+  }
+
+  /// Serves one connection: the connection's thread.
+  private func serve(_ connection: LoopbackConnection) {
+    defer { connection.close() }
+    do {
+      switch behaviour {
+      case .silent, .blackHole: break
+      case .resetting:
+        _ = try connection.read()
+        connection.reset()
+      case .closing: connection.shutDownSending()
+      case .greeting(let bytes): try connection.write(bytes)
+      case .raw(let handler): try LoopbackExchange.serve(connection, with: handler)
+      }
+      try connection.waitForClose()
+    } catch {
+      // The client went away, the server is being stopped, or the handler wants the connection closed.
+    }
+  }
+}

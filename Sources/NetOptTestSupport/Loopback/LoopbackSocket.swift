@@ -1,0 +1,110 @@
+import Glibc
+import NetOptCore
+
+/// The socket calls of the kit. Descriptors are plain numbers here: each is owned, and closed, by one thread.
+enum LoopbackSocket {
+  /// Opens a listening socket, non-blocking.
+  static func listening(on endpoint: Endpoint, backlog: Int32 = 512) throws -> Int32 {
+    let descriptor = try open(endpoint.address.family, SOCK_STREAM)
+    var yes: Int32 = 1
+    // A server that comes back takes its port again, whatever is left in TIME_WAIT.
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+    guard withAddress(of: endpoint, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, backlog) == 0
+    else {
+      let code = errno
+      close(descriptor)
+      throw systemError("\(endpoint) cannot be listened on", code: code)
+    }
+    return descriptor
+  }
+
+  /// Begins to connect, without waiting for an answer.
+  static func connecting(to endpoint: Endpoint) throws -> Int32 {
+    let descriptor = try open(endpoint.address.family, SOCK_STREAM)
+    guard withAddress(of: endpoint, { connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
+      let code = errno
+      close(descriptor)
+      throw systemError("\(endpoint) cannot be connected to", code: code)
+    }
+    return descriptor
+  }
+
+  /// Whether a TCP and a UDP socket can be bound there.
+  static func isFree(_ endpoint: Endpoint) -> Bool {
+    [SOCK_STREAM, SOCK_DGRAM].allSatisfy { type in
+      guard let descriptor = try? open(endpoint.address.family, type) else { return false }
+      defer { close(descriptor) }
+      return withAddress(of: endpoint) { bind(descriptor, $0, $1) } == 0
+    }
+  }
+
+  /// The port that a listening socket got.
+  static func port(of descriptor: Int32) -> UInt16 {
+    var address = sockaddr_in6()
+    var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+    withUnsafeMutableBytes(of: &address) { bytes in
+      _ = getsockname(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, &length)
+    }
+    // The port lies at the same place in sockaddr_in and sockaddr_in6.
+    return UInt16(bigEndian: address.sin6_port)
+  }
+
+  /// Closes a connection with a reset instead of an orderly end: SO_LINGER in socket(7).
+  static func reset(_ descriptor: Int32) {
+    var linger = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(
+      descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
+    close(descriptor)
+  }
+
+  /// Waits for events, also when signals arrive: poll(2).
+  ///
+  /// - Returns: how many descriptors have events; 0 when `limit` passed first.
+  @discardableResult
+  static func wait(_ descriptors: inout [pollfd], limit: Duration? = nil) -> Int {
+    let clock = SystemTimeSource()
+    let end = limit.map { clock.now() + $0 }
+    while true {
+      let rest = end.map { max(0, ($0 - clock.now()).nanoseconds) }
+      // Rounded up, so that it is not called again and again in the last millisecond.
+      let milliseconds = rest.map { Int32(min(($0 + 999_999) / 1_000_000, 1_000_000)) } ?? -1
+      let count = poll(&descriptors, nfds_t(descriptors.count), milliseconds)
+      if count > 0 { return Int(count) }
+      if count == 0, let rest, rest <= Int64(milliseconds) * 1_000_000 { return 0 }
+    }
+  }
+
+  private static func open(_ family: IPAddress.Family, _ type: __socket_type) throws -> Int32 {
+    let flags = Int32(type.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    let descriptor = socket(family == .v4 ? AF_INET : AF_INET6, flags, 0)
+    guard descriptor >= 0 else { throw systemError("no socket") }
+    return descriptor
+  }
+
+  private static func withAddress<Result>(
+    of endpoint: Endpoint, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+  ) -> Result {
+    func call<Address>(_ address: Address) -> Result {
+      withUnsafePointer(to: address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          body($0, socklen_t(MemoryLayout<Address>.size))
+        }
+      }
+    }
+    let bytes = endpoint.address.bytes
+    switch endpoint.address.family {
+    case .v4:
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = endpoint.port.bigEndian
+      withUnsafeMutableBytes(of: &address.sin_addr) { $0.copyBytes(from: bytes) }
+      return call(address)
+    case .v6:
+      var address = sockaddr_in6()
+      address.sin6_family = sa_family_t(AF_INET6)
+      address.sin6_port = endpoint.port.bigEndian
+      withUnsafeMutableBytes(of: &address.sin6_addr) { $0.copyBytes(from: bytes) }
+      return call(address)
+    }
+  }
+}

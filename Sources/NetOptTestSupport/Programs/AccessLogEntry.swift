@@ -1,0 +1,104 @@
+import FoundationEssentials
+public import NetOptCore
+
+/// One request as an `NginxOrigin` logged it, when it was over.
+public struct AccessLogEntry: Sendable, Hashable, Decodable {
+  /// The address that the request came to.
+  public let serverAddress: String
+  /// The port that it came to.
+  public let serverPort: UInt16
+  /// The name in SNI; empty without.
+  public let serverName: String
+  /// The `Host` field, or `:authority`.
+  public let host: String
+  /// `HTTP/1.1`, `HTTP/2.0`.
+  public let version: String
+  /// The method.
+  public let method: String
+  /// Path and query as they came.
+  public let target: String
+  /// The status that was answered; 499 when the client went away before.
+  public let status: Int
+  /// The bytes of the request: line, fields and body.
+  public let requestLength: Int
+  /// A number that tells connections apart.
+  public let connection: Int
+  /// The request's number on its connection, from 1.
+  public let requestOfConnection: Int
+  /// Whether TLS resumed a session.
+  public let sessionReused: Bool
+  /// The bytes of the body that were sent.
+  public let bodyBytes: Int
+  /// The `User-Agent` field.
+  public let userAgent: String
+
+  /// The address that the request came to.
+  public var address: IPAddress? { IPAddress(serverAddress) }
+
+  /// The log format in nginx's terms: ngx_http_log_module.
+  static let format = """
+    {"serverAddress":"$server_addr","serverPort":$server_port,"serverName":"$ssl_server_name",\
+    "host":"$http_host","version":"$server_protocol","method":"$request_method","target":"$request_uri",\
+    "status":$status,"requestLength":$request_length,"connection":$connection,\
+    "requestOfConnection":$connection_requests,"session":"$ssl_session_reused","bodyBytes":$body_bytes_sent,\
+    "userAgent":"$http_user_agent"}
+    """
+
+  private enum CodingKeys: String, CodingKey {
+    case serverAddress, serverPort, serverName, host, version, method, target, status, requestLength,
+      connection
+    case requestOfConnection, session, bodyBytes, userAgent
+  }
+
+  /// Reads an entry of the log.
+  public init(from decoder: any Decoder) throws {
+    let entry = try decoder.container(keyedBy: CodingKeys.self)
+    serverAddress = try entry.decode(String.self, forKey: .serverAddress)
+    serverPort = try entry.decode(UInt16.self, forKey: .serverPort)
+    serverName = try entry.decode(String.self, forKey: .serverName)
+    host = try entry.decode(String.self, forKey: .host)
+    version = try entry.decode(String.self, forKey: .version)
+    method = try entry.decode(String.self, forKey: .method)
+    target = try entry.decode(String.self, forKey: .target)
+    status = try entry.decode(Int.self, forKey: .status)
+    requestLength = try entry.decode(Int.self, forKey: .requestLength)
+    connection = try entry.decode(Int.self, forKey: .connection)
+    requestOfConnection = try entry.decode(Int.self, forKey: .requestOfConnection)
+    sessionReused = try entry.decode(String.self, forKey: .session) == "r"
+    bodyBytes = try entry.decode(Int.self, forKey: .bodyBytes)
+    userAgent = try entry.decode(String.self, forKey: .userAgent)
+  }
+}
+
+extension NginxOrigin {
+  /// The requests that are over, in the order in which they ended. A request is logged after its answer was sent: a
+  /// client may have the answer before the entry is there. Use `waitForLog` for what must come.
+  ///
+  /// - Throws: what is wrong with an entry.
+  public func accessLog() throws -> [AccessLogEntry] {
+    let text = TextFile.read("\(directory)/access.log")
+    // The last line may be on its way still.
+    return try text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map {
+      try JSONDecoder().decode(AccessLogEntry.self, from: Data($0.utf8))
+    }
+  }
+
+  /// Waits until the log has `count` entries that fit, and returns those.
+  ///
+  /// - Parameters:
+  ///   - count: how many at least.
+  ///   - limit: how long to wait. Default: 10 s.
+  ///   - fits: which entries count. Default: all.
+  /// - Throws: `TestSupportError` when they do not come in time.
+  public func waitForLog(
+    _ count: Int, within limit: Duration = .seconds(10),
+    where fits: @Sendable (AccessLogEntry) -> Bool = { _ in true }
+  ) async throws -> [AccessLogEntry] {
+    var entries: [AccessLogEntry] = []
+    try await wait(for: "\(count) entries in the access log", within: limit) {
+      entries = try accessLog().filter(fits)
+      return entries.count >= count
+    }
+    return entries
+  }
+}

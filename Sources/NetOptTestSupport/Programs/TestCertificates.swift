@@ -1,0 +1,131 @@
+import NetOptCore
+
+/// A certificate with its key, in files.
+public struct TestCertificate: Sendable, Hashable {
+  /// The certificate, PEM.
+  public let certificateFile: String
+  /// The private key, PEM.
+  public let keyFile: String
+  /// The names and addresses that it is for.
+  public let names: [String]
+}
+
+/// Certificates for tests, made with the openssl(1) command when they are first asked for, and kept as long as the
+/// test process runs. Keys are P-256; each takes some 10 ms.
+public actor TestCertificates {
+  /// The kinds of certificate.
+  public enum Kind: Hashable, Sendable {
+    /// Signed by the private authority, valid now.
+    case valid
+    /// Signed by the private authority, valid on the first day of 2020 alone.
+    case expired
+    /// Signed by its own key, valid now.
+    case selfSigned
+    /// Signed by another private authority with the same name, valid now.
+    case otherAuthority
+  }
+
+  private enum Wanted: Hashable {
+    case authority
+    case otherAuthority
+    case leaf(Kind, [String])
+  }
+
+  private static let shared = TestCertificates()
+
+  private var made: [Wanted: Task<TestCertificate, any Error>] = [:]
+
+  /// The file with the private authority's certificate: what `--cacert` wants.
+  public static func authorityFile() async throws -> String {
+    try await shared.get(.authority).certificateFile
+  }
+
+  /// A certificate for some names or addresses, always the same one for the same wish.
+  ///
+  /// - Parameters:
+  ///   - kind: what is right or wrong with it.
+  ///   - names: host names and IP addresses; the first one is its common name as well.
+  /// - Precondition: there is a name.
+  public static func certificate(
+    _ kind: Kind = .valid, for names: [String]
+  ) async throws -> TestCertificate {
+    precondition(!names.isEmpty, "a certificate is for one name at least")
+    return try await shared.get(.leaf(kind, names))
+  }
+
+  private func get(_ wanted: Wanted) async throws -> TestCertificate {
+    let task = made[wanted] ?? Task { try await make(wanted) }
+    made[wanted] = task
+    return try await task.value
+  }
+
+  private func make(_ wanted: Wanted) async throws -> TestCertificate {
+    let directory = try TemporaryDirectory.make("certificate")
+    switch wanted {
+    case .authority, .otherAuthority:
+      return try await Self.openssl(
+        ["req", "-x509", "-days", "30"] + Self.newKey + ["-subj", "/CN=netopt test authority"]
+          + ["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"]
+          + ["-out", "@certificate.pem"],
+        in: directory, names: [])
+    case .leaf(.expired, let names):
+      return try await makeExpired(names, in: directory)
+    case .leaf(let kind, let names):
+      var arguments = ["req", "-x509", "-days", "30"] + Self.newKey + Self.subject(names)
+      if kind != .selfSigned {
+        let authority = try await get(kind == .valid ? .authority : .otherAuthority)
+        arguments += ["-CA", authority.certificateFile, "-CAkey", authority.keyFile]
+      }
+      return try await Self.openssl(arguments + ["-out", "@certificate.pem"], in: directory, names: names)
+    }
+  }
+
+  /// Only `openssl ca` sets both dates; it wants a configuration file.
+  private func makeExpired(_ names: [String], in directory: String) async throws -> TestCertificate {
+    let authority = try await get(.authority)
+    try TextFile.write("", to: "\(directory)/index")
+    try TextFile.write(
+      """
+      [ca]
+      default_ca = authority
+      [authority]
+      database = \(directory)/index
+      new_certs_dir = \(directory)
+      rand_serial = yes
+      default_md = sha256
+      policy = policy
+      copy_extensions = copy
+      [policy]
+      commonName = supplied
+      """, to: "\(directory)/ca.conf")
+    _ = try await Self.openssl(
+      ["req"] + Self.newKey + Self.subject(names) + ["-out", "@request.pem"], in: directory, names: names)
+    return try await Self.openssl(
+      ["ca", "-batch", "-notext", "-config", "@ca.conf", "-in", "@request.pem", "-out", "@certificate.pem"]
+        + ["-cert", authority.certificateFile, "-keyfile", authority.keyFile]
+        + ["-startdate", "20200101000000Z", "-enddate", "20200102000000Z"],
+      in: directory, names: names)
+  }
+
+  private static let newKey = [
+    "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "@key.pem",
+  ]
+
+  private static func subject(_ names: [String]) -> [String] {
+    let alternatives = names.map { IPAddress($0) == nil ? "DNS:\($0)" : "IP:\($0)" }
+    return [
+      "-subj", "/CN=\(names[0])", "-addext", "subjectAltName=" + alternatives.joined(separator: ","),
+      "-addext", "basicConstraints=critical,CA:FALSE",
+    ]
+  }
+
+  /// Runs openssl(1); an argument that begins with "@" is a file in the directory.
+  private static func openssl(
+    _ arguments: [String], in directory: String, names: [String]
+  ) async throws -> TestCertificate {
+    let paths = arguments.map { $0.hasPrefix("@") ? "\(directory)/\($0.dropFirst())" : $0 }
+    try await ChildProcess.run("openssl", paths, in: directory)
+    return TestCertificate(
+      certificateFile: "\(directory)/certificate.pem", keyFile: "\(directory)/key.pem", names: names)
+  }
+}

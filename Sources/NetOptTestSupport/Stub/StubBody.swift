@@ -1,0 +1,104 @@
+import NetOptCore
+
+/// The body of a response of a `StubTransport`. Chunks are made when they are asked for.
+final class StubBody: BodySource {
+  private struct State {
+    var next = 0
+    /// When the body ended, and how.
+    var ended: (at: MonotonicInstant, error: NetOptError?)?
+  }
+
+  private let response: StubResponse
+  private let head: Timings
+  private let headAt: MonotonicInstant
+  private let deadline: MonotonicInstant?
+  private let transport: StubTransport
+  /// The connection that is ready again when the body has ended, if it is kept.
+  private let connection: StubTransport.Connection?
+  private let state = Locked(State())
+
+  init(
+    _ response: StubResponse, _ head: Timings, at headAt: MonotonicInstant, deadline: MonotonicInstant?,
+    on connection: StubTransport.Connection?,
+    of transport: StubTransport
+  ) {
+    self.response = response
+    self.head = head
+    self.deadline = deadline
+    self.connection = connection
+    self.transport = transport
+    self.headAt = headAt
+    transport.state.update { $0.openBodies += 1 }
+  }
+
+  deinit { end(nil) }
+
+  var timings: Timings {
+    var timings = head
+    let end = state.withLock { $0.ended?.at } ?? transport.timeSource.now()
+    timings.transfer = end - headAt
+    return timings
+  }
+
+  func next() async throws(NetOptError) -> [UInt8]? {
+    if let ended = state.withLock({ $0.ended }) {
+      guard let error = ended.error else { return nil }
+      throw error
+    }
+    if let error = interruption() { throw end(with: error) }
+    let index = state.withLock { state in
+      defer { state.next += 1 }
+      return state.next
+    }
+    if let chunk = response.chunk(index) { return chunk }
+    switch response.end {
+    case .complete:
+      end(nil)
+      if let connection, !connection.multiplexes { transport.keep(connection) }
+      return nil
+    case .cut:
+      throw end(
+        with: NetOptError(.receiveFailed, phase: .receive, "the connection was reset before the body's end"))
+    case .stalled:
+      await waitForInterruption()
+      throw end(with: interruption() ?? Self.cancelled)
+    }
+  }
+
+  private static let cancelled = NetOptError(
+    .cancelled, phase: .receive, "the call was cancelled while its body was read")
+
+  /// Why reading cannot go on, when it cannot.
+  private func interruption() -> NetOptError? {
+    if transport.state.state.isShutDown { return StubTransport.shutDownError(nil) }
+    if let deadline, transport.timeSource.now() >= deadline {
+      return NetOptError(.timeout, phase: .receive, "the call's time limit passed while its body was read")
+    }
+    return Task.isCancelled ? Self.cancelled : nil
+  }
+
+  /// Suspends the task until shutdown, the deadline or its cancellation.
+  private func waitForInterruption() async {
+    let (transport, deadline) = (transport, deadline)
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { _ = await transport.state.wait { $0.isShutDown } }
+      if let deadline { group.addTask { try? await transport.timeSource.sleep(until: deadline) } }
+      await group.next()
+      group.cancelAll()
+    }
+  }
+
+  private func end(with error: NetOptError) -> NetOptError {
+    end(error)
+    return error
+  }
+
+  private func end(_ error: NetOptError?) {
+    let now = transport.timeSource.now()
+    let isFirst = state.withLock { state in
+      defer { if state.ended == nil { state.ended = (now, error) } }
+      return state.ended == nil
+    }
+    if isFirst { transport.state.update { $0.openBodies -= 1 } }
+  }
+}

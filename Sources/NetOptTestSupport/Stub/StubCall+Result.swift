@@ -1,0 +1,76 @@
+import NetOptCore
+
+/// What a call comes to.
+extension StubCall {
+  func connection(to target: RoutePlan.Leg.Target) -> StubTransport.Connection {
+    StubTransport.Connection(
+      origin: plan.origin, target: target, isVerified: request.options.verification == .full,
+      multiplexes: plan.origin.scheme == .https && request.options.version != .http1)
+  }
+
+  /// What became of the legs until now; those under way are ended.
+  var route: RouteReport {
+    let time = offset
+    let reports = started.compactMap { index -> RouteReport.Leg? in
+      var report = legs[index].report
+      if !legs[index].isOver { report?.ended = time }
+      return report
+    }
+    return RouteReport(plan: plan, legs: reports)
+  }
+
+  func response(_ response: StubResponse) -> HTTPResponse {
+    let winner = race.winner.map { legs[$0] }
+    let connection = race.winner.map { self.connection(to: race.legs[$0].target) }
+    let isKept = request.options.connection == .pooled
+    var timings = Timings()
+    if let leg = winner?.report {
+      let connected = leg.connected ?? leg.started
+      timings.dns = winner?.lookup ?? .zero
+      timings.queue = leg.started - timings.dns
+      timings.connect = connected - leg.started
+      timings.tls = (leg.secured ?? connected) - connected
+      timings.send = leg.ended - (leg.secured ?? connected)
+      timings.wait = offset - leg.ended
+    }
+    return HTTPResponse(
+      url: request.url,
+      head: ResponseHead(
+        status: response.status, version: connection?.multiplexes == true ? .http2 : .http1_1,
+        fields: response.fields),
+      body: ResponseBody(
+        StubBody(
+          response, timings, at: now, deadline: context.deadline, on: isKept ? connection : nil, of: transport
+        )),
+      route: route, remote: winner?.report?.address.map { Endpoint($0, port: plan.origin.port) },
+      reused: winner?.report?.reused ?? false,
+      tls: plan.origin.scheme == .https
+        ? TLSReport(verified: request.options.verification == .full, version: "TLSv1.3") : nil)
+  }
+
+  func error(
+    _ code: NetOptError.Code, _ phase: NetOptError.Phase, _ message: String
+  ) -> NetOptError {
+    NetOptError(code, phase: phase, message, route: route)
+  }
+
+  /// The error of a call whose legs have all failed: the last failure, as the one that was hoped for longest.
+  var exhaustedError: NetOptError {
+    let route = route
+    guard let leg = route.legs.last(where: { $0.failure != nil }), let failure = leg.failure else {
+      return error(.connectFailed, .connect, "no leg could be started")
+    }
+    let (code, phase): (NetOptError.Code, NetOptError.Phase) =
+      switch failure.kind {
+      case .refused, .connectTimeout, .unreachable, .proxy, .other: (.connectFailed, .connect)
+      case .tlsTimeout, .tls, .reset: (.tlsFailed, .tls)
+      case .certificateName: (.certificateName, .tls)
+      case .certificateUntrusted: (.certificateUntrusted, .tls)
+      case .certificateExpired: (.certificateExpired, .tls)
+      case .resolve: (lookupError?.code ?? .connectFailed, .resolve)
+      }
+    return NetOptError(
+      code, phase: phase, failure.message, endpoint: leg.address.map { Endpoint($0, port: plan.origin.port) },
+      isRetryable: code == .connectFailed || code == .tlsFailed || code == .resolverFailed, route: route)
+  }
+}

@@ -1,0 +1,106 @@
+import NetOptCore
+
+/// Opens one connection of a `StubTransport`, the way the script says.
+struct StubLeg: Sendable {
+  let connection: StubTransport.Connection
+  /// The longest that it may take to be ready.
+  let limit: Duration
+  /// Whether the connection is kept for other requests.
+  let isKept: Bool
+
+  private var target: RoutePlan.Leg.Target { connection.target }
+  private var origin: Origin { connection.origin }
+
+  /// Opens the connection.
+  ///
+  /// - Parameter connected: called when TCP is connected.
+  /// - Returns: when TCP was connected.
+  /// - Throws: what kept it from being ready.
+  func open(
+    on transport: StubTransport, connected: @Sendable () -> Void = {}
+  ) async throws(LegError) -> MonotonicInstant {
+    let target = target
+    let outcome = transport.state.update { state in
+      if case .address(let address) = target { state.opened.append(address) }
+      return state.outcomes[target] ?? .refuse
+    }
+    let clock = transport.timeSource
+    let start = clock.now()
+    let end = start + limit
+    func take(_ time: Duration, timeout: LegFailure.Kind) async throws(LegError) {
+      try await sleep(until: min(start + time, end), on: clock)
+      if start + time > end { throw failure(timeout) }
+    }
+
+    if case .tcp(let kind) = outcome.connection {
+      if kind == .connectTimeout { try await sleep(until: end, on: clock) }
+      try await take(outcome.connectTime, timeout: .connectTimeout)
+      throw failure(kind)
+    }
+    try await take(outcome.connectTime, timeout: .connectTimeout)
+    connected()
+    let connectedAt = clock.now()
+    guard origin.scheme == .https else { return connectedAt }
+    if case .tls(.tlsTimeout) = outcome.connection { try await sleep(until: end, on: clock) }
+    try await take(outcome.connectTime + outcome.tlsTime, timeout: .tlsTimeout)
+    if case .tls(let kind) = outcome.connection { throw failure(kind) }
+    if case .certificate(let kind) = outcome.connection, connection.isVerified { throw failure(kind) }
+    if isKept, connection.multiplexes { transport.keep(connection) }
+    return connectedAt
+  }
+
+  /// Opens the connection for `Transport.connect`.
+  func connect(on transport: StubTransport) async throws(LegError) -> ConnectReport {
+    if isKept, transport.take(connection) { return ConnectReport(connect: .zero, reused: true) }
+    let clock = transport.timeSource
+    let start = clock.now()
+    let outcome = await withTaskGroup(of: Result<MonotonicInstant, LegError>?.self) { group in
+      group.addTask {
+        do throws(LegError) { return .success(try await open(on: transport)) } catch {
+          return .failure(error)
+        }
+      }
+      group.addTask {
+        // Ends without a result when the group is cancelled, which happens when the other one is over.
+        await transport.state.wait { $0.isShutDown } ? .failure(StubTransport.shutDownLegError) : nil
+      }
+      defer { group.cancelAll() }
+      return await group.first { $0 != nil } ?? nil
+    }
+    let connected = try (outcome ?? .failure(Self.cancelled)).get()
+    return ConnectReport(
+      connect: connected - start, tls: origin.scheme == .https ? clock.now() - connected : nil)
+  }
+
+  private static let cancelled = LegError(
+    LegFailure(.other, "the attempt was cancelled"), isCancellation: true)
+
+  private func sleep(until due: MonotonicInstant, on clock: any TimeSource) async throws(LegError) {
+    if due <= clock.now() { return }
+    do { try await clock.sleep(until: due) } catch { throw Self.cancelled }
+  }
+
+  private func failure(_ kind: LegFailure.Kind) -> LegError {
+    let place =
+      switch target {
+      case .address(let address): "\(Endpoint(address, port: origin.port))"
+      case .dns: "DNS"
+      case .proxy(let url): "the proxy \(url)"
+      }
+    let what =
+      switch kind {
+      case .refused: "refused the connection"
+      case .connectTimeout: "did not answer within \(limit)"
+      case .tlsTimeout: "did not finish the TLS handshake within \(limit)"
+      case .certificateName(let names):
+        "presented a certificate for \(names.joined(separator: ", ")), not for \(origin.host)"
+      case .certificateUntrusted: "presented a certificate that no trusted authority signed"
+      case .certificateExpired: "presented a certificate that has expired"
+      case .reset: "reset the connection"
+      case .tls: "failed in the TLS handshake"
+      case .unreachable: "cannot be reached from this machine"
+      case .resolve, .proxy, .other: "failed"
+      }
+    return LegError(LegFailure(kind, "\(place) \(what)"))
+  }
+}

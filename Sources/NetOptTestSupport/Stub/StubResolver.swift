@@ -1,0 +1,94 @@
+public import NetOptCore
+
+/// A resolver that answers from a table.
+public final class StubResolver: Resolver {
+  /// What becomes of a look-up.
+  public enum Outcome: Sendable {
+    /// It gives these addresses.
+    case addresses([IPAddress])
+    /// The name does not exist.
+    case notFound
+    /// No name server answers, which is known at once.
+    case failure
+    /// It takes until it is cancelled or the resolver shut down.
+    case silence
+  }
+
+  /// A look-up that was asked for.
+  public struct Lookup: Sendable, Hashable {
+    /// The name.
+    public let name: String
+    /// Whether cached answers were to be passed over.
+    public let fresh: Bool
+
+    /// Makes a look-up.
+    public init(_ name: String, fresh: Bool = false) {
+      self.name = name
+      self.fresh = fresh
+    }
+  }
+
+  private struct State {
+    var outcomes: [String: Outcome]
+    var lookups: [Lookup] = []
+    var underWay = 0
+    var isShutDown = false
+  }
+
+  private let state: AsyncCondition<State>
+  private let timeToLive: Duration
+
+  /// Makes a resolver.
+  ///
+  /// - Parameters:
+  ///   - outcomes: what becomes of look-ups of each name; others are not found.
+  ///   - timeToLive: how long the answers may be kept. Default: 60 s.
+  public init(_ outcomes: [String: Outcome] = [:], timeToLive: Duration = .seconds(60)) {
+    state = AsyncCondition(State(outcomes: outcomes))
+    self.timeToLive = timeToLive
+  }
+
+  /// Makes a resolver that knows one name.
+  public convenience init(_ name: String, _ addresses: [IPAddress]) {
+    self.init([name: .addresses(addresses)])
+  }
+
+  /// Changes what becomes of the look-ups of a name that begin from now on.
+  public func set(_ outcome: Outcome, for name: String) { state.update { $0.outcomes[name] = outcome } }
+
+  /// The look-ups that began so far.
+  public var lookups: [Lookup] { state.state.lookups }
+
+  /// Looks a name up in the table.
+  public func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses {
+    let outcome: Outcome? = state.update { state in
+      guard !state.isShutDown else { return nil }
+      state.lookups.append(Lookup(name, fresh: fresh))
+      return state.outcomes[name] ?? .notFound
+    }
+    switch outcome {
+    case nil: throw Self.shutDown
+    case .addresses(let addresses): return ResolvedAddresses(addresses, timeToLive: timeToLive)
+    case .notFound:
+      throw NetOptError(.nameNotFound, phase: .resolve, "the stub knows no address of \(name)")
+    case .failure:
+      throw NetOptError(
+        .resolverFailed, phase: .resolve, "the stub has no answer for \(name)", isRetryable: true)
+    case .silence:
+      state.update { $0.underWay += 1 }
+      let wasShutDown = await state.wait { $0.isShutDown }
+      state.update { $0.underWay -= 1 }
+      throw wasShutDown
+        ? Self.shutDown
+        : NetOptError(.cancelled, phase: .resolve, "the look-up of \(name) was cancelled")
+    }
+  }
+
+  /// Fails what is under way and returns when nothing of it is left.
+  public func shutdown() async {
+    state.update { $0.isShutDown = true }
+    _ = await state.wait { $0.underWay == 0 }
+  }
+
+  private static let shutDown = NetOptError(.shutDown, phase: .resolve, "the resolver has been shut down")
+}

@@ -1,0 +1,68 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@Suite struct LoopbackConformanceBenchTests {
+  /// The bench with a transport that is not used: its servers are asked with curl(1).
+  private func withBench(
+    _ body: (LoopbackConformanceBench, LoopbackConformanceBench.Setting) async throws -> Void
+  ) async throws {
+    var setting: LoopbackConformanceBench.Setting?
+    let bench = try await LoopbackConformanceBench {
+      setting = $0
+      return StubTransport(resolver: $0.resolver)
+    }
+    do { try await body(bench, try #require(setting)) } catch {
+      await bench.stop()
+      throw error
+    }
+    await bench.stop()
+  }
+
+  private func curl(
+    _ bench: LoopbackConformanceBench, _ behaviour: ConformanceBehaviour,
+    _ resource: ConformanceResource = .small,
+    _ arguments: [String] = []
+  ) async throws -> Curl {
+    let origin = bench.origin
+    return try await Curl.run(
+      ["--connect-to", "\(origin.host):\(origin.port):\(bench.address(behaviour)):\(origin.port)"]
+        + ["--cacert", TestCertificates.authorityFile()] + arguments
+        + ["\(origin)\(bench.path(resource))?\(resource.rawValue)"])
+  }
+
+  // The numbers are exit codes of curl(1).
+
+  @Test func addressesBehaveAsTheySay() async throws {
+    try await withBench { bench, setting in
+      #expect(try await curl(bench, .working).output == "hello\n")
+      #expect(try await curl(bench, .alsoWorking).output == "hello\n")
+      #expect(try await curl(bench, .refusing).status == 7)
+      #expect(try await curl(bench, .impostor).status == 60)
+      #expect(try await curl(bench, .impostor, .small, ["-k"]).output == "hello\n")
+      #expect(try await curl(bench, .silent, .small, ["-m", "0.2"]).status == 28)
+      try await bench.waitForAttempt()
+      #expect(
+        try await setting.resolver.resolve(bench.origin.host, fresh: false).addresses
+          == [bench.address(.working), bench.address(.refusing)])
+      let received = try await bench.received("small", expected: 3)
+      #expect(received == [.working, .alsoWorking, .impostor].map(bench.address))
+    }
+  }
+
+  @Test(arguments: ["--http1.1", "--http2"])
+  func resourcesAreWhatTheySay(_ version: String) async throws {
+    try await withBench { bench, _ in
+      let isHTTP2 = version == "--http2"
+      #expect(try await curl(bench, .working, .pattern, [version, "-I"]).output.contains("2000000"))
+      #expect(try await curl(bench, .working, .upload, [version, "-d", "12345"]).output == "5\n")
+      #expect(try await curl(bench, .working, .dropped, [version]).status == (isHTTP2 ? 92 : 52))
+      #expect(
+        try await curl(bench, .working, .cut, [version, "-o", "/dev/null"]).status == (isHTTP2 ? 92 : 18))
+      #expect(try await curl(bench, .working, .stalled, [version, "-m", "0.3"]).output.contains("xxx"))
+      #expect(try await curl(bench, .working, .noAnswer, [version, "-m", "0.3"]).status == 28)
+      try await bench.waitForRequest("noAnswer")
+      #expect(try await bench.received("dropped", expected: 1) == [bench.address(.working)])
+    }
+  }
+}

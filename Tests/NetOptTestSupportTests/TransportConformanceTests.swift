@@ -1,0 +1,53 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@Suite struct TransportConformanceTests {
+  @Test(arguments: TransportConformance.allCases)
+  func theStubKeepsItsPromises(_ promise: TransportConformance) async throws {
+    try await promise.check { StubConformanceBench() }
+  }
+
+  @Test(arguments: TransportConformance.allCases)
+  func theStubKeepsItsPromisesOverHTTP1(_ promise: TransportConformance) async throws {
+    try await promise.check { StubConformanceBench(version: .http1) }
+  }
+
+  /// A check that any transport passes shows nothing: one that breaks every promise has to fail them all.
+  @Test(arguments: TransportConformance.allCases)
+  func aTransportThatOnlyFailsIsFoundOut(_ promise: TransportConformance) async throws {
+    await #expect(throws: (any Error).self) { try await promise.check { BrokenBench() } }
+  }
+}
+
+/// A bench whose transport says that everything went well, and does nothing.
+private struct BrokenBench: ConformanceBench {
+  struct NothingTransport: Transport {
+    func execute(
+      _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+    ) async throws(NetOptError) -> HTTPResponse {
+      HTTPResponse(
+        url: request.url, head: ResponseHead(status: 200), body: ResponseBody([1]),
+        route: RouteReport(plan: plan, legs: []))
+    }
+
+    func connect(
+      to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+    ) async throws(LegError) -> ConnectReport {
+      ConnectReport(connect: .zero)
+    }
+
+    func shutdown() async {}
+  }
+
+  let transport: any Transport = NothingTransport()
+  let origin = Origin(.https, host: "conformance.example")
+  let unknownOrigin = Origin(.https, host: "unknown.example")
+
+  func address(_ behaviour: ConformanceBehaviour) -> IPAddress { .loopback }
+  func path(_ resource: ConformanceResource) -> String { "/" }
+  func received(_ mark: String, expected: Int) async throws -> [IPAddress] { [] }
+  func waitForRequest(_ mark: String) async throws {}
+  func waitForAttempt() async throws {}
+  func stop() async {}
+}
