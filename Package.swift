@@ -24,9 +24,12 @@ let package = Package(
     .library(name: "NetOptTestSupport", targets: ["NetOptTestSupport"]),
   ],
   targets: [
+    .systemLibrary(name: "CEventLoop"),
     module("NetOptCore"),
+    module("NetOptEventLoop", ["NetOptCore", "CEventLoop"]),
     module("NetOptTestSupport", ["NetOptCore"]),
     tests("NetOptCore", ["NetOptCore"]),
+    tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )
