@@ -24,12 +24,15 @@ let package = Package(
     .library(name: "NetOptTestSupport", targets: ["NetOptTestSupport"]),
   ],
   targets: [
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CEventLoop"),
     module("NetOptCore"),
     module("NetOptEventLoop", ["NetOptCore", "CEventLoop"]),
+    module("NetOptCurl", ["NetOptCore", "NetOptEventLoop", "CCurl"]),
     module("NetOptTestSupport", ["NetOptCore"]),
     tests("NetOptCore", ["NetOptCore"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptTestSupport"]),
+    tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

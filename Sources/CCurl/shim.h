@@ -1,0 +1,70 @@
+// libcurl, with typed wrappers for its variadic functions, which Swift does not import.
+#pragma once
+#include <curl/curl.h>
+
+static inline CURLcode netopt_setopt_long(CURL *h, CURLoption o, long v) {
+  return curl_easy_setopt(h, o, v);
+}
+static inline CURLcode netopt_setopt_off(CURL *h, CURLoption o, curl_off_t v) {
+  return curl_easy_setopt(h, o, v);
+}
+static inline CURLcode netopt_setopt_string(CURL *h, CURLoption o, const char *v) {
+  return curl_easy_setopt(h, o, v);
+}
+static inline CURLcode netopt_setopt_pointer(CURL *h, CURLoption o, void *v) {
+  return curl_easy_setopt(h, o, v);
+}
+static inline CURLcode netopt_setopt_slist(CURL *h, CURLoption o, struct curl_slist *v) {
+  return curl_easy_setopt(h, o, v);
+}
+static inline CURLcode netopt_setopt_data(
+    CURL *h, CURLoption o, size_t (*f)(char *, size_t, size_t, void *)) {
+  return curl_easy_setopt(h, o, f);
+}
+static inline CURLcode netopt_setopt_seek(
+    CURL *h, int (*f)(void *, curl_off_t, int)) {
+  return curl_easy_setopt(h, CURLOPT_SEEKFUNCTION, f);
+}
+static inline CURLcode netopt_setopt_prereq(
+    CURL *h, int (*f)(void *, char *, char *, int, int)) {
+  return curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, f);
+}
+static inline CURLcode netopt_setopt_opensocket(
+    CURL *h, curl_socket_t (*f)(void *, curlsocktype, struct curl_sockaddr *)) {
+  return curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, f);
+}
+static inline CURLcode netopt_setopt_closesocket(CURL *h, int (*f)(void *, curl_socket_t)) {
+  return curl_easy_setopt(h, CURLOPT_CLOSESOCKETFUNCTION, f);
+}
+static inline CURLcode netopt_getinfo_long(CURL *h, CURLINFO i, long *v) {
+  return curl_easy_getinfo(h, i, v);
+}
+static inline CURLcode netopt_getinfo_off(CURL *h, CURLINFO i, curl_off_t *v) {
+  return curl_easy_getinfo(h, i, v);
+}
+static inline CURLcode netopt_getinfo_string(CURL *h, CURLINFO i, char **v) {
+  return curl_easy_getinfo(h, i, v);
+}
+static inline CURLcode netopt_getinfo_pointer(CURL *h, CURLINFO i, void **v) {
+  return curl_easy_getinfo(h, i, v);
+}
+static inline CURLcode netopt_getinfo_certinfo(CURL *h, struct curl_certinfo **v) {
+  return curl_easy_getinfo(h, CURLINFO_CERTINFO, v);
+}
+static inline CURLMcode netopt_multi_setopt_long(CURLM *m, CURLMoption o, long v) {
+  return curl_multi_setopt(m, o, v);
+}
+static inline CURLMcode netopt_multi_setopt_pointer(CURLM *m, CURLMoption o, void *v) {
+  return curl_multi_setopt(m, o, v);
+}
+static inline CURLMcode netopt_multi_setopt_socket(
+    CURLM *m, int (*f)(CURL *, curl_socket_t, int, void *, void *)) {
+  return curl_multi_setopt(m, CURLMOPT_SOCKETFUNCTION, f);
+}
+static inline CURLMcode netopt_multi_setopt_timer(CURLM *m, int (*f)(CURLM *, long, void *)) {
+  return curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, f);
+}
+// CURLVERSION_NOW is a macro over an enumerator: the struct that these headers describe.
+static inline curl_version_info_data *netopt_version_info(void) {
+  return curl_version_info(CURLVERSION_NOW);
+}

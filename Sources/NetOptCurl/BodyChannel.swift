@@ -1,0 +1,131 @@
+import NetOptCore
+
+/// A response's body on its way from the loop to the task that reads it.
+final class BodyChannel: Sendable {
+  private struct State {
+    var chunks: [[UInt8]] = []
+    var unread = 0
+    var end: Result<Void, NetOptError>?
+    var reader: UnsafeContinuation<Bool, Never>?
+    /// Whether the transfer waits until most of what is here has been read.
+    var isPaused = false
+    var timings: Timings
+  }
+
+  private let state: Locked<State>
+  private let lowWater: Int
+
+  /// - Parameter lowWater: the transfer goes on when no more than this is unread.
+  init(lowWater: Int, timings: Timings) {
+    self.lowWater = lowWater
+    state = Locked(State(timings: timings))
+  }
+
+  var timings: Timings { state.withLock { $0.timings } }
+
+  // MARK: From the loop
+
+  /// Hands over what came.
+  ///
+  /// - Parameter isPaused: whether the transfer has been paused.
+  /// - Returns: how much is unread, and whether the transfer may go on although it was paused.
+  func push(
+    _ chunk: [UInt8], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
+  ) -> (unread: Int, goOn: Bool) {
+    let (reader, unread, goOn) = state.withLock { state in
+      if !chunk.isEmpty {
+        state.chunks.append(chunk)
+        state.unread += chunk.count
+      }
+      if state.end == nil { state.end = end }
+      state.timings = timings
+      // The reader may have caught up since the transfer was paused: nobody would wake it then.
+      let goOn = isPaused && state.unread <= lowWater
+      state.isPaused = isPaused && !goOn
+      return (state.chunks.isEmpty && state.end == nil ? nil : state.reader.take(), state.unread, goOn)
+    }
+    reader?.resume(returning: true)
+    return (unread, goOn)
+  }
+
+  // MARK: From the reader
+
+  enum Step {
+    case chunk([UInt8], goOn: Bool)
+    case end(Result<Void, NetOptError>)
+    case wait
+  }
+
+  /// What there is now.
+  func poll() -> Step {
+    state.withLock { state in
+      guard !state.chunks.isEmpty else { return state.end.map { .end($0) } ?? .wait }
+      let chunk = state.chunks.removeFirst()
+      state.unread -= chunk.count
+      let goOn = state.isPaused && state.unread <= lowWater
+      if goOn { state.isPaused = false }
+      return .chunk(chunk, goOn: goOn)
+    }
+  }
+
+  /// Waits until there may be something.
+  ///
+  /// - Throws: `invalidRequest` when another task is waiting already.
+  func wait() async throws(NetOptError) {
+    let isOnlyReader = await withUnsafeContinuation { (reader: UnsafeContinuation<Bool, Never>) in
+      let answer: Bool? = state.withLock { state in
+        if !state.chunks.isEmpty || state.end != nil { return true }
+        if state.reader != nil { return false }
+        state.reader = reader
+        return nil
+      }
+      if let answer { reader.resume(returning: answer) }
+    }
+    guard isOnlyReader else {
+      throw NetOptError(.invalidRequest, phase: .receive, "a body can be read by one task at a time")
+    }
+  }
+
+  /// Whether the end has been handed over, read or not.
+  var hasEnded: Bool { state.withLock { $0.end != nil } }
+}
+
+/// The consumer's end of a body that streams. Letting go of it cancels the transfer.
+final class StreamedBody: BodySource {
+  private let channel: BodyChannel
+  private let exchange: Exchange
+
+  init(_ channel: BodyChannel, of exchange: Exchange) {
+    self.channel = channel
+    self.exchange = exchange
+  }
+
+  deinit {
+    if !channel.hasEnded { exchange.cancel() }
+  }
+
+  var timings: Timings { channel.timings }
+
+  func next() async throws(NetOptError) -> [UInt8]? {
+    while true {
+      switch channel.poll() {
+      case .chunk(let chunk, let goOn):
+        if goOn { exchange.goOnReceiving() }
+        return chunk
+      case .end(let result):
+        try result.get()
+        return nil
+      case .wait:
+        let result: Result<Void, NetOptError> = await withTaskCancellationHandler {
+          do throws(NetOptError) {
+            try await channel.wait()
+            return .success(())
+          } catch { return .failure(error) }
+        } onCancel: {
+          exchange.cancel()
+        }
+        try result.get()
+      }
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import CCurl
+import Glibc
+import NetOptCore
+
+/// What libcurl's codes mean here (libcurl-errors(3)).
+enum CurlCode {
+  static func underlying(_ code: CURLcode) -> NetOptError.Underlying {
+    NetOptError.Underlying(
+      .curl, code: Int32(code.rawValue), text: String(cString: curl_easy_strerror(code)))
+  }
+
+  /// Why a leg failed before its connection was ready.
+  static func legFailure(_ code: CURLcode, of transfer: Transfer, host: String) -> LegFailure {
+    let easy = transfer.easy
+    let place = transfer.place
+    switch code {
+    case CURLE_COULDNT_CONNECT:
+      return connectFailure(Int32(easy.info(CURLINFO_OS_ERRNO) as Int), to: place)
+    case CURLE_OPERATION_TIMEDOUT:
+      return transfer.connectedAt != nil
+        ? LegFailure(.tlsTimeout, "\(place) accepted the connection and then stayed silent")
+        : LegFailure(.connectTimeout, "\(place) did not answer in time")
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return certificateFailure(of: easy, host: host, place: place)
+    case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR:
+      let reset = Int32(easy.info(CURLINFO_OS_ERRNO) as Int) == ECONNRESET
+      return reset
+        ? LegFailure(.reset, "\(place) reset the connection during the TLS handshake")
+        : LegFailure(.tls, "the TLS handshake with \(place) failed; is TLS spoken on that port?")
+    case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
+      return LegFailure(.reset, "\(place) closed the connection before it was ready")
+    case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY:
+      return LegFailure(.proxy, "the proxy \(place) could not be used")
+    default:
+      return LegFailure(.other, "\(place): \(String(cString: curl_easy_strerror(code)))")
+    }
+  }
+
+  private static func connectFailure(_ errno: Int32, to place: String) -> LegFailure {
+    switch errno {
+    case ECONNREFUSED: LegFailure(.refused, "\(place) refused the connection")
+    case ETIMEDOUT: LegFailure(.connectTimeout, "\(place) did not answer in time")
+    case ECONNRESET: LegFailure(.reset, "\(place) reset the connection")
+    case ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, EADDRNOTAVAIL, ENETDOWN:
+      LegFailure(.unreachable, "there is no way from here to \(place): \(String(cString: strerror(errno)))")
+    default:
+      LegFailure(.other, "connecting to \(place) failed: \(String(cString: strerror(errno)))")
+    }
+  }
+
+  private static func certificateFailure(of easy: EasyHandle, host: String, place: String) -> LegFailure {
+    // libcurl looks at the name after the chain has been verified, and has told about the certificate by then.
+    let names = CertificateNames.presented(by: easy)
+    if !names.isEmpty {
+      return LegFailure(
+        .certificateName(presented: names),
+        "the certificate of \(place) is for \(names.joined(separator: ", ")), not for \(host)")
+    }
+    let result: Int = easy.info(CURLINFO_SSL_VERIFYRESULT)
+    if result == 9 || result == 10 {  // X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
+      return LegFailure(
+        .certificateExpired, "the certificate of \(place) has expired or is not valid yet; check both clocks")
+    }
+    return LegFailure(
+      .certificateUntrusted,
+      "the certificate of \(place) is not signed by a trusted authority; name its authority's file if it is yours"
+    )
+  }
+
+  /// A stream that ends early is to HTTP/2 what a connection that does is to HTTP/1.1: a proxy resets it when its own
+  /// server has gone (RFC 9113, section 5.4.2). That breaks no rule.
+  private static let connectionLost = [
+    CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM,
+  ]
+
+  /// What ended an exchange after its request was sent, or while the response was coming.
+  static func error(_ code: CURLcode, headReceived: Bool, endpoint: Endpoint?, mayBeRepeated: Bool)
+    -> NetOptError
+  {
+    let place = endpoint.map { "\($0)" } ?? "the proxy"
+    let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
+    let (kind, phase, message): (NetOptError.Code, NetOptError.Phase, String) =
+      switch code {
+      case CURLE_BAD_CONTENT_ENCODING:
+        (.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
+      case CURLE_HTTP2, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP3:
+        (.protocolViolation, .receive, "\(place) broke the rules of HTTP")
+      case CURLE_SEND_FAIL_REWIND:
+        (
+          .sendFailed, .send,
+          "the connection to \(place) failed and the body, a stream, cannot be sent a second time"
+        )
+      case _ where headReceived && connectionLost.contains(code):
+        (.receiveFailed, .receive, "the \(carrier) to \(place) ended before the body did")
+      case _ where connectionLost.contains(code):
+        (
+          .sendFailed, .send,
+          "the \(carrier) to \(place) ended before an answer began; whether the request took effect is not known"
+        )
+      case CURLE_OUT_OF_MEMORY:
+        (.libraryFailed, .receive, "libcurl is out of memory")
+      default:
+        (.libraryFailed, .receive, "the exchange with \(place) failed")
+      }
+    let isRetryable = mayBeRepeated && kind != .decodeFailed && kind != .libraryFailed
+    return NetOptError(
+      kind, phase: phase, message, endpoint: endpoint, underlying: underlying(code), isRetryable: isRetryable)
+  }
+
+  /// What a call ends with when its last leg failed before it was ready.
+  static func error(_ failure: LegFailure, endpoint: Endpoint?) -> NetOptError {
+    let (code, phase): (NetOptError.Code, NetOptError.Phase) =
+      switch failure.kind {
+      case .refused, .reset, .unreachable, .proxy: (.connectFailed, .connect)
+      case .connectTimeout: (.timeout, .connect)
+      case .tlsTimeout: (.timeout, .tls)
+      case .tls: (.tlsFailed, .tls)
+      case .certificateName: (.certificateName, .tls)
+      case .certificateUntrusted: (.certificateUntrusted, .tls)
+      case .certificateExpired: (.certificateExpired, .tls)
+      case .resolve: (.resolverFailed, .resolve)
+      case .other: (.connectFailed, .connect)
+      }
+    let certificate = [.certificateName, .certificateUntrusted, .certificateExpired].contains(code)
+    return NetOptError(code, phase: phase, failure.message, endpoint: endpoint, isRetryable: !certificate)
+  }
+}

@@ -1,0 +1,178 @@
+import CCurl
+import NetOptCore
+
+// From the response's first byte to the end of the call.
+
+extension CurlMulti {
+  /// libcurl has ended a transfer.
+  func finished(_ transfer: Transfer, _ code: CURLcode) {
+    let exchange = transfer.exchange
+    switch transfer.verdict {
+    case nil:
+      legFailed(transfer, code)
+    case .lost:
+      // A connection that was asked for ends here too.
+      note(transfer, .lost)
+      if case .connection = exchange.purpose {
+        succeed(exchange, transfer)
+      } else {
+        end(transfer)
+      }
+    case .replayRefused:
+      fail(
+        exchange,
+        NetOptError(
+          .sendFailed, phase: .send,
+          "the connection to \(transfer.place) died before an answer began; the request was not sent again, because \(exchange.request.method) may only be with an Idempotency-Key",
+          endpoint: transfer.endpoint, underlying: CurlCode.underlying(code)))
+    case .send:
+      if code == CURLE_OK {
+        completed(transfer)
+      } else {
+        // The head is handed over all the same, whether or not it came in an earlier turn.
+        if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }
+        fail(exchange, exchange.upload?.failure ?? failure(of: transfer, code))
+      }
+    }
+  }
+
+  private func failure(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
+    CurlCode.error(
+      code, headReceived: transfer.isHeadComplete, endpoint: transfer.endpoint,
+      mayBeRepeated: transfer.exchange.request.mayBeRepeated)
+  }
+
+  /// Hands over what a transfer has received in this turn.
+  func deliver(_ transfer: Transfer) {
+    transfer.settled()
+    let exchange = transfer.exchange
+    guard !exchange.isOver, transfer.isHeadComplete else { return }
+    guard let body = exchange.body else { return deliverHead(transfer) }
+    let (unread, goOn) = body.push(
+      transfer.takeBody(), end: nil, isPaused: transfer.isReceivePaused, timings: timings(of: transfer))
+    transfer.unread = unread
+    if goOn { unpause(exchange, receive: true, send: false) }
+  }
+
+  private func deliverHead(_ transfer: Transfer) {
+    let exchange = transfer.exchange
+    if let error = versionError(transfer) { return fail(exchange, error) }
+    let timings = timings(of: transfer)
+    let channel = BodyChannel(lowWater: exchange.bodyBuffer / 2, timings: timings)
+    exchange.body = channel
+    let response = response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))
+    deliver(transfer)
+    answer(exchange, .success(response))
+  }
+
+  /// The whole response has come.
+  private func completed(_ transfer: Transfer) {
+    let exchange = transfer.exchange
+    let timings = timings(of: transfer)
+    if let body = exchange.body {
+      _ = body.push(transfer.takeBody(), end: .success(()), isPaused: false, timings: timings)
+      finish(exchange)
+    } else if let error = versionError(transfer) {
+      fail(exchange, error)
+    } else {
+      // The usual case: all of it came in one turn, and needs no channel.
+      let response = response(transfer, ResponseBody(transfer.takeBody(), timings: timings))
+      finish(exchange)
+      answer(exchange, .success(response))
+    }
+  }
+
+  private func versionError(_ transfer: Transfer) -> NetOptError? {
+    guard transfer.exchange.request.options.version == .http2, transfer.version != .http2 else { return nil }
+    return NetOptError(
+      .unsupported, phase: .receive,
+      "\(transfer.place) answered with HTTP/\(transfer.version), and only HTTP/2 was asked for",
+      endpoint: transfer.endpoint)
+  }
+
+  private func response(_ transfer: Transfer, _ body: ResponseBody) -> HTTPResponse {
+    let exchange = transfer.exchange
+    let options = exchange.request.options
+    let tls: TLSReport? =
+      exchange.plan.origin.scheme == .https
+      ? TLSReport(verified: options.verification == .full, version: transfer.tlsVersion) : nil
+    return HTTPResponse(
+      url: exchange.request.url, head: transfer.takeHead(), body: body, route: exchange.route,
+      remote: transfer.endpoint, reused: transfer.descriptor == nil, tls: tls, attempts: transfer.sends)
+  }
+
+  private func timings(of transfer: Transfer) -> Timings {
+    let leg = transfer.exchange.race.legs[transfer.leg]
+    return transfer.timings(
+      until: loop.now(), lookUp: leg.source == .dns ? transfer.exchange.lookUpTime : .zero)
+  }
+
+  private func succeed(_ exchange: Exchange, _ transfer: Transfer) {
+    let timings = timings(of: transfer)
+    let isTLS = exchange.plan.origin.scheme == .https
+    let report = ConnectReport(
+      connect: timings.connect, tls: isTLS ? timings.tls : nil, reused: transfer.descriptor == nil)
+    finish(exchange)
+    guard case .connection(let continuation) = exchange.purpose.take() else { return }
+    exchange.resume(continuation, returning: .success(report))
+  }
+
+  // MARK: Endings
+
+  /// Ends an exchange with an error, wherever it stands.
+  func fail(_ exchange: Exchange, _ error: NetOptError) {
+    guard !exchange.isOver else { return }
+    // Someone else takes the race over when it was the caller who gave it up.
+    let waiting = admission.release(exchange)
+    let now = loop.now() - exchange.context.started
+    for index in exchange.reports.indices where exchange.reports[index].report.outcome == .cancelled {
+      exchange.reports[index].report.ended = now
+    }
+    let timings = exchange.winner.map { self.timings(of: $0) }
+    let rest = exchange.winner?.takeBody() ?? []
+    finish(exchange)
+    let error = error.with(route: exchange.route)
+    if let body = exchange.body {
+      _ = body.push(rest, end: .failure(error), isPaused: false, timings: timings ?? body.timings)
+    } else {
+      answer(exchange, .failure(error))
+    }
+    for waiting in waiting where !waiting.isOver { readmit(waiting) }
+  }
+
+  /// Frees everything that belongs to an exchange.
+  private func finish(_ exchange: Exchange) {
+    exchange.isOver = true
+    for transfer in exchange.transfers { end(transfer) }
+    loop.cancel(exchange)
+    if let timer = exchange.raceTimer { loop.cancel(timer) }
+    exchange.lookUp?.task.cancel()
+    exchange.pump?.cancel()
+    remove(exchange)
+  }
+
+  /// Answers the caller, once.
+  private func answer(_ exchange: Exchange, _ result: Result<HTTPResponse, NetOptError>) {
+    switch exchange.purpose.take() {
+    case .request(let continuation): exchange.resume(continuation, returning: result)
+    case .connection(let continuation):
+      guard case .failure(let error) = result else { return }
+      let failure = exchange.reports.last?.report.failure ?? LegFailure(.other, error.message)
+      exchange.resume(
+        continuation, returning: .failure(LegError(failure, isCancellation: error.code == .cancelled)))
+    case nil: break
+    }
+  }
+
+  /// Ends an exchange that came after the end of everything.
+  nonisolated func refuse(_ exchange: Exchange) {
+    switch exchange.purpose.take() {
+    case .request(let continuation):
+      exchange.resume(continuation, returning: .failure(.shutDown.with(route: exchange.route)))
+    case .connection(let continuation):
+      let failure = LegFailure(.other, NetOptError.shutDown.message)
+      exchange.resume(continuation, returning: .failure(LegError(failure, isCancellation: true)))
+    case nil: break
+    }
+  }
+}

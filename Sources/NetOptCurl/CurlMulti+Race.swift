@@ -1,0 +1,319 @@
+import CCurl
+import NetOptCore
+
+// From a call's arrival to the leg that wins.
+
+extension CurlMulti {
+  /// Takes an exchange that arrived on the loop.
+  func admit(_ exchange: Exchange) {
+    guard !isShutDown else { return refuse(exchange) }
+    add(exchange)
+    guard !exchange.isCancelled else { return cancel(exchange) }
+    if let deadline = exchange.context.deadline {
+      guard deadline > loop.now() else { return deadlinePassed(exchange) }
+      loop.schedule(exchange, at: deadline)
+    }
+    if case .connection = exchange.purpose { return race(exchange) }
+    if exchange.request.options.connection == .fresh { return race(exchange) }
+    if connections.isReady(exchange.key) {
+      if exchange.race.legs.first?.target == .dns, let endpoint = connections.readyEndpoint(exchange.key) {
+        putFirst(endpoint, in: exchange)
+      }
+      race(exchange)
+    } else if admission.admit(exchange) {
+      race(exchange)
+    }
+  }
+
+  /// Lets an exchange race that had waited for another one's.
+  func readmit(_ exchange: Exchange) {
+    if connections.isReady(exchange.key) || admission.admit(exchange) { race(exchange) }
+  }
+
+  /// Tries an endpoint before all others: it has a connection, or has just won.
+  private func putFirst(_ endpoint: Endpoint, in exchange: Exchange) {
+    guard endpoint.port == exchange.plan.origin.port else { return }
+    let target = RoutePlan.Leg.Target.address(endpoint.address)
+    var legs = exchange.race.legs
+    let planned = legs.first { $0.target == target }
+    // Without being in the plan it can only be an answer of DNS.
+    guard planned != nil || legs.contains(where: { $0.target == .dns }) else { return }
+    legs.removeAll { $0.target == target }
+    legs.insert(planned ?? RoutePlan.Leg(target, source: .dns), at: 0)
+    exchange.race = Race(
+      legs, startsTwo: false, multiplexes: exchange.plan.multiplexes,
+      mayBeRepeated: exchange.request.mayBeRepeated)
+  }
+
+  private func race(_ exchange: Exchange) { follow(exchange.race.advance(), in: exchange) }
+
+  /// Does what the race says is next.
+  private func follow(_ first: Race.Step, in exchange: Exchange) {
+    var step = first
+    while !exchange.isOver {
+      switch step {
+      case .start(let leg):
+        if let failure = start(leg, of: exchange) {
+          step = exchange.race.failed(leg)
+          exchange.lastFailure = failure
+        } else {
+          step = exchange.race.advance()
+        }
+      case .wait(let moment):
+        if let moment {
+          let timer = exchange.raceTimer ?? RaceTimer(exchange, self)
+          exchange.raceTimer = timer
+          loop.schedule(timer, at: moment)
+        } else if let timer = exchange.raceTimer {
+          loop.cancel(timer)
+        }
+        return
+      case .exhausted:
+        return exhausted(exchange)
+      }
+    }
+  }
+
+  /// Starts a leg.
+  ///
+  /// - Returns: why it could not be started.
+  private func start(_ leg: Int, of exchange: Exchange) -> (failure: LegFailure, endpoint: Endpoint?)? {
+    let now = loop.now()
+    let planned = exchange.race.legs[leg]
+    var report = RouteReport.Leg(
+      address: nil, source: planned.source, started: now - exchange.context.started,
+      ended: now - exchange.context.started, outcome: .cancelled)
+    var endpoint: Endpoint?
+    var proxy: String?
+    switch planned.target {
+    case .dns:
+      exchange.reports.append((leg, report))
+      lookUp(exchange.plan.origin, for: exchange, leg, at: now)
+      return nil
+    case .address(let address):
+      report.address = address
+      endpoint = Endpoint(address, port: exchange.plan.origin.port)
+    case .proxy(let url): proxy = url
+    }
+    exchange.reports.append((leg, report))
+    var easy: EasyHandle?
+    do throws(NetOptError) {
+      let handle = try idleHandle()
+      easy = handle
+      let transfer = Transfer(
+        exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, records: records, at: now)
+      try handle.prepare(for: transfer, RequestLines.make(for: exchange.request))
+      try start(transfer)
+      exchange.transfers.append(transfer)
+      // On a connection that others are opening this leg opens no socket, and its time would never run.
+      if let endpoint, connections.isOnlyConnecting(endpoint, exchange.key) {
+        records.opened.append(transfer)
+      }
+      return nil
+    } catch {
+      // The handle is not used again, whatever is wrong with it.
+      easy?.release()
+      let failure = LegFailure(.other, error.description)
+      exchange.setReport(of: leg) {
+        $0.outcome = .failed
+        $0.failure = failure
+      }
+      return (failure, endpoint)
+    }
+  }
+
+  // MARK: Look-ups
+
+  private func lookUp(_ origin: Origin, for exchange: Exchange, _ leg: Int, at now: MonotonicInstant) {
+    let fresh = exchange.request.options.connection == .fresh
+    let source = legs
+    let task = Task {
+      let result: Result<[RoutePlan.Leg], NetOptError>
+      do throws(NetOptError) {
+        result = .success(try await source.legs(for: origin, fresh: fresh))
+      } catch {
+        result = .failure(error)
+      }
+      exchange.submit { multi, exchange in multi.lookUpEnded(exchange, leg, result) }
+    }
+    exchange.lookUp = Exchange.LookUp(leg: leg, started: now, task: task)
+  }
+
+  private func lookUpEnded(_ exchange: Exchange, _ leg: Int, _ result: Result<[RoutePlan.Leg], NetOptError>) {
+    guard !exchange.isOver, let lookUp = exchange.lookUp else { return }
+    exchange.lookUpTime = loop.now() - lookUp.started
+    exchange.lookUp = nil
+    // The race may have been won meanwhile.
+    guard exchange.race.winner == nil else { return }
+    switch result {
+    case .failure(let error):
+      lookUpFailed(exchange, leg, LegFailure(.resolve, error.message), error)
+    case .success(let answers):
+      let family = exchange.request.options.family
+      let usable = answers.filter { family == nil || $0.address?.family == family }
+      let new = exchange.race.untried(usable)
+      guard !new.isEmpty else {
+        let what =
+          usable.isEmpty ? "no address of the family asked for" : "only addresses that were tried already"
+        let message = "DNS knows \(what) for \(exchange.plan.origin.host)"
+        return lookUpFailed(
+          exchange, leg, LegFailure(.resolve, message), NetOptError(.nameNotFound, phase: .resolve, message))
+      }
+      exchange.reports.removeAll { $0.leg == leg }
+      follow(exchange.race.expanded(leg, into: new), in: exchange)
+    }
+  }
+
+  private func lookUpFailed(_ exchange: Exchange, _ leg: Int, _ failure: LegFailure, _ error: NetOptError) {
+    exchange.setReport(of: leg) {
+      $0.outcome = .failed
+      $0.failure = failure
+      $0.ended = loop.now() - exchange.context.started
+    }
+    exchange.lookUpError = error
+    follow(exchange.race.failed(leg), in: exchange)
+  }
+
+  // MARK: What legs report
+
+  func socketOpened(by transfer: Transfer) {
+    let exchange = transfer.exchange
+    // A leg that is ready already was so on a connection that was there.
+    guard !exchange.isOver, transfer.verdict == nil else { return }
+    follow(exchange.race.opened(transfer.leg, at: loop.now()), in: exchange)
+  }
+
+  func legHadItsTime(_ exchange: Exchange) {
+    guard !exchange.isOver else { return }
+    let front = exchange.transfers.first { $0.leg == exchange.race.front }
+    let connected = front?.connectedAt != nil
+    follow(exchange.race.timeIsUp(at: loop.now(), connected: connected), in: exchange)
+  }
+
+  func cameToGate(_ transfer: Transfer) {
+    let exchange = transfer.exchange
+    if let descriptor = transfer.descriptor { connections.becameReady(descriptor) }
+    // A replay comes to the gate again, perhaps in the same turn.
+    guard !exchange.isOver, transfer.verdict != .lost, !exchange.isWon else { return }
+    exchange.isWon = true
+    note(transfer, .won)
+    if let timer = exchange.raceTimer { loop.cancel(timer) }
+    if let lookUp = exchange.lookUp {
+      lookUp.task.cancel()
+      exchange.setReport(of: lookUp.leg) { $0.ended = loop.now() - exchange.context.started }
+    }
+    for loser in exchange.transfers where loser !== transfer && loser.verdict == nil {
+      note(loser, .cancelled)
+      end(loser)
+    }
+    if let upload = exchange.upload {
+      exchange.pump = Task { await upload.pump { exchange.goOnSending() } }
+    }
+    for waiting in admission.release(exchange) where !waiting.isOver {
+      if let endpoint = transfer.endpoint { putFirst(endpoint, in: waiting) }
+      race(waiting)
+    }
+  }
+
+  /// A leg ended before it could send anything.
+  func legFailed(_ transfer: Transfer, _ code: CURLcode) {
+    let exchange = transfer.exchange
+    let host = exchange.plan.origin.host
+    let failure = CurlCode.legFailure(code, of: transfer, host: host)
+    note(transfer, .failed, failure)
+    end(transfer)
+    exchange.lastFailure = (failure, transfer.endpoint)
+    follow(exchange.race.failed(transfer.leg), in: exchange)
+  }
+
+  /// Writes down what became of a leg.
+  func note(_ transfer: Transfer, _ outcome: RouteReport.Outcome, _ failure: LegFailure? = nil) {
+    let start = transfer.exchange.context.started
+    transfer.exchange.setReport(of: transfer.leg) {
+      $0.outcome = outcome
+      $0.failure = failure
+      $0.connected = transfer.connectedAt.map { $0 - start }
+      $0.secured = transfer.securedAt.map { $0 - start }
+      $0.ended = (transfer.readyAt ?? loop.now()) - start
+      $0.reused = transfer.readyAt != nil && transfer.descriptor == nil
+    }
+  }
+
+  // MARK: Endings without a winner
+
+  private func exhausted(_ exchange: Exchange) {
+    // Those who waited for this race would find the same: its outcome is theirs.
+    let waiting = admission.release(exchange)
+    let error = raceError(exchange)
+    fail(exchange, error)
+    for waiting in waiting where !waiting.isOver {
+      waiting.reports = exchange.reports
+      fail(waiting, error)
+    }
+  }
+
+  private func raceError(_ exchange: Exchange) -> NetOptError {
+    // What DNS says is the last word only when nothing else was tried.
+    if let error = exchange.lookUpError, exchange.lastFailure == nil {
+      return error.with(exclusionsOf: exchange.plan)
+    }
+    guard let (failure, endpoint) = exchange.lastFailure else {
+      return NetOptError(.connectFailed, phase: .connect, "no leg could be started", isRetryable: true)
+    }
+    let error = CurlCode.error(failure, endpoint: endpoint)
+    let others = exchange.reports.count { $0.report.outcome == .failed } - 1
+    guard others > 0 else { return error }
+    return NetOptError(
+      error.code, phase: error.phase, "\(error.message); \(others) more failed before, see the route",
+      endpoint: endpoint, isRetryable: error.isRetryable)
+  }
+
+  func deadlinePassed(_ exchange: Exchange) {
+    guard !exchange.isOver else { return }
+    if case .connection = exchange.purpose {
+      // The limit of an attempt to connect is the endpoint's, not a call's: what it did not do in time is blamed on it.
+      for transfer in exchange.transfers {
+        let host = exchange.plan.origin.host
+        note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer, host: host))
+      }
+    }
+    let limit = exchange.context.deadline.map { $0 - exchange.context.started } ?? .zero
+    let time = "\(limit.nanoseconds / 1_000_000) ms"
+    let (phase, what): (NetOptError.Phase, String) =
+      if exchange.body != nil {
+        (.receive, "the body was not complete")
+      } else if let winner = exchange.winner {
+        (.receive, "\(winner.place) had not answered")
+      } else if exchange.lookUp != nil {
+        (.resolve, "DNS had not answered")
+      } else {
+        (.connect, "no connection was ready")
+      }
+    let mayBeRepeated = exchange.race.winner == nil || exchange.request.mayBeRepeated
+    fail(
+      exchange,
+      NetOptError(
+        .timeout, phase: phase, "after the call's limit of \(time) \(what)",
+        endpoint: exchange.winner?.endpoint,
+        isRetryable: mayBeRepeated))
+  }
+
+  func cancel(_ exchange: Exchange) {
+    guard !exchange.isOver, exchange.position >= 0 else { return }
+    let phase: NetOptError.Phase = exchange.race.winner == nil ? .connect : .receive
+    fail(exchange, NetOptError(.cancelled, phase: phase, "the call was cancelled"))
+  }
+}
+
+extension NetOptError {
+  /// The same error, saying also why the list's endpoints were not tried, when they were not.
+  fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
+    guard plan.withoutList != nil, let first = plan.candidates.first(where: { $0.excluded != nil }),
+      let reason = first.excluded
+    else { return self }
+    let others = plan.candidates.count > 1 ? ", and \(plan.candidates.count - 1) more, see the route" : ""
+    return NetOptError(
+      code, phase: phase, "\(message); \(first.address) of the list is left out: \(reason)\(others)",
+      endpoint: endpoint, underlying: underlying, isRetryable: isRetryable)
+  }
+}

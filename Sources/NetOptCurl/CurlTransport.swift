@@ -1,0 +1,89 @@
+public import NetOptCore
+package import NetOptEventLoop
+
+/// The transport on libcurl's multi interface.
+///
+/// Each leg of a plan is an easy handle with `CURLOPT_CONNECT_TO`, which keeps URL, Host, SNI and verification on the
+/// name; `CURLOPT_PREREQFUNCTION` is the gate of the race. Safe to use from any task.
+public final class CurlTransport: Transport {
+  private let loop: EventLoop
+  private let multi: CurlMulti
+  private let bodyBuffer: Int
+
+  /// Makes a transport on a loop. `shutdown` does not stop the loop.
+  ///
+  /// - Throws: `invalidConfiguration` or `libraryFailed`.
+  package init(
+    _ configuration: CurlConfiguration = CurlConfiguration(), legs: any LegSource, loop: EventLoop
+  ) throws(NetOptError) {
+    self.loop = loop
+    bodyBuffer = configuration.bodyBuffer
+    multi = try CurlMulti(configuration, legs: legs, loop: loop)
+  }
+
+  /// Performs a request along a plan.
+  ///
+  /// - Throws: `NetOptError`; `invalidRequest` before anything is sent when method, headers or body cannot be.
+  public func execute(
+    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> HTTPResponse {
+    if let fault = RequestLines.fault(of: request) {
+      throw NetOptError(.invalidRequest, phase: .send, fault, route: RouteReport(plan: plan, legs: []))
+    }
+    let exchange = Exchange(
+      request, along: plan, in: context, on: multi, loop: loop, bodyBuffer: bodyBuffer)
+    let result = await withTaskCancellationHandler {
+      await withUnsafeContinuation { exchange.begin(.request($0)) }
+    } onCancel: {
+      exchange.cancel()
+    }
+    exchange.acquireAnswer()
+    return try result.get()
+  }
+
+  /// Opens a connection and stops at the gate. Over HTTP/2 one to be kept stays in libcurl's pool.
+  public func connect(
+    to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+  ) async throws(LegError) -> ConnectReport {
+    var options = RequestOptions()
+    options.connectTimeout = limit
+    options.connection = keep ? .pooled : .fresh
+    let request = HTTPRequest(.head, HTTPURL(origin: origin, target: "/"), options: options)
+    let plan = RoutePlan(
+      origin: origin, policy: "probe", legs: [RoutePlan.Leg(.address(endpoint.address), source: .list)])
+    let now = loop.now()
+    let context = CallContext(id: 0, started: now, deadline: now + limit)
+    let exchange = Exchange(
+      request, along: plan, in: context, on: multi, loop: loop, bodyBuffer: bodyBuffer)
+    let result = await withTaskCancellationHandler {
+      await withUnsafeContinuation { exchange.begin(.connection($0)) }
+    } onCancel: {
+      exchange.cancel()
+    }
+    exchange.acquireAnswer()
+    return try result.get()
+  }
+
+  /// Fails what is under way and closes all connections. Later calls are refused.
+  public func shutdown() async {
+    await withUnsafeContinuation { (done: UnsafeContinuation<Void, Never>) in
+      if !loop.submit(ShutdownWork(multi, done)) { done.resume() }
+    }
+  }
+}
+
+/// The end of a multi handle, on its loop.
+private final class ShutdownWork: LoopWork {
+  private let multi: CurlMulti
+  private let done: UnsafeContinuation<Void, Never>
+
+  init(_ multi: CurlMulti, _ done: UnsafeContinuation<Void, Never>) {
+    self.multi = multi
+    self.done = done
+  }
+
+  func run() {
+    multi.assumeIsolated { $0.shutDown() }
+    done.resume()
+  }
+}

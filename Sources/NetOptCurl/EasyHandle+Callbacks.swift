@@ -1,0 +1,92 @@
+import CCurl
+import Glibc
+import NetOptCore
+
+// libcurl calls these from within `curl_multi_socket_action` and `curl_easy_pause`, on the loop's thread. They only
+// record on the transfer and in the `TurnRecords`; what follows from it is done after the call has returned.
+
+extension EasyHandle {
+  func setCallbacks(this: UnsafeMutableRawPointer, records: UnsafeMutableRawPointer) {
+    netopt_setopt_data(raw, CURLOPT_HEADERFUNCTION, receiveHeader)
+    netopt_setopt_pointer(raw, CURLOPT_PRIVATE, this)
+    netopt_setopt_pointer(raw, CURLOPT_HEADERDATA, this)
+    netopt_setopt_data(raw, CURLOPT_WRITEFUNCTION, receiveBody)
+    netopt_setopt_pointer(raw, CURLOPT_WRITEDATA, this)
+    netopt_setopt_data(raw, CURLOPT_READFUNCTION, sendBody)
+    netopt_setopt_pointer(raw, CURLOPT_READDATA, this)
+    netopt_setopt_seek(raw, rewindBody)
+    netopt_setopt_pointer(raw, CURLOPT_SEEKDATA, this)
+    netopt_setopt_prereq(raw, isReady)
+    netopt_setopt_pointer(raw, CURLOPT_PREREQDATA, this)
+    netopt_setopt_opensocket(raw, openSocket)
+    netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
+    // A connection outlives the handle that opened it: its closing is told to what lives as long as all of them.
+    netopt_setopt_closesocket(raw, closeSocket)
+    netopt_setopt_pointer(raw, CURLOPT_CLOSESOCKETDATA, records)
+  }
+}
+
+/// The transfer behind a callback's user data. The handle is alive: libcurl is working on it.
+private func transfer(_ data: UnsafeMutableRawPointer?) -> Transfer? {
+  data.flatMap { Unmanaged<EasyHandle>.fromOpaque($0).takeUnretainedValue().transfer }
+}
+
+private func receiveHeader(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+  guard let transfer = transfer(data), let bytes else { return 0 }
+  transfer.receive(header: UnsafeRawBufferPointer(start: bytes, count: count))
+  return count
+}
+
+private func receiveBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+  guard let transfer = transfer(data), let bytes else { return 0 }
+  let taken = transfer.receive(body: UnsafeRawBufferPointer(start: bytes, count: count))
+  return taken ? count : Int(CURL_WRITEFUNC_PAUSE)
+}
+
+private func sendBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+  guard let transfer = transfer(data), let bytes else { return Int(CURL_READFUNC_ABORT) }
+  switch transfer.fill(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
+  case .bytes(let count): return count
+  case .notYet: return Int(CURL_READFUNC_PAUSE)
+  case .failed: return Int(CURL_READFUNC_ABORT)
+  }
+}
+
+private func rewindBody(_ data: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
+  guard let transfer = transfer(data), origin == SEEK_SET, transfer.rewind(to: Int64(offset)) else {
+    return CURL_SEEKFUNC_FAIL
+  }
+  return CURL_SEEKFUNC_OK
+}
+
+private func isReady(
+  _ data: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
+  _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
+) -> Int32 {
+  guard let transfer = transfer(data), transfer.isReady() else { return CURL_PREREQFUNC_ABORT }
+  return CURL_PREREQFUNC_OK
+}
+
+private func openSocket(
+  _ data: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+  guard let transfer = transfer(data), let address = address?.pointee else { return CURL_SOCKET_BAD }
+  let type = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
+  let descriptor = socket(address.family, type, address.protocol)
+  guard descriptor >= 0 else { return CURL_SOCKET_BAD }
+  transfer.opened(descriptor)
+  return descriptor
+}
+
+private func closeSocket(_ data: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
+  if let data {
+    Unmanaged<TurnRecords>.fromOpaque(data).takeUnretainedValue().closed(descriptor)
+  }
+  return close(descriptor)
+}

@@ -1,0 +1,187 @@
+import CCurl
+import NetOptCore
+
+/// Owns one libcurl easy handle (libcurl-easy(3)) for many transfers, one after the other.
+///
+/// What is the same for all of them is set once; what differs is set each time, and skipped when it is already so:
+/// that costs a quarter of resetting the handle. Confined to the loop of its `CurlMulti`.
+final class EasyHandle {
+  let pointer: OpaquePointer
+  /// The transfer that the handle performs; callbacks get to it from here.
+  var transfer: Transfer?
+
+  private var settings: Settings?
+  private var headers: UnsafeMutablePointer<curl_slist>?
+  private var connectTo: UnsafeMutablePointer<curl_slist>?
+  private var connectToText = ""
+
+  /// What is only set when it differs from the transfer before.
+  private struct Settings: Equatable {
+    var verification: RequestOptions.Verification
+    var version: RequestOptions.Version
+    var connectTimeout: Duration
+    var decompress: Bool
+    var fresh: Bool
+    var proxy: String?
+  }
+
+  /// - Throws: `libraryFailed` when libcurl gives no handle, `invalidConfiguration` when it refuses a setting.
+  init(_ configuration: CurlConfiguration, records: TurnRecords) throws(NetOptError) {
+    guard let pointer = curl_easy_init() else {
+      throw NetOptError(.libraryFailed, phase: .send, "curl_easy_init gave no handle: out of memory")
+    }
+    self.pointer = OpaquePointer(pointer)
+    do throws(NetOptError) {
+      try setConstants(configuration, records)
+    } catch {
+      curl_easy_cleanup(pointer)
+      throw error
+    }
+  }
+
+  deinit {
+    curl_easy_cleanup(raw)
+    curl_slist_free_all(headers)
+    curl_slist_free_all(connectTo)
+  }
+
+  var raw: UnsafeMutableRawPointer { UnsafeMutableRawPointer(pointer) }
+
+  private func setConstants(
+    _ configuration: CurlConfiguration, _ records: TurnRecords
+  ) throws(NetOptError) {
+    set(CURLOPT_NOSIGNAL, 1)
+    set(CURLOPT_PATH_AS_IS, 1)
+    set(CURLOPT_PIPEWAIT, 1)
+    set(CURLOPT_TCP_KEEPALIVE, 1)
+    set(CURLOPT_CERTINFO, 1)
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    set(CURLOPT_PROTOCOLS_STR, "http,https")
+    set(CURLOPT_USERAGENT, configuration.userAgent)
+    set(CURLOPT_MAXAGE_CONN, Int(configuration.idleAge.components.seconds))
+    if let lifetime = configuration.lifetime {
+      set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds))
+    }
+    if let caFile = configuration.caFile {
+      guard set(CURLOPT_CAINFO, caFile) == CURLE_OK else {
+        throw NetOptError(
+          .invalidConfiguration, phase: .tls, "libcurl's TLS library cannot read authorities from \(caFile)")
+      }
+    }
+    // A CAPATH, which Debian's libcurl has by default, keeps libcurl from caching the parsed authorities: 20 ms of
+    // CPU a connection. And with a file of one's own the system's authorities would stay trusted beside it.
+    if configuration.caFile != nil || info(CURLINFO_CAINFO) != nil {
+      set(CURLOPT_CAPATH, nil as String?)
+    }
+    let this = Unmanaged.passUnretained(self).toOpaque()
+    setCallbacks(this: this, records: Unmanaged.passUnretained(records).toOpaque())
+  }
+
+  /// Sets everything for one transfer. The strings are copied by libcurl.
+  func prepare(for transfer: Transfer, _ lines: [String]) throws(NetOptError) {
+    self.transfer = transfer
+    let request = transfer.exchange.request
+    let options = request.options
+    set(CURLOPT_URL, request.url.description)
+    setMethod(request)
+    setHeaders(lines)
+    if let endpoint = transfer.endpoint {
+      setConnectTo("\(request.url.origin.hostText):\(request.url.origin.port):\(endpoint)")
+    } else {
+      setConnectTo("")
+    }
+    let wanted = Settings(
+      verification: options.verification, version: options.version, connectTimeout: options.connectTimeout,
+      decompress: options.decompress, fresh: options.connection == .fresh, proxy: transfer.proxy)
+    if wanted != settings { try apply(wanted) }
+  }
+
+  /// Lets go of what belonged to the transfer. The caller's body is not kept alive by an idle handle.
+  func release() {
+    transfer = nil
+    setHeaders([])
+  }
+
+  private func apply(_ wanted: Settings) throws(NetOptError) {
+    settings = nil
+    set(CURLOPT_SSL_VERIFYPEER, wanted.verification == .full ? 1 : 0)
+    set(CURLOPT_SSL_VERIFYHOST, wanted.verification == .full ? 2 : 0)
+    let version = wanted.version == .http1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
+    set(CURLOPT_HTTP_VERSION, Int(version))
+    set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, wanted.connectTimeout.nanoseconds / 1_000_000)))
+    // The empty string means everything that this libcurl can decode.
+    set(CURLOPT_ACCEPT_ENCODING, wanted.decompress ? "" : nil)
+    set(CURLOPT_FRESH_CONNECT, wanted.fresh ? 1 : 0)
+    set(CURLOPT_FORBID_REUSE, wanted.fresh ? 1 : 0)
+    set(CURLOPT_SSL_SESSIONID_CACHE, wanted.fresh ? 0 : 1)
+    // The empty string keeps libcurl from looking at the environment: that was done when the route was planned.
+    guard set(CURLOPT_PROXY, wanted.proxy ?? "") == CURLE_OK, set(CURLOPT_NOPROXY, "") == CURLE_OK else {
+      throw NetOptError(.invalidConfiguration, phase: .connect, "the proxy's URL is not one libcurl can use")
+    }
+    settings = wanted
+  }
+
+  private func setMethod(_ request: HTTPRequest) {
+    // HTTPGET undoes what an upload or a HEAD before it left behind (CURLOPT_HTTPGET(3)).
+    set(CURLOPT_HTTPGET, 1)
+    let sendsBody: Bool
+    if case .none = request.body.source {
+      // These say that they have a body, be it an empty one (RFC 9110, section 8.6).
+      sendsBody = [.post, .put, .patch].contains(request.method)
+    } else {
+      sendsBody = true
+    }
+    if sendsBody {
+      set(CURLOPT_UPLOAD, 1)
+      setOffset(CURLOPT_INFILESIZE_LARGE, request.body.length ?? -1)
+      set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+    } else if request.method == .head {
+      set(CURLOPT_CUSTOMREQUEST, nil as String?)
+      set(CURLOPT_NOBODY, 1)
+    } else {
+      set(CURLOPT_CUSTOMREQUEST, request.method == .get ? nil : request.method.rawValue)
+    }
+  }
+
+  private func setHeaders(_ lines: [String]) {
+    var list: UnsafeMutablePointer<curl_slist>?
+    for line in lines { list = curl_slist_append(list, line) }
+    netopt_setopt_slist(raw, CURLOPT_HTTPHEADER, list)
+    curl_slist_free_all(headers)
+    headers = list
+  }
+
+  private func setConnectTo(_ text: String) {
+    guard text != connectToText else { return }
+    let list = text.isEmpty ? nil : curl_slist_append(nil, text)
+    netopt_setopt_slist(raw, CURLOPT_CONNECT_TO, list)
+    curl_slist_free_all(connectTo)
+    connectTo = list
+    connectToText = text
+  }
+
+  // MARK: Typed access (curl_easy_setopt(3), curl_easy_getinfo(3))
+
+  @discardableResult
+  func set(_ option: CURLoption, _ value: Int) -> CURLcode { netopt_setopt_long(raw, option, value) }
+
+  @discardableResult
+  func set(_ option: CURLoption, _ value: String?) -> CURLcode { netopt_setopt_string(raw, option, value) }
+
+  @discardableResult
+  private func setOffset(_ option: CURLoption, _ value: Int64) -> CURLcode {
+    netopt_setopt_off(raw, option, curl_off_t(value))
+  }
+
+  func info(_ key: CURLINFO) -> Int {
+    var value = 0
+    netopt_getinfo_long(raw, key, &value)
+    return value
+  }
+
+  func info(_ key: CURLINFO) -> String? {
+    var value: UnsafeMutablePointer<CChar>?
+    netopt_getinfo_string(raw, key, &value)
+    return value.map { String(cString: $0) }
+  }
+}

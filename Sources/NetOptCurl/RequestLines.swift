@@ -1,0 +1,49 @@
+import NetOptCore
+
+/// The header lines of a request, as libcurl takes them (CURLOPT_HTTPHEADER(3)).
+enum RequestLines {
+  /// Says what keeps a request from being sent, or `nil`.
+  static func fault(of request: HTTPRequest) -> String? {
+    guard HTTPFields.isToken(request.method.rawValue) else {
+      return "the method \"\(request.method)\" is not a token"
+    }
+    if request.method.rawValue == "CONNECT" { return "CONNECT is for proxies, which are configured" }
+    if request.method == .head, request.body.length != 0 {
+      return "a HEAD request with a body cannot be sent"
+    }
+    for field in request.headers {
+      if let fault = HTTPFields.fault(of: field) { return fault }
+      switch field.name.lowercased() {
+      case "host": return "Host comes from the URL; change the URL instead"
+      case "transfer-encoding", "connection", "upgrade", "http2-settings":
+        return "the header \(field.name) is the connection's own business"
+      case "content-length" where request.body.length.map({ String($0) }) != field.value:
+        return "the header Content-Length differs from the length of the body; leave it out"
+      default: break
+      }
+    }
+    return nil
+  }
+
+  static func make(for request: HTTPRequest) -> [String] {
+    var lines: [String] = []
+    lines.reserveCapacity(request.headers.count + 1)
+    for field in request.headers where field.name.lowercased() != "content-length" {
+      let value = trimmed(field.value)
+      // A line with nothing behind the colon would take the header out.
+      lines.append(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")
+    }
+    // libcurl would wait up to a second for "100 Continue" before a large body.
+    if request.body.length != 0, !request.headers.contains(name: "Expect") { lines.append("Expect:") }
+    return lines
+  }
+
+  /// The value without the white space around it, which is not part of it (RFC 9110, section 5.5).
+  private static func trimmed(_ value: String) -> Substring {
+    let isSpace = { (character: Character) in character == " " || character == "\t" }
+    guard let first = value.firstIndex(where: { !isSpace($0) }),
+      let last = value.lastIndex(where: { !isSpace($0) })
+    else { return "" }
+    return value[first...last]
+  }
+}

@@ -1,0 +1,221 @@
+import CCurl
+import NetOptCore
+
+/// One leg of an exchange on an easy handle: it connects, asks the race at the gate, and when it has won carries
+/// request and response. Confined to the loop; the methods that callbacks call only record.
+final class Transfer {
+  /// The call. A cycle until the transfer ends: what libcurl still records of it must find the call.
+  let exchange: Exchange
+  let easy: EasyHandle
+  let leg: Int
+  let endpoint: Endpoint?
+  let proxy: String?
+  private let records: TurnRecords
+
+  let started: MonotonicInstant
+  private(set) var openedAt: MonotonicInstant?
+  /// When TCP was connected, if this leg did that. libcurl's own time is zero until TLS is done as well.
+  var connectedAt: MonotonicInstant?
+  private(set) var readyAt: MonotonicInstant?
+  private var sentAt: MonotonicInstant?
+  private var firstByteAt: MonotonicInstant?
+
+  /// The socket that the leg opened for itself; `nil` on a pooled connection.
+  private(set) var descriptor: Int32?
+  private(set) var verdict: Race.Verdict?
+  /// The version of TLS, asked for while the connection is the transfer's own: afterwards libcurl does not tell.
+  private(set) var tlsVersion: String?
+  /// How often the request was sent: libcurl does it again when a pooled connection dies without an answer.
+  private(set) var sends = 0
+
+  private(set) var status = 0
+  private(set) var version = HTTPVersion.http1_1
+  private(set) var isHeadComplete = false
+  private var head: [UInt8] = []
+  private var body: [UInt8] = []
+  /// What the consumer had not read when it was last asked.
+  var unread = 0
+  private(set) var isReceivePaused = false
+  private(set) var isSendPaused = false
+  private var sentBytes = 0
+  private var isTouched = false
+
+  init(
+    _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: Endpoint?, proxy: String?,
+    records: TurnRecords, at now: MonotonicInstant
+  ) {
+    self.exchange = exchange
+    self.easy = easy
+    self.leg = leg
+    self.endpoint = endpoint
+    self.proxy = proxy
+    self.records = records
+    started = now
+  }
+
+  /// Where the leg leads to, for messages.
+  var place: String { endpoint.map { "\($0)" } ?? proxy.map { ProxyURL.shown($0) } ?? "the server" }
+
+  private func now() -> MonotonicInstant { exchange.now() }
+
+  private func touch() {
+    if !isTouched {
+      isTouched = true
+      records.touched.append(self)
+    }
+  }
+
+  // MARK: From callbacks
+
+  func opened(_ descriptor: Int32) {
+    self.descriptor = descriptor
+    openedAt = openedAt ?? now()
+    records.opened(descriptor, by: self)
+  }
+
+  func isReady() -> Bool {
+    let verdict = exchange.gate(leg)
+    self.verdict = verdict
+    // A replay begins anew: what is known of the connection before is of no use.
+    readyAt = now()
+    sentAt = nil
+    if verdict == .send { sends += 1 }
+    tlsVersion = OpenSSL.loaded?.version(of: easy)
+    records.ready.append(self)
+    return verdict == .send
+  }
+
+  func receive(header line: UnsafeRawBufferPointer) {
+    if firstByteAt == nil { firstByteAt = now() }
+    // Trailers come through here too; they are not part of the head (RFC 9110, section 6.5.1).
+    guard !isHeadComplete else { return }
+    if let start = StatusLine(line) {
+      status = start.status
+      version = start.version
+      head.removeAll(keepingCapacity: true)
+    } else if line.first == 0x0d || line.first == 0x0a {
+      // 1xx announces another head; 101 would be the last one of HTTP, but is never asked for.
+      guard status >= 200 else { return }
+      isHeadComplete = true
+      touch()
+    } else {
+      head.append(contentsOf: line)
+    }
+  }
+
+  /// Takes a piece of the body, unless the consumer is too far behind.
+  func receive(body bytes: UnsafeRawBufferPointer) -> Bool {
+    touch()
+    guard unread + body.count < exchange.bodyBuffer else {
+      isReceivePaused = true
+      return false
+    }
+    if body.isEmpty, unread == 0, bytes.count < contentLength ?? 0 {
+      body.reserveCapacity(min(contentLength ?? 0, exchange.bodyBuffer))
+    }
+    body.append(contentsOf: bytes)
+    return true
+  }
+
+  func fill(_ buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
+    let step = exchange.fill(buffer, from: sentBytes)
+    switch step {
+    case .bytes(let count):
+      sentBytes += count
+      sentAt = now()
+    case .notYet: isSendPaused = true
+    case .failed: break
+    }
+    return step
+  }
+
+  func rewind(to offset: Int64) -> Bool {
+    guard offset == 0, sentBytes == 0 || !exchange.request.body.isStream else { return false }
+    sentBytes = 0
+    return true
+  }
+
+  // MARK: After callbacks
+
+  var hasBody: Bool { !body.isEmpty }
+
+  func takeBody() -> [UInt8] {
+    defer { body = [] }
+    return body
+  }
+
+  func takeHead() -> ResponseHead {
+    defer { head = [] }
+    return ResponseHead(status: status, version: version, lines: head)
+  }
+
+  /// Tells that what was received has been looked at.
+  func settled() { isTouched = false }
+
+  /// Goes on with the directions that have reason to: libcurl sets both at once (curl_easy_pause(3)).
+  func unpause(receive: Bool, send: Bool) {
+    let wasPaused = isReceivePaused || isSendPaused
+    if receive { isReceivePaused = false }
+    if send { isSendPaused = false }
+    guard wasPaused else { return }
+    var mask = CURLPAUSE_CONT
+    if isReceivePaused { mask |= CURLPAUSE_RECV }
+    if isSendPaused { mask |= CURLPAUSE_SEND }
+    curl_easy_pause(easy.raw, mask)
+  }
+
+  private var contentLength: Int? {
+    var length: curl_off_t = -1
+    netopt_getinfo_off(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
+    return length < 0 ? nil : Int(length)
+  }
+
+  // MARK: Times
+
+  /// When the TLS handshake was done, if this leg did that: the gate comes right behind it.
+  var securedAt: MonotonicInstant? {
+    descriptor != nil && exchange.plan.origin.scheme == .https ? readyAt : nil
+  }
+
+  /// What the phases took so far. Each ends where the next begins, so that none is counted twice or lost.
+  func timings(until now: MonotonicInstant, lookUp: Duration) -> Timings {
+    let ready = readyAt ?? now
+    let opened = min(openedAt ?? ready, ready)
+    let connected = min(max(connectedAt ?? opened, opened), ready)
+    let first = max(firstByteAt ?? now, ready)
+    let sent = min(max(sentAt ?? ready, ready), first)
+    var timings = Timings()
+    timings.dns = lookUp
+    timings.queue = opened - exchange.context.started - lookUp
+    timings.connect = connected - opened
+    if exchange.plan.origin.scheme == .https {
+      timings.tls = ready - connected
+    } else {
+      timings.connect = ready - opened
+    }
+    timings.send = sent - ready
+    timings.wait = first - sent
+    timings.transfer = max(now, first) - first
+    return timings
+  }
+}
+
+/// The first line of a response's head, as libcurl hands it over: `HTTP/1.1 200 OK`, `HTTP/2 200`.
+private struct StatusLine {
+  let version: HTTPVersion
+  let status: Int
+
+  init?(_ line: UnsafeRawBufferPointer) {
+    guard line.count >= 9, line.starts(with: "HTTP/".utf8) else { return nil }
+    guard let space = line.firstIndex(of: 0x20), space + 3 < line.count else { return nil }
+    switch line[5] {
+    case 0x31: version = line.count > 7 && line[7] == 0x30 ? .http1_0 : .http1_1
+    case 0x32: version = .http2
+    case 0x33: version = .http3
+    default: return nil
+    }
+    let digits = line[(space + 1)...(space + 3)]
+    guard digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+  }
+}

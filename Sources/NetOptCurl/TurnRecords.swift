@@ -1,0 +1,71 @@
+import CCurl
+import NetOptEventLoop
+
+/// What libcurl's callbacks have to say in one turn of the loop. Confined to the loop's thread; written only while
+/// libcurl is at work, read and emptied only when it is not.
+final class TurnRecords {
+  /// What is wanted of one descriptor in the end.
+  struct Interest {
+    let descriptor: Int32
+    /// What it is to be watched for; empty for not at all.
+    var readiness: Readiness
+    /// Whether the descriptor was closed in between: the number then means another socket than before.
+    var wasClosed: Bool
+  }
+
+  /// What became of a socket.
+  enum SocketEvent {
+    case opened(Int32, by: Transfer)
+    case closed(Int32)
+  }
+
+  private var interests: [Interest] = []
+  /// In the order in which it happened: a number may be opened, closed and opened again in one turn.
+  private var socketEvents: [SocketEvent] = []
+  /// Transfers that opened a socket.
+  var opened: [Transfer] = []
+  /// Transfers that came to the gate.
+  var ready: [Transfer] = []
+  /// Transfers that received something, or paused.
+  var touched: [Transfer] = []
+  /// What libcurl wants its timer set to, in milliseconds: -1 for off, `nil` for no change.
+  var timeout: Int?
+
+  func wants(_ descriptor: Int32, _ readiness: Readiness) {
+    if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {
+      interests[index].readiness = readiness
+    } else {
+      interests.append(Interest(descriptor: descriptor, readiness: readiness, wasClosed: false))
+    }
+  }
+
+  func opened(_ descriptor: Int32, by transfer: Transfer) {
+    socketEvents.append(.opened(descriptor, by: transfer))
+    opened.append(transfer)
+  }
+
+  func closed(_ descriptor: Int32) {
+    socketEvents.append(.closed(descriptor))
+    wants(descriptor, [])
+    if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {
+      interests[index].wasClosed = true
+    }
+  }
+
+  func takeInterests() -> [Interest] {
+    defer { interests.removeAll(keepingCapacity: true) }
+    return interests
+  }
+
+  func takeSocketEvents() -> [SocketEvent] {
+    defer { socketEvents.removeAll(keepingCapacity: true) }
+    return socketEvents
+  }
+
+  /// Forgets the transfers: nobody will act on them any more, and they lead back to the owner of the records.
+  func removeTransfers() {
+    opened = []
+    ready = []
+    touched = []
+  }
+}

@@ -1,0 +1,131 @@
+import NetOptCore
+
+/// What libcurl gets when it asks for more of a request's body.
+enum UploadStep {
+  /// So many bytes were written; none is the end.
+  case bytes(Int)
+  /// Nothing now.
+  case notYet
+  /// The body cannot be had.
+  case failed
+}
+
+/// A streamed request body on its way from the caller's sequence to libcurl: a task pulls chunks and waits while more
+/// than 256 KiB lie ready.
+final class UploadStream: Sendable {
+  static let highWater = 256 * 1024
+
+  private struct State {
+    var chunks: [[UInt8]] = []
+    /// How much of the first chunk has been sent.
+    var offset = 0
+    var waiting = 0
+    var hasEnded = false
+    var failure: NetOptError?
+    /// Whether libcurl found nothing and waits to be told that there is something.
+    var isStarved = false
+    var producer: UnsafeContinuation<Void, Never>?
+  }
+
+  private let state = Locked(State())
+  private let length: Int64?
+  private let makeIterator: @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
+
+  init(
+    length: Int64?, _ makeIterator: @escaping @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
+  ) {
+    self.length = length
+    self.makeIterator = makeIterator
+  }
+
+  /// Why the body could not be had, once `take` has failed.
+  var failure: NetOptError? { state.withLock { $0.failure } }
+
+  /// Fills a buffer with what lies ready. From the loop.
+  func take(_ buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
+    let (step, producer) = state.withLock { state -> (UploadStep, UnsafeContinuation<Void, Never>?) in
+      if state.failure != nil { return (.failed, nil) }
+      var filled = 0
+      while filled < buffer.count, let chunk = state.chunks.first {
+        let rest = chunk[state.offset...].prefix(buffer.count - filled)
+        UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]).copyBytes(from: rest)
+        filled += rest.count
+        state.offset += rest.count
+        if state.offset == chunk.count {
+          state.chunks.removeFirst()
+          state.offset = 0
+        }
+      }
+      state.waiting -= filled
+      if filled == 0, !state.hasEnded {
+        state.isStarved = true
+        return (.notYet, nil)
+      }
+      return (.bytes(filled), state.waiting < Self.highWater ? state.producer.take() : nil)
+    }
+    producer?.resume()
+    return step
+  }
+
+  /// Pulls the sequence to its end.
+  ///
+  /// - Parameter wake: called when libcurl waits for what has just come.
+  func pump(_ wake: @Sendable () -> Void) async {
+    var iterator = makeIterator()
+    var total: Int64 = 0
+    do {
+      while let chunk = try await iterator.next(), !Task.isCancelled {
+        total += Int64(chunk.count)
+        if let length, total > length { break }
+        if chunk.isEmpty { continue }
+        if append(chunk) { wake() }
+        await makeRoom()
+      }
+      if let length, total != length {
+        let kind = total > length ? "at least \(total)" : "\(total)"
+        end(
+          failure: NetOptError(
+            .invalidRequest, phase: .send, "the body's stream has \(kind) bytes, \(length) were announced"))
+      } else {
+        end(failure: nil)
+      }
+    } catch {
+      end(
+        failure: NetOptError(
+          .sendFailed, phase: .send, "the body's stream failed before its end: \(error)"))
+    }
+    wake()
+  }
+
+  private func append(_ chunk: [UInt8]) -> Bool {
+    state.withLock { state in
+      state.chunks.append(chunk)
+      state.waiting += chunk.count
+      defer { state.isStarved = false }
+      return state.isStarved
+    }
+  }
+
+  private func makeRoom() async {
+    await withTaskCancellationHandler {
+      await withUnsafeContinuation { (producer: UnsafeContinuation<Void, Never>) in
+        let mustWait = state.withLock { state in
+          guard state.waiting >= Self.highWater, !Task.isCancelled else { return false }
+          state.producer = producer
+          return true
+        }
+        if !mustWait { producer.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.producer.take() }?.resume()
+    }
+  }
+
+  private func end(failure: NetOptError?) {
+    state.withLock { state in
+      state.hasEnded = true
+      state.failure = failure
+      state.isStarved = false
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@Suite struct BodyTests {
+  private func withOrigin(_ body: (NginxOrigin, TransportBench) async throws -> Void) async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    try await body(origin, bench)
+    await bench.end()
+  }
+
+  private func get(
+    _ target: String, _ origin: NginxOrigin, _ bench: TransportBench,
+    _ change: (inout HTTPRequest) -> Void = { _ in }
+  ) async throws -> HTTPResponse {
+    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)\(target)")
+    change(&request)
+    return try await bench.execute(request, origin.endpoints.map(\.address))
+  }
+
+  @Test(arguments: [0, 1, 10_000, 1_000_000, 10_000_000])
+  func aBodyOfAnySizeArrivesWhole(_ size: Int) async throws {
+    try await withOrigin { origin, bench in
+      for version in [RequestOptions.Version.automatic, .http1] {
+        let response = try await get("/bytes/\(size)", origin, bench) { $0.options.version = version }
+        #expect(try await response.body.collect(upTo: size) == [UInt8](repeating: 0, count: size))
+        #expect(response.head.first("Content-Length") == "\(size)")
+      }
+    }
+  }
+
+  @Test func aBodyOverTheLimitIsAnErrorAndNotACut() async throws {
+    try await withOrigin { origin, bench in
+      let response = try await get("/bytes/1000000", origin, bench)
+      let error = await failure { () throws(NetOptError) in _ = try await response.body.collect(upTo: 999_999)
+      }
+      #expect(error?.code == .bodyTooLarge)
+    }
+  }
+
+  @Test func compressedBodiesAreDecodedUnlessToldOtherwise() async throws {
+    try await withOrigin { origin, bench in
+      let decoded = try await get("/text", origin, bench)
+      let text = try await decoded.body.collect(upTo: 100_000)
+      #expect(text.count == 20_000)
+      #expect(decoded.head.first("content-encoding") == "gzip")
+      let plain = try await get("/text", origin, bench) { $0.options.decompress = false }
+      #expect(plain.head.first("content-encoding") == nil)
+      #expect(try await plain.body.collect(upTo: 100_000) == text)
+    }
+  }
+
+  @Test func aHeadRequestHasNoBody() async throws {
+    try await withOrigin { origin, bench in
+      let head = try await get("/bytes/1000", origin, bench) { $0.method = .head }
+      #expect(head.head.first("Content-Length") == "1000")
+      #expect(try await head.body.collect(upTo: 0).isEmpty)
+      // The handle that sent it sends bodies' requests as well.
+      let echo = try await get("/echo", origin, bench) {
+        $0.method = .put
+        $0.body = .text("abc")
+      }
+      let text = String(decoding: try await echo.body.collect(upTo: 10_000), as: UTF8.self)
+      #expect(text.hasPrefix("PUT /echo") && text.hasSuffix("abc"))
+    }
+  }
+
+  @Test func methodsAndHeadersArriveAsGiven() async throws {
+    try await withOrigin { origin, bench in
+      for version in [RequestOptions.Version.automatic, .http1] {
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"] {
+          let response = try await get("/echo", origin, bench) {
+            $0.method = HTTPMethod(rawValue: method)
+            $0.headers = ["X-One": "1", "X-Empty": "", "X-Two": "a", "X-Two": "b", "X-Space": "  padded  "]
+            $0.options.version = version
+          }
+          let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
+          let lines = text.lowercased().split(separator: "\r\n").map(String.init)
+          #expect(lines.first?.hasPrefix("\(method.lowercased()) /echo") == true)
+          #expect(lines.contains("x-one: 1"))
+          #expect(lines.contains("x-two: a") && lines.contains("x-two: b"))
+          #expect(lines.contains("x-space: padded"))
+          #expect(lines.contains { $0.hasPrefix("x-empty:") })
+          #expect(lines.contains("user-agent: netopt"))
+          #expect(!lines.contains { $0.hasPrefix("content-type") || $0.hasPrefix("expect") })
+        }
+      }
+    }
+  }
+
+  @Test func bodiesOfAllKindsAreSent() async throws {
+    try await withOrigin { origin, bench in
+      let chunks = (0..<40).map { [UInt8](repeating: UInt8($0), count: 50_000) }
+      let bodies: [RequestBody] = [
+        .none, .bytes([]), .bytes(chunks.flatMap { $0 }), .stream(length: 2_000_000, Chunks(chunks)),
+        .stream(Chunks(chunks)), .stream(Chunks([])),
+      ]
+      for version in [RequestOptions.Version.automatic, .http1] {
+        for (body, length) in zip(bodies, [0, 0, 2_000_000, 2_000_000, 2_000_000, 0]) {
+          let response = try await get("/upload", origin, bench) {
+            $0.method = .post
+            $0.body = body
+            $0.options.version = version
+          }
+          let text = String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
+          #expect(text == "\(length)\n")
+        }
+      }
+    }
+  }
+
+  @Test func aStreamOfAnotherLengthIsAnError() async throws {
+    try await withOrigin { origin, bench in
+      for announced in [Int64(5), 7] {
+        let error = await failure { () throws(NetOptError) in
+          let request = try HTTPRequest(
+            .put, "https://api.test:\(origin.port)/upload",
+            body: .stream(length: announced, Chunks([[1, 2, 3], [4, 5, 6]])))
+          _ = try await bench.execute(request, origin.endpoints.map(\.address))
+        }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.message.contains("\(announced) were announced") == true)
+      }
+      let error = await failure { () throws(NetOptError) in
+        let request = try HTTPRequest(
+          .put, "https://api.test:\(origin.port)/upload", body: .stream(Chunks([[1]], thenFails: true)))
+        _ = try await bench.execute(request, origin.endpoints.map(\.address))
+      }
+      #expect(error?.code == .sendFailed)
+      #expect(error?.message.contains("Broken") == true)
+    }
+  }
+}
+
+/// Chunks that come one by one, and perhaps an error after them.
+struct Chunks: AsyncSequence, Sendable {
+  struct Broken: Error {}
+
+  private let chunks: [[UInt8]]
+  private let thenFails: Bool
+
+  init(_ chunks: [[UInt8]], thenFails: Bool = false) {
+    self.chunks = chunks
+    self.thenFails = thenFails
+  }
+
+  struct AsyncIterator: AsyncIteratorProtocol {
+    var rest: ArraySlice<[UInt8]>
+    let thenFails: Bool
+
+    mutating func next() async throws -> [UInt8]? {
+      if let chunk = rest.popFirst() { return chunk }
+      if thenFails { throw Broken() }
+      return nil
+    }
+  }
+
+  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(rest: chunks[...], thenFails: thenFails) }
+}

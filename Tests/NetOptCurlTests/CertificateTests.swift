@@ -1,0 +1,80 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@Suite struct CertificateTests {
+  private func origin(_ kind: TestCertificates.Kind, for name: String) async throws -> NginxOrigin {
+    let certificate = try await TestCertificates.certificate(kind, for: [name, "*.\(name)"])
+    return try await NginxOrigin.start([
+      NginxOrigin.Listener(IPAddress.freshLoopback(1)[0], .certificate(certificate))
+    ])
+  }
+
+  @Test func anotherNamesCertificateIsAnErrorThatNamesBoth() async throws {
+    let origin = try await origin(.valid, for: "other.test")
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let error = await failure { () throws(NetOptError) in
+      _ = try await bench.execute(request, origin.endpoints.map(\.address))
+    }
+    #expect(error?.code == .certificateName)
+    #expect(error?.phase == .tls)
+    #expect(error?.endpoint == origin.endpoints[0])
+    #expect(error?.isRetryable == false)
+    #expect(error?.message.contains("other.test, *.other.test") == true)
+    #expect(error?.message.contains("not for api.test") == true)
+    let leg = try #require(error?.route?.legs.first)
+    #expect(leg.failure?.kind == .certificateName(presented: ["other.test", "*.other.test"]))
+    #expect(try origin.accessLog().isEmpty)
+    await bench.end()
+  }
+
+  @Test(arguments: [
+    (TestCertificates.Kind.expired, NetOptError.Code.certificateExpired),
+    (.selfSigned, .certificateUntrusted), (.otherAuthority, .certificateUntrusted),
+  ])
+  func aBadCertificateHasItsReason(_ kind: TestCertificates.Kind, _ code: NetOptError.Code) async throws {
+    let origin = try await origin(kind, for: "api.test")
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let error = await failure { () throws(NetOptError) in
+      _ = try await bench.execute(request, origin.endpoints.map(\.address))
+    }
+    #expect(error?.code == code)
+    #expect(try origin.accessLog().isEmpty)
+    await bench.end()
+  }
+
+  @Test func withoutVerificationItGoesOnAndSaysSo() async throws {
+    let origin = try await origin(.valid, for: "other.test")
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    request.options.verification = .none
+    let response = try await bench.execute(request, origin.endpoints.map(\.address))
+    #expect(response.tls?.verified == false)
+    _ = try await response.body.collect(upTo: 100)
+    // The connection that nobody verified is not used for a request that wants it verified.
+    request.options.verification = .full
+    let error = await failure { () throws(NetOptError) in
+      _ = try await bench.execute(request, origin.endpoints.map(\.address))
+    }
+    #expect(error?.code == .certificateName)
+    #expect(try await origin.waitForLog(1).count == 1)
+    await bench.end()
+  }
+
+  @Test func theSystemsAuthoritiesAreNotTrustedBesideAPrivateFile() async throws {
+    let origin = try await origin(.valid, for: "api.test")
+    defer { origin.stop() }
+    let bench = try await TransportBench { $0.caFile = nil }
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let error = await failure { () throws(NetOptError) in
+      _ = try await bench.execute(request, origin.endpoints.map(\.address))
+    }
+    #expect(error?.code == .certificateUntrusted)
+    await bench.end()
+  }
+}

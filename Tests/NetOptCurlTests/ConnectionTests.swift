@@ -1,0 +1,117 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@Suite struct ConnectionTests {
+  @Test func keepsTheNameInHostAndSNI() async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/echo?a=b%20c&d=../e")
+    let response = try await bench.execute(request, origin.endpoints.map(\.address))
+    _ = try await response.body.collect(upTo: 10_000)
+    let entry = try #require(try await origin.waitForLog(1).first)
+    #expect(entry.serverName == "api.test")
+    #expect(entry.host == "api.test:\(origin.port)")
+    #expect(entry.version == "HTTP/2.0")
+    #expect(entry.target == "/echo?a=b%20c&d=../e")
+    #expect(response.status == 200)
+    #expect(response.version == .http2)
+    #expect(response.remote == origin.endpoints[0])
+    #expect(response.tls == TLSReport(verified: true, version: "TLSv1.3"))
+    #expect(!response.reused)
+    #expect(response.attempts == 1)
+    #expect(response.head.first("x-origin") == origin.endpoints[0].address.description)
+    await bench.end()
+  }
+
+  @Test func usesAConnectionAgain() async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    for version in [RequestOptions.Version.automatic, .http1] {
+      let bench = try await TransportBench()
+      for round in 0..<3 {
+        var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+        request.options.version = version
+        let response = try await bench.execute(request, origin.endpoints.map(\.address))
+        #expect(try await response.body.collect(upTo: 100) == Array("hello\n".utf8))
+        #expect(response.reused == (round > 0))
+        #expect(response.route.winner?.reused == (round > 0))
+        #expect(response.timings.connect == .zero || round == 0)
+        #expect(response.version == (version == .http1 ? .http1_1 : .http2))
+      }
+      await bench.end()
+    }
+    #expect(Set(try await origin.waitForLog(6).map(\.connection)).count == 2)
+  }
+
+  @Test func aFreshConnectionIsNewAndClosedAfterwards() async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    request.options.connection = .fresh
+    for _ in 0..<3 {
+      let response = try await bench.execute(request, origin.endpoints.map(\.address))
+      _ = try await response.body.collect(upTo: 100)
+      #expect(!response.reused)
+      #expect(response.timings.tls > .zero)
+    }
+    let log = try await origin.waitForLog(3)
+    #expect(Set(log.map(\.connection)).count == 3)
+    #expect(log.allSatisfy { !$0.sessionReused })
+    await bench.end()
+  }
+
+  @Test func speaksPlainHTTP() async throws {
+    let address = IPAddress.freshLoopback(1)[0]
+    let origin = try await NginxOrigin.start([NginxOrigin.Listener(address, .none)])
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let response = try await bench.execute(
+      try HTTPRequest(.get, "http://api.test:\(origin.port)/"), [address])
+    #expect(try await response.body.collect(upTo: 100) == Array("hello\n".utf8))
+    #expect(response.version == .http1_1)
+    #expect(response.tls == nil)
+    #expect(response.timings.tls == .zero)
+    await bench.end()
+  }
+
+  @Test func refusesHTTP1WhenOnlyHTTP2WasAskedFor() async throws {
+    var settings = NginxSettings()
+    settings.http2 = false
+    let origin = try await NginxOrigin.start(
+      for: ["api.test"], on: IPAddress.freshLoopback(1), settings: settings)
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    request.options.version = .http2
+    let error = await failure { () throws(NetOptError) in
+      _ = try await bench.execute(request, origin.endpoints.map(\.address))
+    }
+    #expect(error?.code == .unsupported)
+    await bench.end()
+  }
+
+  /// The phases of an exchange add up to its whole.
+  @Test func timingsAddUp() async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/slow-body?s=0.2")
+    let before = bench.loop.now()
+    let response = try await bench.execute(request, origin.endpoints.map(\.address))
+    #expect(response.timings.transfer < .milliseconds(200))
+    #expect(try await response.body.collect(upTo: 100) == Array("first\nlast\n".utf8))
+    let whole = bench.loop.now() - before
+    let timings = response.timings
+    #expect(timings.transfer >= .milliseconds(190))
+    #expect(timings.total <= whole)
+    #expect(timings.connect > .zero && timings.tls > .zero && timings.wait > .zero)
+    #expect(timings.queue >= .zero && timings.send >= .zero && timings.dns == .zero)
+    let leg = try #require(response.route.winner)
+    #expect(leg.started <= (leg.connected ?? .zero))
+    #expect((leg.connected ?? .zero) <= (leg.secured ?? .zero))
+    await bench.end()
+  }
+}

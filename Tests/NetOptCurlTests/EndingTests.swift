@@ -1,0 +1,238 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// How exchanges end when they do not end well.
+@Suite struct EndingTests {
+  private func server(_ handler: @escaping @Sendable (LoopbackExchange) throws -> Void) throws
+    -> LoopbackServer
+  {
+    try LoopbackServer(.raw(handler), on: IPAddress.freshLoopback(1)[0])
+  }
+
+  private func request(
+    _ method: HTTPMethod = .get, _ server: LoopbackServer, _ change: (inout HTTPRequest) -> Void = { _ in }
+  ) throws -> HTTPRequest {
+    var request = try HTTPRequest(method, "http://api.test:\(server.endpoint.port)/")
+    change(&request)
+    return request
+  }
+
+  @Test func aDeadlineEndsACallInEachPhase() async throws {
+    let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
+    let black = try LoopbackServer(.blackHole, on: IPAddress.freshLoopback(1)[0])
+    let half = try server { exchange in
+      try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+      try exchange.waitForClose()
+    }
+    defer { for server in [silent, black, half] { server.stop() } }
+    let bench = try await TransportBench()
+    for (server, phase) in [(silent, NetOptError.Phase.receive), (black, .connect), (half, .receive)] {
+      let request = try request(.get, server) { $0.options.timeout = .milliseconds(200) }
+      let started = bench.loop.now()
+      let error = await failure { () throws(NetOptError) in
+        _ = try await bench.execute(request, [server.endpoint.address]).body.collect(upTo: 100)
+      }
+      let took = bench.loop.now() - started
+      #expect(error?.code == .timeout)
+      #expect(error?.phase == phase)
+      #expect(took >= .milliseconds(200) && took < .milliseconds(250))
+    }
+    await bench.end()
+  }
+
+  @Test func cancellingTheTaskEndsTheTransfer() async throws {
+    let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
+    defer { silent.stop() }
+    let bench = try await TransportBench()
+    let request = try request(.get, silent)
+    let task = Task {
+      await failure { () throws(NetOptError) in
+        _ = try await bench.execute(request, [silent.endpoint.address])
+      }
+    }
+    try await wait(for: "the request to arrive") { silent.received.first?.isEmpty == false }
+    task.cancel()
+    #expect(await task.value?.code == .cancelled)
+    try await wait(for: "the connection to be closed") { silent.openConnections == 0 }
+    await bench.end()
+  }
+
+  @Test func aTaskThatIsCancelledAlreadySendsNothing() async throws {
+    let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
+    defer { silent.stop() }
+    let bench = try await TransportBench()
+    let request = try request(.get, silent)
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return await failure { () throws(NetOptError) in
+        _ = try await bench.execute(request, [silent.endpoint.address])
+      }
+    }
+    task.cancel()
+    #expect(await task.value?.code == .cancelled)
+    #expect(silent.connections == 0)
+    await bench.end()
+  }
+
+  @Test func lettingGoOfTheResponseCancelsTheTransfer() async throws {
+    let half = try server { exchange in
+      try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+      try exchange.waitForClose()
+    }
+    defer { half.stop() }
+    let bench = try await TransportBench()
+    do {
+      let response = try await bench.execute(try request(.get, half), [half.endpoint.address])
+      #expect(response.status == 200)
+      #expect(half.openConnections == 1)
+    }
+    try await wait(for: "the connection to be closed") { half.openConnections == 0 }
+    await bench.end()
+  }
+
+  @Test func aBodyThatEndsEarlyIsAnErrorBehindWhatCame() async throws {
+    let half = try server { exchange in
+      try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+      exchange.close()
+    }
+    defer { half.stop() }
+    let bench = try await TransportBench()
+    let response = try await bench.execute(try request(.get, half), [half.endpoint.address])
+    #expect(response.status == 200)
+    var iterator = response.body.makeAsyncIterator()
+    #expect(try await iterator.next() == Array("half".utf8))
+    let error = await failure { () throws(NetOptError) in _ = try await response.body.collect(upTo: 100) }
+    #expect(error?.code == .receiveFailed)
+    #expect(error?.isRetryable == true)
+    await bench.end()
+  }
+
+  @Test(arguments: [RequestOptions.Version.http1, .http2])
+  func aServerThatDiesInTheMiddleOfABodyIsAReceiveFailure(_ version: RequestOptions.Version) async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/slow-body?s=60")
+    request.options.version = version
+    let response = try await bench.execute(request, origin.endpoints.map(\.address))
+    var iterator = response.body.makeAsyncIterator()
+    #expect(try await iterator.next() == Array("first\n".utf8))
+    origin.stop()
+    let error = await failure { () throws(NetOptError) in _ = try await response.body.collect(upTo: 100) }
+    #expect(error?.code == .receiveFailed)
+    #expect(error?.phase == .receive)
+    await bench.end()
+  }
+
+  @Test(arguments: [
+    "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+    "\0\0\0\0\r\n\r\n",
+  ])
+  func whatIsNotHTTPIsAnError(_ answer: String) async throws {
+    let odd = try server { exchange in
+      try exchange.write(answer)
+      exchange.close()
+    }
+    defer { odd.stop() }
+    let bench = try await TransportBench()
+    let error = await failure { () throws(NetOptError) in
+      guard let request = try? request(.get, odd) else { return }
+      _ = try await bench.execute(request, [odd.endpoint.address]).body.collect(upTo: 100)
+    }
+    #expect(error?.code == .protocolViolation)
+    await bench.end()
+  }
+
+  @Test func aPooledConnectionThatDiedIsReplacedForAGetAndNotForAPost() async throws {
+    // Answers the first request of each connection and closes when the second has come.
+    let server = try server { exchange in
+      if exchange.request.number == 1 { try exchange.respond(200, text: "fine") } else { exchange.close() }
+    }
+    defer { server.stop() }
+    let bench = try await TransportBench()
+    let addresses = [server.endpoint.address]
+    _ = try await bench.execute(try request(.get, server), addresses).body.collect(upTo: 10)
+    let again = try await bench.execute(try request(.get, server), addresses)
+    #expect(again.attempts == 2)
+    _ = try await again.body.collect(upTo: 10)
+    let sent = server.requests.count
+    let error = await failure { () throws(NetOptError) in
+      guard let request = try? request(.post, server, { $0.body = .text("once") }) else { return }
+      _ = try await bench.execute(request, addresses)
+    }
+    #expect(error?.code == .sendFailed)
+    #expect(error?.isRetryable == false)
+    #expect(error?.message.contains("Idempotency-Key") == true)
+    #expect(server.requests.count == sent + 1)
+    let keyed = try await bench.execute(
+      try request(.get, server), addresses)
+    _ = try await keyed.body.collect(upTo: 10)
+    let repeated = try await bench.execute(
+      try request(.post, server) {
+        $0.body = .text("twice")
+        $0.headers["Idempotency-Key"] = "1"
+      }, addresses)
+    #expect(repeated.status == 200)
+    #expect(repeated.attempts == 2)
+    await bench.end()
+  }
+
+  @Test func aServerThatClosesWithoutAnAnswerIsASendFailure() async throws {
+    let server = try server { $0.close() }
+    defer { server.stop() }
+    let bench = try await TransportBench()
+    for (method, isRetryable) in [(HTTPMethod.get, true), (.post, false)] {
+      let error = await failure { () throws(NetOptError) in
+        guard let request = try? request(method, server) else { return }
+        _ = try await bench.execute(request, [server.endpoint.address])
+      }
+      #expect(error?.code == .sendFailed)
+      #expect(error?.isRetryable == isRetryable)
+      #expect(error?.endpoint == server.endpoint)
+    }
+    await bench.end()
+  }
+
+  @Test func shutdownFailsWhatIsUnderWayAndRefusesTheRest() async throws {
+    let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
+    defer { silent.stop() }
+    let bench = try await TransportBench()
+    let request = try request(.get, silent)
+    let running = Task {
+      await failure { () throws(NetOptError) in
+        _ = try await bench.execute(request, [silent.endpoint.address])
+      }
+    }
+    try await wait(for: "the request to arrive") { silent.received.first?.isEmpty == false }
+    await bench.transport.shutdown()
+    #expect(await running.value?.code == .shutDown)
+    try await wait(for: "the connection to be closed") { silent.openConnections == 0 }
+    for _ in 0..<2 {
+      let error = await failure { () throws(NetOptError) in
+        _ = try await bench.execute(request, [silent.endpoint.address])
+      }
+      #expect(error?.code == .shutDown)
+      bench.loop.stop()
+    }
+  }
+
+  private static let unsendable: [(String, HTTPFields, String)] = [
+    ("GET ", [:], "token"), ("CONNECT", [:], "proxies"), ("GET", ["Bad Name": "x"], "token"),
+    ("GET", ["X": "a\r\nHost: evil"], "line end"), ("GET", ["X": "a\0b"], "NUL"),
+    ("GET", ["Host": "other.test"], "URL"), ("GET", ["Transfer-Encoding": "chunked"], "own business"),
+    ("GET", ["Content-Length": "5"], "differs"),
+  ]
+
+  @Test(arguments: unsendable)
+  func whatCannotBeSentIsRefused(_ method: String, _ headers: HTTPFields, _ word: String) async throws {
+    let bench = try await TransportBench()
+    let error = await failure { () throws(NetOptError) in
+      let request = try HTTPRequest(HTTPMethod(rawValue: method), "http://api.test/", headers: headers)
+      _ = try await bench.execute(request, [.loopback])
+    }
+    #expect(error?.code == .invalidRequest)
+    #expect(error?.message.contains(word) == true)
+    await bench.end()
+  }
+}
