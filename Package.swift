@@ -25,14 +25,17 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
     .systemLibrary(name: "CEventLoop"),
     module("NetOptCore"),
     module("NetOptEventLoop", ["NetOptCore", "CEventLoop"]),
     module("NetOptCurl", ["NetOptCore", "NetOptEventLoop", "CCurl"]),
+    module("NetOptResolver", ["NetOptCore", "NetOptEventLoop", "CAres"]),
     module("NetOptTestSupport", ["NetOptCore"]),
     tests("NetOptCore", ["NetOptCore"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
+    tests("NetOptResolver", ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

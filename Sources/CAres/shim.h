@@ -1,0 +1,15 @@
+// c-ares. Its status codes are macros in old versions and an enumeration in new ones; callbacks carry them as int.
+#pragma once
+#include <ares.h>
+#include <netdb.h>
+
+static const int netopt_ares_success = ARES_SUCCESS;
+static const int netopt_ares_no_data = ARES_ENODATA;
+static const int netopt_ares_name_not_found = ARES_ENOTFOUND;
+static const int netopt_ares_bad_name = ARES_EBADNAME;
+static const int netopt_ares_timeout = ARES_ETIMEOUT;
+static const int netopt_ares_connection_refused = ARES_ECONNREFUSED;
+static const int netopt_ares_server_failure = ARES_ESERVFAIL;
+static const int netopt_ares_refused = ARES_EREFUSED;
+static const int netopt_ares_destruction = ARES_EDESTRUCTION;
+static const int netopt_ares_cancelled = ARES_ECANCELLED;

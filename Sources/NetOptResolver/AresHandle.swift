@@ -1,0 +1,40 @@
+import CAres
+import NetOptCore
+
+/// The owner of an `ares_channel`: ares_init_options(3), ares_destroy(3).
+struct AresHandle: ~Copyable {
+  let channel: ares_channel
+
+  private init(_ channel: ares_channel) { self.channel = channel }
+
+  deinit { ares_destroy(channel) }
+
+  /// Opens a channel.
+  ///
+  /// - Parameters:
+  ///   - servers: whom to ask; the system's name servers when empty.
+  ///   - callback: told which descriptors to watch for what, with `data`, which must stay valid while the channel has
+  ///     look-ups under way.
+  /// - Throws: `resolverFailed` with c-ares's status.
+  static func open(
+    _ configuration: ResolverConfiguration, servers: [Endpoint], callback: @escaping ares_sock_state_cb,
+    data: UnsafeMutableRawPointer
+  ) throws(NetOptError) -> AresHandle {
+    guard AresLibrary.status == netopt_ares_success else { throw AresStatus.setUpError(AresLibrary.status) }
+    var options = ares_options()
+    options.timeout = Int32(configuration.timeout.nanoseconds / 1_000_000)
+    options.tries = Int32(configuration.tries)
+    options.sock_state_cb = callback
+    options.sock_state_cb_data = data
+    var channel: ares_channel?
+    let status = ares_init_options(
+      &channel, &options, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB)
+    guard status == netopt_ares_success, let channel else { throw AresStatus.setUpError(status) }
+    let handle = AresHandle(channel)
+    if servers.isEmpty { return handle }
+    let list = servers.map(\.description).joined(separator: ",")
+    let listStatus = ares_set_servers_ports_csv(channel, list)
+    guard listStatus == netopt_ares_success else { throw AresStatus.setUpError(listStatus) }
+    return handle
+  }
+}

@@ -1,0 +1,59 @@
+import CAres
+import NetOptCore
+
+/// c-ares's status codes (ares_strerror(3)) as errors: the only place that knows what each of them means. Beside them
+/// the errors of look-ups that c-ares is not asked for.
+enum AresStatus {
+  /// The error of a look-up that ended with a status.
+  ///
+  /// - Parameters:
+  ///   - status: not success.
+  ///   - servers: the servers that were asked, when they are configured.
+  static func error(_ status: Int32, name: String, servers: [Endpoint]) -> NetOptError {
+    let asked = servers.map(\.description).joined(separator: ", ")
+    let toCheck =
+      servers.isEmpty
+      ? "check the name servers in /etc/resolv.conf" : "check the configured name servers (\(asked))"
+    let nobody = servers.isEmpty ? "none of the system's name servers" : "no name server"
+    switch status {
+    case netopt_ares_name_not_found:
+      let by = servers.isEmpty ? "" : " to \(asked)"
+      return make(.nameNotFound, status, "\(name) is not known\(by); check the name")
+    case netopt_ares_no_data:
+      return make(.nameNotFound, status, "\(name) has no address; check the name, or its A and AAAA records")
+    case netopt_ares_bad_name:
+      return make(.nameNotFound, status, "\(name) is no name that can be looked up; check the name")
+    case netopt_ares_timeout:
+      return make(.resolverFailed, status, "\(nobody) answered for \(name) in time; \(toCheck)")
+    case netopt_ares_connection_refused:
+      return make(.resolverFailed, status, "\(nobody) could be reached for \(name); \(toCheck)")
+    case netopt_ares_server_failure, netopt_ares_refused:
+      return make(.resolverFailed, status, "\(nobody) would answer for \(name); \(toCheck)")
+    case netopt_ares_destruction, netopt_ares_cancelled:
+      return shutDown
+    default:
+      return make(.resolverFailed, status, "looking up \(name) failed; \(toCheck)")
+    }
+  }
+
+  /// The error when a channel cannot be set up.
+  static func setUpError(_ status: Int32) -> NetOptError {
+    make(.resolverFailed, status, "c-ares could not be set up; check /etc/resolv.conf and the memory limit")
+  }
+
+  /// The error of a look-up that the end of the resolver ends, or that comes after it.
+  static let shutDown = NetOptError(
+    .shutDown, phase: .resolve, "no name is looked up any more: the client has been shut down")
+
+  /// The error of what breaks the rules for names.
+  static func noName(_ text: String, _ fault: String) -> NetOptError {
+    NetOptError(.nameNotFound, phase: .resolve, "\"\(text)\" cannot be looked up: \(fault)")
+  }
+
+  private static func make(_ code: NetOptError.Code, _ status: Int32, _ message: String) -> NetOptError {
+    NetOptError(
+      code, phase: .resolve, message,
+      underlying: NetOptError.Underlying(.ares, code: status, text: String(cString: ares_strerror(status))),
+      isRetryable: code == .resolverFailed)
+  }
+}

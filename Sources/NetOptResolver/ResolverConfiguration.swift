@@ -1,0 +1,72 @@
+import NetOptCore
+
+/// What a resolver asks, and how patiently.
+package struct ResolverConfiguration: Sendable {
+  /// The name servers, as `ip`, `ip:port` or `[ipv6]:port`; the port is 53 when none is given. Default: none, which
+  /// means the system's (resolv.conf(5)).
+  package var servers: [String] = []
+  /// How long a server is given to answer a first question; a repeated one is given twice as long each time.
+  /// Default: 500 ms.
+  package var timeout = Duration.milliseconds(500)
+  /// How often each server is asked. Default: 2.
+  package var tries = 2
+
+  /// Makes a configuration with the defaults.
+  package init() {}
+}
+
+extension ResolverConfiguration {
+  /// The configured servers as endpoints.
+  ///
+  /// - Throws: `invalidConfiguration`, naming the entry and the forms that are understood.
+  func serverEndpoints() throws(NetOptError) -> [Endpoint] {
+    var endpoints: [Endpoint] = []
+    for server in servers {
+      guard let endpoint = Self.endpoint(server) else {
+        throw NetOptError(
+          .invalidConfiguration, phase: .resolve,
+          "\"\(server)\" is no name server; write 192.0.2.1, 192.0.2.1:5353 or [2001:db8::1]:5353")
+      }
+      endpoints.append(endpoint)
+    }
+    return endpoints
+  }
+
+  /// Checks the times.
+  ///
+  /// - Throws: `invalidConfiguration`, naming the setting and its range.
+  func check() throws(NetOptError) {
+    guard (.milliseconds(1) ... .seconds(60)).contains(timeout) else {
+      throw NetOptError(
+        .invalidConfiguration, phase: .resolve, "the DNS timeout is \(timeout); it is from 1 ms to 60 s")
+    }
+    guard (1...10).contains(tries) else {
+      throw NetOptError(
+        .invalidConfiguration, phase: .resolve, "each name server is asked \(tries) times; it is from 1 to 10"
+      )
+    }
+  }
+
+  private static func endpoint(_ text: String) -> Endpoint? {
+    if let address = IPAddress(text) { return Endpoint(address, port: 53) }
+    let host: Substring
+    let rest: Substring
+    if text.hasPrefix("[") {
+      guard let close = text.firstIndex(of: "]") else { return nil }
+      host = text[text.index(after: text.startIndex)..<close]
+      rest = text[text.index(after: close)...]
+      guard host.contains(":") else { return nil }
+    } else {
+      let colon = text.firstIndex(of: ":") ?? text.endIndex
+      host = text[..<colon]
+      rest = text[colon...]
+    }
+    guard let address = IPAddress(host) else { return nil }
+    if rest.isEmpty { return Endpoint(address, port: 53) }
+    let digits = rest.dropFirst()
+    guard rest.hasPrefix(":"), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let port = UInt16(digits), port > 0
+    else { return nil }
+    return Endpoint(address, port: port)
+  }
+}
