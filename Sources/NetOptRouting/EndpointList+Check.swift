@@ -1,0 +1,68 @@
+import FoundationEssentials
+public import NetOptCore
+
+extension EndpointList {
+  /// Reads a list and checks every rule, so that all faults are known in one go.
+  ///
+  /// - Parameters:
+  ///   - bytes: the list as JSON in UTF-8.
+  ///   - rules: what is demanded beyond the format.
+  /// - Returns: the list, or `nil` and the faults: at most 100, and one more that says how many were left out.
+  public static func check(
+    _ bytes: [UInt8], rules: ListRules
+  ) -> (list: EndpointList?, faults: [ListFault]) {
+    let (list, report) = read(bytes, rules)
+    return (list, report.faults)
+  }
+
+  /// Reads a list that keeps all rules.
+  ///
+  /// - Parameters:
+  ///   - bytes: the list as JSON in UTF-8.
+  ///   - file: what the list is called in the error, such as the path of its file.
+  ///   - rules: what is demanded beyond the format.
+  /// - Throws: `NetOptError.Code.invalidList`, naming the file, the place and rule of the first fault, and the number
+  ///   of further ones.
+  public init(_ bytes: [UInt8], file: String, rules: ListRules) throws(NetOptError) {
+    let (list, report) = Self.read(bytes, rules)
+    guard let list else {
+      let others = report.count - 1
+      let first = report.kept.first?.description ?? "it cannot be read"
+      let more = others > 0 ? " (and \(others) more \(others == 1 ? "fault" : "faults"))" : ""
+      throw NetOptError(.invalidList, phase: .list, "\(file): \(first)\(more)")
+    }
+    self = list
+  }
+
+  private static func read(_ bytes: [UInt8], _ rules: ListRules) -> (EndpointList?, FaultReport) {
+    var report = FaultReport()
+    if bytes.count > maximumBytes {
+      report.add(
+        JSONPath(),
+        "the list has \(bytes.count) bytes and may have \(maximumBytes); leave out what is not used")
+      return (nil, report)
+    }
+    // The decoder also takes UTF-16 and UTF-32, which the scan for duplicate keys does not read.
+    if let offset = offsetOfBadUTF8(bytes) {
+      report.add(JSONPath(), "byte \(offset) is not UTF-8 text; save the list as UTF-8")
+      return (nil, report)
+    }
+    guard JSONScan.check(bytes, &report) else { return (nil, report) }
+    guard let raw = try? JSONDecoder().decode(RawList.self, from: Data(bytes)) else {
+      report.add(JSONPath(), "the list must be a JSON object with schema, serial and hosts")
+      return (nil, report)
+    }
+    var checker = ListChecker(rules, report)
+    let list = checker.list(raw)
+    return (checker.report.count == 0 ? list : nil, checker.report)
+  }
+
+  private static func offsetOfBadUTF8(_ bytes: [UInt8]) -> Int? {
+    do {
+      _ = try UTF8Span(validating: bytes.span)
+      return bytes.firstIndex(of: 0)
+    } catch {
+      return error.byteOffsets.lowerBound
+    }
+  }
+}

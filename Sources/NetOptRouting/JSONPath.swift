@@ -1,0 +1,43 @@
+/// A place in a JSON document, written as RFC 9535 does: `$.hosts["a.example"].endpoints[3]`.
+struct JSONPath: Hashable, CustomStringConvertible {
+  private(set) var description = "$"
+
+  /// The member with this name.
+  func key(_ name: String) -> JSONPath {
+    let isPlain =
+      !name.isEmpty && name.utf8.allSatisfy { ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7a || $0 == 0x5f }
+    var path = self
+    path.description += isPlain ? "." + name : "[\"" + Self.quoted(name) + "\"]"
+    return path
+  }
+
+  /// The element with this index.
+  func index(_ index: Int) -> JSONPath {
+    var path = self
+    path.description += "[\(index)]"
+    return path
+  }
+
+  private static func quoted(_ name: String) -> String {
+    let shown = name.printable(200)
+    guard shown.utf8.contains(where: { $0 == 0x22 || $0 == 0x5c }) else { return shown }
+    return shown.reduce(into: "") { $0 += $1 == "\"" || $1 == "\\" ? "\\\($1)" : String($1) }
+  }
+}
+
+extension String {
+  /// The text as a message may show it: on one line, without control and direction characters, at most `limit`
+  /// characters of it. What comes from a list or a certificate must not drive the reader's terminal.
+  func printable(_ limit: Int) -> String {
+    if utf8.count <= limit, utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) { return self }
+    var shown = String.UnicodeScalarView()
+    for (position, scalar) in unicodeScalars.enumerated() {
+      if position == limit { return String(shown) + "…" }
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator: shown.append("\u{fffd}")
+      default: shown.append(scalar)
+      }
+    }
+    return String(shown)
+  }
+}

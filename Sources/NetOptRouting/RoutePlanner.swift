@@ -1,0 +1,196 @@
+public import FoundationEssentials
+public import NetOptCore
+
+/// Decides which endpoints are tried for a request, in which order, and learns from what became of them.
+///
+/// It opens no socket and reads no clock: it is told what happened and when, and answers with plans. A value, to be
+/// kept in one place: whoever owns it sees to it that one call at a time changes it. Planning costs well under a
+/// microsecond as long as nothing has changed, since the last plan of each origin is kept.
+public struct RoutePlanner: Sendable {
+  /// The most origins outside the list that are remembered. Beyond it they are all forgotten, which costs a little
+  /// speed and nothing else.
+  static let mostUnlisted = 1024
+
+  /// The list, when there is one.
+  public let list: EndpointList?
+  /// What routing was told about this machine and its wishes.
+  public let configuration: RoutingConfiguration
+  private let seed: UInt64
+  /// The random numbers of jitter.
+  private var random: SplitMix64
+  private var hosts: [Origin: HostRoutes] = [:]
+  private var unlisted: Set<Origin> = []
+
+  /// Makes a planner without history.
+  ///
+  /// - Parameters:
+  ///   - list: the IP list, or `nil` to plan over DNS alone. Its expiry is looked at with each plan.
+  ///   - seed: what this client draws by chance follows from it. Give each client another one.
+  public init(list: EndpointList?, configuration: RoutingConfiguration = RoutingConfiguration(), seed: UInt64)
+  {
+    self.list = list
+    self.configuration = configuration
+    self.seed = seed
+    random = SplitMix64(seed: seed)
+  }
+
+  // MARK: Planning
+
+  /// Makes the plan for a request.
+  ///
+  /// A pinned request gets its address alone, and any other one the proxy alone when there is one. A URL with an
+  /// address in it goes there. For the rest the list decides: its endpoints, fastest first, then DNS.
+  ///
+  /// - Parameters:
+  ///   - origin: what the request's URL names.
+  ///   - options: of the request; `routing`, `family`, `verification`, `version` and `directDespiteProxy` count.
+  ///   - proxy: the URL of the proxy that is set for this origin, if any.
+  ///   - now: the present moment. A half-open endpoint's one attempt is taken by the plan that it leads.
+  ///   - wall: the same moment by the calendar, for the expiry of the list.
+  public mutating func plan(
+    for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil,
+    now: MonotonicInstant, wall: Date
+  ) -> RoutePlan {
+    if case .pinned(let address) = options.routing { return pinned(address, origin, options) }
+    if let proxy, !options.directDespiteProxy {
+      return plan([RoutePlan.Leg(.proxy(proxy), source: .dns)], .proxy, origin, options)
+    }
+    if options.routing == .automatic, let index = listedIndex(of: origin) {
+      if list?.isExpired(at: wall) == true { return plan(Self.dnsAlone, .expired, origin, options) }
+      let wish = PlanWish(
+        family: options.family, unverified: options.verification == .none,
+        multiplexes: multiplexes(options, origin, hosts.values[index].speaksHTTP1))
+      return hosts.values[index].plan(wish, at: now)
+    }
+    let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone
+    return plan(legs, directOff(origin, options), origin, options)
+  }
+
+  /// Orders the answers of DNS for an origin, at the moment when they are there: as the resolver has them, but the
+  /// address that won last comes first, so that its connections are used again, and those with an open circuit last.
+  ///
+  /// - Returns: the addresses, each with the time that it is given to be ready before the next one starts beside it.
+  public func ordered(
+    _ addresses: [IPAddress], for origin: Origin, at now: MonotonicInstant
+  ) -> [(address: IPAddress, stagger: Duration)] {
+    hosts[origin]?.ordered(addresses, at: now) ?? addresses.map { ($0, .defaultStagger) }
+  }
+
+  private static let dnsAlone = [RoutePlan.Leg(.dns, source: .dns)]
+
+  private func pinned(_ address: IPAddress, _ origin: Origin, _ options: RequestOptions) -> RoutePlan {
+    let isListed = entry(of: origin)?.endpoints.contains { $0.address == address } ?? false
+    return RoutePlan(
+      origin: origin, policy: "pinned", directOff: isListed ? nil : .flag,
+      legs: [RoutePlan.Leg(.address(address), source: isListed ? .list : .dns)],
+      multiplexes: multiplexes(options, origin, hosts[origin]?.speaksHTTP1))
+  }
+
+  private func plan(
+    _ legs: [RoutePlan.Leg], _ off: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions
+  ) -> RoutePlan {
+    RoutePlan(
+      origin: origin, policy: configuration.policy.rawValue, directOff: off, legs: legs,
+      multiplexes: multiplexes(options, origin, hosts[origin]?.speaksHTTP1))
+  }
+
+  private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
+    if options.routing == .dns { return .flag }
+    guard let entry = list?.hosts[origin.host], !entry.endpoints.isEmpty else { return .noList }
+    return entry.port == origin.port ? .noList : .port
+  }
+
+  private func multiplexes(_ options: RequestOptions, _ origin: Origin, _ speaksHTTP1: Bool?) -> Bool {
+    origin.scheme == .https && options.version != .http1 && speaksHTTP1 != true
+  }
+
+  // MARK: Learning
+
+  /// Learns from a call's legs how fast and how healthy their endpoints are.
+  ///
+  /// A leg that was ready is a success, also when another one won. A leg that a later one overtook although it had
+  /// used up its stagger is a failure: otherwise an address that swallows packets would cost its stagger on every new
+  /// connection. When the caller ended the call, the legs that were under way are nobody's fault.
+  public mutating func record(_ report: RouteReport, at now: MonotonicInstant) {
+    let origin = report.plan.origin
+    // Behind a proxy the addresses are the proxy's; and there is nothing to choose for an address in a URL.
+    if report.plan.directOff == .proxy || origin.address != nil { return }
+    begin(origin)
+    hosts[origin]?.record(report, at: now, using: &random)
+  }
+
+  /// Learns from a probe of an endpoint.
+  ///
+  /// - Parameters:
+  ///   - result: what opening a connection took, or why it failed.
+  ///   - address: the endpoint's address.
+  ///   - origin: for which it was opened. For `https` a result without TLS is a measurement, but no success.
+  public mutating func record(
+    probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
+    at now: MonotonicInstant
+  ) {
+    begin(origin)
+    hosts[origin]?.record(probe: result, of: address, at: now, using: &random)
+  }
+
+  /// Learns which version of HTTP an origin answered in, and with it whether a leg that loses costs a connection.
+  ///
+  /// - Parameter options: of the request; an answer to a request for HTTP/1.1 shows nothing.
+  public mutating func learned(version: HTTPVersion, for origin: Origin, options: RequestOptions) {
+    if options.version == .http1 || origin.scheme == .http { return }
+    let speaksHTTP1 = version == .http1_0 || version == .http1_1
+    if speaksHTTP1 { begin(origin) }
+    hosts[origin]?.speaksHTTP1 = speaksHTTP1
+  }
+
+  // MARK: Asking
+
+  /// The endpoints of the list that are worth probing for an origin, the nearest first. Those in quarantine are
+  /// among them: a probe is what may release them.
+  public func endpoints(toProbe origin: Origin) -> [Endpoint] {
+    let routes = hosts[origin] ?? routes(to: origin)
+    return routes.addressesToProbe.map { Endpoint($0, port: origin.port) }
+  }
+
+  /// The list's endpoints of an origin in the order of a plan made now; those that it leaves out come last.
+  public func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
+    (hosts[origin] ?? routes(to: origin)).statuses(at: now)
+  }
+
+  // MARK: Origins
+
+  /// The list's entry for an origin, when it has one for its port.
+  private func entry(of origin: Origin) -> HostEntry? {
+    guard origin.address == nil, let entry = list?.hosts[origin.host], entry.port == origin.port else {
+      return nil
+    }
+    return entry
+  }
+
+  private func routes(to origin: Origin) -> HostRoutes {
+    HostRoutes(
+      origin, listed: entry(of: origin)?.endpoints ?? [], configuration: configuration, seed: seed)
+  }
+
+  /// The place of an origin that has endpoints in the list.
+  private mutating func listedIndex(of origin: Origin) -> Dictionary<Origin, HostRoutes>.Index? {
+    if let index = hosts.index(forKey: origin) { return hosts.values[index].endpoints.isEmpty ? nil : index }
+    guard entry(of: origin)?.endpoints.isEmpty == false else { return nil }
+    begin(origin)
+    return hosts.index(forKey: origin)
+  }
+
+  /// Begins to remember an origin, unless it is remembered already.
+  private mutating func begin(_ origin: Origin) {
+    guard hosts.index(forKey: origin) == nil else { return }
+    let routes = routes(to: origin)
+    if routes.endpoints.isEmpty {
+      if unlisted.count == Self.mostUnlisted {
+        for origin in unlisted { hosts[origin] = nil }
+        unlisted = []
+      }
+      unlisted.insert(origin)
+    }
+    hosts[origin] = routes
+  }
+}

@@ -1,0 +1,34 @@
+import FoundationEssentials
+import NetOptCore
+
+@testable import NetOptRouting
+
+/// The moment at which the tests' lists are read.
+let today = Date(timeIntervalSince1970: 1_795_219_200)
+
+/// An address from its text.
+func ip(_ text: String) -> IPAddress {
+  guard let address = IPAddress(text) else { preconditionFailure("\(text) is no address") }
+  return address
+}
+
+/// The bytes of a list with these members beside `schema` and `serial`.
+func listBytes(_ members: String) -> [UInt8] { Array("{\"schema\": 1, \"serial\": 1, \(members)}".utf8) }
+
+/// The bytes of a list with one host and these endpoints.
+func listBytes(endpoints: String) -> [UInt8] {
+  listBytes("\"hosts\": {\"a.example\": {\"endpoints\": \(endpoints)}}")
+}
+
+extension MonotonicInstant {
+  /// A moment in seconds from the tests' beginning.
+  static func at(_ seconds: Double) -> MonotonicInstant {
+    MonotonicInstant(nanoseconds: 1_000_000_000_000) + .seconds(seconds)
+  }
+}
+
+extension LegFailure {
+  static let refused = LegFailure(.refused, "connection refused")
+  static let unreachable = LegFailure(.unreachable, "no route to host")
+  static let wrongName = LegFailure(.certificateName(presented: ["*.portal.lan"]), "wrong certificate")
+}

@@ -1,0 +1,73 @@
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptRouting
+
+/// Holds the published JSON Schema against the program's own rules, with Python's jsonschema.
+@Suite(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+struct ListSchemaTests {
+  /// Lists that break no rule a schema can state, and such that do.
+  private static let good: [String] = [
+    "{\"schema\": 1, \"serial\": 1, \"hosts\": {}}",
+    "{\"schema\": 1, \"serial\": 9223372036854775807, \"hosts\": {}, \"note\": [1, {}]}",
+    list("\"issued\": \"2026-11-20T00:00:00.5+08:00\", \"expires\": \"2027-11-20t00:00:00z\""),
+    list("\"refresh\": {\"url\": \"https://a.example/l\"}"),
+    list("\"refresh\": {\"url\": \"HTTPS://a.example/l\", \"every\": \"90s\", \"x\": 1}"),
+    host("\"port\": 65535, \"health\": {\"path\": \"/h?x=1\", \"expect\": 599}"),
+    endpoint("\"ip\": \"2001:db8::7\", \"region\": \"华北\", \"isp\": \"a b\", \"weight\": 1000"),
+    named("A_b-c.EXAMPLE."), named("localhost"), named("1x.example"),
+  ]
+
+  private static let bad: [String] = [
+    "[]", "{}", "{\"schema\": 1, \"serial\": 1}", "{\"schema\": 2, \"serial\": 1, \"hosts\": {}}",
+    "{\"schema\": \"1\", \"serial\": 1, \"hosts\": {}}", "{\"schema\": 1, \"serial\": 0, \"hosts\": {}}",
+    "{\"schema\": 1, \"serial\": 1.5, \"hosts\": {}}", "{\"schema\": 1, \"serial\": 1, \"hosts\": []}",
+    "{\"schema\": 1, \"serial\": 9223372036854775808, \"hosts\": {}}",
+    list("\"issued\": \"2026-11-20\""), list("\"expires\": 1"), list("\"issued\": null"),
+    list("\"refresh\": {}"), list("\"refresh\": {\"url\": \"http://a.example/l\"}"),
+    list("\"refresh\": null"),
+    list("\"refresh\": {\"url\": \"https://a.example/l\", \"every\": \"1w\"}"),
+    list("\"refresh\": {\"url\": \"https://a.example/l\", \"every\": 60}"),
+    host("\"port\": 0"), host("\"port\": 65536"), host("\"port\": \"443\""), host("\"health\": {}"),
+    host("\"health\": {\"path\": \"x\"}"), host("\"health\": {\"path\": \"/ \"}"),
+    host("\"health\": {\"path\": \"/\", \"expect\": 99}"), host("\"endpoints\": []"),
+    host("\"endpoints\": {}"), host("\"endpoints\": [1]"), host("\"endpoints\": [{}]"),
+    endpoint("\"ip\": \"1.2.3\""), endpoint("\"ip\": \"[::1]\""), endpoint("\"ip\": \"fe80::1%eth0\""),
+    endpoint("\"ip\": 1"), endpoint("\"ip\": \"192.0.2.1\", \"weight\": 0"),
+    endpoint("\"ip\": \"192.0.2.1\", \"weight\": 1001"), endpoint("\"ip\": \"192.0.2.1\", \"region\": \"\""),
+    endpoint("\"ip\": \"192.0.2.1\", \"isp\": \"a\\u0007\""),
+    endpoint("\"ip\": \"192.0.2.1\", \"isp\": null"),
+    named(""), named("*.example"), named("a..b"), named("1.2.3.4"), named("a.1"), named("b\u{fc}cher"),
+    named(String(repeating: "a", count: 64)),
+  ]
+
+  private static func list(_ members: String) -> String {
+    "{\"schema\": 1, \"serial\": 1, \"hosts\": {}, \(members)}"
+  }
+
+  private static func host(_ members: String) -> String {
+    let endpoints = members.contains("endpoints") ? "" : ", \"endpoints\": [{\"ip\": \"192.0.2.1\"}]"
+    return "{\"schema\": 1, \"serial\": 1, \"hosts\": {\"a.example\": {\(members)\(endpoints)}}}"
+  }
+
+  private static func endpoint(_ members: String) -> String { host("\"endpoints\": [{\(members)}]") }
+
+  private static func named(_ name: String) -> String {
+    "{\"schema\": 1, \"serial\": 1, \"hosts\": {\"\(name)\": {\"endpoints\": [{\"ip\": \"192.0.2.1\"}]}}}"
+  }
+
+  @Test func schemaIsValidAndSoIsTheListAtTheRoot() async throws {
+    #expect(try await JSONSchema.faults(of: try RepositoryFile.text("iplist.json"), by: "iplist") == "")
+  }
+
+  @Test func schemaAndProgramAgree() async throws {
+    let verdicts = try await JSONSchema.faults(of: Self.good + Self.bad, by: "iplist").map(\.isEmpty)
+    try #require(verdicts.count == Self.good.count + Self.bad.count)
+    for (text, verdict) in zip(Self.good + Self.bad, verdicts) {
+      let isGood = EndpointList.check(Array(text.utf8), rules: ListRules(now: today)).list != nil
+      #expect(isGood == verdict, "\(text)")
+    }
+    #expect(verdicts.prefix(Self.good.count).allSatisfy { $0 })
+    #expect(!verdicts.dropFirst(Self.good.count).contains(true))
+  }
+}

@@ -1,0 +1,102 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+@Suite struct RankingTests {
+  private func entry(
+    _ index: Int, _ standing: Ranking.Standing, distance: Int = 2, weight: Int = 100
+  ) -> Ranking.Entry {
+    Ranking.Entry(index: index, standing: standing, distance: distance, weight: weight)
+  }
+
+  private func known(_ milliseconds: Double) -> Ranking.Standing { .known(Int64(milliseconds * 1e6)) }
+
+  private func order(_ entries: [Ranking.Entry], leader: Int? = nil, draw: UInt64 = 0) -> [Int] {
+    Ranking(entries, leader: leader, draw: draw).entries.map(\.index)
+  }
+
+  @Test func knownComesBeforeUnknownBeforePenalised() {
+    let entries = [
+      entry(0, .penalised(1)), entry(1, .unknown), entry(2, known(900)), entry(3, .penalised(0)),
+      entry(4, known(20)),
+    ]
+    #expect(order(entries) == [4, 2, 1, 3, 0])
+  }
+
+  @Test func unknownOnesAreOrderedByDistanceThenWeightThenList() {
+    let entries = [
+      entry(0, .unknown), entry(1, .unknown, weight: 200), entry(2, .unknown, distance: 1),
+      entry(3, .unknown, distance: 0, weight: 1), entry(4, .unknown, distance: 1), entry(5, .unknown),
+    ]
+    #expect(order(entries) == [3, 2, 4, 1, 0, 5])
+    #expect(Ranking(entries, leader: 5, draw: 0).leader == nil)
+  }
+
+  @Test(arguments: [
+    // The one in use, the other one, and whether the other one takes its place.
+    (20.0, 15.1, false), (20, 15, false), (20, 14.9, true), (100, 85.1, false), (100, 85, false),
+    (100, 84.9, true), (5, 0, false), (6, 0.5, true),
+  ])
+  func leaderChangesOnlyForAClearGain(_ current: Double, _ other: Double, _ changes: Bool) {
+    let ranking = Ranking([entry(0, known(current)), entry(1, known(other))], leader: 0, draw: 0)
+    #expect(ranking.leader == (changes ? 1 : 0))
+    #expect(ranking.entries.first?.index == ranking.leader)
+  }
+
+  @Test(arguments: [Ranking.Standing.unknown, .penalised(1)])
+  func leaderThatIsNotKnownToWorkLosesItsPlace(_ standing: Ranking.Standing) {
+    #expect(order([entry(0, standing), entry(1, known(500))], leader: 0) == [1, 0])
+  }
+
+  @Test func leaderThatIsGoneIsReplaced() {
+    #expect(order([entry(1, known(50)), entry(2, known(10))], leader: 0) == [2, 1])
+    #expect(order([], leader: 0) == [])
+  }
+
+  @Test func loadIsSpreadByWeightOverThoseWithinTenPercent() {
+    let entries = [
+      entry(0, known(111)), entry(1, known(110), weight: 300), entry(2, known(100)), entry(3, .unknown),
+    ]
+    var counts = [0, 0, 0, 0]
+    var random = SplitMix64(seed: 5)
+    for _ in 0..<4000 { counts[order(entries, draw: random.next())[0]] += 1 }
+    #expect(counts[0] == 0)
+    #expect(counts[3] == 0)
+    #expect((2850...3150).contains(counts[1]))
+  }
+
+  @Test func theRestKeepsItsOrderBehindTheLeader() {
+    let entries = [entry(0, known(30)), entry(1, known(10)), entry(2, known(20)), entry(3, known(12))]
+    #expect(order(entries, leader: 3) == [3, 1, 2, 0])
+  }
+
+  @Test func orderIsTotal() {
+    var random = SplitMix64(seed: 9)
+    for _ in 0..<200 {
+      let entries = (0..<12).map { index in
+        let standing: Ranking.Standing =
+          switch Int.random(in: 0...2, using: &random) {
+          case 0: .known(Int64.random(in: 0...3, using: &random))
+          case 1: .unknown
+          default: .penalised(Int64.random(in: 0...3, using: &random))
+          }
+        return entry(
+          index, standing, distance: Int.random(in: 0...2, using: &random),
+          weight: Int.random(in: 1...2, using: &random))
+      }
+      for a in entries {
+        for b in entries {
+          // Exactly one of less, equal, greater.
+          #expect([a < b, a == b, b < a].count { $0 } == 1)
+          for c in entries where a < b && b < c { #expect(a < c) }
+        }
+      }
+      let shuffled = entries.shuffled(using: &random)
+      let draw = random.next()
+      let leader = Int.random(in: 0..<24, using: &random)
+      #expect(order(entries, leader: leader, draw: draw) == order(shuffled, leader: leader, draw: draw))
+      #expect(Set(order(shuffled, leader: leader, draw: draw)) == Set(0..<12))
+    }
+  }
+}

@@ -1,0 +1,139 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+/// What holds for every plan, whatever has happened.
+@Suite struct RoutePlannerPropertyTests {
+  private static let failures: [LegFailure.Kind] = [
+    .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .certificateName(presented: ["x"]),
+    .certificateUntrusted, .certificateExpired, .unreachable, .resolve, .proxy, .other,
+  ]
+
+  @Test(arguments: 0..<40 as Range<UInt64>)
+  func everyPlanIsSound(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let addresses = (0..<Int.random(in: 1...9, using: &random)).map {
+      $0 % 3 == 2 ? ip("2001:db8::\($0)") : IPAddress(v4: 0xc000_0200 + UInt32($0))
+    }
+    var scene = Scene(addresses, seed: seed)
+    var plans: [RoutePlan] = []
+    for _ in 0..<500 {
+      var options = RequestOptions()
+      if Int.random(in: 0..<8, using: &random) == 0 { options.verification = .none }
+      if Int.random(in: 0..<8, using: &random) == 0 { options.family = .v6 }
+      let plan = scene.plan(options)
+      check(plan, addresses, options)
+      plans.append(plan)
+      // A report may come late, or never.
+      let reported = plans[Int.random(in: max(0, plans.count - 4)..<plans.count, using: &random)]
+      if Bool.random(using: &random) { scene.call(reported, legs(of: reported, using: &random)) }
+      if Int.random(in: 0..<4, using: &random) == 0 {
+        probe(addresses[Int.random(in: 0..<addresses.count, using: &random)], in: &scene, using: &random)
+      }
+      scene.wait(Double.random(in: 0...(Bool.random(using: &random) ? 0.5 : 40), using: &random))
+    }
+  }
+
+  private func check(_ plan: RoutePlan, _ addresses: [IPAddress], _ options: RequestOptions) {
+    #expect(plan.endsInDNS)
+    #expect(plan.legs.count { $0.target == .dns } == 1)
+    #expect(Set(plan.addresses).count == plan.addresses.count)
+    #expect(plan.candidates.map(\.address).sorted() == addresses.sorted())
+    let included = plan.candidates.filter { $0.excluded == nil }.map(\.address)
+    #expect(included == plan.addresses)
+    #expect(plan.candidates.allSatisfy { $0.excluded != "" })
+    #expect(plan.directOff == nil)
+    #expect(plan.startsTwo == (plan.withoutList == .circuitsOpen))
+    #expect((plan.withoutList == .excluded) == plan.addresses.isEmpty)
+    if plan.startsTwo { #expect(plan.addresses.count == 1) }
+    for leg in plan.legs { #expect((.milliseconds(50) ... .seconds(2)).contains(leg.stagger)) }
+    if let family = options.family { #expect(plan.addresses.allSatisfy { $0.family == family }) }
+  }
+
+  private func legs(of plan: RoutePlan, using random: inout SplitMix64) -> [RouteReport.Leg] {
+    var legs: [RouteReport.Leg] = []
+    var start = 0.0
+    for address in plan.addresses {
+      let time = Double.random(in: 0...400, using: &random)
+      switch Int.random(in: 0..<5, using: &random) {
+      case 0:
+        legs.append(.ready(address, from: start, milliseconds: time))
+        return legs
+      case 1: legs.append(.ready(address, .lost, from: start, milliseconds: time))
+      case 2: legs.append(.cancelled(address, from: start, until: start + time))
+      default:
+        let kind = Self.failures[Int.random(in: 0..<Self.failures.count, using: &random)]
+        legs.append(.failed(address, LegFailure(kind, "failed"), after: time))
+      }
+      start += time
+    }
+    return legs
+  }
+
+  private func probe(_ address: IPAddress, in scene: inout Scene, using random: inout SplitMix64) {
+    if Bool.random(using: &random) {
+      scene.probe(address, milliseconds: Double.random(in: 0...3000, using: &random))
+    } else {
+      let kind = Self.failures[Int.random(in: 0..<Self.failures.count, using: &random)]
+      scene.probe(address, fails: LegFailure(kind, "failed"))
+    }
+  }
+
+  /// A plan that is given out again must be the plan that would be made anew.
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func keptPlansAreAsGoodAsNewOnes(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let addresses = (0..<5).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
+    var scene = Scene(addresses, seed: seed)
+    for _ in 0..<400 {
+      if Int.random(in: 0..<3, using: &random) == 0 {
+        probe(addresses[Int.random(in: 0..<5, using: &random)], in: &scene, using: &random)
+      }
+      let status = scene.planner.status(of: scene.origin, at: scene.now)
+      let plan = scene.plan()
+      if plan.withoutList == nil {
+        #expect(plan.addresses == status.filter { $0.rank != nil }.map(\.endpoint.address))
+      }
+      let scores = Dictionary(uniqueKeysWithValues: status.map { ($0.endpoint.address, $0.score) })
+      for candidate in plan.candidates { #expect(candidate.score == scores[candidate.address]) }
+      scene.wait(Double.random(in: 0...3, using: &random))
+    }
+  }
+
+  /// Requests settle on the best endpoint that works.
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func trafficSettlesOnTheBestEndpointThatWorks(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let addresses = (0..<6).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
+    let times = (0..<6).map { Double($0 + 1) * 30 }.shuffled(using: &random)
+    let dead = Set(addresses.indices.filter { _ in Bool.random(using: &random) }.prefix(5))
+    var scene = Scene(addresses, seed: seed)
+    for index in addresses.indices {
+      if dead.contains(index) {
+        scene.probe(addresses[index], fails: .refused)
+      } else {
+        scene.probe(addresses[index], milliseconds: times[index])
+      }
+    }
+    let best = addresses.indices.filter { !dead.contains($0) }.min { times[$0] < times[$1] }
+    var failed = 0
+    for _ in 0..<200 {
+      let plan = scene.plan()
+      var legs: [RouteReport.Leg] = []
+      for address in plan.addresses {
+        let index = addresses.firstIndex(of: address) ?? 0
+        if !dead.contains(index) {
+          legs.append(.ready(address, milliseconds: times[index]))
+          #expect(index == best)
+          break
+        }
+        legs.append(.failed(address, .refused))
+        failed += 1
+      }
+      scene.call(plan, legs)
+      scene.wait(0.1)
+    }
+    #expect(failed <= 20)
+  }
+}

@@ -1,0 +1,244 @@
+import FoundationEssentials
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+/// What a plan is made of.
+@Suite struct RoutePlannerTests {
+  private let one = ip("192.0.2.1")
+  private let two = ip("192.0.2.2")
+  private let six = ip("2001:db8::6")
+
+  private func options(_ change: (inout RequestOptions) -> Void) -> RequestOptions {
+    var options = RequestOptions()
+    change(&options)
+    return options
+  }
+
+  @Test func listComesFirstAndDNSLast() {
+    var scene = Scene([one, two])
+    let plan = scene.plan()
+    #expect(plan.origin == scene.origin)
+    #expect(plan.policy == "fastest")
+    #expect(plan.directOff == nil)
+    #expect(plan.withoutList == nil)
+    #expect(!plan.startsTwo)
+    #expect(
+      plan.legs == [
+        RoutePlan.Leg(.address(one), source: .list, stagger: .milliseconds(250)),
+        RoutePlan.Leg(.address(two), source: .list, stagger: .milliseconds(250)),
+        RoutePlan.Leg(.dns, source: .dns),
+      ])
+    #expect(
+      plan.candidates == [
+        RoutePlan.Candidate(one, score: nil, source: .list),
+        RoutePlan.Candidate(two, score: nil, source: .list),
+      ])
+  }
+
+  @Test func fastestComesFirst() {
+    var scene = Scene([one, two, six])
+    scene.probe(one, milliseconds: 80)
+    scene.probe(two, milliseconds: 20)
+    let plan = scene.plan()
+    #expect(plan.addresses == [two, one, six])
+    #expect(plan.candidates.map(\.score) == [.milliseconds(20), .milliseconds(80), nil])
+  }
+
+  @Test(arguments: [
+    // Time to be ready of one sample: the stagger is three times that, in its limits.
+    (20.0, 60), (10, 50), (700, 2000), (100, 300),
+  ])
+  func staggerFollowsTheTimeToBeReady(_ ready: Double, _ stagger: Int) {
+    var scene = Scene([one])
+    scene.probe(one, milliseconds: ready)
+    #expect(scene.plan().legs.first?.stagger == .milliseconds(stagger))
+  }
+
+  @Test func withoutHistoryRegionProviderWeightAndListDecide() {
+    let far = ip("192.0.2.11")
+    let heavy = ip("192.0.2.12")
+    let sameRegion = ip("192.0.2.13")
+    let sameBoth = ip("192.0.2.14")
+    let endpoints = [
+      ListedEndpoint(far, region: "x", isp: "y"), ListedEndpoint(heavy, weight: 900),
+      ListedEndpoint(sameRegion, region: "cn-north", isp: "y"),
+      ListedEndpoint(sameBoth, region: "cn-north", isp: "unicom", weight: 1),
+    ]
+    var scene = Scene(endpoints, configuration: RoutingConfiguration(region: "cn-north", isp: "unicom"))
+    #expect(scene.order() == [sameBoth, sameRegion, heavy, far])
+    #expect(scene.planner.endpoints(toProbe: scene.origin).map(\.address) == scene.order())
+    var elsewhere = Scene(endpoints)
+    #expect(elsewhere.order() == [heavy, far, sameRegion, sameBoth])
+  }
+
+  @Test(arguments: [
+    ("https://b.example/", RoutePlan.DirectOff.noList), ("https://a.example:8443/", .port),
+    ("http://a.example/", .port), ("https://A.EXAMPLE./", nil), ("https://empty.example/", .noList),
+  ])
+  func listCountsForItsHostAndPort(_ url: String, _ off: RoutePlan.DirectOff?) throws {
+    let list = EndpointList(hosts: [
+      "a.example": HostEntry(endpoints: [ListedEndpoint(one)]), "empty.example": HostEntry(endpoints: []),
+    ])
+    var planner = RoutePlanner(list: list, seed: 1)
+    let plan = planner.plan(for: try HTTPURL(url).origin, now: .at(0), wall: today)
+    #expect(plan.directOff == off)
+    #expect(plan.legs.count == (off == nil ? 2 : 1))
+    #expect(plan.endsInDNS)
+  }
+
+  @Test func withoutAListThereIsDNS() {
+    var planner = RoutePlanner(list: nil, seed: 1)
+    let plan = planner.plan(for: Origin(.https, host: "a.example"), now: .at(0), wall: today)
+    #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
+    #expect(plan.directOff == .noList)
+    #expect(plan.candidates.isEmpty)
+  }
+
+  @Test func anExpiredListIsNotUsed() {
+    let list = EndpointList(
+      expires: today, hosts: ["a.example": HostEntry(endpoints: [ListedEndpoint(one)])])
+    var planner = RoutePlanner(list: list, seed: 1)
+    let origin = Origin(.https, host: "a.example")
+    #expect(planner.plan(for: origin, now: .at(0), wall: today - 1).directOff == nil)
+    let plan = planner.plan(for: origin, now: .at(1), wall: today)
+    #expect(plan.directOff == .expired)
+    #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
+    #expect(
+      planner.plan(for: Origin(.https, host: "b.example"), now: .at(1), wall: today).directOff == .noList)
+  }
+
+  @Test func dnsAloneWhenAskedFor() {
+    var scene = Scene([one])
+    let plan = scene.plan(options { $0.routing = .dns })
+    #expect(plan.directOff == .flag)
+    #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
+  }
+
+  @Test func anAddressInTheURLIsGoneToDirectly() {
+    var planner = RoutePlanner(list: .builtIn, seed: 1)
+    for host in ["192.0.2.1", "2001:db8::6"] {
+      let plan = planner.plan(for: Origin(.https, host: host), now: .at(0), wall: today)
+      #expect(plan.legs == [RoutePlan.Leg(.address(ip(host)), source: .dns)])
+      #expect(plan.directOff == .noList)
+    }
+  }
+
+  @Test func aProxyTurnsTheListOff() {
+    var scene = Scene([one])
+    let proxy = "http://127.0.0.1:3128"
+    let proxied = scene.planner.plan(
+      for: scene.origin, proxy: proxy, now: scene.now, wall: today)
+    #expect(proxied.legs == [RoutePlan.Leg(.proxy(proxy), source: .dns)])
+    #expect(proxied.directOff == .proxy)
+    let direct = scene.planner.plan(
+      for: scene.origin, options: options { $0.directDespiteProxy = true }, proxy: proxy, now: scene.now,
+      wall: today)
+    #expect(direct.addresses == [one])
+    #expect(direct.directOff == nil)
+    let literal = scene.planner.plan(
+      for: Origin(.http, host: "192.0.2.9"), proxy: proxy, now: scene.now, wall: today)
+    #expect(literal.legs == proxied.legs)
+  }
+
+  @Test func pinnedWinsOverEverything() {
+    var scene = Scene([one, two])
+    for _ in 0..<3 { scene.probe(two, fails: .refused) }
+    let listed = scene.planner.plan(
+      for: scene.origin, options: options { $0.routing = .pinned(two) }, proxy: "http://127.0.0.1:1",
+      now: scene.now, wall: today)
+    #expect(listed.legs == [RoutePlan.Leg(.address(two), source: .list)])
+    #expect(listed.policy == "pinned")
+    #expect(listed.directOff == nil)
+    let other = scene.plan(options { $0.routing = .pinned(six) })
+    #expect(other.legs == [RoutePlan.Leg(.address(six), source: .dns)])
+    #expect(other.directOff == .flag)
+  }
+
+  @Test func familyRestrictsTheList() {
+    var scene = Scene([one, six])
+    let v6 = scene.plan(options { $0.family = .v6 })
+    #expect(v6.addresses == [six])
+    #expect(v6.exclusion(of: one) == "only IPv6 was asked for")
+    let v4 = scene.plan(options { $0.family = .v4 })
+    #expect(v4.addresses == [one])
+    #expect(v4.exclusion(of: six) == "only IPv4 was asked for")
+    #expect(scene.order() == [one, six])
+    var only = Scene([six])
+    let plan = only.plan(options { $0.family = .v4 })
+    #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
+    #expect(plan.withoutList == .excluded)
+    #expect(plan.directOff == nil)
+  }
+
+  @Test func knowsWhetherALosingLegCostsAConnection() {
+    var scene = Scene([one])
+    let http1 = options { $0.version = .http1 }
+    #expect(scene.plan().multiplexes)
+    #expect(!scene.plan(http1).multiplexes)
+    scene.planner.learned(version: .http1_1, for: scene.origin, options: http1)
+    #expect(scene.plan().multiplexes)
+    scene.planner.learned(version: .http1_1, for: scene.origin, options: RequestOptions())
+    #expect(!scene.plan().multiplexes)
+    #expect(!scene.plan(options { $0.routing = .dns }).multiplexes)
+    #expect(!scene.plan(options { $0.routing = .pinned(two) }).multiplexes)
+    scene.planner.learned(version: .http2, for: scene.origin, options: RequestOptions())
+    #expect(scene.plan().multiplexes)
+    var plain = Scene([one], scheme: .http)
+    #expect(!plain.plan().multiplexes)
+    #expect(plain.planner.plan(for: Origin(.https, host: "b.example"), now: .at(0), wall: today).multiplexes)
+  }
+
+  @Test func eachClientSpreadsInItsOwnWay() {
+    let first = (0..<64).map { seed in
+      var scene = Scene([one, two], seed: UInt64(seed))
+      scene.probe(one, milliseconds: 100)
+      scene.probe(two, milliseconds: 105)
+      let order = scene.order()
+      var same = Scene([one, two], seed: UInt64(seed))
+      same.probe(two, milliseconds: 105)
+      same.probe(one, milliseconds: 100)
+      #expect(same.order() == order)
+      return order[0]
+    }
+    #expect((16...48).contains(first.count { $0 == one }))
+  }
+
+  @Test func plainHTTPCountsTCPAlone() {
+    var scene = Scene([one, two], scheme: .http)
+    scene.probe(one, milliseconds: 30)
+    scene.probe(two, milliseconds: 10)
+    let plan = scene.plan()
+    #expect(plan.addresses == [two, one])
+    #expect(plan.candidates.first?.score == .milliseconds(10))
+  }
+
+  @Test func configurationComesFromTheEnvironment() {
+    let environment = ["NETOPT_REGION": "cn-north", "NETOPT_ISP": "", "HOME": "/"]
+    #expect(RoutingConfiguration(environment: environment) == RoutingConfiguration(region: "cn-north"))
+  }
+
+  @Test func saysHowItsEndpointsAre() {
+    var scene = Scene([
+      ListedEndpoint(one, region: "r", isp: "i"), ListedEndpoint(two), ListedEndpoint(six),
+    ])
+    scene.probe(one, milliseconds: 40)
+    scene.probe(two, fails: .wrongName)
+    let status = scene.planner.status(of: scene.origin, at: scene.now)
+    #expect(status.map(\.endpoint.address) == [one, six, two])
+    #expect(status.map(\.rank) == [1, 2, nil])
+    #expect(status.map(\.chosen) == [true, false, false])
+    #expect(status.map(\.state) == [.closed, .closed, .quarantined])
+    #expect(status.map(\.rtt) == [.milliseconds(20), nil, nil])
+    #expect(status.map(\.score) == [.milliseconds(40), nil, .seconds(10)])
+    #expect(status[2].excluded == "its certificate is for *.portal.lan, not for a.example")
+    #expect(status[2].lastFailure == .wrongName)
+    #expect(status[0].endpoint.region == "r")
+    #expect(scene.planner.status(of: Origin(.https, host: "b.example"), at: scene.now).isEmpty)
+    #expect(
+      scene.planner.endpoints(toProbe: scene.origin).map(\.description)
+        == ["192.0.2.1:443", "192.0.2.2:443", "[2001:db8::6]:443"])
+    #expect(scene.planner.endpoints(toProbe: Origin(.http, host: "a.example")).isEmpty)
+  }
+}
