@@ -21,6 +21,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
   name: "netopt",
   products: [
+    .library(name: "NetOpt", targets: ["NetOpt"]),
+    .library(name: "NetOptSigning", targets: ["NetOptSigning"]),
     .library(name: "NetOptTestSupport", targets: ["NetOptTestSupport"]),
   ],
   targets: [
@@ -29,15 +31,20 @@ let package = Package(
     .systemLibrary(name: "CEventLoop"),
     module("NetOptCore"),
     module("NetOptRouting", ["NetOptCore"]),
+    module("NetOptSigning", ["NetOptCore"]),
     module("NetOptEventLoop", ["NetOptCore", "CEventLoop"]),
     module("NetOptCurl", ["NetOptCore", "NetOptEventLoop", "CCurl"]),
     module("NetOptResolver", ["NetOptCore", "NetOptEventLoop", "CAres"]),
+    module(
+      "NetOpt",
+      ["NetOptCore", "NetOptRouting", "NetOptEventLoop", "NetOptCurl", "NetOptResolver"]),
     module("NetOptTestSupport", ["NetOptCore"]),
     tests("NetOptCore", ["NetOptCore"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
     tests("NetOptResolver", ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
+    tests("NetOpt", ["NetOpt", "NetOptCore", "NetOptRouting", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

@@ -1,0 +1,101 @@
+public import NetOptCore
+public import NetOptRouting
+
+/// How a `NetOptClient` works. Every value has a default that is right for most services.
+public struct ClientConfiguration: Sendable {
+  /// Where the list of server IPs comes from.
+  public enum ListSource: Sendable {
+    /// The list compiled into the library: public services with stable addresses.
+    case builtIn
+    /// None: every request goes over DNS.
+    case none
+    /// A file, read once when the client is made.
+    case file(String)
+    /// A list that has been read already.
+    case list(EndpointList)
+  }
+
+  /// Where the list of server IPs comes from. Default: `builtIn`.
+  public var list = ListSource.builtIn
+  /// Whether a list from a file may name private and loopback addresses. Default: no.
+  public var allowPrivateAddresses = false
+  /// How endpoints are ranked.
+  public var routing = RoutingConfiguration()
+  /// How endpoints are probed.
+  public var probing = Probing()
+  /// How names are looked up.
+  public var dns = DNS()
+  /// What is trusted.
+  public var tls = TLS()
+  /// How many connections there are, and how long they are kept.
+  public var connections = Connections()
+  /// Which proxy is used. Default: the one that the environment names.
+  public var proxy = Proxy.environment
+  /// The value of `User-Agent` for requests that bring none. Default: `netopt/` and the version.
+  public var userAgent = "netopt/\(NetOptVersion.string)"
+  /// Interceptors around each call, outermost first, within netopt's own events and redirects: each hop of a
+  /// redirected call passes through them.
+  public var interceptors: [any Interceptor] = []
+  /// Who is told of calls.
+  public var observers: [any CallObserver] = []
+
+  /// How endpoints are probed.
+  public struct Probing: Sendable {
+    /// Whether the list's endpoints are probed when the client is made. A host of a list of more than 256 endpoints
+    /// is probed when it is first used. Default: yes.
+    public var atStart = true
+    /// How; `nil` means TLS, and TCP for port 80.
+    public var method: ProbeMethod?
+    /// How long probing a host may take. Default: 1 s.
+    public var budget = Duration.seconds(1)
+    /// How many probes are under way at once. Default: 64.
+    public var concurrency = 64
+    /// How long the first request to a host waits for the first answer. Default: 100 ms.
+    public var firstRequestWait = Duration.milliseconds(100)
+  }
+
+  /// How names are looked up.
+  public struct DNS: Sendable {
+    /// The name servers, as `ip`, `ip:port` or `[ip]:port`. Default: the system's.
+    public var servers: [String] = []
+    /// How long a server is given. Default: 500 ms.
+    public var timeout = Duration.milliseconds(500)
+    /// How often each server is asked. Default: 2.
+    public var tries = 2
+  }
+
+  /// What is trusted.
+  public struct TLS: Sendable {
+    /// A PEM file with the authorities to trust instead of the system's.
+    public var caFile: String?
+  }
+
+  /// How many connections there are, and how long they are kept.
+  public struct Connections: Sendable {
+    /// The most to one endpoint; more requests wait. Default: 16.
+    public var perEndpoint = 16
+    /// The most in all. Default: 256.
+    public var total = 256
+    /// The most idle ones. Default: 64.
+    public var idle = 64
+    /// How long one may have been idle to be used again. Default: 55 s, below what load balancers allow.
+    public var idleAge = Duration.seconds(55)
+    /// How long one may be used at all. Default: no limit.
+    public var lifetime: Duration?
+    /// How many bytes of a response's body are held for a consumer that does not read. Default: 512 KiB.
+    public var bodyBuffer = 512 * 1024
+  }
+
+  /// Which proxy is used.
+  public enum Proxy: Hashable, Sendable {
+    /// The one that `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy` name when the client is made.
+    case environment
+    /// None, whatever the environment says.
+    case none
+    /// This one, by its URL: `http://host:port`, `https://…`, `socks5h://…`.
+    case url(String)
+  }
+
+  /// Makes the defaults.
+  public init() {}
+}

@@ -1,0 +1,3 @@
+// One import is enough for those who use the client: requests, responses, errors, the list.
+@_exported public import NetOptCore
+@_exported public import NetOptRouting

@@ -1,0 +1,56 @@
+import NetOptCore
+
+/// The proxy that environment variables name, with the rules of curl(1): `http_proxy` (lower case only: a web server
+/// passes a request's `Proxy` field on as `HTTP_PROXY`), `https_proxy`, `all_proxy`, and `no_proxy` for exceptions.
+struct ProxyEnvironment: Sendable, Equatable {
+  private let http: String?
+  private let https: String?
+  private let exceptions: [String]
+
+  init(_ environment: [String: String]) {
+    func value(_ names: String...) -> String? {
+      names.lazy.compactMap { environment[$0] }.first.flatMap { $0.isEmpty ? nil : $0 }
+    }
+    let all = value("all_proxy", "ALL_PROXY")
+    http = value("http_proxy") ?? all
+    https = value("https_proxy", "HTTPS_PROXY") ?? all
+    exceptions = (value("no_proxy", "NO_PROXY") ?? "").split { $0 == "," || $0 == " " }
+      .map { $0.lowercased() }
+  }
+
+  /// The proxy's URL for an origin, or `nil`.
+  func proxy(for origin: Origin) -> String? {
+    guard let proxy = origin.scheme == .http ? http : https else { return nil }
+    return exceptions.contains { matches($0, origin) } ? nil : proxy
+  }
+
+  /// Whether an exception covers an origin: "*", a name and all below it, an address, or a block of addresses.
+  private func matches(_ exception: String, _ origin: Origin) -> Bool {
+    if exception == "*" { return true }
+    if let address = origin.address {
+      if let slash = exception.firstIndex(of: "/") {
+        guard let network = IPAddress(exception[..<slash]),
+          let length = Int(exception[exception.index(after: slash)...])
+        else { return false }
+        return address.isIn(network, prefixLength: length)
+      }
+      let bare = exception.hasPrefix("[") ? String(exception.dropFirst().dropLast()) : exception
+      return IPAddress(bare) == address
+    }
+    let name = Origin.normalized(host: exception.hasPrefix(".") ? String(exception.dropFirst()) : exception)
+    return origin.host == name || origin.host.hasSuffix("." + name)
+  }
+}
+
+extension IPAddress {
+  /// Whether the first bits are those of a network's address.
+  fileprivate func isIn(_ network: IPAddress, prefixLength: Int) -> Bool {
+    let bytes = bytes
+    let other = network.bytes
+    guard bytes.count == other.count, (0...(bytes.count * 8)).contains(prefixLength) else { return false }
+    return (0..<prefixLength).allSatisfy { bit in
+      let mask = UInt8(0x80) >> (bit % 8)
+      return bytes[bit / 8] & mask == other[bit / 8] & mask
+    }
+  }
+}

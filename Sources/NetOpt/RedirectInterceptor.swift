@@ -1,0 +1,64 @@
+import NetOptCore
+
+/// Follows redirects (RFC 9110, section 15.4). Each hop goes through the rest of the chain, so it is routed anew: a
+/// redirect to another host goes to that host and not to our IP.
+struct RedirectInterceptor: Interceptor {
+  /// How much of a redirect's own body is read so that its connection can be used again.
+  private static let drained = 64 * 1024
+
+  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    var request = request
+    var followed = 0
+    while true {
+      let response = try await next.proceed(request)
+      guard request.options.maxRedirects > 0, let following = try Self.following(response, of: request) else {
+        return response
+      }
+      guard followed < request.options.maxRedirects else {
+        throw NetOptError(
+          .tooManyRedirects, phase: .receive,
+          "after \(followed) redirects \(request.url) redirects once more, to \(following.url)",
+          endpoint: response.remote, route: response.route)
+      }
+      followed += 1
+      _ = try? await response.body.collect(upTo: Self.drained)
+      request = following
+    }
+  }
+
+  /// The request that a response leads to, or `nil` when the response is the answer.
+  ///
+  /// - Throws: `invalidURL` when `Location` is not a URL that can be requested.
+  static func following(_ response: HTTPResponse, of request: HTTPRequest) throws(NetOptError) -> HTTPRequest?
+  {
+    guard [301, 302, 303, 307, 308].contains(response.status), let location = response.head.first("Location")
+    else { return nil }
+    let url = try request.url.resolving(location)
+    // Credentials and answers would travel in the clear from here on. The caller sees the redirect and may decide.
+    if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
+
+    var next = request
+    next.url = url
+    let becomesGet =
+      response.status == 303
+      ? request.method != .head : response.status < 303 && request.method == .post
+    if becomesGet {
+      next.method = .get
+      next.body = .none
+      for name in [
+        "Content-Type", "Content-Encoding", "Content-Language", "Content-Location", "Content-Length",
+      ] {
+        next.headers[name] = nil
+      }
+    } else if request.body.isStream {
+      // The stream has been sent: it is gone.
+      return nil
+    }
+    if url.origin != request.url.origin {
+      for name in ["Authorization", "Cookie", "Proxy-Authorization"] { next.headers[name] = nil }
+      // An address was chosen for the host that redirects, not for this one.
+      if case .pinned = next.options.routing { next.options.routing = .automatic }
+    }
+    return next
+  }
+}

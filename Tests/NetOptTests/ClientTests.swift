@@ -1,0 +1,175 @@
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+/// The client on real servers: what it is for.
+@Suite struct ClientTests {
+  @Test func aListedEndpointIsUsedWithoutAskingDNS() async throws {
+    let lab = try await Lab([.works, .works])
+    defer { lab.stop() }
+    let client = try await lab.client()
+    let response = try await client.execute(try lab.request())
+    #expect(try await response.body.collect(upTo: 100) == Array("hello\n".utf8))
+    #expect(response.version == .http2)
+    #expect(response.route.source == .list)
+    #expect(response.route.plan.directOff == nil)
+    #expect(response.route.plan.candidates.map(\.address).sorted() == lab.listed)
+    #expect(lab.listed.contains(try #require(response.remote?.address)))
+    let entry = try #require(try await lab.log(1).first)
+    #expect(entry.serverName == Lab.host)
+    #expect(entry.host == "\(Lab.host):\(lab.port)")
+    #expect(lab.dns.queries().isEmpty)
+    await client.shutdown()
+  }
+
+  /// The start-up probe's connection is in the pool when the first request comes.
+  @Test func theFirstRequestUsesAProbesConnection() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    let client = try await lab.client()
+    let response = try await client.execute(try lab.request())
+    #expect(response.reused)
+    #expect(response.route.plan.candidates.first?.score != nil)
+    await client.shutdown()
+  }
+
+  @Test func whenAllListedEndpointsRefuseDNSAnswers() async throws {
+    let lab = try await Lab([.refuses, .refuses])
+    defer { lab.stop() }
+    for atStart in [true, false] {
+      let client = try await lab.client { $0.probing.atStart = atStart }
+      let response = try await client.execute(try lab.request())
+      #expect(response.remote?.address == lab.unlisted)
+      #expect(response.route.source == .dns)
+      #expect(response.route.fallback == .allFailed)
+      #expect(response.timings.timeToFirstByte < .milliseconds(1500))
+      #expect(response.timings.dns > .zero)
+      await client.shutdown()
+    }
+  }
+
+  @Test func whenAllListedEndpointsAreSilentDNSAnswersInTime() async throws {
+    let lab = try await Lab([.behaves(.silent), .behaves(.blackHole), .behaves(.silent)])
+    defer { lab.stop() }
+    for atStart in [true, false] {
+      let client = try await lab.client { $0.probing.atStart = atStart }
+      let response = try await client.execute(try lab.request())
+      #expect(response.remote?.address == lab.unlisted)
+      #expect(response.route.fallback == .noAnswerInTime)
+      #expect(response.timings.timeToFirstByte < .milliseconds(1500))
+      await client.shutdown()
+    }
+  }
+
+  /// Waiting for the start-up probes is part of the call.
+  @Test func aDeadlineHoldsForTheFirstRequest() async throws {
+    let lab = try await Lab([.behaves(.silent)])
+    defer { lab.stop() }
+    let client = try await lab.client()
+    var request = try lab.request()
+    request.options.timeout = .milliseconds(30)
+    let slow = request
+    let start = SystemTimeSource().now()
+    let error = await #expect(throws: NetOptError.self) { _ = try await client.execute(slow) }
+    #expect(error?.code == .timeout)
+    #expect(SystemTimeSource().now() - start < .milliseconds(80))
+    await client.shutdown()
+  }
+
+  @Test func aPostIsSentOnceWhateverStandsBefore() async throws {
+    let lab = try await Lab([.behaves(.silent), .refuses, .behaves(.closing), .works])
+    defer { lab.stop() }
+    for _ in 0..<5 {
+      let client = try await lab.client { $0.probing.atStart = false }
+      var request = try lab.request(.post, "/echo")
+      request.body = .text("once")
+      let response = try await client.execute(request)
+      #expect(response.status == 200)
+      #expect(response.attempts == 1)
+      await client.shutdown()
+    }
+    #expect(try await lab.log(5).count == 5)
+  }
+
+  @Test func anImpostorNeverGetsARequest() async throws {
+    let lab = try await Lab([.certificate(["portal.test"]), .works])
+    defer { lab.stop() }
+    for atStart in [true, false] {
+      let client = try await lab.client { $0.probing.atStart = atStart }
+      for _ in 0..<3 {
+        let response = try await client.execute(try lab.request())
+        #expect(response.remote?.address == lab.listed[1])
+        _ = try await response.body.collect(upTo: 100)
+      }
+      // Waiting for nothing but the probes' ends: what they found is in the ranking.
+      let ranking = try await client.probe()
+      let impostor = try #require(ranking.first?.endpoints.first { $0.address == lab.listed[0] })
+      #expect(impostor.state == .quarantined)
+      #expect(impostor.rank == nil)
+      #expect(impostor.failure?.message.contains("portal.test") == true)
+      let excluded = try await client.execute(try lab.request()).route.plan.candidates
+        .first { $0.address == lab.listed[0] }?.excluded
+      #expect(excluded?.contains("portal.test") == true)
+      #expect(excluded?.contains(Lab.host) == true)
+      await client.shutdown()
+    }
+    #expect(try await lab.log(8).allSatisfy { $0.address == lab.listed[1] })
+  }
+
+  @Test func aRedirectToAnotherHostGoesToThatHost() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    let certificate = try await TestCertificates.certificate(for: ["other.test"])
+    let address = IPAddress.freshLoopback(1)[0]
+    let other = try await NginxOrigin.start([NginxOrigin.Listener(address, .certificate(certificate))])
+    defer { other.stop() }
+    let dns = try await DNSServer.start(["other.test": [address]])
+    defer { dns.stop() }
+    let client = try await lab.client { $0.dns.servers = [dns.endpoint.description] }
+    let target = "/redirect?to=https://other.test:\(other.port)/echo"
+    let response = try await client.execute(try lab.request(.get, target))
+    #expect(response.status == 200)
+    #expect(response.url.origin.host == "other.test")
+    #expect(response.remote == Endpoint(address, port: other.port))
+    #expect(response.route.plan.directOff == .noList)
+    let entry = try #require(try await other.waitForLog(1).first)
+    #expect(entry.serverName == "other.test")
+    #expect(try await lab.log(1).map(\.target) == [target])
+    await client.shutdown()
+  }
+
+  @Test func aProxyTurnsDirectModeOff() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    let proxy = try LoopbackServer(
+      .raw { exchange in try exchange.respond(502, text: "no") }, on: IPAddress.freshLoopback(1)[0])
+    defer { proxy.stop() }
+    let client = try await lab.client { $0.proxy = .url("http://user:secret@\(proxy.endpoint)") }
+    let error = await #expect(throws: NetOptError.self) { _ = try await client.execute(try lab.request()) }
+    #expect(error?.route?.plan.directOff == .proxy)
+    #expect(error?.description.contains("secret") == false)
+    let asked = try #require(proxy.requests.first)
+    #expect(asked.method == "CONNECT")
+    #expect(asked.target == "\(Lab.host):\(lab.port)")
+    #expect(lab.dns.queries().isEmpty)
+    await client.shutdown()
+  }
+
+  @Test func theListIsForItsPortAlone() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    let client = try await lab.client()
+    let error = await #expect(throws: NetOptError.self) {
+      _ = try await client.execute(try HTTPRequest(.get, "https://\(Lab.host):1/"))
+    }
+    #expect(error?.route?.plan.directOff == .port)
+    var request = try lab.request()
+    request.options.routing = .dns
+    let response = try await client.execute(request)
+    #expect(response.route.plan.directOff == .flag)
+    #expect(response.remote?.address == lab.unlisted)
+    await client.shutdown()
+  }
+}

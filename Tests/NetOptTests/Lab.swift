@@ -1,0 +1,83 @@
+import FoundationEssentials
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+
+/// A host with several listed addresses, nginx on those that work, and a name server.
+struct Lab {
+  static let host = "api.test"
+
+  let addresses: [IPAddress]
+  let port: UInt16
+  let origin: NginxOrigin
+  let dns: DNSServer
+  private let others: [LoopbackServer]
+
+  /// What stands behind a listed address.
+  enum Kind {
+    case works
+    case certificate([String])
+    case behaves(LoopbackServer.Behaviour)
+    case refuses
+  }
+
+  /// - Parameter kinds: the listed addresses. DNS knows one more, which works.
+  init(_ kinds: [Kind]) async throws {
+    addresses = IPAddress.freshLoopback(kinds.count + 1)
+    port = try FreePort.find(on: addresses)
+    let valid = try await TestCertificates.certificate(for: [Lab.host])
+    var listeners = [NginxOrigin.Listener(addresses[kinds.count], .certificate(valid))]
+    var others: [LoopbackServer] = []
+    for (kind, address) in zip(kinds, addresses) {
+      switch kind {
+      case .works: listeners.append(NginxOrigin.Listener(address, .certificate(valid)))
+      case .certificate(let names):
+        let other = try await TestCertificates.certificate(for: names)
+        listeners.append(NginxOrigin.Listener(address, .certificate(other)))
+      case .behaves(let behaviour): others.append(try LoopbackServer(behaviour, on: address, port: port))
+      case .refuses: break
+      }
+    }
+    self.others = others
+    origin = try await NginxOrigin.start(listeners, port: port)
+    dns = try await DNSServer.start([
+      Lab.host: [addresses[kinds.count]], "other.test": [addresses[kinds.count]],
+    ])
+  }
+
+  /// The address that only DNS knows.
+  var unlisted: IPAddress { addresses[addresses.count - 1] }
+  var listed: [IPAddress] { Array(addresses.dropLast()) }
+
+  func stop() {
+    origin.stop()
+    dns.stop()
+    for server in others { server.stop() }
+  }
+
+  var list: EndpointList {
+    let endpoints = listed.map { ListedEndpoint($0) }
+    let now = Date()
+    return EndpointList(
+      serial: 1, issued: now, expires: now.addingTimeInterval(3600),
+      hosts: [Lab.host: HostEntry(port: port, endpoints: endpoints)])
+  }
+
+  func client(_ change: (inout ClientConfiguration) -> Void = { _ in }) async throws -> NetOptClient {
+    var configuration = ClientConfiguration()
+    configuration.list = .list(list)
+    configuration.tls.caFile = try await TestCertificates.authorityFile()
+    configuration.dns.servers = [dns.endpoint.description]
+    configuration.proxy = .none
+    change(&configuration)
+    return try NetOptClient(configuration)
+  }
+
+  func request(_ method: HTTPMethod = .get, _ target: String = "/") throws -> HTTPRequest {
+    try HTTPRequest(method, "https://\(Lab.host):\(port)\(target)")
+  }
+
+  /// What the origin logged at the listed and unlisted addresses, once `count` requests are over.
+  func log(_ count: Int) async throws -> [AccessLogEntry] { try await origin.waitForLog(count) }
+}

@@ -1,0 +1,52 @@
+import NetOptCore
+import Testing
+
+@testable import NetOpt
+
+@Suite struct ProxyEnvironmentTests {
+  private let https = Origin(.https, host: "api.test")
+  private let http = Origin(.http, host: "api.test")
+
+  @Test func eachSchemeHasItsVariable() {
+    let environment = ProxyEnvironment([
+      "http_proxy": "http://a:1", "https_proxy": "http://b:2", "all_proxy": "socks5h://c:3",
+    ])
+    #expect(environment.proxy(for: http) == "http://a:1")
+    #expect(environment.proxy(for: https) == "http://b:2")
+    let all = ProxyEnvironment(["ALL_PROXY": "socks5h://c:3"])
+    #expect(all.proxy(for: http) == "socks5h://c:3")
+    #expect(all.proxy(for: https) == "socks5h://c:3")
+    #expect(ProxyEnvironment(["HTTPS_PROXY": "b:2"]).proxy(for: https) == "b:2")
+    #expect(ProxyEnvironment([:]).proxy(for: https) == nil)
+    #expect(ProxyEnvironment(["https_proxy": ""]).proxy(for: https) == nil)
+  }
+
+  /// A web server passes a request's `Proxy` field on to CGI programs as HTTP_PROXY.
+  @Test func theUpperCaseFormForHTTPIsNotTrusted() {
+    #expect(ProxyEnvironment(["HTTP_PROXY": "http://evil:1"]).proxy(for: http) == nil)
+  }
+
+  @Test(arguments: [
+    ("*", true), ("api.test", true), ("API.TEST.", true), ("test", true), (".test", true), ("pi.test", false),
+    ("other.test, test", true), ("other.test test", true), ("", false), ("api.test.other", false),
+    ("10.0.0.0/8", false),
+  ])
+  func namesAreExcepted(_ exceptions: String, _ isExcepted: Bool) {
+    let environment = ProxyEnvironment(["https_proxy": "p:1", "no_proxy": exceptions])
+    #expect((environment.proxy(for: https) == nil) == isExcepted)
+  }
+
+  @Test(arguments: [
+    ("10.1.2.3", "10.0.0.0/8", true), ("11.1.2.3", "10.0.0.0/8", false), ("10.1.2.3", "10.1.2.3", true),
+    ("10.1.2.3", "10.1.2.3/32", true), ("10.1.2.3", "10.1.2.2/31", true), ("10.1.2.4", "10.1.2.2/31", false),
+    ("10.1.2.3", "0.0.0.0/0", true), ("2001:db8::1", "2001:db8::/32", true),
+    ("2001:db8::1", "[2001:db8::1]", true),
+    ("2001:db8::1", "10.0.0.0/8", false), ("10.1.2.3", "10.0.0.0/33", false),
+    ("10.1.2.3", "10.0.0.0/x", false),
+    ("10.1.2.3", "3", false),
+  ])
+  func addressesAreExcepted(_ host: String, _ exception: String, _ isExcepted: Bool) {
+    let environment = ProxyEnvironment(["https_proxy": "p:1", "no_proxy": exception])
+    #expect((environment.proxy(for: Origin(.https, host: host)) == nil) == isExcepted)
+  }
+}

@@ -1,0 +1,117 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+@Suite struct RedirectInterceptorTests {
+  /// The end of a chain: answers from a table of URLs, and keeps the requests.
+  private final class Script: Interceptor {
+    private let answers: [String: (Int, String)]
+    private let seen = Locked<[HTTPRequest]>([])
+    var requests: [HTTPRequest] { seen.withLock { $0 } }
+
+    init(_ answers: [String: (Int, String)]) { self.answers = answers }
+
+    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+      seen.withLock { $0.append(request) }
+      let answer = answers[request.url.description]
+      let fields: HTTPFields = answer.map { ["Location": $0.1] } ?? [:]
+      let plan = RoutePlan(
+        origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
+      return HTTPResponse(
+        url: request.url, head: ResponseHead(status: answer?.0 ?? 200, fields: fields),
+        body: ResponseBody([]),
+        route: RouteReport(plan: plan, legs: []))
+    }
+  }
+
+  private func follow(_ request: HTTPRequest, _ script: Script) async throws(NetOptError) -> HTTPResponse {
+    let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
+    return try await InterceptorChain([RedirectInterceptor(), script], context: context).proceed(request)
+  }
+
+  @Test func aRelativeReferenceIsResolved() async throws {
+    let script = Script([
+      "https://a.test/x/y?q": (302, "../z?r#f"), "https://a.test/z?r": (301, "//b.test:8443/w"),
+    ])
+    let response = try await follow(try HTTPRequest(.get, "https://a.test/x/y?q"), script)
+    #expect(response.status == 200)
+    #expect(response.url.description == "https://b.test:8443/w")
+    #expect(script.requests.count == 3)
+  }
+
+  @Test(arguments: [
+    (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (303, "PUT", "GET"),
+    (303, "HEAD", "HEAD"),
+    (301, "PUT", "PUT"), (302, "DELETE", "DELETE"), (307, "POST", "POST"), (308, "POST", "POST"),
+  ])
+  func theMethodFollowsTheRules(_ status: Int, _ method: String, _ expected: String) async throws {
+    let script = Script(["https://a.test/": (status, "/b")])
+    let request = try HTTPRequest(
+      HTTPMethod(rawValue: method), "https://a.test/", headers: ["Content-Type": "text/plain", "X": "1"],
+      body: method == "HEAD" ? .none : .text("body"))
+    _ = try await follow(request, script)
+    let second = try #require(script.requests.last)
+    #expect(second.method.rawValue == expected)
+    #expect(second.headers["X"] == "1")
+    let keepsBody = expected == method && method != "HEAD"
+    #expect((second.body.length == 4) == keepsBody)
+    #expect((second.headers["Content-Type"] != nil) == (expected == method))
+  }
+
+  @Test func credentialsStayWithTheirOrigin() async throws {
+    let script = Script(["https://a.test/": (302, "/same"), "https://a.test/same": (302, "https://b.test/")])
+    let headers: HTTPFields = ["Authorization": "secret", "Cookie": "c=1", "X": "1"]
+    var request = try HTTPRequest(.get, "https://a.test/", headers: headers)
+    request.options.routing = .pinned(.loopback)
+    _ = try await follow(request, script)
+    #expect(script.requests.map { $0.headers["Authorization"] } == ["secret", "secret", nil])
+    #expect(script.requests.map { $0.headers["Cookie"] } == ["c=1", "c=1", nil])
+    #expect(script.requests.last?.headers["X"] == "1")
+    // The pinned address is the first host's.
+    #expect(script.requests.map(\.options.routing) == [.pinned(.loopback), .pinned(.loopback), .automatic])
+  }
+
+  @Test func aDowngradeIsHandedBack() async throws {
+    let script = Script(["https://a.test/": (302, "http://a.test/")])
+    let response = try await follow(try HTTPRequest(.get, "https://a.test/"), script)
+    #expect(response.status == 302)
+    #expect(script.requests.count == 1)
+  }
+
+  @Test func aSentStreamIsNotSentAgain() async throws {
+    let script = Script(["https://a.test/": (307, "/b")])
+    let body = RequestBody.stream(AsyncStream<[UInt8]> { $0.finish() })
+    let response = try await follow(try HTTPRequest(.post, "https://a.test/", body: body), script)
+    #expect(response.status == 307)
+  }
+
+  @Test func redirectsAreCounted() async throws {
+    let script = Script(["https://a.test/": (302, "/")])
+    var request = try HTTPRequest(.get, "https://a.test/")
+    request.options.maxRedirects = 3
+    let limited = request
+    let error = await #expect(throws: NetOptError.self) { _ = try await follow(limited, script) }
+    #expect(error?.code == .tooManyRedirects)
+    #expect(script.requests.count == 4)
+    request.options.maxRedirects = 0
+    #expect(try await follow(request, script).status == 302)
+  }
+
+  @Test(arguments: ["ftp://a.test/", "https://user@a.test/", "https://a.test:0/", "//"])
+  func aLocationThatCannotBeFollowedIsAnError(_ location: String) async throws {
+    let script = Script(["https://a.test/": (302, location)])
+    let error = await #expect(throws: NetOptError.self) {
+      _ = try await follow(try HTTPRequest(.get, "https://a.test/"), script)
+    }
+    #expect(error?.code == .invalidURL)
+  }
+
+  @Test func whatIsNoRedirectIsTheAnswer() async throws {
+    for status in [200, 300, 304, 305, 404] {
+      let script = Script(["https://a.test/": (status, "/b")])
+      #expect(try await follow(try HTTPRequest(.get, "https://a.test/"), script).status == status)
+    }
+  }
+}
