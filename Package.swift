@@ -38,6 +38,7 @@ let package = Package(
     module(
       "NetOpt",
       ["NetOptCore", "NetOptRouting", "NetOptEventLoop", "NetOptCurl", "NetOptResolver"]),
+    module("NetOptBench", ["NetOptCore"]),
     module("NetOptTestSupport", ["NetOptCore"]),
     tests("NetOptCore", ["NetOptCore"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
@@ -45,6 +46,7 @@ let package = Package(
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
     tests("NetOptResolver", ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
     tests("NetOpt", ["NetOpt", "NetOptCore", "NetOptRouting", "NetOptTestSupport"]),
+    tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

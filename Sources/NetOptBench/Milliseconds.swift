@@ -1,0 +1,33 @@
+/// How times are written: in milliseconds, all of a report with the same number of decimals.
+struct Milliseconds {
+  /// The digits behind the point.
+  let decimals: Int
+
+  /// Chooses decimals for times of which this is the smallest: three digits of it are shown, or more.
+  init(smallest microseconds: Int64?) {
+    decimals =
+      switch microseconds ?? 10_000 {
+      case ..<1_000: 3
+      case ..<10_000: 2
+      case ..<1_000_000: 1
+      default: 0
+      }
+  }
+
+  /// The smallest time that is not written as 0, in microseconds: what the last digit stands for.
+  var unit: Int64 { [0: 1_000, 1: 100, 2: 10][decimals] ?? 1 }
+
+  /// A time: `24.1`.
+  func text(_ microseconds: Int64) -> String {
+    Self.decimal((microseconds + unit / 2) / unit, decimals)
+  }
+
+  /// A number of which `digits` digits are behind the point.
+  static func decimal(_ units: Int64, _ digits: Int) -> String {
+    if digits == 0 { return "\(units)" }
+    let base = (0..<digits).reduce(Int64(1)) { power, _ in power * 10 }
+    let fraction = String(units.magnitude % UInt64(base))
+    let padding = String(repeating: "0", count: digits - fraction.count)
+    return (units < 0 ? "-" : "") + "\(units.magnitude / UInt64(base)).\(padding)\(fraction)"
+  }
+}

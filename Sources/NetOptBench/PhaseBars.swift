@@ -1,0 +1,76 @@
+/// The bars of the text report: what the phases of each target take, drawn to one scale with a letter for each phase.
+struct PhaseBars {
+  /// The phases of one target.
+  struct Row {
+    /// The target's name.
+    let name: String
+    /// The medians in microseconds, without those too small to be shown.
+    let medians: [(phase: SamplePhase, microseconds: Int64)]
+  }
+
+  private let rows: [Row]
+  private let time: Milliseconds
+
+  /// Makes bars; `nil` when no target has medians.
+  init?(_ results: [BenchReport.TargetResult], _ block: Block) {
+    let medians = results.compactMap { result -> (String, [(SamplePhase, Int64)])? in
+      guard let phases = result.blocks[block]?.phases else { return nil }
+      let values = SamplePhase.allCases.compactMap { phase in
+        phases[phase]?.value(50).map { (phase, $0) }
+      }
+      return values.isEmpty ? nil : (result.target.id, values)
+    }
+    guard !medians.isEmpty else { return nil }
+    let totals = medians.map { $0.1.reduce(0) { $0 + $1.1 } }
+    let time = Milliseconds(smallest: totals.min())
+    self.time = time
+    rows = medians.map { name, values in
+      // What would be written as 0.0 has no letter, so that letters and numbers go together.
+      Row(
+        name: name, medians: values.filter { $0.1 * 2 >= time.unit }.map { (phase: $0.0, microseconds: $0.1) }
+      )
+    }
+  }
+
+  /// The lines: a bar and its numbers for each target, and at the end what the letters mean.
+  func lines(nameWidth: Int) -> [String] {
+    let numbers = rows.map { $0.medians.map { time.text($0.microseconds) }.joined(separator: "+") }
+    let numberWidth = numbers.map(\.count).max() ?? 0
+    let barWidth = max(12, TextLayout.width - nameWidth - numberWidth - 4)
+    let longest = rows.map { $0.medians.reduce(0) { $0 + $1.microseconds } }.max() ?? 0
+    // Every phase has a letter at least: these are set aside before the rest of the width is shared.
+    let letters = rows.map(\.medians.count).max() ?? 0
+    let scale = Double(max(0, barWidth - letters)) / Double(max(longest, 1))
+    let lines = zip(rows, numbers).map { row, numbers in
+      let bar = Self.bar(row.medians, scale: scale)
+      let name = TextLayout.left(TextLayout.cut(row.name, to: nameWidth), nameWidth)
+      return TextLayout.cut(" \(name) \(TextLayout.left(bar, barWidth))  \(numbers)", to: TextLayout.width)
+    }
+    let used = SamplePhase.allCases.filter { phase in
+      rows.contains { $0.medians.contains { $0.phase == phase } }
+    }
+    let legend = used.map { "\($0.letter) \($0.rawValue)" }.joined(separator: "  ")
+    return lines + [String(repeating: " ", count: nameWidth + 2) + legend]
+  }
+
+  private static func bar(_ medians: [(phase: SamplePhase, microseconds: Int64)], scale: Double) -> String {
+    medians.map { phase, microseconds in
+      String(repeating: phase.letter, count: max(1, Int((Double(microseconds) * scale).rounded())))
+    }.joined()
+  }
+}
+
+extension SamplePhase {
+  /// The letter of the phase in a bar.
+  var letter: String {
+    switch self {
+    case .queue: "Q"
+    case .dns: "D"
+    case .tcp: "T"
+    case .tls: "S"
+    case .send: "R"
+    case .wait: "W"
+    case .transfer: "X"
+    }
+  }
+}

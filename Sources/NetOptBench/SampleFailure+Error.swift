@@ -1,0 +1,47 @@
+package import NetOptCore
+
+extension SampleFailure {
+  /// Reads an error. When no leg carried the request, the one that failed last says more than the call as a whole.
+  package init(_ error: NetOptError) {
+    if let route = error.route, route.winner == nil,
+      let leg = route.legs.last(where: { $0.failure != nil })?.failure, let failure = SampleFailure(leg)
+    {
+      self = failure
+      return
+    }
+    let code = error.code.description
+    switch error.code {
+    case .timeout:
+      self.init(.timeout, code: code, reason: "no answer in time")
+    case .nameNotFound, .resolverFailed:
+      self.init(.dns, code: code, reason: "DNS: \(error.message)")
+    case .certificateName, .certificateUntrusted, .certificateExpired, .tlsFailed:
+      self.init(.tls, code: code, reason: "TLS: \(error.message)")
+    case .connectFailed, .sendFailed, .receiveFailed, .shutDown:
+      self.init(.connect, code: code, reason: error.message)
+    default:
+      self.init(.httpError, code: code, reason: error.message)
+    }
+  }
+
+  /// Reads a leg's failure; `nil` when its kind says nothing.
+  private init?(_ leg: LegFailure) {
+    switch leg.kind {
+    case .refused: self.init(.connect, code: "refused", reason: "connect: refused")
+    case .connectTimeout: self.init(.timeout, code: "silent", reason: "connect: no answer in time")
+    case .tlsTimeout: self.init(.timeout, code: "silent", reason: "TLS: no answer in time")
+    case .reset: self.init(.connect, code: "reset", reason: "connect: the connection was closed")
+    case .unreachable: self.init(.connect, code: "unreachable", reason: "connect: no way there from here")
+    case .tls: self.init(.tls, code: "tls-failed", reason: "TLS: \(leg.message)")
+    case .certificateName(let presented):
+      let names = presented.isEmpty ? "another name" : presented.joined(separator: ", ")
+      self.init(.tls, code: "certificate-name", reason: "TLS: certificate is for \(names)")
+    case .certificateUntrusted:
+      self.init(.tls, code: "certificate-untrusted", reason: "TLS: certificate of an unknown authority")
+    case .certificateExpired:
+      self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not valid yet")
+    case .resolve: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")
+    case .proxy, .other: return nil
+    }
+  }
+}

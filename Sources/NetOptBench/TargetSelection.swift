@@ -1,0 +1,43 @@
+package import NetOptCore
+
+/// What a run measures, chosen from the list and the URL.
+package struct TargetSelection: Sendable {
+  /// The targets, the list's in their order and DNS at the end.
+  package let targets: [BenchTarget]
+  /// Why targets that were asked for are not among them.
+  package let warnings: [BenchWarning]
+
+  /// Chooses targets.
+  ///
+  /// - Parameters:
+  ///   - kinds: what was asked for.
+  ///   - family: the only family that is wanted, or `nil` for both.
+  ///   - origin: what the URL leads to.
+  ///   - listed: the list's endpoints for the URL's host, or `nil` when the list does not have the host.
+  package init(
+    _ kinds: Set<BenchTarget.Kind>, family: IPAddress.Family?, origin: Origin, listed: [BenchTarget]?
+  ) {
+    var targets: [BenchTarget] = []
+    var warnings: [BenchWarning] = []
+    if kinds.contains(.ip) {
+      let usable = (listed ?? []).filter { $0.port == origin.port }
+      targets = usable.filter { family == nil || $0.address?.family == family }
+      if listed == nil {
+        warnings.append(
+          BenchWarning("no-list", "the list does not have \(origin.host); name one that does with --iplist"))
+      } else if let other = listed?.first, usable.isEmpty {
+        warnings.append(
+          BenchWarning(
+            "list-port",
+            "the list has \(origin.host) at port \(other.port), not \(origin.port): its addresses are left out"
+          ))
+      } else if targets.isEmpty {
+        warnings.append(
+          BenchWarning("list-family", "the list has no address of that family for \(origin.host)"))
+      }
+    }
+    if kinds.contains(.dns) { targets.append(.dns(port: origin.port)) }
+    self.targets = targets
+    self.warnings = warnings
+  }
+}

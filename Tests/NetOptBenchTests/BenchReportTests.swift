@@ -1,0 +1,56 @@
+import NetOptBench
+import NetOptCore
+import Testing
+
+@Suite struct BenchReportTests {
+  private func report(_ medians: [(IPAddress?, Double?)], choice: IPAddress?) throws -> BenchReport {
+    let settings = try Fixtures.settings(medians.compactMap(\.0), dns: medians.contains { $0.0 == nil })
+    var report = BenchReport(settings, Fixtures.context)
+    report.rounds = [.warm: 6]
+    report.choice = choice
+    for index in report.targets.indices {
+      let median = medians.first { $0.0 == report.targets[index].target.address }?.1
+      var series = SampleSeries()
+      for _ in 0..<6 {
+        guard let median else { continue }
+        series.append(Sample(.answered(status: 200), timings: .warm(median, transfer: 0), reused: true))
+      }
+      report.targets[index].blocks[.warm] = .init(series)
+    }
+    return report
+  }
+
+  @Test func targetsAreRankedByTheirMedian() throws {
+    let report = try report(
+      [(Fixtures.first, 30), (Fixtures.second, nil), (Fixtures.third, 20), (nil, 25)], choice: nil)
+    #expect(report.ranking.map(\.target.id) == ["198.51.100.4", "dns", "203.0.113.7", "203.0.113.9"])
+    #expect(report.reference?.target.kind == .dns)
+  }
+
+  @Test func regretIsTheDistanceToTheBestAddress() throws {
+    let found = try report(
+      [(Fixtures.first, 30), (Fixtures.third, 20), (nil, 1)], choice: Fixtures.first
+    ).picker
+    #expect(found?.chosen == Fixtures.first)
+    #expect(found?.best == Fixtures.third)
+    #expect(found?.regret == 10_000)
+  }
+
+  @Test func aGoodChoiceIsNotRegretted() throws {
+    let found = try report([(Fixtures.first, 20), (Fixtures.third, 20)], choice: Fixtures.third).picker
+    #expect(found?.regret == 0)
+  }
+
+  @Test func withoutAMedianOfTheChosenOneRegretIsUnknown() throws {
+    let found = try report([(Fixtures.first, nil), (Fixtures.third, 20)], choice: Fixtures.first).picker
+    #expect(found?.best == Fixtures.third)
+    #expect(found?.regret == nil)
+    #expect(try report([(nil, 20)], choice: nil).picker == nil)
+  }
+
+  @Test func theWarmBlockRanksUnlessItHasNoMedian() async throws {
+    #expect(try report([(nil, 20)], choice: nil).rankingBlock == .warm)
+    #expect(try await Fixtures.interrupted().rankingBlock == .cold)
+    #expect(try await Fixtures.dead().rankingBlock == .warm)
+  }
+}

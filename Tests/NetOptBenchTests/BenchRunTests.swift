@@ -1,0 +1,219 @@
+import NetOptBench
+import NetOptCore
+import Testing
+
+@Suite struct BenchRunTests {
+  @Test func everyTargetGetsItsRoundsInTheOrderOfTheSeed() async throws {
+    let settings = try Fixtures.settings(length: .rounds(cold: 3, warm: 4))
+    let client = FakeBenchClient { request, _ in .answer(request) }
+    let report = await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+    let names = settings.targets.map(\.id)
+    func orders(_ block: Block, _ rounds: Int) -> [String] {
+      BenchPlan(seed: settings.seed, block: block, targets: 3).prefix(rounds).flatMap { $0.map { names[$0] } }
+    }
+    let sent = client.requests.dropFirst(3)
+    #expect(sent.prefix(9).map(\.target) == orders(.cold, 3))
+    #expect(sent.prefix(9).allSatisfy { $0.options.connection == .fresh })
+    #expect(sent.dropFirst(9).map(\.target) == orders(.warm, settings.warmup + 4))
+    #expect(sent.dropFirst(9).allSatisfy { $0.options.connection == .pooled })
+    #expect(report.rounds == [.cold: 3, .warm: 4])
+    #expect(report.stopReason == .completed && !report.isPartial)
+    #expect(report.targets.allSatisfy { $0.counts == [.ok: 7] })
+    #expect(report.targets.allSatisfy { $0.blocks[.warm]?.requests == 4 })
+  }
+
+  @Test func blocksThatAreNotAskedForAreNotRun() async throws {
+    var settings = try Fixtures.settings()
+    settings.blocks = [.cold]
+    let report = await Fixtures.report(settings) { request, _ in .answer(request) }
+    #expect(report.rounds == [.cold: 6])
+    #expect(report.targets.allSatisfy { $0.blocks[.warm] == nil })
+    #expect(report.rankingBlock == .cold)
+  }
+
+  @Test func onlyFirstRequestsRunBesideEachOther() async throws {
+    let addresses = (1...100).map { IPAddress(v4: 0x0a00_0000 + $0) }
+    let gate = Gate(opensAt: Preflight.concurrency)
+    let settings = try Fixtures.settings(addresses, dns: false, length: .rounds(cold: 1, warm: 1))
+    let client = FakeBenchClient { request, _ in
+      await gate.pass()
+      return .answer(request)
+    }
+    _ = await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+    #expect(client.state.withLock(\.mostUnderWay) == Preflight.concurrency)
+
+    let calm = FakeBenchClient { request, _ in .answer(request) }
+    let one = try Fixtures.settings([Fixtures.first], dns: false)
+    _ = await BenchRun(one, client: calm, timeSource: calm).report(Fixtures.context)
+    #expect(calm.state.withLock(\.mostUnderWay) == 1)
+  }
+
+  @Test func aTargetThatCannotBeUsedIsLeftOutAndTheRunGoesOn() async throws {
+    let report = try await Fixtures.usual()
+    let excluded = report.targets.filter { $0.exclusion != nil }
+    #expect(excluded.map(\.target.address) == [Fixtures.impostor])
+    #expect(excluded[0].exclusion?.code == "certificate-name")
+    #expect(excluded[0].counts.isEmpty && excluded[0].blocks.isEmpty)
+    #expect(report.targets.filter { $0.exclusion == nil }.count == 4)
+    #expect(report.hasFailures && report.hasAnswers)
+  }
+
+  @Test func withoutAnyTargetThereIsStillAReport() async throws {
+    let report = try await Fixtures.dead()
+    #expect(report.stopReason == .noTarget && !report.isPartial)
+    #expect(report.targets.map(\.exclusion?.code) == ["refused", "refused", "refused"])
+    #expect(!report.hasAnswers)
+  }
+
+  @Test func failuresAreCountedByKindAndEndNothing() async throws {
+    let settings = try Fixtures.settings([], length: .rounds(cold: 0, warm: 7))
+    let errors: [NetOptError] = [
+      .leg(.refused), .leg(.tlsTimeout), .leg(.tls), .leg(.resolve), NetOptError(.timeout, phase: .send, ""),
+    ]
+    let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
+      switch number - 1 - settings.warmup {
+      case ..<0: return .answer(request)
+      case 5: return .answer(request, status: 500)
+      case 6: return .answer(request)
+      case let index: throw errors[index]
+      }
+    }
+    #expect(
+      report.targets[0].counts == [.ok: 1, .httpError: 1, .timeout: 2, .connect: 1, .tls: 1, .dns: 1])
+    #expect(report.targets[0].blocks[.warm]?.response.timeouts == 2)
+    #expect(report.targets[0].failures == 6)
+  }
+
+  @Test func durationIsSharedByTheBlocks() async throws {
+    let settings = try Fixtures.settings([Fixtures.first], dns: false, length: .duration(.milliseconds(100)))
+    let report = await Fixtures.report(settings) { request, _ in
+      .answer(request, .cold(tcp: 0, tls: 0, wait: 10, transfer: 0))
+    }
+    // 50 ms each, in rounds of 10 ms; warming up does not count.
+    #expect(report.rounds == [.cold: 5, .warm: 5])
+    #expect(report.stopReason == .completed)
+    #expect(report.elapsed == .milliseconds(10 + 50 + 20 + 50))
+  }
+
+  @Test func stoppingDropsTheRoundThatIsUnderWay() async throws {
+    let report = try await Fixtures.interrupted()
+    #expect(report.stopReason == .interrupted && report.isPartial)
+    #expect(report.rounds == [.cold: 6, .warm: 2])
+    #expect(report.targets.allSatisfy { $0.blocks[.warm]?.requests == 2 && $0.blocks[.cold]?.requests == 6 })
+  }
+
+  @Test func stoppingEndsARequestThatHangs() async throws {
+    let (hanging, report) = AsyncStream<Void>.makeStream()
+    let settings = try Fixtures.settings([Fixtures.first], dns: false)
+    let client = FakeBenchClient { request, number throws(NetOptError) in
+      guard number == 3 else { return .answer(request) }
+      report.yield()
+      await hangUntilCancelled()
+      throw NetOptError(.cancelled, phase: .receive, "stopped")
+    }
+    let run = Task {
+      await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+    }
+    for await _ in hanging { break }
+    run.cancel()
+    let result = await run.value
+    #expect(result.stopReason == .interrupted)
+    #expect(result.rounds == [.cold: 2])
+  }
+
+  @Test func stoppingDuringTheFirstRequestsExcludesNobody() async throws {
+    let settings = try Fixtures.settings()
+    let client = FakeBenchClient { _, _ throws(NetOptError) in
+      throw NetOptError(.cancelled, phase: .connect, "stopped")
+    }
+    let run = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+    }
+    let report = await run.value
+    #expect(report.stopReason == .interrupted)
+    #expect(report.targets.allSatisfy { $0.exclusion == nil })
+  }
+
+  @Test func samplesAreLimited() async throws {
+    let settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 6, warm: 6))
+    let client = FakeBenchClient { request, _ in .answer(request) }
+    let report = await BenchRun(settings, client: client, timeSource: client, sampleLimit: 17)
+      .report(Fixtures.context)
+    #expect(report.rounds == [.cold: 6, .warm: 2])
+    #expect(report.stopReason == .sampleLimit && report.isPartial)
+    #expect(report.warnings.map(\.code) == ["sample-limit"])
+  }
+
+  @Test func connectionsThatAreUsedInTheWrongWayAreWarnedAbout() async throws {
+    let settings = try Fixtures.settings([Fixtures.first], dns: false)
+    // One first request, 6 cold ones, 2 to warm up, 6 warm ones.
+    let report = await Fixtures.report(settings) { request, number in
+      .answer(request, reused: number == 3 ? true : number == 10 ? false : nil)
+    }
+    #expect(
+      report.warnings == [
+        BenchWarning("reused", "1 of 6 cold samples of 203.0.113.7 used an open connection"),
+        BenchWarning("not-reused", "1 of 6 warm samples of 203.0.113.7 opened a new connection"),
+      ])
+    #expect(report.targets[0].blocks[.warm]?.response.count == 6)
+  }
+
+  @Test func aProbeThatFailsIsAWarning() async throws {
+    let settings = try Fixtures.settings([Fixtures.first])
+    let client = FakeBenchClient(
+      choice: .failure(NetOptError(.connectFailed, phase: .connect, "nothing answers")),
+      answers: .failure(NetOptError(.nameNotFound, phase: .resolve, "unknown"))
+    ) { request, _ in .answer(request) }
+    let report = await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+    #expect(report.warnings.map(\.code) == ["probe-failed"])
+    #expect(report.choice == nil && report.dnsAnswers == nil)
+  }
+
+  @Test func progressComesAfterEachRound() async throws {
+    let settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 2, warm: 1))
+    let (states, seen) = AsyncStream<BenchProgress>.makeStream()
+    let client = FakeBenchClient { request, _ in .answer(request, .warm(10, transfer: 0)) }
+    _ = await BenchRun(settings, client: client, timeSource: client, progress: { seen.yield($0) })
+      .report(Fixtures.context)
+    seen.finish()
+    var all: [BenchProgress] = []
+    for await state in states { all.append(state) }
+    #expect(
+      all == [
+        BenchProgress(.cold, done: 1, planned: 2, remaining: .milliseconds(10)),
+        BenchProgress(.cold, done: 2, planned: 2, remaining: .zero),
+        BenchProgress(.warm, done: 1, planned: 1, remaining: .zero),
+      ])
+  }
+}
+
+/// Returns when the task is cancelled.
+private func hangUntilCancelled() async {
+  let (never, hold) = AsyncStream<Void>.makeStream()
+  // The stream of a cancelled task ends.
+  for await _ in never {}
+  hold.finish()
+}
+
+/// Lets nobody through before so many are waiting, and everybody from then on.
+private actor Gate {
+  private let threshold: Int
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+  private var isOpen = false
+
+  init(opensAt threshold: Int) { self.threshold = threshold }
+
+  func pass() async {
+    if isOpen { return }
+    await withCheckedContinuation {
+      waiting.append($0); if waiting.count == threshold { open() }
+    }
+  }
+
+  private func open() {
+    isOpen = true
+    for continuation in waiting { continuation.resume() }
+    waiting = []
+  }
+}

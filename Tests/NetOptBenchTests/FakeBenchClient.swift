@@ -1,0 +1,113 @@
+import NetOptBench
+import NetOptCore
+
+/// A client that answers what a test says, and notes what it was asked for. Time passes only in its answers.
+final class FakeBenchClient: BenchClient, TimeSource {
+  struct State {
+    var requests: [HTTPRequest] = []
+    var underWay = 0
+    var mostUnderWay = 0
+    var now = MonotonicInstant(nanoseconds: 0)
+  }
+
+  typealias Answer =
+    @Sendable (_ request: HTTPRequest, _ number: Int) async throws(NetOptError) -> HTTPResponse
+
+  let state = Locked(State())
+  private let choice: Result<IPAddress?, NetOptError>
+  private let answers: Result<[IPAddress], NetOptError>
+  private let answer: Answer
+
+  /// Makes a client. `answer` gets the request and how many came before it for the same target.
+  init(
+    choice: Result<IPAddress?, NetOptError> = .success(nil),
+    answers: Result<[IPAddress], NetOptError> = .success([IPAddress(v4: 0x7f00_0001)]),
+    answer: @escaping Answer
+  ) {
+    self.choice = choice
+    self.answers = answers
+    self.answer = answer
+  }
+
+  var requests: [HTTPRequest] { state.withLock(\.requests) }
+
+  func now() -> MonotonicInstant { state.withLock(\.now) }
+
+  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+    let number = state.withLock { state in
+      let number = state.requests.count { $0.target == request.target }
+      state.requests.append(request)
+      state.underWay += 1
+      state.mostUnderWay = max(state.mostUnderWay, state.underWay)
+      return number
+    }
+    defer { state.withLock { $0.underWay -= 1 } }
+    let response = try await answer(request, number)
+    state.withLock { $0.now = $0.now + response.timings.total }
+    return response
+  }
+
+  func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses {
+    ResolvedAddresses(try answers.get(), timeToLive: .seconds(60))
+  }
+
+  func startUpChoice(for host: String) async throws(NetOptError) -> IPAddress? { try choice.get() }
+}
+
+extension HTTPRequest {
+  /// The name of the target that the request is for.
+  var target: String {
+    switch options.routing {
+    case .pinned(let address): address.description
+    case .dns: "dns"
+    case .automatic: "automatic"
+    }
+  }
+}
+
+extension HTTPResponse {
+  /// An answer with these timings, on the connection that the request asked for.
+  static func answer(
+    _ request: HTTPRequest, status: Int = 200, _ timings: Timings = .cold(), reused: Bool? = nil
+  ) -> HTTPResponse {
+    let origin = request.url.origin
+    let plan = RoutePlan(origin: origin, policy: "pinned", legs: [.init(.dns, source: .dns)])
+    return HTTPResponse(
+      url: request.url, head: ResponseHead(status: status, version: .http2),
+      body: ResponseBody(Array("pong".utf8), timings: timings), route: RouteReport(plan: plan, legs: []),
+      reused: reused ?? (request.options.connection == .pooled),
+      tls: origin.scheme == .https ? TLSReport(verified: true, version: "TLSv1.3") : nil)
+  }
+}
+
+extension Timings {
+  /// Timings in milliseconds.
+  static func cold(
+    dns: Double = 0, tcp: Double = 20, tls: Double = 24, wait: Double = 24, transfer: Double = 2
+  ) -> Timings {
+    var timings = Timings()
+    timings.dns = .microseconds(Int64((dns * 1000).rounded()))
+    timings.connect = .microseconds(Int64((tcp * 1000).rounded()))
+    timings.tls = .microseconds(Int64((tls * 1000).rounded()))
+    timings.wait = .microseconds(Int64((wait * 1000).rounded()))
+    timings.transfer = .microseconds(Int64((transfer * 1000).rounded()))
+    return timings
+  }
+
+  /// The timings of a request on an open connection, in milliseconds.
+  static func warm(_ wait: Double, transfer: Double = 0.5) -> Timings {
+    cold(tcp: 0, tls: 0, wait: wait, transfer: transfer)
+  }
+}
+
+extension NetOptError {
+  /// The error of a call whose only leg failed.
+  static func leg(_ kind: LegFailure.Kind, _ code: Code = .connectFailed) -> NetOptError {
+    let plan = RoutePlan(
+      origin: Origin(.https, host: "api.example.com"), policy: "pinned", legs: [.init(.dns, source: .dns)])
+    let leg = RouteReport.Leg(
+      address: nil, source: .list, started: .zero, ended: .zero, outcome: .failed,
+      failure: LegFailure(kind, "it failed"))
+    return NetOptError(code, phase: .connect, "it failed", route: RouteReport(plan: plan, legs: [leg]))
+  }
+}

@@ -1,0 +1,19 @@
+import Testing
+
+@testable import NetOptBench
+
+@Suite struct MillisecondsTests {
+  @Test(arguments: [
+    (Int64(312), Int64(312), "0.312"), (9_999, 9_994, "9.99"), (9_999, 9_995, "10.00"),
+    (24_149, 24_149, "24.1"),
+    (24_149, 1_000_050, "1000.1"), (0, 0, "0.000"),
+  ])
+  func timesHaveThreeDigitsOfTheSmallest(smallest: Int64, value: Int64, text: String) {
+    #expect(Milliseconds(smallest: smallest).text(value) == text)
+  }
+
+  @Test func decimalsOfSmallNegativeNumbersKeepTheirSign() {
+    #expect(Milliseconds.decimal(-4, 1) == "-0.4")
+    #expect(Milliseconds.decimal(-183, 1) == "-18.3")
+  }
+}
