@@ -24,11 +24,13 @@ let package = Package(
     .library(name: "NetOpt", targets: ["NetOpt"]),
     .library(name: "NetOptSigning", targets: ["NetOptSigning"]),
     .library(name: "NetOptTestSupport", targets: ["NetOptTestSupport"]),
+    .executable(name: "netopt", targets: ["netopt-cli"]),
   ],
   targets: [
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
     .systemLibrary(name: "CEventLoop"),
+
     module("NetOptCore"),
     module("NetOptRouting", ["NetOptCore"]),
     module("NetOptSigning", ["NetOptCore"]),
@@ -39,7 +41,11 @@ let package = Package(
       "NetOpt",
       ["NetOptCore", "NetOptRouting", "NetOptEventLoop", "NetOptCurl", "NetOptResolver"]),
     module("NetOptBench", ["NetOptCore"]),
+    module("NetOptCommands", ["NetOptBench", "NetOpt", "NetOptCore", "NetOptRouting"]),
+    .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
+
     module("NetOptTestSupport", ["NetOptCore"]),
+
     tests("NetOptCore", ["NetOptCore"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptTestSupport"]),
@@ -47,6 +53,9 @@ let package = Package(
     tests("NetOptResolver", ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
     tests("NetOpt", ["NetOpt", "NetOptCore", "NetOptRouting", "NetOptTestSupport"]),
     tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptTestSupport"]),
+    tests(
+      "NetOptCommands",
+      ["NetOptCommands", "netopt-cli", "NetOpt", "NetOptCore", "NetOptRouting", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

@@ -1,0 +1,150 @@
+import NetOptBench
+import NetOptCore
+
+/// The options of `netopt bench`, and what they ask for.
+struct BenchArguments {
+  private static let rounds = Option(
+    "rounds", short: "n", takes: .required("N"), "the rounds of each block; default: 80 warm, 10 cold")
+  private static let duration = Option(
+    "duration", short: "z", takes: .required("TIME"),
+    "measure for this long instead, as 30s or 2m; two blocks get half of it each")
+  private static let warmup = Option(
+    "warmup", takes: .required("N"), "rounds before the warm block that do not count; default: 2")
+  private static let cold = Option(
+    "cold", "only the cold block: a new connection, look-up and TLS session for each request")
+  private static let warm = Option("warm", "only the warm block: connections that are kept")
+  private static let both = Option("both", "both blocks, cold first; the default")
+  private static let targets = Option(
+    "targets", takes: .required("KINDS"),
+    "what is measured: ip, the list's addresses; dns, what the resolver answers; default: ip,dns")
+  private static let seed = Option(
+    "seed", takes: .required("N"), "what decides the order of the targets; default: drawn, and reported")
+
+  private static let maxTime = Option(
+    "max-time", short: "m", takes: .required("SECONDS"),
+    "the longest that a request may take, body included; 0 for no limit; default: 10")
+  private static let connectTimeout = Option(
+    "connect-timeout", takes: .required("SECONDS"),
+    "the longest that an address may take to be ready, TLS included; default: 3")
+
+  private static let json = Option(
+    "json", takes: .optional("FILE"),
+    "print the report as one JSON object, or write it to FILE beside the text; its schema is in docs/schemas")
+  private static let strict = Option("strict", "exit with 3 when any target was left out or failed")
+  private static let quiet = Option("quiet", "show no progress")
+  private static let noColour = Option("no-color", "print without colour, on a terminal too")
+
+  /// The options in the order of the help text.
+  static let options = [
+    OptionGroup("Measuring", [rounds, duration, warmup, cold, warm, both, targets, seed]),
+    OptionGroup("Request", [RequestArguments.method, RequestArguments.header, RequestArguments.data]),
+    OptionGroup(
+      "Routing",
+      [
+        ClientOptions.list, ClientOptions.allowPrivate, ClientOptions.dnsServers, ClientOptions.ipv4,
+        ClientOptions.ipv6,
+      ]),
+    OptionGroup(
+      "Connection",
+      [
+        ClientOptions.caFile, ClientOptions.insecure, ClientOptions.http1, ClientOptions.http2, maxTime,
+        connectTimeout,
+      ]),
+    OptionGroup("Output", [json, strict, quiet, noColour]),
+  ]
+
+  /// Where the JSON report goes.
+  enum JSONDestination: Hashable {
+    /// There is none.
+    case none
+    /// To standard output, in the place of the text.
+    case output
+    /// To a file, beside the text.
+    case file(String)
+  }
+
+  /// The settings of the run; the targets are chosen when the list is there.
+  let settings: BenchSettings
+  /// What is measured.
+  let kinds: Set<BenchTarget.Kind>
+  /// Where the JSON report goes.
+  let json: JSONDestination
+  /// Whether a target that fails shows in the exit code.
+  let isStrict: Bool
+  /// Whether progress is not shown.
+  let isQuiet: Bool
+  /// Whether the text is without colour, whatever the terminal.
+  let refusesColour: Bool
+
+  /// Reads the options.
+  ///
+  /// - Throws: `UsageError`; `NetOptError` for the URL and for a file that cannot be read.
+  init(_ arguments: Arguments, in context: CommandContext) throws {
+    var request = try RequestArguments.request(arguments, isHead: false, in: context)
+    let limit = try arguments.seconds(Self.maxTime) ?? .seconds(10)
+    request.options.timeout = limit == .zero ? nil : limit
+    request.options.connectTimeout = .seconds(3)
+    if let limit = try arguments.seconds(Self.connectTimeout), limit > .zero {
+      request.options.connectTimeout = limit
+    }
+    // A seed that every reader of JSON takes for the same number has 53 bits (RFC 8259, section 6).
+    let seed = try arguments.integer(Self.seed, in: 0...(1 << 53 - 1)) ?? Int.random(in: 0..<(1 << 53))
+    var settings = BenchSettings(request, targets: [], seed: UInt64(seed))
+    settings.blocks = Self.blocks(arguments)
+    settings.length = try Self.length(arguments)
+    settings.warmup = try arguments.integer(Self.warmup, in: 0...1_000) ?? settings.warmup
+    self.settings = settings
+    kinds = try Self.kinds(arguments)
+    json =
+      switch arguments.value(of: Self.json) {
+      case nil: arguments.has(Self.json) ? .output : .none
+      case "-": .output
+      case let file?: .file(file)
+      }
+    isStrict = arguments.has(Self.strict)
+    isQuiet = arguments.has(Self.quiet)
+    refusesColour = arguments.has(Self.noColour)
+  }
+
+  private static func blocks(_ arguments: Arguments) -> [Block] {
+    switch (arguments.has(cold), arguments.has(warm), arguments.has(both)) {
+    case (true, false, false): [.cold]
+    case (false, true, false): [.warm]
+    default: [.cold, .warm]
+    }
+  }
+
+  private static func length(_ arguments: Arguments) throws(UsageError) -> BenchLength {
+    guard let text = arguments.value(of: duration) else {
+      return try arguments.integer(rounds, in: 1...100_000).map { .rounds(cold: $0, warm: $0) } ?? .standard
+    }
+    if arguments.has(rounds) { throw UsageError("-n and -z both say how much is measured; give one of them") }
+    guard let duration = parse(duration: text) else {
+      throw UsageError(
+        "\(Self.duration.name) takes a time from 1ms to 24h, as 500ms, 30s, 2m or 1h, not \"\(text)\"")
+    }
+    return .duration(duration)
+  }
+
+  /// Reads a time with its unit; a number alone counts seconds.
+  private static func parse(duration text: String) -> Duration? {
+    let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+    let units = ["": 1.0, "ms": 0.001, "s": 1, "m": 60, "h": 3_600]
+    guard let number = Double(digits), let unit = units[String(text[digits.endIndex...])] else { return nil }
+    let seconds = number * unit
+    guard (0.001...86_400).contains(seconds) else { return nil }
+    return .nanoseconds(Int64((seconds * 1e9).rounded()))
+  }
+
+  private static func kinds(_ arguments: Arguments) throws(UsageError) -> Set<BenchTarget.Kind> {
+    guard let text = arguments.value(of: targets) else { return Set(BenchTarget.Kind.allCases) }
+    var kinds: Set<BenchTarget.Kind> = []
+    for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let kind = BenchTarget.Kind(rawValue: String(word)) else {
+        throw UsageError("\(targets.name) takes ip, dns or both with a comma between them, not \"\(text)\"")
+      }
+      kinds.insert(kind)
+    }
+    return kinds
+  }
+}

@@ -1,0 +1,54 @@
+import FoundationEssentials
+import Glibc
+import NetOpt
+import NetOptBench
+import NetOptCore
+
+extension RunContext {
+  /// The context of a run that begins now on this machine.
+  init(_ arguments: Arguments, in context: CommandContext) {
+    let libraries = NetOptVersion.libraries
+    func version(_ name: String) -> String? { libraries.first { $0.name == name }?.version }
+    self.init(
+      startedAt: context.now(), tag: .random(in: .min ... .max), version: NetOptVersion.string,
+      arguments: ["bench"] + arguments.recorded,
+      host: Host(
+        os: Self.system, libcurl: version("libcurl"), tls: version("TLS"), cares: version("c-ares")))
+  }
+
+  /// The kernel's name, release and architecture: `Linux 6.1.0-18-amd64 x86_64`.
+  private static var system: String {
+    var names = utsname()
+    guard uname(&names) == 0 else { return "Linux" }
+    func text<Field>(_ field: Field) -> String {
+      withUnsafeBytes(of: field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+    return [text(names.sysname), text(names.release), text(names.machine)].joined(separator: " ")
+  }
+}
+
+extension Arguments {
+  /// The arguments as a report keeps them: who gets the file must not get the credentials that were sent. Bodies and
+  /// the values of all header fields are left out, except those that say nothing of who asks.
+  var recorded: [String] {
+    given.map { given in
+      guard let value = given.value else { return given.option.name }
+      return "\(given.option.name)=\(Self.recorded(value, of: given.option))"
+    } + operands
+  }
+
+  private static let plainFields: Set<String> = [
+    "accept", "accept-encoding", "accept-language", "cache-control", "content-type", "host", "range",
+    "user-agent",
+  ]
+
+  private static func recorded(_ value: String, of option: Option) -> String {
+    switch option {
+    case RequestArguments.data: return "..."
+    case RequestArguments.header:
+      let name = value.prefix { $0 != ":" && $0 != ";" }
+      return plainFields.contains(name.lowercased()) ? value : "\(name): ..."
+    default: return value
+    }
+  }
+}

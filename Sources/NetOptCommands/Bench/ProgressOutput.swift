@@ -1,0 +1,33 @@
+import NetOptBench
+import NetOptCore
+
+/// Shows how far a run has come, on standard error. Safe from any task.
+final class ProgressOutput: Sendable {
+  private let meter: Locked<ProgressMeter>
+  private let output: any ByteOutput
+  private let timeSource: any TimeSource
+
+  /// Makes an output: one line on a terminal that is written anew, a line now and then elsewhere.
+  init(_ output: any ByteOutput, isQuiet: Bool, timeSource: any TimeSource = SystemTimeSource()) {
+    let style: ProgressMeter.Style = isQuiet ? .silent : output.isTerminal ? .terminal : .lines
+    meter = Locked(ProgressMeter(style, start: timeSource.now()))
+    self.output = output
+    self.timeSource = timeSource
+  }
+
+  /// Shows a state, when it is time to.
+  func show(_ progress: BenchProgress) {
+    write { meter, now in meter.update(progress, at: now) }
+  }
+
+  /// Takes the line away, so that something else can be written.
+  func clear() {
+    write { meter, _ in meter.clear() }
+  }
+
+  /// Nobody is served by a run that ends because its progress cannot be shown: a failure is passed over.
+  private func write(_ text: (inout ProgressMeter, MonotonicInstant) -> String?) {
+    let now = timeSource.now()
+    if let text = meter.withLock({ text(&$0, now) }) { try? output.write(text) }
+  }
+}

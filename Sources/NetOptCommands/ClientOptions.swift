@@ -1,0 +1,98 @@
+import NetOpt
+import NetOptCore
+import NetOptRouting
+
+/// The options of every command that makes requests: where addresses come from, how connections are secured, limits.
+enum ClientOptions {
+  static let list = Option(
+    "iplist", takes: .required("FILE"), "the IP list; default: the one compiled into the program",
+    environment: "NETOPT_IPLIST")
+  static let allowPrivate = Option(
+    "allow-private", "accept private and loopback addresses in the list")
+  static let dnsServers = Option(
+    "dns-servers", takes: .required("A,B"), "name servers, as ADDRESS or ADDRESS:PORT; default: the system's",
+    environment: "NETOPT_DNS_SERVERS")
+  static let noDirect = Option("no-direct", "do not use the list: go where DNS says")
+  static let caFile = Option(
+    "cacert", takes: .required("FILE"), "certificates (PEM) to trust instead of the system's",
+    environment: "NETOPT_CACERT")
+  static let insecure = Option(
+    "insecure", short: "k", "do not check the server's certificate; the output says that it was so")
+  static let ipv4 = Option("ipv4", short: "4", "use only IPv4 addresses")
+  static let ipv6 = Option("ipv6", short: "6", "use only IPv6 addresses")
+  static let http1 = Option("http1.1", "use HTTP/1.1")
+  static let http2 = Option("http2", "use HTTP/2 or fail; default: HTTP/2 when the server offers it")
+  static let maxTime = Option(
+    "max-time", short: "m", takes: .required("SECONDS"),
+    "the longest that a request may take, body included; 0 for no limit; default: 60")
+  static let connectTimeout = Option(
+    "connect-timeout", takes: .required("SECONDS"),
+    "the longest that one address may take to be ready, TLS included; default: 10")
+
+  /// The options about addresses.
+  static let routing = OptionGroup("Routing", [list, allowPrivate, dnsServers, noDirect, ipv4, ipv6])
+  /// The options about connections.
+  static let connection = OptionGroup(
+    "Connection", [caFile, insecure, http1, http2, maxTime, connectTimeout])
+
+  /// The variables that no option stands for.
+  static let variables = [
+    ("NETOPT_REGION", "the region you are in: its endpoints come first"),
+    ("NETOPT_ISP", "the network you are in: its endpoints come first"),
+  ]
+
+  /// The client's configuration as arguments and environment ask for it. An option that the command does not
+  /// declare has its default.
+  static func configuration(
+    _ arguments: Arguments, in context: CommandContext
+  ) throws(UsageError) -> ClientConfiguration {
+    var configuration = ClientConfiguration()
+    if let file = arguments.value(of: list) { configuration.list = .file(file) }
+    configuration.allowPrivateAddresses = arguments.has(allowPrivate)
+    configuration.routing = RoutingConfiguration(environment: context.environment)
+    // Nobody will go to the list's endpoints, so they need no ping.
+    configuration.probing.atStart = !arguments.has(noDirect)
+    if let text = arguments.value(of: dnsServers) {
+      configuration.dns.servers = try servers(text, arguments.name(of: dnsServers))
+    }
+    configuration.tls.caFile = arguments.value(of: caFile)
+    return configuration
+  }
+
+  /// A request's options as arguments and environment ask for them.
+  static func requestOptions(_ arguments: Arguments) throws(UsageError) -> RequestOptions {
+    var options = RequestOptions()
+    if let limit = try arguments.seconds(maxTime) { options.timeout = limit == .zero ? nil : limit }
+    if let limit = try arguments.seconds(connectTimeout), limit > .zero { options.connectTimeout = limit }
+    if arguments.has(insecure) { options.verification = .none }
+    if arguments.has(noDirect) { options.routing = .dns }
+    if let family = arguments.last(of: [ipv4, ipv6]) { options.family = family == ipv4 ? .v4 : .v6 }
+    if let version = arguments.last(of: [http1, http2]) {
+      options.version = version == http1 ? .http1 : .http2
+    }
+    return options
+  }
+
+  /// Checks a list of name servers: addresses, each with or without a port; an IPv6 address with a port stands in
+  /// brackets.
+  private static func servers(_ text: String, _ name: String) throws(UsageError) -> [String] {
+    let servers = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    for server in servers where !isServer(server) {
+      throw UsageError(
+        "\(name) takes addresses with or without a port, as 127.0.0.1:5353,::1,[::1]:5353; not \"\(server)\"")
+    }
+    return servers
+  }
+
+  private static func isServer(_ text: String) -> Bool {
+    if IPAddress(text) != nil { return true }
+    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+      return false
+    }
+    let host = text[..<colon]
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      return port > 0 && IPAddress(host.dropFirst().dropLast())?.family == .v6
+    }
+    return port > 0 && IPAddress(host)?.family == .v4
+  }
+}

@@ -1,0 +1,30 @@
+/// How far apart two words are, for suggestions to whoever mistyped one.
+enum EditDistance {
+  /// The number of letters to insert, delete, replace or swap with their neighbour to make one word of the other
+  /// (optimal string alignment).
+  static func between(_ a: String, _ b: String) -> Int {
+    let (a, b) = (Array(a), Array(b))
+    // Three rows of the table are enough: a swap looks two rows back.
+    var beforeLast: [Int] = []
+    var last = Array(0...b.count)
+    for i in a.indices {
+      var row = [i + 1]
+      for j in b.indices {
+        var cost = min(last[j] + (a[i] == b[j] ? 0 : 1), min(last[j + 1], row[j]) + 1)
+        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, beforeLast[j - 1] + 1) }
+        row.append(cost)
+      }
+      (beforeLast, last) = (last, row)
+    }
+    return last[b.count]
+  }
+
+  /// The word that was probably meant, or `nil` when none is near: about a third of the letters may be wrong.
+  static func closest(to word: String, among words: [String]) -> String? {
+    // Nothing that is typed by hand is longer, and the table grows with the product of the lengths.
+    guard (2...64).contains(word.count) else { return nil }
+    return words.map { (word: $0, distance: between(word, $0)) }
+      .filter { $0.distance <= max(1, (max(word.count, $0.word.count) + 1) / 3) }
+      .min { $0.distance < $1.distance }?.word
+  }
+}

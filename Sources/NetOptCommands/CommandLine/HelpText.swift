@@ -1,0 +1,99 @@
+import NetOpt
+
+/// The help texts, made from the declarations. At most 80 characters wide.
+enum HelpText {
+  private static let width = 80
+  private static let indent = 2
+  private static let helpColumn = 30
+
+  /// The help text of the program.
+  static func program(_ commands: [CommandDeclaration], options: [Option]) -> String {
+    let heading = "netopt \(NetOptVersion.string): an HTTP client that goes straight to the fastest IP"
+    let usage = "Usage: netopt COMMAND [OPTIONS] [OPERANDS]"
+    return joined([
+      [heading], [usage],
+      section("Commands", commands.map { ($0.name, $0.summary) } + [("help [COMMAND]", "show help")]),
+      section("Options", options.map { (label($0), $0.help) }),
+      section("Environment", variables(of: commands) + ClientOptions.variables),
+      section("Exit codes", exitCodes),
+      examples(commands.compactMap(\.examples.first)),
+      ["netopt help COMMAND shows a command's options and examples."],
+    ])
+  }
+
+  /// The help text of a word that several commands begin with.
+  static func group(_ word: String, _ commands: [CommandDeclaration]) -> String {
+    joined([
+      ["Usage: netopt \(word) COMMAND [OPTIONS] [OPERANDS]"],
+      section("Commands", commands.map { ($0.name, $0.summary) }),
+    ])
+  }
+
+  /// The help text of a command.
+  static func command(_ command: CommandDeclaration) -> String {
+    let usage = "Usage: netopt \(command.name) [OPTIONS]" + (command.operands.isEmpty ? "" : " ")
+    let paragraphs = command.details.split(separator: "\n\n").map { Text.wrapped(String($0), at: width) }
+    let groups = command.options + [OptionGroup("Help", [.help])]
+    return joined(
+      [[usage + command.operands]] + paragraphs
+        + groups.map { section($0.title, $0.options.map { (label($0), text($0)) }) }
+        + [examples(command.examples)])
+  }
+
+  private static func joined(_ blocks: [[String]]) -> String {
+    blocks.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
+  }
+
+  private static func examples(_ examples: [CommandDeclaration.Example]) -> [String] {
+    ["Examples:"]
+      + examples.flatMap { example in
+        ["  " + example.line] + Text.wrapped(example.meaning, at: width - 6).map { "      " + $0 }
+      }
+  }
+
+  private static func label(_ option: Option) -> String {
+    let short = option.short.map { "-\($0), " } ?? "    "
+    return switch option.value {
+    case .none: short + option.name
+    case .required(let what): short + option.name + " " + what
+    case .optional(let what): short + option.name + "[=\(what)]"
+    }
+  }
+
+  private static func text(_ option: Option) -> String {
+    option.help + (option.environment.map { " [\($0)]" } ?? "")
+  }
+
+  private static func section(_ title: String, _ rows: [(label: String, text: String)]) -> [String] {
+    ["\(title):"] + rows.flatMap { row($0.label, $0.text) }
+  }
+
+  /// Label and text side by side, or the text on the lines below when the label is too long.
+  private static func row(_ label: String, _ text: String) -> [String] {
+    var lines = Text.wrapped(text, at: width - helpColumn)
+    let label = String(repeating: " ", count: indent) + label
+    let margin = String(repeating: " ", count: helpColumn)
+    guard label.count + 2 <= helpColumn else { return [label] + lines.map { margin + $0 } }
+    let first = lines.isEmpty ? "" : lines.removeFirst()
+    return [label + margin.dropFirst(label.count) + first] + lines.map { margin + $0 }
+  }
+
+  /// The variables that stand in for options of the commands, each once.
+  private static func variables(of commands: [CommandDeclaration]) -> [(String, String)] {
+    var seen: Set<String> = []
+    return commands.flatMap(\.options).flatMap(\.options).compactMap { option in
+      guard let name = option.environment, seen.insert(name).inserted else { return nil }
+      return (name, "as \(option.name)")
+    }
+  }
+
+  private static let exitCodes = [
+    ("0", "fine"),
+    ("1", "failed"),
+    ("3", "some targets failed (bench --strict)"),
+    ("64", "the command line makes no sense"),
+    ("65", "an input file is unreadable or invalid"),
+    ("130, 143", "interrupted by SIGINT, SIGTERM"),
+    ("141", "nobody reads standard output any more"),
+  ]
+}

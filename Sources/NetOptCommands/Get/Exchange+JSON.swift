@@ -1,0 +1,99 @@
+import NetOptCore
+
+extension Exchange {
+  /// The object that `get --json` prints: docs/schemas/get.schema.json.
+  var json: JSONValue {
+    [
+      "schema_version": 1,
+      "url": .string(url.description),
+      "status": .integer(Int64(head.status)),
+      "http_version": .string(head.version.rawValue),
+      "remote_ip": .optional(remote?.address.description),
+      "remote_port": .optional(remote?.port),
+      "route": route.json,
+      "tls": tls.map { ["verified": .bool($0.verified), "version": .optional($0.version)] } ?? nil,
+      "timings_us": timings.json,
+      "reused": .bool(reused),
+      "cache": "off",
+      "signed": nil,
+      "attempts": .integer(Int64(attempts)),
+      "headers": .array(head.fields.map { [.string($0.name), .string($0.value)] }),
+      "body_bytes": .integer(bodyBytes),
+    ]
+  }
+
+  /// The object that `get --json` prints when there is no answer.
+  ///
+  /// - Parameter url: the URL as it was given.
+  static func failure(url: String, _ error: NetOptError) -> JSONValue {
+    [
+      "schema_version": 1,
+      "url": .string(url),
+      "error": error.json,
+      "route": error.route?.json ?? nil,
+    ]
+  }
+}
+
+extension NetOptError {
+  /// The object that stands for an error in published output.
+  var json: JSONValue {
+    var json: JSONValue = [
+      "code": .string(code.description), "phase": .string(phase.rawValue), "message": .string(message),
+    ]
+    if let endpoint { json.append("endpoint", .string(endpoint.description)) }
+    return json
+  }
+}
+
+extension Timings {
+  /// The phases in microseconds. `total` is the sum of the others as they are printed.
+  var json: JSONValue {
+    let phases = [
+      ("queue", queue), ("dns", dns), ("connect", connect), ("tls", tls), ("send", send), ("wait", wait),
+      ("transfer", transfer),
+    ]
+    let members = phases.map { JSONValue.Member($0, .integer($1.microseconds)) }
+    let total = phases.reduce(0) { $0 + $1.1.microseconds }
+    return .object(members + [.init("total", .integer(total))])
+  }
+}
+
+extension RouteReport {
+  /// The route as `get --json` prints it.
+  var json: JSONValue {
+    [
+      "source": .string(source.rawValue),
+      "policy": .string(plan.policy),
+      "direct": [
+        "used": .bool(winner?.source == .list), "off": .optional(plan.directOff?.rawValue),
+      ],
+      "candidates": .array(plan.candidates.map(\.json)),
+      "legs": .array(legs.map(\.json)),
+      "fallback": .optional(fallback?.rawValue),
+    ]
+  }
+}
+
+extension RoutePlan.Candidate {
+  fileprivate var json: JSONValue {
+    var json: JSONValue = [
+      "ip": .string(address.description), "score_us": .microseconds(score),
+      "source": .string(source.rawValue),
+    ]
+    if let excluded { json.append("excluded", .string(excluded)) }
+    return json
+  }
+}
+
+extension RouteReport.Leg {
+  fileprivate var json: JSONValue {
+    var json: JSONValue = [
+      "ip": .optional(address?.description), "source": .string(source.rawValue),
+      "started_us": .microseconds(started), "connected_us": .microseconds(connected),
+      "tls_us": .microseconds(secured), "outcome": .string(outcome.rawValue),
+    ]
+    if let failure { json.append("error", .string(failure.message)) }
+    return json
+  }
+}

@@ -1,0 +1,86 @@
+import NetOpt
+import NetOptCore
+
+/// `netopt get`: one request.
+struct GetCommand: Command {
+  private static let output = Option(
+    "output", short: "o", takes: .required("FILE"),
+    "write the body to FILE, which is replaced when the body is complete; - is standard output")
+  private static let verbose = Option(
+    "verbose", short: "v", "draw the route and a waterfall of the time on standard error")
+  private static let head = Option("head", short: "I", "send HEAD and print the response's head")
+
+  let declaration = CommandDeclaration(
+    name: "get",
+    summary: "request a URL and print the body",
+    details: """
+      Sends one request, over the fastest address of the IP list that works or else over DNS, and writes the \
+      body to standard output as it comes. Redirects are followed.
+
+      The exit code tells whether there was a response, not what its status is.
+      """,
+    operands: "URL", operandCount: 1...1,
+    options: [
+      OptionGroup("Request", RequestArguments.options + [head]),
+      OptionGroup("Output", [output, verbose, .json]),
+      ClientOptions.routing, ClientOptions.connection,
+    ],
+    examples: [
+      .init("netopt get https://one.one.one.one/", "prints the page"),
+      .init("netopt get -v -o page.html https://one.one.one.one/", "shows the way that the request took"),
+      .init(
+        "netopt get -d @order.json -H 'Content-Type: application/json' https://api.example.com/orders",
+        "posts a file; its line ends are left out, as curl does"),
+      .init(
+        "netopt get --iplist iplist.json --json https://api.example.com/ | jq .route",
+        "prints how the address was chosen, and drops the body"),
+    ])
+
+  func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+    let isJSON = arguments.has(.json)
+    let destination = Self.destination(arguments)
+    if destination == .output, isJSON {
+      throw UsageError("--json and -o - both want standard output; give one of them up")
+    }
+    do {
+      let exchange = try await exchange(arguments, to: destination, in: context)
+      if arguments.has(Self.verbose) { context.tell(Waterfall(exchange).text(columns: context.columns)) }
+      if isJSON { try context.print(exchange.json) }
+      return .ok
+    } catch let error as NetOptError {
+      let url = arguments.operands[0]
+      if arguments.has(Self.verbose), let route = error.route {
+        context.tell(Waterfall(failed: url, route).text(columns: context.columns))
+      }
+      if isJSON { try context.print(Exchange.failure(url: url, error)) }
+      throw error
+    }
+  }
+
+  private func exchange(
+    _ arguments: Arguments, to destination: BodySink.Destination, in context: CommandContext
+  ) async throws -> Exchange {
+    let isHead = arguments.has(Self.head)
+    let request = try RequestArguments.request(arguments, isHead: isHead, in: context)
+    let configuration = try ClientOptions.configuration(arguments, in: context)
+    // Opened before anything is sent: who cannot have the answer should not have asked.
+    let sink = try BodySink(destination, output: context.output)
+    return try await context.withClient(configuration) { client in
+      let response = try await client.execute(request)
+      do {
+        let count = try await sink.take(response, headOnly: isHead)
+        return Exchange(request.method, response, bodyBytes: count)
+      } catch let error as NetOptError where error.route == nil {
+        throw error.with(route: response.route)
+      }
+    }
+  }
+
+  private static func destination(_ arguments: Arguments) -> BodySink.Destination {
+    switch arguments.value(of: output) {
+    case nil: arguments.has(.json) ? .nowhere : .output
+    case "-": .output
+    case let file?: .file(file)
+    }
+  }
+}

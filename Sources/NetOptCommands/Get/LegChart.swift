@@ -1,0 +1,141 @@
+import NetOptCore
+
+/// The bars of the waterfall: one line for each leg of the race, and one for the request.
+struct LegChart: Sendable {
+  /// What a piece of a bar stands for; the raw value is what it is drawn with.
+  private enum Phase: Character, CaseIterable {
+    case dns = "D"
+    case tcp = "T"
+    case tls = "S"
+    case send = "R"
+    case wait = "W"
+    case transfer = "X"
+
+    var name: String {
+      switch self {
+      case .dns: "dns"
+      case .tcp: "tcp"
+      case .tls: "tls"
+      case .send: "send"
+      case .wait: "wait"
+      case .transfer: "transfer"
+      }
+    }
+  }
+
+  private struct Piece {
+    let phase: Phase
+    let range: Range<Duration>
+
+    init(_ phase: Phase, from start: Duration, to end: Duration) {
+      self.phase = phase
+      range = start..<max(start, end)
+    }
+  }
+
+  private struct Row {
+    let name: String
+    let source: String
+    let outcome: String
+    let pieces: [Piece]
+    let end: Duration
+  }
+
+  private let rows: [Row]
+
+  /// Makes the chart.
+  ///
+  /// - Parameter timings: those of the request that was sent, when one was.
+  init(_ route: RouteReport, _ timings: Timings?) {
+    var rows = route.legs.map { Self.row($0, of: route, timings) }
+    if let winner = route.winner, let timings { rows.append(Self.request(from: winner.ended, timings)) }
+    self.rows = rows
+  }
+
+  private static func row(_ leg: RouteReport.Leg, of route: RouteReport, _ timings: Timings?) -> Row {
+    var pieces: [Piece] = []
+    let reachedTCP = leg.connected ?? leg.ended
+    if leg.address == nil, route.plan.directOff != .proxy {
+      pieces.append(Piece(.dns, from: leg.started, to: leg.ended))
+    } else if !leg.reused {
+      var start = leg.started
+      if leg.outcome == .won, let timings, timings.dns > .zero {
+        // The look-up lies between the leg's start and its first packet.
+        let firstPacket = max(start, reachedTCP - timings.connect)
+        pieces.append(Piece(.dns, from: max(.zero, firstPacket - timings.dns), to: firstPacket))
+        start = firstPacket
+      }
+      pieces.append(Piece(.tcp, from: start, to: reachedTCP))
+      if leg.connected != nil {
+        let isTLS = leg.secured != nil || leg.outcome != .won
+        if isTLS { pieces.append(Piece(.tls, from: reachedTCP, to: leg.secured ?? leg.ended)) }
+      }
+    }
+    return Row(
+      name: route.name(of: leg), source: leg.source.rawValue,
+      outcome: leg.outcome.rawValue + (leg.reused ? ", pooled" : ""), pieces: pieces, end: leg.ended)
+  }
+
+  private static func request(from start: Duration, _ timings: Timings) -> Row {
+    let sent = start + timings.send
+    let answered = sent + timings.wait
+    let end = answered + timings.transfer
+    return Row(
+      name: "request", source: "", outcome: "",
+      pieces: [
+        Piece(.send, from: start, to: sent), Piece(.wait, from: sent, to: answered),
+        Piece(.transfer, from: answered, to: end),
+      ], end: end)
+  }
+
+  /// The chart as lines.
+  ///
+  /// - Parameter columns: the width of the terminal.
+  func lines(_ columns: Int) -> [String] {
+    guard !rows.isEmpty else { return [] }
+    let nameWidth = rows.map(\.name.count).max() ?? 0
+    let outcomeWidth = max(rows.map(\.outcome.count).max() ?? 0, "OUTCOME".count)
+    let timeWidth = 9
+    let margin = 1 + nameWidth + 2 + 4 + 2 + outcomeWidth + 2
+    let width = max(columns - margin - 1 - timeWidth, 10)
+    let end = rows.map(\.end).max() ?? .zero
+
+    let heading =
+      " " + Text.left("LEG", nameWidth) + "  FROM  " + Text.left("OUTCOME", outcomeWidth) + "  "
+      + Text.left("|0", width - 1) + "|" + " " + Text.right(Text.time(end), timeWidth)
+    let bars = rows.map { row in
+      " " + Text.left(row.name, nameWidth) + "  " + Text.left(row.source, 4) + "  "
+        + Text.left(row.outcome, outcomeWidth) + "  " + Text.left(Self.bar(row.pieces, end, width), width)
+        + " "
+        + Text.right(Text.time(row.end), timeWidth)
+    }
+    return [heading] + bars + legend(bars, margin)
+  }
+
+  private func legend(_ bars: [String], _ margin: Int) -> [String] {
+    let drawn = Set(rows.flatMap { $0.pieces.filter { !$0.range.isEmpty }.map(\.phase) })
+    let names = Phase.allCases.filter(drawn.contains).map { "\($0.rawValue) \($0.name)" }
+    return names.isEmpty ? [] : [Text.spaces(margin) + names.joined(separator: "  ")]
+  }
+
+  /// Draws the pieces to scale. A piece has at least one cell, however short it was, so that none is lost.
+  private static func bar(_ pieces: [Piece], _ end: Duration, _ width: Int) -> String {
+    var cells: [Character] = []
+    let scale = end > .zero ? Double(width) / Double(end.nanoseconds) : 0
+    for piece in pieces where !piece.range.isEmpty {
+      let start = min(Int((Double(piece.range.lowerBound.nanoseconds) * scale).rounded()), width - 1)
+      let stop = min(Int((Double(piece.range.upperBound.nanoseconds) * scale).rounded()), width)
+      while cells.count < start { cells.append(" ") }
+      let count = max(stop - cells.count, 1)
+      cells += repeatElement(piece.phase.rawValue, count: count)
+    }
+    return String(cells.prefix(width))
+  }
+}
+
+extension RouteReport {
+  /// What a leg is called: by its address, or by what took the place of one.
+  func name(of leg: Leg) -> String {
+    leg.address?.description ?? (plan.directOff == .proxy ? "proxy" : "look-up")
+  }
+}

@@ -1,0 +1,92 @@
+import NetOpt
+import NetOptCore
+
+/// The options that make up a request, with curl's names and meanings.
+enum RequestArguments {
+  static let method = Option(
+    "request", short: "X", takes: .required("METHOD"), "the method; default: GET, or POST with -d")
+  static let header = Option(
+    "header", short: "H", takes: .required("'NAME: VALUE'"), "send a header field; may be repeated")
+  static let data = Option(
+    "data", short: "d", takes: .required("DATA"),
+    "send a body; @FILE is a file's content without its line ends, @- standard input's; more than one are joined by &"
+  )
+  private static let maxRedirects = Option(
+    "max-redirs", takes: .required("N"),
+    "how many redirects to follow; 0 gives the redirect itself; default: 10")
+  private static let location = Option("location", short: "L", "follow redirects, which is the default")
+
+  /// The options.
+  static let options = [method, header, data, location, maxRedirects]
+
+  /// The most bytes that a body may have: it is kept in memory, to be sent again after a redirect.
+  private static let largestBody = 256 << 20
+
+  /// Makes the request.
+  ///
+  /// - Throws: `UsageError`; `NetOptError` for the URL and for a file that cannot be read.
+  static func request(
+    _ arguments: Arguments, isHead: Bool, in context: CommandContext
+  ) throws -> HTTPRequest {
+    var request = try HTTPRequest(.get, arguments.operands[0])
+    request.options = try ClientOptions.requestOptions(arguments)
+    if let limit = try arguments.integer(maxRedirects, in: 0...1000) { request.options.maxRedirects = limit }
+    request.headers = HTTPFields(try arguments.values(of: header).map(field))
+    let data = arguments.values(of: data)
+    if isHead, !data.isEmpty { throw UsageError("-I asks for HEAD, which has no body; leave -I or -d away") }
+    if !data.isEmpty {
+      request.body = .bytes(try body(data, in: context))
+      if !request.headers.contains(name: "Content-Type") {
+        request.headers["Content-Type"] = "application/x-www-form-urlencoded"
+      }
+    }
+    request.method = try method(arguments, default: isHead ? .head : data.isEmpty ? .get : .post)
+    return request
+  }
+
+  private static func method(
+    _ arguments: Arguments, default usual: HTTPMethod
+  ) throws(UsageError) -> HTTPMethod {
+    guard let name = arguments.value(of: method) else { return usual }
+    guard HTTPFields.isToken(name) else { throw UsageError("\"\(name)\" is no method; write one as PUT") }
+    return HTTPMethod(rawValue: name)
+  }
+
+  /// Reads a field. `Name;` sends it with an empty value, as with curl.
+  private static func field(_ text: String) throws(UsageError) -> HTTPField {
+    if text.hasSuffix(";"), HTTPFields.isToken(String(text.dropLast())) {
+      return HTTPField(String(text.dropLast()), "")
+    }
+    guard let colon = text.firstIndex(of: ":") else {
+      throw UsageError("-H takes 'NAME: VALUE', which \"\(text)\" is not")
+    }
+    let isSpace = { (character: Character) in character == " " || character == "\t" }
+    let value = text[text.index(after: colon)...].drop(while: isSpace)
+    let end = value.lastIndex { !isSpace($0) }.map(value.index(after:)) ?? value.endIndex
+    let field = HTTPField(String(text[..<colon]), String(value[..<end]))
+    if let fault = HTTPFields.fault(of: field) { throw UsageError("-H: \(fault)") }
+    if field.value.isEmpty {
+      throw UsageError("-H '\(text)' has no value; to send it empty, write '\(field.name);'")
+    }
+    return field
+  }
+
+  /// Joins the values of `-d`. As with curl, line ends and NULs of a file are left out.
+  private static func body(_ data: [String], in context: CommandContext) throws(NetOptError) -> [UInt8] {
+    var body: [UInt8] = []
+    for (index, part) in data.enumerated() {
+      if index > 0 { body.append(0x26) }
+      if part.hasPrefix("@") {
+        let file = try context.read(String(part.dropFirst()), upTo: largestBody, for: .send)
+        body += file.lazy.filter { $0 != 0x0a && $0 != 0x0d && $0 != 0 }
+      } else {
+        body += part.utf8
+      }
+      if body.count > largestBody {
+        throw NetOptError(
+          .invalidRequest, phase: .send, "the body of -d is larger than 256 MiB; send less at once")
+      }
+    }
+    return body
+  }
+}

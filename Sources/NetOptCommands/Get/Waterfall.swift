@@ -1,0 +1,122 @@
+import NetOptCore
+
+/// The report of `get -v`: who answered, why the request went there, and a waterfall of the time it took.
+struct Waterfall: Sendable {
+  /// The most candidates that are shown; a list may have thousands.
+  private static let mostCandidates = 12
+
+  private let url: String
+  private let route: RouteReport
+  private let exchange: Exchange?
+
+  /// Makes the report of an exchange.
+  init(_ exchange: Exchange) {
+    url = exchange.url.description
+    route = exchange.route
+    self.exchange = exchange
+  }
+
+  /// Makes the report of a request that failed.
+  init(failed url: String, _ route: RouteReport) {
+    self.url = url
+    self.route = route
+    exchange = nil
+  }
+
+  /// The report as text.
+  ///
+  /// - Parameter columns: the width of the terminal.
+  func text(columns: Int) -> String {
+    let blocks = [
+      heading(columns) + facts, candidates(columns), LegChart(route, exchange?.timings).lines(columns),
+      failures(columns), timings,
+    ]
+    return Text.lines(Array(blocks.filter { !$0.isEmpty }.joined(separator: [""])))
+  }
+
+  private func heading(_ columns: Int) -> [String] {
+    let end = exchange.map { "\($0.method) HTTP/\($0.head.version) \($0.head.status)" } ?? "FAILED"
+    let start = "netopt get  " + Text.printable(url)
+    return [Text.left(start, columns - end.count - 2) + "  " + end, ""]
+  }
+
+  private var facts: [String] {
+    guard let exchange else { return [fact("ROUTE", way)] }
+    let connection = exchange.reused ? "pooled connection" : "new connection"
+    let attempts = exchange.attempts > 1 ? ", \(exchange.attempts) attempts" : ""
+    return [
+      fact("SERVER", (exchange.remote.map(\.description) ?? "unknown") + ", \(connection)\(attempts)"),
+      fact("TLS", security(exchange.tls)), fact("ROUTE", way),
+      fact("BODY", Text.count(exchange.bodyBytes, "byte")),
+    ]
+  }
+
+  private func fact(_ name: String, _ text: String) -> String { Text.left(name, 9) + text }
+
+  private func security(_ tls: TLSReport?) -> String {
+    guard let tls else { return "none, plain HTTP" }
+    return (tls.version.map { $0 + ", " } ?? "")
+      + (tls.verified ? "certificate verified" : "certificate NOT VERIFIED (-k)")
+  }
+
+  /// Where the address came from and why, in words.
+  private var way: String {
+    switch route.plan.directOff {
+    case .proxy: return "through the proxy; direct mode is off"
+    case .flag: return "DNS, as asked for; direct mode is off"
+    case .port: return "DNS; the list is for another port of the host"
+    case .noList: return "DNS; the host is not in the list"
+    case .expired: return "DNS; the list has expired"
+    case nil: break
+    }
+    switch route.fallback {
+    case .allFailed: return "DNS; every listed address that was tried failed"
+    case .circuitsOpen: return "DNS; all listed addresses failed too often of late"
+    case .excluded: return "DNS; all listed addresses are excluded"
+    case .noAnswerInTime: return "DNS; it was ready before any listed address"
+    case nil: return route.source == .list ? "direct, from the list, policy \(route.plan.policy)" : "DNS"
+    }
+  }
+
+  private func candidates(_ columns: Int) -> [String] {
+    let all = route.plan.candidates
+    guard !all.isEmpty else { return [] }
+    let shown = all.prefix(Self.mostCandidates)
+    let width = max(shown.map(\.address.description.count).max() ?? 0, "CANDIDATE".count)
+    var lines = [" #  " + Text.left("CANDIDATE", width) + Text.right("SCORE", 12)]
+    for (index, candidate) in shown.enumerated() {
+      let mark = candidate.excluded == nil ? "\(index + 1)" : "!"
+      let score = candidate.excluded == nil ? candidate.score.map(Text.time) ?? "unknown" : "excluded"
+      let start =
+        Text.right(mark, 2) + "  " + Text.left(candidate.address.description, width) + Text.right(score, 12)
+      lines.append(Text.cut(start + "  " + Text.printable(candidate.excluded ?? ""), to: columns))
+    }
+    if all.count > shown.count { lines.append("    and \(all.count - shown.count) more") }
+    return lines
+  }
+
+  /// What the legs that failed failed of.
+  private func failures(_ columns: Int) -> [String] {
+    route.legs.flatMap { leg -> [String] in
+      guard let message = leg.failure?.message else { return [] }
+      let name = route.name(of: leg)
+      let text = message.contains(name) ? message : "\(name): \(message)"
+      let lines = Text.wrapped(Text.printable(text), at: columns - 4)
+      return lines.enumerated().map { ($0 == 0 ? " " : "    ") + $1 }
+    }
+  }
+
+  private var timings: [String] {
+    guard let timings = exchange?.timings else { return [] }
+    let cells = [
+      ("queue", timings.queue), ("dns", timings.dns), ("tcp", timings.connect), ("tls", timings.tls),
+      ("send", timings.send), ("wait", timings.wait), ("transfer", timings.transfer),
+      ("total", timings.total),
+    ].map { ($0, Text.milliseconds($1)) }
+    let widths = cells.map { max($0.count, $1.count, 6) + 2 }
+    return [
+      "TIME ms " + zip(cells, widths).map { Text.right($0.0, $1) }.joined(),
+      "        " + zip(cells, widths).map { Text.right($0.1, $1) }.joined(),
+    ]
+  }
+}

@@ -1,0 +1,41 @@
+import FoundationEssentials
+import NetOpt
+import NetOptCore
+import NetOptRouting
+
+/// `netopt iplist check`: finds every fault of a list.
+struct ListCheckCommand: Command {
+  let declaration = CommandDeclaration(
+    name: "iplist check",
+    summary: "find every fault of an IP list",
+    details: """
+      Reads a list and prints each rule that it breaks with the place in the file, all at once. Exit code 65 says \
+      that there are faults, or that the file cannot be read.
+      """,
+    operands: "FILE", operandCount: 1...1,
+    options: [OptionGroup("Checking", [ClientOptions.allowPrivate]), OptionGroup("Output", [.json])],
+    examples: [
+      .init("netopt iplist check iplist.json", "checks a list"),
+      .init("generate-list | netopt iplist check --json -", "checks standard input, for a program"),
+    ])
+
+  func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+    let file = arguments.operands[0]
+    let bytes: [UInt8]
+    do {
+      bytes = try context.read(file, upTo: EndpointList.maximumBytes, for: .list)
+    } catch {
+      if arguments.has(.json) { try context.print(ListReport(file: file, error: error).json) }
+      throw error
+    }
+    let rules = ListRules(
+      allowPrivateAddresses: arguments.has(ClientOptions.allowPrivate), now: context.now())
+    let (list, faults) = EndpointList.check(bytes, rules: rules)
+    let report = ListReport(file: file, list: list, faults: faults)
+    if arguments.has(.json) { try context.print(report.json) } else { try context.output.write(report.text) }
+    guard list == nil || !faults.isEmpty else { return .ok }
+    context.say(
+      "\(report.name) has \(Text.count(faults.count, "fault")); correct the list and check it again")
+    return .invalidInput
+  }
+}

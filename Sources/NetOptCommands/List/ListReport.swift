@@ -1,0 +1,61 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptRouting
+
+/// What `netopt iplist check` prints.
+struct ListReport: Sendable {
+  private let file: String
+  private let list: EndpointList?
+  private let faults: [ListFault]
+  private let error: NetOptError?
+
+  /// Makes the report of a check.
+  init(file: String, list: EndpointList?, faults: [ListFault]) {
+    self.file = file
+    self.list = faults.isEmpty ? list : nil
+    self.faults = faults
+    error = nil
+  }
+
+  /// Makes the report of a file that could not be read.
+  init(file: String, error: NetOptError) {
+    self.file = file
+    list = nil
+    faults = []
+    self.error = error
+  }
+
+  /// What the file is called in texts.
+  var name: String { file == "-" ? "standard input" : file }
+
+  /// The object that `iplist check --json` prints: docs/schemas/iplist-check.schema.json.
+  var json: JSONValue {
+    var json: JSONValue = [
+      "schema_version": 1, "file": .string(file), "valid": .bool(list != nil),
+      "list": list.map(summary) ?? nil,
+      "faults": .array(faults.map { ["path": .string($0.path), "message": .string($0.message)] }),
+    ]
+    if let error { json.append("error", error.json) }
+    return json
+  }
+
+  private func summary(_ list: EndpointList) -> JSONValue {
+    [
+      "serial": .integer(list.serial), "issued": .optional(list.issued?.formatted(.iso8601)),
+      "expires": .optional(list.expires?.formatted(.iso8601)), "hosts": .integer(Int64(list.hosts.count)),
+      "endpoints": .integer(Int64(list.endpointCount)),
+    ]
+  }
+
+  /// The report as text: one line for a list without faults, else one for each fault.
+  var text: String {
+    guard let list else {
+      return Text.lines(faults.map { Text.printable("\(name): \($0.path): \($0.message)") })
+    }
+    let expiry = list.expires.map { "expires \($0.formatted(.iso8601))" } ?? "does not expire"
+    return Text.lines([
+      "\(name): valid, serial \(list.serial), \(Text.count(list.hosts.count, "host")), "
+        + "\(Text.count(list.endpointCount, "endpoint")), \(expiry)"
+    ])
+  }
+}

@@ -1,0 +1,64 @@
+import NetOptCore
+
+/// The way out of this machine, which tells the network that it is in apart from others.
+struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
+  /// The next hop; `nil` on a link that needs none.
+  let gateway: IPAddress?
+  /// The interface.
+  let interface: String
+
+  /// `via 192.0.2.1 dev eth0`, as ip-route(8) prints it.
+  var description: String { (gateway.map { "via \($0) " } ?? "") + "dev \(interface)" }
+
+  /// The default route as the kernel has it now, that of IPv4 first; `nil` without one.
+  static var current: DefaultRoute? {
+    table("/proc/net/route").flatMap(DefaultRoute.init(ipv4:))
+      ?? table("/proc/net/ipv6_route").flatMap(DefaultRoute.init(ipv6:))
+  }
+
+  /// Finds the route with the lowest metric in the text of /proc/net/route (proc(5)): addresses are in hexadecimal,
+  /// in the byte order of the machine.
+  init?(ipv4 table: String) {
+    let routes = table.split(separator: "\n").dropFirst().compactMap { line -> (Int, DefaultRoute)? in
+      let fields = line.split(whereSeparator: \.isWhitespace)
+      guard fields.count >= 8, UInt32(fields[1], radix: 16) == 0, UInt32(fields[7], radix: 16) == 0,
+        let bits = UInt32(fields[2], radix: 16), let metric = Int(fields[6])
+      else { return nil }
+      let gateway = bits == 0 ? nil : IPAddress(v4: UInt32(bigEndian: bits))
+      return (metric, DefaultRoute(gateway: gateway, interface: String(fields[0])))
+    }
+    guard let best = routes.min(by: { $0.0 < $1.0 }) else { return nil }
+    self = best.1
+  }
+
+  /// Finds the route with the lowest metric in the text of /proc/net/ipv6_route: everything is in hexadecimal. The
+  /// entry that rejects what has no route is on `lo`.
+  init?(ipv6 table: String) {
+    let routes = table.split(separator: "\n").compactMap { line -> (UInt32, DefaultRoute)? in
+      let fields = line.split(whereSeparator: \.isWhitespace)
+      guard fields.count >= 10, fields[0].allSatisfy({ $0 == "0" }), fields[1] == "00", fields[9] != "lo",
+        let gateway = Self.address(fields[4]), let metric = UInt32(fields[5], radix: 16)
+      else { return nil }
+      let isNone = gateway.scope == .unspecified
+      return (metric, DefaultRoute(gateway: isNone ? nil : gateway, interface: String(fields[9])))
+    }
+    guard let best = routes.min(by: { $0.0 < $1.0 }) else { return nil }
+    self = best.1
+  }
+
+  private init(gateway: IPAddress?, interface: String) {
+    self.gateway = gateway
+    self.interface = interface
+  }
+
+  private static func address(_ digits: Substring) -> IPAddress? {
+    let digits = Array(digits)
+    guard digits.count == 32 else { return nil }
+    let bytes = stride(from: 0, to: 32, by: 2).compactMap { UInt8(String(digits[$0..<$0 + 2]), radix: 16) }
+    return bytes.count == 16 ? IPAddress(v6: bytes) : nil
+  }
+
+  private static func table(_ path: String) -> String? {
+    (try? DescriptorInput.readFile(path, upTo: 1 << 20)).map { String(decoding: $0, as: UTF8.self) }
+  }
+}

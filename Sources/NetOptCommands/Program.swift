@@ -1,0 +1,128 @@
+import NetOpt
+import NetOptCore
+
+/// The program: finds the command, runs it, and reports what it throws.
+package struct Program: Sendable {
+  private let commands: CommandTable
+
+  private static let version = Option("version", short: "V", "show the versions of netopt and its libraries")
+  private static let askForHelp = ["--help", "-h"]
+
+  /// Makes a program of commands, in the order of the help text.
+  init(_ commands: [any Command]) { self.commands = CommandTable(commands) }
+
+  /// The program as it is installed.
+  package static let netopt = Program([GetCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand()])
+
+  /// Runs the program.
+  ///
+  /// - Parameters:
+  ///   - arguments: the command line without the program's name.
+  ///   - interruption: what ends the command before its time.
+  /// - Returns: the exit code. Nothing is left running.
+  package func run(
+    _ arguments: [String], in context: CommandContext, interruption: Interruption
+  ) async -> ExitCode {
+    let task = Task { await run(arguments, in: context) }
+    interruption.onSignal { task.cancel() }
+    let code = await task.value
+    return interruption.signal.map(ExitCode.signal) ?? code
+  }
+
+  private func run(_ arguments: [String], in context: CommandContext) async -> ExitCode {
+    do {
+      return try await dispatch(arguments, in: context)
+    } catch let error as UsageError {
+      context.say(error.message)
+      return .usage
+    } catch let error as NetOptError {
+      // Who interrupts the program knows that it was interrupted; who closes a pipe has seen enough.
+      if error.code != .cancelled { context.say(Self.text(of: error)) }
+      return ExitCode(error)
+    } catch let error as OutputError {
+      if error.kind != .closed, error.kind != .cancelled { context.say(error.description) }
+      return ExitCode(error)
+    } catch {
+      context.say("\(error)")
+      return .failed
+    }
+  }
+
+  /// The message, with the library's code behind it unless the message says it already.
+  private static func text(of error: NetOptError) -> String {
+    let saysAll = error.underlying.map { error.message.contains($0.text) } ?? true
+    return saysAll ? error.message : error.description
+  }
+
+  private func dispatch(_ arguments: [String], in context: CommandContext) async throws -> ExitCode {
+    guard let first = arguments.first else {
+      context.tell(help)
+      return .usage
+    }
+    if first.hasPrefix("-") { return try runOptions(arguments, in: context) }
+    if first == "help" {
+      try context.output.write(try help(for: arguments.dropFirst().filter { !Self.askForHelp.contains($0) }))
+      return .ok
+    }
+    guard let (command, rest) = commands.find(arguments) else {
+      guard arguments.count == 2, Self.askForHelp.contains(arguments[1]) else {
+        throw commands.unknown(arguments)
+      }
+      try context.output.write(try help(for: [first]))
+      return .ok
+    }
+    return try await run(command, rest, in: context)
+  }
+
+  private func run(
+    _ command: any Command, _ arguments: [String], in context: CommandContext
+  ) async throws -> ExitCode {
+    let declaration = command.declaration
+    do {
+      let parser = OptionParser(declaration.options.flatMap(\.options), environment: context.environment)
+      guard case .arguments(let arguments) = try parser.parse(arguments) else {
+        try context.output.write(HelpText.command(declaration))
+        return .ok
+      }
+      try declaration.check(arguments.operands)
+      return try await command.run(arguments, in: context)
+    } catch let error as UsageError {
+      throw UsageError("\(error.message) (see netopt \(declaration.name) --help)")
+    }
+  }
+
+  /// Handles options without a command: `--help` and `--version`.
+  private func runOptions(_ arguments: [String], in context: CommandContext) throws -> ExitCode {
+    let seeHelp = "(see netopt --help)"
+    let outcome: OptionParser.Outcome
+    do { outcome = try OptionParser([Self.version]).parse(arguments) } catch {
+      throw UsageError("\(error.message) \(seeHelp)")
+    }
+    guard case .arguments(let arguments) = outcome else {
+      try context.output.write(help)
+      return .ok
+    }
+    guard arguments.has(Self.version) else { throw UsageError("a command is missing \(seeHelp)") }
+    if let extra = arguments.operands.first {
+      throw UsageError("\"\(extra)\" is one too many: netopt --version")
+    }
+    let versions = NetOptVersion.libraries.map { "\($0.name) \($0.version)\n" }.joined()
+    try context.output.write("netopt \(NetOptVersion.string)\n" + versions)
+    return .ok
+  }
+
+  private var help: String {
+    HelpText.program(commands.declarations, options: [.help, Self.version])
+  }
+
+  /// The help text of what some words call: the program, a group of commands, a command.
+  private func help(for words: [String]) throws(UsageError) -> String {
+    if words.isEmpty || words == ["help"] { return help }
+    if let (command, rest) = commands.find(words), rest.isEmpty {
+      return HelpText.command(command.declaration)
+    }
+    let group = commands.group(words[0])
+    if words.count == 1, !group.isEmpty { return HelpText.group(words[0], group) }
+    throw commands.unknown(words)
+  }
+}

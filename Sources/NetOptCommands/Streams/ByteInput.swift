@@ -1,0 +1,69 @@
+import Glibc
+import NetOptCore
+
+/// Where a command reads from.
+package protocol ByteInput: Sendable {
+  /// Reads up to so many bytes; none at the end.
+  func read(upTo count: Int) throws(InputError) -> [UInt8]
+}
+
+/// Why nothing could be read.
+package enum InputError: Error, Hashable, Sendable {
+  /// The task was cancelled while nothing came.
+  case cancelled
+  /// The system refused, with this errno(3).
+  case refused(Int32)
+}
+
+/// Input from a file descriptor. The descriptor stays open: whoever opened it closes it.
+package struct DescriptorInput: ByteInput {
+  private let descriptor: Int32
+
+  /// Makes an input.
+  package init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  /// Reads up to so many bytes. While nothing comes the task can be cancelled.
+  package func read(upTo count: Int) throws(InputError) -> [UInt8] {
+    while true {
+      var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      while poll(&entry, 1, 100) == 0 {
+        if Task.isCancelled { throw .cancelled }
+      }
+      var error: Int32 = 0
+      let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        let got = Glibc.read(descriptor, buffer.baseAddress, count)
+        filled = max(got, 0)
+        error = got < 0 ? errno : 0
+      }
+      if error == 0 { return bytes }
+      if error != EINTR, error != EAGAIN { throw .refused(error) }
+    }
+  }
+}
+
+extension DescriptorInput {
+  /// Reads a file.
+  ///
+  /// - Parameter limit: as with `readAll`.
+  static func readFile(_ path: String, upTo limit: Int) throws(InputError) -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .refused(errno) }
+    defer { close(descriptor) }
+    return try DescriptorInput(descriptor).readAll(upTo: limit)
+  }
+}
+
+extension ByteInput {
+  /// Reads everything.
+  ///
+  /// - Parameter limit: the most bytes that are taken; one more is read, so that the caller sees that there are more.
+  func readAll(upTo limit: Int) throws(InputError) -> [UInt8] {
+    var whole: [UInt8] = []
+    while whole.count <= limit {
+      let piece = try read(upTo: min(65_536, limit + 1 - whole.count))
+      if piece.isEmpty { break }
+      whole += piece
+    }
+    return whole
+  }
+}

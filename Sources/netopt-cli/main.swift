@@ -1,0 +1,12 @@
+import Glibc
+import NetOptCommands
+
+// Signals and standard streams come first: the first task starts threads and opens descriptors.
+Interruption.holdSignals()
+let interruption = Interruption()
+let context = CommandContext.process()
+Task.detached {
+  let arguments = Array(CommandLine.arguments.dropFirst())
+  exit(await Program.netopt.run(arguments, in: context, interruption: interruption).number)
+}
+interruption.waitForSignals()

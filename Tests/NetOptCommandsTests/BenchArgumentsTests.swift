@@ -1,0 +1,94 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptCommands
+
+@Suite struct BenchArgumentsTests {
+  @Test func limitsAreShortUnlessToldOtherwise() async {
+    let usual = BenchFixture.client()
+    _ = await BenchFixture.run(["-n1"], client: usual)
+    #expect(usual.requests.allSatisfy { $0.options.timeout == .seconds(10) })
+    #expect(usual.requests.allSatisfy { $0.options.connectTimeout == .seconds(3) })
+    let told = BenchFixture.client()
+    _ = await BenchFixture.run(["-n1", "-m", "0", "--connect-timeout=0.5"], client: told)
+    #expect(told.requests.allSatisfy { $0.options.timeout == nil })
+    #expect(told.requests.allSatisfy { $0.options.connectTimeout == .milliseconds(500) })
+  }
+
+  @Test func theRequestIsTheOneThatWasAskedFor() async throws {
+    let client = BenchFixture.client()
+    _ = await BenchFixture.run(
+      ["-n1", "-X", "PUT", "-H", "X-One: 1", "-d", "a=b", "-k", "--http1.1"], client: client)
+    let request = try #require(client.requests.first)
+    #expect(request.method == "PUT")
+    #expect(request.headers["X-One"] == "1")
+    #expect(request.body.length == 3)
+    #expect(request.options.verification == .none)
+    #expect(request.options.version == .http1)
+  }
+
+  @Test(arguments: [
+    (["--targets", "ip"], ["203.0.113.7", "2001:db8::7"]), (["--targets", "dns"], ["dns"]),
+    (["--targets=ip,dns", "-4"], ["203.0.113.7", "dns"]), (["-6"], ["2001:db8::7", "dns"]),
+  ])
+  func targetsAreChosen(arguments: [String], targets: [String]) async throws {
+    let run = await BenchFixture.run(arguments + ["-n1", "--json"])
+    let report = try BenchSummary(run.output)
+    #expect(report.targets.map(\.id) == targets)
+    #expect(run.code == 0)
+  }
+
+  @Test(
+    arguments: [
+      ([], 10, 80), (["--cold"], 10, nil), (["--warm"], nil, 80), (["--both", "-n", "3"], 3, 3),
+      (["--warm", "--cold", "-n3"], 3, 3),
+    ] as [([String], Int?, Int?)])
+  func blocksAndRounds(arguments: [String], cold: Int?, warm: Int?) async throws {
+    let run = await BenchFixture.run(arguments + ["--targets=dns", "--json"])
+    let report = try BenchSummary(run.output)
+    #expect(report.plan.rounds == report.rounds)
+    #expect(report.rounds.cold == cold && report.rounds.warm == warm)
+  }
+
+  @Test(arguments: [("0.002", 0.002), ("2ms", 0.002), ("0.00005m", 0.003)])
+  func timeInsteadOfRounds(text: String, seconds: Double) async throws {
+    let run = await BenchFixture.run(["-z", text, "--targets=dns", "--json"])
+    let report = try BenchSummary(run.output)
+    #expect(report.plan.duration_s == seconds)
+    #expect(report.plan.rounds.cold == nil)
+    #expect(report.rounds.cold ?? 0 > 0)
+  }
+
+  @Test(arguments: [
+    ["-n", "0"], ["-n", "100001"], ["-n", "5", "-z", "1s"], ["-z", "0"], ["-z", "1d"], ["-z", "x"],
+    ["-z", "2e3"],
+    ["--targets", ""], ["--targets", "ip,,dns"], ["--targets", "udp"], ["--seed", "-1"],
+    ["--seed", "9007199254740992"], ["--warmup", "-1"], ["-m", "soon"],
+    // What comes with the statistics is not there yet, and must not be taken for something else.
+    ["-q", "20"], ["-c", "2"], ["-p", "2"], ["--html", "x"], ["--slo", "x"], ["--alpha", "1"], ["--drill"],
+    ["--min-effect", "1"],
+  ])
+  func whatMakesNoSenseIsAUsageError(arguments: [String]) async {
+    let client = BenchFixture.client()
+    let run = await BenchFixture.run(arguments, client: client)
+    #expect(run.code == 64)
+    #expect(run.output == "")
+    #expect(run.errors.hasPrefix("netopt: "))
+    #expect(client.requests.isEmpty)
+  }
+
+  @Test func theSeedIsReportedAndGivesTheSameOrderAgain() async throws {
+    let (first, second, other) = (BenchFixture.client(), BenchFixture.client(), BenchFixture.client())
+    let run = await BenchFixture.run(["--json", "-n4"], client: first)
+    let report = try BenchSummary(run.output)
+    _ = await BenchFixture.run(["--seed", "\(report.seed)", "-n4"], client: second)
+    let next = report.seed == 0 ? 1 : report.seed - 1
+    _ = await BenchFixture.run(["--seed", "\(next)", "-n4"], client: other)
+    // The first requests, which run beside each other, have no order.
+    func order(_ client: ScriptedClient) -> [RequestOptions.Routing] {
+      client.requests.dropFirst(3).map(\.options.routing)
+    }
+    #expect(order(first) == order(second))
+    #expect(order(first) != order(other))
+  }
+}

@@ -1,0 +1,94 @@
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCommands
+
+@Suite struct ClientOptionsTests {
+  private let authorities: String
+
+  init() throws {
+    authorities = try TemporaryDirectory.make("authorities") + "/ca.pem"
+    try Files.write("", to: authorities)
+  }
+
+  private func configuration(
+    _ arguments: [String], _ environment: [String: String] = [:]
+  ) async throws -> ClientConfiguration {
+    let run = await Run(["get", "http://a.example/"] + arguments, environment: environment)
+    #expect(run.errors.isEmpty)
+    return try #require(run.configurations.first)
+  }
+
+  private func file(of configuration: ClientConfiguration) -> String? {
+    switch configuration.list {
+    case .file(let name): name
+    case .builtIn: "built in"
+    default: nil
+    }
+  }
+
+  @Test func theDefaultsAreTheLibrarys() async throws {
+    let configuration = try await configuration([])
+    #expect(file(of: configuration) == "built in")
+    #expect(!configuration.allowPrivateAddresses)
+    #expect(configuration.probing.atStart)
+    #expect(configuration.dns.servers.isEmpty)
+    #expect(configuration.tls.caFile == nil)
+    #expect(configuration.routing == RoutingConfiguration())
+  }
+
+  @Test func optionsSetIt() async throws {
+    let configuration = try await configuration([
+      "--iplist", "l.json", "--allow-private", "--dns-servers", "127.0.0.1:5353,::1,[::1]:53,192.0.2.1",
+      "--cacert",
+      authorities, "--no-direct",
+    ])
+    #expect(file(of: configuration) == "l.json")
+    #expect(configuration.allowPrivateAddresses)
+    #expect(!configuration.probing.atStart)
+    #expect(configuration.dns.servers == ["127.0.0.1:5353", "::1", "[::1]:53", "192.0.2.1"])
+    #expect(configuration.tls.caFile == authorities)
+  }
+
+  @Test func theEnvironmentSetsIt() async throws {
+    let environment = [
+      "NETOPT_IPLIST": "e.json", "NETOPT_REGION": "cn-north", "NETOPT_ISP": "unicom",
+      "NETOPT_DNS_SERVERS": "127.0.0.1:1", "NETOPT_CACERT": authorities,
+    ]
+    let fromEnvironment = try await configuration([], environment)
+    #expect(file(of: fromEnvironment) == "e.json")
+    #expect(fromEnvironment.routing.region == "cn-north")
+    #expect(fromEnvironment.routing.isp == "unicom")
+    #expect(fromEnvironment.dns.servers == ["127.0.0.1:1"])
+    #expect(fromEnvironment.tls.caFile == authorities)
+
+    let overridden = try await configuration(["--iplist=l.json", "--cacert=/dev/null"], environment)
+    #expect(file(of: overridden) == "l.json")
+    #expect(overridden.tls.caFile == "/dev/null")
+  }
+
+  @Test(arguments: [
+    "", "1.2.3.4,", "a", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:x", "[1.2.3.4]:53", "[::1]", "[::1",
+  ])
+  func refusesWhatIsNoNameServer(text: String) async {
+    let run = await Run(["get", "http://a.example/", "--dns-servers", text])
+    #expect(run.code == 64)
+    #expect(run.errors.hasPrefix("netopt: --dns-servers takes addresses"))
+  }
+
+  @Test func aVariableIsNamedInTheMessage() async {
+    let run = await Run(["get", "http://a.example/"], environment: ["NETOPT_DNS_SERVERS": "x"])
+    #expect(run.code == 64)
+    #expect(run.errors.hasPrefix("netopt: NETOPT_DNS_SERVERS takes addresses"))
+  }
+
+  @Test func authoritiesThatCannotBeReadAreInvalidInput() async {
+    let run = await Run(["get", "http://a.example/", "--cacert", "/nowhere/ca.pem"])
+    #expect(run.code == 65)
+    #expect(run.errors.hasPrefix("netopt: cannot read /nowhere/ca.pem: No such file or directory"))
+    #expect(run.configurations.isEmpty)
+  }
+}

@@ -1,0 +1,23 @@
+import Testing
+
+@testable import NetOptCommands
+
+@Suite struct EditDistanceTests {
+  @Test(arguments: [
+    ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("get", "get", 0), ("gte", "get", 1), ("prob", "probe", 1),
+    ("porbe", "probe", 1), ("kitten", "sitting", 3), ("ca", "abc", 3), ("iplsit", "iplist", 1),
+  ])
+  func countsLetters(a: String, b: String, distance: Int) {
+    #expect(EditDistance.between(a, b) == distance)
+    #expect(EditDistance.between(b, a) == distance)
+  }
+
+  @Test(
+    arguments: [
+      ("gte", "get"), ("porb", "probe"), ("halp", "help"), ("xyz", nil), ("g", nil), ("", nil),
+      (String(repeating: "get", count: 30), nil),
+    ] as [(String, String?)])
+  func findsWhatWasMeant(word: String, meant: String?) {
+    #expect(EditDistance.closest(to: word, among: ["get", "probe", "help"]) == meant)
+  }
+}

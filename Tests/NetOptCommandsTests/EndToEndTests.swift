@@ -1,0 +1,184 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// The program as it is installed, on real servers.
+@Suite struct EndToEndTests {
+  /// Two addresses that work, one with another name's certificate, one that refuses, and their list.
+  private struct Scene {
+    let origin: NginxOrigin
+    let directory: String
+    let addresses: [IPAddress]
+    let authority: String
+
+    init(listed: Range<Int> = 0..<4) async throws {
+      addresses = IPAddress.freshLoopback(4)
+      let port = try FreePort.find(on: addresses)
+      let valid = try await TestCertificates.certificate(for: ["api.test"])
+      let other = try await TestCertificates.certificate(for: ["portal.test"])
+      origin = try await NginxOrigin.start(
+        [
+          .init(addresses[0], .certificate(valid)), .init(addresses[1], .certificate(valid)),
+          .init(addresses[2], .certificate(other)),
+        ], port: port)
+      authority = try await TestCertificates.authorityFile()
+      directory = try TemporaryDirectory.make("scene")
+      let endpoints = addresses[listed].map { "{\"ip\":\"\($0)\"}" }.joined(separator: ",")
+      try Files.write(
+        "{\"schema\":1,\"serial\":1,\"hosts\":{\"api.test\":{\"port\":\(port),\"endpoints\":[\(endpoints)]}}}",
+        to: "\(directory)/list.json")
+    }
+
+    var url: String { "https://api.test:\(origin.port)/" }
+
+    /// Runs a command on the list with a name server that does not answer.
+    func run(
+      _ arguments: [String], environment: [String] = []
+    ) async throws -> (status: Int32, output: String) {
+      var common = ["--iplist", "\(directory)/list.json", "--allow-private", "--cacert", authority]
+      // A probe looks nothing up.
+      if arguments.first != "probe" { common += ["--dns-servers", "127.0.0.1:1"] }
+      let inherited = ["-u", "http_proxy", "-u", "https_proxy", "-u", "all_proxy", "-u", "ALL_PROXY"]
+      let child = try ChildProcess(
+        "/usr/bin/env",
+        inherited + ["-u", "HTTPS_PROXY"] + environment + [try Files.program] + arguments + common,
+        in: try TemporaryDirectory.make("run"))
+      try await wait(for: "netopt to end", within: .seconds(60)) { child.exitStatus() != nil }
+      // The form of waitpid(2): the exit code is in the second byte.
+      return (try #require(child.exitStatus()) >> 8, try Files.read(child.output))
+    }
+  }
+
+  /// The line of JSON in what a command printed, to standard output and standard error.
+  private func object(_ output: String) throws -> JSON {
+    try JSON(try #require(output.split(separator: "\n").first { $0.hasPrefix("{") }))
+  }
+
+  @Test func getReachesAListedAddressWithoutDNS() async throws {
+    let scene = try await Scene()
+    defer { scene.origin.stop() }
+    let (status, output) = try await scene.run(["get", scene.url, "--json"])
+    #expect(status == 0)
+    let answer = try object(output)
+    #expect(answer["status"].number == 200)
+    #expect(answer["http_version"].text == "2")
+    #expect(answer["route"]["source"].text == "list")
+    #expect(answer["route"]["direct"]["used"].flag == true)
+    #expect(answer["tls"]["verified"].flag == true)
+    #expect(answer["body_bytes"].number == 6)
+    #expect(scene.addresses[..<2].map(\.description).contains(answer["remote_ip"].text ?? ""))
+    let entry = try #require(try await scene.origin.waitForLog(1).first)
+    #expect(entry.serverName == "api.test")
+    #expect(entry.host == "api.test:\(scene.origin.port)")
+  }
+
+  @Test func anImpostorAloneIsAnErrorThatNamesBothNames() async throws {
+    let scene = try await Scene(listed: 2..<3)
+    defer { scene.origin.stop() }
+    let (status, output) = try await scene.run(["get", scene.url, "--json"])
+    #expect(status == 1)
+    let message = try #require(try object(output)["error"]["message"].text)
+    #expect(message.contains("portal.test") && message.contains("api.test"))
+    let excluded = try object(output)["route"]["candidates"][0]["excluded"].text
+    #expect(excluded?.contains("portal.test") == true)
+    #expect(try scene.origin.accessLog().isEmpty)
+    let (unverified, answer) = try await scene.run(["get", scene.url, "--json", "-k"])
+    #expect(unverified == 0, "\(answer)")
+    #expect(try object(answer)["tls"]["verified"].flag == false, "\(answer)")
+  }
+
+  @Test func aProxyInTheEnvironmentTurnsDirectModeOff() async throws {
+    let scene = try await Scene()
+    defer { scene.origin.stop() }
+    let (status, output) = try await scene.run(
+      ["get", scene.url, "--json"], environment: ["https_proxy=http://127.0.0.1:1"])
+    #expect(status == 1)
+    #expect(try object(output)["route"]["direct"]["off"].text == "proxy")
+    #expect(try object(output)["error"]["message"].text?.contains("127.0.0.1:1") == true)
+  }
+
+  @Test func probeRanksWhatWorksAndSaysWhyTheRestDoesNot() async throws {
+    let scene = try await Scene()
+    defer { scene.origin.stop() }
+    let (status, output) = try await scene.run(["probe", "--json"])
+    #expect(status == 0)
+    let endpoints = try object(output)["hosts"][0]["endpoints"]
+    #expect(endpoints[0]["chosen"].flag == true)
+    #expect(
+      Set([endpoints[0]["ip"].text, endpoints[1]["ip"].text]) == Set(scene.addresses[..<2].map(\.description))
+    )
+    #expect(endpoints[0]["samples_us"].count == 3)
+    let states = (0..<4).map { endpoints[$0]["state"].text }
+    #expect(states.contains("quarantined"))
+  }
+
+  @Test func benchMeasuresTheListedAddresses() async throws {
+    let scene = try await Scene(listed: 0..<3)
+    defer { scene.origin.stop() }
+    let (status, output) = try await scene.run(
+      ["bench", scene.url, "--targets", "ip", "-n", "7", "--warmup", "0", "--quiet", "--json"])
+    #expect(status == 0)
+    let targets = try object(output)["targets"]
+    #expect(targets.count == 3)
+    let excluded = (0..<3).compactMap { targets[$0]["excluded"]["reason"].text }
+    #expect(excluded.count == 1 && excluded[0].contains("portal.test"))
+    let measured = (0..<3).filter { targets[$0]["excluded"]["reason"].text == nil }
+    #expect(measured.allSatisfy { targets[$0]["warm"]["response_us"]["n"].number == 7 })
+  }
+
+  @Test func aBadListNamesFilePlaceAndRule() async throws {
+    let scene = try await Scene()
+    defer { scene.origin.stop() }
+    let bad = "{\"schema\":1,\"serial\":1,\"hosts\":{\"a.test\":{\"endpoints\":[{\"ip\":\"1.2.3\"}]}}}"
+    try Files.write(bad, to: "\(scene.directory)/list.json")
+    for command in [["get", scene.url], ["probe"], ["bench", scene.url]] {
+      let (status, output) = try await scene.run(command)
+      #expect(status == 65)
+      #expect(output.contains("\(scene.directory)/list.json"))
+      #expect(output.contains("$.hosts[\"a.test\"].endpoints[0].ip"))
+      #expect(output.contains("is not an IP address"))
+    }
+  }
+}
+
+/// JSON to look into; what is not there is empty.
+private struct JSON {
+  private let value: Value?
+
+  private indirect enum Value: Decodable {
+    case text(String), number(Double), flag(Bool), list([Value]), object([String: Value]), null
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if container.decodeNil() {
+        self = .null
+      } else if let flag = try? container.decode(Bool.self) {
+        self = .flag(flag)
+      } else if let number = try? container.decode(Double.self) {
+        self = .number(number)
+      } else if let text = try? container.decode(String.self) {
+        self = .text(text)
+      } else if let list = try? container.decode([Value].self) {
+        self = .list(list)
+      } else {
+        self = .object(try container.decode([String: Value].self))
+      }
+    }
+  }
+
+  private init(_ value: Value?) { self.value = value }
+
+  init(_ text: Substring) throws { value = try JSONDecoder().decode(Value.self, from: Data(text.utf8)) }
+
+  subscript(key: String) -> JSON {
+    if case .object(let object) = value { JSON(object[key]) } else { JSON(nil) }
+  }
+  subscript(index: Int) -> JSON {
+    if case .list(let list) = value, index < list.count { JSON(list[index]) } else { JSON(nil) }
+  }
+  var text: String? { if case .text(let text) = value { text } else { nil } }
+  var number: Double? { if case .number(let number) = value { number } else { nil } }
+  var flag: Bool? { if case .flag(let flag) = value { flag } else { nil } }
+  var count: Int { if case .list(let list) = value { list.count } else { 0 } }
+}

@@ -1,0 +1,87 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCommands
+
+@Suite struct ExchangeTests {
+  private func exchange(_ response: HTTPResponse) -> Exchange { Exchange(.get, response, bodyBytes: 6) }
+
+  private func request() throws -> HTTPRequest {
+    try HTTPRequest(.get, "https://api.example.com/v1/ping?a=b")
+  }
+
+  @Test func hasTheDocumentedKeysInTheirOrder() throws {
+    let json = exchange(Samples.response(to: try request())).json
+    let text = #"""
+      {"schema_version":1,"url":"https://api.example.com/v1/ping?a=b","status":200,"http_version":"2",\#
+      "remote_ip":"203.0.113.9","remote_port":443,"route":{"source":"list","policy":"fastest",\#
+      "direct":{"used":true,"off":null},"candidates":[\#
+      {"ip":"203.0.113.7","score_us":20100,"source":"list"},{"ip":"203.0.113.9","score_us":24240,"source":"list"},\#
+      {"ip":"2001:db8::7","score_us":null,"source":"list"},\#
+      {"ip":"192.0.2.66","score_us":null,"source":"list","excluded":"the certificate is for *.portal.lan"}],\#
+      "legs":[{"ip":"203.0.113.7","source":"list","started_us":0,"connected_us":null,"tls_us":null,\#
+      "outcome":"failed","error":"connection refused"},{"ip":"203.0.113.9","source":"list","started_us":1200,\#
+      "connected_us":21300,"tls_us":42500,"outcome":"won"}],"fallback":null},\#
+      "tls":{"verified":true,"version":"TLSv1.3"},"timings_us":{"queue":1200,"dns":0,"connect":20100,"tls":21200,\#
+      "send":90,"wait":18900,"transfer":2310,"total":63800},"reused":false,"cache":"off","signed":null,\#
+      "attempts":1,"headers":[["content-type","text/plain"],["set-cookie","a=1"],["set-cookie","b=\"2\""]],\#
+      "body_bytes":6}
+      """#
+    #expect(json.description == text)
+  }
+
+  @Test func totalIsTheSumOfWhatIsPrinted() {
+    var timings = Timings()
+    timings.connect = .nanoseconds(1900)
+    timings.wait = .nanoseconds(1900)
+    #expect(
+      timings.json.description
+        == #"{"queue":0,"dns":0,"connect":1,"tls":0,"send":0,"wait":1,"transfer":0,"total":2}"#)
+  }
+
+  @Test func anErrorHasItsRoute() {
+    let json = Exchange.failure(url: "https://api.example.com/", Samples.error)
+    let text = #"""
+      {"schema_version":1,"url":"https://api.example.com/","error":{"code":"connect-failed","phase":"connect",\#
+      "message":"nobody answered for api.example.com; check the network","endpoint":"203.0.113.7:443"},\#
+      "route":{"source":"dns","policy":"fastest","direct":{"used":false,"off":null},\#
+      "candidates":[{"ip":"203.0.113.7","score_us":5000,"source":"list"}],\#
+      "legs":[{"ip":"203.0.113.7","source":"list","started_us":0,"connected_us":5000,"tls_us":null,\#
+      "outcome":"failed","error":"the certificate is for *.portal.lan, not for api.example.com; correct the list"},\#
+      {"ip":null,"source":"dns","started_us":12000,"connected_us":null,"tls_us":null,"outcome":"failed",\#
+      "error":"no name server answered"}],"fallback":"all-failed"}}
+      """#
+    #expect(json.description == text)
+  }
+
+  @Test func anErrorWithoutRouteSaysSo() {
+    let error = NetOptError(.invalidURL, phase: .resolve, "no")
+    #expect(
+      Exchange.failure(url: "x", error).description
+        == #"{"schema_version":1,"url":"x","error":{"code":"invalid-url","phase":"resolve","message":"no"},"route":null}"#
+    )
+  }
+
+  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func keepsToThePublishedSchema() async throws {
+    let plain = HTTPResponse(
+      url: try HTTPURL("http://a.example/"), head: ResponseHead(status: 204), body: ResponseBody([]),
+      route: Samples.fallback)
+    let values = [
+      exchange(Samples.response(to: try request())).json, exchange(plain).json,
+      Exchange.failure(url: "https://api.example.com/", Samples.error),
+      Exchange.failure(url: "x", NetOptError(.invalidURL, phase: .resolve, "no")),
+    ]
+    for value in values {
+      #expect(try await JSONSchema.faults(of: value.description, by: "get") == "")
+    }
+  }
+
+  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func theSchemaRefusesOtherKeys() async throws {
+    var json = exchange(Samples.response(to: try request())).json
+    json.append("surprise", nil)
+    #expect(try await JSONSchema.faults(of: json.description, by: "get") != "")
+  }
+}

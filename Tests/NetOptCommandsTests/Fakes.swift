@@ -1,0 +1,139 @@
+import FoundationEssentials
+import NetOpt
+import NetOptCore
+import NetOptRouting
+
+@testable import NetOptCommands
+
+/// Keeps what is written to it.
+final class MemoryOutput: ByteOutput {
+  private let kept = Locked<[UInt8]>([])
+  private let failure: OutputError?
+  let columns: Int?
+  var isTerminal: Bool { columns != nil }
+
+  init(columns: Int? = nil, failure: OutputError? = nil) {
+    self.columns = columns
+    self.failure = failure
+  }
+
+  func write(_ bytes: [UInt8]) throws(OutputError) {
+    if let failure { throw failure }
+    kept.withLock { $0 += bytes }
+  }
+
+  var bytes: [UInt8] { kept.withLock(\.self) }
+  var text: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+/// Gives bytes, a few at a time.
+final class MemoryInput: ByteInput {
+  private let rest: Locked<[UInt8]>
+
+  init(_ text: String) { rest = Locked(Array(text.utf8)) }
+
+  func read(upTo count: Int) -> [UInt8] {
+    rest.withLock { rest in
+      let piece = Array(rest.prefix(min(count, 3)))
+      rest.removeFirst(piece.count)
+      return piece
+    }
+  }
+}
+
+/// Gives chunks, then the end or an error.
+final class ScriptedBody: BodySource {
+  private let chunks: Locked<[[UInt8]]>
+  private let end: NetOptError?
+  let timings: Timings
+
+  init(_ chunks: [String], end: NetOptError? = nil, timings: Timings = Timings()) {
+    self.chunks = Locked(chunks.map { Array($0.utf8) })
+    self.end = end
+    self.timings = timings
+  }
+
+  func next() async throws(NetOptError) -> [UInt8]? {
+    if let chunk = chunks.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return chunk }
+    if let end { throw end }
+    return nil
+  }
+}
+
+/// Answers the way a test wants it, and remembers what it was asked for.
+final class ScriptedClient: Client {
+  let list: EndpointList?
+  let listWarning: NetOptError?
+  private let answer: @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
+  private let probes: [HostProbe]
+  private let asked = Locked<[HTTPRequest]>([])
+  private let probed = Locked<[(hosts: [String]?, method: ProbeMethod?)]>([])
+  private let down = Locked(false)
+
+  init(
+    list: EndpointList? = nil, warning: NetOptError? = nil, probes: [HostProbe] = [],
+    answer: @escaping @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse = {
+      (request) throws(NetOptError) in Samples.response(to: request)
+    }
+  ) {
+    self.list = list
+    listWarning = warning
+    self.probes = probes
+    self.answer = answer
+  }
+
+  var requests: [HTTPRequest] { asked.withLock(\.self) }
+  var probings: [(hosts: [String]?, method: ProbeMethod?)] { probed.withLock(\.self) }
+  var isShutDown: Bool { down.withLock(\.self) }
+
+  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+    asked.withLock { $0.append(request) }
+    return try await answer(request)
+  }
+
+  func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe] {
+    probed.withLock { $0.append((hosts, method)) }
+    return probes
+  }
+
+  func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses {
+    throw NetOptError(.nameNotFound, phase: .resolve, "\(host) is not known")
+  }
+
+  func shutdown() async { down.withLock { $0 = true } }
+}
+
+/// A program run in memory, and what came of it.
+struct Run {
+  let code: Int32
+  let output: String
+  let errors: String
+  let configurations: [ClientConfiguration]
+
+  /// Runs the installed program with a scripted client.
+  init(
+    _ arguments: [String], client: ScriptedClient = ScriptedClient(), environment: [String: String] = [:],
+    input: String = "", columns: Int? = nil, output: MemoryOutput = MemoryOutput(),
+    interruption: Interruption = Interruption()
+  ) async {
+    let errors = MemoryOutput(columns: columns)
+    let made = ConfigurationLog()
+    let context = CommandContext(
+      environment: environment, input: MemoryInput(input), output: output, errors: errors,
+      makeClient: { (configuration) throws(NetOptError) in
+        made.append(configuration)
+        return client
+      },
+      now: { Samples.now })
+    code = await Program.netopt.run(arguments, in: context, interruption: interruption).number
+    self.output = output.text
+    self.errors = errors.text
+    configurations = made.all
+  }
+}
+
+private final class ConfigurationLog: Sendable {
+  private let configurations = Locked<[ClientConfiguration]>([])
+  var all: [ClientConfiguration] { configurations.withLock(\.self) }
+  func append(_ configuration: ClientConfiguration) { configurations.withLock { $0.append(configuration) } }
+}

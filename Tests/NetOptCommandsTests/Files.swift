@@ -1,0 +1,27 @@
+import FoundationEssentials
+import NetOptCore
+
+/// Files that tests read and write.
+enum Files {
+  /// The program, which is built into the directory of the tests.
+  static var program: String {
+    get throws {
+      let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+      let directory = URL(fileURLWithPath: tests).deletingLastPathComponent()
+      return directory.appendingPathComponent("netopt").path
+    }
+  }
+
+  static func read(_ path: String) throws -> String {
+    String(decoding: try FileBytes.read(path, upTo: 16 << 20, as: "the test's", in: .list), as: UTF8.self)
+  }
+
+  static func write(_ text: String, to path: String) throws {
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+  }
+
+  /// The names of the files in a directory, sorted.
+  static func names(in directory: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+  }
+}

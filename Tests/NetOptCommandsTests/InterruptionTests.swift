@@ -1,0 +1,26 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import NetOptCommands
+
+@Suite struct InterruptionTests {
+  @Test func theFirstSignalRunsTheAction() {
+    let runs = Atomic(0)
+    let interruption = Interruption()
+    #expect(interruption.signal == nil)
+    interruption.onSignal { runs.add(1, ordering: .relaxed) }
+    interruption.receive(SIGINT)
+    interruption.receive(SIGTERM)
+    #expect(runs.load(ordering: .relaxed) == 1)
+    #expect(interruption.signal == SIGINT)
+  }
+
+  @Test func anActionThatComesAfterTheSignalRunsAtOnce() {
+    let runs = Atomic(0)
+    let interruption = Interruption()
+    interruption.receive(SIGTERM)
+    interruption.onSignal { runs.add(1, ordering: .relaxed) }
+    #expect(runs.load(ordering: .relaxed) == 1)
+  }
+}

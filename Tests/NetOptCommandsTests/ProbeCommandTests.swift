@@ -1,0 +1,104 @@
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCommands
+
+@Suite struct ProbeCommandTests {
+  private static func probe(answered: Bool = true) -> HostProbe {
+    HostProbe(
+      host: "api.example.com", port: 443, method: .tls,
+      endpoints: [
+        EndpointProbe(
+          address: Samples.address("203.0.113.7"), region: "cn-north", isp: "unicom",
+          rank: answered ? 1 : nil,
+          rtt: answered ? .microseconds(20_140) : nil,
+          samples: answered ? [.microseconds(20_400), .microseconds(19_900), .milliseconds(20)] : [],
+          state: answered ? .closed : .open, chosen: answered,
+          failure: answered ? nil : LegFailure(.refused, "connection refused")),
+        EndpointProbe(
+          address: Samples.address("2001:db8::7"), region: nil, isp: nil, rank: nil, rtt: nil, samples: [],
+          state: .quarantined, chosen: false,
+          failure: LegFailure(.certificateUntrusted, "the certificate's issuer is\u{1b} not trusted")),
+      ])
+  }
+
+  private static func client(_ probes: [HostProbe] = [probe()]) throws -> ScriptedClient {
+    let text = #"""
+      {"schema":1,"serial":1,"hosts":{
+        "api.example.com":{"port":443,"endpoints":[{"ip":"203.0.113.7"}]},
+        "www.example.com":{"port":443,"endpoints":[{"ip":"203.0.113.8"}]}}}
+      """#
+    let list = try EndpointList(Array(text.utf8), file: "list", rules: ListRules(now: Samples.now))
+    return ScriptedClient(list: list, probes: probes)
+  }
+
+  @Test func printsTheRanking() async throws {
+    let run = await Run(["probe"], client: try Self.client())
+    #expect(run.code == 0)
+    #expect(run.errors.isEmpty)
+    #expect(
+      run.output == """
+        api.example.com:443  tls
+          #  ENDPOINT           RTT  STATE        PLACE            SAMPLES ms
+        * 1  203.0.113.7    20.1 ms  closed       cn-north unicom  20.4 19.9 20.0
+          !  2001:db8::7          -  quarantined                   the certificate's issuer is  not trusted
+
+        """)
+  }
+
+  @Test func printsJSONInTheDocumentedOrder() throws {
+    let text = #"""
+      {"schema_version":1,"network":"via 192.0.2.1 dev eth0","hosts":[{"host":"api.example.com","port":443,\#
+      "method":"tls","endpoints":[{"ip":"203.0.113.7","rank":1,"rtt_us":20140,"samples_us":[20400,19900,20000],\#
+      "state":"closed","chosen":true},{"ip":"2001:db8::7","rank":null,"rtt_us":null,"samples_us":[],\#
+      "state":"quarantined","chosen":false,"error":"the certificate's issuer is\u001b not trusted"}]}]}
+      """#
+    #expect(ProbeReport([Self.probe()]).json(network: "via 192.0.2.1 dev eth0").description == text)
+  }
+
+  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func keepsToThePublishedSchema() async throws {
+    let run = await Run(
+      ["probe", "--json"], client: try Self.client([Self.probe(), Self.probe(answered: false)]))
+    #expect(try await JSONSchema.faults(of: run.output, by: "probe") == "")
+    let alone = ProbeReport([]).json(network: nil).description
+    #expect(try await JSONSchema.faults(of: alone, by: "probe") == "")
+  }
+
+  @Test func passesHostsAndMethodOn() async throws {
+    let client = try Self.client()
+    let run = await Run(["probe", "API.example.com.", "--method=tcp", "www.example.com"], client: client)
+    #expect(run.code == 0)
+    #expect(client.probings.map(\.hosts) == [["api.example.com", "www.example.com"]])
+    #expect(client.probings.map(\.method) == [.tcp])
+    #expect(run.configurations.map(\.probing.atStart) == [false])
+    #expect(client.isShutDown)
+  }
+
+  @Test func aHostWithoutAnAnswerIsAFailure() async throws {
+    let run = await Run(["probe"], client: try Self.client([Self.probe(), Self.probe(answered: false)]))
+    #expect(run.code == 1)
+    #expect(run.output.contains("connection refused"))
+    #expect(run.errors == "netopt: no endpoint of api.example.com answered\n")
+  }
+
+  @Test(arguments: [
+    (["ai.example.com"], "ai.example.com is not in the list; did you mean api.example.com?"),
+    (["else"], "else is not in the list, which has api.example.com, www.example.com"),
+    (["--method=htpp"], "--method is tcp or tls, not \"htpp\""),
+  ])
+  func refusesWhatMakesNoSense(arguments: [String], message: String) async throws {
+    let run = await Run(["probe"] + arguments, client: try Self.client())
+    #expect(run.code == 64)
+    #expect(run.errors == "netopt: \(message) (see netopt probe --help)\n")
+  }
+
+  @Test func withoutAListThereIsNothingToProbe() async {
+    let run = await Run(["probe"])
+    #expect(run.code == 64)
+    #expect(run.errors.hasPrefix("netopt: there is no list to probe"))
+  }
+}

@@ -1,0 +1,194 @@
+import Glibc
+import NetOptCore
+import Testing
+
+@testable import NetOptCommands
+
+@Suite struct ProgramTests {
+  /// A command that does what a test wants.
+  private struct Scripted: Command {
+    var name = "work"
+    var work: @Sendable (CommandContext) async throws -> ExitCode
+
+    var declaration: CommandDeclaration {
+      CommandDeclaration(
+        name: name, summary: "do the work", details: "Does it.", operands: "[X]", operandCount: 0...1,
+        options: [OptionGroup("Working", [Option("fast", "hurry")])],
+        examples: [.init("netopt work", "works")])
+    }
+
+    func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+      try await work(context)
+    }
+  }
+
+  private func context(output: MemoryOutput, errors: MemoryOutput) -> CommandContext {
+    CommandContext(
+      environment: [:], input: MemoryInput(""), output: output, errors: errors,
+      makeClient: { (_) throws(NetOptError) in ScriptedClient() }, now: { Samples.now })
+  }
+
+  private func run(
+    _ interruption: Interruption = Interruption(),
+    _ work: @escaping @Sendable (CommandContext) async throws -> ExitCode
+  ) async -> (code: Int32, output: String, errors: String) {
+    let (output, errors) = (MemoryOutput(), MemoryOutput())
+    let code = await Program([Scripted(work: work)])
+      .run(["work"], in: context(output: output, errors: errors), interruption: interruption)
+    return (code.number, output.text, errors.text)
+  }
+
+  @Test func helpNamesEveryCommand() async {
+    let run = await Run(["--help"])
+    #expect(run.code == 0)
+    for word in [
+      "get", "probe", "iplist check", "NETOPT_IPLIST", "NETOPT_REGION", "Exit codes:", "Examples:",
+    ] {
+      #expect(run.output.contains(word))
+    }
+    #expect(run.errors.isEmpty)
+    #expect(await Run(["help"]).output == run.output)
+    #expect(await Run(["-h"]).output == run.output)
+    #expect(await Run(["help", "help"]).output == run.output)
+  }
+
+  @Test(arguments: [["get"], ["probe"], ["iplist", "check"]])
+  func everyCommandHasHelpWithExamples(words: [String]) async {
+    let help = await Run(words + ["--help"])
+    #expect(help.code == 0)
+    #expect(help.output.hasPrefix("Usage: netopt \(words.joined(separator: " ")) "))
+    #expect(help.output.contains("Examples:\n  netopt "))
+    #expect(await Run(["help"] + words).output == help.output)
+    #expect(await Run(["help"] + words + ["--help"]).output == help.output)
+    #expect(await Run(words + ["-h"]).output == help.output)
+  }
+
+  @Test func noLineOfTheHelpIsWiderThanATerminal() async {
+    for words in [
+      ["--help"], ["get", "-h"], ["probe", "-h"], ["iplist", "check", "-h"], ["iplist", "-h"],
+    ] {
+      let text = await Run(words).output
+      let examples = text.firstRange(of: "Examples:")?.lowerBound ?? text.endIndex
+      #expect(text[..<examples].split(separator: "\n").allSatisfy { $0.count <= 80 })
+    }
+  }
+
+  @Test func aGroupOfCommandsHasHelp() async {
+    let help = await Run(["iplist", "--help"])
+    #expect(help.code == 0)
+    #expect(help.output.contains("iplist check"))
+    #expect(await Run(["help", "iplist"]).output == help.output)
+  }
+
+  @Test func versionNamesTheLibraries() async {
+    let run = await Run(["--version"])
+    #expect(run.code == 0)
+    #expect(run.output.hasPrefix("netopt 0."))
+    #expect(run.output.contains("libcurl "))
+    #expect(await Run(["-V"]).output == run.output)
+  }
+
+  @Test func withoutACommandItShowsTheHelpAsAnError() async {
+    let run = await Run([])
+    #expect(run.code == 64)
+    #expect(run.output.isEmpty)
+    #expect(run.errors.contains("Usage: netopt COMMAND"))
+  }
+
+  @Test(arguments: [
+    (["gte", "x"], #"unknown command "gte"; did you mean "get"? (see netopt --help)"#),
+    (["frobnicate"], #"unknown command "frobnicate" (see netopt --help)"#),
+    (["help", "porbe"], #"unknown command "porbe"; did you mean "probe"? (see netopt --help)"#),
+    (["help", "get", "x"], #"unknown command "get x" (see netopt --help)"#),
+    (["iplist"], "iplist needs a command: netopt iplist check"),
+    (["iplist", "--json"], "iplist needs a command: netopt iplist check"),
+    (
+      ["iplist", "chekc"],
+      #"unknown command "iplist chekc"; did you mean "iplist check"? (see netopt iplist --help)"#
+    ),
+    (["https://a.example/"], "https://a.example/ is no command; write netopt get https://a.example/"),
+    (["--jsno"], "unknown option --jsno (see netopt --help)"),
+    (["-k", "get"], "unknown option -k (see netopt --help)"),
+    (["--version", "x"], "\"x\" is one too many: netopt --version"),
+    (["--"], "a command is missing (see netopt --help)"),
+    (["get"], "URL is missing: netopt get URL (see netopt get --help)"),
+    (["get", "a", "b"], "\"b\" is one too many: netopt get URL (see netopt get --help)"),
+    (["get", "--jsno", "a"], "unknown option --jsno; did you mean --json? (see netopt get --help)"),
+    (
+      ["get", "--max-redirs", "x", "http://a/"],
+      "--max-redirs takes a whole number from 0 to 1000, not \"x\" (see netopt get --help)"
+    ),
+    (
+      ["get", "-m", "-1", "http://a/"],
+      "--max-time takes a number from 0 to 31536000, not \"-1\" (see netopt get --help)"
+    ),
+    (["iplist", "check"], "FILE is missing: netopt iplist check FILE (see netopt iplist check --help)"),
+  ])
+  func saysWhatIsWrongWithTheCommandLine(line: [String], message: String) async {
+    let run = await Run(line)
+    #expect(run.code == 64)
+    #expect(run.output.isEmpty)
+    #expect(run.errors == "netopt: \(message)\n")
+  }
+
+  @Test(arguments: [
+    (NetOptError.Code.connectFailed, Int32(1)), (.timeout, 1), (.tlsFailed, 1), (.invalidURL, 64),
+    (.invalidRequest, 64), (.invalidConfiguration, 64), (.invalidList, 65), (.unreadableFile, 65),
+  ])
+  func anErrorIsReportedWithItsExitCode(code: NetOptError.Code, number: Int32) async {
+    let result = await run { _ in throw NetOptError(code, phase: .connect, "it\nfailed\u{1b}[31m") }
+    #expect(result.code == number)
+    #expect(result.errors == "netopt: it failed [31m\n")
+  }
+
+  @Test(arguments: [
+    ("it failed", "it failed (curl 7: no luck)"), ("it had no luck", "it had no luck"),
+  ])
+  func theLibrarysCodeIsSaidOnce(message: String, text: String) async {
+    let code = NetOptError.Underlying(.curl, code: 7, text: "no luck")
+    let result = await run { _ in
+      throw NetOptError(.connectFailed, phase: .connect, message, underlying: code)
+    }
+    #expect(result.errors == "netopt: \(text)\n")
+  }
+
+  @Test func aReaderThatWentAwayIsNoNews() async {
+    let result = await run { _ in throw OutputError(kind: .closed, target: "standard output") }
+    #expect(result.code == 128 + SIGPIPE)
+    #expect(result.errors.isEmpty)
+  }
+
+  @Test func aFullDiskIsReported() async {
+    let result = await run { _ in throw OutputError(kind: .refused(ENOSPC), target: "page.html") }
+    #expect(result.code == 1)
+    #expect(
+      result.errors
+        == "netopt: cannot write to page.html: No space left on device; free some space or write elsewhere\n")
+  }
+
+  @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
+  func aSignalCancelsTheCommand(signal: Int32, code: Int32) async {
+    let interruption = Interruption()
+    let result = await run(interruption) { context in
+      interruption.receive(signal)
+      // A second one changes nothing: in the process it does not come here.
+      interruption.receive(SIGHUP)
+      while !Task.isCancelled { await Task.yield() }
+      try context.print("what there is")
+      throw NetOptError(.cancelled, phase: .send, "cancelled")
+    }
+    #expect(result.code == code)
+    #expect(result.output == "what there is\n")
+    #expect(result.errors.isEmpty)
+  }
+
+  @Test func aSignalBeforeTheCommandStartsCancelsItToo() async {
+    let interruption = Interruption()
+    interruption.receive(SIGTERM)
+    let result = await run(interruption) { context in
+      while !Task.isCancelled { await Task.yield() }
+      return .ok
+    }
+    #expect(result.code == 143)
+  }
+}

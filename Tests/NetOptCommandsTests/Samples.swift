@@ -1,0 +1,99 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptRouting
+
+/// Values that several tests report on.
+enum Samples {
+  /// 2026-11-21T00:00:00Z.
+  static let now = Date(timeIntervalSince1970: 1_795_219_200)
+
+  static func address(_ text: String) -> IPAddress {
+    guard let address = IPAddress(text) else { preconditionFailure("\(text) is no address") }
+    return address
+  }
+
+  static let origin = Origin(.https, host: "api.example.com")
+
+  /// A route on which the second listed address won after the first one was refused.
+  static let direct = RouteReport(
+    plan: RoutePlan(
+      origin: origin, policy: "fastest",
+      candidates: [
+        .init(address("203.0.113.7"), score: .microseconds(20_100), source: .list),
+        .init(address("203.0.113.9"), score: .microseconds(24_240), source: .list),
+        .init(address("2001:db8::7"), score: nil, source: .list),
+        .init(
+          address("192.0.2.66"), score: nil, source: .list, excluded: "the certificate is for *.portal.lan"),
+      ],
+      legs: [.init(.address(address("203.0.113.7")), source: .list), .init(.dns, source: .dns)]),
+    legs: [
+      .init(
+        address: address("203.0.113.7"), source: .list, started: .zero, ended: .microseconds(1200),
+        outcome: .failed, failure: LegFailure(.refused, "connection refused")),
+      .init(
+        address: address("203.0.113.9"), source: .list, started: .microseconds(1200),
+        connected: .microseconds(21_300), secured: .microseconds(42_500), ended: .microseconds(42_500),
+        outcome: .won),
+    ])
+
+  /// A route that ended in DNS because the listed addresses were silent.
+  static let fallback = RouteReport(
+    plan: RoutePlan(
+      origin: origin, policy: "fastest",
+      candidates: [.init(address("203.0.113.7"), score: nil, source: .list)],
+      legs: [.init(.address(address("203.0.113.7")), source: .list), .init(.dns, source: .dns)]),
+    legs: [
+      .init(
+        address: address("203.0.113.7"), source: .list, started: .zero, connected: .milliseconds(20),
+        ended: .milliseconds(560), outcome: .cancelled),
+      .init(
+        address: address("198.51.100.4"), source: .dns, started: .milliseconds(500),
+        connected: .milliseconds(530), secured: .milliseconds(560), ended: .milliseconds(560), outcome: .won),
+    ])
+
+  /// A route on which every leg failed.
+  static let lost = RouteReport(
+    plan: RoutePlan(
+      origin: origin, policy: "fastest",
+      candidates: [.init(address("203.0.113.7"), score: .milliseconds(5), source: .list)],
+      legs: [.init(.address(address("203.0.113.7")), source: .list), .init(.dns, source: .dns)]),
+    legs: [
+      .init(
+        address: address("203.0.113.7"), source: .list, started: .zero, connected: .milliseconds(5),
+        ended: .milliseconds(12), outcome: .failed,
+        failure: LegFailure(
+          .certificateName(presented: ["*.portal.lan"]),
+          "the certificate is for *.portal.lan, not for api.example.com; correct the list")),
+      .init(
+        address: nil, source: .dns, started: .milliseconds(12), ended: .milliseconds(512), outcome: .failed,
+        failure: LegFailure(.resolve, "no name server answered")),
+    ])
+
+  static let error = NetOptError(
+    .connectFailed, phase: .connect, "nobody answered for api.example.com; check the network",
+    endpoint: Endpoint(address("203.0.113.7"), port: 443), route: lost)
+
+  static var timings: Timings {
+    var timings = Timings()
+    timings.queue = .microseconds(1200)
+    timings.connect = .microseconds(20_100)
+    timings.tls = .microseconds(21_200)
+    timings.send = .microseconds(90)
+    timings.wait = .microseconds(18_900)
+    timings.transfer = .microseconds(2_310)
+    return timings
+  }
+
+  static func response(
+    to request: HTTPRequest, status: Int = 200, body: [String] = ["hel", "lo\n"], end: NetOptError? = nil,
+    route: RouteReport = direct, tls: TLSReport? = TLSReport(verified: true, version: "TLSv1.3")
+  ) -> HTTPResponse {
+    HTTPResponse(
+      url: request.url,
+      head: ResponseHead(
+        status: status, version: .http2,
+        fields: ["content-type": "text/plain", "set-cookie": "a=1", "set-cookie": "b=\"2\""]),
+      body: ResponseBody(ScriptedBody(request.method == .head ? [] : body, end: end, timings: timings)),
+      route: route, remote: Endpoint(address("203.0.113.9"), port: 443), tls: tls)
+  }
+}

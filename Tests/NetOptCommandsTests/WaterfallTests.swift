@@ -1,0 +1,246 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptCommands
+
+@Suite struct WaterfallTests {
+  private static let url = "https://api.example.com/v1/ping"
+
+  private func exchange(
+    _ url: String = url, route: RouteReport = Samples.direct, timings: Timings = Samples.timings,
+    _ change: (inout HTTPResponse) -> Void = { _ in }
+  ) throws -> Exchange {
+    var response = HTTPResponse(
+      url: try HTTPURL(url), head: ResponseHead(status: 200, version: .http2),
+      body: ResponseBody([], timings: timings), route: route,
+      remote: route.winner?.address.map { Endpoint($0, port: 443) },
+      tls: TLSReport(verified: true, version: "TLSv1.3"))
+    change(&response)
+    return Exchange(.get, response, bodyBytes: 1234)
+  }
+
+  /// A route without a choice: the name's only address.
+  private func route(
+    off: RoutePlan.DirectOff? = .noList, candidates: [RoutePlan.Candidate] = [],
+    legs: [RouteReport.Leg] = []
+  ) -> RouteReport {
+    RouteReport(
+      plan: RoutePlan(
+        origin: Samples.origin, policy: "fastest", directOff: off, candidates: candidates,
+        legs: [.init(.dns, source: .dns)]), legs: legs)
+  }
+
+  @Test func drawsADirectRequest() throws {
+    #expect(
+      Waterfall(try exchange()).text(columns: 80) == """
+        netopt get  https://api.example.com/v1/ping                       GET HTTP/2 200
+
+        SERVER   203.0.113.9:443, new connection
+        TLS      TLSv1.3, certificate verified
+        ROUTE    direct, from the list, policy fastest
+        BODY     1234 bytes
+
+         #  CANDIDATE         SCORE
+         1  203.0.113.7     20.1 ms
+         2  203.0.113.9     24.2 ms
+         3  2001:db8::7     unknown
+         !  192.0.2.66     excluded  the certificate is for *.portal.lan
+
+         LEG          FROM  OUTCOME  |0                                      |   63.8 ms
+         203.0.113.7  list  failed   T                                            1.2 ms
+         203.0.113.9  list  won       TTTTTTTTTTTTTSSSSSSSSSSSSS                 42.5 ms
+         request                                                RWWWWWWWWWWWWX   63.8 ms
+                                     T tcp  S tls  R send  W wait  X transfer
+
+         203.0.113.7: connection refused
+
+        TIME ms    queue     dns     tcp     tls    send    wait  transfer   total
+                     1.2     0.0    20.1    21.2     0.1    18.9       2.3    63.8
+
+        """)
+  }
+
+  @Test func drawsAFallbackToDNS() throws {
+    var timings = Timings()
+    timings.queue = .milliseconds(500)
+    timings.connect = .milliseconds(30)
+    timings.tls = .milliseconds(30)
+    timings.wait = .milliseconds(40)
+    let exchange = try exchange(route: Samples.fallback, timings: timings) { response in
+      response.tls?.verified = false
+      response.attempts = 2
+    }
+    #expect(
+      Waterfall(exchange).text(columns: 80) == """
+        netopt get  https://api.example.com/v1/ping                       GET HTTP/2 200
+
+        SERVER   198.51.100.4:443, new connection, 2 attempts
+        TLS      TLSv1.3, certificate NOT VERIFIED (-k)
+        ROUTE    DNS; it was ready before any listed address
+        BODY     1234 bytes
+
+         #  CANDIDATE         SCORE
+         1  203.0.113.7     unknown
+
+         LEG           FROM  OUTCOME    |0                                   |  600.0 ms
+         203.0.113.7   list  cancelled  TSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSS     560.0 ms
+         198.51.100.4  dns   won                                        TTS     560.0 ms
+         request                                                           WWW  600.0 ms
+                                        T tcp  S tls  W wait
+
+        TIME ms    queue     dns     tcp     tls    send    wait  transfer   total
+                   500.0     0.0    30.0    30.0     0.0    40.0       0.0   600.0
+
+        """)
+  }
+
+  @Test func drawsAFailure() {
+    #expect(
+      Waterfall(failed: Self.url, Samples.lost).text(columns: 80) == """
+        netopt get  https://api.example.com/v1/ping                               FAILED
+
+        ROUTE    DNS; every listed address that was tried failed
+
+         #  CANDIDATE         SCORE
+         1  203.0.113.7      5.0 ms
+
+         LEG          FROM  OUTCOME  |0                                      |  512.0 ms
+         203.0.113.7  list  failed   TS                                          12.0 ms
+         look-up      dns   failed    DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD  512.0 ms
+                                     D dns  T tcp  S tls
+
+         203.0.113.7: the certificate is for *.portal.lan, not for api.example.com;
+            correct the list
+         look-up: no name server answered
+
+        """)
+  }
+
+  @Test func drawsALookUpBeforeTheFirstPacket() throws {
+    var timings = Timings()
+    timings.dns = .milliseconds(20)
+    timings.connect = .milliseconds(20)
+    timings.wait = .milliseconds(20)
+    let leg = RouteReport.Leg(
+      address: Samples.address("127.0.0.1"), source: .dns, started: .zero, connected: .milliseconds(40),
+      ended: .milliseconds(40), outcome: .won)
+    let exchange = try exchange("http://a.example/", route: route(legs: [leg]), timings: timings) {
+      $0.tls = nil
+    }
+    #expect(
+      Waterfall(exchange).text(columns: 72) == """
+        netopt get  http://a.example/                             GET HTTP/2 200
+
+        SERVER   127.0.0.1:443, new connection
+        TLS      none, plain HTTP
+        ROUTE    DNS; the host is not in the list
+        BODY     1234 bytes
+
+         LEG        FROM  OUTCOME  |0                                |   60.0 ms
+         127.0.0.1  dns   won      DDDDDDDDDDDDTTTTTTTTTTT               40.0 ms
+         request                                          WWWWWWWWWWWW   60.0 ms
+                                   D dns  T tcp  W wait
+
+        TIME ms    queue     dns     tcp     tls    send    wait  transfer   total
+                     0.0    20.0    20.0     0.0     0.0    20.0       0.0    60.0
+
+        """)
+  }
+
+  @Test func aPooledConnectionHasNoBar() throws {
+    var timings = Timings()
+    timings.wait = .milliseconds(20)
+    let leg = RouteReport.Leg(
+      address: Samples.address("203.0.113.9"), source: .list, started: .zero, ended: .zero, outcome: .won,
+      reused: true)
+    let text = Waterfall(
+      try exchange(route: route(off: nil, legs: [leg]), timings: timings) { $0.reused = true }
+    )
+    .text(columns: 80)
+    #expect(text.contains("SERVER   203.0.113.9:443, pooled connection\n"))
+    #expect(
+      text.contains(" 203.0.113.9  list  won, pooled                                           0.0 ms\n"))
+  }
+
+  @Test(arguments: [
+    (RoutePlan.DirectOff.proxy, "through the proxy; direct mode is off"),
+    (.flag, "DNS, as asked for; direct mode is off"),
+    (.port, "DNS; the list is for another port of the host"),
+    (.noList, "DNS; the host is not in the list"), (.expired, "DNS; the list has expired"),
+  ])
+  func saysWhyTheListIsNotUsed(off: RoutePlan.DirectOff, words: String) throws {
+    #expect(Waterfall(try exchange(route: route(off: off))).text(columns: 80).contains("ROUTE    \(words)\n"))
+  }
+
+  @Test(arguments: [
+    (RouteReport.Fallback.circuitsOpen, "DNS; all listed addresses failed too often of late"),
+    (.excluded, "DNS; all listed addresses are excluded"),
+  ])
+  func saysWhyItFellBack(reason: RouteReport.Fallback, words: String) throws {
+    let plan = RoutePlan(
+      origin: Samples.origin, policy: "fastest",
+      candidates: [.init(Samples.address("203.0.113.7"), score: nil, source: .list)],
+      legs: [.init(.dns, source: .dns)], withoutList: reason)
+    let leg = RouteReport.Leg(
+      address: Samples.address("198.51.100.4"), source: .dns, started: .zero, ended: .milliseconds(5),
+      outcome: .won)
+    let text = Waterfall(try exchange(route: RouteReport(plan: plan, legs: [leg]))).text(columns: 80)
+    #expect(text.contains("ROUTE    \(words)\n"))
+  }
+
+  @Test func namesTheProxyThatFailed() {
+    let leg = RouteReport.Leg(
+      address: nil, source: .dns, started: .zero, ended: .milliseconds(5), outcome: .failed,
+      failure: LegFailure(.proxy, "http://127.0.0.1:9 refused the connection"))
+    let text = Waterfall(failed: Self.url, route(off: .proxy, legs: [leg])).text(columns: 80)
+    #expect(text.contains("\n proxy  dns   failed   TTTT"))
+    #expect(text.contains("\n proxy: http://127.0.0.1:9 refused the connection\n"))
+  }
+
+  @Test func namesAnAddressOnce() {
+    let leg = RouteReport.Leg(
+      address: Samples.address("127.0.0.9"), source: .list, started: .zero, ended: .milliseconds(5),
+      outcome: .failed, failure: LegFailure(.refused, "127.0.0.9:443 refused the connection"))
+    let text = Waterfall(failed: Self.url, route(off: nil, legs: [leg])).text(columns: 80)
+    #expect(text.hasSuffix("\n\n 127.0.0.9:443 refused the connection\n"))
+  }
+
+  @Test func showsTheFirstOfManyCandidates() throws {
+    let candidates = (1...5000).map { index in
+      RoutePlan.Candidate(IPAddress(v4: 0xcb00_7100 + UInt32(index)), score: nil, source: .list)
+    }
+    let text = Waterfall(try exchange(route: route(off: nil, candidates: candidates))).text(columns: 80)
+    #expect(text.contains("\n12  203.0.113.12"))
+    #expect(!text.contains("203.0.113.13"))
+    #expect(text.contains("\n    and 4988 more\n"))
+  }
+
+  @Test(arguments: [80, 81, 200]) func fitsTheTerminal(columns: Int) throws {
+    let long = "2001:db8:1111:2222:3333:4444:5555:6666"
+    let leg = RouteReport.Leg(
+      address: Samples.address(long), source: .list, started: .zero, ended: .seconds(75), outcome: .cancelled)
+    let candidate = RoutePlan.Candidate(
+      Samples.address(long), score: .seconds(10), source: .list,
+      excluded: "the certificate is for \u{1b}[31m" + String(repeating: "long.", count: 40))
+    let url = "https://api.example.com/" + String(repeating: "path/", count: 60)
+    let text = Waterfall(
+      try exchange(url, route: route(off: nil, candidates: [candidate], legs: Samples.lost.legs + [leg]))
+    ).text(columns: columns)
+    #expect(text.split(separator: "\n").allSatisfy { $0.count <= columns })
+    #expect(!text.contains("\u{1b}"))
+  }
+
+  @Test func noPieceOfABarIsLost() {
+    let legs = (0..<5).map { index in
+      RouteReport.Leg(
+        address: Samples.address("203.0.113.\(index)"), source: .list, started: .milliseconds(index * 100),
+        connected: .milliseconds(index * 100 + 1), secured: .milliseconds(index * 100 + 2),
+        ended: .milliseconds(index * 100 + 2), outcome: index == 4 ? .won : .lost)
+    }
+    let lines = LegChart(route(off: nil, legs: legs), nil).lines(80)
+    #expect(lines.count == 7)
+    #expect(lines[1...4].allSatisfy { $0.contains("TS") })
+    // The last one is at the end of the axis: what has no room there is cut.
+    #expect(lines[5].contains("T"))
+  }
+}
