@@ -1,0 +1,66 @@
+# `make` alone lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+# Swift builds with all cores by itself, and two builds of one directory wait for each other.
+.NOTPARALLEL:
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+DESTDIR ?=
+# Options for the tests (`make test TESTFLAGS='--filter Race'`) and the bench (`make bench BENCHFLAGS='-n 100'`).
+TESTFLAGS ?=
+BENCHFLAGS ?=
+
+# Imports of what a target does not declare are errors. There are no XCTest tests; without the option their runner
+# would report that it ran none of them. One test at a time: many start servers, and some look at the clock.
+BUILD := $(SWIFT) build --explicit-target-dependency-import-check error
+TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-xctest --no-parallel $(TESTFLAGS)
+
+.PHONY: help dependencies build test bench install lint tsan asan coverage clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+
+dependencies: ## Install the Debian packages that are missing
+	@scripts/install-dependencies
+
+build: dependencies ## Build .build/release/netopt
+	$(BUILD) -c release --product netopt
+
+test: dependencies ## Run the tests
+	$(TEST)
+
+bench: build ## Measure origins that are started on this machine
+	scripts/bench-origins .build/release/netopt $(BENCHFLAGS)
+
+install: build ## Install netopt to PREFIX, /usr/local by default
+	install -D -m 755 .build/release/netopt "$(DESTDIR)$(PREFIX)/bin/netopt"
+
+lint: ## Check format, layers, file lengths and scripts
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples)
+	scripts/check-layers
+	@find Sources -name '*.swift' -exec wc -l {} + | awk \
+	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
+	@if command -v shellcheck >/dev/null; then \
+	  shellcheck scripts/install-dependencies scripts/check-layers .ci/run; \
+	else \
+	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
+	fi
+
+tsan: dependencies ## Run the tests under the thread sanitizer
+	TSAN_OPTIONS="halt_on_error=1:suppressions=$(CURDIR)/scripts/tsan-suppressions" \
+	  $(TEST) --sanitize=thread --scratch-path .build/tsan
+
+# With ld.gold, the default, linking warns of a hundred symbols of the sanitizer. Freed memory is kept from being used again,
+# 16 MiB of it: with the 256 MiB of the default no test of a body in constant memory could pass.
+asan: dependencies ## Run the tests under the address sanitizer, with the search for leaks
+	ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=16 \
+	  $(TEST) --sanitize=address --scratch-path .build/asan -Xswiftc -use-ld=lld
+
+coverage: dependencies ## Run the tests and print the line coverage of each module
+	$(TEST) --enable-code-coverage --scratch-path .build/coverage
+	@scripts/coverage-report "$$($(SWIFT) test --show-codecov-path --scratch-path .build/coverage)"
+
+clean: ## Remove what was built
+	rm -rf .build Benchmarks/.build
