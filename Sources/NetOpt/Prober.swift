@@ -18,6 +18,8 @@ final class Prober: Sendable {
     /// There was an answer, or there will not be one.
     case settled
 
+    var isUnused: Bool { if case .unused = self { true } else { false } }
+
     var whoWaits: [UnsafeContinuation<Void, Never>] {
       if case .waiting(let continuations) = self { continuations } else { [] }
     }
@@ -83,9 +85,12 @@ final class Prober: Sendable {
     }
     let isUnused: Bool? = state.withLock { state in
       switch state.hosts[origin.host] {
-      case .unused: true
-      case .waiting: false
-      case .settled, nil: nil
+      case .unused:
+        // Taken under the lock: of two first requests one begins, and both wait.
+        state.hosts[origin.host] = .waiting([])
+        return true
+      case .waiting: return false
+      case .settled, nil: return nil
       }
     }
     guard let isUnused else { return }
@@ -123,7 +128,7 @@ final class Prober: Sendable {
   private func begin(_ hosts: [String]) {
     state.withLock { state in
       guard !state.isStopped else { return }
-      for host in hosts { state.hosts[host] = .waiting([]) }
+      for host in hosts where state.hosts[host]?.isUnused == true { state.hosts[host] = .waiting([]) }
       state.tasks.append(
         Task {
           _ = await self.sample(hosts, method: self.configuration.method, keep: true)
@@ -200,6 +205,8 @@ final class Prober: Sendable {
     _ target: Target, method: ProbeMethod?, keep: Bool, until end: MonotonicInstant
   ) async -> Samples {
     var samples = Samples()
+    // Beyond the budget nothing is dialled: a limit that was cut says nothing about the endpoint.
+    guard timeSource.now() < end else { return samples }
     let first = await connect(target, method: self.method(method, for: target.origin), keep: keep, until: end)
     switch first {
     case .success(let report):

@@ -67,6 +67,8 @@ public struct RouteReport: Sendable {
   public var plan: RoutePlan
   /// The legs that were started, in the order in which they were.
   public var legs: [Leg]
+  /// Whether the legs are those of another call, for whose race this one waited. They count once, with that call.
+  public var isShared = false
 
   /// Makes a report.
   public init(plan: RoutePlan, legs: [Leg]) {

@@ -43,8 +43,11 @@ struct ConnectionTable {
     if let endpoint { connecting[endpoint, default: 0] += 1 }
   }
 
-  mutating func becameReady(_ descriptor: Int32) {
-    guard let socket = sockets[descriptor], !socket.isReady else { return }
+  mutating func becameReady(_ descriptor: Int32, of transfer: Transfer) {
+    guard let socket = sockets[descriptor], !socket.isReady, socket.opener == ObjectIdentifier(transfer)
+    else {
+      return
+    }
     sockets[descriptor]?.isReady = true
     guard let endpoint = socket.endpoint else { return }
     lower(&connecting, endpoint)

@@ -141,10 +141,10 @@ extension CurlMulti {
 
   private func lookUpEnded(_ exchange: Exchange, _ leg: Int, _ result: Result<[RoutePlan.Leg], NetOptError>) {
     guard !exchange.isOver, let lookUp = exchange.lookUp else { return }
-    exchange.lookUpTime = loop.now() - lookUp.started
     exchange.lookUp = nil
     // The race may have been won meanwhile.
     guard exchange.race.winner == nil else { return }
+    exchange.lookUpTime = loop.now() - lookUp.started
     switch result {
     case .failure(let error):
       lookUpFailed(exchange, leg, LegFailure(.resolve, error.message), error)
@@ -192,7 +192,7 @@ extension CurlMulti {
 
   func cameToGate(_ transfer: Transfer) {
     let exchange = transfer.exchange
-    if let descriptor = transfer.descriptor { connections.becameReady(descriptor) }
+    if let descriptor = transfer.descriptor { connections.becameReady(descriptor, of: transfer) }
     // A replay comes to the gate again, perhaps in the same turn.
     guard !exchange.isOver, transfer.verdict != .lost, !exchange.isWon else { return }
     exchange.isWon = true
@@ -248,6 +248,7 @@ extension CurlMulti {
     fail(exchange, error)
     for waiting in waiting where !waiting.isOver {
       waiting.reports = exchange.reports
+      waiting.sharesReports = true
       fail(waiting, error)
     }
   }

@@ -71,6 +71,8 @@ actor CurlMulti {
     curl_multi_remove_handle(raw, transfer.easy.raw)
     applyInterests()
     connections.ended(transfer)
+    // Taking a handle off may let another one go on that waited for its place: libcurl says so by its timer.
+    askForTurnEnd()
     if let descriptor = transfer.descriptor, connecting[descriptor] === transfer {
       connecting[descriptor] = nil
     }
@@ -232,6 +234,7 @@ actor CurlMulti {
     handle.close()
     applyInterests()
     records.removeTransfers()
+    connecting = [:]
     idleHandles = []
   }
 }

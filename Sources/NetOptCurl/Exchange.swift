@@ -42,6 +42,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var lookUpError: NetOptError?
   var body: BodyChannel?
   var pump: Task<Void, Never>?
+  /// Whether the reports are those of the call whose race this one waited for.
+  var sharesReports = false
   /// Whether the race is won.
   var isWon = false
   var isOver = false
@@ -145,7 +147,11 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var winner: Transfer? { transfers.first { $0.leg == race.winner } }
 
   /// The way so far.
-  var route: RouteReport { RouteReport(plan: plan, legs: reports.map(\.report)) }
+  var route: RouteReport {
+    var route = RouteReport(plan: plan, legs: reports.map(\.report))
+    route.isShared = sharesReports
+    return route
+  }
 
   func setReport(of leg: Int, _ change: (inout RouteReport.Leg) -> Void) {
     guard let index = reports.lastIndex(where: { $0.leg == leg }) else { return }

@@ -112,6 +112,7 @@ public struct RoutePlanner: Sendable {
   /// used up its stagger is a failure: otherwise an address that swallows packets would cost its stagger on every new
   /// connection. When the caller ended the call, the legs that were under way are nobody's fault.
   public mutating func record(_ report: RouteReport, at now: MonotonicInstant) {
+    if report.isShared { return }
     let origin = report.plan.origin
     // Behind a proxy the addresses are the proxy's; and there is nothing to choose for an address in a URL.
     if report.plan.directOff == .proxy || origin.address != nil { return }

@@ -202,6 +202,8 @@ import Testing
     }
     #expect(errors.allSatisfy { $0?.code == .timeout && $0?.phase == .connect })
     #expect(errors.allSatisfy { $0?.route?.legs.first?.failure?.kind == .connectTimeout })
+    // It is one failure, and counts once.
+    #expect(errors.count { $0?.route?.isShared == false } == 1)
     await bench.end()
   }
 }
