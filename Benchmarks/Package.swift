@@ -9,6 +9,7 @@ let package = Package(
     .executableTarget(
       name: "netopt-benchmark",
       dependencies: [.product(name: "NetOpt", package: "netopt")],
-      swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)])
+      swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+    .executableTarget(name: "raw-libcurl", linkerSettings: [.linkedLibrary("curl")]),
   ]
 )
