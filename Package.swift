@@ -31,31 +31,35 @@ let package = Package(
     .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
     .systemLibrary(name: "CEventLoop"),
 
-    module("NetOptCore"),
+    module("NetOptLocking"),
+    module("NetOptCore", ["NetOptLocking"]),
     module("NetOptRouting", ["NetOptCore"]),
     module("NetOptSigning", ["NetOptCore"]),
-    module("NetOptEventLoop", ["NetOptCore", "CEventLoop"]),
-    module("NetOptCurl", ["NetOptCore", "NetOptEventLoop", "CCurl"]),
-    module("NetOptResolver", ["NetOptCore", "NetOptEventLoop", "CAres"]),
+    module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
+    module("NetOptCurl", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CCurl"]),
+    module("NetOptResolver", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CAres"]),
     module(
       "NetOpt",
-      ["NetOptCore", "NetOptRouting", "NetOptEventLoop", "NetOptCurl", "NetOptResolver"]),
+      ["NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptEventLoop", "NetOptCurl", "NetOptResolver"]),
     module("NetOptBench", ["NetOptCore"]),
-    module("NetOptCommands", ["NetOptBench", "NetOpt", "NetOptCore", "NetOptRouting"]),
+    module("NetOptCommands", ["NetOptBench", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting"]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
-    module("NetOptTestSupport", ["NetOptCore"]),
+    module("NetOptTestSupport", ["NetOptCore", "NetOptLocking"]),
 
-    tests("NetOptCore", ["NetOptCore"]),
+    tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
-    tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptTestSupport"]),
+    tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
     tests("NetOptResolver", ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
-    tests("NetOpt", ["NetOpt", "NetOptCore", "NetOptRouting", "NetOptTestSupport"]),
-    tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptTestSupport"]),
+    tests("NetOpt", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptTestSupport"]),
+    tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests(
       "NetOptCommands",
-      ["NetOptCommands", "netopt-cli", "NetOpt", "NetOptCore", "NetOptRouting", "NetOptTestSupport"]),
+      [
+        "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting",
+        "NetOptTestSupport",
+      ]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

@@ -17,6 +17,9 @@ static inline CURLcode netopt_setopt_pointer(CURL *h, CURLoption o, void *v) {
 static inline CURLcode netopt_setopt_slist(CURL *h, CURLoption o, struct curl_slist *v) {
   return curl_easy_setopt(h, o, v);
 }
+static inline CURLcode netopt_setopt_curlu(CURL *h, CURLU *v) {
+  return curl_easy_setopt(h, CURLOPT_CURLU, v);
+}
 static inline CURLcode netopt_setopt_data(
     CURL *h, CURLoption o, size_t (*f)(char *, size_t, size_t, void *)) {
   return curl_easy_setopt(h, o, f);

@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptLocking
 import NetOptRouting
 
 /// Pings the list's endpoints: at start, when a host of a long list is first used, and when it is asked to.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetOptCore
+import NetOptLocking
 import NetOptRouting
 
 /// The route planner behind a lock, with the clocks and the proxy that it needs to be told of.

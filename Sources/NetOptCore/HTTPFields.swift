@@ -74,7 +74,7 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
   public func contains(name: String) -> Bool { fields.contains { Self.equal($0.name, name) } }
 
   /// Whether two names are the same without regard to the case of ASCII letters.
-  static func equal(_ a: String, _ b: String) -> Bool {
+  package static func equal(_ a: String, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count else { return false }
     return zip(a.utf8, b.utf8).allSatisfy { $0 == $1 || (lowered($0) == lowered($1)) }
   }

@@ -32,7 +32,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStr
   public static let trace: HTTPMethod = "TRACE"
 
   /// Whether the method changes nothing on the server (RFC 9110, section 9.2.1).
-  public var isSafe: Bool { [.get, .head, .options, .trace].contains(self) }
+  public var isSafe: Bool { self == .get || self == .head || self == .options || self == .trace }
 
   /// Whether sending it twice has the effect of sending it once (RFC 9110, section 9.2.2).
   public var isIdempotent: Bool { isSafe || self == .put || self == .delete }

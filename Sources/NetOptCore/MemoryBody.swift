@@ -1,3 +1,5 @@
+import NetOptLocking
+
 /// A body that is in memory from the start.
 final class MemoryBody: BodySource {
   private let rest: Locked<[UInt8]?>

@@ -35,6 +35,8 @@ public struct Race: Sendable {
   public static let width = 3
   /// How long after the first leg's socket was opened the look-up starts at the latest.
   public static let lookUpDelay = Duration.seconds(1)
+  /// The indices of the legs of all but very long plans, shared by their races.
+  private static let order = Array(0..<64)
   /// The most by which a leg whose TCP connection is up is given longer.
   static let longestExtension = Duration.milliseconds(250)
 
@@ -48,7 +50,7 @@ public struct Race: Sendable {
   /// The legs by their index: those of the plan, and then those that a look-up gave.
   public private(set) var legs: [RoutePlan.Leg]
   /// The legs that have not started, in the order in which they will.
-  private var queue: [Int]
+  private var queue: ArraySlice<Int>
   /// The legs that have started and not ended.
   private var underWay: [Int] = []
   /// How many of the legs that start without a reason, one or a pair, have not been started.
@@ -78,7 +80,7 @@ public struct Race: Sendable {
   /// Makes the race for a plan whose legs have been put in another order.
   public init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool, mayBeRepeated: Bool) {
     self.legs = legs
-    queue = Array(legs.indices)
+    queue = legs.count <= Self.order.count ? Self.order[..<legs.count] : Array(legs.indices)[...]
     unprovoked = startsTwo ? 2 : 1
     lookUp = legs.firstIndex { $0.target == .dns }
     self.mayBeRepeated = mayBeRepeated
@@ -151,7 +153,7 @@ public struct Race: Sendable {
   public mutating func expanded(_ leg: Int, into answers: [RoutePlan.Leg]) -> Step {
     let targets = Set(answers.map(\.target))
     queue.removeAll { targets.contains(legs[$0].target) }
-    queue.insert(contentsOf: legs.count..<(legs.count + answers.count), at: 0)
+    queue.insert(contentsOf: legs.count..<(legs.count + answers.count), at: queue.startIndex)
     legs += answers
     return failed(leg)
   }
@@ -173,7 +175,8 @@ public struct Race: Sendable {
   }
 
   private mutating func start(at place: Int) -> Step {
-    let leg = queue.remove(at: place)
+    // The first one goes without a copy of the others.
+    let leg = place == queue.startIndex ? queue.removeFirst() : queue.remove(at: place)
     underWay.append(leg)
     unprovoked = max(0, unprovoked - 1)
     if leg == lookUp {

@@ -73,22 +73,50 @@ public struct RoutePlan: Sendable {
     }
   }
 
+  /// A plan is handed through many hands for each request, and copied for each report: it is one reference.
+  private final class Storage: Sendable {
+    let origin: Origin
+    let policy: String
+    let directOff: DirectOff?
+    let candidates: [Candidate]
+    let legs: [Leg]
+    let withoutList: RouteReport.Fallback?
+    let startsTwo: Bool
+    let multiplexes: Bool
+
+    init(
+      _ origin: Origin, _ policy: String, _ directOff: DirectOff?, _ candidates: [Candidate], _ legs: [Leg],
+      _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool
+    ) {
+      self.origin = origin
+      self.policy = policy
+      self.directOff = directOff
+      self.candidates = candidates
+      self.legs = legs
+      self.withoutList = withoutList
+      self.startsTwo = startsTwo
+      self.multiplexes = multiplexes
+    }
+  }
+
+  private let storage: Storage
+
   /// What is connected to.
-  public let origin: Origin
+  public var origin: Origin { storage.origin }
   /// The name of the selection policy.
-  public let policy: String
+  public var policy: String { storage.policy }
   /// Why the list is not used, or `nil` when it is.
-  public let directOff: DirectOff?
+  public var directOff: DirectOff? { storage.directOff }
   /// The list's endpoints, as they were weighed.
-  public let candidates: [Candidate]
+  public var candidates: [Candidate] { storage.candidates }
   /// The legs in their order; never empty.
-  public let legs: [Leg]
+  public var legs: [Leg] { storage.legs }
   /// Why the list's endpoints are not tried although the list is used.
-  public let withoutList: RouteReport.Fallback?
+  public var withoutList: RouteReport.Fallback? { storage.withoutList }
   /// Whether the first two legs start together: every circuit is open, and one of them is a guess.
-  public let startsTwo: Bool
+  public var startsTwo: Bool { storage.startsTwo }
   /// Whether a connection of this origin carries many requests, so that a leg that loses costs nothing.
-  public let multiplexes: Bool
+  public var multiplexes: Bool { storage.multiplexes }
 
   /// Makes a plan.
   ///
@@ -98,14 +126,7 @@ public struct RoutePlan: Sendable {
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
-    self.origin = origin
-    self.policy = policy
-    self.directOff = directOff
-    self.candidates = candidates
-    self.legs = legs
-    self.withoutList = withoutList
-    self.startsTwo = startsTwo
-    self.multiplexes = multiplexes
+    storage = Storage(origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes)
   }
 }
 

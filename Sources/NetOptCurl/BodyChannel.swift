@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptLocking
 
 /// A response's body on its way from the loop to the task that reads it.
 final class BodyChannel: Sendable {

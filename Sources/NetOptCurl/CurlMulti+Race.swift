@@ -102,7 +102,7 @@ extension CurlMulti {
       easy = handle
       let transfer = Transfer(
         exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, records: records, at: now)
-      try handle.prepare(for: transfer, RequestLines.make(for: exchange.request))
+      try handle.prepare(for: transfer, urlHandle(for: exchange.request.url))
       try start(transfer)
       exchange.transfers.append(transfer)
       // On a connection that others are opening this leg opens no socket, and its time would never run.

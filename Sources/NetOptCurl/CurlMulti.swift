@@ -22,6 +22,7 @@ actor CurlMulti {
   private let handle: MultiHandle
   private var timer: CurlTimer?
   private var idleHandles: [EasyHandle] = []
+  private var urls = URLHandles()
   private var underWay: [Exchange] = []
   private var turnEndIsAsked = false
   private(set) var isShutDown = false
@@ -79,6 +80,8 @@ actor CurlMulti {
     transfer.easy.release()
     if idleHandles.count < Self.mostIdleHandles { idleHandles.append(transfer.easy) }
   }
+
+  func urlHandle(for url: HTTPURL) throws(NetOptError) -> URLHandle { try urls.handle(for: url) }
 
   func idleHandle() throws(NetOptError) -> EasyHandle {
     if let handle = idleHandles.popLast() { return handle }

@@ -11,12 +11,24 @@ final class EasyHandle {
   var transfer: Transfer?
 
   private var settings: Settings?
+  /// libcurl reads it when the transfer begins, so it lives as long as it is set.
+  private var url: URLHandle?
+  private var head = RequestHead()
   private var headers: UnsafeMutablePointer<curl_slist>?
+  private var route: (origin: Origin, endpoint: Endpoint)?
   private var connectTo: UnsafeMutablePointer<curl_slist>?
-  private var connectToText = ""
 
-  /// What is only set when it differs from the transfer before.
-  private struct Settings: Equatable {
+  /// Of the request, what is only set when it differs from the transfer before.
+  private struct RequestHead: Equatable {
+    /// Whether there is a body to be sent, be it an empty one.
+    var sendsBody = false
+    var method = HTTPMethod.get
+    var fields: HTTPFields = [:]
+    var length: Int64? = 0
+  }
+
+  /// Of the options, what is only set when it differs from the transfer before.
+  fileprivate struct Settings: Equatable {
     var verification: RequestOptions.Verification
     var version: RequestOptions.Version
     var connectTimeout: Duration
@@ -78,29 +90,23 @@ final class EasyHandle {
   }
 
   /// Sets everything for one transfer. The strings are copied by libcurl.
-  func prepare(for transfer: Transfer, _ lines: [String]) throws(NetOptError) {
+  ///
+  /// - Parameter url: the request's URL.
+  func prepare(for transfer: Transfer, _ url: URLHandle) throws(NetOptError) {
     self.transfer = transfer
     let request = transfer.exchange.request
-    let options = request.options
-    set(CURLOPT_URL, request.url.description)
-    setMethod(request)
-    setHeaders(lines)
-    if let endpoint = transfer.endpoint {
-      setConnectTo("\(request.url.origin.hostText):\(request.url.origin.port):\(endpoint)")
-    } else {
-      setConnectTo("")
+    if url !== self.url {
+      netopt_setopt_curlu(raw, url.pointer)
+      self.url = url
     }
-    let wanted = Settings(
-      verification: options.verification, version: options.version, connectTimeout: options.connectTimeout,
-      decompress: options.decompress, fresh: options.connection == .fresh, proxy: transfer.proxy)
+    setHead(request)
+    setRoute(transfer.endpoint.map { (request.url.origin, $0) })
+    let wanted = Settings(request.options, proxy: transfer.proxy)
     if wanted != settings { try apply(wanted) }
   }
 
   /// Lets go of what belonged to the transfer. The caller's body is not kept alive by an idle handle.
-  func release() {
-    transfer = nil
-    setHeaders([])
-  }
+  func release() { transfer = nil }
 
   private func apply(_ wanted: Settings) throws(NetOptError) {
     settings = nil
@@ -121,25 +127,34 @@ final class EasyHandle {
     settings = wanted
   }
 
-  private func setMethod(_ request: HTTPRequest) {
+  private func setHead(_ request: HTTPRequest) {
+    let sendsBody =
+      if case .none = request.body.source {
+        // These say that they have a body, be it an empty one (RFC 9110, section 8.6).
+        request.method == .post || request.method == .put || request.method == .patch
+      } else {
+        true
+      }
+    let wanted = RequestHead(
+      sendsBody: sendsBody, method: request.method, fields: request.headers, length: request.body.length)
+    guard wanted != head else { return }
+    head = wanted
+    setMethod()
+    setHeaders(RequestLines.make(for: request))
+  }
+
+  private func setMethod() {
     // HTTPGET undoes what an upload or a HEAD before it left behind (CURLOPT_HTTPGET(3)).
     set(CURLOPT_HTTPGET, 1)
-    let sendsBody: Bool
-    if case .none = request.body.source {
-      // These say that they have a body, be it an empty one (RFC 9110, section 8.6).
-      sendsBody = [.post, .put, .patch].contains(request.method)
-    } else {
-      sendsBody = true
-    }
-    if sendsBody {
+    if head.sendsBody {
       set(CURLOPT_UPLOAD, 1)
-      setOffset(CURLOPT_INFILESIZE_LARGE, request.body.length ?? -1)
-      set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
-    } else if request.method == .head {
+      setOffset(CURLOPT_INFILESIZE_LARGE, head.length ?? -1)
+      set(CURLOPT_CUSTOMREQUEST, head.method.rawValue)
+    } else if head.method == .head {
       set(CURLOPT_CUSTOMREQUEST, nil as String?)
       set(CURLOPT_NOBODY, 1)
     } else {
-      set(CURLOPT_CUSTOMREQUEST, request.method == .get ? nil : request.method.rawValue)
+      set(CURLOPT_CUSTOMREQUEST, head.method == .get ? nil : head.method.rawValue)
     }
   }
 
@@ -151,13 +166,15 @@ final class EasyHandle {
     headers = list
   }
 
-  private func setConnectTo(_ text: String) {
-    guard text != connectToText else { return }
-    let list = text.isEmpty ? nil : curl_slist_append(nil, text)
+  private func setRoute(_ wanted: (origin: Origin, endpoint: Endpoint)?) {
+    if let route, let wanted, route == wanted { return }
+    if route == nil, wanted == nil { return }
+    let text = wanted.map { "\($0.origin.hostText):\($0.origin.port):\($0.endpoint)" }
+    let list = text.flatMap { curl_slist_append(nil, $0) }
     netopt_setopt_slist(raw, CURLOPT_CONNECT_TO, list)
     curl_slist_free_all(connectTo)
     connectTo = list
-    connectToText = text
+    route = wanted
   }
 
   // MARK: Typed access (curl_easy_setopt(3), curl_easy_getinfo(3))
@@ -183,5 +200,16 @@ final class EasyHandle {
     var value: UnsafeMutablePointer<CChar>?
     netopt_getinfo_string(raw, key, &value)
     return value.map { String(cString: $0) }
+  }
+}
+
+extension EasyHandle.Settings {
+  fileprivate init(_ options: RequestOptions, proxy: String?) {
+    verification = options.verification
+    version = options.version
+    connectTimeout = options.connectTimeout
+    decompress = options.decompress
+    fresh = options.connection == .fresh
+    self.proxy = proxy
   }
 }

@@ -12,15 +12,21 @@ enum RequestLines {
       return "a HEAD request with a body cannot be sent"
     }
     for field in request.headers {
-      if let fault = HTTPFields.fault(of: field) { return fault }
-      switch field.name.lowercased() {
-      case "host": return "Host comes from the URL; change the URL instead"
-      case "transfer-encoding", "connection", "upgrade", "http2-settings":
-        return "the header \(field.name) is the connection's own business"
-      case "content-length" where request.body.length.map({ String($0) }) != field.value:
-        return "the header Content-Length differs from the length of the body; leave it out"
-      default: break
-      }
+      if let fault = HTTPFields.fault(of: field) ?? fault(of: field, in: request) { return fault }
+    }
+    return nil
+  }
+
+  private static func fault(of field: HTTPField, in request: HTTPRequest) -> String? {
+    func isNamed(_ name: String) -> Bool { HTTPFields.equal(field.name, name) }
+    if isNamed("host") { return "Host comes from the URL; change the URL instead" }
+    if isNamed("transfer-encoding") || isNamed("connection") || isNamed("upgrade")
+      || isNamed("http2-settings")
+    {
+      return "the header \(field.name) is the connection's own business"
+    }
+    if isNamed("content-length"), request.body.length.map({ String($0) }) != field.value {
+      return "the header Content-Length differs from the length of the body; leave it out"
     }
     return nil
   }
@@ -28,7 +34,7 @@ enum RequestLines {
   static func make(for request: HTTPRequest) -> [String] {
     var lines: [String] = []
     lines.reserveCapacity(request.headers.count + 1)
-    for field in request.headers where field.name.lowercased() != "content-length" {
+    for field in request.headers where !HTTPFields.equal(field.name, "content-length") {
       let value = trimmed(field.value)
       // A line with nothing behind the colon would take the header out.
       lines.append(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")

@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptLocking
 
 /// What libcurl gets when it asks for more of a request's body.
 enum UploadStep {

@@ -1,6 +1,7 @@
 import CEventLoop
 import Glibc
 package import NetOptCore
+import NetOptLocking
 import Synchronization
 
 /// Something to be done on the loop's thread, handed over without a closure.
@@ -17,7 +18,9 @@ package protocol TurnHandler: AnyObject {
 /// compiler checks that nothing else does.
 ///
 /// Only `submit`, `enqueue` and `stop` may be called from any thread; everything else is for the loop's own thread
-/// and traps elsewhere. A turn is: wait, hand out readiness, fire timers, run what was submitted, end of turn.
+/// and traps elsewhere. A turn is: wait, hand out readiness, fire timers, run what was submitted, end of turn; and the
+/// last two again while they submit more, for some rounds: a task on the loop that gets its answer asks its next
+/// question without another wait.
 package final class EventLoop: SerialExecutor, @unchecked Sendable {
   // Unchecked: `state` is touched by the loop's thread alone (checked by `confined`), from its start to its end;
   // the rest is constant, atomic or behind a lock.
@@ -41,10 +44,16 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Timers that are scheduled now fire at this moment at the earliest.
     var earliest = MonotonicInstant(nanoseconds: 0)
     var turnHandlers: [any TurnHandler] = []
+    /// What the loop's own thread has submitted: it needs neither the lock nor a turn of its own.
+    var ownItems: [Item] = []
+    var isOver = false
     // Arrays that are walked are swapped with these, so that no turn allocates.
     var spareTurnHandlers: [any TurnHandler] = []
     var spareItems: [Item] = []
   }
+
+  /// How often a turn runs what it has submitted itself before it looks at the descriptors again.
+  private static let mostRounds = 16
 
   private let inbox = Locked(Inbox())
   /// How many threads have decided to write to `wakeUp` and have not done so yet.
@@ -115,7 +124,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// Whether the caller is on the loop's thread.
   package var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
-  /// Has something run on the loop's thread, after what was submitted before.
+  /// Has something run on the loop's thread, after what the caller's thread submitted before.
   ///
   /// - Returns: false when the loop has stopped; then it will not run.
   package func submit(_ work: any LoopWork) -> Bool { append(.work(work)) }
@@ -136,6 +145,11 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
   }
 
   private func append(_ item: Item) -> Bool {
+    if isCurrent {
+      if state.isOver { return false }
+      state.ownItems.append(item)
+      return true
+    }
     let (accepted, mustSignal) = inbox.withLock { inbox in
       if inbox.isClosed { return (false, false) }
       inbox.items.append(item)
@@ -149,8 +163,6 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
   private func endsSleep(_ inbox: inout Inbox) -> Bool {
     guard inbox.isSleeping else { return false }
     inbox.isSleeping = false
-    // The loop's own thread is awake and looks at the inbox before it sleeps again.
-    if isCurrent { return false }
     signallers.add(1, ordering: .relaxed)
     return true
   }
@@ -231,8 +243,12 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
       }
       fireTimers()
-      runItems()
+      takeInbox()
       endTurn()
+      for _ in 0..<Self.mostRounds where !state.ownItems.isEmpty {
+        runItems()
+        endTurn()
+      }
     }
     giveBack()
     // Last, so that what was let go of could still call the loop.
@@ -243,6 +259,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// When it says that the loop may sleep, who submits something must wake it.
   private func nextWait() -> Int32? {
     enum Next { case sleep, goOn, end }
+    if !state.ownItems.isEmpty { return 0 }
     let next = inbox.withLock { inbox -> Next in
       if !inbox.items.isEmpty { return .goOn }
       inbox.isSleeping = !inbox.isStopping
@@ -267,15 +284,29 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     while let timer = state.timers.popDue(at: moment) { timer.fire() }
   }
 
-  /// Runs what was submitted until now; what that submits waits for the next turn, so that readiness is not starved.
-  private func runItems() {
-    // The array leaves the state while it is walked: what runs may look at the state.
+  /// Takes what other threads have submitted until now, and runs it; what that submits waits for the next round.
+  private func takeInbox() {
     var items: [Item] = []
     swap(&items, &state.spareItems)
     inbox.withLock { inbox in
       swap(&inbox.items, &items)
       inbox.isSleeping = false
     }
+    run(&items)
+    swap(&items, &state.spareItems)
+  }
+
+  /// Runs what the loop's thread has submitted until now.
+  private func runItems() {
+    // The array leaves the state while it is walked: what runs may submit.
+    var items: [Item] = []
+    swap(&items, &state.spareItems)
+    swap(&items, &state.ownItems)
+    run(&items)
+    swap(&items, &state.spareItems)
+  }
+
+  private func run(_ items: inout [Item]) {
     for item in items {
       switch item {
       case .work(let work): work.run()
@@ -284,7 +315,6 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
       }
     }
     items.removeAll(keepingCapacity: true)
-    swap(&items, &state.spareItems)
   }
 
   private func endTurn() {
@@ -300,6 +330,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   /// Leaves nothing behind when the thread ends, although others may hold the loop for longer. The inbox is closed.
   private func giveBack() {
+    state.isOver = true
     // Who was about to write to the wake-up is waited for: the number of a closed descriptor is soon in use again.
     while signallers.load(ordering: .acquiring) > 0 { sched_yield() }
     let handlers = state.poller.close()

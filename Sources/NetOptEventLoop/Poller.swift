@@ -3,14 +3,14 @@ import Glibc
 import NetOptCore
 
 /// What a descriptor is ready for, or is watched for.
-package struct Readiness: OptionSet, Sendable {
-  package let rawValue: UInt8
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
+public struct Readiness: OptionSet, Sendable {
+  public let rawValue: UInt8
+  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  package static let read = Readiness(rawValue: 1)
-  package static let write = Readiness(rawValue: 2)
+  @inlinable public static var read: Readiness { Readiness(rawValue: 1) }
+  @inlinable public static var write: Readiness { Readiness(rawValue: 2) }
   /// The descriptor has failed or was hung up on. Always reported, never asked for.
-  package static let error = Readiness(rawValue: 4)
+  @inlinable public static var error: Readiness { Readiness(rawValue: 4) }
 }
 
 /// Who is told that a descriptor is ready, on the loop's thread.

@@ -1,5 +1,6 @@
 package import NetOptCore
 package import NetOptEventLoop
+import NetOptLocking
 
 /// Finds the addresses of names with c-ares on an event loop, and keeps them for their time to live.
 ///

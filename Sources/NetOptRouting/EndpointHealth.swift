@@ -52,9 +52,12 @@ struct EndpointHealth: Sendable {
     return "it failed \(circuit.failures(at: now)) times in a row\(last)"
   }
 
+  /// Whether nothing is held against the endpoint: a success then says nothing new.
+  var isClear: Bool { circuit.isClear && penalisedUntil == nil && quarantine == nil }
+
   /// When the passing of time changes something next.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
-    if circuit.isClear, penalisedUntil == nil, quarantine == nil { return nil }
+    if isClear { return nil }
     let moments = [circuit.nextChange(after: now), penalisedUntil, quarantine?.until]
     return moments.compactMap { $0 }.filter { $0 > now }.min()
   }

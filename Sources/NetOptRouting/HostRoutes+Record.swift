@@ -3,6 +3,7 @@ import NetOptCore
 extension HostRoutes {
   /// Learns from a call's legs.
   mutating func record(_ report: RouteReport, at now: MonotonicInstant, using random: inout SplitMix64) {
+    if isNoNews(report) { return }
     let winner = report.winner
     for leg in report.legs {
       guard let address = leg.address else { continue }
@@ -23,12 +24,12 @@ extension HostRoutes {
         failed(address, failure, at: now, using: &random)
       }
     }
-    if let winner, winner.source == .dns, let address = winner.address { answered(address) }
     // The one attempt of a half-open endpoint is in the first leg. Whatever became of that, it is over; a report of
     // an older plan may give it back early, which lets one more attempt through.
     if case .address(let first) = report.plan.legs.first?.target, lists(first) {
       update(first, at: now) { $0.giveBack() }
     }
+    if let winner, let address = winner.address { won(address, from: winner.source) }
   }
 
   /// Learns from a probe.

@@ -32,6 +32,8 @@ struct HostRoutes: Sendable {
   var leader: Int?
   /// The plan that was made last.
   var kept: KeptPlan?
+  /// An address of which one more success on a pooled connection changes nothing: most reports are of that kind.
+  private var settled: IPAddress?
   /// Whether the origin's servers were seen to speak HTTP/1.1 alone.
   var speaksHTTP1 = false
 
@@ -69,6 +71,7 @@ struct HostRoutes: Sendable {
   mutating func update(
     _ address: IPAddress, at now: MonotonicInstant, _ change: (inout EndpointHealth) -> Bool
   ) {
+    settled = nil
     if let index = indices[address] {
       if change(&endpoints[index].health) { kept = nil }
       return
@@ -83,8 +86,20 @@ struct HostRoutes: Sendable {
     answers[address] = answer
   }
 
-  /// Notes which address from DNS won.
-  mutating func answered(_ address: IPAddress) { lastAnswer = address }
+  /// Notes which address won.
+  mutating func won(_ address: IPAddress, from source: AddressSource) {
+    if source == .dns { lastAnswer = address }
+    settled = health(of: address)?.isClear == true ? address : nil
+  }
+
+  /// Whether a report says what is known: that an address works of which nothing else was ever heard.
+  func isNoNews(_ report: RouteReport) -> Bool {
+    guard let settled, report.legs.count == 1, report.legs[0].address == settled, report.legs[0].reused,
+      report.legs[0].outcome == .won
+    else { return false }
+    // Otherwise the plan may have taken the one attempt of a half-open endpoint.
+    return report.plan.legs[0].address == settled || report.plan.legs[0].source == .dns
+  }
 
   /// Answers from DNS in the order in which they are tried, each with the time that it is given to be ready.
   func ordered(

@@ -18,8 +18,11 @@ public struct RoutePlanner: Sendable {
   private let seed: UInt64
   /// The random numbers of jitter.
   private var random: SplitMix64
-  private var hosts: [Origin: HostRoutes] = [:]
-  private var unlisted: Set<Origin> = []
+  private var hosts: [HostRoutes] = []
+  private var places: [Origin: Int] = [:]
+  private var unlisted = 0
+  /// The place that was asked for last: a client talks to one origin for a while, and names cost time to hash.
+  private var last: (origin: Origin, place: Int)?
 
   /// Makes a planner without history.
   ///
@@ -46,21 +49,23 @@ public struct RoutePlanner: Sendable {
   ///   - options: of the request; `routing`, `family`, `verification`, `version` and `directDespiteProxy` count.
   ///   - proxy: the URL of the proxy that is set for this origin, if any.
   ///   - now: the present moment. A half-open endpoint's one attempt is taken by the plan that it leads.
-  ///   - wall: the same moment by the calendar, for the expiry of the list.
+  ///   - wall: the same moment by the calendar, asked for when the list expires some day.
   public mutating func plan(
     for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil,
-    now: MonotonicInstant, wall: Date
+    now: MonotonicInstant, wall: @autoclosure () -> Date
   ) -> RoutePlan {
     if case .pinned(let address) = options.routing { return pinned(address, origin, options) }
     if let proxy, !options.directDespiteProxy {
       return plan([RoutePlan.Leg(.proxy(proxy), source: .dns)], .proxy, origin, options)
     }
-    if options.routing == .automatic, let index = listedIndex(of: origin) {
-      if list?.isExpired(at: wall) == true { return plan(Self.dnsAlone, .expired, origin, options) }
+    if options.routing == .automatic, let place = listedPlace(of: origin) {
+      if let list, list.expires != nil, list.isExpired(at: wall()) {
+        return plan(Self.dnsAlone, .expired, origin, options)
+      }
       let wish = PlanWish(
         family: options.family, unverified: options.verification == .none,
-        multiplexes: multiplexes(options, origin, hosts.values[index].speaksHTTP1))
-      return hosts.values[index].plan(wish, at: now)
+        multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1))
+      return hosts[place].plan(wish, at: now)
     }
     let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone
     return plan(legs, directOff(origin, options), origin, options)
@@ -73,7 +78,7 @@ public struct RoutePlanner: Sendable {
   public func ordered(
     _ addresses: [IPAddress], for origin: Origin, at now: MonotonicInstant
   ) -> [(address: IPAddress, stagger: Duration)] {
-    hosts[origin]?.ordered(addresses, at: now) ?? addresses.map { ($0, .defaultStagger) }
+    place(of: origin).map { hosts[$0].ordered(addresses, at: now) } ?? addresses.map { ($0, .defaultStagger) }
   }
 
   private static let dnsAlone = [RoutePlan.Leg(.dns, source: .dns)]
@@ -83,7 +88,7 @@ public struct RoutePlanner: Sendable {
     return RoutePlan(
       origin: origin, policy: "pinned", directOff: isListed ? nil : .flag,
       legs: [RoutePlan.Leg(.address(address), source: isListed ? .list : .dns)],
-      multiplexes: multiplexes(options, origin, hosts[origin]?.speaksHTTP1))
+      multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }))
   }
 
   private func plan(
@@ -91,7 +96,7 @@ public struct RoutePlanner: Sendable {
   ) -> RoutePlan {
     RoutePlan(
       origin: origin, policy: configuration.policy.rawValue, directOff: off, legs: legs,
-      multiplexes: multiplexes(options, origin, hosts[origin]?.speaksHTTP1))
+      multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }))
   }
 
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
@@ -116,8 +121,7 @@ public struct RoutePlanner: Sendable {
     let origin = report.plan.origin
     // Behind a proxy the addresses are the proxy's; and there is nothing to choose for an address in a URL.
     if report.plan.directOff == .proxy || origin.address != nil { return }
-    begin(origin)
-    hosts[origin]?.record(report, at: now, using: &random)
+    hosts[begin(origin)].record(report, at: now, using: &random)
   }
 
   /// Learns from a probe of an endpoint.
@@ -130,8 +134,7 @@ public struct RoutePlanner: Sendable {
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     at now: MonotonicInstant
   ) {
-    begin(origin)
-    hosts[origin]?.record(probe: result, of: address, at: now, using: &random)
+    hosts[begin(origin)].record(probe: result, of: address, at: now, using: &random)
   }
 
   /// Learns which version of HTTP an origin answered in, and with it whether a leg that loses costs a connection.
@@ -140,8 +143,9 @@ public struct RoutePlanner: Sendable {
   public mutating func learned(version: HTTPVersion, for origin: Origin, options: RequestOptions) {
     if options.version == .http1 || origin.scheme == .http { return }
     let speaksHTTP1 = version == .http1_0 || version == .http1_1
-    if speaksHTTP1 { begin(origin) }
-    hosts[origin]?.speaksHTTP1 = speaksHTTP1
+    // What is not remembered is taken to multiplex.
+    guard let place = speaksHTTP1 ? begin(origin) : place(of: origin) else { return }
+    hosts[place].speaksHTTP1 = speaksHTTP1
   }
 
   // MARK: Asking
@@ -149,13 +153,13 @@ public struct RoutePlanner: Sendable {
   /// The endpoints of the list that are worth probing for an origin, the nearest first. Those in quarantine are
   /// among them: a probe is what may release them.
   public func endpoints(toProbe origin: Origin) -> [Endpoint] {
-    let routes = hosts[origin] ?? routes(to: origin)
+    let routes = place(of: origin).map { hosts[$0] } ?? routes(to: origin)
     return routes.addressesToProbe.map { Endpoint($0, port: origin.port) }
   }
 
   /// The list's endpoints of an origin in the order of a plan made now; those that it leaves out come last.
   public func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
-    (hosts[origin] ?? routes(to: origin)).statuses(at: now)
+    (place(of: origin).map { hosts[$0] } ?? routes(to: origin)).statuses(at: now)
   }
 
   // MARK: Origins
@@ -173,25 +177,43 @@ public struct RoutePlanner: Sendable {
       origin, listed: entry(of: origin)?.endpoints ?? [], configuration: configuration, seed: seed)
   }
 
+  /// The place of an origin that is remembered.
+  private func place(of origin: Origin) -> Int? {
+    if let last, last.origin == origin { return last.place }
+    return places[origin]
+  }
+
   /// The place of an origin that has endpoints in the list.
-  private mutating func listedIndex(of origin: Origin) -> Dictionary<Origin, HostRoutes>.Index? {
-    if let index = hosts.index(forKey: origin) { return hosts.values[index].endpoints.isEmpty ? nil : index }
-    guard entry(of: origin)?.endpoints.isEmpty == false else { return nil }
-    begin(origin)
-    return hosts.index(forKey: origin)
+  private mutating func listedPlace(of origin: Origin) -> Int? {
+    if place(of: origin) == nil, entry(of: origin)?.endpoints.isEmpty ?? true { return nil }
+    let place = begin(origin)
+    return hosts[place].endpoints.isEmpty ? nil : place
   }
 
   /// Begins to remember an origin, unless it is remembered already.
-  private mutating func begin(_ origin: Origin) {
-    guard hosts.index(forKey: origin) == nil else { return }
-    let routes = routes(to: origin)
+  ///
+  /// - Returns: its place.
+  private mutating func begin(_ origin: Origin) -> Int {
+    if let last, last.origin == origin { return last.place }
+    let place = places[origin] ?? add(routes(to: origin))
+    last = (origin, place)
+    return place
+  }
+
+  private mutating func add(_ routes: HostRoutes) -> Int {
     if routes.endpoints.isEmpty {
-      if unlisted.count == Self.mostUnlisted {
-        for origin in unlisted { hosts[origin] = nil }
-        unlisted = []
-      }
-      unlisted.insert(origin)
+      if unlisted == Self.mostUnlisted { forgetUnlisted() }
+      unlisted += 1
     }
-    hosts[origin] = routes
+    places[routes.origin] = hosts.count
+    hosts.append(routes)
+    return hosts.count - 1
+  }
+
+  private mutating func forgetUnlisted() {
+    hosts.removeAll { $0.endpoints.isEmpty }
+    places = Dictionary(uniqueKeysWithValues: hosts.indices.map { (hosts[$0].origin, $0) })
+    unlisted = 0
+    last = nil
   }
 }

@@ -1,5 +1,6 @@
 import NetOptBench
 import NetOptCore
+import NetOptLocking
 
 /// A client that answers what a test says, and notes what it was asked for. Time passes only in its answers.
 final class FakeBenchClient: BenchClient, TimeSource {

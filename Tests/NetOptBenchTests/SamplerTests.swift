@@ -1,5 +1,6 @@
 import NetOptBench
 import NetOptCore
+import NetOptLocking
 import Testing
 
 @Suite struct SamplerTests {

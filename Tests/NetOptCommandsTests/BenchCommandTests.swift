@@ -5,6 +5,7 @@ import NetOptTestSupport
 import Testing
 
 @testable import NetOptCommands
+import NetOptLocking
 
 @Suite struct BenchCommandTests {
   @Test func theReportGoesToStandardOutput() async {

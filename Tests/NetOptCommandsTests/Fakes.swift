@@ -4,6 +4,7 @@ import NetOptCore
 import NetOptRouting
 
 @testable import NetOptCommands
+import NetOptLocking
 
 /// Keeps what is written to it.
 final class MemoryOutput: ByteOutput {

@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptLocking
 import Testing
 
 @Suite struct ResponseBodyTests {

@@ -1,6 +1,7 @@
 import Glibc
 import NetOptCore
 import NetOptEventLoop
+import NetOptLocking
 import NetOptTestSupport
 import Synchronization
 import Testing

@@ -3,6 +3,7 @@ import NetOptTestSupport
 import Testing
 
 @testable import NetOpt
+import NetOptLocking
 
 @Suite struct RedirectInterceptorTests {
   /// The end of a chain: answers from a table of URLs, and keeps the requests.

@@ -34,7 +34,8 @@ struct run {
   const struct options *options;
   int epoll;
   CURLM *multi;
-  long timeout_ms;
+  // When libcurl wants to be called, -1 for never. It says so once: what has fired is over (CURLMOPT_TIMERFUNCTION(3)).
+  int64_t due_ns;
   long started;
   long finished;
   long failed;
@@ -89,7 +90,7 @@ static int socket_changed(CURL *easy, curl_socket_t descriptor, int what, void *
 
 static int timer_changed(CURLM *multi, long timeout_ms, void *data) {
   (void)multi;
-  ((struct run *)data)->timeout_ms = timeout_ms;
+  ((struct run *)data)->due_ns = timeout_ms < 0 ? -1 : timeout_ms == 0 ? 0 : now_ns() + timeout_ms * 1000000;
   return 0;
 }
 
@@ -113,7 +114,7 @@ static void open_multi(struct run *run) {
   run->epoll = epoll_create1(EPOLL_CLOEXEC);
   run->multi = curl_multi_init();
   if (run->epoll < 0 || run->multi == NULL) die("no epoll or no multi handle");
-  run->timeout_ms = -1;
+  run->due_ns = -1;
   curl_multi_setopt(run->multi, CURLMOPT_SOCKETFUNCTION, socket_changed);
   curl_multi_setopt(run->multi, CURLMOPT_SOCKETDATA, run);
   curl_multi_setopt(run->multi, CURLMOPT_TIMERFUNCTION, timer_changed);
@@ -151,14 +152,22 @@ static void read_messages(struct run *run, long most) {
   }
 }
 
+// Milliseconds until libcurl wants to be called, rounded up; -1 for never.
+static int wait_ms(const struct run *run) {
+  if (run->due_ns <= 0) return (int)run->due_ns;
+  int64_t rest_ns = run->due_ns - now_ns();
+  return rest_ns <= 0 ? 0 : (int)((rest_ns + 999999) / 1000000);
+}
+
 // Drives the multi handle until so many requests have finished.
 static void drive(struct run *run, long most) {
   int running;
   while (run->finished < most) {
     struct epoll_event events[256];
-    int count = epoll_wait(run->epoll, events, 256, (int)run->timeout_ms);
+    int count = epoll_wait(run->epoll, events, 256, wait_ms(run));
     if (count < 0 && errno != EINTR) die("epoll_wait failed");
-    if (count <= 0 || run->timeout_ms == 0) {
+    if (wait_ms(run) == 0) {
+      run->due_ns = -1;
       curl_multi_socket_action(run->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     for (int index = 0; index < count; index++) {

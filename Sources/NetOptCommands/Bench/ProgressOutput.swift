@@ -1,5 +1,6 @@
 import NetOptBench
 import NetOptCore
+import NetOptLocking
 
 /// Shows how far a run has come, on standard error. Safe from any task.
 final class ProgressOutput: Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import NetOptCore
+import NetOptLocking
 
 /// Turns SIGINT and SIGTERM into something that happens in order: the first one runs an action, which ends the work
 /// in hand; the next one ends the process on the spot.

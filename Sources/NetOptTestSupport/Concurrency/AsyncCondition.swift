@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptLocking
 
 /// A condition variable for tasks: a state behind a lock, and tasks that are suspended until it is as they want it.
 final class AsyncCondition<State: Sendable>: Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import NetOptCore
+import NetOptLocking
 
 /// A thread that can be waited for, which Foundation's cannot: pthread_create(3).
 final class JoinableThread: Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import NetOptCore
+import NetOptLocking
 
 /// What the threads of a `LoopbackServer` share.
 final class LoopbackCore: Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import NetOptCore
+import NetOptLocking
 
 /// Wakes every thread that waits in poll(2): the reading end of a pipe, whose writing end is closed to raise it.
 final class StopSignal: Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import NetOptCore
+import NetOptLocking
 
 /// A program that runs beside the tests. It is ended by its process id: by `stop`, at the latest when this object is
 /// released, and by a watchdog when the test process dies.

@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptLocking
 
 /// The body of a response of a `StubTransport`. Chunks are made when they are asked for.
 final class StubBody: BodySource {
