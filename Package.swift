@@ -8,6 +8,7 @@ let settings: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {

@@ -1,6 +1,14 @@
 // libcurl, with typed wrappers for its variadic functions, which Swift does not import.
 #pragma once
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+// Has the kernel gather what is written, or send what it has: TCP_CORK, tcp(7). A refusal costs speed and nothing else.
+static inline void netopt_cork(int descriptor, int on) {
+  setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+}
 
 static inline CURLcode netopt_setopt_long(CURL *h, CURLoption o, long v) {
   return curl_easy_setopt(h, o, v);
@@ -19,6 +27,12 @@ static inline CURLcode netopt_setopt_slist(CURL *h, CURLoption o, struct curl_sl
 }
 static inline CURLcode netopt_setopt_curlu(CURL *h, CURLU *v) {
   return curl_easy_setopt(h, CURLOPT_CURLU, v);
+}
+static inline CURLcode netopt_setopt_ssl_context(CURL *h, CURLcode (*f)(CURL *, void *, void *)) {
+  return curl_easy_setopt(h, CURLOPT_SSL_CTX_FUNCTION, f);
+}
+static inline CURLSHcode netopt_share_sessions(CURLSH *s) {
+  return curl_share_setopt(s, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
 }
 static inline CURLcode netopt_setopt_data(
     CURL *h, CURLoption o, size_t (*f)(char *, size_t, size_t, void *)) {

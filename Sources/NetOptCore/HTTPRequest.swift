@@ -90,7 +90,7 @@ where Base.Element == [UInt8] {
 
   init(_ base: Base) { self.base = base }
 
-  mutating func next() async throws -> [UInt8]? { try await base.next() }
+  mutating func next() async throws -> [UInt8]? { try await next(isolation: #isolation) }
 
   mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
     do { return try await base.next(isolation: actor) } catch { throw error }

@@ -13,8 +13,8 @@ public protocol Interceptor: Sendable {
 public struct InterceptorChain: Sendable {
   /// What is known of the call besides the request.
   public var context: CallContext
-  private let links: [any Interceptor]
-  private let position: Int
+  @usableFromInline let links: [any Interceptor]
+  @usableFromInline let position: Int
 
   /// Makes a chain of interceptors, outermost first. The last one answers without calling `next`.
   public init(_ links: [any Interceptor], context: CallContext) {
@@ -23,7 +23,7 @@ public struct InterceptorChain: Sendable {
     position = 0
   }
 
-  private init(_ chain: InterceptorChain, at position: Int) {
+  @usableFromInline init(_ chain: InterceptorChain, at position: Int) {
     links = chain.links
     context = chain.context
     self.position = position
@@ -32,6 +32,7 @@ public struct InterceptorChain: Sendable {
   /// Hands the request to the rest of the chain.
   ///
   /// - Throws: what the rest throws; `NetOptError.Code.invalidConfiguration` when there is no rest.
+  @inlinable
   public func proceed(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
     guard position < links.count else {
       throw NetOptError(

@@ -52,7 +52,7 @@ public struct Race: Sendable {
   /// The legs that have not started, in the order in which they will.
   private var queue: ArraySlice<Int>
   /// The legs that have started and not ended.
-  private var underWay: [Int] = []
+  private var underWay = Legs()
   /// How many of the legs that start without a reason, one or a pair, have not been started.
   private var unprovoked: Int
   /// The leg that is in front. A look-up never is: it opens no socket, so its time would never run.
@@ -171,7 +171,7 @@ public struct Race: Sendable {
   }
 
   private func hasRoom(for leg: Int) -> Bool {
-    underWay.count { legs[$0].source == legs[leg].source } < Self.width
+    underWay.count(where: { legs[$0].source == legs[leg].source }) < Self.width
   }
 
   private mutating func start(at place: Int) -> Step {
@@ -187,5 +187,37 @@ public struct Race: Sendable {
       clock = .notStarted
     }
     return .start(leg)
+  }
+}
+
+/// The few legs that are under way, kept in place: a race allocates nothing.
+private struct Legs {
+  /// Three of each source, and the look-up.
+  private var legs = InlineArray<8, Int>(repeating: -1)
+  private(set) var count = 0
+
+  var isEmpty: Bool { count == 0 }
+
+  func firstIndex(of leg: Int) -> Int? {
+    for index in 0..<count where legs[index] == leg { return index }
+    return nil
+  }
+
+  func contains(_ leg: Int) -> Bool { firstIndex(of: leg) != nil }
+
+  func count(where condition: (Int) -> Bool) -> Int {
+    var found = 0
+    for index in 0..<count where condition(legs[index]) { found += 1 }
+    return found
+  }
+
+  mutating func append(_ leg: Int) {
+    legs[count] = leg
+    count += 1
+  }
+
+  mutating func remove(at index: Int) {
+    count -= 1
+    legs[index] = legs[count]
   }
 }

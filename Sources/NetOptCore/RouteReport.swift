@@ -44,6 +44,8 @@ public struct RouteReport: Sendable {
     public var failure: LegFailure?
     /// Whether it was ready on a pooled connection.
     public var reused: Bool
+    /// Its index in the race.
+    package var index = 0
 
     /// Makes a leg's report.
     public init(

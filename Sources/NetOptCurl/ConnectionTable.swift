@@ -1,67 +1,68 @@
 import NetOptCore
+import NetOptEventLoop
 
-/// What makes two requests able to share a connection, as far as it is decided here.
-struct ConnectionKey: Hashable {
-  let origin: Origin
-  let routing: RequestOptions.Routing
-  let verification: RequestOptions.Verification
-  let version: RequestOptions.Version
-  let family: IPAddress.Family?
-  let directDespiteProxy: Bool
-
-  init(_ origin: Origin, _ options: RequestOptions) {
-    self.origin = origin
-    routing = options.routing
-    verification = options.verification
-    version = options.version
-    family = options.family
-    directDespiteProxy = options.directDespiteProxy
-  }
-}
-
-/// The sockets that libcurl has open, and which of them have come to the gate. libcurl keeps the pool; this only
-/// knows of it what decides whether a call has to wait for a race.
+/// The sockets that libcurl has open, and what is known of them. libcurl keeps the pool; this only knows of it what
+/// decides whether a call has to wait for a race, and what the loop watches.
 struct ConnectionTable {
   private struct Socket {
-    let key: ConnectionKey
+    let group: ConnectionGroup
     let endpoint: Endpoint?
     let opener: ObjectIdentifier
     var isReady = false
+    /// What the loop watches it for.
+    var watched: Readiness = []
+    /// Whether libcurl wants to know.
+    var isWanted = false
   }
 
+  /// Beyond so many groups those that nobody uses are forgotten.
+  private static let mostGroups = 1024
+
   private var sockets: [Int32: Socket] = [:]
-  private var ready: [ConnectionKey: [Endpoint: Int]] = [:]
+  private var groups: [ConnectionKey: ConnectionGroup] = [:]
+  /// The group that was asked for last, found without hashing.
+  private var last: ConnectionGroup?
   private var connecting: [Endpoint: Int] = [:]
 
   var count: Int { sockets.count }
 
+  /// The group of a key.
+  mutating func group(_ key: ConnectionKey) -> ConnectionGroup {
+    if let last, last.key == key { return last }
+    if let known = groups[key] {
+      last = known
+      return known
+    }
+    if groups.count >= Self.mostGroups { groups = groups.filter { $0.value.users > 0 } }
+    let group = ConnectionGroup(key)
+    groups[key] = group
+    last = group
+    return group
+  }
+
   mutating func opened(_ descriptor: Int32, by transfer: Transfer) {
     closed(descriptor)
     let endpoint = transfer.endpoint
-    sockets[descriptor] = Socket(
-      key: transfer.exchange.key, endpoint: endpoint, opener: ObjectIdentifier(transfer))
+    let group = transfer.exchange.group ?? group(ConnectionKey(of: transfer.exchange))
+    group.users += 1
+    sockets[descriptor] = Socket(group: group, endpoint: endpoint, opener: ObjectIdentifier(transfer))
     if let endpoint { connecting[endpoint, default: 0] += 1 }
   }
 
   mutating func becameReady(_ descriptor: Int32, of transfer: Transfer) {
     guard let socket = sockets[descriptor], !socket.isReady, socket.opener == ObjectIdentifier(transfer)
-    else {
-      return
-    }
+    else { return }
     sockets[descriptor]?.isReady = true
     guard let endpoint = socket.endpoint else { return }
-    lower(&connecting, endpoint)
-    ready[socket.key, default: [:]][endpoint, default: 0] += 1
+    connected(endpoint)
+    socket.group.becameReady(descriptor, to: endpoint)
   }
 
   mutating func closed(_ descriptor: Int32) {
-    guard let socket = sockets.removeValue(forKey: descriptor), let endpoint = socket.endpoint else { return }
-    guard socket.isReady else {
-      lower(&connecting, endpoint)
-      return
-    }
-    lower(&ready[socket.key, default: [:]], endpoint)
-    if ready[socket.key]?.isEmpty == true { ready[socket.key] = nil }
+    guard let socket = sockets.removeValue(forKey: descriptor) else { return }
+    socket.group.users -= 1
+    socket.group.closed(descriptor)
+    if let endpoint = socket.endpoint, !socket.isReady { connected(endpoint) }
   }
 
   /// A transfer ends. A socket that it was still connecting is closed with it, of which libcurl does not tell.
@@ -72,51 +73,53 @@ struct ConnectionTable {
     closed(descriptor)
   }
 
-  /// Whether there is a connection that is ready, in use or not.
-  func isReady(_ key: ConnectionKey) -> Bool { ready[key] != nil }
-
-  /// An endpoint that has a connection that is ready.
-  func readyEndpoint(_ key: ConnectionKey) -> Endpoint? {
-    ready[key]?.max { ($0.value, $1.key.address) < ($1.value, $0.key.address) }?.key
-  }
-
   /// Whether connections to an endpoint are being opened, and none is ready.
-  func isOnlyConnecting(_ endpoint: Endpoint, _ key: ConnectionKey) -> Bool {
-    connecting[endpoint] != nil && ready[key]?[endpoint] == nil
+  func isOnlyConnecting(_ endpoint: Endpoint, _ group: ConnectionGroup?) -> Bool {
+    !connecting.isEmpty && connecting[endpoint] != nil && group?.isReady(endpoint) != true
   }
 
-  private func lower(_ counts: inout [Endpoint: Int], _ endpoint: Endpoint) {
-    guard let count = counts[endpoint] else { return }
-    counts[endpoint] = count > 1 ? count - 1 : nil
+  private mutating func connected(_ endpoint: Endpoint) {
+    guard let count = connecting[endpoint] else { return }
+    connecting[endpoint] = count > 1 ? count - 1 : nil
+  }
+
+  // MARK: Watching
+
+  /// What the loop is to do for libcurl's new interest in a socket.
+  enum Watching: Equatable {
+    case watch(Readiness)
+    case unwatch
+    /// The loop watches it as it should.
+    case leave
+  }
+
+  /// libcurl's interest in a socket has changed.
+  ///
+  /// A connection that becomes idle stays watched: the next request would have it watched again, two system calls
+  /// for each. A socket that is being connected may be closed without a word, and its number mean another one.
+  mutating func wants(_ descriptor: Int32, _ readiness: Readiness) -> Watching {
+    guard let index = sockets.index(forKey: descriptor), sockets.values[index].isReady else {
+      sockets[descriptor]?.watched = readiness
+      sockets[descriptor]?.isWanted = !readiness.isEmpty
+      return readiness.isEmpty ? .unwatch : .watch(readiness)
+    }
+    sockets.values[index].isWanted = !readiness.isEmpty
+    guard !readiness.isEmpty, sockets.values[index].watched != readiness else { return .leave }
+    sockets.values[index].watched = readiness
+    return .watch(readiness)
+  }
+
+  /// Something has happened on a socket.
+  ///
+  /// - Returns: whether libcurl wants to know of it. The loop is to unwatch it otherwise: the other side has closed an
+  ///   idle connection, which libcurl finds out when it wants to use it.
+  mutating func isWanted(_ descriptor: Int32) -> Bool {
+    guard let index = sockets.index(forKey: descriptor), !sockets.values[index].isWanted else { return true }
+    sockets.values[index].watched = []
+    return false
   }
 }
 
-/// Calls that arrive while a race for the same connection is under way wait for its outcome instead of each running
-/// one.
-struct Admission {
-  private struct Entry {
-    var racer: Exchange
-    var waiting: [Exchange] = []
-  }
-
-  private var entries: [ConnectionKey: Entry] = [:]
-
-  /// Whether the exchange may race now; otherwise it is kept until `release`.
-  mutating func admit(_ exchange: Exchange) -> Bool {
-    guard entries[exchange.key] == nil else {
-      entries[exchange.key]?.waiting.append(exchange)
-      return false
-    }
-    entries[exchange.key] = Entry(racer: exchange)
-    return true
-  }
-
-  /// The exchange's race is over, or the exchange is.
-  ///
-  /// - Returns: those who waited for it.
-  mutating func release(_ exchange: Exchange) -> [Exchange] {
-    guard let entry = entries[exchange.key], entry.racer === exchange else { return [] }
-    entries[exchange.key] = nil
-    return entry.waiting
-  }
+extension ConnectionKey {
+  init(of exchange: Exchange) { self.init(exchange.plan.origin, exchange.request.options) }
 }

@@ -17,4 +17,14 @@ package enum CurlLibrary {
   private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
     pointer.map { String(cString: $0) }
   }
+
+  /// The content codings that this libcurl can decode, as they stand in `Accept-Encoding`.
+  static let encodings: String = {
+    let features = netopt_version_info()?.pointee.features ?? 0
+    let codings = [
+      ("gzip, deflate", CURL_VERSION_LIBZ), ("br", CURL_VERSION_BROTLI), ("zstd", CURL_VERSION_ZSTD),
+    ]
+    let known = codings.filter { features & Int32($0.1) != 0 }.map(\.0)
+    return known.isEmpty ? "identity" : known.joined(separator: ", ")
+  }()
 }

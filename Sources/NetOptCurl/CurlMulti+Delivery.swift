@@ -123,10 +123,10 @@ extension CurlMulti {
   func fail(_ exchange: Exchange, _ error: NetOptError) {
     guard !exchange.isOver else { return }
     // Someone else takes the race over when it was the caller who gave it up.
-    let waiting = admission.release(exchange)
+    let waiting = exchange.leaveRace()
     let now = loop.now() - exchange.context.started
-    for index in exchange.reports.indices where exchange.reports[index].report.outcome == .cancelled {
-      exchange.reports[index].report.ended = now
+    for index in exchange.reports.indices where exchange.reports[index].outcome == .cancelled {
+      exchange.reports[index].ended = now
     }
     let timings = exchange.winner.map { self.timings(of: $0) }
     let rest = exchange.winner?.takeBody() ?? []
@@ -143,11 +143,12 @@ extension CurlMulti {
   /// Frees everything that belongs to an exchange.
   private func finish(_ exchange: Exchange) {
     exchange.isOver = true
-    for transfer in exchange.transfers { end(transfer) }
+    while let transfer = exchange.transfers.last { end(transfer) }
     loop.cancel(exchange)
     if let timer = exchange.raceTimer { loop.cancel(timer) }
     exchange.lookUp?.task.cancel()
     exchange.pump?.cancel()
+    exchange.leave()
     remove(exchange)
   }
 
@@ -157,7 +158,7 @@ extension CurlMulti {
     case .request(let continuation): exchange.resume(continuation, returning: result)
     case .connection(let continuation):
       guard case .failure(let error) = result else { return }
-      let failure = exchange.reports.last?.report.failure ?? LegFailure(.other, error.message)
+      let failure = exchange.reports.last?.failure ?? LegFailure(.other, error.message)
       exchange.resume(
         continuation, returning: .failure(LegError(failure, isCancellation: error.code == .cancelled)))
     case nil: break

@@ -15,19 +15,22 @@ extension CurlMulti {
     }
     if case .connection = exchange.purpose { return race(exchange) }
     if exchange.request.options.connection == .fresh { return race(exchange) }
-    if connections.isReady(exchange.key) {
-      if exchange.race.legs.first?.target == .dns, let endpoint = connections.readyEndpoint(exchange.key) {
+    let group = connections.group(ConnectionKey(of: exchange))
+    exchange.join(group)
+    if group.isReady {
+      if exchange.race.legs[0].target == .dns, let endpoint = group.readyEndpoint {
         putFirst(endpoint, in: exchange)
       }
       race(exchange)
-    } else if admission.admit(exchange) {
+    } else if group.admit(exchange) {
       race(exchange)
     }
   }
 
   /// Lets an exchange race that had waited for another one's.
   func readmit(_ exchange: Exchange) {
-    if connections.isReady(exchange.key) || admission.admit(exchange) { race(exchange) }
+    guard let group = exchange.group else { return }
+    if group.isReady || group.admit(exchange) { race(exchange) }
   }
 
   /// Tries an endpoint before all others: it has a connection, or has just won.
@@ -83,11 +86,12 @@ extension CurlMulti {
     var report = RouteReport.Leg(
       address: nil, source: planned.source, started: now - exchange.context.started,
       ended: now - exchange.context.started, outcome: .cancelled)
+    report.index = leg
     var endpoint: Endpoint?
     var proxy: String?
     switch planned.target {
     case .dns:
-      exchange.reports.append((leg, report))
+      exchange.reports.append(report)
       lookUp(exchange.plan.origin, for: exchange, leg, at: now)
       return nil
     case .address(let address):
@@ -95,18 +99,19 @@ extension CurlMulti {
       endpoint = Endpoint(address, port: exchange.plan.origin.port)
     case .proxy(let url): proxy = url
     }
-    exchange.reports.append((leg, report))
+    exchange.reports.append(report)
     var easy: EasyHandle?
     do throws(NetOptError) {
       let handle = try idleHandle()
       easy = handle
       let transfer = Transfer(
         exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, records: records, at: now)
-      try handle.prepare(for: transfer, urlHandle(for: exchange.request.url))
+      let group = exchange.group ?? connections.group(ConnectionKey(of: exchange))
+      try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)
       exchange.transfers.append(transfer)
       // On a connection that others are opening this leg opens no socket, and its time would never run.
-      if let endpoint, connections.isOnlyConnecting(endpoint, exchange.key) {
+      if let endpoint, connections.isOnlyConnecting(endpoint, exchange.group) {
         records.opened.append(transfer)
       }
       return nil
@@ -159,7 +164,7 @@ extension CurlMulti {
         return lookUpFailed(
           exchange, leg, LegFailure(.resolve, message), NetOptError(.nameNotFound, phase: .resolve, message))
       }
-      exchange.reports.removeAll { $0.leg == leg }
+      exchange.reports.removeAll { $0.index == leg }
       follow(exchange.race.expanded(leg, into: new), in: exchange)
     }
   }
@@ -209,7 +214,7 @@ extension CurlMulti {
     if let upload = exchange.upload {
       exchange.pump = Task { await upload.pump { exchange.goOnSending() } }
     }
-    for waiting in admission.release(exchange) where !waiting.isOver {
+    for waiting in exchange.leaveRace() where !waiting.isOver {
       if let endpoint = transfer.endpoint { putFirst(endpoint, in: waiting) }
       race(waiting)
     }
@@ -243,7 +248,7 @@ extension CurlMulti {
 
   private func exhausted(_ exchange: Exchange) {
     // Those who waited for this race would find the same: its outcome is theirs.
-    let waiting = admission.release(exchange)
+    let waiting = exchange.leaveRace()
     let error = raceError(exchange)
     fail(exchange, error)
     for waiting in waiting where !waiting.isOver {
@@ -262,7 +267,7 @@ extension CurlMulti {
       return NetOptError(.connectFailed, phase: .connect, "no leg could be started", isRetryable: true)
     }
     let error = CurlCode.error(failure, endpoint: endpoint)
-    let others = exchange.reports.count { $0.report.outcome == .failed } - 1
+    let others = exchange.reports.count { $0.outcome == .failed } - 1
     guard others > 0 else { return error }
     return NetOptError(
       error.code, phase: error.phase, "\(error.message); \(others) more failed before, see the route",

@@ -7,23 +7,29 @@ import NetOptEventLoop
 ///
 /// libcurl's callbacks write to `records`. After each call into libcurl the socket interests are applied; at the end
 /// of the turn `settle` acts on the rest, until nothing is left to act on.
-actor CurlMulti {
+actor CurlMulti: LoopActor {
   nonisolated let loop: EventLoop
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
   let configuration: CurlConfiguration
   let legs: any LegSource
   let records = TurnRecords()
-  var connections = ConnectionTable()
-  var admission = Admission()
+  // Unchecked exclusivity, here and in what else belongs to the loop: nothing that runs while one of these is changed reaches
+  // it again, since callbacks only record. The checks would cost a twentieth of a request (docs/adr/0009).
+  @exclusivity(unchecked) var connections = ConnectionTable()
   /// The transfers whose sockets are being connected.
-  var connecting: [Int32: Transfer] = [:]
+  @exclusivity(unchecked) var connecting: [Int32: Transfer] = [:]
 
   private let handle: MultiHandle
   private var timer: CurlTimer?
-  private var idleHandles: [EasyHandle] = []
-  private var urls = URLHandles()
-  private var underWay: [Exchange] = []
+  @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
+  @exclusivity(unchecked) private var urls = URLHandles()
+  @exclusivity(unchecked) private var underWay: [Exchange] = []
+  @exclusivity(unchecked) private var launches = Launches()
+  // Records that are walked are swapped with these, so that no turn allocates.
+  @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
+  @exclusivity(unchecked) private var walkedReady: [Transfer] = []
+  @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
   private var turnEndIsAsked = false
   private(set) var isShutDown = false
 
@@ -63,12 +69,15 @@ actor CurlMulti {
   func start(_ transfer: Transfer) throws(NetOptError) {
     let code = curl_multi_add_handle(raw, transfer.easy.raw)
     guard code == CURLM_OK else { throw failure("curl_multi_add_handle", code) }
+    if let endpoint = transfer.endpoint, let socket = transfer.exchange.group?.onlySocket(to: endpoint) {
+      launches.add(socket)
+    }
     askForTurnEnd()
   }
 
   /// Takes a transfer off the multi handle, whatever its state, and keeps its easy handle.
   func end(_ transfer: Transfer) {
-    transfer.exchange.transfers.removeAll { $0 === transfer }
+    transfer.exchange.remove(transfer)
     curl_multi_remove_handle(raw, transfer.easy.raw)
     applyInterests()
     connections.ended(transfer)
@@ -112,7 +121,7 @@ actor CurlMulti {
   }
 
   private func applyInterests() {
-    for event in records.takeSocketEvents() {
+    for event in records.socketEvents {
       switch event {
       case .opened(let descriptor, let transfer):
         connections.opened(descriptor, by: transfer)
@@ -122,18 +131,20 @@ actor CurlMulti {
         connecting[descriptor] = nil
       }
     }
-    for interest in records.takeInterests() {
+    for interest in records.interests {
       if interest.wasClosed { loop.unwatch(interest.descriptor) }
-      if interest.readiness.isEmpty {
-        loop.unwatch(interest.descriptor)
-      } else {
-        loop.watch(interest.descriptor, for: interest.readiness, self)
+      switch connections.wants(interest.descriptor, interest.readiness) {
+      case .watch(let readiness): loop.watch(interest.descriptor, for: readiness, self)
+      case .unwatch: loop.unwatch(interest.descriptor)
+      case .leave: break
       }
     }
+    records.applied()
   }
 
   fileprivate func socketIsReady(_ descriptor: Int32, _ readiness: Readiness) {
     guard !isShutDown else { return }
+    guard connections.isWanted(descriptor) else { return loop.unwatch(descriptor) }
     // A socket that is being connected becomes writable when it is (connect(2)).
     if !connecting.isEmpty, let transfer = connecting.removeValue(forKey: descriptor),
       readiness.isDisjoint(with: .error)
@@ -164,7 +175,7 @@ actor CurlMulti {
       repeat { actOnRecords() } while hasRecords
       guard records.timeout == 0 else { break }
       records.timeout = nil
-      drive(CURL_SOCKET_TIMEOUT, 0)
+      launches.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
     if hasRecords { askForTurnEnd() }
     if let timeout = records.timeout { setTimer(timeout) }
@@ -176,16 +187,16 @@ actor CurlMulti {
   }
 
   private func actOnRecords() {
-    let opened = records.opened
-    records.opened.removeAll(keepingCapacity: true)
-    for transfer in opened { socketOpened(by: transfer) }
-    let ready = records.ready
-    records.ready.removeAll(keepingCapacity: true)
-    for transfer in ready { cameToGate(transfer) }
+    swap(&records.opened, &walkedOpened)
+    for transfer in walkedOpened { socketOpened(by: transfer) }
+    walkedOpened.removeAll(keepingCapacity: true)
+    swap(&records.ready, &walkedReady)
+    for transfer in walkedReady { cameToGate(transfer) }
+    walkedReady.removeAll(keepingCapacity: true)
     readMessages()
-    let touched = records.touched
-    records.touched.removeAll(keepingCapacity: true)
-    for transfer in touched { deliver(transfer) }
+    swap(&records.touched, &walkedTouched)
+    for transfer in walkedTouched { deliver(transfer) }
+    walkedTouched.removeAll(keepingCapacity: true)
   }
 
   private func readMessages() {
@@ -244,10 +255,10 @@ actor CurlMulti {
 
 extension CurlMulti: ReadinessHandler, TurnHandler {
   nonisolated func ready(_ descriptor: Int32, for readiness: Readiness) {
-    assumeIsolated { $0.socketIsReady(descriptor, readiness) }
+    onLoop((descriptor, readiness)) { $0.socketIsReady($1.0, $1.1) }
   }
 
-  nonisolated func turnEnds() { assumeIsolated { $0.settle() } }
+  nonisolated func turnEnds() { onLoop(()) { multi, _ in multi.settle() } }
 }
 
 extension NetOptError {
@@ -264,5 +275,5 @@ private final class CurlTimer: LoopTimer {
     super.init()
   }
 
-  override func fire() { multi.assumeIsolated { $0.timerFired() } }
+  override func fire() { multi.onLoop(()) { multi, _ in multi.timerFired() } }
 }

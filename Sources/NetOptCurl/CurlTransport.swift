@@ -83,7 +83,7 @@ private final class ShutdownWork: LoopWork {
   }
 
   func run() {
-    multi.assumeIsolated { $0.shutDown() }
+    multi.onLoop(()) { multi, _ in multi.shutDown() }
     done.resume()
   }
 }

@@ -22,6 +22,7 @@ extension EasyHandle {
     netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
     // A connection outlives the handle that opened it: its closing is told to what lives as long as all of them.
     netopt_setopt_closesocket(raw, closeSocket)
+    if OpenSSL.loaded != nil { netopt_setopt_ssl_context(raw, contextWasMade) }
     netopt_setopt_pointer(raw, CURLOPT_CLOSESOCKETDATA, records)
   }
 }
@@ -82,6 +83,13 @@ private func openSocket(
   guard descriptor >= 0 else { return CURL_SOCKET_BAD }
   transfer.opened(descriptor)
   return descriptor
+}
+
+private func contextWasMade(
+  _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ data: UnsafeMutableRawPointer?
+) -> CURLcode {
+  if let context { OpenSSL.loaded?.keepSessions(of: OpaquePointer(context)) }
+  return CURLE_OK
 }
 
 private func closeSocket(_ data: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {

@@ -10,9 +10,12 @@ final class EasyHandle {
   /// The transfer that the handle performs; callbacks get to it from here.
   var transfer: Transfer?
 
+  private let userAgent: String
   private var settings: Settings?
   /// libcurl reads it when the transfer begins, so it lives as long as it is set.
   private var url: URLHandle?
+  /// Kept as long as the handle uses it.
+  private var sessions: SessionCache?
   private var head = RequestHead()
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var route: (origin: Origin, endpoint: Endpoint)?
@@ -25,6 +28,7 @@ final class EasyHandle {
     var method = HTTPMethod.get
     var fields: HTTPFields = [:]
     var length: Int64? = 0
+    var decompress = false
   }
 
   /// Of the options, what is only set when it differs from the transfer before.
@@ -43,6 +47,7 @@ final class EasyHandle {
       throw NetOptError(.libraryFailed, phase: .send, "curl_easy_init gave no handle: out of memory")
     }
     self.pointer = OpaquePointer(pointer)
+    userAgent = configuration.userAgent
     do throws(NetOptError) {
       try setConstants(configuration, records)
     } catch {
@@ -69,7 +74,6 @@ final class EasyHandle {
     set(CURLOPT_CERTINFO, 1)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")
-    set(CURLOPT_USERAGENT, configuration.userAgent)
     set(CURLOPT_MAXAGE_CONN, Int(configuration.idleAge.components.seconds))
     if let lifetime = configuration.lifetime {
       set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds))
@@ -91,13 +95,21 @@ final class EasyHandle {
 
   /// Sets everything for one transfer. The strings are copied by libcurl.
   ///
-  /// - Parameter url: the request's URL.
-  func prepare(for transfer: Transfer, _ url: URLHandle) throws(NetOptError) {
+  /// - Parameters:
+  ///   - url: the request's URL.
+  ///   - sessions: the TLS sessions that a new connection may resume.
+  func prepare(
+    for transfer: Transfer, _ url: URLHandle, _ sessions: SessionCache?
+  ) throws(NetOptError) {
     self.transfer = transfer
     let request = transfer.exchange.request
     if url !== self.url {
       netopt_setopt_curlu(raw, url.pointer)
       self.url = url
+    }
+    if sessions !== self.sessions {
+      netopt_setopt_pointer(raw, CURLOPT_SHARE, sessions.map { UnsafeMutableRawPointer($0.pointer) })
+      self.sessions = sessions
     }
     setHead(request)
     setRoute(transfer.endpoint.map { (request.url.origin, $0) })
@@ -115,12 +127,14 @@ final class EasyHandle {
     let version = wanted.version == .http1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
     set(CURLOPT_HTTP_VERSION, Int(version))
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, wanted.connectTimeout.nanoseconds / 1_000_000)))
-    // The empty string means everything that this libcurl can decode.
+    // The empty string means everything that this libcurl can decode. What is asked for is among the header lines.
     set(CURLOPT_ACCEPT_ENCODING, wanted.decompress ? "" : nil)
     set(CURLOPT_FRESH_CONNECT, wanted.fresh ? 1 : 0)
     set(CURLOPT_FORBID_REUSE, wanted.fresh ? 1 : 0)
     set(CURLOPT_SSL_SESSIONID_CACHE, wanted.fresh ? 0 : 1)
     // The empty string keeps libcurl from looking at the environment: that was done when the route was planned.
+    // Of the lines a proxy gets none (CURLOPT_HEADEROPT(3)).
+    set(CURLOPT_USERAGENT, wanted.proxy == nil ? nil : userAgent)
     guard set(CURLOPT_PROXY, wanted.proxy ?? "") == CURLE_OK, set(CURLOPT_NOPROXY, "") == CURLE_OK else {
       throw NetOptError(.invalidConfiguration, phase: .connect, "the proxy's URL is not one libcurl can use")
     }
@@ -136,11 +150,12 @@ final class EasyHandle {
         true
       }
     let wanted = RequestHead(
-      sendsBody: sendsBody, method: request.method, fields: request.headers, length: request.body.length)
-    guard wanted != head else { return }
+      sendsBody: sendsBody, method: request.method, fields: request.headers, length: request.body.length,
+      decompress: request.options.decompress)
+    guard wanted != head || headers == nil else { return }
     head = wanted
     setMethod()
-    setHeaders(RequestLines.make(for: request))
+    setHeaders(RequestLines.make(for: request, userAgent: userAgent))
   }
 
   private func setMethod() {

@@ -28,14 +28,14 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// the caller's task is suspended it does so out of the thread sanitizer's sight.
   private let isAnswered = Atomic(false)
 
-  // Of the loop:
-  var purpose: Purpose?
-  var race: Race
+  // Of the loop. Unchecked exclusivity: see CurlMulti.
+  @exclusivity(unchecked) var purpose: Purpose?
+  @exclusivity(unchecked) var race: Race
   var raceTimer: RaceTimer?
   /// The legs that are connecting or carry the exchange.
-  var transfers: [Transfer] = []
-  /// The report of each leg that was started, by its index in the race.
-  var reports: [(leg: Int, report: RouteReport.Leg)] = []
+  @exclusivity(unchecked) var transfers: [Transfer] = []
+  /// The report of each leg that was started.
+  @exclusivity(unchecked) var reports: [RouteReport.Leg] = []
   var lookUp: LookUp?
   var lookUpTime = Duration.zero
   var lastFailure: (failure: LegFailure, endpoint: Endpoint?)?
@@ -49,7 +49,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var isOver = false
   /// Its place among the exchanges under way.
   var position = -1
-  lazy var key = ConnectionKey(plan.origin, request.options)
+  /// The connections that it may share; none of them when it wants one of its own.
+  private(set) var group: ConnectionGroup?
 
   /// A look-up that is under way, or was.
   struct LookUp {
@@ -120,9 +121,9 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   func now() -> MonotonicInstant { loop.now() }
 
-  func run() { multi.assumeIsolated { $0.admit(self) } }
+  func run() { multi.onLoop(self) { $0.admit($1) } }
 
-  override func fire() { multi.assumeIsolated { $0.deadlinePassed(self) } }
+  override func fire() { multi.onLoop(self) { $0.deadlinePassed($1) } }
 
   /// The gate: whether this leg may send the request.
   func gate(_ leg: Int) -> Race.Verdict {
@@ -143,19 +144,45 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
+  /// Begins to share the connections of a group.
+  func join(_ group: ConnectionGroup) {
+    group.users += 1
+    self.group = group
+  }
+
+  /// Ends that.
+  func leave() {
+    group?.users -= 1
+    group = nil
+  }
+
+  /// Ends being the one whose race others wait for, if it is that.
+  ///
+  /// - Returns: who waited.
+  func leaveRace() -> [Exchange] { group?.release(self) ?? [] }
+
+  func remove(_ transfer: Transfer) {
+    // Nearly always there is one.
+    if transfers.count == 1, transfers[0] === transfer {
+      transfers.removeLast()
+    } else {
+      transfers.removeAll { $0 === transfer }
+    }
+  }
+
   /// The leg that won.
   var winner: Transfer? { transfers.first { $0.leg == race.winner } }
 
   /// The way so far.
   var route: RouteReport {
-    var route = RouteReport(plan: plan, legs: reports.map(\.report))
+    var route = RouteReport(plan: plan, legs: reports)
     route.isShared = sharesReports
     return route
   }
 
   func setReport(of leg: Int, _ change: (inout RouteReport.Leg) -> Void) {
-    guard let index = reports.lastIndex(where: { $0.leg == leg }) else { return }
-    change(&reports[index].report)
+    guard let index = reports.lastIndex(where: { $0.index == leg }) else { return }
+    change(&reports[index])
   }
 }
 
@@ -174,7 +201,7 @@ private final class ExchangeWork: LoopWork {
     self.body = body
   }
 
-  func run() { multi.assumeIsolated { body($0, exchange) } }
+  func run() { multi.onLoop(self) { $1.body($0, $1.exchange) } }
 }
 
 /// Fires when the leg in front has had its time.
@@ -190,6 +217,6 @@ final class RaceTimer: LoopTimer {
 
   override func fire() {
     let exchange = exchange
-    multi.assumeIsolated { $0.legHadItsTime(exchange) }
+    multi.onLoop(exchange) { $0.legHadItsTime($1) }
   }
 }

@@ -28,11 +28,15 @@ final class Transfer {
   /// How often the request was sent: libcurl does it again when a pooled connection dies without an answer.
   private(set) var sends = 0
 
+  /// Room for most heads, so that none grows step by step.
+  private static let usualHead = 512
+
   private(set) var status = 0
   private(set) var version = HTTPVersion.http1_1
   private(set) var isHeadComplete = false
-  private var head: [UInt8] = []
-  private var body: [UInt8] = []
+  // Unchecked exclusivity: see CurlMulti.
+  @exclusivity(unchecked) private var head: [UInt8] = []
+  @exclusivity(unchecked) private var body: [UInt8] = []
   /// What the consumer had not read when it was last asked.
   var unread = 0
   private(set) var isReceivePaused = false
@@ -93,6 +97,7 @@ final class Transfer {
       status = start.status
       version = start.version
       head.removeAll(keepingCapacity: true)
+      head.reserveCapacity(Self.usualHead)
     } else if line.first == 0x0d || line.first == 0x0a {
       // 1xx announces another head; 101 would be the last one of HTTP, but is never asked for.
       guard status >= 200 else { return }
@@ -206,7 +211,8 @@ private struct StatusLine {
   let status: Int
 
   init?(_ line: UnsafeRawBufferPointer) {
-    guard line.count >= 9, line.starts(with: "HTTP/".utf8) else { return nil }
+    // A field may begin with an H, but none has a slash in its name.
+    guard line.count >= 9, line[0] == 0x48, line[4] == 0x2f else { return nil }
     guard let space = line.firstIndex(of: 0x20), space + 3 < line.count else { return nil }
     switch line[5] {
     case 0x31: version = line.count > 7 && line[7] == 0x30 ? .http1_0 : .http1_1

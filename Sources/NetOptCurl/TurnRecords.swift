@@ -19,17 +19,18 @@ final class TurnRecords {
     case closed(Int32)
   }
 
-  private var interests: [Interest] = []
+  // Unchecked exclusivity: see CurlMulti.
+  @exclusivity(unchecked) private(set) var interests: [Interest] = []
   /// In the order in which it happened: a number may be opened, closed and opened again in one turn.
-  private var socketEvents: [SocketEvent] = []
+  @exclusivity(unchecked) private(set) var socketEvents: [SocketEvent] = []
   /// Transfers that opened a socket.
-  var opened: [Transfer] = []
+  @exclusivity(unchecked) var opened: [Transfer] = []
   /// Transfers that came to the gate.
-  var ready: [Transfer] = []
+  @exclusivity(unchecked) var ready: [Transfer] = []
   /// Transfers that received something, or paused.
-  var touched: [Transfer] = []
+  @exclusivity(unchecked) var touched: [Transfer] = []
   /// What libcurl wants its timer set to, in milliseconds: -1 for off, `nil` for no change.
-  var timeout: Int?
+  @exclusivity(unchecked) var timeout: Int?
 
   func wants(_ descriptor: Int32, _ readiness: Readiness) {
     if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {
@@ -52,14 +53,10 @@ final class TurnRecords {
     }
   }
 
-  func takeInterests() -> [Interest] {
-    defer { interests.removeAll(keepingCapacity: true) }
-    return interests
-  }
-
-  func takeSocketEvents() -> [SocketEvent] {
-    defer { socketEvents.removeAll(keepingCapacity: true) }
-    return socketEvents
+  /// Tells that interests and what became of sockets have been acted on.
+  func applied() {
+    interests.removeAll(keepingCapacity: true)
+    socketEvents.removeAll(keepingCapacity: true)
   }
 
   /// Forgets the transfers: nobody will act on them any more, and they lead back to the owner of the records.

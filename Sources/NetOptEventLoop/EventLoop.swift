@@ -21,7 +21,7 @@ package protocol TurnHandler: AnyObject {
 /// and traps elsewhere. A turn is: wait, hand out readiness, fire timers, run what was submitted, end of turn; and the
 /// last two again while they submit more, for some rounds: a task on the loop that gets its answer asks its next
 /// question without another wait.
-package final class EventLoop: SerialExecutor, @unchecked Sendable {
+public final class EventLoop: SerialExecutor, @unchecked Sendable {
   // Unchecked: `state` is touched by the loop's thread alone (checked by `confined`), from its start to its end;
   // the rest is constant, atomic or behind a lock.
 
@@ -59,7 +59,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// How many threads have decided to write to `wakeUp` and have not done so yet.
   private let signallers = Atomic<Int>(0)
   private let wakeUp: Int32
-  private var state: State
+  /// Unchecked exclusivity: each access is over before anything else is called (docs/adr/0009).
+  @exclusivity(unchecked) private var state: State
   private let timeSource = SystemTimeSource()
   /// The loop's `pthread_self`, zero before and after it runs.
   private let thread = Atomic<UInt>(0)
@@ -122,22 +123,25 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
   // MARK: From any thread
 
   /// Whether the caller is on the loop's thread.
-  package var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
+  public var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
   /// Has something run on the loop's thread, after what the caller's thread submitted before.
   ///
   /// - Returns: false when the loop has stopped; then it will not run.
   package func submit(_ work: any LoopWork) -> Bool { append(.work(work)) }
 
-  package func enqueue(_ job: consuming ExecutorJob) {
+  /// Has an actor's job run on the loop's thread.
+  public func enqueue(_ job: consuming ExecutorJob) {
     // An actor outlives its loop only by mistake: `stop` comes after everything on it has ended.
     let accepted = append(.serialJob(UnownedJob(job)))
     precondition(accepted, "a job for an event loop that has stopped")
   }
 
-  package func isIsolatingCurrentContext() -> Bool? { isCurrent }
+  /// Whether the caller is on the loop's thread.
+  public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-  package func checkIsolated() { precondition(isCurrent, "not on the event loop's thread") }
+  /// Traps when the caller is not on the loop's thread.
+  public func checkIsolated() { precondition(isCurrent, "not on the event loop's thread") }
 
   /// Has a task's job run. Returns false when the loop has stopped.
   func enqueue(_ job: UnownedJob, of executor: LoopTaskExecutor) -> Bool {

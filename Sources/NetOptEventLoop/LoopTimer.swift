@@ -5,10 +5,10 @@ package import NetOptCore
 ///
 /// It is open because only that allows subclasses in other modules of the package.
 open class LoopTimer {
-  /// When it fires, while it is scheduled.
-  package internal(set) final var due = MonotonicInstant(nanoseconds: .max)
+  /// When it fires, while it is scheduled. Unchecked exclusivity, also of its place: plain numbers (docs/adr/0009).
+  @exclusivity(unchecked) package internal(set) final var due = MonotonicInstant(nanoseconds: .max)
   /// Its place in the queue, or -1.
-  final var position = -1
+  @exclusivity(unchecked) final var position = -1
 
   /// Makes a timer that is not scheduled.
   public init() {}

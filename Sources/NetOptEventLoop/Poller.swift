@@ -3,11 +3,17 @@ import Glibc
 import NetOptCore
 
 /// What a descriptor is ready for, or is watched for.
+///
+/// Public for the sake of speed: of a package's type, another module only gets functions that are not specialised.
 public struct Readiness: OptionSet, Sendable {
+  /// One bit for each.
   public let rawValue: UInt8
+  /// Makes a set of its bits.
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+  /// There is something to read, or the end.
   @inlinable public static var read: Readiness { Readiness(rawValue: 1) }
+  /// There is room to write.
   @inlinable public static var write: Readiness { Readiness(rawValue: 2) }
   /// The descriptor has failed or was hung up on. Always reported, never asked for.
   @inlinable public static var error: Readiness { Readiness(rawValue: 4) }

@@ -1,0 +1,87 @@
+import NetOptCore
+
+/// What makes two requests able to share a connection, as far as it is decided here.
+struct ConnectionKey: Hashable {
+  let origin: Origin
+  let routing: RequestOptions.Routing
+  let verification: RequestOptions.Verification
+  let version: RequestOptions.Version
+  let family: IPAddress.Family?
+  let directDespiteProxy: Bool
+
+  init(_ origin: Origin, _ options: RequestOptions) {
+    self.origin = origin
+    routing = options.routing
+    verification = options.verification
+    version = options.version
+    family = options.family
+    directDespiteProxy = options.directDespiteProxy
+  }
+}
+
+/// The connections that requests of one key share, and those who wait for one. Confined to the loop.
+///
+/// Calls that arrive while a race is under way and nothing is ready wait for its outcome instead of each running one.
+final class ConnectionGroup {
+  let key: ConnectionKey
+  /// The sockets that have come to the gate, in use or not.
+  private var ready: [(descriptor: Int32, endpoint: Endpoint)] = []
+  private var racer: Exchange?
+  private var waiting: [Exchange] = []
+  /// The TLS sessions of its connections.
+  private(set) lazy var sessions = SessionCache()
+  /// How many exchanges and sockets have to do with the group.
+  var users = 0
+
+  init(_ key: ConnectionKey) { self.key = key }
+
+  // MARK: Connections
+
+  /// Whether there is a connection that is ready.
+  var isReady: Bool { !ready.isEmpty }
+
+  func becameReady(_ descriptor: Int32, to endpoint: Endpoint) { ready.append((descriptor, endpoint)) }
+
+  func closed(_ descriptor: Int32) { ready.removeAll { $0.descriptor == descriptor } }
+
+  /// Whether an endpoint has a connection that is ready.
+  func isReady(_ endpoint: Endpoint) -> Bool { ready.contains { $0.endpoint == endpoint } }
+
+  /// The endpoint with the most connections that are ready; of several the lowest address.
+  var readyEndpoint: Endpoint? {
+    ready.map { ready in (ready.endpoint, self.ready.count { $0.endpoint == ready.endpoint }) }
+      .max { ($0.1, $1.0.address) < ($1.1, $0.0.address) }?.0
+  }
+
+  /// The one connection to an endpoint that is ready; `nil` when there are more, or none.
+  func onlySocket(to endpoint: Endpoint) -> Int32? {
+    var found: Int32?
+    for (descriptor, candidate) in ready where candidate == endpoint {
+      if found != nil { return nil }
+      found = descriptor
+    }
+    return found
+  }
+
+  // MARK: The race
+
+  /// Whether the exchange may race now; otherwise it is kept until `release`.
+  func admit(_ exchange: Exchange) -> Bool {
+    guard racer == nil else {
+      waiting.append(exchange)
+      return false
+    }
+    racer = exchange
+    return true
+  }
+
+  /// The exchange's race is over, or the exchange is.
+  ///
+  /// - Returns: those who waited for it.
+  func release(_ exchange: Exchange) -> [Exchange] {
+    guard racer === exchange else { return [] }
+    racer = nil
+    defer { waiting = [] }
+    return waiting
+  }
+}

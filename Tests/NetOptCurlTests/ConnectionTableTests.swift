@@ -1,0 +1,76 @@
+import NetOptCore
+import NetOptEventLoop
+import Testing
+
+@testable import NetOptCurl
+
+@Suite struct ConnectionGroupTests {
+  private let a = Endpoint(IPAddress(v4: 0x7f00_0001), port: 443)
+  private let b = Endpoint(IPAddress(v4: 0x7f00_0002), port: 443)
+  private let group = ConnectionGroup(
+    ConnectionKey(Origin(.https, host: "api.test"), RequestOptions()))
+
+  @Test func knowsWhatIsReady() {
+    #expect(!group.isReady)
+    #expect(group.readyEndpoint == nil)
+    group.becameReady(7, to: b)
+    #expect(group.isReady)
+    #expect(group.isReady(b))
+    #expect(!group.isReady(a))
+    group.closed(7)
+    #expect(!group.isReady)
+  }
+
+  @Test func prefersTheEndpointWithMoreConnectionsThenTheLowerAddress() {
+    group.becameReady(7, to: b)
+    group.becameReady(8, to: a)
+    #expect(group.readyEndpoint == a)
+    group.becameReady(9, to: b)
+    #expect(group.readyEndpoint == b)
+  }
+
+  @Test func namesTheSocketOfAnEndpointThatHasOne() {
+    #expect(group.onlySocket(to: a) == nil)
+    group.becameReady(7, to: a)
+    group.becameReady(8, to: b)
+    #expect(group.onlySocket(to: a) == 7)
+    group.becameReady(9, to: a)
+    #expect(group.onlySocket(to: a) == nil)
+  }
+}
+
+@Suite struct ConnectionTableTests {
+  @Test func findsAGroupByItsKey() {
+    var table = ConnectionTable()
+    let one = ConnectionKey(Origin(.https, host: "one.test"), RequestOptions())
+    let two = ConnectionKey(Origin(.https, host: "two.test"), RequestOptions())
+    let first = table.group(one)
+    let second = table.group(two)
+    let again = table.group(one)
+    #expect(second !== first)
+    #expect(again === first)
+  }
+
+  @Test func forgetsGroupsThatNobodyUses() {
+    var table = ConnectionTable()
+    func key(_ number: Int) -> ConnectionKey {
+      ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions())
+    }
+    let used = table.group(key(0))
+    used.users = 1
+    let unused = table.group(key(1))
+    for number in 2..<1100 { _ = table.group(key(number)) }
+    let usedAgain = table.group(key(0))
+    let unusedAgain = table.group(key(1))
+    #expect(usedAgain === used)
+    #expect(unusedAgain !== unused)
+  }
+
+  @Test func watchesASocketThatItDoesNotKnowAsLibcurlSays() {
+    var table = ConnectionTable()
+    let answers = [table.wants(5, .read), table.wants(5, .read), table.wants(5, [])]
+    #expect(answers == [.watch(.read), .watch(.read), .unwatch])
+    let isWanted = table.isWanted(5)
+    #expect(isWanted)
+  }
+}

@@ -1,0 +1,61 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@Suite struct SessionResumptionTests {
+  /// An origin that closes each connection after one request.
+  private func origin(_ addresses: Int, _ versions: String = "TLSv1.2 TLSv1.3") async throws -> NginxOrigin {
+    var settings = NginxSettings()
+    settings.keepaliveRequests = 1
+    settings.tlsVersions = versions
+    return try await NginxOrigin.start(
+      for: ["api.test"], on: IPAddress.freshLoopback(addresses), settings: settings)
+  }
+
+  /// Requests that each need a connection of their own, one after the other.
+  private func request(
+    _ count: Int, of origin: NginxOrigin, at addresses: [IPAddress], version: RequestOptions.Version
+  ) async throws -> [AccessLogEntry] {
+    let bench = try await TransportBench()
+    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    request.options.version = version
+    for index in 0..<count {
+      let response = try await bench.execute(request, [addresses[index % addresses.count]])
+      _ = try await response.body.collect(upTo: 100)
+    }
+    await bench.end()
+    return try await origin.waitForLog(count)
+  }
+
+  @Test(arguments: [RequestOptions.Version.automatic, .http1], ["TLSv1.3", "TLSv1.2"])
+  func everyFurtherConnectionResumes(version: RequestOptions.Version, tls: String) async throws {
+    let origin = try await origin(1, tls)
+    defer { origin.stop() }
+    let log = try await request(20, of: origin, at: origin.endpoints.map(\.address), version: version)
+    #expect(Set(log.map(\.connection)).count == 20)
+    #expect(log.allSatisfy { $0.version == (version == .http1 ? "HTTP/1.1" : "HTTP/2.0") })
+    #expect(log.count(where: \.sessionReused) == 19)
+  }
+
+  @Test func everyAddressHasItsOwnSession() async throws {
+    let origin = try await origin(5)
+    defer { origin.stop() }
+    let log = try await request(25, of: origin, at: origin.endpoints.map(\.address), version: .automatic)
+    #expect(log.count(where: \.sessionReused) == 20)
+    #expect(Set(log.filter { !$0.sessionReused }.map(\.serverAddress)).count == 5)
+  }
+
+  @Test func aSessionThatWasNotVerifiedIsNotUsedByRequestsThatVerify() async throws {
+    let origin = try await origin(1)
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    for verification in [RequestOptions.Verification.none, .none, .full, .full] {
+      request.options.verification = verification
+      let response = try await bench.execute(request, origin.endpoints.map(\.address))
+      _ = try await response.body.collect(upTo: 100)
+    }
+    await bench.end()
+    #expect(try await origin.waitForLog(4).map(\.sessionReused) == [false, true, false, true])
+  }
+}
