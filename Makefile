@@ -17,7 +17,10 @@ BENCHFLAGS ?=
 BUILD := $(SWIFT) build --explicit-target-dependency-import-check error
 TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-xctest --no-parallel $(TESTFLAGS)
 
-.PHONY: help dependencies build test bench install lint tsan asan coverage clean
+# Options for the measurements: `make perf PERFFLAGS='--only cpu,body --peers yes'`.
+PERFFLAGS ?=
+
+.PHONY: help dependencies build test bench install lint tsan asan coverage perf perf-check perf-record soak perf-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +43,7 @@ install: build ## Install netopt to PREFIX, /usr/local by default
 lint: ## Check format, layers, file lengths and scripts
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples)
 	scripts/check-layers
+	python3 -m doctest Benchmarks/perf/report.py
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
@@ -61,6 +65,22 @@ asan: dependencies ## Run the tests under the address sanitizer, with the search
 coverage: dependencies ## Run the tests and print the line coverage of each module
 	$(TEST) --enable-code-coverage --scratch-path .build/coverage
 	@scripts/coverage-report "$$($(SWIFT) test --show-codecov-path --scratch-path .build/coverage)"
+
+perf-build: build
+	@scripts/install-dependencies perf
+	$(SWIFT) build -c release --package-path Benchmarks
+
+perf: perf-build ## Measure every line of the performance budget against plain libcurl
+	python3 Benchmarks/perf run $(PERFFLAGS)
+
+perf-check: perf-build ## Fail when a request costs more than recorded in Benchmarks/thresholds.json
+	python3 Benchmarks/perf check
+
+perf-record: perf-build ## Record what a request costs now
+	python3 Benchmarks/perf record
+
+soak: perf-build ## Perform a million requests and look whether anything grows
+	python3 Benchmarks/perf soak
 
 clean: ## Remove what was built
 	rm -rf .build Benchmarks/.build

@@ -8,8 +8,14 @@ let package = Package(
   targets: [
     .executableTarget(
       name: "netopt-benchmark",
-      dependencies: [.product(name: "NetOpt", package: "netopt")],
-      swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+      dependencies: [.product(name: "NetOpt", package: "netopt"), "CMalloc"],
+      swiftSettings: [
+        .swiftLanguageMode(.v6), .treatAllWarnings(as: .error),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+      ]),
+    .systemLibrary(name: "CMalloc"),
     .executableTarget(name: "raw-libcurl", linkerSettings: [.linkedLibrary("curl")]),
+    .executableTarget(
+      name: "urlsession-requests", swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
   ]
 )

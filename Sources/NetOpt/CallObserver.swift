@@ -30,39 +30,52 @@ struct EventInterceptor: Interceptor {
   let observers: [any CallObserver]
 
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
-    let id = next.context.id
-    for observer in observers { observer.callWillStart(id, request) }
+    let call = ObservedCall(id: next.context.id, observers: observers)
+    call.willStart(request)
     do throws(NetOptError) {
-      var response = try await next.proceed(request)
-      for observer in observers { observer.callDidReceiveHead(id, response) }
-      response.body = ResponseBody(ObservedBody(response.body, id, observers))
-      return response
+      return call.didReceiveHead(try await next.proceed(request))
     } catch {
-      for observer in observers { observer.callDidFail(id, error) }
+      call.bodyDidFail(error)
       throw error
     }
   }
 }
 
-/// A body that tells observers of its end.
+/// Tells observers of one call. Not inlined: what it needs room for would be kept by every call that waits.
+private struct ObservedCall: BodyEndObserver {
+  let id: UInt64
+  let observers: [any CallObserver]
+
+  @inline(never)
+  func willStart(_ request: HTTPRequest) { for observer in observers { observer.callWillStart(id, request) } }
+
+  /// - Returns: the response, with a body that tells how it ends.
+  @inline(never)
+  func didReceiveHead(_ response: HTTPResponse) -> HTTPResponse {
+    for observer in observers { observer.callDidReceiveHead(id, response) }
+    var response = response
+    response.body = response.body.observed(by: self) { ObservedBody($0, self) }
+    return response
+  }
+
+  @inline(never)
+  func bodyDidEnd(_ timings: Timings) { for observer in observers { observer.callDidFinish(id, timings) } }
+
+  func bodyDidFail(_ error: NetOptError) { for observer in observers { observer.callDidFail(id, error) } }
+}
+
+/// A body that streams, and tells of its end.
 private final class ObservedBody: BodySource {
   private let base: ResponseBody
-  private let id: UInt64
-  private let observers: [any CallObserver]
+  private let call: ObservedCall
   private let isOver = Atomic(false)
 
-  init(_ base: ResponseBody, _ id: UInt64, _ observers: [any CallObserver]) {
+  init(_ base: ResponseBody, _ call: ObservedCall) {
     self.base = base
-    self.id = id
-    self.observers = observers
+    self.call = call
   }
 
-  deinit {
-    end {
-      $0.callDidFail(
-        id, NetOptError(.cancelled, phase: .receive, "the body was let go before its end was read"))
-    }
-  }
+  deinit { if beginsEnd() { call.bodyWasLetGo() } }
 
   var timings: Timings { base.timings }
 
@@ -70,16 +83,13 @@ private final class ObservedBody: BodySource {
     var iterator = base.makeAsyncIterator()
     do throws(NetOptError) {
       let chunk = try await iterator.next()
-      if chunk == nil { end { $0.callDidFinish(id, timings) } }
+      if chunk == nil, beginsEnd() { call.bodyDidEnd(timings) }
       return chunk
     } catch {
-      end { $0.callDidFail(id, error) }
+      if beginsEnd() { call.bodyDidFail(error) }
       throw error
     }
   }
 
-  private func end(_ tell: (any CallObserver) -> Void) {
-    guard !isOver.exchange(true, ordering: .relaxed) else { return }
-    for observer in observers { tell(observer) }
-  }
+  private func beginsEnd() -> Bool { !isOver.exchange(true, ordering: .relaxed) }
 }

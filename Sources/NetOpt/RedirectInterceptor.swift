@@ -5,15 +5,22 @@ import NetOptCore
 struct RedirectInterceptor: Interceptor {
   /// How much of a redirect's own body is read so that its connection can be used again.
   private static let drained = 64 * 1024
+  private static let redirects: Set = [301, 302, 303, 307, 308]
 
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    let response = try await next.proceed(request)
+    // What follows is rare, and would need room in every call that waits.
+    guard request.options.maxRedirects > 0, Self.redirects.contains(response.status) else { return response }
+    return try await follow(response, to: request, next)
+  }
+
+  private func follow(
+    _ first: HTTPResponse, to request: HTTPRequest, _ next: InterceptorChain
+  ) async throws(NetOptError) -> HTTPResponse {
     var request = request
+    var response = first
     var followed = 0
-    while true {
-      let response = try await next.proceed(request)
-      guard request.options.maxRedirects > 0, let following = try Self.following(response, of: request) else {
-        return response
-      }
+    while let following = try Self.following(response, of: request) {
       guard followed < request.options.maxRedirects else {
         throw NetOptError(
           .tooManyRedirects, phase: .receive,
@@ -23,7 +30,9 @@ struct RedirectInterceptor: Interceptor {
       followed += 1
       _ = try? await response.body.collect(upTo: Self.drained)
       request = following
+      response = try await next.proceed(request)
     }
+    return response
   }
 
   /// The request that a response leads to, or `nil` when the response is the answer.
@@ -31,7 +40,7 @@ struct RedirectInterceptor: Interceptor {
   /// - Throws: `invalidURL` when `Location` is not a URL that can be requested.
   static func following(_ response: HTTPResponse, of request: HTTPRequest) throws(NetOptError) -> HTTPRequest?
   {
-    guard [301, 302, 303, 307, 308].contains(response.status), let location = response.head.first("Location")
+    guard redirects.contains(response.status), let location = response.head.first("Location")
     else { return nil }
     let url = try request.url.resolving(location)
     // Credentials and answers would travel in the clear from here on. The caller sees the redirect and may decide.

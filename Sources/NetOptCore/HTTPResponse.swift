@@ -58,20 +58,50 @@ public struct TLSReport: Hashable, Sendable {
 
 /// What the phases of an exchange took. They follow each other without a gap: their sum is `total`.
 public struct Timings: Hashable, Sendable {
+  // Nanoseconds: a `Duration` has 128 bits, which are a burden where timings are taken for each request.
+  package var queueNanoseconds: Int64 = 0
+  package var dnsNanoseconds: Int64 = 0
+  package var connectNanoseconds: Int64 = 0
+  package var tlsNanoseconds: Int64 = 0
+  package var sendNanoseconds: Int64 = 0
+  package var waitNanoseconds: Int64 = 0
+  package var transferNanoseconds: Int64 = 0
+
   /// From the start of the call until the leg that won was started, and its wait for a connection.
-  public var queue = Duration.zero
+  public var queue: Duration {
+    get { .nanoseconds(queueNanoseconds) }
+    set { queueNanoseconds = newValue.nanoseconds }
+  }
   /// The look-up.
-  public var dns = Duration.zero
+  public var dns: Duration {
+    get { .nanoseconds(dnsNanoseconds) }
+    set { dnsNanoseconds = newValue.nanoseconds }
+  }
   /// The TCP handshake.
-  public var connect = Duration.zero
+  public var connect: Duration {
+    get { .nanoseconds(connectNanoseconds) }
+    set { connectNanoseconds = newValue.nanoseconds }
+  }
   /// The TLS handshake.
-  public var tls = Duration.zero
+  public var tls: Duration {
+    get { .nanoseconds(tlsNanoseconds) }
+    set { tlsNanoseconds = newValue.nanoseconds }
+  }
   /// Sending the request.
-  public var send = Duration.zero
+  public var send: Duration {
+    get { .nanoseconds(sendNanoseconds) }
+    set { sendNanoseconds = newValue.nanoseconds }
+  }
   /// From the request's last byte to the response's first.
-  public var wait = Duration.zero
+  public var wait: Duration {
+    get { .nanoseconds(waitNanoseconds) }
+    set { waitNanoseconds = newValue.nanoseconds }
+  }
   /// From the response's first byte to its last.
-  public var transfer = Duration.zero
+  public var transfer: Duration {
+    get { .nanoseconds(transferNanoseconds) }
+    set { transferNanoseconds = newValue.nanoseconds }
+  }
 
   /// Makes timings of nothing.
   public init() {}

@@ -4,15 +4,36 @@
 /// Only bytes beyond ASCII are percent-encoded, as UTF-8. User information is refused (RFC 9110, section 4.2.4), a
 /// fragment is dropped.
 public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
+  /// A URL is part of every request and response, and copied with them: it is one reference.
+  private final class Storage: Sendable {
+    let origin: Origin
+    let target: String
+
+    init(_ origin: Origin, _ target: String) {
+      self.origin = origin
+      self.target = target
+    }
+  }
+
+  private let storage: Storage
+
   /// Scheme, host and port.
-  public let origin: Origin
+  public var origin: Origin { storage.origin }
   /// Path and query as they stand in the request line; begins with "/".
-  public let target: String
+  public var target: String { storage.target }
 
   /// Makes a URL from its parts. `target` begins with "/".
-  package init(origin: Origin, target: String) {
-    self.origin = origin
-    self.target = target
+  package init(origin: Origin, target: String) { storage = Storage(origin, target) }
+
+  /// Whether two URLs are the same, byte for byte.
+  public static func == (a: HTTPURL, b: HTTPURL) -> Bool {
+    a.storage === b.storage || a.origin == b.origin && a.target == b.target
+  }
+
+  /// Hashes the URL.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(origin)
+    hasher.combine(target)
   }
 
   /// The path without the query.
@@ -54,10 +75,9 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
       throw invalid("it carries a user name; send an Authorization header instead")
     }
     let (host, port) = try Self.hostAndPort(Substring(authority), invalid)
-    origin = Origin(scheme, host: host, port: port)
-
     let target = Self.encoded(rest[end...].prefix { $0 != UInt8(ascii: "#") })
-    self.target = target.hasPrefix("/") ? target : "/" + target
+    self.init(
+      origin: Origin(scheme, host: host, port: port), target: target.hasPrefix("/") ? target : "/" + target)
   }
 
   private static func hostAndPort(

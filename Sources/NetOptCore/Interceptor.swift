@@ -32,7 +32,7 @@ public struct InterceptorChain: Sendable {
   /// Hands the request to the rest of the chain.
   ///
   /// - Throws: what the rest throws; `NetOptError.Code.invalidConfiguration` when there is no rest.
-  @inlinable
+  @inlinable @inline(__always)
   public func proceed(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
     guard position < links.count else {
       throw NetOptError(

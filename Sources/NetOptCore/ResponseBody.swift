@@ -14,12 +14,30 @@ public struct ResponseBody: AsyncSequence, Sendable {
   public typealias Failure = NetOptError
 
   private let source: any BodySource
+  /// The source, when all of it is in memory: then nobody need wait for it.
+  private let memory: MemoryBody?
 
   /// Makes a body from a source.
-  public init(_ source: any BodySource) { self.source = source }
+  public init(_ source: any BodySource) {
+    self.source = source
+    memory = nil
+  }
 
   /// Makes a body from memory.
-  public init(_ bytes: [UInt8], timings: Timings = Timings()) { source = MemoryBody(bytes, timings) }
+  public init(_ bytes: [UInt8], timings: Timings = Timings()) {
+    let memory = MemoryBody(bytes, timings)
+    source = memory
+    self.memory = memory
+  }
+
+  /// The same body, whose end somebody is told of, once: here, or as the body that `otherwise` makes of it.
+  package func observed(
+    by observer: any BodyEndObserver, otherwise: (ResponseBody) -> any BodySource
+  ) -> ResponseBody {
+    guard let memory else { return ResponseBody(otherwise(self)) }
+    memory.observe(observer)
+    return self
+  }
 
   /// What the phases of the exchange took so far.
   public var timings: Timings { source.timings }
@@ -47,13 +65,19 @@ public struct ResponseBody: AsyncSequence, Sendable {
   /// - Parameter limit: the most bytes that are taken.
   /// - Throws: `NetOptError.Code.bodyTooLarge` when there are more than `limit`, and what ended the transfer early.
   public func collect(upTo limit: Int) async throws(NetOptError) -> [UInt8] {
+    let tooLarge = { () -> NetOptError in
+      NetOptError(
+        .bodyTooLarge, phase: .receive,
+        "the body is larger than \(limit) bytes; raise the limit, or read it chunk by chunk")
+    }
+    if let memory {
+      let whole = memory.take(all: true)
+      if whole.count > limit { throw tooLarge() }
+      return whole
+    }
     var whole: [UInt8] = []
     while let chunk = try await source.next() {
-      if chunk.count > limit - whole.count {
-        throw NetOptError(
-          .bodyTooLarge, phase: .receive,
-          "the body is larger than \(limit) bytes; raise the limit, or read it chunk by chunk")
-      }
+      if chunk.count > limit - whole.count { throw tooLarge() }
       // The usual body is one chunk, which is handed on without a copy.
       if whole.isEmpty { whole = chunk } else { whole += chunk }
     }

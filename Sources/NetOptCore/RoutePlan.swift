@@ -128,6 +128,9 @@ public struct RoutePlan: Sendable {
     precondition(!legs.isEmpty, "a plan has at least one leg")
     storage = Storage(origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes)
   }
+
+  /// Whether this is the very plan that the other one is, not only an equal one.
+  package func isIdentical(to other: RoutePlan) -> Bool { storage === other.storage }
 }
 
 extension Duration {

@@ -31,10 +31,10 @@ final class BodyChannel: Sendable {
   /// - Parameter isPaused: whether the transfer has been paused.
   /// - Returns: how much is unread, and whether the transfer may go on although it was paused.
   func push(
-    _ chunk: [UInt8], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
+    _ chunks: [[UInt8]], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
   ) -> (unread: Int, goOn: Bool) {
     let (reader, unread, goOn) = state.withLock { state in
-      if !chunk.isEmpty {
+      for chunk in chunks {
         state.chunks.append(chunk)
         state.unread += chunk.count
       }

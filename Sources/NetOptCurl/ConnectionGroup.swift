@@ -17,6 +17,12 @@ struct ConnectionKey: Hashable {
     family = options.family
     directDespiteProxy = options.directDespiteProxy
   }
+
+  /// Whether the options of a request to the same origin make the same key.
+  func suits(_ options: RequestOptions) -> Bool {
+    routing == options.routing && verification == options.verification && version == options.version
+      && family == options.family && directDespiteProxy == options.directDespiteProxy
+  }
 }
 
 /// The connections that requests of one key share, and those who wait for one. Confined to the loop.

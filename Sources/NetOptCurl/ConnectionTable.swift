@@ -22,9 +22,22 @@ struct ConnectionTable {
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
   /// The group that was asked for last, found without hashing.
   private var last: ConnectionGroup?
+  private var lastPlan: RoutePlan?
   private var connecting: [Endpoint: Int] = [:]
 
   var count: Int { sockets.count }
+
+  /// The group whose connections an exchange may share.
+  mutating func group(for exchange: Exchange) -> ConnectionGroup {
+    // The plan that was given out last is nearly always the one before.
+    if let last, let lastPlan, lastPlan.isIdentical(to: exchange.plan),
+      last.key.suits(exchange.request.options)
+    {
+      return last
+    }
+    lastPlan = exchange.plan
+    return group(ConnectionKey(exchange.plan.origin, exchange.request.options))
+  }
 
   /// The group of a key.
   mutating func group(_ key: ConnectionKey) -> ConnectionGroup {
@@ -43,7 +56,7 @@ struct ConnectionTable {
   mutating func opened(_ descriptor: Int32, by transfer: Transfer) {
     closed(descriptor)
     let endpoint = transfer.endpoint
-    let group = transfer.exchange.group ?? group(ConnectionKey(of: transfer.exchange))
+    let group = transfer.exchange.group ?? group(for: transfer.exchange)
     group.users += 1
     sockets[descriptor] = Socket(group: group, endpoint: endpoint, opener: ObjectIdentifier(transfer))
     if let endpoint { connecting[endpoint, default: 0] += 1 }
@@ -118,8 +131,4 @@ struct ConnectionTable {
     sockets.values[index].watched = []
     return false
   }
-}
-
-extension ConnectionKey {
-  init(of exchange: Exchange) { self.init(exchange.plan.origin, exchange.request.options) }
 }

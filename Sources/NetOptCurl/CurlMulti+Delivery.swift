@@ -13,7 +13,7 @@ extension CurlMulti {
     case .lost:
       // A connection that was asked for ends here too.
       note(transfer, .lost)
-      if case .connection = exchange.purpose {
+      if exchange.purpose == .connection {
         succeed(exchange, transfer)
       } else {
         end(transfer)
@@ -49,7 +49,7 @@ extension CurlMulti {
     guard !exchange.isOver, transfer.isHeadComplete else { return }
     guard let body = exchange.body else { return deliverHead(transfer) }
     let (unread, goOn) = body.push(
-      transfer.takeBody(), end: nil, isPaused: transfer.isReceivePaused, timings: timings(of: transfer))
+      transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused, timings: timings(of: transfer))
     transfer.unread = unread
     if goOn { unpause(exchange, receive: true, send: false) }
   }
@@ -60,9 +60,9 @@ extension CurlMulti {
     let timings = timings(of: transfer)
     let channel = BodyChannel(lowWater: exchange.bodyBuffer / 2, timings: timings)
     exchange.body = channel
-    let response = response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))
+    exchange.prepare(.response(response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))))
     deliver(transfer)
-    answer(exchange, .success(response))
+    exchange.resume()
   }
 
   /// The whole response has come.
@@ -70,15 +70,15 @@ extension CurlMulti {
     let exchange = transfer.exchange
     let timings = timings(of: transfer)
     if let body = exchange.body {
-      _ = body.push(transfer.takeBody(), end: .success(()), isPaused: false, timings: timings)
+      _ = body.push(transfer.takeChunks(), end: .success(()), isPaused: false, timings: timings)
       finish(exchange)
     } else if let error = versionError(transfer) {
       fail(exchange, error)
     } else {
       // The usual case: all of it came in one turn, and needs no channel.
-      let response = response(transfer, ResponseBody(transfer.takeBody(), timings: timings))
+      exchange.prepare(.response(response(transfer, ResponseBody(transfer.takeBody(), timings: timings))))
       finish(exchange)
-      answer(exchange, .success(response))
+      exchange.resume()
     }
   }
 
@@ -113,8 +113,7 @@ extension CurlMulti {
     let report = ConnectReport(
       connect: timings.connect, tls: isTLS ? timings.tls : nil, reused: transfer.descriptor == nil)
     finish(exchange)
-    guard case .connection(let continuation) = exchange.purpose.take() else { return }
-    exchange.resume(continuation, returning: .success(report))
+    exchange.answer(.connection(report))
   }
 
   // MARK: Endings
@@ -129,13 +128,13 @@ extension CurlMulti {
       exchange.reports[index].ended = now
     }
     let timings = exchange.winner.map { self.timings(of: $0) }
-    let rest = exchange.winner?.takeBody() ?? []
+    let rest = exchange.winner?.takeChunks() ?? []
     finish(exchange)
     let error = error.with(route: exchange.route)
     if let body = exchange.body {
       _ = body.push(rest, end: .failure(error), isPaused: false, timings: timings ?? body.timings)
     } else {
-      answer(exchange, .failure(error))
+      exchange.answer(.failure(error))
     }
     for waiting in waiting where !waiting.isOver { readmit(waiting) }
   }
@@ -152,28 +151,8 @@ extension CurlMulti {
     remove(exchange)
   }
 
-  /// Answers the caller, once.
-  private func answer(_ exchange: Exchange, _ result: Result<HTTPResponse, NetOptError>) {
-    switch exchange.purpose.take() {
-    case .request(let continuation): exchange.resume(continuation, returning: result)
-    case .connection(let continuation):
-      guard case .failure(let error) = result else { return }
-      let failure = exchange.reports.last?.failure ?? LegFailure(.other, error.message)
-      exchange.resume(
-        continuation, returning: .failure(LegError(failure, isCancellation: error.code == .cancelled)))
-    case nil: break
-    }
-  }
-
   /// Ends an exchange that came after the end of everything.
   nonisolated func refuse(_ exchange: Exchange) {
-    switch exchange.purpose.take() {
-    case .request(let continuation):
-      exchange.resume(continuation, returning: .failure(.shutDown.with(route: exchange.route)))
-    case .connection(let continuation):
-      let failure = LegFailure(.other, NetOptError.shutDown.message)
-      exchange.resume(continuation, returning: .failure(LegError(failure, isCancellation: true)))
-    case nil: break
-    }
+    exchange.answer(.failure(.shutDown.with(route: exchange.route)))
   }
 }

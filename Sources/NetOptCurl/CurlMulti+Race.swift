@@ -13,9 +13,9 @@ extension CurlMulti {
       guard deadline > loop.now() else { return deadlinePassed(exchange) }
       loop.schedule(exchange, at: deadline)
     }
-    if case .connection = exchange.purpose { return race(exchange) }
+    if exchange.purpose == .connection { return race(exchange) }
     if exchange.request.options.connection == .fresh { return race(exchange) }
-    let group = connections.group(ConnectionKey(of: exchange))
+    let group = connections.group(for: exchange)
     exchange.join(group)
     if group.isReady {
       if exchange.race.legs[0].target == .dns, let endpoint = group.readyEndpoint {
@@ -106,7 +106,7 @@ extension CurlMulti {
       easy = handle
       let transfer = Transfer(
         exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, records: records, at: now)
-      let group = exchange.group ?? connections.group(ConnectionKey(of: exchange))
+      let group = exchange.group ?? connections.group(for: exchange)
       try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)
       exchange.transfers.append(transfer)
@@ -276,7 +276,7 @@ extension CurlMulti {
 
   func deadlinePassed(_ exchange: Exchange) {
     guard !exchange.isOver else { return }
-    if case .connection = exchange.purpose {
+    if exchange.purpose == .connection {
       // The limit of an attempt to connect is the endpoint's, not a call's: what it did not do in time is blamed on it.
       for transfer in exchange.transfers {
         let host = exchange.plan.origin.host

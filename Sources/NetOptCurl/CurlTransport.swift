@@ -27,18 +27,21 @@ public final class CurlTransport: Transport {
   public func execute(
     _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> HTTPResponse {
+    let exchange = try exchange(request, plan, context)
+    await exchange.perform()
+    return try exchange.takeResponse()
+  }
+
+  /// Not inlined: what it needs room for would be kept by every call that waits.
+  @inline(never)
+  private func exchange(
+    _ request: HTTPRequest, _ plan: RoutePlan, _ context: CallContext
+  ) throws(NetOptError) -> Exchange {
     if let fault = RequestLines.fault(of: request) {
       throw NetOptError(.invalidRequest, phase: .send, fault, route: RouteReport(plan: plan, legs: []))
     }
-    let exchange = Exchange(
-      request, along: plan, in: context, on: multi, loop: loop, bodyBuffer: bodyBuffer)
-    let result = await withTaskCancellationHandler {
-      await withUnsafeContinuation { exchange.begin(.request($0)) }
-    } onCancel: {
-      exchange.cancel()
-    }
-    exchange.acquireAnswer()
-    return try result.get()
+    return Exchange(
+      .request, request, along: plan, in: context, on: multi, loop: loop, bodyBuffer: bodyBuffer)
   }
 
   /// Opens a connection and stops at the gate. Over HTTP/2 one to be kept stays in libcurl's pool.
@@ -54,14 +57,9 @@ public final class CurlTransport: Transport {
     let now = loop.now()
     let context = CallContext(id: 0, started: now, deadline: now + limit)
     let exchange = Exchange(
-      request, along: plan, in: context, on: multi, loop: loop, bodyBuffer: bodyBuffer)
-    let result = await withTaskCancellationHandler {
-      await withUnsafeContinuation { exchange.begin(.connection($0)) }
-    } onCancel: {
-      exchange.cancel()
-    }
-    exchange.acquireAnswer()
-    return try result.get()
+      .connection, request, along: plan, in: context, on: multi, loop: loop, bodyBuffer: bodyBuffer)
+    await exchange.perform()
+    return try exchange.takeConnection()
   }
 
   /// Fails what is under way and closes all connections. Later calls are refused.

@@ -88,7 +88,10 @@ private func openSocket(
 private func contextWasMade(
   _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ data: UnsafeMutableRawPointer?
 ) -> CURLcode {
-  if let context { OpenSSL.loaded?.keepSessions(of: OpaquePointer(context)) }
+  if let context {
+    OpenSSL.loaded?.keepSessions(of: OpaquePointer(context))
+    OpenSSL.loaded?.keepBuffers(of: OpaquePointer(context))
+  }
   return CURLE_OK
 }
 

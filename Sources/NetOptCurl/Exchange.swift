@@ -11,9 +11,9 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// What the exchange is for.
   enum Purpose {
     /// A request.
-    case request(UnsafeContinuation<Result<HTTPResponse, NetOptError>, Never>)
+    case request
     /// A connection; it ends at the gate.
-    case connection(UnsafeContinuation<Result<ConnectReport, LegError>, Never>)
+    case connection
   }
 
   let request: HTTPRequest
@@ -21,6 +21,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   let context: CallContext
   let bodyBuffer: Int
   let upload: UploadStream?
+  let purpose: Purpose
   private let loop: EventLoop
   private let multi: CurlMulti
   private let cancelled = Atomic(false)
@@ -29,7 +30,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   private let isAnswered = Atomic(false)
 
   // Of the loop. Unchecked exclusivity: see CurlMulti.
-  @exclusivity(unchecked) var purpose: Purpose?
+  private var caller: UnsafeContinuation<Void, Never>?
   @exclusivity(unchecked) var race: Race
   var raceTimer: RaceTimer?
   /// The legs that are connecting or carry the exchange.
@@ -52,6 +53,15 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// The connections that it may share; none of them when it wants one of its own.
   private(set) var group: ConnectionGroup?
 
+  /// What a caller is given.
+  enum Answer {
+    case response(HTTPResponse)
+    case connection(ConnectReport)
+    case failure(NetOptError)
+  }
+
+  private var answer: Answer?
+
   /// A look-up that is under way, or was.
   struct LookUp {
     let leg: Int
@@ -60,9 +70,11 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   }
 
   init(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext, on multi: CurlMulti,
+    _ purpose: Purpose, _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext,
+    on multi: CurlMulti,
     loop: EventLoop, bodyBuffer: Int
   ) {
+    self.purpose = purpose
     self.request = request
     self.plan = plan
     self.context = context
@@ -79,20 +91,61 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Hands the exchange to the loop.
-  func begin(_ purpose: Purpose) {
-    self.purpose = purpose
-    if !loop.submit(self) { multi.refuse(self) }
+  /// Hands the exchange to the loop, and returns when it is answered.
+  func perform() async {
+    await withTaskCancellationHandler {
+      await withUnsafeContinuation { caller in
+        self.caller = caller
+        if !loop.submit(self) { multi.refuse(self) }
+      }
+    } onCancel: {
+      cancel()
+    }
+    _ = isAnswered.load(ordering: .acquiring)
   }
 
-  /// Gives the caller its answer.
-  func resume<Answer: Sendable>(_ continuation: UnsafeContinuation<Answer, Never>, returning answer: Answer) {
+  /// Takes the answer to a request, when `perform` has returned. Not inlined: what it needs room for would be kept by
+  /// every call that waits.
+  @inline(never)
+  func takeResponse() throws(NetOptError) -> HTTPResponse {
+    // Taken out: a response whose body streams leads back here.
+    switch answer.take() {
+    case .response(let response): return response
+    case .failure(let error): throw error
+    case .connection, nil: preconditionFailure("a request was answered with a connection, or not at all")
+    }
+  }
+
+  /// Takes the answer to the wish for a connection, when `perform` has returned.
+  @inline(never)
+  func takeConnection() throws(LegError) -> ConnectReport {
+    switch answer.take() {
+    case .connection(let report): return report
+    case .failure(let error):
+      let failure = reports.last?.failure ?? LegFailure(.other, error.message)
+      throw LegError(failure, isCancellation: error.code == .cancelled || error.code == .shutDown)
+    case .response, nil: preconditionFailure("a connection was answered with a response, or not at all")
+    }
+  }
+
+  /// Makes the caller's answer ready; `resume` hands it over. In two steps, so that nothing here holds on to a response:
+  /// who lets go of it last tells the observers, and that is the caller.
+  func prepare(_ answer: consuming Answer) {
+    if caller != nil, self.answer == nil { self.answer = answer }
+  }
+
+  /// Lets the caller have its answer, once.
+  func resume() {
+    guard let caller = caller.take() else { return }
     isAnswered.store(true, ordering: .releasing)
-    continuation.resume(returning: answer)
+    caller.resume()
   }
 
-  /// Takes note of the answer. To be called right after the continuation has given it.
-  func acquireAnswer() { _ = isAnswered.load(ordering: .acquiring) }
+  /// Gives the caller its answer, once.
+  func answer(_ answer: consuming Answer) {
+    prepare(answer)
+    resume()
+  }
 
   /// Ends the exchange, wherever it stands.
   func cancel() {
@@ -128,7 +181,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// The gate: whether this leg may send the request.
   func gate(_ leg: Int) -> Race.Verdict {
     // Whoever asked for a connection has it now.
-    if case .connection = purpose { return .lost }
+    if purpose == .connection { return .lost }
     return race.ready(leg)
   }
 

@@ -13,6 +13,7 @@ struct OpenSSL: Sendable {
   private typealias SetInfo = @convention(c) (OpaquePointer, Info?) -> Void
   private typealias GetSession = @convention(c) (OpaquePointer) -> OpaquePointer?
   private typealias SetSession = @convention(c) (OpaquePointer, OpaquePointer) -> Int32
+  private typealias Control = @convention(c) (OpaquePointer, Int32, Int, OpaquePointer?) -> Int
   private typealias Duplicate = @convention(c) (OpaquePointer) -> OpaquePointer?
   private typealias Free = @convention(c) (OpaquePointer) -> Void
 
@@ -22,6 +23,7 @@ struct OpenSSL: Sendable {
   private let setInfo: SetInfo
   private let getSession: GetSession
   private let setSession: SetSession
+  private let control: Control
   private let duplicate: Duplicate
   private let free: Free
 
@@ -42,6 +44,7 @@ struct OpenSSL: Sendable {
       let setInfo = Self.symbol("SSL_CTX_set_info_callback", SetInfo.self),
       let getSession = Self.symbol("SSL_get_session", GetSession.self),
       let setSession = Self.symbol("SSL_set_session", SetSession.self),
+      let control = Self.symbol("SSL_CTX_ctrl", Control.self),
       let duplicate = Self.symbol("SSL_SESSION_dup", Duplicate.self),
       let free = Self.symbol("SSL_SESSION_free", Free.self)
     else { return nil }
@@ -51,6 +54,7 @@ struct OpenSSL: Sendable {
     self.setInfo = setInfo
     self.getSession = getSession
     self.setSession = setSession
+    self.control = control
     self.duplicate = duplicate
     self.free = free
   }
@@ -70,7 +74,16 @@ struct OpenSSL: Sendable {
     return getVersion(OpaquePointer(ssl)).map { String(cString: $0) }
   }
 
-  // MARK: Sessions
+  // MARK: Contexts
+
+  /// Has connections keep their buffers for records, 34 KiB each. libcurl has OpenSSL free them after each record and make
+  /// them anew for the next, which costs more than a request's share of memory is worth when many share a connection.
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
+  func keepBuffers(of context: OpaquePointer) {
+    // SSL_CTX_clear_mode(3) is a macro for this: SSL_CTRL_CLEAR_MODE, SSL_MODE_RELEASE_BUFFERS.
+    _ = control(context, 78, 0x10, nil)
+  }
 
   /// libcurl's own callback for a new session, once it was seen: the same one in every context.
   private static let libcurlsNewSession = Atomic<UInt>(0)

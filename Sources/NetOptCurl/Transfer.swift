@@ -28,6 +28,11 @@ final class Transfer {
   /// How often the request was sent: libcurl does it again when a pooled connection dies without an answer.
   private(set) var sends = 0
 
+  /// The size of chunks: below what the allocator maps and unmaps each time (mallopt(3), M_MMAP_THRESHOLD), which costs
+  /// more than receiving them.
+  private static let chunk = 64 * 1024
+  /// Up to here, and for the same reason, a body of known length is one chunk.
+  private static let wholeBody = 120 * 1024
   /// Room for most heads, so that none grows step by step.
   private static let usualHead = 512
 
@@ -37,6 +42,10 @@ final class Transfer {
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var head: [UInt8] = []
   @exclusivity(unchecked) private var body: [UInt8] = []
+  /// Chunks before `body` that are full.
+  private var chunks: [[UInt8]] = []
+  /// What all of them hold together.
+  private var bodyBytes = 0
   /// What the consumer had not read when it was last asked.
   var unread = 0
   private(set) var isReceivePaused = false
@@ -111,14 +120,21 @@ final class Transfer {
   /// Takes a piece of the body, unless the consumer is too far behind.
   func receive(body bytes: UnsafeRawBufferPointer) -> Bool {
     touch()
-    guard unread + body.count < exchange.bodyBuffer else {
+    guard unread + bodyBytes < exchange.bodyBuffer else {
       isReceivePaused = true
       return false
     }
-    if body.isEmpty, unread == 0, bytes.count < contentLength ?? 0 {
-      body.reserveCapacity(min(contentLength ?? 0, exchange.bodyBuffer))
+    if body.isEmpty {
+      // A body that comes at once gets what it needs.
+      let length = contentLength ?? .max
+      if bytes.count < length { body.reserveCapacity(length <= Self.wholeBody ? length : Self.chunk) }
+    } else if body.count + bytes.count > max(Self.chunk, body.capacity) {
+      chunks.append(body)
+      body = []
+      body.reserveCapacity(Self.chunk)
     }
     body.append(contentsOf: bytes)
+    bodyBytes += bytes.count
     return true
   }
 
@@ -142,11 +158,29 @@ final class Transfer {
 
   // MARK: After callbacks
 
-  var hasBody: Bool { !body.isEmpty }
+  /// Takes what has come of the body, chunk by chunk.
+  func takeChunks() -> [[UInt8]] {
+    defer {
+      body = []
+      chunks = []
+      bodyBytes = 0
+    }
+    return body.isEmpty ? chunks : chunks + [body]
+  }
 
+  /// Takes what has come of the body as one.
   func takeBody() -> [UInt8] {
-    defer { body = [] }
-    return body
+    defer {
+      body = []
+      chunks = []
+      bodyBytes = 0
+    }
+    if chunks.isEmpty { return body }
+    var whole: [UInt8] = []
+    whole.reserveCapacity(bodyBytes)
+    for chunk in chunks { whole += chunk }
+    whole += body
+    return whole
   }
 
   func takeHead() -> ResponseHead {
@@ -189,18 +223,22 @@ final class Transfer {
     let connected = min(max(connectedAt ?? opened, opened), ready)
     let first = max(firstByteAt ?? now, ready)
     let sent = min(max(sentAt ?? ready, ready), first)
-    var timings = Timings()
-    timings.dns = lookUp
-    timings.queue = opened - exchange.context.started - lookUp
-    timings.connect = connected - opened
-    if exchange.plan.origin.scheme == .https {
-      timings.tls = ready - connected
-    } else {
-      timings.connect = ready - opened
+    func nanoseconds(from a: MonotonicInstant, to b: MonotonicInstant) -> Int64 {
+      b.nanoseconds - a.nanoseconds
     }
-    timings.send = sent - ready
-    timings.wait = first - sent
-    timings.transfer = max(now, first) - first
+    var timings = Timings()
+    timings.dnsNanoseconds = lookUp.nanoseconds
+    timings.queueNanoseconds =
+      nanoseconds(from: exchange.context.started, to: opened) - timings.dnsNanoseconds
+    if exchange.plan.origin.scheme == .https {
+      timings.connectNanoseconds = nanoseconds(from: opened, to: connected)
+      timings.tlsNanoseconds = nanoseconds(from: connected, to: ready)
+    } else {
+      timings.connectNanoseconds = nanoseconds(from: opened, to: ready)
+    }
+    timings.sendNanoseconds = nanoseconds(from: ready, to: sent)
+    timings.waitNanoseconds = nanoseconds(from: sent, to: first)
+    timings.transferNanoseconds = nanoseconds(from: first, to: max(now, first))
     return timings
   }
 }

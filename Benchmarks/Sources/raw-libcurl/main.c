@@ -120,6 +120,8 @@ static void open_multi(struct run *run) {
   curl_multi_setopt(run->multi, CURLMOPT_TIMERFUNCTION, timer_changed);
   curl_multi_setopt(run->multi, CURLMOPT_TIMERDATA, run);
   curl_multi_setopt(run->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, 1000L);
+  // As many as netopt allows. Without a limit libcurl opens one for each request beyond the streams of the first.
+  curl_multi_setopt(run->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 16L);
 }
 
 static void close_multi(struct run *run) {

@@ -1,0 +1,97 @@
+import CMalloc
+import Glibc
+import NetOpt
+
+/// What the process has of the system's now.
+struct Footprint {
+  /// The resident memory, after the allocator has given back what it can (malloc_trim(3)).
+  let residentKiB: Int
+  let descriptors: Int
+  let threads: Int
+
+  static var now: Footprint {
+    malloc_trim(0)
+    return Footprint(
+      residentKiB: status("VmRSS"), descriptors: entries("/proc/self/fd"), threads: status("Threads"))
+  }
+
+  /// A number of proc_pid_status(5).
+  private static func status(_ field: String) -> Int {
+    guard let file = fopen("/proc/self/status", "r") else { return 0 }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    while fgets(&line, Int32(line.count), file) != nil {
+      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      if text.hasPrefix(field + ":") { return Int(text.filter(\.isNumber)) ?? 0 }
+    }
+    return 0
+  }
+
+  private static func entries(_ path: String) -> Int {
+    guard let directory = opendir(path) else { return 0 }
+    defer { closedir(directory) }
+    var count = 0
+    while readdir(directory) != nil { count += 1 }
+    // ".", ".." and the directory's own.
+    return count - 3
+  }
+}
+
+/// So many requests at once, and what they leave behind.
+enum WaitingBenchmark {
+  static let options = ["--url", "--cacert", "--connect-to", "-n", "--rounds"]
+
+  static func run(_ options: Options) async throws -> String {
+    let request = try HTTPRequest(.get, try options.required("--url"))
+    let count = try options.count("-n", 10_000)
+    let client = try NetOptClient(try ClientConfiguration.measured(options))
+    guard await Load.succeeds(request, client) else { throw UsageError("\(request.url) does not answer") }
+    let load = Load(client: client, requests: [request], count: count, streams: count, usesLoop: true)
+    let before = Footprint.now
+    var failed = 0
+    var after: [Int] = []
+    for _ in 0..<(try options.count("--rounds", 3)) {
+      failed += await load.perform().failed
+      after.append(Footprint.now.residentKiB)
+    }
+    let peak = Cost.now.maxResidentKiB
+    await client.shutdown()
+    let end = Footprint.now
+    return """
+      {"waiting":\(count),"failed":\(failed),"before_kib":\(before.residentKiB),"peak_kib":\(peak),"after_kib":\(after),\
+      "end_kib":\(end.residentKiB)}
+      """
+  }
+}
+
+/// Very many requests: memory, descriptors and threads are to stay where they are after the first tenth.
+enum SoakBenchmark {
+  static let options = ["--url", "--cacert", "--connect-to", "-n", "-c"]
+  /// What memory may grow by after the first tenth, in KiB.
+  private static let growth = 1024
+
+  static func run(_ options: Options) async throws -> String {
+    let request = try HTTPRequest(.get, try options.required("--url"))
+    let count = try options.count("-n", 1_000_000)
+    let client = try NetOptClient(try ClientConfiguration.measured(options))
+    let load = Load(
+      client: client, requests: [request], count: count / 10, streams: try options.count("-c", 100),
+      usesLoop: true)
+    var failed = 0
+    var samples: [Footprint] = []
+    for _ in 0..<10 {
+      failed += await load.perform().failed
+      samples.append(Footprint.now)
+    }
+    await client.shutdown()
+    let first = samples[0]
+    let isFlat = samples.dropFirst().allSatisfy {
+      $0.residentKiB <= first.residentKiB + growth && $0.descriptors <= first.descriptors
+        && $0.threads <= first.threads
+    }
+    return """
+      {"requests":\(count / 10 * 10),"failed":\(failed),"rss_kib":\(samples.map(\.residentKiB)),\
+      "descriptors":\(samples.map(\.descriptors)),"threads":\(samples.map(\.threads)),"flat":\(isFlat)}
+      """
+  }
+}

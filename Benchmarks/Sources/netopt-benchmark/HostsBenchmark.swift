@@ -1,0 +1,44 @@
+import NetOpt
+
+/// Requests over many hosts of a list: what each costs must not depend on how long the list is.
+enum HostsBenchmark {
+  static let options = ["--cacert", "--port", "--address", "--hosts", "--addresses", "--used", "-n", "-c"]
+
+  static func run(_ options: Options) async throws -> String {
+    guard let port = UInt16(try options.required("--port")),
+      let first = IPAddress(try options.required("--address"))
+    else { throw UsageError("--port wants a port and --address an address") }
+    let hosts = try options.count("--hosts", 1000)
+    let addresses = try options.count("--addresses", 10)
+    let used = min(hosts, try options.count("--used", 1000))
+
+    // The first address of each host is the origin's; nobody is at the others, and nobody is sent there.
+    let endpoints = (0..<addresses).map { index in
+      ListedEndpoint(
+        index == 0 ? first : IPAddress(v4: 0x7f40_0000 + UInt32(index)), weight: index == 0 ? 100 : 1)
+    }
+    let names = (0..<hosts).map { "h\($0).bench.example" }
+    var configuration = try ClientConfiguration.measured(options)
+    configuration.list = .list(
+      EndpointList(
+        hosts: Dictionary(
+          uniqueKeysWithValues: names.map { ($0, HostEntry(port: port, endpoints: endpoints)) })))
+    configuration.probing.atStart = false
+    configuration.connections.total = used + 16
+    configuration.connections.idle = used + 16
+
+    let client = try NetOptClient(configuration)
+    let requests = try names.prefix(used).map { try HTTPRequest(.get, "https://\($0):\(port)/small") }
+    for request in requests {
+      guard await Load.succeeds(request, client) else { throw UsageError("\(request.url) does not answer") }
+    }
+    let load = Load(
+      client: client, requests: requests, count: try options.count("-n", 20_000),
+      streams: try options.count("-c", 100), usesLoop: true)
+    let before = Cost.now
+    let outcome = await load.perform()
+    let after = Cost.now
+    await client.shutdown()
+    return outcome.line(from: before, to: after)
+  }
+}
