@@ -2,6 +2,7 @@ import FoundationEssentials
 public import NetOptCore
 import NetOptCurl
 import NetOptEventLoop
+import NetOptLocking
 import NetOptResolver
 public import NetOptRouting
 import Synchronization
@@ -30,9 +31,10 @@ public final class NetOptClient: Sendable {
   /// Makes a client, and starts probing the list's endpoints.
   ///
   /// - Throws: `invalidList` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes no
-  ///   sense, `libraryFailed` when the system gives no descriptor or thread.
+  ///   sense and for authorities that cannot be read, `libraryFailed` when the system gives no descriptor or thread.
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
     let (list, warning) = try configuration.loadList()
+    try configuration.checkAuthorities()
     let loop = try EventLoop()
     do throws(NetOptError) {
       let router = Router(list, configuration)
@@ -119,7 +121,7 @@ public final class NetOptClient: Sendable {
   }
 
   /// Ends everything: calls that are under way fail with `shutDown`, connections are closed, the thread ends. After
-  /// it no descriptor or thread of the client is left. Calling it again does nothing.
+  /// it no descriptor or thread of the client is left. Whoever calls it again waits for the same end.
   public func shutdown() async {
     prober.stop()
     await engine.shutDown()
@@ -131,7 +133,8 @@ final class Engine: Sendable {
   let transport: any Transport
   let resolver: any Resolver
   let loop: EventLoop?
-  private let isShutDown = Atomic(false)
+  /// The end, once it has begun.
+  private let ending = Locked<Task<Void, Never>?>(nil)
 
   init(transport: any Transport, resolver: any Resolver, loop: EventLoop?) {
     self.transport = transport
@@ -140,16 +143,26 @@ final class Engine: Sendable {
   }
 
   func shutDown() async {
-    guard !isShutDown.exchange(true, ordering: .relaxed) else { return }
-    await transport.shutdown()
-    await resolver.shutdown()
-    loop?.stop()
+    await end().value
   }
 
   /// Shuts down without anyone to wait for it.
   func shutDownLater() {
-    guard !isShutDown.load(ordering: .relaxed) else { return }
-    Task { await shutDown() }
+    _ = end()
+  }
+
+  /// Begins the end, unless it has begun.
+  private func end() -> Task<Void, Never> {
+    ending.withLock { ending in
+      if let ending { return ending }
+      let task = Task { [transport, resolver, loop] in
+        await transport.shutdown()
+        await resolver.shutdown()
+        loop?.stop()
+      }
+      ending = task
+      return task
+    }
   }
 }
 

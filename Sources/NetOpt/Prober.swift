@@ -15,19 +15,21 @@ final class Prober: Sendable {
     /// Nobody has used the host yet.
     case unused
     /// Probing it, and no answer yet.
-    case waiting([UnsafeContinuation<Void, Never>])
+    case waiting([UInt64: UnsafeContinuation<Void, Never>])
     /// There was an answer, or there will not be one.
     case settled
 
     var isUnused: Bool { if case .unused = self { true } else { false } }
 
     var whoWaits: [UnsafeContinuation<Void, Never>] {
-      if case .waiting(let continuations) = self { continuations } else { [] }
+      if case .waiting(let continuations) = self { Array(continuations.values) } else { [] }
     }
   }
 
   private struct State {
     var hosts: [String: HostState] = [:]
+    /// Numbers those who wait.
+    var lastWait: UInt64 = 0
     var tasks: [Task<Void, Never>] = []
     var isStopped = false
   }
@@ -55,7 +57,8 @@ final class Prober: Sendable {
   /// Starts probing, unless the list is a long one.
   func start() {
     guard configuration.atStart, let list, list.endpointCount <= Self.mostAtStart else { return }
-    begin(Array(list.hosts.keys))
+    let direct = list.hosts.keys.filter { host in list.origin(of: host).map(router.isDirect) ?? false }
+    if !direct.isEmpty { begin(Array(direct)) }
   }
 
   /// Ends probing, and lets go of everyone who waits.
@@ -84,37 +87,57 @@ final class Prober: Sendable {
     guard case .automatic = options.routing, let list, list.hosts[origin.host]?.port == origin.port else {
       return
     }
-    let isUnused: Bool? = state.withLock { state in
+    // The usual case, found without asking for the proxy or the calendar.
+    let isSettled = state.withLock { state in
       switch state.hosts[origin.host] {
-      case .unused:
-        // Taken under the lock: of two first requests one begins, and both wait.
-        state.hosts[origin.host] = .waiting([])
-        return true
-      case .waiting: return false
-      case .settled, nil: return nil
+      case .settled, nil: true
+      case .unused, .waiting: false
       }
     }
-    guard let isUnused else { return }
-    if isUnused { begin([origin.host]) }
+    // A request that does not go to an endpoint has no use for an answer.
+    guard !isSettled, options.directDespiteProxy || router.isDirect(origin) else { return }
+    // Taken under the lock: of two first requests one begins, and both wait.
+    let (id, isFirst) = state.withLock { state in
+      state.lastWait += 1
+      let isFirst = state.hosts[origin.host]?.isUnused == true
+      if isFirst { state.hosts[origin.host] = .waiting([:]) }
+      return (state.lastWait, isFirst)
+    }
+    if isFirst { begin([origin.host]) }
     let rest = deadline.map { $0 - timeSource.now() } ?? configuration.firstRequestWait
     let wait = min(rest, configuration.firstRequestWait)
-    let limit = Task {
-      try? await Task.sleep(for: wait)
-      self.settle(origin.host)
-    }
+    var limit: Task<Void, Never>?
     await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
         let mustWait = state.withLock { state in
-          guard !Task.isCancelled, case .waiting(let others) = state.hosts[origin.host] else { return false }
-          state.hosts[origin.host] = .waiting(others + [continuation])
+          guard !Task.isCancelled, case .waiting(var waiting) = state.hosts[origin.host] else { return false }
+          waiting[id] = continuation
+          state.hosts[origin.host] = .waiting(waiting)
           return true
         }
-        if !mustWait { continuation.resume() }
+        guard mustWait else { return continuation.resume() }
+        // Begun when there is something to end.
+        limit = Task {
+          try? await Task.sleep(for: wait)
+          self.endWait(id, for: origin.host)
+        }
       }
     } onCancel: {
-      settle(origin.host)
+      endWait(id, for: origin.host)
     }
-    limit.cancel()
+    limit?.cancel()
+  }
+
+  /// One request waits no longer; the others do.
+  private func endWait(_ id: UInt64, for host: String) {
+    let continuation = state.withLock { state -> UnsafeContinuation<Void, Never>? in
+      guard case .waiting(var waiting) = state.hosts[host], let mine = waiting.removeValue(forKey: id) else {
+        return nil
+      }
+      state.hosts[host] = .waiting(waiting)
+      return mine
+    }
+    continuation?.resume()
   }
 
   /// Nobody waits for a host any longer.
@@ -129,7 +152,7 @@ final class Prober: Sendable {
   private func begin(_ hosts: [String]) {
     state.withLock { state in
       guard !state.isStopped else { return }
-      for host in hosts where state.hosts[host]?.isUnused == true { state.hosts[host] = .waiting([]) }
+      for host in hosts where state.hosts[host]?.isUnused == true { state.hosts[host] = .waiting([:]) }
       state.tasks.append(
         Task {
           _ = await self.sample(hosts, method: self.configuration.method, keep: true)

@@ -3,8 +3,6 @@ import NetOptCore
 /// Follows redirects (RFC 9110, section 15.4). Each hop goes through the rest of the chain, so it is routed anew: a
 /// redirect to another host goes to that host and not to our IP.
 struct RedirectInterceptor: Interceptor {
-  /// How much of a redirect's own body is read so that its connection can be used again.
-  private static let drained = 64 * 1024
   private static let redirects: Set = [301, 302, 303, 307, 308]
 
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
@@ -28,7 +26,7 @@ struct RedirectInterceptor: Interceptor {
           endpoint: response.remote, route: response.route)
       }
       followed += 1
-      _ = try? await response.body.collect(upTo: Self.drained)
+      // The redirect's own body came with its head or is not waited for: letting go of it ends its transfer.
       request = following
       response = try await next.proceed(request)
     }

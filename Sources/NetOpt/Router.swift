@@ -30,6 +30,12 @@ final class Router: Sendable {
     }
   }
 
+  /// Whether requests to an origin of the list go to its endpoints: no proxy is in the way, and the list has not expired.
+  func isDirect(_ origin: Origin) -> Bool {
+    guard proxy(for: origin) == nil else { return false }
+    return planner.withLock { $0.list?.isExpired(at: Date()) != true }
+  }
+
   func record(_ response: HTTPResponse, to options: RequestOptions) {
     let now = timeSource.now()
     planner.withLock {

@@ -65,7 +65,6 @@ package struct CommandContext: Sendable {
   func withClient<Result>(
     _ configuration: ClientConfiguration, _ work: (any Client) async throws -> Result
   ) async throws -> Result {
-    if let file = configuration.tls.caFile { _ = try read(file, upTo: 0, for: .tls) }
     let client = try makeClient(configuration)
     if let warning = client.listWarning { say("warning: \(warning.message)") }
     do {

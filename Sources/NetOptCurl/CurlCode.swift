@@ -29,6 +29,9 @@ enum CurlCode {
         : LegFailure(.tls, "the TLS handshake with \(place) failed; is TLS spoken on that port?")
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
       return LegFailure(.reset, "\(place) closed the connection before it was ready")
+    case CURLE_SSL_CACERT_BADFILE:
+      return LegFailure(
+        .other, "the authorities to trust could not be read; check the file that tls.caFile names")
     case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY:
       return LegFailure(.proxy, "the proxy \(place) could not be used")
     default:

@@ -29,7 +29,7 @@ extension CurlMulti {
 
   /// Lets an exchange race that had waited for another one's.
   func readmit(_ exchange: Exchange) {
-    guard let group = exchange.group else { return }
+    guard !isShutDown, let group = exchange.group else { return }
     if group.isReady || group.admit(exchange) { race(exchange) }
   }
 
@@ -247,11 +247,16 @@ extension CurlMulti {
   // MARK: Endings without a winner
 
   private func exhausted(_ exchange: Exchange) {
-    // Those who waited for this race would find the same: its outcome is theirs.
+    // Those who waited for this race would find the same: its outcome is theirs, unless they have more patience.
     let waiting = exchange.leaveRace()
     let error = raceError(exchange)
+    let patience = exchange.request.options.connectTimeout
     fail(exchange, error)
     for waiting in waiting where !waiting.isOver {
+      guard waiting.request.options.connectTimeout <= patience else {
+        readmit(waiting)
+        continue
+      }
       waiting.reports = exchange.reports
       waiting.sharesReports = true
       fail(waiting, error)

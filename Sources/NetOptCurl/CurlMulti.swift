@@ -42,7 +42,7 @@ actor CurlMulti: LoopActor {
     self.legs = legs
     self.loop = loop
     handle = try MultiHandle(configuration, records: records)
-    // A bad certificate file or an unreadable option is found here, not at the first request.
+    // A setting that libcurl refuses is found here, not at the first request.
     idleHandles.append(try EasyHandle(configuration, records: records))
   }
 
@@ -241,8 +241,8 @@ actor CurlMulti: LoopActor {
   /// Fails what is under way and closes everything.
   func shutDown() {
     guard !isShutDown else { return }
-    failAll(.shutDown)
     isShutDown = true
+    failAll(.shutDown)
     if let timer { loop.cancel(timer) }
     timer = nil
     handle.close()

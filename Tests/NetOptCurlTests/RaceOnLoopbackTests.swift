@@ -206,6 +206,26 @@ import Testing
     #expect(errors.count { $0?.route?.isShared == false } == 1)
     await bench.end()
   }
+
+  @Test func whoHasMorePatienceDoesNotShareTheFailure() async throws {
+    let addresses = IPAddress.freshLoopback(1)
+    let port = try FreePort.find(on: addresses)
+    let server = try LoopbackServer(.silent, on: addresses[0], port: port)
+    defer { server.stop() }
+    let bench = try await TransportBench()
+    var hasty = try HTTPRequest(.get, "https://api.test:\(port)/")
+    hasty.options.connectTimeout = .milliseconds(200)
+    var patient = hasty
+    patient.options.connectTimeout = .milliseconds(400)
+    let (first, second) = (hasty, patient)
+    async let one = failure { () throws(NetOptError) in _ = try await bench.execute(first, addresses) }
+    try await wait(for: "the first call to race") { server.connections == 1 }
+    let other = await failure { () throws(NetOptError) in _ = try await bench.execute(second, addresses) }
+    #expect(await one?.route?.isShared == false)
+    #expect(other?.route?.isShared == false)
+    #expect(server.connections == 2)
+    await bench.end()
+  }
 }
 
 /// A name system that gives no answer.

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
@@ -27,6 +28,77 @@ import Testing
         return now.descriptors == before.descriptors && !now.threadNames.contains("netopt-loop")
       }
     }
+  }
+
+  @Test func everyShutdownWaitsForTheEnd() async throws {
+    await #expect(processExitsWith: .success) {
+      let lab = try await Lab([.works])
+      defer { lab.stop() }
+      let client = try await lab.client()
+      _ = try await client.execute(try lab.request()).body.collect(upTo: 100)
+      await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<8 {
+          group.addTask {
+            await client.shutdown()
+            return ProcessFootprint.now.threadNames.contains("netopt-loop")
+          }
+        }
+        for await isThere in group { #expect(!isThere) }
+      }
+    }
+  }
+
+  @Test func authoritiesThatCannotBeReadAreFoundAtOnce() throws {
+    let directory = try TemporaryDirectory.make("authorities")
+    let file = "\(directory)/empty.pem"
+    try Data("no certificate\n".utf8).write(to: URL(filePath: file))
+    for path in ["\(directory)/missing.pem", file, directory] {
+      var configuration = ClientConfiguration()
+      configuration.tls.caFile = path
+      let error = #expect(throws: NetOptError.self) { _ = try NetOptClient(configuration) }
+      #expect(error?.code == .invalidConfiguration)
+      #expect(error?.message.contains(path) == true)
+    }
+  }
+
+  @Test func behindAProxyTheListIsNotDialled() async throws {
+    let addresses = IPAddress.freshLoopback(2)
+    let port = try FreePort.find(on: addresses)
+    let listed = try LoopbackServer(.silent, on: addresses[0], port: port)
+    defer { listed.stop() }
+    let proxy = try LoopbackServer(.closing, on: addresses[1], port: port)
+    defer { proxy.stop() }
+    var configuration = ClientConfiguration()
+    configuration.list = .list(
+      EndpointList(hosts: ["api.test": HostEntry(port: port, endpoints: [ListedEndpoint(addresses[0])])]))
+    configuration.proxy = .url("http://\(addresses[1]):\(port)")
+    configuration.probing.firstRequestWait = .seconds(60)
+    let client = try NetOptClient(configuration)
+    await #expect(throws: NetOptError.self) {
+      _ = try await client.execute(try HTTPRequest(.get, "https://api.test:\(port)/"))
+    }
+    #expect(proxy.connections > 0)
+    #expect(listed.connections == 0)
+    await client.shutdown()
+  }
+
+  @Test func oneCancelledFirstRequestDoesNotEndTheWaitOfOthers() async throws {
+    let lab = try await Lab([.behaves(.silent)])
+    defer { lab.stop() }
+    let budget = Duration.milliseconds(400)
+    let client = try await lab.client {
+      $0.probing.budget = budget
+      $0.probing.firstRequestWait = .seconds(60)
+    }
+    let request = try lab.request()
+    let cancelled = Task { try await client.execute(request) }
+    let other = Task { try await client.execute(request) }
+    cancelled.cancel()
+    _ = await cancelled.result
+    let response = try await other.value
+    // It went when the probe had failed, not when the other call was cancelled.
+    #expect(try #require(response.route.legs.first).started >= budget * 0.5)
+    await client.shutdown()
   }
 
   @Test func callsFromTheLoopsExecutorWork() async throws {

@@ -27,6 +27,42 @@ import NetOptLocking
     }
   }
 
+  /// A body that may be waited for in vain.
+  private final class EndlessBody: BodySource {
+    private let reads = Locked(0)
+    var timesRead: Int { reads.withLock { $0 } }
+    var timings: Timings { Timings() }
+
+    func next() async throws(NetOptError) -> [UInt8]? {
+      reads.withLock { $0 += 1 }
+      return nil
+    }
+  }
+
+  /// Redirects once, with a body of its own.
+  private struct RedirectWithBody: Interceptor {
+    let body: EndlessBody
+
+    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+      let isFirst = request.url.target == "/"
+      let plan = RoutePlan(
+        origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
+      return HTTPResponse(
+        url: request.url,
+        head: ResponseHead(status: isFirst ? 302 : 200, fields: isFirst ? ["Location": "/next"] : [:]),
+        body: isFirst ? ResponseBody(body) : ResponseBody([]), route: RouteReport(plan: plan, legs: []))
+    }
+  }
+
+  @Test func theBodyOfARedirectIsNotWaitedFor() async throws {
+    let body = EndlessBody()
+    let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
+    let chain = InterceptorChain([RedirectInterceptor(), RedirectWithBody(body: body)], context: context)
+    let response = try await chain.proceed(try HTTPRequest(.get, "https://a.test/"))
+    #expect(response.status == 200)
+    #expect(body.timesRead == 0)
+  }
+
   private func follow(_ request: HTTPRequest, _ script: Script) async throws(NetOptError) -> HTTPResponse {
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     return try await InterceptorChain([RedirectInterceptor(), script], context: context).proceed(request)

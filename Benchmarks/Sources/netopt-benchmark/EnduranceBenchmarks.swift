@@ -76,7 +76,7 @@ enum SoakBenchmark {
     let client = try NetOptClient(try ClientConfiguration.measured(options))
     let load = Load(
       client: client, requests: [request], count: count / 10, streams: try options.count("-c", 100),
-      usesLoop: true)
+      usesLoop: true, keepsLatencies: false)
     var failed = 0
     var samples: [Footprint] = []
     for _ in 0..<10 {
