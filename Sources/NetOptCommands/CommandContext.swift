@@ -65,6 +65,8 @@ package struct CommandContext: Sendable {
   func withClient<Result>(
     _ configuration: ClientConfiguration, _ work: (any Client) async throws -> Result
   ) async throws -> Result {
+    // The client looks too, but for a program it is a setting; here it is a file that a person named.
+    if let file = configuration.tls.caFile { _ = try read(file, upTo: 0, for: .tls) }
     let client = try makeClient(configuration)
     if let warning = client.listWarning { say("warning: \(warning.message)") }
     do {
