@@ -67,8 +67,12 @@ coverage: dependencies ## Run the tests and print the line coverage of each modu
 	$(TEST) --enable-code-coverage --scratch-path .build/coverage
 	@scripts/coverage-report "$$($(SWIFT) test --show-codecov-path --scratch-path .build/coverage)"
 
+# SwiftPM keeps its plan of a package in a folder below, and does not see which files of this one are new or gone.
 perf-build: build
 	@scripts/install-dependencies perf
+	@files=$$(find Sources -type f | sort | cksum); \
+	if [[ "$$files" != "$$(cat Benchmarks/.build/sources 2>/dev/null)" ]]; then rm -rf Benchmarks/.build; fi; \
+	mkdir -p Benchmarks/.build; printf '%s\n' "$$files" >Benchmarks/.build/sources
 	$(SWIFT) build -c release --package-path Benchmarks --static-swift-stdlib
 
 perf: perf-build ## Measure every line of the performance budget against plain libcurl

@@ -1,26 +1,62 @@
-/// A request: what is sent, and how.
+/// A request: what is sent, and how. A value that is one reference: copies share what they hold until one of them is changed.
 public struct HTTPRequest: Sendable {
+  private struct Parts: Sendable {
+    var method: HTTPMethod
+    var url: HTTPURL
+    var headers: HTTPFields
+    var body: RequestBody
+    var options: RequestOptions
+  }
+
+  /// Unchecked sendable: the parts are changed only while a single request refers to them.
+  private final class Storage: @unchecked Sendable {
+    var parts: Parts
+    init(_ parts: Parts) { self.parts = parts }
+  }
+
+  // A request passes through every interceptor, and a call that waits has a copy in each one's frame.
+  private var storage: Storage
+
+  private var parts: Parts {
+    _read { yield storage.parts }
+    _modify {
+      if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+      yield &storage.parts
+    }
+  }
+
   /// The method.
-  public var method: HTTPMethod
+  public var method: HTTPMethod {
+    get { storage.parts.method }
+    set { parts.method = newValue }
+  }
   /// The URL.
-  public var url: HTTPURL
+  public var url: HTTPURL {
+    get { storage.parts.url }
+    set { parts.url = newValue }
+  }
   /// The header fields; `Host`, `Content-Length` and what `RequestOptions` asks for are added when it is sent.
-  public var headers: HTTPFields
+  public var headers: HTTPFields {
+    get { storage.parts.headers }
+    _modify { yield &parts.headers }
+  }
   /// The body.
-  public var body: RequestBody
+  public var body: RequestBody {
+    get { storage.parts.body }
+    set { parts.body = newValue }
+  }
   /// Limits and wishes for this request alone.
-  public var options: RequestOptions
+  public var options: RequestOptions {
+    _read { yield storage.parts.options }
+    _modify { yield &parts.options }
+  }
 
   /// Makes a request.
   public init(
     _ method: HTTPMethod, _ url: HTTPURL, headers: HTTPFields = [:], body: RequestBody = .none,
     options: RequestOptions = RequestOptions()
   ) {
-    self.method = method
-    self.url = url
-    self.headers = headers
-    self.body = body
-    self.options = options
+    storage = Storage(Parts(method: method, url: url, headers: headers, body: body, options: options))
   }
 
   /// Makes a request from a URL's text.

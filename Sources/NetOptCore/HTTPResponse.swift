@@ -1,35 +1,84 @@
-/// A response: its head, and a body that streams.
+/// A response: its head, and a body that streams. A value that is one reference: copies share what they hold until one of them
+/// is changed.
 public struct HTTPResponse: Sendable {
+  private struct Parts: Sendable {
+    var url: HTTPURL
+    var head: ResponseHead
+    var body: ResponseBody
+    var route: RouteReport
+    var remote: Endpoint?
+    var reused: Bool
+    var tls: TLSReport?
+    var attempts: Int
+  }
+
+  /// Unchecked sendable: the parts are changed only while a single response refers to them.
+  private final class Storage: @unchecked Sendable {
+    var parts: Parts
+    init(_ parts: Parts) { self.parts = parts }
+  }
+
+  // Each interceptor's frame has room for the result of the ones below it, for as long as the call waits.
+  private var storage: Storage
+
+  private var parts: Parts {
+    _read { yield storage.parts }
+    _modify {
+      if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+      yield &storage.parts
+    }
+  }
+
   /// What was requested in the end, after redirects.
-  public var url: HTTPURL
+  public var url: HTTPURL {
+    get { storage.parts.url }
+    set { parts.url = newValue }
+  }
   /// The head.
-  public var head: ResponseHead
+  public var head: ResponseHead {
+    get { storage.parts.head }
+    set { parts.head = newValue }
+  }
   /// The body. Read it to its end, or let go of the response: that cancels the transfer.
-  public var body: ResponseBody
+  public var body: ResponseBody {
+    get { storage.parts.body }
+    set { parts.body = newValue }
+  }
   /// The way the request took, and why.
-  public var route: RouteReport
+  public var route: RouteReport {
+    get { storage.parts.route }
+    set { parts.route = newValue }
+  }
   /// The endpoint that answered, when there was one.
-  public var remote: Endpoint?
+  public var remote: Endpoint? {
+    get { storage.parts.remote }
+    set { parts.remote = newValue }
+  }
   /// Whether the connection had been used before.
-  public var reused: Bool
+  public var reused: Bool {
+    get { storage.parts.reused }
+    set { parts.reused = newValue }
+  }
   /// How the connection was secured; `nil` for plain HTTP.
-  public var tls: TLSReport?
+  public var tls: TLSReport? {
+    get { storage.parts.tls }
+    set { parts.tls = newValue }
+  }
   /// How often the request was sent, redirects not counted.
-  public var attempts: Int
+  public var attempts: Int {
+    get { storage.parts.attempts }
+    set { parts.attempts = newValue }
+  }
 
   /// Makes a response.
   public init(
     url: HTTPURL, head: ResponseHead, body: ResponseBody, route: RouteReport, remote: Endpoint? = nil,
     reused: Bool = false, tls: TLSReport? = nil, attempts: Int = 1
   ) {
-    self.url = url
-    self.head = head
-    self.body = body
-    self.route = route
-    self.remote = remote
-    self.reused = reused
-    self.tls = tls
-    self.attempts = attempts
+    storage = Storage(
+      Parts(
+        url: url, head: head, body: body, route: route, remote: remote, reused: reused, tls: tls,
+        attempts: attempts))
   }
 
   /// The status code.

@@ -110,8 +110,8 @@ extension CurlMulti {
   private func succeed(_ exchange: Exchange, _ transfer: Transfer) {
     let timings = timings(of: transfer)
     let isTLS = exchange.plan.origin.scheme == .https
-    let report = ConnectReport(
-      connect: timings.connect, tls: isTLS ? timings.tls : nil, reused: transfer.descriptor == nil)
+    let tls = isTLS ? timings.tls - transfer.waitForTurn : nil
+    let report = ConnectReport(connect: timings.connect, tls: tls, reused: transfer.descriptor == nil)
     finish(exchange)
     exchange.answer(.connection(report))
   }

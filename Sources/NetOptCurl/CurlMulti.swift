@@ -22,6 +22,8 @@ actor CurlMulti: LoopActor {
 
   private let handle: MultiHandle
   private var timer: CurlTimer?
+  private var handshakes = Handshakes<Transfer>()
+  private var handshakeTimer: HandshakeTimer?
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
   @exclusivity(unchecked) private var underWay: [Exchange] = []
@@ -86,6 +88,7 @@ actor CurlMulti: LoopActor {
     if let descriptor = transfer.descriptor, connecting[descriptor] === transfer {
       connecting[descriptor] = nil
     }
+    handshakes.remove(transfer)
     transfer.easy.release()
     if idleHandles.count < Self.mostIdleHandles { idleHandles.append(transfer.easy) }
   }
@@ -150,6 +153,7 @@ actor CurlMulti: LoopActor {
       readiness.isDisjoint(with: .error)
     {
       transfer.connectedAt = loop.now()
+      if transfer.takesTurn { return postpone(transfer, descriptor) }
     }
     var mask: Int32 = 0
     if readiness.contains(.read) { mask |= CURL_CSELECT_IN }
@@ -157,6 +161,29 @@ actor CurlMulti: LoopActor {
     if readiness.contains(.error) { mask |= CURL_CSELECT_ERR }
     drive(descriptor, mask)
     askForTurnEnd()
+  }
+
+  /// Has a probe that is connected begin TLS when it is its turn.
+  private func postpone(_ transfer: Transfer, _ descriptor: Int32) {
+    // It is writable until then, which would keep the loop awake.
+    loop.unwatch(descriptor)
+    handshakes.add(transfer)
+    beginHandshake()
+  }
+
+  fileprivate func beginHandshake() {
+    guard !isShutDown else { return }
+    let now = loop.now()
+    if let transfer = handshakes.next(at: now), let descriptor = transfer.descriptor {
+      transfer.waitForTurn = transfer.connectedAt.map { now - $0 } ?? .zero
+      loop.watch(descriptor, for: .write, self)
+      drive(descriptor, CURL_CSELECT_OUT)
+      askForTurnEnd()
+    }
+    guard let due = handshakes.due else { return }
+    let timer = handshakeTimer ?? HandshakeTimer(self)
+    handshakeTimer = timer
+    loop.schedule(timer, at: due)
   }
 
   fileprivate func timerFired() {
@@ -245,6 +272,8 @@ actor CurlMulti: LoopActor {
     failAll(.shutDown)
     if let timer { loop.cancel(timer) }
     timer = nil
+    if let handshakeTimer { loop.cancel(handshakeTimer) }
+    handshakeTimer = nil
     handle.close()
     applyInterests()
     records.removeTransfers()
@@ -276,4 +305,16 @@ private final class CurlTimer: LoopTimer {
   }
 
   override func fire() { multi.onLoop(()) { multi, _ in multi.timerFired() } }
+}
+
+/// Fires when the next probe may begin TLS.
+private final class HandshakeTimer: LoopTimer {
+  private unowned let multi: CurlMulti
+
+  init(_ multi: CurlMulti) {
+    self.multi = multi
+    super.init()
+  }
+
+  override func fire() { multi.onLoop(()) { multi, _ in multi.beginHandshake() } }
 }

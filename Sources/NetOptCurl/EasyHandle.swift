@@ -18,7 +18,7 @@ final class EasyHandle {
   private var sessions: SessionCache?
   private var head = RequestHead()
   private var headers: UnsafeMutablePointer<curl_slist>?
-  private var route: (origin: Origin, endpoint: Endpoint)?
+  private var endpoint: Endpoint?
   private var connectTo: UnsafeMutablePointer<curl_slist>?
 
   /// Of the request, what is only set when it differs from the transfer before.
@@ -112,7 +112,7 @@ final class EasyHandle {
       self.sessions = sessions
     }
     setHead(request)
-    setRoute(transfer.endpoint.map { (request.url.origin, $0) })
+    setEndpoint(transfer.endpoint)
     let wanted = Settings(request.options, proxy: transfer.proxy)
     if wanted != settings { try apply(wanted) }
   }
@@ -181,15 +181,16 @@ final class EasyHandle {
     headers = list
   }
 
-  private func setRoute(_ wanted: (origin: Origin, endpoint: Endpoint)?) {
-    if let route, let wanted, route == wanted { return }
-    if route == nil, wanted == nil { return }
-    let text = wanted.map { "\($0.origin.hostText):\($0.origin.port):\($0.endpoint)" }
-    let list = text.flatMap { curl_slist_append(nil, $0) }
+  /// Has the connection go to an address. Host and port of the URL are left out of the entry, so that it stands for every
+  /// one: comparing them with the URL's costs as much as a fiftieth of a request, and there is only the one, since libcurl
+  /// never follows a redirect here.
+  private func setEndpoint(_ wanted: Endpoint?) {
+    guard wanted != endpoint else { return }
+    let list = wanted.flatMap { curl_slist_append(nil, "::\($0)") }
     netopt_setopt_slist(raw, CURLOPT_CONNECT_TO, list)
     curl_slist_free_all(connectTo)
     connectTo = list
-    route = wanted
+    endpoint = wanted
   }
 
   // MARK: Typed access (curl_easy_setopt(3), curl_easy_getinfo(3))

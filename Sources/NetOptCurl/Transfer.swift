@@ -16,6 +16,8 @@ final class Transfer {
   private(set) var openedAt: MonotonicInstant?
   /// When TCP was connected, if this leg did that. libcurl's own time is zero until TLS is done as well.
   var connectedAt: MonotonicInstant?
+  /// For how long the leg, a probe's, then waited for its turn to begin TLS.
+  var waitForTurn = Duration.zero
   private(set) var readyAt: MonotonicInstant?
   private var sentAt: MonotonicInstant?
   private var firstByteAt: MonotonicInstant?
@@ -68,6 +70,9 @@ final class Transfer {
 
   /// Where the leg leads to, for messages.
   var place: String { endpoint.map { "\($0)" } ?? proxy.map { ProxyURL.shown($0) } ?? "the server" }
+
+  /// Whether TLS waits for its turn: a probe's does, if it has any.
+  var takesTurn: Bool { exchange.purpose == .connection && exchange.plan.origin.scheme == .https }
 
   private func now() -> MonotonicInstant { exchange.now() }
 
