@@ -153,16 +153,14 @@ def hosts(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
 def waiting(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     """Memory of 10,000 requests at once, and whether it is given back."""
     number = 10_000
-    target = ["--url", origin.url("/small"), *origin.connect_to()]
+    target = ["--url", origin.url("/small"), *origin.connect_to(), "-n", str(number), "--server-pid", str(origin.pid)]
     more, kept = [], []
     floors = []
     for _ in range(max(1, count // 2)):
-        alone = requests(RAW, [*target, "-n", "1", "-c", "1"]).line["max_rss_kib"]
-        floor = (requests(RAW, [*target, "-n", str(number), "-c", str(number)]).line["max_rss_kib"] - alone) / number
-        ours = run([NETOPT, "waiting", *target, "-n", str(number), "--rounds", "1"])
+        floor = run([RAW, *target, "-c", str(number)])["waiting_kib"] / number
+        rounds = run([NETOPT, "waiting", *target, "--rounds", "4"])
         floors.append(floor)
-        more.append((ours["peak_kib"] - ours["before_kib"]) / number - floor)
-        rounds = run([NETOPT, "waiting", *target, "-n", str(number), "--rounds", "4"])
+        more.append((rounds["waiting_kib"][0] - rounds["before_kib"]) / number - floor)
         kept.append((rounds["after_kib"][-1] - rounds["after_kib"][0]) / 1024)
     yield figure("waiting", more, bounds["waiting"], "KiB each beyond the floor", median(floors))
     yield figure("waiting/recovered", kept, bounds["waiting/recovered"], "MiB more after 4 rounds than after 1")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -62,6 +63,11 @@ class Origin:
         except BaseException:
             self.end()
             raise
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self.processes[0].pid
 
     def path(self, name: str) -> str:
         return os.path.join(self.directory, name)
@@ -171,6 +177,8 @@ class Origin:
     def end(self) -> None:
         for process in self.processes:
             process.terminate()
+            # A measurement that was interrupted may have left it stopped.
+            process.send_signal(signal.SIGCONT)
             try:
                 process.wait(timeout=5)
             except subprocess.TimeoutExpired:

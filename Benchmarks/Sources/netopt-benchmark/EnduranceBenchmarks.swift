@@ -1,6 +1,7 @@
 import CMalloc
 import Glibc
 import NetOpt
+import Synchronization
 
 /// What the process has of the system's now.
 struct Footprint {
@@ -12,8 +13,11 @@ struct Footprint {
   static var now: Footprint {
     malloc_trim(0)
     return Footprint(
-      residentKiB: status("VmRSS"), descriptors: entries("/proc/self/fd"), threads: status("Threads"))
+      residentKiB: residentKiB, descriptors: entries("/proc/self/fd"), threads: status("Threads"))
   }
+
+  /// The resident memory as it is.
+  static var residentKiB: Int { status("VmRSS") }
 
   /// A number of proc_pid_status(5).
   private static func status(_ field: String) -> Int {
@@ -37,28 +41,51 @@ struct Footprint {
   }
 }
 
-/// So many requests at once, and what they leave behind.
+/// So many requests at once, and what they leave behind. The server is stopped until all wait: a peak would have requests that
+/// are answered before the last ones begin.
 enum WaitingBenchmark {
-  static let options = ["--url", "--cacert", "--connect-to", "-n", "--rounds"]
+  static let options = ["--url", "--cacert", "--connect-to", "-n", "--rounds", "--server-pid"]
+
+  /// Counts the calls that have begun.
+  private final class Begun: CallObserver {
+    private let count = Atomic(0)
+
+    var all: Int { count.load(ordering: .acquiring) }
+
+    func callWillStart(_ id: UInt64, _ request: HTTPRequest) { count.add(1, ordering: .acquiringAndReleasing) }
+  }
 
   static func run(_ options: Options) async throws -> String {
     let request = try HTTPRequest(.get, try options.required("--url"))
     let count = try options.count("-n", 10_000)
-    let client = try NetOptClient(try ClientConfiguration.measured(options))
+    let server = pid_t(try options.count("--server-pid", 0))
+    guard server > 0 else { throw UsageError("--server-pid is missing") }
+    let begun = Begun()
+    var configuration = try ClientConfiguration.measured(options)
+    configuration.observers.append(begun)
+    let client = try NetOptClient(configuration)
     guard await Load.succeeds(request, client) else { throw UsageError("\(request.url) does not answer") }
     let load = Load(client: client, requests: [request], count: count, streams: count, usesLoop: true)
     let before = Footprint.now
     var failed = 0
+    var waiting: [Int] = []
     var after: [Int] = []
     for _ in 0..<(try options.count("--rounds", 3)) {
-      failed += await load.perform().failed
+      let target = begun.all + count
+      kill(server, SIGSTOP)
+      async let outcome = load.perform()
+      while begun.all < target { await Task.yield() }
+      // In the turn of the first hop all are handed to libcurl, and at its end sent as far as they may be.
+      for _ in 0..<2 { await Task(executorPreference: client.loopExecutor) {}.value }
+      waiting.append(Footprint.residentKiB)
+      kill(server, SIGCONT)
+      failed += await outcome.failed
       after.append(Footprint.now.residentKiB)
     }
-    let peak = Cost.now.maxResidentKiB
     await client.shutdown()
     let end = Footprint.now
     return """
-      {"waiting":\(count),"failed":\(failed),"before_kib":\(before.residentKiB),"peak_kib":\(peak),"after_kib":\(after),\
+      {"waiting":\(count),"failed":\(failed),"before_kib":\(before.residentKiB),"waiting_kib":\(waiting),"after_kib":\(after),\
       "end_kib":\(end.residentKiB)}
       """
   }

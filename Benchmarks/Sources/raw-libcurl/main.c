@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <curl/curl.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@ struct options {
   // Each request on a new multi handle, so over a new connection, one after the other.
   int is_cold;
   int allows_resumption;
+  // The server, which is stopped until all requests wait; 0 for none.
+  pid_t server;
 };
 
 struct stream {
@@ -40,6 +43,8 @@ struct run {
   long finished;
   long failed;
   int64_t *latencies_us;
+  // What all requests took when they waited.
+  long waiting_kib;
 };
 
 static void die(const char *what) {
@@ -204,9 +209,22 @@ static void report(struct run *run, const struct rusage *before, int64_t wall_ns
          (long long)run->latencies_us[p99 < count ? p99 : count - 1]);
 }
 
+// The resident memory: proc_pid_status(5).
+static long resident_kib(void) {
+  FILE *file = fopen("/proc/self/status", "r");
+  char line[256];
+  long kib = 0;
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, "VmRSS: %ld", &kib) == 1) break;
+  }
+  if (file != NULL) fclose(file);
+  return kib;
+}
+
 // All requests over one multi handle, as many at once as there are streams.
 static void run_warm(struct run *run) {
   const struct options *options = run->options;
+  long before_kib = resident_kib();
   struct stream *streams = calloc((size_t)options->streams, sizeof *streams);
   if (streams == NULL) die("out of memory");
   for (long index = 0; index < options->streams; index++) {
@@ -221,8 +239,15 @@ static void run_warm(struct run *run) {
   struct rusage before;
   getrusage(RUSAGE_SELF, &before);
   int64_t started_ns = now_ns();
+  if (options->server > 0) kill(options->server, SIGSTOP);
   for (long index = 0; index < options->streams && run->started < options->requests; index++) {
     start(run, &streams[index]);
+  }
+  if (options->server > 0) {
+    int running;
+    curl_multi_socket_action(run->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    run->waiting_kib = resident_kib() - before_kib;
+    kill(options->server, SIGCONT);
   }
   drive(run, options->requests);
   report(run, &before, now_ns() - started_ns);
@@ -280,6 +305,8 @@ int main(int argument_count, char **arguments) {
       options.requests = count(value, "-n wants a number above 0");
     } else if (strcmp(option, "-c") == 0) {
       options.streams = count(value, "-c wants a number above 0");
+    } else if (strcmp(option, "--server-pid") == 0) {
+      options.server = (pid_t)count(value, "--server-pid wants a number above 0");
     } else if (strcmp(option, "--cold") == 0) {
       options.is_cold = yes(value, "--cold wants yes or no");
     } else if (strcmp(option, "--resumption") == 0) {
@@ -299,6 +326,8 @@ int main(int argument_count, char **arguments) {
   } else {
     run_warm(&run);
   }
+  // A line of its own, so that the other one stays as it is; last is what counts.
+  if (options.server > 0) printf("{\"requests\":%ld,\"failed\":%ld,\"waiting_kib\":%ld}\n", run.finished, run.failed, run.waiting_kib);
   free(run.latencies_us);
   curl_slist_free_all(options.connect_to);
   curl_global_cleanup();
