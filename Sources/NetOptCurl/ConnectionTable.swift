@@ -86,6 +86,13 @@ struct ConnectionTable {
     closed(descriptor)
   }
 
+  /// Whether a socket is still the transfer's own, and libcurl has not gone on with it since TCP was to be connected.
+  func isConnecting(_ descriptor: Int32, by transfer: Transfer) -> Bool {
+    guard let socket = sockets[descriptor] else { return false }
+    return socket.opener == ObjectIdentifier(transfer) && !socket.isReady && socket.isWanted
+      && socket.watched == .write
+  }
+
   /// Whether connections to an endpoint are being opened, and none is ready.
   func isOnlyConnecting(_ endpoint: Endpoint, _ group: ConnectionGroup?) -> Bool {
     !connecting.isEmpty && connecting[endpoint] != nil && group?.isReady(endpoint) != true

@@ -113,6 +113,7 @@ extension CurlMulti {
       // On a connection that others are opening this leg opens no socket, and its time would never run.
       if let endpoint, connections.isOnlyConnecting(endpoint, exchange.group) {
         records.opened.append(transfer)
+        hurryHandshake(with: endpoint)
       }
       return nil
     } catch {
@@ -281,6 +282,10 @@ extension CurlMulti {
 
   func deadlinePassed(_ exchange: Exchange) {
     guard !exchange.isOver else { return }
+    if exchange.transfers.contains(where: { isHeldBack($0) }) {
+      // A probe that was not let begin says nothing about its endpoint.
+      return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
+    }
     if exchange.purpose == .connection {
       // The limit of an attempt to connect is the endpoint's, not a call's: what it did not do in time is blamed on it.
       for transfer in exchange.transfers {

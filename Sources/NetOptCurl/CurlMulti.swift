@@ -88,7 +88,7 @@ actor CurlMulti: LoopActor {
     if let descriptor = transfer.descriptor, connecting[descriptor] === transfer {
       connecting[descriptor] = nil
     }
-    handshakes.remove(transfer)
+    handshakes.remove { $0 === transfer }
     transfer.easy.release()
     if idleHandles.count < Self.mostIdleHandles { idleHandles.append(transfer.easy) }
   }
@@ -135,6 +135,8 @@ actor CurlMulti: LoopActor {
       }
     }
     for interest in records.interests {
+      // libcurl goes on by itself: it has begun TLS, as its timers may have it do, or has given up.
+      if let transfer = handshakes.remove({ $0.descriptor == interest.descriptor }) { hadToWait(transfer) }
       if interest.wasClosed { loop.unwatch(interest.descriptor) }
       switch connections.wants(interest.descriptor, interest.readiness) {
       case .watch(let readiness): loop.watch(interest.descriptor, for: readiness, self)
@@ -153,7 +155,7 @@ actor CurlMulti: LoopActor {
       readiness.isDisjoint(with: .error)
     {
       transfer.connectedAt = loop.now()
-      if transfer.takesTurn { return postpone(transfer, descriptor) }
+      if transfer.takesTurn, readiness.contains(.write) { return postpone(transfer, descriptor) }
     }
     var mask: Int32 = 0
     if readiness.contains(.read) { mask |= CURL_CSELECT_IN }
@@ -173,18 +175,36 @@ actor CurlMulti: LoopActor {
 
   fileprivate func beginHandshake() {
     guard !isShutDown else { return }
-    let now = loop.now()
-    if let transfer = handshakes.next(at: now), let descriptor = transfer.descriptor {
-      transfer.waitForTurn = transfer.connectedAt.map { now - $0 } ?? .zero
+    let next = handshakes.next(at: loop.now()) { [connections] transfer in
+      transfer.descriptor.map { connections.isConnecting($0, by: transfer) } ?? false
+    }
+    if let next, let descriptor = next.descriptor {
+      hadToWait(next)
       loop.watch(descriptor, for: .write, self)
       drive(descriptor, CURL_CSELECT_OUT)
       askForTurnEnd()
     }
+    scheduleHandshake()
+  }
+
+  private func hadToWait(_ transfer: Transfer) {
+    if let connected = transfer.connectedAt { transfer.waitForTurn = loop.now() - connected }
+  }
+
+  private func scheduleHandshake() {
     guard let due = handshakes.due else { return }
     let timer = handshakeTimer ?? HandshakeTimer(self)
     handshakeTimer = timer
     loop.schedule(timer, at: due)
   }
+
+  /// A request waits for a connection that a probe is opening: the probe does not wait for its turn any more.
+  func hurryHandshake(with endpoint: Endpoint) {
+    if handshakes.hurry({ $0.endpoint == endpoint }) { scheduleHandshake() }
+  }
+
+  /// Whether a transfer waits to begin TLS, on our account and not its endpoint's.
+  func isHeldBack(_ transfer: Transfer) -> Bool { handshakes.contains(transfer) }
 
   fileprivate func timerFired() {
     guard !isShutDown else { return }

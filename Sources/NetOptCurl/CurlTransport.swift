@@ -49,7 +49,8 @@ public final class CurlTransport: Transport {
     to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
     var options = RequestOptions()
-    options.connectTimeout = limit
+    // The call's deadline is the limit; libcurl's own comes behind it.
+    options.connectTimeout = limit + .seconds(1)
     options.connection = keep ? .pooled : .fresh
     let request = HTTPRequest(.head, HTTPURL(origin: origin, target: "/"), options: options)
     let plan = RoutePlan(

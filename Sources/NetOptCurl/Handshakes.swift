@@ -6,7 +6,7 @@ import NetOptCore
 /// goes out when the first of them is done, has waited for all eight. So they begin in the order in which TCP was connected,
 /// that is the fastest first, and a little apart. Confined to the loop.
 struct Handshakes<Probe: AnyObject> {
-  /// From one beginning to the next: 256 endpoints, the most that are probed at start, have begun within half a second.
+  /// From one beginning to the next: 256 endpoints, the most that are probed at start, begin well within a second.
   static var apart: Duration { .milliseconds(2) }
 
   private var waiting: [Probe] = []
@@ -15,18 +15,37 @@ struct Handshakes<Probe: AnyObject> {
   /// When the next one may begin; `nil` when none waits.
   var due: MonotonicInstant? { waiting.isEmpty ? nil : nextBeginning }
 
+  func contains(_ probe: Probe) -> Bool { waiting.contains { $0 === probe } }
+
   /// A probe's TCP is connected.
   mutating func add(_ probe: Probe) { waiting.append(probe) }
 
-  /// Takes the one that begins now.
-  mutating func next(at now: MonotonicInstant) -> Probe? {
-    guard !waiting.isEmpty, now >= nextBeginning else { return nil }
-    nextBeginning = now + Self.apart
-    return waiting.removeFirst()
+  /// Takes the one that begins now, and drops before it those that can begin no more.
+  mutating func next(at now: MonotonicInstant, where mayBegin: (Probe) -> Bool) -> Probe? {
+    guard now >= nextBeginning else { return nil }
+    while !waiting.isEmpty {
+      let probe = waiting.removeFirst()
+      guard mayBegin(probe) else { continue }
+      nextBeginning = now + Self.apart
+      return probe
+    }
+    return nil
   }
 
-  /// A probe has ended.
-  mutating func remove(_ probe: Probe) {
-    if !waiting.isEmpty { waiting.removeAll { $0 === probe } }
+  /// Somebody waits for one of these: it is the next one, and need not wait.
+  ///
+  /// - Returns: whether there is one.
+  mutating func hurry(_ isWanted: (Probe) -> Bool) -> Bool {
+    guard let index = waiting.firstIndex(where: isWanted) else { return false }
+    waiting.insert(waiting.remove(at: index), at: 0)
+    nextBeginning = MonotonicInstant(nanoseconds: 0)
+    return true
+  }
+
+  /// Takes one out that has ended or begun.
+  @discardableResult
+  mutating func remove(_ isOver: (Probe) -> Bool) -> Probe? {
+    guard let index = waiting.firstIndex(where: isOver) else { return nil }
+    return waiting.remove(at: index)
   }
 }

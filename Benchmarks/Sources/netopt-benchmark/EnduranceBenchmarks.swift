@@ -85,8 +85,8 @@ enum WaitingBenchmark {
     await client.shutdown()
     let end = Footprint.now
     return """
-      {"waiting":\(count),"failed":\(failed),"before_kib":\(before.residentKiB),"waiting_kib":\(waiting),"after_kib":\(after),\
-      "end_kib":\(end.residentKiB)}
+      {"waiting":\(count),"failed":\(failed),"before_kib":\(before.residentKiB),\
+      "waiting_kib":\(waiting),"after_kib":\(after),"end_kib":\(end.residentKiB)}
       """
   }
 }
