@@ -52,7 +52,9 @@ enum WaitingBenchmark {
 
     var all: Int { count.load(ordering: .acquiring) }
 
-    func callWillStart(_ id: UInt64, _ request: HTTPRequest) { count.add(1, ordering: .acquiringAndReleasing) }
+    func callWillStart(_ id: UInt64, _ request: HTTPRequest) {
+      count.add(1, ordering: .acquiringAndReleasing)
+    }
   }
 
   static func run(_ options: Options) async throws -> String {
