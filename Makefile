@@ -28,7 +28,7 @@ help: ## List the targets
 dependencies: ## Install the Debian packages that are missing
 	@scripts/install-dependencies
 
-# Swift's libraries are linked in: the program starts in half the time, and runs where Swift is not installed.
+# Swift's libraries are linked in: the program runs where Swift is not installed, and takes less memory.
 build: dependencies ## Build .build/release/netopt
 	$(BUILD) -c release --product netopt --static-swift-stdlib
 
