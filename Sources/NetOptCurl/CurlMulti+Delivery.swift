@@ -102,9 +102,8 @@ extension CurlMulti {
   }
 
   private func timings(of transfer: Transfer) -> Timings {
-    let leg = transfer.exchange.race.legs[transfer.leg]
-    return transfer.timings(
-      until: loop.now(), lookUp: leg.source == .dns ? transfer.exchange.lookUpTime : .zero)
+    let isAnswer = transfer.exchange.race.legs[transfer.leg].source == .dns
+    return transfer.timings(until: loop.now(), lookUp: isAnswer ? transfer.exchange.lookUpTime : .zero)
   }
 
   private func succeed(_ exchange: Exchange, _ transfer: Transfer) {

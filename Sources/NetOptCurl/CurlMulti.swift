@@ -278,7 +278,8 @@ actor CurlMulti: LoopActor {
     }
     let timer = self.timer ?? CurlTimer(self)
     self.timer = timer
-    loop.schedule(timer, at: loop.now() + .milliseconds(milliseconds))
+    let due = loop.now().nanoseconds + Int64(milliseconds) * 1_000_000
+    loop.schedule(timer, at: MonotonicInstant(nanoseconds: due))
   }
 
   private func failure(_ call: String, _ code: CURLMcode) -> NetOptError {
