@@ -14,6 +14,7 @@ actor CurlMulti: LoopActor {
   let configuration: CurlConfiguration
   let legs: any LegSource
   let records = TurnRecords()
+  let spareChunks = SpareChunks()
   // Unchecked exclusivity, here and in what else belongs to the loop: nothing that runs while one of these is changed reaches
   // it again, since callbacks only record. The checks would cost a twentieth of a request (docs/adr/0009).
   @exclusivity(unchecked) var connections = ConnectionTable()
@@ -65,6 +66,7 @@ actor CurlMulti: LoopActor {
       last.position = exchange.position
     }
     exchange.position = -1
+    if underWay.isEmpty { spareChunks.removeAll() }
   }
 
   /// Adds a leg's transfer to the multi handle.
