@@ -23,8 +23,14 @@ package struct Program: Sendable {
   package func run(
     _ arguments: [String], in context: CommandContext, interruption: Interruption
   ) async -> ExitCode {
-    let task = Task { await run(arguments, in: context) }
+    // The command begins when a signal would end it: one that comes in between would do so only later.
+    let (beginning, begin) = AsyncStream.makeStream(of: Never.self)
+    let task = Task {
+      for await _ in beginning {}
+      return await run(arguments, in: context)
+    }
     interruption.onSignal { task.cancel() }
+    begin.finish()
     let code = await task.value
     return interruption.signal.map(ExitCode.signal) ?? code
   }
