@@ -51,10 +51,11 @@ private struct ObservedCall: BodyEndObserver {
 
   /// - Returns: the response, with a body that tells how it ends.
   @inline(never)
-  func didReceiveHead(_ response: HTTPResponse) -> HTTPResponse {
+  func didReceiveHead(_ response: consuming HTTPResponse) -> HTTPResponse {
     for observer in observers { observer.callDidReceiveHead(id, response) }
-    var response = response
-    response.body = response.body.observed(by: self) { ObservedBody($0, self) }
+    if !response.body.isObserved(by: self) {
+      response.body = ResponseBody(ObservedBody(response.body, self))
+    }
     return response
   }
 

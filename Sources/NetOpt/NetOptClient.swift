@@ -93,11 +93,17 @@ public final class NetOptClient: Sendable {
   ///
   /// - Throws: `NetOptError`; its `route` has every attempt that was made.
   public func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+    try await call(request).proceed(request)
+  }
+
+  /// Not inlined: what it needs room for would be kept by every call that waits.
+  @inline(never)
+  private func call(_ request: HTTPRequest) -> InterceptorChain {
     let started = timeSource.now()
     let context = CallContext(
       id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started,
       deadline: request.options.timeout.map { started + $0 })
-    return try await InterceptorChain(links, context: context).proceed(request)
+    return InterceptorChain(links, context: context)
   }
 
   /// Probes endpoints of the list now, each over new connections, and returns their ranking.

@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptLocking
 import NetOptRouting
+import Synchronization
 
 /// Pings the list's endpoints: at start, when a host of a long list is first used, and when it is asked to.
 ///
@@ -19,6 +20,7 @@ final class Prober: Sendable {
     /// There was an answer, or there will not be one.
     case settled
 
+    var isSettled: Bool { if case .settled = self { true } else { false } }
     var isUnused: Bool { if case .unused = self { true } else { false } }
 
     var whoWaits: [UnsafeContinuation<Void, Never>] {
@@ -40,6 +42,8 @@ final class Prober: Sendable {
   private let timeSource: any TimeSource
   private let list: EndpointList?
   private let state: Locked<State>
+  /// How many hosts are not settled.
+  private let unsettled: Atomic<Int>
 
   init(
     _ router: Router, _ transport: any Transport, _ list: EndpointList?,
@@ -51,6 +55,7 @@ final class Prober: Sendable {
     self.configuration = configuration
     self.timeSource = timeSource
     let hosts = configuration.atStart ? list?.hosts.mapValues { _ in HostState.unused } : nil
+    unsettled = Atomic(hosts?.count ?? 0)
     state = Locked(State(hosts: hosts ?? [:]))
   }
 
@@ -68,6 +73,7 @@ final class Prober: Sendable {
       defer {
         state.tasks = []
         state.hosts = state.hosts.mapValues { _ in .settled }
+        unsettled.store(0, ordering: .releasing)
       }
       return (state.tasks, state.hosts.values.flatMap(\.whoWaits))
     }
@@ -77,17 +83,14 @@ final class Prober: Sendable {
 
   // MARK: The first request
 
-  /// Waits until an endpoint of a host has answered its first probe, or all have failed, or the configured time is
-  /// over. Starts probing when that has not been done. Returns at once for everything but a host's first requests.
-  ///
-  /// - Parameter deadline: when the call has to be over; nobody waits longer than that.
-  func waitForFirstAnswer(
-    of origin: Origin, _ options: RequestOptions, until deadline: MonotonicInstant?
-  ) async {
-    guard case .automatic = options.routing, let list, list.hosts[origin.host]?.port == origin.port else {
-      return
+  /// Whether a request has nothing to wait for: everything but a host's first requests.
+  func isSettled(_ request: HTTPRequest) -> Bool {
+    // The usual case, found without looking for the host.
+    if unsettled.load(ordering: .acquiring) == 0 { return true }
+    let origin = request.url.origin
+    guard request.options.routing == .automatic, let list, list.hosts[origin.host]?.port == origin.port else {
+      return true
     }
-    // The usual case, found without asking for the proxy or the calendar.
     let isSettled = state.withLock { state in
       switch state.hosts[origin.host] {
       case .settled, nil: true
@@ -95,7 +98,15 @@ final class Prober: Sendable {
       }
     }
     // A request that does not go to an endpoint has no use for an answer.
-    guard !isSettled, options.directDespiteProxy || router.isDirect(origin) else { return }
+    return isSettled || !request.options.directDespiteProxy && !router.isDirect(origin)
+  }
+
+  /// Waits until an endpoint of a host has answered its first probe, or all have failed, or the configured time is
+  /// over. Starts probing when that has not been done.
+  ///
+  /// - Parameter deadline: when the call has to be over; nobody waits longer than that.
+  func waitForFirstAnswer(to request: HTTPRequest, until deadline: MonotonicInstant?) async {
+    let origin = request.url.origin
     // Taken under the lock: of two first requests one begins, and both wait.
     let (id, isFirst) = state.withLock { state in
       state.lastWait += 1
@@ -143,8 +154,9 @@ final class Prober: Sendable {
   /// Nobody waits for a host any longer.
   private func settle(_ host: String) {
     let waiting = state.withLock { state in
-      defer { state.hosts[host] = .settled }
-      return state.hosts[host]?.whoWaits ?? []
+      let old = state.hosts.updateValue(.settled, forKey: host)
+      if old?.isSettled == false { unsettled.subtract(1, ordering: .releasing) }
+      return old?.whoWaits ?? []
     }
     for continuation in waiting { continuation.resume() }
   }

@@ -5,6 +5,7 @@ import NetOptCore
 struct RedirectInterceptor: Interceptor {
   private static let redirects: Set = [301, 302, 303, 307, 308]
 
+  @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     let response = try await next.proceed(request)
     // What follows is rare, and would need room in every call that waits.

@@ -5,16 +5,15 @@ struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
 
+  @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
-    await prober.waitForFirstAnswer(of: request.url.origin, request.options, until: next.context.deadline)
-    var next = next
-    next.context.plan = router.plan(for: request)
+    if !prober.isSettled(request) { await prober.waitForFirstAnswer(to: request, until: next.deadline) }
     do throws(NetOptError) {
-      let response = try await next.proceed(request)
-      router.record(response, to: request.options)
+      let response = try await next.along(router.plan(for: request)).proceed(request)
+      router.record(response, to: request)
       return response
     } catch {
-      if let route = error.route { router.record(route) }
+      router.record(error)
       throw error
     }
   }
@@ -24,6 +23,7 @@ struct RouteInterceptor: Interceptor {
 struct TransportInterceptor: Interceptor {
   let transport: any Transport
 
+  @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     guard let plan = next.context.plan else {
       throw NetOptError(

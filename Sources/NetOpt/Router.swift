@@ -21,6 +21,8 @@ final class Router: Sendable {
     environment = ProxyEnvironment(ProcessInfo.processInfo.environment)
   }
 
+  // Not inlined, like what records: what it needs room for would be kept by every call that waits.
+  @inline(never)
   func plan(for request: HTTPRequest) -> RoutePlan {
     let origin = request.url.origin
     let proxy = proxy(for: origin)
@@ -36,15 +38,18 @@ final class Router: Sendable {
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
-  func record(_ response: HTTPResponse, to options: RequestOptions) {
+  @inline(never)
+  func record(_ response: HTTPResponse, to request: HTTPRequest) {
     let now = timeSource.now()
     planner.withLock {
       $0.record(response.route, at: now)
-      $0.learned(version: response.version, for: response.route.plan.origin, options: options)
+      $0.learned(version: response.version, for: response.route.plan.origin, options: request.options)
     }
   }
 
-  func record(_ route: RouteReport) {
+  @inline(never)
+  func record(_ error: NetOptError) {
+    guard let route = error.route else { return }
     let now = timeSource.now()
     planner.withLock { $0.record(route, at: now) }
   }

@@ -10,7 +10,8 @@ public struct HTTPRequest: Sendable {
 
   /// Unchecked sendable: the parts are changed only while a single request refers to them.
   private final class Storage: @unchecked Sendable {
-    var parts: Parts
+    // Unchecked exclusivity for the same reason (docs/adr/0009).
+    @exclusivity(unchecked) var parts: Parts
     init(_ parts: Parts) { self.parts = parts }
   }
 
@@ -27,23 +28,23 @@ public struct HTTPRequest: Sendable {
 
   /// The method.
   public var method: HTTPMethod {
-    get { storage.parts.method }
-    set { parts.method = newValue }
+    _read { yield storage.parts.method }
+    _modify { yield &parts.method }
   }
   /// The URL.
   public var url: HTTPURL {
-    get { storage.parts.url }
-    set { parts.url = newValue }
+    _read { yield storage.parts.url }
+    _modify { yield &parts.url }
   }
   /// The header fields; `Host`, `Content-Length` and what `RequestOptions` asks for are added when it is sent.
   public var headers: HTTPFields {
-    get { storage.parts.headers }
+    _read { yield storage.parts.headers }
     _modify { yield &parts.headers }
   }
   /// The body.
   public var body: RequestBody {
-    get { storage.parts.body }
-    set { parts.body = newValue }
+    _read { yield storage.parts.body }
+    _modify { yield &parts.body }
   }
   /// Limits and wishes for this request alone.
   public var options: RequestOptions {

@@ -14,7 +14,8 @@ public struct HTTPResponse: Sendable {
 
   /// Unchecked sendable: the parts are changed only while a single response refers to them.
   private final class Storage: @unchecked Sendable {
-    var parts: Parts
+    // Unchecked exclusivity for the same reason (docs/adr/0009).
+    @exclusivity(unchecked) var parts: Parts
     init(_ parts: Parts) { self.parts = parts }
   }
 
@@ -31,43 +32,43 @@ public struct HTTPResponse: Sendable {
 
   /// What was requested in the end, after redirects.
   public var url: HTTPURL {
-    get { storage.parts.url }
-    set { parts.url = newValue }
+    _read { yield storage.parts.url }
+    _modify { yield &parts.url }
   }
   /// The head.
   public var head: ResponseHead {
-    get { storage.parts.head }
-    set { parts.head = newValue }
+    _read { yield storage.parts.head }
+    _modify { yield &parts.head }
   }
   /// The body. Read it to its end, or let go of the response: that cancels the transfer.
   public var body: ResponseBody {
-    get { storage.parts.body }
-    set { parts.body = newValue }
+    _read { yield storage.parts.body }
+    _modify { yield &parts.body }
   }
   /// The way the request took, and why.
   public var route: RouteReport {
-    get { storage.parts.route }
-    set { parts.route = newValue }
+    _read { yield storage.parts.route }
+    _modify { yield &parts.route }
   }
   /// The endpoint that answered, when there was one.
   public var remote: Endpoint? {
-    get { storage.parts.remote }
-    set { parts.remote = newValue }
+    _read { yield storage.parts.remote }
+    _modify { yield &parts.remote }
   }
   /// Whether the connection had been used before.
   public var reused: Bool {
-    get { storage.parts.reused }
-    set { parts.reused = newValue }
+    _read { yield storage.parts.reused }
+    _modify { yield &parts.reused }
   }
   /// How the connection was secured; `nil` for plain HTTP.
   public var tls: TLSReport? {
-    get { storage.parts.tls }
-    set { parts.tls = newValue }
+    _read { yield storage.parts.tls }
+    _modify { yield &parts.tls }
   }
   /// How often the request was sent, redirects not counted.
   public var attempts: Int {
-    get { storage.parts.attempts }
-    set { parts.attempts = newValue }
+    _read { yield storage.parts.attempts }
+    _modify { yield &parts.attempts }
   }
 
   /// Makes a response.

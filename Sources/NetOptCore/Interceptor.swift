@@ -11,22 +11,57 @@ public protocol Interceptor: Sendable {
 
 /// The part of a chain that lies below an interceptor. A value: it can be called again.
 public struct InterceptorChain: Sendable {
-  /// What is known of the call besides the request.
-  public var context: CallContext
-  @usableFromInline let links: [any Interceptor]
+  /// What all interceptors of a call have in common. A call that waits has a chain in each one's frame: that is small.
+  @usableFromInline
+  final class Call: Sendable {
+    @usableFromInline let links: [any Interceptor]
+    @usableFromInline let context: CallContext
+
+    init(_ links: [any Interceptor], _ context: CallContext) {
+      self.links = links
+      self.context = context
+    }
+  }
+
+  @usableFromInline var call: Call
+  /// The plan, which is not that of the call's context but made on the way.
+  @usableFromInline var plan: RoutePlan?
   @usableFromInline let position: Int
+
+  /// What is known of the call besides the request.
+  public var context: CallContext {
+    get {
+      var context = call.context
+      context.plan = plan
+      return context
+    }
+    set {
+      plan = newValue.plan
+      call = Call(call.links, newValue)
+    }
+  }
+
+  /// When the call has to be over, or `nil`.
+  package var deadline: MonotonicInstant? { call.context.deadline }
 
   /// Makes a chain of interceptors, outermost first. The last one answers without calling `next`.
   public init(_ links: [any Interceptor], context: CallContext) {
-    self.links = links
-    self.context = context
+    call = Call(links, context)
+    plan = context.plan
     position = 0
   }
 
   @usableFromInline init(_ chain: InterceptorChain, at position: Int) {
-    links = chain.links
-    context = chain.context
+    call = chain.call
+    plan = chain.plan
     self.position = position
+  }
+
+  /// The same chain for a call that takes a way.
+  package func along(_ plan: RoutePlan) -> InterceptorChain {
+    var chain = self
+    chain.plan = plan
+    return chain
   }
 
   /// Hands the request to the rest of the chain.
@@ -34,10 +69,10 @@ public struct InterceptorChain: Sendable {
   /// - Throws: what the rest throws; `NetOptError.Code.invalidConfiguration` when there is no rest.
   @inlinable @inline(__always)
   public func proceed(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
-    guard position < links.count else {
+    guard position < call.links.count else {
       throw NetOptError(
         .invalidConfiguration, phase: .send, "the interceptor chain ends without a transport that answers")
     }
-    return try await links[position].intercept(request, next: InterceptorChain(self, at: position + 1))
+    return try await call.links[position].intercept(request, next: InterceptorChain(self, at: position + 1))
   }
 }

@@ -30,13 +30,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
     self.memory = memory
   }
 
-  /// The same body, whose end somebody is told of, once: here, or as the body that `otherwise` makes of it.
-  package func observed(
-    by observer: any BodyEndObserver, otherwise: (ResponseBody) -> any BodySource
-  ) -> ResponseBody {
-    guard let memory else { return ResponseBody(otherwise(self)) }
+  /// Has somebody told of the end, once, if all of the body is in memory.
+  ///
+  /// - Returns: whether it is. Otherwise the observer has to stand between the body and who reads it.
+  package func isObserved(by observer: any BodyEndObserver) -> Bool {
+    guard let memory else { return false }
     memory.observe(observer)
-    return self
+    return true
   }
 
   /// What the phases of the exchange took so far.

@@ -76,6 +76,7 @@ public struct RoutePlan: Sendable {
   /// A plan is handed through many hands for each request, and copied for each report: it is one reference.
   private final class Storage: Sendable {
     let origin: Origin
+    let isSecure: Bool
     let policy: String
     let directOff: DirectOff?
     let candidates: [Candidate]
@@ -89,6 +90,7 @@ public struct RoutePlan: Sendable {
       _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool
     ) {
       self.origin = origin
+      isSecure = origin.scheme == .https
       self.policy = policy
       self.directOff = directOff
       self.candidates = candidates
@@ -103,6 +105,8 @@ public struct RoutePlan: Sendable {
 
   /// What is connected to.
   public var origin: Origin { storage.origin }
+  /// Whether it is connected to with TLS.
+  package var isSecure: Bool { storage.isSecure }
   /// The name of the selection policy.
   public var policy: String { storage.policy }
   /// Why the list is not used, or `nil` when it is.

@@ -31,13 +31,30 @@ public struct RouteReport: Sendable {
     /// Where the address came from.
     public var source: AddressSource
     /// When the leg started.
-    public var started: Duration
+    public var started: Duration {
+      get { .nanoseconds(startedNanoseconds) }
+      set { startedNanoseconds = newValue.nanoseconds }
+    }
     /// When TCP was connected; `nil` when it was not, or when a pooled connection was used.
-    public var connected: Duration?
+    public var connected: Duration? {
+      get { connectedNanoseconds.map { .nanoseconds($0) } }
+      set { connectedNanoseconds = newValue?.nanoseconds }
+    }
     /// When the TLS handshake was done; `nil` when it was not, without TLS, or on a pooled connection.
-    public var secured: Duration?
+    public var secured: Duration? {
+      get { securedNanoseconds.map { .nanoseconds($0) } }
+      set { securedNanoseconds = newValue?.nanoseconds }
+    }
     /// When the leg ended or won.
-    public var ended: Duration
+    public var ended: Duration {
+      get { .nanoseconds(endedNanoseconds) }
+      set { endedNanoseconds = newValue.nanoseconds }
+    }
+    // As in `Timings`; and a call that waits has a report.
+    package var startedNanoseconds: Int64
+    package var connectedNanoseconds: Int64?
+    package var securedNanoseconds: Int64?
+    package var endedNanoseconds: Int64
     /// What became of it.
     public var outcome: Outcome
     /// Why it failed.
@@ -45,7 +62,20 @@ public struct RouteReport: Sendable {
     /// Whether it was ready on a pooled connection.
     public var reused: Bool
     /// Its index in the race.
-    package var index = 0
+    package var index: Int32 = 0
+
+    /// Makes the report of a leg that has just started.
+    package init(
+      address: IPAddress?, source: AddressSource, startedNanoseconds: Int64, outcome: Outcome, index: Int
+    ) {
+      self.address = address
+      self.source = source
+      self.startedNanoseconds = startedNanoseconds
+      endedNanoseconds = startedNanoseconds
+      self.outcome = outcome
+      reused = false
+      self.index = Int32(index)
+    }
 
     /// Makes a leg's report.
     public init(
@@ -55,10 +85,10 @@ public struct RouteReport: Sendable {
     ) {
       self.address = address
       self.source = source
-      self.started = started
-      self.connected = connected
-      self.secured = secured
-      self.ended = ended
+      startedNanoseconds = started.nanoseconds
+      connectedNanoseconds = connected?.nanoseconds
+      securedNanoseconds = secured?.nanoseconds
+      endedNanoseconds = ended.nanoseconds
       self.outcome = outcome
       self.failure = failure
       self.reused = reused

@@ -18,9 +18,13 @@ public struct MonotonicInstant: Hashable, Comparable, Sendable {
     return Self(nanoseconds: !overflow ? sum : step < 0 ? .min : .max)
   }
 
+  /// The time from an earlier moment to this one, where a `Duration` would be a burden.
+  package func nanoseconds(since earlier: MonotonicInstant) -> Int64 { nanoseconds - earlier.nanoseconds }
+
   /// The time from `b` to `a`.
   public static func - (a: Self, b: Self) -> Duration {
-    .nanoseconds(a.nanoseconds) - .nanoseconds(b.nanoseconds)
+    let (difference, overflow) = a.nanoseconds.subtractingReportingOverflow(b.nanoseconds)
+    return overflow ? .nanoseconds(a.nanoseconds) - .nanoseconds(b.nanoseconds) : .nanoseconds(difference)
   }
 }
 

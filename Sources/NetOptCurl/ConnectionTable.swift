@@ -18,14 +18,14 @@ struct ConnectionTable {
   /// Beyond so many groups those that nobody uses are forgotten.
   private static let mostGroups = 1024
 
-  private var sockets: [Int32: Socket] = [:]
+  private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
   /// The group that was asked for last, found without hashing.
   private var last: ConnectionGroup?
   private var lastPlan: RoutePlan?
   private var connecting: [Endpoint: Int] = [:]
 
-  var count: Int { sockets.count }
+  private(set) var count = 0
 
   /// The group whose connections an exchange may share.
   mutating func group(for exchange: Exchange) -> ConnectionGroup {
@@ -58,6 +58,7 @@ struct ConnectionTable {
     let endpoint = transfer.endpoint
     let group = transfer.exchange.group ?? group(for: transfer.exchange)
     group.users += 1
+    count += 1
     sockets[descriptor] = Socket(group: group, endpoint: endpoint, opener: ObjectIdentifier(transfer))
     if let endpoint { connecting[endpoint, default: 0] += 1 }
   }
@@ -72,7 +73,9 @@ struct ConnectionTable {
   }
 
   mutating func closed(_ descriptor: Int32) {
-    guard let socket = sockets.removeValue(forKey: descriptor) else { return }
+    guard let socket = sockets[descriptor] else { return }
+    sockets[descriptor] = nil
+    count -= 1
     socket.group.users -= 1
     socket.group.closed(descriptor)
     if let endpoint = socket.endpoint, !socket.isReady { connected(endpoint) }
@@ -118,15 +121,12 @@ struct ConnectionTable {
   /// A connection that becomes idle stays watched: the next request would have it watched again, two system calls
   /// for each. A socket that is being connected may be closed without a word, and its number mean another one.
   mutating func wants(_ descriptor: Int32, _ readiness: Readiness) -> Watching {
-    guard let index = sockets.index(forKey: descriptor), sockets.values[index].isReady else {
-      sockets[descriptor]?.watched = readiness
-      sockets[descriptor]?.isWanted = !readiness.isEmpty
-      return readiness.isEmpty ? .unwatch : .watch(readiness)
+    sockets[descriptor]?.isWanted = !readiness.isEmpty
+    if sockets[descriptor]?.isReady == true, readiness.isEmpty || sockets[descriptor]?.watched == readiness {
+      return .leave
     }
-    sockets.values[index].isWanted = !readiness.isEmpty
-    guard !readiness.isEmpty, sockets.values[index].watched != readiness else { return .leave }
-    sockets.values[index].watched = readiness
-    return .watch(readiness)
+    sockets[descriptor]?.watched = readiness
+    return readiness.isEmpty ? .unwatch : .watch(readiness)
   }
 
   /// Something has happened on a socket.
@@ -134,8 +134,8 @@ struct ConnectionTable {
   /// - Returns: whether libcurl wants to know of it. The loop is to unwatch it otherwise: the other side has closed an
   ///   idle connection, which libcurl finds out when it wants to use it.
   mutating func isWanted(_ descriptor: Int32) -> Bool {
-    guard let index = sockets.index(forKey: descriptor), !sockets.values[index].isWanted else { return true }
-    sockets.values[index].watched = []
+    guard sockets[descriptor]?.isWanted == false else { return true }
+    sockets[descriptor]?.watched = []
     return false
   }
 }

@@ -94,7 +94,7 @@ extension CurlMulti {
     let exchange = transfer.exchange
     let options = exchange.request.options
     let tls: TLSReport? =
-      exchange.plan.origin.scheme == .https
+      exchange.plan.isSecure
       ? TLSReport(verified: options.verification == .full, version: transfer.tlsVersion) : nil
     return HTTPResponse(
       url: exchange.request.url, head: transfer.takeHead(), body: body, route: exchange.route,
@@ -102,14 +102,13 @@ extension CurlMulti {
   }
 
   private func timings(of transfer: Transfer) -> Timings {
-    let leg = transfer.exchange.race.legs[transfer.leg]
-    return transfer.timings(
-      until: loop.now(), lookUp: leg.source == .dns ? transfer.exchange.lookUpTime : .zero)
+    let isAnswer = transfer.exchange.race.legs[transfer.leg].source == .dns
+    return transfer.timings(until: loop.now(), lookUp: isAnswer ? transfer.exchange.lookUpTime : .zero)
   }
 
   private func succeed(_ exchange: Exchange, _ transfer: Transfer) {
     let timings = timings(of: transfer)
-    let isTLS = exchange.plan.origin.scheme == .https
+    let isTLS = exchange.plan.isSecure
     let tls = isTLS ? timings.tls - transfer.waitForTurn : nil
     let report = ConnectReport(connect: timings.connect, tls: tls, reused: transfer.descriptor == nil)
     finish(exchange)

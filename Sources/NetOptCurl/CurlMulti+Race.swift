@@ -84,9 +84,8 @@ extension CurlMulti {
     let now = loop.now()
     let planned = exchange.race.legs[leg]
     var report = RouteReport.Leg(
-      address: nil, source: planned.source, started: now - exchange.context.started,
-      ended: now - exchange.context.started, outcome: .cancelled)
-    report.index = leg
+      address: nil, source: planned.source,
+      startedNanoseconds: now.nanoseconds(since: exchange.context.started), outcome: .cancelled, index: leg)
     var endpoint: Endpoint?
     var proxy: String?
     switch planned.target {
@@ -165,7 +164,7 @@ extension CurlMulti {
         return lookUpFailed(
           exchange, leg, LegFailure(.resolve, message), NetOptError(.nameNotFound, phase: .resolve, message))
       }
-      exchange.reports.removeAll { $0.index == leg }
+      exchange.reports.removeAll { $0.index == Int32(leg) }
       follow(exchange.race.expanded(leg, into: new), in: exchange)
     }
   }
@@ -238,9 +237,9 @@ extension CurlMulti {
     transfer.exchange.setReport(of: transfer.leg) {
       $0.outcome = outcome
       $0.failure = failure
-      $0.connected = transfer.connectedAt.map { $0 - start }
-      $0.secured = transfer.securedAt.map { $0 - start }
-      $0.ended = (transfer.readyAt ?? loop.now()) - start
+      $0.connectedNanoseconds = transfer.connectedAt.map { $0.nanoseconds(since: start) }
+      $0.securedNanoseconds = transfer.securedAt.map { $0.nanoseconds(since: start) }
+      $0.endedNanoseconds = (transfer.readyAt ?? loop.now()).nanoseconds(since: start)
       $0.reused = transfer.readyAt != nil && transfer.descriptor == nil
     }
   }

@@ -124,6 +124,7 @@ actor CurlMulti: LoopActor {
   }
 
   private func applyInterests() {
+    guard records.concernSockets else { return }
     for event in records.socketEvents {
       switch event {
       case .opened(let descriptor, let transfer):
@@ -234,16 +235,23 @@ actor CurlMulti: LoopActor {
   }
 
   private func actOnRecords() {
-    swap(&records.opened, &walkedOpened)
-    for transfer in walkedOpened { socketOpened(by: transfer) }
-    walkedOpened.removeAll(keepingCapacity: true)
-    swap(&records.ready, &walkedReady)
-    for transfer in walkedReady { cameToGate(transfer) }
-    walkedReady.removeAll(keepingCapacity: true)
+    // Emptying an array that is empty costs as much as emptying any other one.
+    if !records.opened.isEmpty {
+      swap(&records.opened, &walkedOpened)
+      for transfer in walkedOpened { socketOpened(by: transfer) }
+      walkedOpened.removeAll(keepingCapacity: true)
+    }
+    if !records.ready.isEmpty {
+      swap(&records.ready, &walkedReady)
+      for transfer in walkedReady { cameToGate(transfer) }
+      walkedReady.removeAll(keepingCapacity: true)
+    }
     readMessages()
-    swap(&records.touched, &walkedTouched)
-    for transfer in walkedTouched { deliver(transfer) }
-    walkedTouched.removeAll(keepingCapacity: true)
+    if !records.touched.isEmpty {
+      swap(&records.touched, &walkedTouched)
+      for transfer in walkedTouched { deliver(transfer) }
+      walkedTouched.removeAll(keepingCapacity: true)
+    }
   }
 
   private func readMessages() {
@@ -270,7 +278,8 @@ actor CurlMulti: LoopActor {
     }
     let timer = self.timer ?? CurlTimer(self)
     self.timer = timer
-    loop.schedule(timer, at: loop.now() + .milliseconds(milliseconds))
+    let due = loop.now().nanoseconds + Int64(milliseconds) * 1_000_000
+    loop.schedule(timer, at: MonotonicInstant(nanoseconds: due))
   }
 
   private func failure(_ call: String, _ code: CURLMcode) -> NetOptError {

@@ -145,7 +145,8 @@ final class EasyHandle {
     let sendsBody =
       if case .none = request.body.source {
         // These say that they have a body, be it an empty one (RFC 9110, section 8.6).
-        request.method == .post || request.method == .put || request.method == .patch
+        request.method != .get
+          && (request.method == .post || request.method == .put || request.method == .patch)
       } else {
         true
       }

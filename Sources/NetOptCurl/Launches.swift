@@ -19,6 +19,7 @@ struct Launches {
 
   /// Has libcurl send the requests.
   mutating func perform(_ send: () -> Void) {
+    if sockets.isEmpty { return send() }
     for (descriptor, requests) in sockets where requests > 1 { netopt_cork(descriptor, 1) }
     send()
     // One that was closed meanwhile is no socket any more, or a new one, which is not corked.

@@ -4,15 +4,20 @@ import NetOptCore
 enum RequestLines {
   /// Says what keeps a request from being sent, or `nil`.
   static func fault(of request: HTTPRequest) -> String? {
+    if request.method != .get, let fault = methodFault(of: request) { return fault }
+    for field in request.headers {
+      if let fault = HTTPFields.fault(of: field) ?? fault(of: field, in: request) { return fault }
+    }
+    return nil
+  }
+
+  private static func methodFault(of request: HTTPRequest) -> String? {
     guard HTTPFields.isToken(request.method.rawValue) else {
       return "the method \"\(request.method)\" is not a token"
     }
     if request.method.rawValue == "CONNECT" { return "CONNECT is for proxies, which are configured" }
     if request.method == .head, request.body.length != 0 {
       return "a HEAD request with a body cannot be sent"
-    }
-    for field in request.headers {
-      if let fault = HTTPFields.fault(of: field) ?? fault(of: field, in: request) { return fault }
     }
     return nil
   }

@@ -72,7 +72,7 @@ final class Transfer {
   var place: String { endpoint.map { "\($0)" } ?? proxy.map { ProxyURL.shown($0) } ?? "the server" }
 
   /// Whether TLS waits for its turn: a probe's does, if it has any.
-  var takesTurn: Bool { exchange.purpose == .connection && exchange.plan.origin.scheme == .https }
+  var takesTurn: Bool { exchange.purpose == .connection && exchange.plan.isSecure }
 
   private func now() -> MonotonicInstant { exchange.now() }
 
@@ -218,7 +218,7 @@ final class Transfer {
 
   /// When the TLS handshake was done, if this leg did that: the gate comes right behind it.
   var securedAt: MonotonicInstant? {
-    descriptor != nil && exchange.plan.origin.scheme == .https ? readyAt : nil
+    descriptor != nil && exchange.plan.isSecure ? readyAt : nil
   }
 
   /// What the phases took so far. Each ends where the next begins, so that none is counted twice or lost.
@@ -235,7 +235,7 @@ final class Transfer {
     timings.dnsNanoseconds = lookUp.nanoseconds
     timings.queueNanoseconds =
       nanoseconds(from: exchange.context.started, to: opened) - timings.dnsNanoseconds
-    if exchange.plan.origin.scheme == .https {
+    if exchange.plan.isSecure {
       timings.connectNanoseconds = nanoseconds(from: opened, to: connected)
       timings.tlsNanoseconds = nanoseconds(from: connected, to: ready)
     } else {

@@ -53,10 +53,13 @@ final class TurnRecords {
     }
   }
 
+  /// Whether there are interests, or news of sockets, to be acted on.
+  var concernSockets: Bool { !interests.isEmpty || !socketEvents.isEmpty }
+
   /// Tells that interests and what became of sockets have been acted on.
   func applied() {
     interests.removeAll(keepingCapacity: true)
-    socketEvents.removeAll(keepingCapacity: true)
+    if !socketEvents.isEmpty { socketEvents.removeAll(keepingCapacity: true) }
   }
 
   /// Forgets the transfers: nobody will act on them any more, and they lead back to the owner of the records.

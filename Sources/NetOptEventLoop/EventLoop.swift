@@ -311,6 +311,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   }
 
   private func run(_ items: inout [Item]) {
+    if items.isEmpty { return }
     for item in items {
       switch item {
       case .work(let work): work.run()

@@ -69,6 +69,8 @@ struct TimerQueue {
 
   private mutating func siftUp(_ start: Int) {
     var child = start
+    // The usual case: a deadline is later than what is scheduled already.
+    guard child > 0, heap[child].due < heap[(child - 1) / 2].due else { return }
     let timer = heap[child]
     while child > 0 {
       let parent = (child - 1) / 2

@@ -37,7 +37,7 @@ struct Poller: ~Copyable {
 
   private var epoll: Int32
   private let wakeUp: Int32
-  private var registrations: [Int32: Registration] = [:]
+  private var registrations = DescriptorTable<Registration>()
   private var generation: UInt32 = 0
   private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
@@ -62,7 +62,7 @@ struct Poller: ~Copyable {
     if epoll >= 0 { Glibc.close(epoll) }
     epoll = -1
     let handlers = registrations.values.map(\.handler)
-    registrations = [:]
+    registrations = DescriptorTable()
     return handlers
   }
 
@@ -73,8 +73,8 @@ struct Poller: ~Copyable {
     _ descriptor: Int32, for interest: Readiness, _ handler: any ReadinessHandler
   ) -> (any ReadinessHandler)? {
     generation &+= 1
-    let old = registrations.updateValue(
-      Registration(handler: handler, generation: generation), forKey: descriptor)
+    let old = registrations[descriptor]
+    registrations[descriptor] = Registration(handler: handler, generation: generation)
     var flags: UInt32 = 0
     if interest.contains(.read) { flags |= EPOLLIN.rawValue }
     if interest.contains(.write) { flags |= EPOLLOUT.rawValue }
@@ -92,7 +92,8 @@ struct Poller: ~Copyable {
   ///
   /// - Returns: the handler, for the caller to let go of.
   mutating func unwatch(_ descriptor: Int32) -> (any ReadinessHandler)? {
-    guard let old = registrations.removeValue(forKey: descriptor) else { return nil }
+    guard let old = registrations[descriptor] else { return nil }
+    registrations[descriptor] = nil
     // ENOENT and EBADF say that the descriptor was closed before: then it has left the set by itself.
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     return old.handler

@@ -1,0 +1,27 @@
+/// Values by file descriptor. A new descriptor has the lowest number that is free (open(2)), so an array with some gaps
+/// holds them, and finds each without hashing.
+///
+/// Public for the sake of speed, as `Readiness` is.
+public struct DescriptorTable<Value> {
+  @usableFromInline var slots: [Value?] = []
+
+  /// Makes an empty table.
+  @inlinable public init() {}
+
+  /// The value of a descriptor, or `nil`; of a negative number there is none, and it cannot get one.
+  @inlinable public subscript(descriptor: Int32) -> Value? {
+    @inline(__always) _read {
+      let place = Int(descriptor)
+      if slots.indices.contains(place) { yield slots[place] } else { yield nil }
+    }
+    @inline(__always) _modify {
+      let place = Int(descriptor)
+      precondition(place >= 0, "a descriptor is not negative")
+      if place >= slots.count { slots += [Value?](repeating: nil, count: place + 1 - slots.count) }
+      yield &slots[place]
+    }
+  }
+
+  /// The values there are, by ascending descriptor.
+  @inlinable public var values: some Sequence<Value> { slots.lazy.compactMap { $0 } }
+}
