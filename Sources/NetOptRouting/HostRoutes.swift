@@ -47,9 +47,7 @@ struct HostRoutes: Sendable {
   init(_ origin: Origin, listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64) {
     self.origin = origin
     policy = configuration.policy
-    // FNV-1a: Swift's own hashes differ from run to run.
-    let name = origin.description.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    var random = SplitMix64(seed: seed ^ name)
+    var random = SplitMix64(seed: seed ^ StableHash.fnv1a(origin.description.utf8))
     draw = random.next()
     var endpoints: [Endpoint] = []
     var indices: [IPAddress: Int] = [:]
@@ -93,6 +91,19 @@ struct HostRoutes: Sendable {
     answer.heardOf = now
     _ = change(&answer.health)
     answers[address] = answer
+  }
+
+  /// Forgets what was learned of the ways to the origin.
+  mutating func forget() {
+    for index in endpoints.indices {
+      endpoints[index].health = EndpointHealth()
+      endpoints[index].probing.measured = nil
+    }
+    answers = [:]
+    lastAnswer = nil
+    leader = nil
+    kept = nil
+    settled = nil
   }
 
   /// Notes which address won.
