@@ -185,7 +185,7 @@ public struct RoutePlanner: Sendable {
   }
 
   /// The place of an origin that has endpoints in the list.
-  private mutating func listedPlace(of origin: Origin) -> Int? {
+  mutating func listedPlace(of origin: Origin) -> Int? {
     if place(of: origin) == nil, entry(of: origin)?.endpoints.isEmpty ?? true { return nil }
     let place = begin(origin)
     return hosts[place].endpoints.isEmpty ? nil : place
@@ -194,7 +194,7 @@ public struct RoutePlanner: Sendable {
   /// Begins to remember an origin, unless it is remembered already.
   ///
   /// - Returns: its place.
-  private mutating func begin(_ origin: Origin) -> Int {
+  mutating func begin(_ origin: Origin) -> Int {
     if let last, last.origin == origin { return last.place }
     let place = places[origin] ?? add(routes(to: origin))
     last = (origin, place)
