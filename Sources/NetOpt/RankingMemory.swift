@@ -48,17 +48,22 @@ final class RankingMemory: Sendable {
   func restore() -> Set<String> {
     guard router.withPlanner({ planner, _ in planner.list != nil }) else { return [] }
     let (network, left) = state.withLock { ($0.network.description, $0.left[$0.network.description]) }
-    guard let history = left ?? load(network) else { return [] }
-    return router.withPlanner { planner, _ in planner.adopt(history.current(at: Date())) }
+    guard let history = (left ?? load(network))?.current(at: Date()) else { return [] }
+    return state.withLock { state in
+      // It may be yet another network by now.
+      guard state.network.description == network else { return [] }
+      return router.withPlanner { planner, _ in planner.adopt(history) }
+    }
   }
 
   /// Begins anew in another network. What was learned is kept for the time when the machine comes back.
   func networkChanged(to network: NetworkFingerprint) {
-    let history = router.beginNetwork(at: Date())
+    let date = Date()
+    // Under the lock, as all that says which history is whose.
     state.withLock { state in
-      state.left[state.network.description] = history
+      state.left[state.network.description] = router.beginNetwork(at: date)
       state.network = network
-      // A machine that travels; what is forgotten here is in the store.
+      // A machine that travels far does not come back soon.
       if state.left.count > RankingStore.mostNetworks { state.left = [:] }
     }
   }
@@ -79,16 +84,15 @@ final class RankingMemory: Sendable {
   func save() {
     guard let store else { return }
     let date = Date()
-    let present = router.withPlanner { planner, now in
-      planner.isUsed ? planner.history(at: now, date: date) : nil
-    }
-    guard let present else { return }
-    var histories = state.withLock { state in
+    let histories = state.withLock { state -> [String: RouteHistory] in
+      let present = router.withPlanner { planner, now in
+        planner.isUsed ? planner.history(at: now, date: date) : nil
+      }
+      guard let present else { return [:] }
       defer { state.left = [:] }
       return state.left.merging([state.network.description: present]) { $1 }
     }
-    histories = histories.filter { !$0.value.hosts.isEmpty }
-    for (network, history) in histories {
+    for (network, history) in histories where !history.hosts.isEmpty {
       do throws(NetOptError) {
         try store.save(history, network, at: date)
       } catch {

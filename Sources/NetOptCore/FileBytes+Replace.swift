@@ -20,14 +20,14 @@ extension FileBytes {
     // A name of its own for each writer: two processes may do this at once.
     let draft = "\(folder).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
     let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw unwritable(path, what, phase, errno) }
+    guard descriptor >= 0 else { throw Self.failure(.unwritableFile, path, what, phase, errno) }
     var failure = write(bytes, to: descriptor)
     if failure == nil, fsync(descriptor) != 0 { failure = errno }
     close(descriptor)
     if failure == nil, rename(draft, path) != 0 { failure = errno }
     guard let failure else { return }
     unlink(draft)
-    throw unwritable(path, what, phase, failure)
+    throw Self.failure(.unwritableFile, path, what, phase, failure)
   }
 
   /// - Returns: the system's reason when it failed.
@@ -47,14 +47,5 @@ extension FileBytes {
     if path.isEmpty || access(path, F_OK) == 0 { return }
     if let slash = path.lastIndex(of: "/") { makeDirectory(String(path[..<slash])) }
     mkdir(path, 0o700)
-  }
-
-  private static func unwritable(
-    _ path: String, _ what: String, _ phase: NetOptError.Phase, _ code: Int32
-  ) -> NetOptError {
-    let reason = String(cString: strerror(code))
-    return NetOptError(
-      .unwritableFile, phase: phase, "\(what) \(path) cannot be written: \(reason)",
-      underlying: NetOptError.Underlying(.system, code: code, text: reason))
   }
 }

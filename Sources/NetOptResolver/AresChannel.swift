@@ -47,7 +47,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
       ended.append((lookUp, .failure(AresStatus.shutDown)))
       return
     }
-    if servers.isEmpty, handle != nil, SystemServers.current != system { renew() }
+    if servers.isEmpty, handle != nil, SystemServers(configuration.systemFile) != system { renew() }
     let channel: ares_channel
     do throws(NetOptError) {
       channel = try open()
@@ -107,7 +107,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
         Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
           .assumeIsolated { $0.wants(interest, of: descriptor) }
       }, data: Unmanaged.passUnretained(self).toOpaque())
-    system = servers.isEmpty ? SystemServers.current : nil
+    system = servers.isEmpty ? SystemServers(configuration.systemFile) : nil
     let channel = opened.channel
     handle = consume opened
     timer = timer ?? AresTimer(self)
@@ -193,12 +193,13 @@ private struct SystemServers: Equatable {
   private let nanoseconds: Int
 
   /// The present one; `nil` without the file.
-  static var current: SystemServers? {
+  init?(_ path: String) {
     var status = stat()
-    guard stat("/etc/resolv.conf", &status) == 0 else { return nil }
-    return SystemServers(
-      file: UInt64(status.st_ino), size: Int(status.st_size), seconds: status.st_mtim.tv_sec,
-      nanoseconds: status.st_mtim.tv_nsec)
+    guard stat(path, &status) == 0 else { return nil }
+    file = UInt64(status.st_ino)
+    size = Int(status.st_size)
+    seconds = status.st_mtim.tv_sec
+    nanoseconds = status.st_mtim.tv_nsec
   }
 }
 
