@@ -104,7 +104,8 @@ extension CurlMulti {
       let handle = try idleHandle()
       easy = handle
       let transfer = Transfer(
-        exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, records: records, at: now)
+        exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, records: records,
+        spareChunks: spareChunks, at: now)
       let group = exchange.group ?? connections.group(for: exchange)
       try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)

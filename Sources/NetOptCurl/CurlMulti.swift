@@ -14,6 +14,7 @@ actor CurlMulti: LoopActor {
   let configuration: CurlConfiguration
   let legs: any LegSource
   let records = TurnRecords()
+  let spareChunks = SpareChunks()
   // Unchecked exclusivity, here and in what else belongs to the loop: nothing that runs while one of these is changed reaches
   // it again, since callbacks only record. The checks would cost a twentieth of a request (docs/adr/0009).
   @exclusivity(unchecked) var connections = ConnectionTable()
@@ -68,6 +69,7 @@ actor CurlMulti: LoopActor {
     }
     exchange.position = -1
     if isRetired { askForTurnEnd() }
+    if underWay.isEmpty { spareChunks.removeAll() }
   }
 
   /// Adds a leg's transfer to the multi handle.

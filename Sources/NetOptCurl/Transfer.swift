@@ -11,6 +11,7 @@ final class Transfer {
   let endpoint: Endpoint?
   let proxy: String?
   private let records: TurnRecords
+  private let spareChunks: SpareChunks
 
   let started: MonotonicInstant
   private(set) var openedAt: MonotonicInstant?
@@ -59,7 +60,7 @@ final class Transfer {
 
   init(
     _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: Endpoint?, proxy: String?,
-    records: TurnRecords, at now: MonotonicInstant
+    records: TurnRecords, spareChunks: SpareChunks, at now: MonotonicInstant
   ) {
     self.exchange = exchange
     self.easy = easy
@@ -67,6 +68,7 @@ final class Transfer {
     self.endpoint = endpoint
     self.proxy = proxy
     self.records = records
+    self.spareChunks = spareChunks
     started = now
   }
 
@@ -135,11 +137,14 @@ final class Transfer {
     if body.isEmpty {
       // A body that comes at once gets what it needs.
       let length = contentLength ?? .max
-      if bytes.count < length { body.reserveCapacity(length <= Self.wholeBody ? length : Self.chunk) }
+      if length > Self.wholeBody {
+        body = spareChunks.take(Self.chunk)
+      } else if bytes.count < length {
+        body.reserveCapacity(length)
+      }
     } else if body.count + bytes.count > max(Self.chunk, body.capacity) {
       chunks.append(body)
-      body = []
-      body.reserveCapacity(Self.chunk)
+      body = spareChunks.take(Self.chunk)
     }
     body.append(contentsOf: bytes)
     bodyBytes += bytes.count
@@ -173,7 +178,9 @@ final class Transfer {
       chunks = []
       bodyBytes = 0
     }
-    return body.isEmpty ? chunks : chunks + [body]
+    if !body.isEmpty { chunks.append(body) }
+    for chunk in chunks where chunk.capacity >= Self.chunk { spareChunks.handOut(chunk) }
+    return chunks
   }
 
   /// Takes what has come of the body as one.
