@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import NetOptLocking
 
@@ -6,7 +7,7 @@ import NetOptLocking
 /// left. Making one takes root.
 public final class NetworkNamespace: Sendable {
   /// Why there is none here, for skipping a test.
-  public static let missing = "network namespaces take root, or the kernel or a sandbox does not allow them"
+  public static let missing = "network namespaces take root and ip(8), and a kernel or sandbox that allows them"
 
   /// Whether one can be made here.
   public static let isAvailable: Bool = {
@@ -98,37 +99,44 @@ private final class Pipeline: Sendable {
   /// A value that one thread waits for.
   final class Answer<Value: Sendable>: Sendable {
     private let value = Locked<Value?>(nil)
+    private let isThere = DispatchSemaphore(value: 0)
 
-    func give(_ value: Value) { self.value.withLock { $0 = value } }
+    func give(_ value: Value) {
+      self.value.withLock { $0 = value }
+      isThere.signal()
+    }
 
     func take() -> Value {
       while true {
+        isThere.wait()
         if let value = value.withLock({ $0 }) { return value }
-        usleep(200)
       }
     }
   }
 
   private let state = Locked(State())
+  private let hasNews = DispatchSemaphore(value: 0)
 
   func submit(_ closure: @escaping @Sendable () -> Void) -> Bool {
-    state.withLock { state in
+    let isOpen = state.withLock { state in
       if !state.isClosed { state.closures.append(closure) }
       return !state.isClosed
     }
+    hasNews.signal()
+    return isOpen
   }
 
-  func close() { state.withLock { $0.isClosed = true } }
+  func close() {
+    state.withLock { $0.isClosed = true }
+    hasNews.signal()
+  }
 
   func run() {
     while true {
-      let next = state.withLock { state -> (closure: (@Sendable () -> Void)?, isOver: Bool) in
-        (
-          state.closures.isEmpty ? nil : state.closures.removeFirst(),
-          state.isClosed && state.closures.isEmpty
-        )
+      let (closure, isOver) = state.withLock { state -> ((@Sendable () -> Void)?, Bool) in
+        (state.closures.isEmpty ? nil : state.closures.removeFirst(), state.isClosed)
       }
-      if let closure = next.closure { closure() } else if next.isOver { return } else { usleep(200) }
+      if let closure { closure() } else if isOver { return } else { hasNews.wait() }
     }
   }
 }
