@@ -7,7 +7,8 @@ import NetOptLocking
 /// left. Making one takes root.
 public final class NetworkNamespace: Sendable {
   /// Why there is none here, for skipping a test.
-  public static let missing = "network namespaces take root and ip(8), and a kernel or sandbox that allows them"
+  public static let missing =
+    "network namespaces take root and ip(8), and a kernel or sandbox that allows them"
 
   /// Whether one can be made here.
   public static let isAvailable: Bool = {
