@@ -31,6 +31,7 @@ let package = Package(
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
     .systemLibrary(name: "CEventLoop"),
+    .systemLibrary(name: "CNetwork"),
 
     module("NetOptLocking"),
     module("NetOptCore", ["NetOptLocking"]),
@@ -38,12 +39,18 @@ let package = Package(
     module("NetOptSigning", ["NetOptCore"]),
     module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
     module("NetOptCurl", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CCurl"]),
-    module("NetOptResolver", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CAres"]),
+    module("NetOptNetwork", ["NetOptCore", "NetOptEventLoop", "CNetwork"]),
+    module("NetOptResolver", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "NetOptNetwork", "CAres"]),
     module(
       "NetOpt",
-      ["NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptEventLoop", "NetOptCurl", "NetOptResolver"]),
+      [
+        "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptEventLoop", "NetOptNetwork", "NetOptCurl",
+        "NetOptResolver",
+      ]),
     module("NetOptBench", ["NetOptCore"]),
-    module("NetOptCommands", ["NetOptBench", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting"]),
+    module(
+      "NetOptCommands",
+      ["NetOptBench", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptNetwork", "NetOptRouting"]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
     module("NetOptTestSupport", ["NetOptCore", "NetOptLocking"]),
@@ -52,8 +59,15 @@ let package = Package(
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
-    tests("NetOptResolver", ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
-    tests("NetOpt", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptTestSupport"]),
+    tests(
+      "NetOptNetwork",
+      ["NetOptNetwork", "NetOptCore", "NetOptEventLoop", "NetOptLocking", "NetOptTestSupport"]),
+    tests(
+      "NetOptResolver",
+      ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptNetwork", "NetOptTestSupport"]),
+    tests(
+      "NetOpt",
+      ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptNetwork", "NetOptRouting", "NetOptTestSupport"]),
     tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests(
       "NetOptCommands",

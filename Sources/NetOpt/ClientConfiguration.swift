@@ -23,6 +23,10 @@ public struct ClientConfiguration: Sendable {
   public var routing = RoutingConfiguration()
   /// How endpoints are probed.
   public var probing = Probing()
+  /// Where the ranking is kept from run to run, so that a first request need not wait for probes. Default: in the state
+  /// directory. It is read when the client is made, and written when the client is shut down, and every five minutes
+  /// while it is in use; by a client that has sent no request along its list, not at all.
+  public var rankingHistory = History.stateDirectory
   /// How names are looked up.
   public var dns = DNS()
   /// What is trusted.
@@ -38,12 +42,29 @@ public struct ClientConfiguration: Sendable {
   public var interceptors: [any Interceptor] = []
   /// Who is told of calls.
   public var observers: [any CallObserver] = []
+  /// Who is told of what goes wrong beside calls and keeps none from being made, such as a file that cannot be written.
+  /// Called on any thread but the event loop's; it must not block. Default: nobody.
+  public var warningHandler: (@Sendable (NetOptError) -> Void)?
+
+  /// Where rankings are kept from run to run: one file for each network that this machine was in, at most 16 of them, no
+  /// entry older than a day. A file that cannot be read or written, or is none of netopt's, is ignored with a warning.
+  public enum History: Hashable, Sendable {
+    /// `$XDG_STATE_HOME/netopt`, by default `~/.local/state/netopt`; nowhere when neither variable is set.
+    case stateDirectory
+    /// This directory, which is made when there is something to be kept.
+    case directory(String)
+    /// Nowhere.
+    case none
+  }
 
   /// How endpoints are probed.
   public struct Probing: Sendable {
     /// Whether the list's endpoints are probed when the client is made. A host of a list of more than 256 endpoints
     /// is probed when it is first used. Default: yes.
     public var atStart = true
+    /// Whether probing goes on at a low rate while requests are sent: endpoints that failed, as soon as their time is over,
+    /// and each other one every few minutes. A client that sends none costs nothing. Default: yes.
+    public var inBackground = true
     /// How; `nil` means TLS, and TCP for port 80.
     public var method: ProbeMethod?
     /// How long probing a host may take. Default: 1 s.

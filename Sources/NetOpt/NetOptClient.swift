@@ -3,6 +3,7 @@ public import NetOptCore
 import NetOptCurl
 import NetOptEventLoop
 import NetOptLocking
+import NetOptNetwork
 import NetOptResolver
 public import NetOptRouting
 import Synchronization
@@ -24,6 +25,8 @@ public final class NetOptClient: Sendable {
   private let engine: Engine
   private let router: Router
   private let prober: Prober
+  private let ranking: RankingMemory
+  private let upkeep: Upkeep
   private let links: [any Interceptor]
   private let timeSource: any TimeSource
   private let lastID = Atomic<UInt64>(0)
@@ -71,21 +74,31 @@ public final class NetOptClient: Sendable {
     self.router = router
     self.engine = engine
     self.timeSource = timeSource
+    let network = NetworkFingerprint.current
+    ranking = RankingMemory(router, configuration, network: network, timeSource)
     loopExecutor = engine.loop.map { LoopTaskExecutor($0) } ?? globalConcurrentExecutor
-    prober = Prober(router, engine.transport, list, configuration.probing, timeSource)
+    prober = Prober(
+      router, engine, list, known: ranking.restore(), configuration.probing, timeSource)
+    upkeep = Upkeep(router, prober, ranking, configuration.probing, timeSource)
     var links: [any Interceptor] = []
     if !configuration.observers.isEmpty { links.append(EventInterceptor(observers: configuration.observers)) }
     links.append(RedirectInterceptor())
     links += configuration.interceptors
-    links.append(RouteInterceptor(router: router, prober: prober))
+    links.append(RouteInterceptor(router: router, prober: prober, upkeep: upkeep))
     links.append(TransportInterceptor(transport: engine.transport))
     self.links = links
+    if let loop = engine.loop {
+      let transition = NetworkTransition(
+        transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober)
+      let monitor = NetworkMonitor(loop, network: network) { transition.perform($0) }
+      engine.begin(monitor)
+    }
     if configuration.probing.atStart { prober.start() }
   }
 
   deinit {
-    prober.stop()
-    engine.shutDownLater()
+    stopProbing()
+    engine.shutDownLater(ranking)
   }
 
   /// Performs a request, and returns when the head of the response is there. The body is read from the response; a
@@ -126,11 +139,60 @@ public final class NetOptClient: Sendable {
     try await engine.resolver.resolve(Origin.normalized(host: host), fresh: fresh)
   }
 
+  /// Opens connections to hosts ahead of requests, each the way a request would go now: TCP and TLS are done, and over
+  /// HTTP/2 the next request to the host goes out at once. A connection that speaks HTTP/1.1 is closed again, but its TLS
+  /// session is kept to be resumed.
+  ///
+  /// - Parameters:
+  ///   - hosts: names, of the list or others; what the list does not have is taken for `https` on its usual port.
+  ///   - limit: how long all of it may take. Default: 10 s.
+  /// - Returns: for each host that could not be made ready, why; empty when all are ready.
+  @discardableResult
+  public func warmUp(hosts: [String], within limit: Duration = .seconds(10)) async -> [String: NetOptError] {
+    let deadline = timeSource.now() + limit
+    return await withTaskGroup(of: (String, NetOptError?).self) { group in
+      for host in Set(hosts) {
+        group.addTask {
+          do throws(NetOptError) {
+            try await self.warmUp(host, until: deadline)
+            return (host, nil)
+          } catch {
+            return (host, error)
+          }
+        }
+      }
+      return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+    }
+  }
+
+  private func warmUp(_ host: String, until deadline: MonotonicInstant) async throws(NetOptError) {
+    let origin = list?.origin(of: host) ?? Origin(.https, host: host)
+    if origin.address == nil, let fault = HTTPURL.hostNameFault(host) {
+      throw NetOptError(.invalidRequest, phase: .resolve, fault)
+    }
+    let request = HTTPRequest(.head, HTTPURL(origin: origin, target: "/"))
+    let started = timeSource.now()
+    let context = CallContext(
+      id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started, deadline: deadline)
+    do throws(NetOptError) {
+      let plan = router.plan(for: request)
+      router.record(try await engine.transport.warmUp(request, along: plan, in: context), started: started)
+    } catch {
+      if let route = error.route { router.record(route, started: started) }
+      throw error
+    }
+  }
+
   /// Ends everything: calls that are under way fail with `shutDown`, connections are closed, the thread ends. After
   /// it no descriptor or thread of the client is left. Whoever calls it again waits for the same end.
   public func shutdown() async {
+    stopProbing()
+    await engine.shutDown(ranking)
+  }
+
+  private func stopProbing() {
+    upkeep.stop()
     prober.stop()
-    await engine.shutDown()
   }
 }
 
@@ -141,6 +203,7 @@ final class Engine: Sendable {
   let loop: EventLoop?
   /// The end, once it has begun.
   private let ending = Locked<Task<Void, Never>?>(nil)
+  private let monitor = Locked<NetworkMonitor?>(nil)
 
   init(transport: any Transport, resolver: any Resolver, loop: EventLoop?) {
     self.transport = transport
@@ -148,20 +211,30 @@ final class Engine: Sendable {
     self.loop = loop
   }
 
-  func shutDown() async {
-    await end().value
+  /// Has changes of the network told until the end.
+  func begin(_ monitor: NetworkMonitor) {
+    self.monitor.withLock { $0 = monitor }
+    monitor.start()
+  }
+
+  /// - Parameter ranking: is written.
+  func shutDown(_ ranking: RankingMemory) async {
+    await end(ranking).value
   }
 
   /// Shuts down without anyone to wait for it.
-  func shutDownLater() {
-    _ = end()
+  func shutDownLater(_ ranking: RankingMemory) {
+    _ = end(ranking)
   }
 
   /// Begins the end, unless it has begun.
-  private func end() -> Task<Void, Never> {
-    ending.withLock { ending in
+  private func end(_ ranking: RankingMemory) -> Task<Void, Never> {
+    let monitor = monitor.withLock { $0.take() }
+    return ending.withLock { ending in
       if let ending { return ending }
       let task = Task { [transport, resolver, loop] in
+        ranking.save()
+        await monitor?.stop()
         await transport.shutdown()
         await resolver.shutdown()
         loop?.stop()

@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptEventLoop
 import NetOptLocking
 import NetOptRouting
 import Synchronization
@@ -9,19 +10,26 @@ import Synchronization
 final class Prober: Sendable {
   /// Lists up to this size are probed as a whole at start.
   static let mostAtStart = 256
-  /// TCP handshakes after the full sample.
-  private static let furtherSamples = 2
 
   private enum HostState {
     /// Nobody has used the host yet.
     case unused
+    /// Nobody has used it yet, but what an earlier run has learned is known: nobody waits for a probe.
+    case remembered
     /// Probing it, and no answer yet.
     case waiting([UInt64: UnsafeContinuation<Void, Never>])
     /// There was an answer, or there will not be one.
     case settled
 
     var isSettled: Bool { if case .settled = self { true } else { false } }
-    var isUnused: Bool { if case .unused = self { true } else { false } }
+
+    /// Whether its first request starts probing.
+    var isUntouched: Bool {
+      switch self {
+      case .unused, .remembered: true
+      case .waiting, .settled: false
+      }
+    }
 
     var whoWaits: [UnsafeContinuation<Void, Never>] {
       if case .waiting(let continuations) = self { Array(continuations.values) } else { [] }
@@ -36,34 +44,65 @@ final class Prober: Sendable {
     var isStopped = false
   }
 
-  private let router: Router
-  private let transport: any Transport
-  private let configuration: ClientConfiguration.Probing
-  private let timeSource: any TimeSource
-  private let list: EndpointList?
+  let router: Router
+  let transport: any Transport
+  let configuration: ClientConfiguration.Probing
+  let timeSource: any TimeSource
+  let list: EndpointList?
+  /// The loop for echo requests; none on a transport of one's own.
+  let loop: EventLoop?
   private let state: Locked<State>
   /// How many hosts are not settled.
   private let unsettled: Atomic<Int>
 
+  /// - Parameter known: the hosts of which an earlier run's ranking is known.
   init(
-    _ router: Router, _ transport: any Transport, _ list: EndpointList?,
+    _ router: Router, _ engine: Engine, _ list: EndpointList?, known: Set<String>,
     _ configuration: ClientConfiguration.Probing, _ timeSource: any TimeSource
   ) {
     self.router = router
-    self.transport = transport
+    transport = engine.transport
+    loop = engine.loop
     self.list = list
     self.configuration = configuration
     self.timeSource = timeSource
-    let hosts = configuration.atStart ? list?.hosts.mapValues { _ in HostState.unused } : nil
-    unsettled = Atomic(hosts?.count ?? 0)
-    state = Locked(State(hosts: hosts ?? [:]))
+    var hosts: [String: HostState] = [:]
+    if configuration.atStart, let list {
+      for host in list.hosts.keys { hosts[host] = known.contains(host) ? .remembered : .unused }
+    }
+    unsettled = Atomic(hosts.count)
+    state = Locked(State(hosts: hosts))
   }
 
   /// Starts probing, unless the list is a long one.
   func start() {
     guard configuration.atStart, let list, list.endpointCount <= Self.mostAtStart else { return }
-    let direct = list.hosts.keys.filter { host in list.origin(of: host).map(router.isDirect) ?? false }
-    if !direct.isEmpty { begin(Array(direct)) }
+    begin(direct(Array(list.hosts.keys)))
+  }
+
+  /// Begins anew in another network: as at the start, and of a long list with the hosts that were used.
+  ///
+  /// - Parameter known: the hosts whose ranking in that network is known.
+  func probeAgain(known: Set<String>) {
+    guard configuration.atStart, let list else { return }
+    let (tasks, hosts) = state.withLock { state -> ([Task<Void, Never>], [String]) in
+      guard !state.isStopped else { return ([], []) }
+      let all = list.endpointCount <= Self.mostAtStart
+      let hosts = state.hosts.filter { all || !$0.value.isUntouched }.map(\.key)
+      // Who waits goes on waiting, for the probes that come.
+      for (host, old) in state.hosts where old.whoWaits.isEmpty {
+        state.hosts[host] = known.contains(host) ? .remembered : .unused
+      }
+      unsettled.store(state.hosts.values.count { !$0.isSettled }, ordering: .releasing)
+      defer { state.tasks = [] }
+      return (state.tasks, hosts)
+    }
+    for task in tasks { task.cancel() }
+    begin(direct(hosts))
+  }
+
+  private func direct(_ hosts: [String]) -> [String] {
+    hosts.filter { host in list?.origin(of: host).map(router.isDirect) ?? false }
   }
 
   /// Ends probing, and lets go of everyone who waits.
@@ -94,7 +133,7 @@ final class Prober: Sendable {
     let isSettled = state.withLock { state in
       switch state.hosts[origin.host] {
       case .settled, nil: true
-      case .unused, .waiting: false
+      case .unused, .remembered, .waiting: false
       }
     }
     // A request that does not go to an endpoint has no use for an answer.
@@ -108,13 +147,19 @@ final class Prober: Sendable {
   func waitForFirstAnswer(to request: HTTPRequest, until deadline: MonotonicInstant?) async {
     let origin = request.url.origin
     // Taken under the lock: of two first requests one begins, and both wait.
-    let (id, isFirst) = state.withLock { state in
+    let (id, isFirst, mustWait) = state.withLock { state in
       state.lastWait += 1
-      let isFirst = state.hosts[origin.host]?.isUnused == true
+      let isFirst = state.hosts[origin.host]?.isUntouched == true
+      if case .remembered = state.hosts[origin.host] {
+        state.hosts[origin.host] = .settled
+        unsettled.subtract(1, ordering: .releasing)
+        return (state.lastWait, isFirst, false)
+      }
       if isFirst { state.hosts[origin.host] = .waiting([:]) }
-      return (state.lastWait, isFirst)
+      return (state.lastWait, isFirst, true)
     }
     if isFirst { begin([origin.host]) }
+    guard mustWait else { return }
     let rest = deadline.map { $0 - timeSource.now() } ?? configuration.firstRequestWait
     let wait = min(rest, configuration.firstRequestWait)
     var limit: Task<Void, Never>?
@@ -152,7 +197,7 @@ final class Prober: Sendable {
   }
 
   /// Nobody waits for a host any longer.
-  private func settle(_ host: String) {
+  func settle(_ host: String) {
     let waiting = state.withLock { state in
       let old = state.hosts.updateValue(.settled, forKey: host)
       if old?.isSettled == false { unsettled.subtract(1, ordering: .releasing) }
@@ -162,12 +207,23 @@ final class Prober: Sendable {
   }
 
   private func begin(_ hosts: [String]) {
+    if hosts.isEmpty { return }
     state.withLock { state in
       guard !state.isStopped else { return }
-      for host in hosts where state.hosts[host]?.isUnused == true { state.hosts[host] = .waiting([:]) }
+      for host in hosts {
+        switch state.hosts[host] {
+        case .unused: state.hosts[host] = .waiting([:])
+        case .remembered:
+          state.hosts[host] = .settled
+          unsettled.subtract(1, ordering: .releasing)
+        case .waiting, .settled, nil: break
+        }
+      }
       state.tasks.append(
         Task {
-          _ = await self.sample(hosts, method: self.configuration.method, keep: true)
+          _ = await self.sample(self.targets(of: hosts), method: self.configuration.method, keep: true)
+          // Those who wait go on waiting when others have taken this one's place.
+          if Task.isCancelled { return }
           for host in hosts { self.settle(host) }
         })
     }
@@ -184,8 +240,16 @@ final class Prober: Sendable {
       let known = list?.hosts.keys.sorted().prefix(8).joined(separator: ", ") ?? "no list is in use"
       throw NetOptError(.invalidRequest, phase: .list, "the IP list has no host \(name); it has: \(known)")
     }
-    let samples = await sample(names, method: method ?? configuration.method, keep: false)
+    let samples = await sample(targets(of: names), method: method ?? configuration.method, keep: false)
     return names.compactMap { name in result(name, method: method, samples) }
+  }
+
+  /// Probes endpoints whose turn it is. Connections are kept where they can be: it is the next request that wants one.
+  func probe(_ due: [DueProbe]) async {
+    if due.isEmpty { return }
+    // An echo says nothing about whether an endpoint works again.
+    let method = configuration.method == .icmp ? nil : configuration.method
+    _ = await sample(due.map { Target(origin: $0.origin, address: $0.address) }, method: method, keep: true)
   }
 
   private func result(_ name: String, method: ProbeMethod?, _ samples: [Target: Samples]) -> HostProbe? {
@@ -201,88 +265,5 @@ final class Prober: Sendable {
     }
     return HostProbe(
       host: name, port: entry.port, method: self.method(method, for: origin), endpoints: endpoints)
-  }
-
-  private struct Target: Hashable {
-    let origin: Origin
-    let address: IPAddress
-  }
-
-  private struct Samples {
-    var connects: [Duration] = []
-    var failure: LegFailure?
-  }
-
-  /// Samples all endpoints of some hosts, so many at once as the configuration allows, within its budget.
-  private func sample(_ hosts: [String], method: ProbeMethod?, keep: Bool) async -> [Target: Samples] {
-    var targets = hosts.flatMap { host -> [Target] in
-      guard let entry = list?.hosts[host], let origin = list?.origin(of: host) else { return [] }
-      return entry.endpoints.map { Target(origin: origin, address: $0.address) }
-    }[...]
-    let end = timeSource.now() + configuration.budget
-    return await withTaskGroup(of: (Target, Samples).self) { group in
-      var results: [Target: Samples] = [:]
-      var underWay = 0
-      while !targets.isEmpty || underWay > 0 {
-        while underWay < max(1, configuration.concurrency), let target = targets.popFirst() {
-          underWay += 1
-          group.addTask { (target, await self.sample(target, method: method, keep: keep, until: end)) }
-        }
-        guard let (target, samples) = await group.next() else { break }
-        underWay -= 1
-        results[target] = samples
-      }
-      return results
-    }
-  }
-
-  /// One full sample, then some of TCP alone.
-  private func sample(
-    _ target: Target, method: ProbeMethod?, keep: Bool, until end: MonotonicInstant
-  ) async -> Samples {
-    var samples = Samples()
-    // Beyond the budget nothing is dialled: a limit that was cut says nothing about the endpoint.
-    guard timeSource.now() < end else { return samples }
-    let first = await connect(target, method: self.method(method, for: target.origin), keep: keep, until: end)
-    switch first {
-    case .success(let report):
-      if !report.reused { samples.connects.append(report.connect) }
-      settle(target.origin.host)
-    case .failure(let error):
-      samples.failure = error.failure
-      guard !error.isCancellation else { return samples }
-    }
-    for _ in 0..<Self.furtherSamples where samples.failure == nil {
-      guard timeSource.now() < end, !Task.isCancelled else { break }
-      guard case .success(let report) = await connect(target, method: .tcp, keep: false, until: end) else {
-        break
-      }
-      samples.connects.append(report.connect)
-    }
-    return samples
-  }
-
-  private func connect(
-    _ target: Target, method: ProbeMethod, keep: Bool, until end: MonotonicInstant
-  ) async -> Result<ConnectReport, LegError> {
-    // Without TLS a leg ends where TCP is connected.
-    let origin =
-      method == .tls ? target.origin : Origin(.http, host: target.origin.host, port: target.origin.port)
-    let endpoint = Endpoint(target.address, port: target.origin.port)
-    let result: Result<ConnectReport, LegError>
-    do throws(LegError) {
-      let limit = max(end - timeSource.now(), .milliseconds(1))
-      result = .success(try await transport.connect(to: endpoint, of: origin, within: limit, keep: keep))
-    } catch {
-      result = .failure(error)
-    }
-    router.withPlanner { planner, now in
-      planner.record(probe: result, of: target.address, for: target.origin, at: now)
-    }
-    return result
-  }
-
-  private func method(_ asked: ProbeMethod?, for origin: Origin) -> ProbeMethod {
-    asked ?? (origin.scheme == .http ? .tcp : .tls)
   }
 }

@@ -4,17 +4,51 @@ import NetOptCore
 struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
+  let upkeep: Upkeep
 
   @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     if !prober.isSettled(request) { await prober.waitForFirstAnswer(to: request, until: next.deadline) }
     do throws(NetOptError) {
-      let response = try await next.along(router.plan(for: request)).proceed(request)
-      router.record(response, to: request)
+      let response = try await next.along(plan(request)).proceed(request)
+      learn(from: response, to: request, next)
       return response
     } catch {
-      router.record(error)
+      learn(from: error, next)
       throw error
+    }
+  }
+
+  // Not inlined, like what learns: what it needs room for would be kept by every call that waits.
+  @inline(never)
+  private func plan(_ request: HTTPRequest) -> RoutePlan {
+    let plan = router.plan(for: request)
+    if plan.directOff == nil { upkeep.requestWasPlanned() }
+    return plan
+  }
+
+  @inline(never)
+  private func learn(from response: HTTPResponse, to request: HTTPRequest, _ chain: InterceptorChain) {
+    router.record(response, to: request, started: chain.started)
+    if response.route.hasFailures { upkeep.endpointFailed() }
+  }
+
+  @inline(never)
+  private func learn(from error: NetOptError, _ chain: InterceptorChain) {
+    guard let route = error.route else { return }
+    router.record(route, started: chain.started)
+    upkeep.endpointFailed()
+  }
+}
+
+extension RouteReport {
+  /// Whether an endpoint did not do what was expected of it.
+  fileprivate var hasFailures: Bool {
+    legs.contains { leg in
+      switch leg.outcome {
+      case .failed, .cancelled: true
+      case .won, .lost: false
+      }
     }
   }
 }

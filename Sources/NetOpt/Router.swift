@@ -2,6 +2,7 @@ import FoundationEssentials
 import NetOptCore
 import NetOptLocking
 import NetOptRouting
+import Synchronization
 
 /// The route planner behind a lock, with the clocks and the proxy that it needs to be told of.
 final class Router: Sendable {
@@ -9,6 +10,8 @@ final class Router: Sendable {
   private let timeSource: any TimeSource
   private let proxy: ClientConfiguration.Proxy
   private let environment: ProxyEnvironment
+  /// When this machine came into its network. What began before says nothing about this one.
+  private let networkBegan = Atomic<Int64>(.min)
 
   init(
     _ list: EndpointList?, _ configuration: ClientConfiguration,
@@ -21,8 +24,6 @@ final class Router: Sendable {
     environment = ProxyEnvironment(ProcessInfo.processInfo.environment)
   }
 
-  // Not inlined, like what records: what it needs room for would be kept by every call that waits.
-  @inline(never)
   func plan(for request: HTTPRequest) -> RoutePlan {
     let origin = request.url.origin
     let proxy = proxy(for: origin)
@@ -38,20 +39,49 @@ final class Router: Sendable {
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
-  @inline(never)
-  func record(_ response: HTTPResponse, to request: HTTPRequest) {
+  /// Learns from a call's response.
+  ///
+  /// - Parameter started: when the call began.
+  func record(_ response: HTTPResponse, to request: HTTPRequest, started: MonotonicInstant) {
     let now = timeSource.now()
+    let isOfThisNetwork = isOfThisNetwork(started)
     planner.withLock {
-      $0.record(response.route, at: now)
+      if isOfThisNetwork { $0.record(response.route, at: now) }
       $0.learned(version: response.version, for: response.route.plan.origin, options: request.options)
     }
   }
 
-  @inline(never)
-  func record(_ error: NetOptError) {
-    guard let route = error.route else { return }
+  /// Learns from a call that failed, or from a connection that was opened ahead of requests.
+  func record(_ route: RouteReport, started: MonotonicInstant) {
+    guard isOfThisNetwork(started) else { return }
     let now = timeSource.now()
     planner.withLock { $0.record(route, at: now) }
+  }
+
+  /// Learns from a probe.
+  func record(
+    probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
+    started: MonotonicInstant
+  ) {
+    guard isOfThisNetwork(started) else { return }
+    withPlanner { planner, now in planner.record(probe: result, of: address, for: origin, at: now) }
+  }
+
+  /// Whether what began at a moment began in the network that this machine is in.
+  func isOfThisNetwork(_ started: MonotonicInstant) -> Bool {
+    started.nanoseconds >= networkBegan.load(ordering: .relaxed)
+  }
+
+  /// Begins anew in another network.
+  ///
+  /// - Returns: what had been learned of the old one.
+  func beginNetwork(at date: Date) -> RouteHistory {
+    withPlanner { planner, now in
+      networkBegan.store(now.nanoseconds, ordering: .relaxed)
+      let history = planner.history(at: now, date: date)
+      planner.networkChanged()
+      return history
+    }
   }
 
   func withPlanner<Result: Sendable>(_ body: (inout sending RoutePlanner, MonotonicInstant) -> sending Result)

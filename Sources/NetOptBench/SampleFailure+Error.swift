@@ -41,7 +41,7 @@ extension SampleFailure {
     case .certificateExpired:
       self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not valid yet")
     case .resolve: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")
-    case .proxy, .other: return nil
+    case .unhealthy, .proxy, .other: return nil
     }
   }
 }

@@ -39,6 +39,7 @@ enum ClientOptions {
   static let variables = [
     ("NETOPT_REGION", "the region you are in: its endpoints come first"),
     ("NETOPT_ISP", "the network you are in: its endpoints come first"),
+    ("XDG_STATE_HOME", "where get keeps the ranking for the next run; default: ~/.local/state"),
   ]
 
   /// The client's configuration as arguments and environment ask for it. An option that the command does not

@@ -67,6 +67,8 @@ package struct CommandContext: Sendable {
   ) async throws -> Result {
     // The client looks too, but for a program it is a setting; here it is a file that a person named.
     if let file = configuration.tls.caFile { _ = try read(file, upTo: 0, for: .tls) }
+    var configuration = configuration
+    configuration.warningHandler = { say("warning: \($0.message)") }
     let client = try makeClient(configuration)
     if let warning = client.listWarning { say("warning: \(warning.message)") }
     do {

@@ -14,26 +14,28 @@ package enum FileBytes {
     _ path: String, upTo limit: Int, as what: String, in phase: NetOptError.Phase
   ) throws(NetOptError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw unreadable(path, what, phase, errno) }
+    guard descriptor >= 0 else { throw failure(.unreadableFile, path, what, phase, errno) }
     defer { close(descriptor) }
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     while bytes.count <= limit {
       let count = Glibc.read(descriptor, &buffer, min(buffer.count, limit + 1 - bytes.count))
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw unreadable(path, what, phase, errno) }
+      guard count >= 0 else { throw failure(.unreadableFile, path, what, phase, errno) }
       if count == 0 { break }
       bytes += buffer[..<count]
     }
     return bytes
   }
 
-  private static func unreadable(
-    _ path: String, _ what: String, _ phase: NetOptError.Phase, _ code: Int32
+  /// The error of a file that cannot be read or written.
+  static func failure(
+    _ kind: NetOptError.Code, _ path: String, _ what: String, _ phase: NetOptError.Phase, _ code: Int32
   ) -> NetOptError {
     let reason = String(cString: strerror(code))
+    let action = kind == .unreadableFile ? "read" : "written"
     return NetOptError(
-      .unreadableFile, phase: phase, "\(what) \(path) cannot be read: \(reason)",
+      kind, phase: phase, "\(what) \(path) cannot be \(action): \(reason)",
       underlying: NetOptError.Underlying(.system, code: code, text: reason))
   }
 }

@@ -44,6 +44,9 @@ public struct InterceptorChain: Sendable {
   /// When the call has to be over, or `nil`.
   package var deadline: MonotonicInstant? { call.context.deadline }
 
+  /// When the call began.
+  package var started: MonotonicInstant { call.context.started }
+
   /// Makes a chain of interceptors, outermost first. The last one answers without calling `next`.
   public init(_ links: [any Interceptor], context: CallContext) {
     call = Call(links, context)

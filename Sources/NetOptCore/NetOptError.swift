@@ -8,6 +8,7 @@ public struct NetOptError: Error, Sendable {
       case invalidConfiguration = "invalid-configuration"
       case invalidList = "invalid-list"
       case unreadableFile = "unreadable-file"
+      case unwritableFile = "unwritable-file"
       case cancelled
       case timeout
       case shutDown = "shut-down"
@@ -44,6 +45,8 @@ public struct NetOptError: Error, Sendable {
     public static let invalidList = Code(.invalidList)
     /// A file could not be read.
     public static let unreadableFile = Code(.unreadableFile)
+    /// A file could not be written.
+    public static let unwritableFile = Code(.unwritableFile)
     /// The task was cancelled, or the response was let go before its end.
     public static let cancelled = Code(.cancelled)
     /// A time limit passed.

@@ -20,8 +20,17 @@ public protocol Resolver: Sendable {
   /// - Throws: `nameNotFound` or `resolverFailed`; `cancelled` when the task was, which ends this look-up alone.
   func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
 
+  /// This machine is in another network: its name servers may be others, and may answer otherwise. The default does
+  /// nothing.
+  func networkChanged()
+
   /// Fails what is under way and returns when nothing of it is left.
   func shutdown() async
+}
+
+extension Resolver {
+  /// Does nothing.
+  public func networkChanged() {}
 }
 
 /// What a plan's DNS leg becomes when its turn has come.

@@ -145,6 +145,8 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case certificateExpired
     /// This machine has no way to the address: no route, no such address family.
     case unreachable
+    /// The health check was not answered as the list wants it.
+    case unhealthy
     /// The look-up failed.
     case resolve
     /// The proxy failed.

@@ -42,8 +42,36 @@ public protocol Transport: Sendable {
     to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport
 
+  /// Opens a connection along a plan's legs, the way a request would, and keeps it for the requests to come where the
+  /// protocol allows that (HTTP/2). Nothing is requested. A connection that is there already will do.
+  ///
+  /// - Parameter request: whose options are those of the requests to come; it is not sent.
+  /// - Returns: the way it took.
+  /// - Throws: `NetOptError` with the route, when no leg could be made ready. The default throws `unsupported`.
+  func warmUp(
+    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> RouteReport
+
+  /// This machine is in another network. Connections from before are not used for calls that come from now on; what is
+  /// under way goes on. The default does nothing.
+  func networkChanged()
+
   /// Fails what is under way, closes all connections, and returns when nothing of them is left.
   func shutdown() async
+}
+
+extension Transport {
+  /// Throws `unsupported`.
+  public func warmUp(
+    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> RouteReport {
+    throw NetOptError(
+      .unsupported, phase: .connect, "this transport opens no connections ahead of requests",
+      route: RouteReport(plan: plan, legs: []))
+  }
+
+  /// Does nothing.
+  public func networkChanged() {}
 }
 
 /// What opening a connection took.

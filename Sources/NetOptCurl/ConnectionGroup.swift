@@ -59,6 +59,11 @@ final class ConnectionGroup {
       .max { ($0.1, $1.0.address) < ($1.1, $0.0.address) }?.0
   }
 
+  /// The connections to an endpoint that are ready.
+  func sockets(to endpoint: Endpoint) -> [Int32] {
+    ready.filter { $0.endpoint == endpoint }.map(\.descriptor)
+  }
+
   /// The one connection to an endpoint that is ready; `nil` when there are more, or none.
   func onlySocket(to endpoint: Endpoint) -> Int32? {
     var found: Int32?

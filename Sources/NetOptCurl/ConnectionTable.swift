@@ -9,6 +9,9 @@ struct ConnectionTable {
     let endpoint: Endpoint?
     let opener: ObjectIdentifier
     var isReady = false
+    /// The port on this side, once it is ready.
+    var localPort: Int32 = 0
+    var stalls = Stalls()
     /// What the loop watches it for.
     var watched: Readiness = []
     /// Whether libcurl wants to know.
@@ -67,6 +70,7 @@ struct ConnectionTable {
     guard let socket = sockets[descriptor], !socket.isReady, socket.opener == ObjectIdentifier(transfer)
     else { return }
     sockets[descriptor]?.isReady = true
+    sockets[descriptor]?.localPort = transfer.localPort
     guard let endpoint = socket.endpoint else { return }
     connected(endpoint)
     socket.group.becameReady(descriptor, to: endpoint)
@@ -87,6 +91,20 @@ struct ConnectionTable {
       socket.opener == ObjectIdentifier(transfer)
     else { return }
     closed(descriptor)
+  }
+
+  /// The socket that carries a transfer which came to the gate, be it its own or one of the pool; `nil` for a proxy's.
+  func socket(of transfer: Transfer) -> Int32? {
+    if let own = transfer.descriptor, sockets[own]?.opener == ObjectIdentifier(transfer) { return own }
+    guard let endpoint = transfer.endpoint, let group = transfer.exchange.group else { return nil }
+    return group.sockets(to: endpoint).first { sockets[$0]?.localPort == transfer.localPort }
+  }
+
+  /// A call timed out on a connection: see `Stalls`.
+  mutating func stalled(
+    _ descriptor: Int32, sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant
+  ) -> Bool {
+    sockets[descriptor]?.stalls.noted(sent: sent, lastByte: lastByte, at: now) ?? false
   }
 
   /// Whether a socket is still the transfer's own, and libcurl has not gone on with it since TCP was to be connected.

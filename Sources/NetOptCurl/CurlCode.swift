@@ -122,7 +122,7 @@ enum CurlCode {
       case .certificateUntrusted: (.certificateUntrusted, .tls)
       case .certificateExpired: (.certificateExpired, .tls)
       case .resolve: (.resolverFailed, .resolve)
-      case .other: (.connectFailed, .connect)
+      case .unhealthy, .other: (.connectFailed, .connect)
       }
     let certificate = [.certificateName, .certificateUntrusted, .certificateExpired].contains(code)
     return NetOptError(code, phase: phase, failure.message, endpoint: endpoint, isRetryable: !certificate)

@@ -293,6 +293,7 @@ extension CurlMulti {
         note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer, host: host))
       }
     }
+    if let winner = exchange.winner { noteStall(of: winner) }
     let limit = exchange.context.deadline.map { $0 - exchange.context.started } ?? .zero
     let time = "\(limit.nanoseconds / 1_000_000) ms"
     let (phase, what): (NetOptError.Phase, String) =

@@ -35,6 +35,8 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
   private var turnEndIsAsked = false
   private(set) var isShutDown = false
+  /// Whether it ends when what is under way has ended.
+  private var isRetired = false
 
   /// The most handles that are kept for the next request.
   private static let mostIdleHandles = 256
@@ -66,6 +68,7 @@ actor CurlMulti: LoopActor {
       last.position = exchange.position
     }
     exchange.position = -1
+    if isRetired { askForTurnEnd() }
     if underWay.isEmpty { spareChunks.removeAll() }
   }
 
@@ -230,6 +233,7 @@ actor CurlMulti: LoopActor {
     if hasRecords { askForTurnEnd() }
     if let timeout = records.timeout { setTimer(timeout) }
     records.timeout = nil
+    if isRetired, underWay.isEmpty { shutDown() }
   }
 
   private var hasRecords: Bool {
@@ -295,6 +299,12 @@ actor CurlMulti: LoopActor {
   }
 
   // MARK: The end
+
+  /// Ends everything when what is under way has ended. No new work comes from now on.
+  func retire() {
+    isRetired = true
+    askForTurnEnd()
+  }
 
   /// Fails what is under way and closes everything.
   func shutDown() {

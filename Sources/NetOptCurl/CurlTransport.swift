@@ -7,7 +7,7 @@ package import NetOptEventLoop
 /// name; `CURLOPT_PREREQFUNCTION` is the gate of the race. Safe to use from any task.
 public final class CurlTransport: Transport {
   private let loop: EventLoop
-  private let multi: CurlMulti
+  private let multis: Multis
   private let bodyBuffer: Int
 
   /// Makes a transport on a loop. `shutdown` does not stop the loop.
@@ -18,7 +18,7 @@ public final class CurlTransport: Transport {
   ) throws(NetOptError) {
     self.loop = loop
     bodyBuffer = configuration.bodyBuffer
-    multi = try CurlMulti(configuration, legs: legs, loop: loop)
+    multis = try Multis(configuration, legs: legs, loop: loop)
   }
 
   /// Performs a request along a plan.
@@ -41,7 +41,7 @@ public final class CurlTransport: Transport {
       throw NetOptError(.invalidRequest, phase: .send, fault, route: RouteReport(plan: plan, legs: []))
     }
     return Exchange(
-      .request, request, along: plan, in: context, on: multi, loop: loop, bodyBuffer: bodyBuffer)
+      .request, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
   }
 
   /// Opens a connection and stops at the gate. Over HTTP/2 one to be kept stays in libcurl's pool.
@@ -58,31 +58,46 @@ public final class CurlTransport: Transport {
     let now = loop.now()
     let context = CallContext(id: 0, started: now, deadline: now + limit)
     let exchange = Exchange(
-      .connection, request, along: plan, in: context, on: multi, loop: loop, bodyBuffer: bodyBuffer)
+      .connection, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
     await exchange.perform()
     return try exchange.takeConnection()
   }
 
+  /// Opens a connection along a plan and stops at the gate. One that speaks HTTP/1.1 is not kept: libcurl closes what ends
+  /// there.
+  public func warmUp(
+    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> RouteReport {
+    let exchange = Exchange(
+      .connection, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+    await exchange.perform()
+    return try exchange.takeRoute()
+  }
+
+  /// Has calls that come from now on open connections of their own.
+  public func networkChanged() { _ = loop.submit(MultisWork(multis) { $0.renew() }) }
+
   /// Fails what is under way and closes all connections. Later calls are refused.
   public func shutdown() async {
     await withUnsafeContinuation { (done: UnsafeContinuation<Void, Never>) in
-      if !loop.submit(ShutdownWork(multi, done)) { done.resume() }
+      let work = MultisWork(multis) {
+        $0.shutDown()
+        done.resume()
+      }
+      if !loop.submit(work) { done.resume() }
     }
   }
 }
 
-/// The end of a multi handle, on its loop.
-private final class ShutdownWork: LoopWork {
-  private let multi: CurlMulti
-  private let done: UnsafeContinuation<Void, Never>
+/// Something that is done to the multi handles on their loop.
+private final class MultisWork: LoopWork {
+  private let multis: Multis
+  private let body: @Sendable (Multis) -> Void
 
-  init(_ multi: CurlMulti, _ done: UnsafeContinuation<Void, Never>) {
-    self.multi = multi
-    self.done = done
+  init(_ multis: Multis, _ body: @escaping @Sendable (Multis) -> Void) {
+    self.multis = multis
+    self.body = body
   }
 
-  func run() {
-    multi.onLoop(()) { multi, _ in multi.shutDown() }
-    done.resume()
-  }
+  func run() { body(multis) }
 }

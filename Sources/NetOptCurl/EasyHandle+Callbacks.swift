@@ -70,7 +70,7 @@ private func isReady(
   _ data: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
   _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
-  guard let transfer = transfer(data), transfer.isReady() else { return CURL_PREREQFUNC_ABORT }
+  guard let transfer = transfer(data), transfer.isReady(localPort) else { return CURL_PREREQFUNC_ABORT }
   return CURL_PREREQFUNC_OK
 }
 

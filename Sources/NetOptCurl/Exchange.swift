@@ -23,13 +23,15 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   let upload: UploadStream?
   let purpose: Purpose
   private let loop: EventLoop
-  private let multi: CurlMulti
+  private let multis: Multis
   private let cancelled = Atomic(false)
   /// Orders the answer before what the caller does with it. The runtime does that too, but when the answer comes before
   /// the caller's task is suspended it does so out of the thread sanitizer's sight.
   private let isAnswered = Atomic(false)
 
   // Of the loop. Unchecked exclusivity: see CurlMulti.
+  /// The multi handle that took the exchange, from its arrival on.
+  private var multi: CurlMulti?
   private var caller: UnsafeContinuation<Void, Never>?
   @exclusivity(unchecked) var race: Race
   var raceTimer: RaceTimer?
@@ -71,14 +73,14 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   init(
     _ purpose: Purpose, _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext,
-    on multi: CurlMulti,
+    on multis: Multis,
     loop: EventLoop, bodyBuffer: Int
   ) {
     self.purpose = purpose
     self.request = request
     self.plan = plan
     self.context = context
-    self.multi = multi
+    self.multis = multis
     self.loop = loop
     self.bodyBuffer = bodyBuffer
     race = Race(plan, mayBeRepeated: request.mayBeRepeated)
@@ -96,7 +98,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     await withTaskCancellationHandler {
       await withUnsafeContinuation { caller in
         self.caller = caller
-        if !loop.submit(self) { multi.refuse(self) }
+        if !loop.submit(self) { answer(.failure(.shutDown.with(route: route))) }
       }
     } onCancel: {
       cancel()
@@ -124,6 +126,15 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     case .failure(let error):
       let failure = reports.last?.failure ?? LegFailure(.other, error.message)
       throw LegError(failure, isCancellation: error.code == .cancelled || error.code == .shutDown)
+    case .response, nil: preconditionFailure("a connection was answered with a response, or not at all")
+    }
+  }
+
+  /// Takes the way to a connection that was wished for along a whole plan, when `perform` has returned.
+  func takeRoute() throws(NetOptError) -> RouteReport {
+    switch answer.take() {
+    case .connection: return route
+    case .failure(let error): throw error
     case .response, nil: preconditionFailure("a connection was answered with a response, or not at all")
     }
   }
@@ -165,7 +176,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   /// Has something done to the exchange on the loop. Without a loop it has ended already.
   func submit(_ body: @escaping @Sendable (isolated CurlMulti, Exchange) -> Void) {
-    _ = loop.submit(ExchangeWork(self, multi, body))
+    _ = loop.submit(ExchangeWork(self, body))
   }
 
   // MARK: On the loop
@@ -174,9 +185,16 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   func now() -> MonotonicInstant { loop.now() }
 
-  func run() { multi.onLoop(self) { $0.admit($1) } }
+  func run() {
+    let multi = multis.current
+    self.multi = multi
+    multi.onLoop(self) { $0.admit($1) }
+  }
 
-  override func fire() { multi.onLoop(self) { $0.deadlinePassed($1) } }
+  override func fire() { multi?.onLoop(self) { $0.deadlinePassed($1) } }
+
+  /// Does something on the exchange's multi handle. Before its arrival there is nothing to be done.
+  fileprivate func perform(_ work: ExchangeWork) { multi?.onLoop(work) { $1.body($0, $1.exchange) } }
 
   /// The gate: whether this leg may send the request.
   func gate(_ leg: Int) -> Race.Verdict {
@@ -241,20 +259,17 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
 /// Something to be done to an exchange on the loop.
 private final class ExchangeWork: LoopWork {
-  private let exchange: Exchange
-  private let multi: CurlMulti
-  private let body: @Sendable (isolated CurlMulti, Exchange) -> Void
+  let exchange: Exchange
+  let body: @Sendable (isolated CurlMulti, Exchange) -> Void
 
   init(
-    _ exchange: Exchange, _ multi: CurlMulti,
-    _ body: @escaping @Sendable (isolated CurlMulti, Exchange) -> Void
+    _ exchange: Exchange, _ body: @escaping @Sendable (isolated CurlMulti, Exchange) -> Void
   ) {
     self.exchange = exchange
-    self.multi = multi
     self.body = body
   }
 
-  func run() { multi.onLoop(self) { $1.body($0, $1.exchange) } }
+  func run() { exchange.perform(self) }
 }
 
 /// Fires when the leg in front has had its time.

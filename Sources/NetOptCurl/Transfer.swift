@@ -20,6 +20,8 @@ final class Transfer {
   /// For how long the leg, a probe's, then waited for its turn to begin TLS.
   var waitForTurn = Duration.zero
   private(set) var readyAt: MonotonicInstant?
+  /// The port on this side of the connection, which tells it apart from others to the endpoint.
+  private(set) var localPort: Int32 = 0
   private var sentAt: MonotonicInstant?
   private var firstByteAt: MonotonicInstant?
 
@@ -93,9 +95,10 @@ final class Transfer {
     records.opened(descriptor, by: self)
   }
 
-  func isReady() -> Bool {
+  func isReady(_ localPort: Int32) -> Bool {
     let verdict = exchange.gate(leg)
     self.verdict = verdict
+    self.localPort = localPort
     // A replay begins anew: what is known of the connection before is of no use.
     readyAt = now()
     sentAt = nil

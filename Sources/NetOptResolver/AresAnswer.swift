@@ -1,5 +1,6 @@
 import CAres
 import NetOptCore
+import NetOptNetwork
 
 /// What c-ares found for a name, as values (ares_getaddrinfo(3)).
 struct AresAnswer: Equatable {

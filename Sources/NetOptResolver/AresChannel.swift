@@ -2,6 +2,7 @@ import CAres
 import Glibc
 import NetOptCore
 import NetOptEventLoop
+import NetOptNetwork
 
 /// A c-ares channel on an event loop. Look-ups come in and answers go out as `AresLookUp`s.
 ///
@@ -21,6 +22,11 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   private var interests: [Int32: Readiness] = [:]
   private var ended: [(lookUp: AresLookUp, outcome: AresLookUp.Outcome)] = []
   private var awaitsEndOfTurn = false
+  /// What the system's configuration was when the handle was opened.
+  private var system: SystemServers?
+  private var isRenewing = false
+  /// The look-ups that a renewal has ended, to be started again.
+  private var interrupted: [AresLookUp] = []
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -41,6 +47,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
       ended.append((lookUp, .failure(AresStatus.shutDown)))
       return
     }
+    if servers.isEmpty, handle != nil, SystemServers(configuration.systemFile) != system { renew() }
     let channel: ares_channel
     do throws(NetOptError) {
       channel = try open()
@@ -73,6 +80,21 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     _ = consume last
   }
 
+  /// Closes the channel and starts what is under way on a new one: c-ares reads the system's configuration when a channel
+  /// is opened (`ares_reinit` came with 1.22), and goes on asking servers of a network that is gone.
+  func renew() {
+    guard handle != nil, !isShutDown else { return }
+    actAtEndOfTurn()
+    isRenewing = true
+    // Out of the actor first: closing calls back.
+    let last = handle.take()
+    _ = consume last
+    isRenewing = false
+    let again = interrupted
+    interrupted = []
+    for lookUp in again { start(lookUp) }
+  }
+
   private func open() throws(NetOptError) -> ares_channel {
     if let channel = handle?.channel { return channel }
     let opened = try AresHandle.open(
@@ -85,9 +107,10 @@ actor AresChannel: ReadinessHandler, TurnHandler {
         Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
           .assumeIsolated { $0.wants(interest, of: descriptor) }
       }, data: Unmanaged.passUnretained(self).toOpaque())
+    system = servers.isEmpty ? SystemServers(configuration.systemFile) : nil
     let channel = opened.channel
     handle = consume opened
-    timer = AresTimer(self)
+    timer = timer ?? AresTimer(self)
     return channel
   }
 
@@ -100,6 +123,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
 
   private func end(_ lookUp: AresLookUp, _ status: Int32, _ answer: AresAnswer?) {
     actAtEndOfTurn()
+    if isRenewing, status == netopt_ares_destruction { return interrupted.append(lookUp) }
     guard status == netopt_ares_success, let answer, !answer.addresses.isEmpty else {
       let status = status == netopt_ares_success ? netopt_ares_no_data : status
       ended.append((lookUp, .failure(AresStatus.error(status, name: lookUp.name, servers: servers))))
@@ -157,6 +181,25 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     // Old versions cut the time to milliseconds; being too early would mean to try in vain until the time has come.
     let wait = Duration.seconds(rest.tv_sec) + .microseconds(rest.tv_usec) + .milliseconds(1)
     loop.schedule(timer, at: loop.now() + wait)
+  }
+}
+
+/// Which issue of the system's name server configuration (resolv.conf(5)) there is. After a change of the network it may be
+/// written a while later.
+private struct SystemServers: Equatable {
+  private let file: UInt64
+  private let size: Int
+  private let seconds: Int
+  private let nanoseconds: Int
+
+  /// The present one; `nil` without the file.
+  init?(_ path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    file = UInt64(status.st_ino)
+    size = Int(status.st_size)
+    seconds = status.st_mtim.tv_sec
+    nanoseconds = status.st_mtim.tv_nsec
   }
 }
 

@@ -1,4 +1,5 @@
 import CAres
+import Glibc
 import NetOptCore
 
 /// The owner of an `ares_channel`: ares_init_options(3), ares_destroy(3).
@@ -26,9 +27,13 @@ struct AresHandle: ~Copyable {
     options.tries = Int32(configuration.tries)
     options.sock_state_cb = callback
     options.sock_state_cb_data = data
+    // c-ares copies it.
+    options.resolvconf_path = strdup(configuration.systemFile)
+    defer { free(options.resolvconf_path) }
     var channel: ares_channel?
     let status = ares_init_options(
-      &channel, &options, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB)
+      &channel, &options,
+      ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF)
     guard status == netopt_ares_success, let channel else { throw AresStatus.setUpError(status) }
     let handle = AresHandle(channel)
     if servers.isEmpty { return handle }

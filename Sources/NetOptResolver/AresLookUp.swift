@@ -21,6 +21,15 @@ final class AresLookUp: LoopWork {
   func end(_ outcome: Outcome) { whenEnded(outcome) }
 }
 
+/// A new beginning of a channel.
+final class AresRenewal: LoopWork {
+  private let channel: AresChannel
+
+  init(_ channel: AresChannel) { self.channel = channel }
+
+  func run() { channel.assumeIsolated { $0.renew() } }
+}
+
 /// The end of a channel.
 final class AresShutdown: LoopWork {
   private let channel: AresChannel

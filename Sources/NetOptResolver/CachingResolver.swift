@@ -114,6 +114,13 @@ package final class CachingResolver: Resolver {
     return try await answer(to: waiter, for: name).get()
   }
 
+  /// Asks the name servers of the network that this machine is in now, also for what is under way. Answers from before are
+  /// given only when none of them answers.
+  package func networkChanged() {
+    state.withLock { $0.cache.networkChanged() }
+    _ = loop.submit(AresRenewal(channel))
+  }
+
   /// Fails what is under way with `shutDown` and closes the channel. Returns when no descriptor of it is left.
   package func shutdown() async {
     let outcome = Outcome.failure(AresStatus.shutDown)

@@ -34,13 +34,18 @@ struct DNSCache {
 
   private enum Entry {
     /// Addresses; once they have expired they are refreshed, but not before `refresh`.
-    case addresses([IPAddress], expires: MonotonicInstant, refresh: MonotonicInstant)
-    case failure(NetOptError, expires: MonotonicInstant)
+    case addresses([IPAddress], expires: MonotonicInstant, refresh: MonotonicInstant, Network)
+    case failure(NetOptError, expires: MonotonicInstant, Network)
   }
+
+  /// Counts the networks that this machine has been in. Name servers answer as suits their network: what one of them said
+  /// is given in another network only when nobody answers there.
+  private typealias Network = Int
 
   private var entries: BoundedDictionary<String, Entry>
   /// The look-ups under way, and who waits for each. Nobody waits for a refresh.
   private var underWay: [String: [Waiter]] = [:]
+  private var network: Network = 0
 
   /// - Parameter limit: the most names that are kept.
   init(limit: Int = 10_000) { entries = BoundedDictionary(limit: limit) }
@@ -57,13 +62,14 @@ struct DNSCache {
   /// Somebody wants a name.
   mutating func lookUp(_ name: String, for waiter: Waiter, at now: MonotonicInstant) -> Action {
     switch entries.value(for: name) {
-    case .addresses(let addresses, let expires, _) where now < expires:
+    case .addresses(let addresses, let expires, _, network) where now < expires:
       return .answer(.success(ResolvedAddresses(addresses, timeToLive: expires - now)))
-    case .addresses(let addresses, let expires, let refresh) where now < expires + Self.staleLifetime:
+    case .addresses(let addresses, let expires, let refresh, network)
+    where now < expires + Self.staleLifetime:
       if now < refresh || underWay[name] != nil { return .answer(.success(Self.stale(addresses))) }
       underWay[name] = []
       return .answerAndRefresh(Self.stale(addresses))
-    case .failure(let error, let expires) where now < expires:
+    case .failure(let error, let expires, network) where now < expires:
       return .answer(.failure(error))
     default:
       if underWay[name]?.append(waiter) != nil { return .wait }
@@ -83,23 +89,28 @@ struct DNSCache {
     case .success(let answer):
       let answer = Self.bounded(answer)
       let expires = now + answer.timeToLive
-      entries.store(.addresses(answer.addresses, expires: expires, refresh: expires), for: name)
+      entries.store(.addresses(answer.addresses, expires: expires, refresh: expires, network), for: name)
       return (waiters, .success(answer))
     case .failure(let error) where error.code == .nameNotFound:
       // The servers have spoken: what was known before is wrong.
-      entries.store(.failure(error, expires: now + Self.notFoundLifetime), for: name)
+      entries.store(.failure(error, expires: now + Self.notFoundLifetime, network), for: name)
     case .failure(let error):
-      if case .addresses(let addresses, let expires, _) = entries.value(for: name),
+      if case .addresses(let addresses, let expires, _, _) = entries.value(for: name),
         now < expires + Self.staleLifetime
       {
+        // Its time is over, whatever it said in the network that it comes from.
         let refresh = now + Self.failureLifetime
-        entries.store(.addresses(addresses, expires: expires, refresh: refresh), for: name)
+        entries.store(
+          .addresses(addresses, expires: min(expires, now), refresh: refresh, network), for: name)
         return (waiters, .success(Self.stale(addresses)))
       }
-      entries.store(.failure(error, expires: now + Self.failureLifetime), for: name)
+      entries.store(.failure(error, expires: now + Self.failureLifetime, network), for: name)
     }
     return (waiters, outcome)
   }
+
+  /// This machine is in another network.
+  mutating func networkChanged() { network += 1 }
 
   /// A waiter does not want its answer any more. The look-up goes on, for the others and for the cache.
   mutating func abandon(_ name: String, by waiter: Waiter) {

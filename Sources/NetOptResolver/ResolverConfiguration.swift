@@ -5,6 +5,8 @@ package struct ResolverConfiguration: Sendable {
   /// The name servers, as `ip`, `ip:port` or `[ipv6]:port`; the port is 53 when none is given. Default: none, which
   /// means the system's (resolv.conf(5)).
   package var servers: [String] = []
+  /// The file with the system's name servers. Default: `/etc/resolv.conf`.
+  package var systemFile = "/etc/resolv.conf"
   /// How long a server is given to answer a first question; a repeated one is given twice as long each time.
   /// Default: 500 ms.
   package var timeout = Duration.milliseconds(500)

@@ -16,7 +16,7 @@ enum Blame: Hashable, Sendable {
   init(_ kind: LegFailure.Kind) {
     self =
       switch kind {
-      case .refused, .connectTimeout, .tlsTimeout, .reset, .tls: .endpoint
+      case .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .unhealthy: .endpoint
       case .certificateName, .certificateUntrusted, .certificateExpired: .certificate
       case .unreachable: .localNetwork
       case .resolve, .proxy, .other: .nobody

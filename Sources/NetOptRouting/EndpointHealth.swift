@@ -94,6 +94,18 @@ struct EndpointHealth: Sendable {
     return quarantine != nil
   }
 
+  /// Takes over what an earlier run has learned, unless something is known already.
+  ///
+  /// - Returns: whether it was of use.
+  mutating func adopt(ready: RoundTripEstimate?, roundTrip: RoundTripEstimate?) -> Bool {
+    guard self.ready == nil, self.roundTrip == nil, isClear, ready != nil || roundTrip != nil else {
+      return false
+    }
+    self.ready = ready
+    self.roundTrip = roundTrip
+    return true
+  }
+
   /// A connection failed.
   ///
   /// - Parameter host: whose endpoint it is.

@@ -14,6 +14,13 @@ struct RoundTripEstimate: Hashable, Sendable {
     variationNanoseconds = smoothedNanoseconds / 2
   }
 
+  /// An estimate that was made before; `nil` for times that no sample could give.
+  init?(smoothed: Duration, variation: Duration) {
+    let range = 0...Self.longest
+    guard range.contains(smoothed.nanoseconds), range.contains(variation.nanoseconds) else { return nil }
+    self.init(smoothed: smoothed.nanoseconds, variation: variation.nanoseconds)
+  }
+
   private init(smoothed: Int64, variation: Int64) {
     smoothedNanoseconds = smoothed
     variationNanoseconds = variation

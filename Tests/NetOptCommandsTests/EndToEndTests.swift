@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetOptCore
 import NetOptTestSupport
 import Testing
@@ -96,6 +97,45 @@ import Testing
     #expect(status == 1)
     #expect(try object(output)["route"]["direct"]["off"].text == "proxy")
     #expect(try object(output)["error"]["message"].text?.contains("127.0.0.1:1") == true)
+  }
+
+  /// Without the capability, in a network of its own where the group range is the kernel's default, which is empty.
+  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func whereICMPIsRefusedTheProbeSaysWhatToDo() async throws {
+    let scene = try await Scene()
+    defer { scene.origin.stop() }
+    let child = try ChildProcess(
+      "unshare",
+      [
+        "--net", "setpriv", "--bounding-set=-net_raw", try Files.program, "probe", "--method", "icmp",
+        "--json",
+        "--iplist", "\(scene.directory)/list.json", "--allow-private",
+      ], in: try TemporaryDirectory.make("refused"))
+    try await wait(for: "netopt to end") { child.exitStatus() != nil }
+    #expect(try #require(child.exitStatus()) >> 8 == 1)
+    let output = try Files.read(child.output)
+    let endpoint = try object(output)["hosts"][0]["endpoints"][0]
+    #expect(endpoint["error"].text?.contains("net.ipv4.ping_group_range") == true, "\(output)")
+    #expect(endpoint["error"].text?.contains("CAP_NET_RAW") == true)
+    // Nothing is held against the endpoint.
+    #expect(endpoint["state"].text == "closed")
+  }
+
+  @Test func watchingEndsWithTheSignal() async throws {
+    let scene = try await Scene()
+    defer { scene.origin.stop() }
+    let child = try ChildProcess(
+      try Files.program,
+      [
+        "probe", "--watch", "--interval", "0.1", "--json", "--iplist", "\(scene.directory)/list.json",
+        "--allow-private", "--cacert", scene.authority,
+      ], in: try TemporaryDirectory.make("watch"))
+    try await wait(for: "three rounds") { try Files.read(child.output).split(separator: "\n").count >= 3 }
+    child.send(SIGINT)
+    try await wait(for: "netopt to end") { child.exitStatus() != nil }
+    #expect(try #require(child.exitStatus()) >> 8 == 130)
+    let lines = try Files.read(child.output).split(separator: "\n")
+    for line in lines { #expect(try JSON(line)["hosts"][0]["method"].text == "tls") }
   }
 
   @Test func probeRanksWhatWorksAndSaysWhyTheRestDoesNot() async throws {

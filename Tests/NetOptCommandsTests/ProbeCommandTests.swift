@@ -1,3 +1,4 @@
+import Glibc
 import NetOpt
 import NetOptCore
 import NetOptRouting
@@ -88,12 +89,59 @@ import Testing
   @Test(arguments: [
     (["ai.example.com"], "ai.example.com is not in the list; did you mean api.example.com?"),
     (["else"], "else is not in the list, which has api.example.com, www.example.com"),
-    (["--method=htpp"], "--method is tcp or tls, not \"htpp\""),
+    (["--method=htpp"], "--method is tcp or tls or http or icmp, not \"htpp\"; did you mean http?"),
   ])
   func refusesWhatMakesNoSense(arguments: [String], message: String) async throws {
     let run = await Run(["probe"] + arguments, client: try Self.client())
     #expect(run.code == 64)
     #expect(run.errors == "netopt: \(message) (see netopt probe --help)\n")
+  }
+
+  @Test func theIntervalGoesWithWatching() async throws {
+    let run = await Run(["probe", "--interval", "3"], client: try Self.client())
+    #expect(run.code == 64)
+    #expect(run.errors.contains("--interval goes with --watch"))
+    let short = await Run(["probe", "--watch", "--interval", "0"], client: try Self.client())
+    #expect(short.code == 64)
+  }
+
+  /// Probes again and again until the signal comes; what it prints, and how it ends.
+  private func watch(_ arguments: [String], on terminal: Bool) async throws -> (output: String, code: Int32) {
+    let client = try Self.client()
+    let output = MemoryOutput(columns: terminal ? 100 : nil)
+    let interruption = Interruption()
+    let run = Task {
+      await Run(
+        ["probe", "--watch", "--interval", "0.1"] + arguments, client: client, output: output,
+        interruption: interruption)
+    }
+    try await wait(for: "three rounds") { client.probings.count >= 3 }
+    interruption.receive(SIGINT)
+    let ended = await run.value
+    #expect(ended.errors.isEmpty)
+    #expect(client.isShutDown)
+    return (output.text, ended.code)
+  }
+
+  @Test func watchingRedrawsOnATerminal() async throws {
+    let (output, code) = try await watch([], on: true)
+    #expect(code == 130)
+    #expect(output.hasPrefix("\u{1b}[H\u{1b}[J"))
+    let rounds = output.split(separator: "\u{1b}[H\u{1b}[J")
+    #expect(rounds.count >= 2)
+    #expect(rounds.allSatisfy { $0.hasPrefix("api.example.com:443") && $0 == rounds[0] })
+  }
+
+  @Test func watchingElsewherePrintsOneAfterTheOther() async throws {
+    let (output, code) = try await watch([], on: false)
+    #expect(code == 130)
+    #expect(!output.contains("\u{1b}"))
+    #expect(output.split(separator: "\n\napi.example.com:443  tls\n").count >= 2)
+    let (json, jsonCode) = try await watch(["--json"], on: false)
+    #expect(jsonCode == 130)
+    let lines = json.split(separator: "\n")
+    #expect(lines.count >= 2)
+    #expect(lines.allSatisfy { $0.hasPrefix("{\"schema_version\":1,\"network\":") && $0.hasSuffix("}") })
   }
 
   @Test func withoutAListThereIsNothingToProbe() async {

@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptNetwork
 import Testing
 
 @testable import NetOptResolver

@@ -85,6 +85,27 @@ import Testing
     server.stop()
   }
 
+  /// What is under way is asked for anew, on other sockets; who waits gets that answer.
+  @Test func aLookUpGoesOnInAnotherNetwork() async throws {
+    let server = try FakeNameServer(.holding)
+    defer { server.stop() }
+    try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
+      let waiting = Task { try await resolver.resolve("api.example.com") }
+      try await server.wait(forQuestions: 2)
+      for round in 2...4 {
+        resolver.networkChanged()
+        try await server.wait(forQuestions: 2 * round)
+      }
+      server.answer(with: .loopback)
+      #expect(try await waiting.value.addresses == [.loopback])
+      resolver.networkChanged()
+      let again = Task { try await resolver.resolve("api.example.com") }
+      try await server.wait(forQuestions: 10)
+      server.answer(with: .loopback)
+      #expect(try await again.value.addresses == [.loopback])
+    }
+  }
+
   @Test func aCancelledTaskDoesNotWait() async throws {
     let server = try FakeNameServer(.holding)
     try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in

@@ -1,3 +1,4 @@
+import Glibc
 import NetOptCore
 import NetOptEventLoop
 import NetOptResolver
@@ -188,6 +189,31 @@ import Testing
       #expect(server.queries().isEmpty)
     }
     server.stop()
+  }
+
+  /// A file that is written a while after the routes have changed.
+  @Test(.enabled("port 53 takes root") { getuid() == 0 })
+  func theSystemsServersAreReadAgainWhenTheyHaveChanged() async throws {
+    let addresses = IPAddress.freshLoopback(4)
+    let servers = [
+      try await DNSServer.start(["api.test": [addresses[2]]], on: addresses[0], port: 53),
+      try await DNSServer.start(["api.test": [addresses[3]]], on: addresses[1], port: 53),
+    ]
+    defer { for server in servers { server.stop() } }
+    var configuration = ResolverConfiguration()
+    configuration.timeout = .seconds(5)
+    configuration.systemFile = try TemporaryDirectory.make("resolver") + "/resolv.conf"
+    let loop = try EventLoop()
+    let resolver = try CachingResolver(loop, configuration)
+    for (server, answer) in zip(addresses[..<2], addresses[2...]) {
+      try FileBytes.replace(
+        configuration.systemFile, with: Array("nameserver \(server)\n".utf8), as: "the configuration",
+        in: .resolve)
+      let found = try await resolver.resolve("api.test", fresh: true)
+      #expect(found.addresses == [answer])
+    }
+    await resolver.shutdown()
+    loop.stop()
   }
 
   @Test func theHostsFileComesFirst() async throws {

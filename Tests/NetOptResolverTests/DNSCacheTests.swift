@@ -40,6 +40,39 @@ import Testing
     #expect(cache.lookUp(name, for: 3, at: start).answer == answer(60))
   }
 
+  // MARK: Another network
+
+  @Test func answersOfAnotherNetworkAreAskedForAnew() {
+    var cache = filled(timeToLive: 60)
+    cache.networkChanged()
+    #expect(cache.lookUp(name, for: 2, at: start + .seconds(1)).kind == .startLookUp)
+    #expect(cache.lookUp(name, for: 3, at: start + .seconds(1)).kind == .wait)
+    #expect(cache.ended(name, with: .success(answer(30)), at: start + .seconds(2)).waiters == [2, 3])
+    #expect(cache.lookUp(name, for: 4, at: start + .seconds(3)).answer == answer(29))
+  }
+
+  @Test func theyAreGivenWhenNobodyAnswersThere() {
+    var cache = filled(timeToLive: 60)
+    cache.networkChanged()
+    _ = cache.lookUp(name, for: 2, at: start + .seconds(1))
+    let failure = NetOptError(.resolverFailed, phase: .resolve, "nobody")
+    let ended = cache.ended(name, with: .failure(failure), at: start + .seconds(2))
+    #expect((try? ended.outcome.get())?.addresses == addresses)
+    // And are asked for again soon.
+    #expect(cache.lookUp(name, for: 3, at: start + .seconds(2)).kind == .answer)
+    #expect(cache.lookUp(name, for: 4, at: start + .seconds(4)).kind == .answerAndRefresh)
+  }
+
+  @Test func thatANameIsUnknownIsForgottenWithTheNetwork() {
+    var cache = DNSCache()
+    _ = cache.lookUp(name, for: 1, at: start)
+    let failure = NetOptError(.nameNotFound, phase: .resolve, "unknown")
+    _ = cache.ended(name, with: .failure(failure), at: start)
+    #expect(cache.lookUp(name, for: 2, at: start).kind == .answer)
+    cache.networkChanged()
+    #expect(cache.lookUp(name, for: 3, at: start).kind == .startLookUp)
+  }
+
   // MARK: Lifetimes
 
   @Test func answersForTheRestOfTheTimeToLive() {

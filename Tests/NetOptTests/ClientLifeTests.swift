@@ -73,6 +73,7 @@ import Testing
       EndpointList(hosts: ["api.test": HostEntry(port: port, endpoints: [ListedEndpoint(addresses[0])])]))
     configuration.proxy = .url("http://\(addresses[1]):\(port)")
     configuration.probing.firstRequestWait = .seconds(60)
+    configuration.rankingHistory = .none
     let client = try NetOptClient(configuration)
     await #expect(throws: NetOptError.self) {
       _ = try await client.execute(try HTTPRequest(.get, "https://api.test:\(port)/"))

@@ -70,6 +70,7 @@ struct Lab {
     configuration.tls.caFile = try await TestCertificates.authorityFile()
     configuration.dns.servers = [dns.endpoint.description]
     configuration.proxy = .none
+    configuration.rankingHistory = .none
     change(&configuration)
     return try NetOptClient(configuration)
   }

@@ -45,6 +45,8 @@ struct BenchCommand: Command {
     var configuration = try ClientOptions.configuration(arguments, in: context)
     configuration.probing.atStart = false
     configuration.proxy = .none
+    // What one run has learned must not decide what the next one finds.
+    configuration.rankingHistory = .none
     // Every target keeps a connection for the warm block.
     configuration.connections.idle = EndpointList.maximumEndpoints
     configuration.connections.total = EndpointList.maximumEndpoints + Preflight.concurrency

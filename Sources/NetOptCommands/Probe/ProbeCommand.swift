@@ -1,13 +1,18 @@
 import NetOpt
 import NetOptCore
+import NetOptNetwork
 import NetOptRouting
 
 /// `netopt probe`: pings the list's endpoints and prints the ranking.
 struct ProbeCommand: Command {
   private static let method = Option(
     "method", takes: .required("METHOD"),
-    "tcp (connect) or tls (connect, handshake and check the certificate); default: what the list's ports ask for"
+    "tcp (connect), tls (connect, handshake and check the certificate), http (a HEAD of the host's health path) or icmp (an echo request, as ping sends); default: tls, and tcp for port 80"
   )
+  private static let watch = Option(
+    "watch", "probe again and again until interrupted (Ctrl-C, exit code 130)")
+  private static let interval = Option(
+    "interval", takes: .required("SECONDS"), "with --watch, the time from one round to the next; default: 2")
 
   let declaration = CommandDeclaration(
     name: "probe",
@@ -15,15 +20,26 @@ struct ProbeCommand: Command {
     details: """
       Opens connections to every endpoint of the list, or of some hosts of it, and prints them in the order in \
       which requests would try them. Fails when a host has no endpoint that answers.
+
+      --method http asks each endpoint for the health path that the list gives the host, and expects the status that \
+      it gives. Of a host without one it asks for /, and any status below 500 will do. --method icmp needs a group in \
+      the range net.ipv4.ping_group_range, or CAP_NET_RAW; what comes of it is a round trip and says nothing about \
+      whether a server runs there.
+
+      --watch redraws the table on a terminal; otherwise it prints one table after the other, and with --json one \
+      object a line. Times are smoothed over the rounds.
       """,
     operands: "[HOST...]", operandCount: 0...10_000,
     options: [
-      OptionGroup("Probing", [method, ClientOptions.list, ClientOptions.allowPrivate, ClientOptions.caFile]),
+      OptionGroup(
+        "Probing",
+        [method, watch, interval, ClientOptions.list, ClientOptions.allowPrivate, ClientOptions.caFile]),
       OptionGroup("Output", [.json]),
     ],
     examples: [
       .init("netopt probe", "probes all hosts of the list"),
       .init("netopt probe --method tcp one.one.one.one", "measures TCP alone, of one host"),
+      .init("netopt probe --watch --interval 5", "watches the ranking change"),
       .init(
         "netopt probe --json | jq '.hosts[].endpoints[] | select(.chosen)'",
         "prints the endpoints that requests would go to"),
@@ -34,19 +50,49 @@ struct ProbeCommand: Command {
     var configuration = try ClientOptions.configuration(arguments, in: context)
     // What the command measures is what it prints: nothing is measured beside it.
     configuration.probing.atStart = false
+    configuration.rankingHistory = .none
     let hosts = arguments.operands.map(Origin.normalized(host:))
+    let isJSON = arguments.has(.json)
+    let interval = try arguments.number(Self.interval, in: 0.1...86_400)
+    if interval != nil, !arguments.has(Self.watch) { throw UsageError("--interval goes with --watch") }
     let probes = try await context.withClient(configuration) { client in
       try Self.check(hosts, against: client.list)
-      return try await client.probe(hosts: hosts.isEmpty ? nil : hosts, method: method)
+      guard arguments.has(Self.watch) else {
+        return try await client.probe(hosts: hosts.isEmpty ? nil : hosts, method: method)
+      }
+      var round = 0
+      while true {
+        let probes = try await client.probe(hosts: hosts.isEmpty ? nil : hosts, method: method)
+        // What was interrupted is no result.
+        guard !Task.isCancelled else { return [HostProbe]() }
+        try Self.print(probes, isJSON, round: round, in: context)
+        round += 1
+        do { try await Task.sleep(for: .seconds(interval ?? 2)) } catch { return [HostProbe]() }
+      }
     }
-    if arguments.has(.json) {
-      try context.print(ProbeReport(probes).json(network: DefaultRoute.current?.description))
-    } else {
-      try context.output.write(ProbeReport(probes).text)
-    }
+    if arguments.has(Self.watch) { return .ok }
+    try Self.print(probes, isJSON, round: nil, in: context)
     let silent = probes.filter { !$0.endpoints.contains { $0.rtt != nil && $0.failure == nil } }
     for probe in silent { context.say("no endpoint of \(probe.host) answered") }
     return silent.isEmpty ? .ok : .failed
+  }
+
+  /// Prints one round.
+  ///
+  /// - Parameter round: its number from 0, when there are several.
+  private static func print(
+    _ probes: [HostProbe], _ isJSON: Bool, round: Int?, in context: CommandContext
+  ) throws(OutputError) {
+    let report = ProbeReport(probes)
+    if isJSON { return try context.print(report.json(network: DefaultRoute.current?.description)) }
+    let before: String
+    switch round {
+    // The cursor goes home, and what is below is erased (ECMA-48).
+    case _? where context.output.isTerminal: before = "\u{1b}[H\u{1b}[J"
+    case let round? where round > 0: before = "\n"
+    default: before = ""
+    }
+    try context.output.write(before + report.text)
   }
 
   private static func check(_ hosts: [String], against list: EndpointList?) throws(UsageError) {

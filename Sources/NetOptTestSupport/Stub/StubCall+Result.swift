@@ -62,7 +62,7 @@ extension StubCall {
     }
     let (code, phase): (NetOptError.Code, NetOptError.Phase) =
       switch failure.kind {
-      case .refused, .connectTimeout, .unreachable, .proxy, .other: (.connectFailed, .connect)
+      case .refused, .connectTimeout, .unreachable, .unhealthy, .proxy, .other: (.connectFailed, .connect)
       case .tlsTimeout, .tls, .reset: (.tlsFailed, .tls)
       case .certificateName: (.certificateName, .tls)
       case .certificateUntrusted: (.certificateUntrusted, .tls)

@@ -1,19 +1,25 @@
-import NetOptCore
+package import NetOptCore
 
 /// The way out of this machine, which tells the network that it is in apart from others.
-struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
+package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
   /// The next hop; `nil` on a link that needs none.
-  let gateway: IPAddress?
+  package let gateway: IPAddress?
   /// The interface.
-  let interface: String
+  package let interface: String
 
   /// `via 192.0.2.1 dev eth0`, as ip-route(8) prints it.
-  var description: String { (gateway.map { "via \($0) " } ?? "") + "dev \(interface)" }
+  package var description: String { (gateway.map { "via \($0) " } ?? "") + "dev \(interface)" }
 
   /// The default route as the kernel has it now, that of IPv4 first; `nil` without one.
-  static var current: DefaultRoute? {
-    table("/proc/net/route").flatMap(DefaultRoute.init(ipv4:))
-      ?? table("/proc/net/ipv6_route").flatMap(DefaultRoute.init(ipv6:))
+  package static var current: DefaultRoute? { current(.v4) ?? current(.v6) }
+
+  /// The default route of a family as the kernel has it now; `nil` without one.
+  static func current(_ family: IPAddress.Family) -> DefaultRoute? {
+    // Of the thread: /proc/net is that of the thread which leads the process, which may be in another namespace.
+    switch family {
+    case .v4: table("/proc/thread-self/net/route").flatMap(DefaultRoute.init(ipv4:))
+    case .v6: table("/proc/thread-self/net/ipv6_route").flatMap(DefaultRoute.init(ipv6:))
+    }
   }
 
   /// Finds the route with the lowest metric in the text of /proc/net/route (proc(5)): addresses are in hexadecimal,
@@ -46,7 +52,7 @@ struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
     self = best.1
   }
 
-  private init(gateway: IPAddress?, interface: String) {
+  init(gateway: IPAddress?, interface: String) {
     self.gateway = gateway
     self.interface = interface
   }
@@ -59,6 +65,7 @@ struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
   }
 
   private static func table(_ path: String) -> String? {
-    (try? DescriptorInput.readFile(path, upTo: 1 << 20)).map { String(decoding: $0, as: UTF8.self) }
+    (try? FileBytes.read(path, upTo: 1 << 20, as: "the routing table", in: .connect))
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 }

@@ -1,7 +1,7 @@
 import NetOptCore
 import Testing
 
-@testable import NetOptCommands
+@testable import NetOptNetwork
 
 @Suite struct DefaultRouteTests {
   @Test func readsTheTableOfIPv4() {

@@ -1,0 +1,20 @@
+import NetOptCore
+import NetOptNetwork
+
+/// What a client does when the machine is in another network: history belongs to a network, and so do connections and what
+/// name servers said. What is under way goes on.
+struct NetworkTransition: Sendable {
+  let transport: any Transport
+  let resolver: any Resolver
+  let ranking: RankingMemory
+  let prober: Prober
+
+  /// To be called on any thread; what takes longer is done elsewhere.
+  func perform(_ network: NetworkFingerprint) {
+    transport.networkChanged()
+    resolver.networkChanged()
+    ranking.networkChanged(to: network)
+    // Reading a file has no place on the loop.
+    Task { prober.probeAgain(known: ranking.restore()) }
+  }
+}

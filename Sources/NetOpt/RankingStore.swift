@@ -1,0 +1,67 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptRouting
+
+/// The files in which rankings are kept, one for each network: `rankings/FINGERPRINT.json` in the state directory.
+///
+/// Each file is replaced as a whole, so that two programs never leave a broken one; what both know of one network is put
+/// together, and of one host the later one counts.
+struct RankingStore: Sendable {
+  /// The most networks that are kept; beyond it those go that were not seen for the longest time.
+  static let mostNetworks = 16
+  /// What another program left behind when it was killed is removed after this time, in seconds.
+  private static let draftLifetime = 3600.0
+
+  /// The directory with the files.
+  let directory: String
+
+  /// - Parameter state: the state directory.
+  init(_ state: String) { directory = "\(state)/rankings" }
+
+  private func path(_ network: String) -> String { "\(directory)/\(network).json" }
+
+  /// Reads what is kept of a network; `nil` when that is nothing.
+  ///
+  /// - Throws: `unreadableFile`; `invalidConfiguration` for a file that is none of netopt's.
+  func load(_ network: String) throws(NetOptError) -> RouteHistory? {
+    let path = path(network)
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    let bytes = try FileBytes.read(path, upTo: RouteHistory.maximumBytes, as: "the ranking", in: .list)
+    do throws(RouteHistory.Fault) {
+      return try RouteHistory(json: bytes, network: network)
+    } catch {
+      throw NetOptError(
+        .invalidConfiguration, phase: .list,
+        "the ranking \(path) is ignored: \(error.reason); it will be replaced, or remove it")
+    }
+  }
+
+  /// Writes what is known of a network, and what is kept of it besides.
+  ///
+  /// - Throws: `unwritableFile`.
+  func save(_ history: RouteHistory, _ network: String, at date: Date) throws(NetOptError) {
+    let old = (try? load(network))?.current(at: date)
+    let merged = old.map(history.merged(with:)) ?? history
+    if merged == old { return }
+    let json = merged.json(network: network).bytes(indented: true) + [0x0a]
+    try FileBytes.replace(path(network), with: json, as: "the ranking", in: .list)
+    prune(keeping: network, at: date)
+  }
+
+  private func prune(keeping network: String, at date: Date) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    let files = names.map { name in
+      let attributes = try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")
+      return (name: name, changed: attributes?[.modificationDate] as? Date ?? .distantPast)
+    }
+    for file in files where file.name.hasSuffix(".part") {
+      if date.timeIntervalSince(file.changed) > Self.draftLifetime { remove(file.name) }
+    }
+    let others = files.filter { $0.name.hasSuffix(".json") && $0.name != "\(network).json" }
+    for file in others.sorted(by: { $0.changed > $1.changed }).dropFirst(Self.mostNetworks - 1) {
+      remove(file.name)
+    }
+  }
+
+  private func remove(_ name: String) { try? FileManager.default.removeItem(atPath: "\(directory)/\(name)") }
+}

@@ -1,0 +1,91 @@
+import NetOptCore
+import NetOptLocking
+import NetOptRouting
+import Synchronization
+
+/// What is done beside the requests while a client is in use: probes that are due, and keeping the ranking. A client that
+/// sends no requests costs nothing: nothing is done, and no timer runs.
+final class Upkeep: Sendable {
+  private struct State {
+    var task: Task<Void, Never>?
+    /// Ends the wait for the next probe.
+    var sleep: Task<Void, Never>?
+    /// Whether something has happened that may make a probe due earlier.
+    var hasNews = false
+    var isStopped = false
+  }
+
+  private let router: Router
+  private let prober: Prober
+  private let ranking: RankingMemory
+  private let timeSource: any TimeSource
+  private let isEnabled: Bool
+  private let isRunning = Atomic(false)
+  private let state = Locked(State())
+
+  init(
+    _ router: Router, _ prober: Prober, _ ranking: RankingMemory,
+    _ configuration: ClientConfiguration.Probing, _ timeSource: any TimeSource
+  ) {
+    self.router = router
+    self.prober = prober
+    self.ranking = ranking
+    self.timeSource = timeSource
+    isEnabled = configuration.inBackground
+  }
+
+  /// A request was planned along the list: the client is in use.
+  func requestWasPlanned() {
+    guard isEnabled, !isRunning.load(ordering: .relaxed), !isRunning.exchange(true, ordering: .relaxed) else {
+      return
+    }
+    state.withLock { state in
+      if !state.isStopped { state.task = Task { await self.run() } }
+    }
+  }
+
+  /// An endpoint has failed: it is due for a probe when its circuit is, which may be soon.
+  func endpointFailed() {
+    let sleep = state.withLock { state in
+      state.hasNews = true
+      return state.sleep
+    }
+    sleep?.cancel()
+  }
+
+  /// Ends it.
+  func stop() {
+    let (task, sleep) = state.withLock { state in
+      state.isStopped = true
+      return (state.task, state.sleep)
+    }
+    task?.cancel()
+    sleep?.cancel()
+  }
+
+  private func run() async {
+    while !Task.isCancelled {
+      state.withLock { $0.hasNews = false }
+      // Without one no origin is in use.
+      guard let due = router.withPlanner({ planner, now in planner.nextProbe(after: now) }) else { break }
+      await sleep(until: due)
+      if Task.isCancelled { break }
+      let probes = router.withPlanner { planner, now in planner.dueProbes(at: now) }
+      await prober.probe(probes)
+      ranking.saveIfOld()
+    }
+    isRunning.store(false, ordering: .relaxed)
+  }
+
+  private func sleep(until due: MonotonicInstant) async {
+    // Never less than a moment: what is due and cannot be done must not keep a processor busy.
+    let rest = max(due - timeSource.now(), .milliseconds(1))
+    let sleep = Task { _ = try? await Task.sleep(for: rest) }
+    let isOver = state.withLock { state in
+      state.sleep = sleep
+      return state.isStopped || state.hasNews
+    }
+    if isOver { sleep.cancel() }
+    await sleep.value
+  }
+}

@@ -1,0 +1,57 @@
+import Glibc
+import NetOptCore
+
+// A connection whose other side is gone without a word takes every request that comes, and lets it time out. HTTP/2 has
+// only the stream ended with the call, so the next call would go the same way.
+
+extension CurlMulti {
+  /// A call's time was over when it had been sent. When it is the second one in a row during which not a byte came on the
+  /// connection, the connection is retired with all that is on it.
+  func noteStall(of transfer: Transfer) {
+    let now = loop.now()
+    guard let sent = transfer.readyAt, let descriptor = connections.socket(of: transfer),
+      let silence = Self.silence(of: descriptor)
+    else { return }
+    // libcurl reads an end, and lets go of the connection whether or not it is in use.
+    if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - silence), at: now) {
+      shutdown(descriptor, Int32(SHUT_RDWR))
+    }
+  }
+
+  /// For how long nothing has come on a connection (tcp(7), TCP_INFO): the kernel knows, so nobody has to keep a record.
+  private static func silence(of descriptor: Int32) -> Duration? {
+    var information = tcp_info()
+    var length = socklen_t(MemoryLayout<tcp_info>.size)
+    guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &length) == 0 else { return nil }
+    return .milliseconds(information.tcpi_last_data_recv)
+  }
+}
+
+/// The calls that timed out on a connection.
+///
+/// Of calls that were under way together the first counts: many that are sent at once all time out during one pause of the
+/// server's.
+struct Stalls: Sendable {
+  /// What the kernel's clock for this may be off.
+  private static let tolerance = Duration.milliseconds(10)
+  /// Calls that were given less say nothing about the connection.
+  private static let shortest = Duration.milliseconds(50)
+
+  private var last: MonotonicInstant?
+
+  /// A call timed out.
+  ///
+  /// - Parameters:
+  ///   - sent: when its request was.
+  ///   - lastByte: when the last byte came on the connection.
+  /// - Returns: whether it is the second in a row.
+  mutating func noted(sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant) -> Bool {
+    guard now - sent >= Self.shortest, lastByte - sent < Self.tolerance else { return false }
+    // Where the clock's error leaves it open whether a byte came between the two, it did.
+    guard let last, last - lastByte > Self.tolerance else {
+      self.last = now
+      return false
+    }
+    return sent >= last
+  }
+}

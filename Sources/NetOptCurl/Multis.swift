@@ -1,0 +1,39 @@
+import CCurl
+import NetOptCore
+import NetOptEventLoop
+
+/// The multi handle that takes new work, and those before it on which something still runs.
+///
+/// Unchecked sendable: confined to the loop, but for being made.
+///
+/// libcurl 7.88 has no way to say that the connections it keeps lead through a network that is gone. It keeps them by multi
+/// handle; so new work goes to a new one, and the old one ends when the last of its work has.
+final class Multis: @unchecked Sendable {
+  private(set) var current: CurlMulti
+  private var retired: [CurlMulti] = []
+  private let loop: EventLoop
+
+  /// - Throws: as `CurlMulti`.
+  init(_ configuration: CurlConfiguration, legs: any LegSource, loop: EventLoop) throws(NetOptError) {
+    self.loop = loop
+    current = try CurlMulti(configuration, legs: legs, loop: loop)
+  }
+
+  /// Has new work go to new connections. What is under way goes on.
+  func renew() {
+    let old = current
+    let isShutDown = old.assumeIsolated { $0.isShutDown }
+    // Without memory for another handle there is the old one.
+    guard !isShutDown, let new = try? CurlMulti(old.configuration, legs: old.legs, loop: loop) else { return }
+    current = new
+    retired.removeAll { $0.assumeIsolated { $0.isShutDown } }
+    retired.append(old)
+    old.assumeIsolated { $0.retire() }
+  }
+
+  /// Fails what is under way and closes everything.
+  func shutDown() {
+    for multi in retired + [current] { multi.assumeIsolated { $0.shutDown() } }
+    retired = []
+  }
+}

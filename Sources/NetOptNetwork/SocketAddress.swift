@@ -1,0 +1,74 @@
+// See SourceAddress.
+import CNetwork
+import Glibc
+package import NetOptCore
+
+/// Addresses in the form that the socket calls take (ip(7), ipv6(7)).
+package enum SocketAddress {
+  /// Connects a socket.
+  ///
+  /// - Returns: 0, or -1 with the reason in errno(3).
+  static func connect(_ descriptor: Int32, to endpoint: Endpoint) -> Int32 {
+    let bytes = endpoint.address.bytes
+    switch endpoint.address.family {
+    case .v4:
+      var v4 = sockaddr_in()
+      v4.sin_family = sa_family_t(AF_INET)
+      v4.sin_port = endpoint.port.bigEndian
+      withUnsafeMutableBytes(of: &v4.sin_addr) { $0.copyBytes(from: bytes) }
+      return withUnsafeBytes(of: &v4) { connect(descriptor, $0) }
+    case .v6:
+      var v6 = sockaddr_in6()
+      v6.sin6_family = sa_family_t(AF_INET6)
+      v6.sin6_port = endpoint.port.bigEndian
+      withUnsafeMutableBytes(of: &v6.sin6_addr) { $0.copyBytes(from: bytes) }
+      return withUnsafeBytes(of: &v6) { connect(descriptor, $0) }
+    }
+  }
+
+  /// The address that a socket sends from; `nil` before it is connected or bound.
+  static func local(of descriptor: Int32) -> IPAddress? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutableBytes(of: &storage) { storage in
+      let isNamed = storage.withMemoryRebound(to: sockaddr.self) {
+        getsockname(descriptor, $0.baseAddress, &length) == 0
+      }
+      return isNamed ? IPAddress(socketAddress: UnsafeRawPointer(storage.baseAddress)) : nil
+    }
+  }
+
+  /// The port that a socket sends from in host order; `nil` before it is connected or bound. It stands at the same place in
+  /// both families' addresses.
+  static func localPort(of descriptor: Int32) -> UInt16? {
+    var storage = sockaddr_in6()
+    var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+    return withUnsafeMutableBytes(of: &storage) { storage in
+      let isNamed = storage.withMemoryRebound(to: sockaddr.self) {
+        getsockname(descriptor, $0.baseAddress, &length) == 0
+      }
+      return isNamed ? UInt16(bigEndian: storage.loadUnaligned(fromByteOffset: 2, as: UInt16.self)) : nil
+    }
+  }
+
+  private static func connect(_ descriptor: Int32, _ address: UnsafeRawBufferPointer) -> Int32 {
+    address.withMemoryRebound(to: sockaddr.self) {
+      Glibc.connect(descriptor, $0.baseAddress, socklen_t(address.count))
+    }
+  }
+}
+
+extension IPAddress {
+  /// Reads a `sockaddr` of one of the two families, in its own size.
+  package init?(socketAddress: UnsafeRawPointer?) {
+    guard let socketAddress else { return nil }
+    switch Int32(socketAddress.load(as: sockaddr.self).sa_family) {
+    case AF_INET:
+      self.init(v4: UInt32(bigEndian: socketAddress.load(as: sockaddr_in.self).sin_addr.s_addr))
+    case AF_INET6:
+      var address = socketAddress.load(as: sockaddr_in6.self).sin6_addr
+      self.init(v6: withUnsafeBytes(of: &address) { Array($0) })
+    default: return nil
+    }
+  }
+}

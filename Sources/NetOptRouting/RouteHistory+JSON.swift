@@ -1,0 +1,130 @@
+import FoundationEssentials
+package import NetOptCore
+
+// The form in which a history is kept in a file: docs/schemas/ranking.schema.json.
+
+extension RouteHistory {
+  /// The largest file that is read.
+  package static let maximumBytes = 4 << 20
+  /// The most hosts, and the most endpoints of all hosts together, that are kept.
+  static let mostHosts = 1024
+  static let mostEndpoints = 10_000
+
+  /// The JSON text of a file.
+  ///
+  /// - Parameter network: the fingerprint of the network to which it belongs.
+  package func json(network: String) -> JSONValue {
+    // Of more than are kept those count that were learned last.
+    var room = Self.mostEndpoints
+    let latest = hosts.sorted { $0.learned > $1.learned }.prefix(Self.mostHosts).prefix { host in
+      room -= host.endpoints.count
+      return room >= 0
+    }
+    let kept = latest.sorted { ($0.origin.host, $0.origin.port) < ($1.origin.host, $1.origin.port) }
+    return [
+      "schema_version": 1, "network": .string(network), "hosts": .array(kept.map(Self.json)),
+    ]
+  }
+
+  private static func json(_ host: Host) -> JSONValue {
+    [
+      "scheme": .string(host.origin.scheme.rawValue), "host": .string(host.origin.host),
+      "port": .integer(Int64(host.origin.port)), "learned": .string(host.learned.formatted(.iso8601)),
+      "leader": .optional(host.leader?.description),
+      "endpoints": .array(
+        host.endpoints.map { endpoint in
+          [
+            "ip": .string(endpoint.address.description), "ready_us": json(endpoint.ready),
+            "rtt_us": json(endpoint.roundTrip),
+          ]
+        }),
+    ]
+  }
+
+  private static func json(_ estimate: Estimate?) -> JSONValue {
+    guard let estimate else { return .null }
+    return [.microseconds(estimate.smoothed), .microseconds(estimate.variation)]
+  }
+
+  /// Why a file is of no use.
+  package struct Fault: Error, Hashable {
+    /// What is wrong with it.
+    package let reason: String
+  }
+
+  /// Reads a file.
+  ///
+  /// - Parameter network: the fingerprint of the network to which it must belong.
+  package init(json bytes: [UInt8], network: String) throws(Fault) {
+    guard bytes.count <= Self.maximumBytes else { throw Fault(reason: "it is larger than 4 MiB") }
+    let file: File
+    do { file = try JSONDecoder().decode(File.self, from: Data(bytes)) } catch {
+      throw Fault(reason: "it is not the JSON that netopt writes")
+    }
+    guard file.schema_version == 1 else {
+      throw Fault(reason: "its schema_version is \(file.schema_version), and this version of netopt knows 1")
+    }
+    guard file.network == network else { throw Fault(reason: "it belongs to another network") }
+    guard file.hosts.count <= Self.mostHosts,
+      file.hosts.reduce(0, { $0 + $1.endpoints.count }) <= Self.mostEndpoints
+    else { throw Fault(reason: "it has more hosts or endpoints than netopt writes") }
+    var hosts: [Host] = []
+    for host in file.hosts {
+      guard let value = host.value else { throw Fault(reason: "what it says of \(host.host) makes no sense") }
+      hosts.append(value)
+    }
+    self.init(hosts: hosts)
+  }
+}
+
+/// The file's form.
+private struct File: Decodable {
+  struct Host: Decodable {
+    let scheme: String
+    let host: String
+    let port: UInt16
+    let learned: String
+    let leader: String?
+    let endpoints: [Endpoint]
+
+    var value: RouteHistory.Host? {
+      guard let scheme = Origin.Scheme(rawValue: scheme), HTTPURL.hostNameFault(host) == nil, port > 0,
+        let learned = Date(rfc3339: learned)
+      else { return nil }
+      var known: [RouteHistory.Endpoint] = []
+      for endpoint in endpoints {
+        guard let value = endpoint.value else { return nil }
+        known.append(value)
+      }
+      return RouteHistory.Host(
+        Origin(scheme, host: host, port: port), learned: learned, leader: leader.flatMap { IPAddress($0) },
+        endpoints: known)
+    }
+  }
+
+  struct Endpoint: Decodable {
+    let ip: String
+    let ready_us: [Int64]?
+    let rtt_us: [Int64]?
+
+    var value: RouteHistory.Endpoint? {
+      guard let address = IPAddress(ip), ready_us == nil || Self.estimate(ready_us) != nil,
+        rtt_us == nil || Self.estimate(rtt_us) != nil
+      else { return nil }
+      return RouteHistory.Endpoint(
+        address, ready: Self.estimate(ready_us), roundTrip: Self.estimate(rtt_us))
+    }
+
+    private static func estimate(_ times: [Int64]?) -> RouteHistory.Estimate? {
+      // No attempt to connect takes an hour.
+      guard let times, times.count == 2, times.allSatisfy({ (0...3_600_000_000).contains($0) }) else {
+        return nil
+      }
+      return RouteHistory.Estimate(smoothed: .microseconds(times[0]), variation: .microseconds(times[1]))
+    }
+  }
+
+  let schema_version: Int
+  let network: String
+  let hosts: [Host]
+}

@@ -1,0 +1,68 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@Suite struct RetirementTests {
+  /// A server that stops answering without a word: HTTP/2 ends the stream with the call, and keeps the connection.
+  @Test func twoStallsInARowRetireTheConnection() async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let addresses = origin.endpoints.map(\.address)
+    let url = "https://api.test:\(origin.port)"
+    for _ in 0..<2 { _ = try await bench.execute(try HTTPRequest(.get, url + "/"), addresses) }
+    origin.freeze()
+    var request = try HTTPRequest(.get, url + "/late")
+    request.options.timeout = .milliseconds(150)
+    for round in 0..<2 {
+      let error = await failure { () throws(NetOptError) in _ = try await bench.execute(request, addresses) }
+      #expect(error?.code == .timeout)
+      #expect(error?.route?.winner?.reused == true, "round \(round)")
+    }
+    origin.thaw()
+    let response = try await bench.execute(try HTTPRequest(.get, url + "/after"), addresses)
+    #expect(!response.reused)
+    let log = try await origin.waitForLog(1) { $0.target == "/after" }
+    let first = try await origin.waitForLog(2) { $0.target == "/" }
+    #expect(log[0].connection != first[0].connection)
+    await bench.end()
+  }
+
+  @Test func oneStallOrManyAtOnceDoNot() async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let addresses = origin.endpoints.map(\.address)
+    let url = "https://api.test:\(origin.port)"
+    _ = try await bench.execute(try HTTPRequest(.get, url + "/"), addresses)
+    var request = try HTTPRequest(.get, url + "/late")
+    request.options.timeout = .milliseconds(150)
+    let late = request
+    for _ in 0..<3 {
+      origin.freeze()
+      await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<10 { group.addTask { _ = try? await bench.execute(late, addresses) } }
+      }
+      origin.thaw()
+      // A byte comes between two stalls.
+      let response = try await bench.execute(try HTTPRequest(.get, url + "/"), addresses)
+      #expect(response.reused)
+    }
+    await bench.end()
+  }
+
+  @Test func aConnectionThatIsIdleForTooLongIsNotUsedAgain() async throws {
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
+    defer { origin.stop() }
+    let bench = try await TransportBench { $0.idleAge = .seconds(1) }
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let addresses = origin.endpoints.map(\.address)
+    _ = try await bench.execute(request, addresses).body.collect(upTo: 100)
+    #expect(try await bench.execute(request, addresses).reused)
+    let idle = bench.loop.now()
+    // libcurl counts whole seconds.
+    try await wait(for: "the connection's age") { bench.loop.now() - idle > .milliseconds(2050) }
+    #expect(try await !bench.execute(request, addresses).reused)
+    await bench.end()
+  }
+}

@@ -1,0 +1,183 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptRouting
+
+@Suite struct RouteHistoryTests {
+  private static let addresses = (1...3).map { IPAddress(v4: 0xcb00_7100 + UInt32($0)) }
+  private static let origin = Origin(.https, host: "api.example.com")
+  private static let date = Date(timeIntervalSince1970: 1_795_000_000)
+  private let now = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+  private static func list(_ addresses: [IPAddress] = addresses) -> EndpointList {
+    EndpointList(hosts: ["api.example.com": HostEntry(endpoints: addresses.map { ListedEndpoint($0) })])
+  }
+
+  private func planner(_ list: EndpointList = list()) -> RoutePlanner { RoutePlanner(list: list, seed: 1) }
+
+  private func order(_ planner: inout RoutePlanner) -> [IPAddress?] {
+    planner.plan(for: Self.origin, now: now, wall: Self.date).legs.map(\.address)
+  }
+
+  /// A planner that found the third endpoint fast, the second slow, and the first broken.
+  private func experienced() -> RoutePlanner {
+    var planner = planner()
+    let times = [nil, 80, 20] as [Int64?]
+    for (address, time) in zip(Self.addresses, times) {
+      let result: Result<ConnectReport, LegError> =
+        time.map { .success(ConnectReport(connect: .milliseconds($0), tls: .milliseconds($0))) }
+        ?? .failure(LegError(LegFailure(.refused, "refused")))
+      planner.record(probe: result, of: address, for: Self.origin, at: now)
+    }
+    _ = planner.plan(for: Self.origin, now: now, wall: Self.date)
+    return planner
+  }
+
+  @Test func isWhatWasLearnedOfEndpointsThatWork() throws {
+    let history = experienced().history(at: now, date: Self.date)
+    let host = try #require(history.hosts.first)
+    #expect(history.hosts.count == 1)
+    #expect(host.origin == Self.origin && host.learned == Self.date && host.leader == Self.addresses[2])
+    #expect(host.endpoints.map(\.address) == Array(Self.addresses[1...]))
+    #expect(host.endpoints[1].ready == .init(smoothed: .milliseconds(40), variation: .milliseconds(20)))
+    #expect(host.endpoints[1].roundTrip == .init(smoothed: .milliseconds(20), variation: .milliseconds(10)))
+    #expect(planner().history(at: now, date: Self.date).hosts.isEmpty)
+  }
+
+  @Test func anotherPlannerRanksByIt() {
+    let history = experienced().history(at: now, date: Self.date)
+    var next = planner()
+    #expect(order(&next) == Self.addresses + [nil])
+    var other = planner()
+    #expect(other.adopt(history) == ["api.example.com"])
+    // What is known comes first; the one that had failed is unknown, not excluded.
+    #expect(order(&other) == [Self.addresses[2], Self.addresses[1], Self.addresses[0], nil])
+    #expect(other.adopt(history).isEmpty)
+    #expect(other.isUsed && !planner().isUsed)
+  }
+
+  @Test func whatIsKnownIsNotOverwrittenAndWhatIsNotListedIsPassedOver() throws {
+    let history = experienced().history(at: now, date: Self.date)
+    var planner = planner(Self.list(Array(Self.addresses[..<2])))
+    planner.record(
+      probe: .success(ConnectReport(connect: .milliseconds(1), tls: .milliseconds(1))), of: Self.addresses[1],
+      for: Self.origin, at: now)
+    #expect(planner.adopt(history).isEmpty)
+    #expect(planner.status(of: Self.origin, at: now).first?.rtt == .milliseconds(1))
+    var elsewhere = RoutePlanner(list: EndpointList(hosts: [:]), seed: 1)
+    #expect(elsewhere.adopt(history).isEmpty)
+    var none = RoutePlanner(list: nil, seed: 1)
+    #expect(none.adopt(history).isEmpty)
+  }
+
+  @Test func belongsToANetwork() {
+    var planner = experienced()
+    for _ in 0..<2 {
+      planner.record(
+        probe: .failure(LegError(LegFailure(.refused, "refused"))), of: Self.addresses[0], for: Self.origin,
+        at: now)
+    }
+    #expect(planner.status(of: Self.origin, at: now).contains { $0.state == .open })
+    planner.networkChanged()
+    #expect(planner.status(of: Self.origin, at: now).allSatisfy { $0.state == .closed && $0.score == nil })
+    #expect(order(&planner) == Self.addresses + [nil])
+    #expect(planner.history(at: now, date: Self.date).hosts.isEmpty)
+  }
+
+  @Test func isOfUseForADay() {
+    let history = experienced().history(at: now, date: Self.date)
+    #expect(history.current(at: Self.date.addingTimeInterval(86_399)).hosts.count == 1)
+    #expect(history.current(at: Self.date.addingTimeInterval(86_401)).hosts.isEmpty)
+    #expect(history.current(at: Self.date.addingTimeInterval(-3600)).hosts.isEmpty)
+  }
+
+  @Test func mergesByHost() {
+    let host = experienced().history(at: now, date: Self.date).hosts[0]
+    var old = host
+    old.learned = Self.date.addingTimeInterval(-500)
+    var other = host
+    other.origin = Origin(.https, host: "aaa.example.com")
+    let merged = RouteHistory(hosts: [host]).merged(with: RouteHistory(hosts: [old, other]))
+    #expect(merged.hosts.map(\.origin.host) == ["aaa.example.com", "api.example.com"])
+    // Nothing new was learned: it is as old as it was.
+    #expect(merged.hosts[1].learned == old.learned)
+    old.leader = nil
+    #expect(
+      RouteHistory(hosts: [host]).merged(with: RouteHistory(hosts: [old])).hosts[0].learned == host.learned)
+  }
+
+  // MARK: The file
+
+  @Test func isReadAsItWasWritten() throws {
+    let history = experienced().history(at: now, date: Self.date)
+    let json = history.json(network: "0123456789abcdef")
+    #expect(
+      json.description == """
+        {"schema_version":1,"network":"0123456789abcdef","hosts":[{"scheme":"https","host":"api.example.com","port":443,\
+        "learned":"\(Self.date.formatted(.iso8601))","leader":"203.0.113.3","endpoints":[\
+        {"ip":"203.0.113.2","ready_us":[160000,80000],"rtt_us":[80000,40000]},\
+        {"ip":"203.0.113.3","ready_us":[40000,20000],"rtt_us":[20000,10000]}]}]}
+        """)
+    #expect(try RouteHistory(json: json.bytes(), network: "0123456789abcdef") == history)
+    #expect(throws: RouteHistory.Fault(reason: "it belongs to another network")) {
+      try RouteHistory(json: json.bytes(), network: "fedcba9876543210")
+    }
+  }
+
+  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func keepsToThePublishedSchema() async throws {
+    for history in [experienced().history(at: now, date: Self.date), RouteHistory()] {
+      let json = history.json(network: "0123456789abcdef").description
+      #expect(try await JSONSchema.faults(of: json, by: "ranking") == "")
+    }
+  }
+
+  @Test(arguments: [
+    "", "{", "null", "[]", "{\"schema_version\":2,\"network\":\"n\",\"hosts\":[]}",
+    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"ftp","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
+    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
+    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":0,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
+    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"yesterday","leader":null,"endpoints":[]}]}"#,
+    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3","ready_us":null,"rtt_us":null}]}]}"#,
+    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3.4","ready_us":[-1,1],"rtt_us":null}]}]}"#,
+    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3.4","ready_us":[9223372036854775807,1],"rtt_us":null}]}]}"#,
+  ])
+  func refusesWhatIsNoneOfIts(text: String) {
+    #expect(throws: RouteHistory.Fault.self) { try RouteHistory(json: Array(text.utf8), network: "n") }
+  }
+
+  /// Whatever bytes there are, reading them ends.
+  @Test func mutatedFilesAreReadOrRefused() {
+    let whole = experienced().history(at: now, date: Self.date).json(network: "n").bytes()
+    var random = SplitMix64(seed: 7)
+    for _ in 0..<2000 {
+      var bytes = whole
+      for _ in 0...random.below(3) {
+        bytes[Int(random.below(UInt64(bytes.count)))] = UInt8(random.below(256))
+      }
+      if let history = try? RouteHistory(json: bytes, network: "n") {
+        var planner = planner()
+        _ = planner.adopt(history)
+        #expect(order(&planner).count == 4)
+      }
+    }
+  }
+
+  @Test func aLongHistoryIsCut() throws {
+    let endpoints = (0..<400).map {
+      RouteHistory.Endpoint(IPAddress(v4: 0x0100_0000 + UInt32($0)), ready: nil, roundTrip: nil)
+    }
+    let hosts = (0..<50).map { number in
+      RouteHistory.Host(
+        Origin(.https, host: "h\(number).test"), learned: Self.date.addingTimeInterval(Double(number)),
+        leader: nil,
+        endpoints: endpoints)
+    }
+    let read = try RouteHistory(json: RouteHistory(hosts: hosts).json(network: "n").bytes(), network: "n")
+    #expect(read.hosts.count == 25)
+    // Those that were learned last.
+    #expect(read.hosts.allSatisfy { $0.learned >= Self.date.addingTimeInterval(25) })
+  }
+}

@@ -1,0 +1,80 @@
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptNetwork
+
+/// How endpoints are probed.
+@Suite struct ProbeMethodTests {
+  /// Probes a lab's host with a health rule.
+  private func probe(
+    _ lab: Lab, _ method: ProbeMethod, _ health: HostEntry.Health?
+  ) async throws -> (method: ProbeMethod, endpoints: [IPAddress: EndpointProbe]) {
+    let entry = HostEntry(port: lab.port, health: health, endpoints: lab.listed.map { ListedEndpoint($0) })
+    let client = try await lab.client {
+      $0.list = .list(EndpointList(hosts: [Lab.host: entry]))
+      $0.probing.atStart = false
+    }
+    let probe = try #require(try await client.probe(method: method).first)
+    await client.shutdown()
+    return (probe.method, Dictionary(uniqueKeysWithValues: probe.endpoints.map { ($0.address, $0) }))
+  }
+
+  @Test func httpAsksForTheHealthPathAndExpectsItsStatus() async throws {
+    let lab = try await Lab([.works, .certificate(["portal.test"]), .refuses])
+    defer { lab.stop() }
+    let healthy = try await probe(lab, .http, .init(path: "/status/204", expect: 204))
+    #expect(healthy.method == .http)
+    let works = try #require(healthy.endpoints[lab.listed[0]])
+    #expect(works.failure == nil && works.rank == 1 && works.chosen)
+    #expect(works.samples.count == 3 && works.samples.allSatisfy { $0 > .zero })
+    // The certificate is checked as ever.
+    #expect(healthy.endpoints[lab.listed[1]]?.state == .quarantined)
+    #expect(healthy.endpoints[lab.listed[1]]?.failure?.message.contains("portal.test") == true)
+    #expect(healthy.endpoints[lab.listed[2]]?.failure?.kind == .refused)
+    let asked = try #require(try await lab.log(1).first)
+    #expect(asked.method == "HEAD" && asked.target == "/status/204" && asked.serverName == Lab.host)
+    #expect(asked.host == "\(Lab.host):\(lab.port)")
+  }
+
+  @Test func httpWithAnotherStatusIsAFailureThatSaysSo() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    let sick = try await probe(lab, .http, .init(path: "/status/503"))
+    let endpoint = try #require(sick.endpoints[lab.listed[0]])
+    #expect(endpoint.failure?.kind == .unhealthy)
+    #expect(endpoint.failure?.message == "HEAD /status/503 was answered with 503, not with 200")
+    let slow = try await probe(lab, .http, .init(path: "/slow?s=30"))
+    #expect(slow.endpoints[lab.listed[0]]?.failure?.kind == .unhealthy)
+    #expect(slow.endpoints[lab.listed[0]]?.failure?.message.hasPrefix("HEAD /slow?s=30: ") == true)
+  }
+
+  @Test func httpWithoutAHealthPathAsksForTheRoot() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    #expect(try await probe(lab, .http, nil).endpoints[lab.listed[0]]?.failure == nil)
+    #expect(try await lab.log(1).map(\.target) == ["/"])
+  }
+
+  private static var mayPing: Bool {
+    guard let socket = try? EchoSocket(to: .loopback) else { return false }
+    socket.close()
+    return true
+  }
+
+  @Test(.enabled("this process may not send ICMP: run as root, or see net.ipv4.ping_group_range") { mayPing })
+  func icmpMeasuresAndBlamesNobody() async throws {
+    let lab = try await Lab([.works, .refuses])
+    defer { lab.stop() }
+    let found = try await probe(lab, .icmp, nil)
+    #expect(found.method == .icmp)
+    for address in lab.listed {
+      let endpoint = try #require(found.endpoints[address])
+      #expect(endpoint.samples.count == 3 && endpoint.rtt ?? .zero > .zero)
+      #expect(endpoint.failure == nil && endpoint.state == .closed)
+    }
+    #expect(try lab.origin.accessLog().isEmpty)
+  }
+}

@@ -1,0 +1,80 @@
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+/// What a client does beside requests.
+@Suite struct UpkeepTests {
+  /// Whether this machine has a connection to an endpoint, by /proc/net/tcp (proc(5)).
+  private func isConnected(to endpoint: Endpoint) throws -> Bool {
+    let bytes = try FileBytes.read("/proc/net/tcp", upTo: 1 << 22, as: "the connections", in: .connect)
+    let table = String(decoding: bytes, as: UTF8.self)
+    let digits = endpoint.address.bytes.reversed().map { byte in
+      (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }.joined()
+    let port = String(Int(endpoint.port) + 0x10000, radix: 16, uppercase: true).dropFirst()
+    // The third column is the other side; 01 means that the connection is established.
+    return table.contains(" \(digits):\(port) 01 ")
+  }
+
+  /// A circuit is open for 5 s at first. Nobody sends a request meanwhile: it is a probe that finds the endpoint well.
+  @Test func anEndpointThatComesBackIsUsedAgainWithinOneHalfOpenPeriod() async throws {
+    let addresses = IPAddress.freshLoopback(2)
+    let port = try FreePort.find(on: addresses)
+    var mortal = try await NginxOrigin.start(for: ["api.test"], on: [addresses[0]], port: port)
+    let other = try await NginxOrigin.start(for: ["api.test"], on: [addresses[1]], port: port)
+    let dns = try await DNSServer.start(["api.test": [addresses[1]]])
+    defer {
+      mortal.stop()
+      other.stop()
+      dns.stop()
+    }
+    var configuration = ClientConfiguration()
+    configuration.list = .list(
+      EndpointList(hosts: ["api.test": HostEntry(port: port, endpoints: [ListedEndpoint(addresses[0])])]))
+    configuration.tls.caFile = try await TestCertificates.authorityFile()
+    configuration.dns.servers = [dns.endpoint.description]
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    let client = try NetOptClient(configuration)
+    let request = try HTTPRequest(.get, "https://api.test:\(port)/")
+    #expect(try await client.execute(request).remote?.address == addresses[0])
+    mortal.stop()
+    var response = try await client.execute(request)
+    #expect(response.remote?.address == addresses[1])
+    // Fresh connections: on one of DNS's that is in the pool the list is not asked.
+    var fresh = request
+    fresh.options.connection = .fresh
+    while response.route.fallback != .circuitsOpen { response = try await client.execute(fresh) }
+    let opened = SystemTimeSource().now()
+    mortal = try await NginxOrigin.start(for: ["api.test"], on: [addresses[0]], port: port)
+    try await wait(for: "a probe that finds it", within: .seconds(20)) {
+      try isConnected(to: Endpoint(addresses[0], port: port))
+    }
+    // 5 s, a fifth more for jitter, and what a busy machine takes.
+    #expect(SystemTimeSource().now() - opened < .seconds(8))
+    try await wait(for: "a request that goes there") {
+      try await client.execute(fresh).remote?.address == addresses[0]
+    }
+    await client.shutdown()
+  }
+
+  @Test func aHostThatIsWarmedUpIsReadyForItsFirstRequest() async throws {
+    let lab = try await Lab([.refuses, .works])
+    defer { lab.stop() }
+    let client = try await lab.client { $0.probing.atStart = false }
+    let failures = await client.warmUp(hosts: [Lab.host, "nowhere.test", "no host"])
+    #expect(failures.keys.sorted() == ["no host", "nowhere.test"])
+    #expect(failures["nowhere.test"]?.code == .nameNotFound)
+    #expect(failures["no host"]?.code == .invalidRequest)
+    let response = try await client.execute(try lab.request())
+    #expect(response.reused)
+    #expect(response.version == .http2)
+    #expect(response.remote?.address == lab.listed[1])
+    #expect(try await lab.log(1).count == 1)
+    await client.shutdown()
+    let late = await client.warmUp(hosts: [Lab.host])
+    #expect(late[Lab.host]?.code == .shutDown)
+  }
+}
