@@ -10,6 +10,7 @@ public struct HTTPResponse: Sendable {
     var reused: Bool
     var tls: TLSReport?
     var attempts: Int
+    var otherAttempts: [AttemptReport] = []
   }
 
   /// Unchecked sendable: the parts are changed only while a single response refers to them.
@@ -68,6 +69,12 @@ public struct HTTPResponse: Sendable {
   public var attempts: Int {
     get { storage.parts.attempts }
     set { parts.attempts = newValue }
+  }
+  /// The call's attempts that did not give this response, in the order in which they began: those that failed before it,
+  /// and a copy that was slower. Empty for nearly all calls.
+  public var otherAttempts: [AttemptReport] {
+    get { storage.parts.otherAttempts }
+    set { parts.otherAttempts = newValue }
   }
 
   /// Makes a response.

@@ -8,6 +8,8 @@ public struct CallContext: Sendable {
   public var deadline: MonotonicInstant?
   /// The way the request is to take, once it is planned.
   public var plan: RoutePlan?
+  /// What is known of this attempt; `nil` for a first one that has no copy beside it, as nearly all are.
+  public var attempt: Attempt?
 
   /// Makes a context.
   public init(id: UInt64, started: MonotonicInstant, deadline: MonotonicInstant?) {
