@@ -24,6 +24,7 @@ public final class NetOptClient: Sendable {
   private let engine: Engine
   private let router: Router
   private let prober: Prober
+  private let retries: Retries
   private let links: [any Interceptor]
   private let timeSource: any TimeSource
   private let lastID = Atomic<UInt64>(0)
@@ -73,10 +74,12 @@ public final class NetOptClient: Sendable {
     self.timeSource = timeSource
     loopExecutor = engine.loop.map { LoopTaskExecutor($0) } ?? globalConcurrentExecutor
     prober = Prober(router, engine.transport, list, configuration.probing, timeSource)
+    retries = Retries(timeSource, observers: configuration.observers)
     var links: [any Interceptor] = []
     if !configuration.observers.isEmpty { links.append(EventInterceptor(observers: configuration.observers)) }
     links.append(RedirectInterceptor())
     links += configuration.interceptors
+    links.append(RetryInterceptor(retries: retries))
     links.append(RouteInterceptor(router: router, prober: prober))
     links.append(TransportInterceptor(transport: engine.transport))
     self.links = links
@@ -85,13 +88,14 @@ public final class NetOptClient: Sendable {
 
   deinit {
     prober.stop()
+    retries.stop()
     engine.shutDownLater()
   }
 
   /// Performs a request, and returns when the head of the response is there. The body is read from the response; a
   /// response that is let go before its end cancels the transfer. Cancelling the task cancels the call.
   ///
-  /// - Throws: `NetOptError`; its `route` has every attempt that was made.
+  /// - Throws: `NetOptError`; its `route` has every connection that was tried, its `otherAttempts` what was sent before.
   public func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
     let started = timeSource.now()
     let context = CallContext(
@@ -124,6 +128,8 @@ public final class NetOptClient: Sendable {
   /// it no descriptor or thread of the client is left. Whoever calls it again waits for the same end.
   public func shutdown() async {
     prober.stop()
+    // Whoever waits to be sent again is refused.
+    retries.stop()
     await engine.shutDown()
   }
 }

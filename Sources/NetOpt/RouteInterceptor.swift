@@ -8,7 +8,11 @@ struct RouteInterceptor: Interceptor {
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     await prober.waitForFirstAnswer(of: request.url.origin, request.options, until: next.context.deadline)
     var next = next
-    next.context.plan = router.plan(for: request)
+    if let attempt = next.context.attempt {
+      next.context.plan = try router.plan(for: request, attempt)
+    } else {
+      next.context.plan = router.plan(for: request)
+    }
     do throws(NetOptError) {
       let response = try await next.proceed(request)
       router.record(response, to: request.options)

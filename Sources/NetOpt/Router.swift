@@ -30,6 +30,19 @@ final class Router: Sendable {
     }
   }
 
+  /// The plan for one of several attempts of a call.
+  ///
+  /// - Throws: `connectFailed` when the attempt is to go elsewhere and there is no elsewhere.
+  func plan(for request: HTTPRequest, _ attempt: Attempt) throws(NetOptError) -> RoutePlan {
+    let first = plan(for: request)
+    let plan = attempt.avoidance.map { first.avoiding($0) } ?? first
+    guard let plan else {
+      throw NetOptError(.connectFailed, phase: .connect, "there is no other endpoint for a second copy")
+    }
+    attempt.isPlanned(plan)
+    return plan
+  }
+
   /// Whether requests to an origin of the list go to its endpoints: no proxy is in the way, and the list has not expired.
   func isDirect(_ origin: Origin) -> Bool {
     guard proxy(for: origin) == nil else { return false }

@@ -1,0 +1,42 @@
+import NetOptCore
+import NetOptRouting
+
+/// Sends a request again when its connection failed after it was sent, or the service says that it is in trouble
+/// (docs/adr/0015). A further attempt goes elsewhere when there is an elsewhere.
+struct RetryInterceptor: Interceptor {
+  let retries: Retries
+
+  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    retries.callBegins(at: next.context.started)
+    if request.options.hedges { return try await hedge(request, next) }
+    let failure: RetryPolicy.Outcome
+    do throws(NetOptError) {
+      let response = try await next.proceed(request)
+      // What follows is rare, and would need room in every call that waits.
+      guard RetryPolicy.isFailure(response.status) else { return response }
+      failure = .success(response)
+    } catch {
+      failure = .failure(error)
+    }
+    return try await goOn(after: consume failure, request, next)
+  }
+
+  /// Goes on after a call's only attempt so far has failed.
+  @inline(never)
+  private func goOn(
+    after failure: consuming RetryPolicy.Outcome, _ request: HTTPRequest, _ next: InterceptorChain
+  ) async throws(NetOptError) -> HTTPResponse {
+    var call = RepeatedCall(request, next, retries)
+    return try await call.goOn(after: consume failure).get()
+  }
+
+  /// Performs a call that may have a second copy.
+  @inline(never)
+  private func hedge(
+    _ request: HTTPRequest, _ next: InterceptorChain
+  ) async throws(NetOptError) -> HTTPResponse {
+    var call = RepeatedCall(request, next, retries)
+    let outcome = await call.firstAttempt()
+    return try await call.goOn(after: consume outcome).get()
+  }
+}
