@@ -79,8 +79,8 @@ public final class NetOptClient: Sendable {
     if !configuration.observers.isEmpty { links.append(EventInterceptor(observers: configuration.observers)) }
     links.append(RedirectInterceptor())
     links += configuration.interceptors
-    links.append(RetryInterceptor(retries: retries))
-    links.append(RouteInterceptor(router: router, prober: prober))
+    links.append(
+      RetryInterceptor(retries: retries, route: RouteInterceptor(router: router, prober: prober)))
     links.append(TransportInterceptor(transport: engine.transport))
     self.links = links
     if configuration.probing.atStart { prober.start() }

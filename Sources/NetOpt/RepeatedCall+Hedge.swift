@@ -72,9 +72,8 @@ extension RepeatedCall {
     guard let plan = first.plan, let address = first.remote?.address ?? plan.legs[0].address else {
       return nil
     }
-    let elsewhere = RoutePlan.Avoidance([address], isStrict: true)
-    guard plan.avoiding(elsewhere) != nil, retries.takeHedge() else { return nil }
-    return Attempt(first.number + 1, .hedge, avoiding: elsewhere)
+    let hedge = Attempt(first.number + 1, .hedge, avoiding: .init([address], isStrict: true))
+    return plan.carriedOut(by: hedge) != nil && retries.takeHedge() ? hedge : nil
   }
 
   /// Remembers how long an answer took.

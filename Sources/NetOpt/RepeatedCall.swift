@@ -5,6 +5,7 @@ import NetOptRouting
 struct RepeatedCall {
   let request: HTTPRequest
   let chain: InterceptorChain
+  let route: RouteInterceptor
   let retries: Retries
   /// The attempts that are over and whose outcome is not the call's.
   var others: [AttemptReport] = []
@@ -17,9 +18,10 @@ struct RepeatedCall {
   /// Where further ones had better not go.
   var avoided: [IPAddress] = []
 
-  init(_ request: HTTPRequest, _ chain: InterceptorChain, _ retries: Retries) {
+  init(_ request: HTTPRequest, _ chain: InterceptorChain, _ route: RouteInterceptor, _ retries: Retries) {
     self.request = request
     self.chain = chain
+    self.route = route
     self.retries = retries
   }
 
@@ -65,7 +67,7 @@ struct RepeatedCall {
     // Closed afterwards, so that the pool is left as it was.
     if onFreshConnection { request.options.connection = .fresh }
     do throws(NetOptError) {
-      return .success(try await chain.proceed(request))
+      return .success(try await route.intercept(request, next: chain))
     } catch {
       return .failure(error)
     }

@@ -32,6 +32,7 @@ final class Retries: Sendable {
   }
 
   /// A call begins, which pays for a part of a retry.
+  @inline(never)
   func callBegins(at now: MonotonicInstant) { state.withLock { $0.budget.callBegins(at: now) } }
 
   /// Decides after an attempt.

@@ -1,26 +1,30 @@
 import NetOptCore
 
 /// Plans the route, and tells the ranking how it went.
+///
+/// What is needed before and after is in functions that are not inlined: its room would be kept by every call that waits.
 struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
 
+  @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
-    await prober.waitForFirstAnswer(of: request.url.origin, request.options, until: next.context.deadline)
+    await waitForFirstAnswer(request, until: next.context.deadline)
     var next = next
-    if let attempt = next.context.attempt {
-      next.context.plan = try router.plan(for: request, attempt)
-    } else {
-      next.context.plan = router.plan(for: request)
-    }
+    next.context.plan = try router.plan(for: request, next.context.attempt)
     do throws(NetOptError) {
       let response = try await next.proceed(request)
-      router.record(response, to: request.options)
+      router.record(response, to: request)
       return response
     } catch {
-      if let route = error.route { router.record(route) }
+      router.record(error)
       throw error
     }
+  }
+
+  @inline(never)
+  private func waitForFirstAnswer(_ request: HTTPRequest, until deadline: MonotonicInstant?) async {
+    await prober.waitForFirstAnswer(of: request.url.origin, request.options, until: deadline)
   }
 }
 

@@ -21,7 +21,7 @@ final class Router: Sendable {
     environment = ProxyEnvironment(ProcessInfo.processInfo.environment)
   }
 
-  func plan(for request: HTTPRequest) -> RoutePlan {
+  private func plan(for request: HTTPRequest) -> RoutePlan {
     let origin = request.url.origin
     let proxy = proxy(for: origin)
     let now = timeSource.now()
@@ -30,13 +30,14 @@ final class Router: Sendable {
     }
   }
 
-  /// The plan for one of several attempts of a call.
+  /// The plan for an attempt of a call.
   ///
+  /// - Parameter attempt: which one, when it is one of several.
   /// - Throws: `connectFailed` when the attempt is to go elsewhere and there is no elsewhere.
-  func plan(for request: HTTPRequest, _ attempt: Attempt) throws(NetOptError) -> RoutePlan {
-    let first = plan(for: request)
-    let plan = attempt.avoidance.map { first.avoiding($0) } ?? first
-    guard let plan else {
+  @inline(never)
+  func plan(for request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
+    guard let attempt else { return plan(for: request) }
+    guard let plan = plan(for: request).carriedOut(by: attempt) else {
       throw NetOptError(.connectFailed, phase: .connect, "there is no other endpoint for a second copy")
     }
     attempt.isPlanned(plan)
@@ -49,15 +50,18 @@ final class Router: Sendable {
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
-  func record(_ response: HTTPResponse, to options: RequestOptions) {
+  @inline(never)
+  func record(_ response: HTTPResponse, to request: HTTPRequest) {
     let now = timeSource.now()
     planner.withLock {
       $0.record(response.route, at: now)
-      $0.learned(version: response.version, for: response.route.plan.origin, options: options)
+      $0.learned(version: response.version, for: response.route.plan.origin, options: request.options)
     }
   }
 
-  func record(_ route: RouteReport) {
+  @inline(never)
+  func record(_ error: NetOptError) {
+    guard let route = error.route else { return }
     let now = timeSource.now()
     planner.withLock { $0.record(route, at: now) }
   }

@@ -83,11 +83,11 @@ public struct RoutePlan: Sendable {
     let withoutList: RouteReport.Fallback?
     let startsTwo: Bool
     let multiplexes: Bool
-    let avoidance: Avoidance?
+    let attempt: Attempt?
 
     init(
       _ origin: Origin, _ policy: String, _ directOff: DirectOff?, _ candidates: [Candidate], _ legs: [Leg],
-      _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool, _ avoidance: Avoidance?
+      _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool, _ attempt: Attempt?
     ) {
       self.origin = origin
       self.policy = policy
@@ -97,7 +97,7 @@ public struct RoutePlan: Sendable {
       self.withoutList = withoutList
       self.startsTwo = startsTwo
       self.multiplexes = multiplexes
-      self.avoidance = avoidance
+      self.attempt = attempt
     }
   }
 
@@ -119,8 +119,10 @@ public struct RoutePlan: Sendable {
   public var startsTwo: Bool { storage.startsTwo }
   /// Whether a connection of this origin carries many requests, so that a leg that loses costs nothing.
   public var multiplexes: Bool { storage.multiplexes }
+  /// The attempt that the plan is for, when that is one of several.
+  public var attempt: Attempt? { storage.attempt }
   /// What an attempt that is not the call's first keeps away from; `nil` in the plan of a first one.
-  public var avoidance: Avoidance? { storage.avoidance }
+  public var avoidance: Avoidance? { storage.attempt?.avoidance }
 
   /// Makes a plan.
   ///
@@ -128,11 +130,11 @@ public struct RoutePlan: Sendable {
   public init(
     origin: Origin, policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
-    avoidance: Avoidance? = nil
+    attempt: Attempt? = nil
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
     storage = Storage(
-      origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, avoidance)
+      origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, attempt)
   }
 
   /// Whether this is the very plan that the other one is, not only an equal one.
