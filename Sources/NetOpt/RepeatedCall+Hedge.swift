@@ -14,7 +14,8 @@ extension RepeatedCall {
   /// - Returns: the answer, or what the last attempt came to when there is none.
   mutating func firstAttempt() async -> RetryPolicy.Outcome {
     let origin = request.url.origin
-    let slow = request.mayBeRepeated ? retries.slowAnswer(of: origin) : nil
+    let mayBeCopied = request.mayBeRepeated && request.options.maxAttempts > 1
+    let slow = mayBeCopied ? retries.slowAnswer(of: origin) : nil
     started = time
     guard let slow else {
       let outcome = await perform(nil)

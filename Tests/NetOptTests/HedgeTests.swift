@@ -85,11 +85,13 @@ import Testing
     let lab = try await lab()
     lab.transport.set(.respond(200).taking(answer: .milliseconds(100)), for: lab.addresses[0])
     let before = lab.receivers.count
-    for request in [try lab.request(), try request(lab, .post)] {
+    var single = try request(lab)
+    single.options.maxAttempts = 1
+    for request in [try lab.request(), try request(lab, .post), single] {
       let response = try await lab.client.execute(request)
       #expect(response.attempts == 1 && response.otherAttempts.isEmpty)
     }
-    #expect(lab.receivers.count == before + 2)
+    #expect(lab.receivers.count == before + 3)
     await lab.client.shutdown()
   }
 
