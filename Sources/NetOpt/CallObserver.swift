@@ -6,6 +6,16 @@ import Synchronization
 public protocol CallObserver: Sendable {
   /// A call begins.
   func callWillStart(_ id: UInt64, _ request: HTTPRequest)
+  /// An attempt did not go well, and another one is made.
+  ///
+  /// - Parameters:
+  ///   - attempt: the one that did not.
+  ///   - delay: how long the next one is waited with.
+  func callWillRetry(_ id: UInt64, _ attempt: AttemptReport, after delay: Duration)
+  /// The first attempt is slow, and a copy is sent beside it.
+  ///
+  /// - Parameter delay: for how long the first one had no answer.
+  func callWillHedge(_ id: UInt64, after delay: Duration)
   /// The head of the response is there, redirects followed.
   func callDidReceiveHead(_ id: UInt64, _ response: HTTPResponse)
   /// The body has been read to its end.
@@ -17,6 +27,10 @@ public protocol CallObserver: Sendable {
 extension CallObserver {
   /// Does nothing.
   public func callWillStart(_ id: UInt64, _ request: HTTPRequest) {}
+  /// Does nothing.
+  public func callWillRetry(_ id: UInt64, _ attempt: AttemptReport, after delay: Duration) {}
+  /// Does nothing.
+  public func callWillHedge(_ id: UInt64, after delay: Duration) {}
   /// Does nothing.
   public func callDidReceiveHead(_ id: UInt64, _ response: HTTPResponse) {}
   /// Does nothing.

@@ -38,7 +38,7 @@ public struct ClientConfiguration: Sendable {
   /// The value of `User-Agent` for requests that bring none. Default: `netopt/` and the version.
   public var userAgent = "netopt/\(NetOptVersion.string)"
   /// Interceptors around each call, outermost first, within netopt's own events and redirects: each hop of a
-  /// redirected call passes through them.
+  /// redirected call passes through them, once for all of its attempts.
   public var interceptors: [any Interceptor] = []
   /// Who is told of calls.
   public var observers: [any CallObserver] = []

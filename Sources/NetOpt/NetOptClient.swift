@@ -27,6 +27,7 @@ public final class NetOptClient: Sendable {
   private let prober: Prober
   private let ranking: RankingMemory
   private let upkeep: Upkeep
+  private let retries: Retries
   private let links: [any Interceptor]
   private let timeSource: any TimeSource
   private let lastID = Atomic<UInt64>(0)
@@ -80,11 +81,14 @@ public final class NetOptClient: Sendable {
     prober = Prober(
       router, engine, list, known: ranking.restore(), configuration.probing, timeSource)
     upkeep = Upkeep(router, prober, ranking, configuration.probing, timeSource)
+    retries = Retries(timeSource, observers: configuration.observers)
     var links: [any Interceptor] = []
     if !configuration.observers.isEmpty { links.append(EventInterceptor(observers: configuration.observers)) }
     links.append(RedirectInterceptor())
     links += configuration.interceptors
-    links.append(RouteInterceptor(router: router, prober: prober, upkeep: upkeep))
+    links.append(
+      RetryInterceptor(
+        retries: retries, route: RouteInterceptor(router: router, prober: prober, upkeep: upkeep)))
     links.append(TransportInterceptor(transport: engine.transport))
     self.links = links
     if let loop = engine.loop {
@@ -98,13 +102,14 @@ public final class NetOptClient: Sendable {
 
   deinit {
     stopProbing()
+    retries.stop()
     engine.shutDownLater(ranking)
   }
 
   /// Performs a request, and returns when the head of the response is there. The body is read from the response; a
   /// response that is let go before its end cancels the transfer. Cancelling the task cancels the call.
   ///
-  /// - Throws: `NetOptError`; its `route` has every attempt that was made.
+  /// - Throws: `NetOptError`; its `route` has every connection that was tried, its `otherAttempts` what was sent before.
   public func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
     try await call(request).proceed(request)
   }
@@ -187,6 +192,8 @@ public final class NetOptClient: Sendable {
   /// it no descriptor or thread of the client is left. Whoever calls it again waits for the same end.
   public func shutdown() async {
     stopProbing()
+    // Whoever waits to be sent again is refused.
+    retries.stop()
     await engine.shutDown(ranking)
   }
 

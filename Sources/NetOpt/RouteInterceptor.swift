@@ -1,6 +1,8 @@
 import NetOptCore
 
 /// Plans the route, and tells the ranking how it went.
+///
+/// What is needed before and after is in functions that are not inlined: its room would be kept by every call that waits.
 struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
@@ -9,8 +11,9 @@ struct RouteInterceptor: Interceptor {
   @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     if !prober.isSettled(request) { await prober.waitForFirstAnswer(to: request, until: next.deadline) }
+    let next = next.along(try plan(request, next.attempt))
     do throws(NetOptError) {
-      let response = try await next.along(plan(request)).proceed(request)
+      let response = try await next.proceed(request)
       learn(from: response, to: request, next)
       return response
     } catch {
@@ -21,8 +24,8 @@ struct RouteInterceptor: Interceptor {
 
   // Not inlined, like what learns: what it needs room for would be kept by every call that waits.
   @inline(never)
-  private func plan(_ request: HTTPRequest) -> RoutePlan {
-    let plan = router.plan(for: request)
+  private func plan(_ request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
+    let plan = try router.plan(for: request, attempt)
     if plan.directOff == nil { upkeep.requestWasPlanned() }
     return plan
   }

@@ -24,13 +24,27 @@ final class Router: Sendable {
     environment = ProxyEnvironment(ProcessInfo.processInfo.environment)
   }
 
-  func plan(for request: HTTPRequest) -> RoutePlan {
+  private func plan(for request: HTTPRequest) -> RoutePlan {
     let origin = request.url.origin
     let proxy = proxy(for: origin)
     let now = timeSource.now()
     return planner.withLock {
       $0.plan(for: origin, options: request.options, proxy: proxy, now: now, wall: Date())
     }
+  }
+
+  /// The plan for an attempt of a call.
+  ///
+  /// - Parameter attempt: which one, when it is one of several.
+  /// - Throws: `connectFailed` when the attempt is to go elsewhere and there is no elsewhere.
+  @inline(never)
+  func plan(for request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
+    guard let attempt else { return plan(for: request) }
+    guard let plan = plan(for: request).carriedOut(by: attempt) else {
+      throw NetOptError(.connectFailed, phase: .connect, "there is no other endpoint for a second copy")
+    }
+    attempt.isPlanned(plan)
+    return plan
   }
 
   /// Whether requests to an origin of the list go to its endpoints: no proxy is in the way, and the list has not expired.

@@ -7,12 +7,14 @@ package struct Sampler: Sendable {
 
   /// Makes a sampler.
   ///
-  /// - Parameter request: what is sent. Its routing and its use of connections are set for each sample, and
-  ///   redirects are not followed: a sample is one exchange with one target.
+  /// - Parameter request: what is sent. Its routing and its use of connections are set for each sample,
+  ///   redirects are not followed
+  ///   and nothing is sent again: a sample is one exchange with one target.
   package init(_ client: any BenchClient, _ request: HTTPRequest) {
     self.client = client
     self.request = request
     self.request.options.maxRedirects = 0
+    self.request.options.maxAttempts = 1
   }
 
   /// Takes one sample. Errors are samples too.

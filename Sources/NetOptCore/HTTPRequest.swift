@@ -52,6 +52,9 @@ public struct HTTPRequest: Sendable {
     _modify { yield &parts.options }
   }
 
+  /// `options.hedges`, without a copy of the others.
+  package var hedges: Bool { storage.parts.options.hedges }
+
   /// Makes a request.
   public init(
     _ method: HTTPMethod, _ url: HTTPURL, headers: HTTPFields = [:], body: RequestBody = .none,

@@ -10,6 +10,7 @@ public struct HTTPResponse: Sendable {
     var reused: Bool
     var tls: TLSReport?
     var attempts: Int
+    var otherAttempts: [AttemptReport] = []
   }
 
   /// Unchecked sendable: the parts are changed only while a single response refers to them.
@@ -69,6 +70,12 @@ public struct HTTPResponse: Sendable {
   public var attempts: Int {
     _read { yield storage.parts.attempts }
     _modify { yield &parts.attempts }
+  }
+  /// The call's attempts that did not give this response, in the order in which they began: those that failed before it,
+  /// and a copy that was slower. Empty for nearly all calls.
+  public var otherAttempts: [AttemptReport] {
+    get { storage.parts.otherAttempts }
+    set { parts.otherAttempts = newValue }
   }
 
   /// Makes a response.

@@ -32,7 +32,7 @@ public struct InterceptorChain: Sendable {
   public var context: CallContext {
     get {
       var context = call.context
-      context.plan = plan
+      if let plan { context.plan = plan }
       return context
     }
     set {
@@ -46,6 +46,9 @@ public struct InterceptorChain: Sendable {
 
   /// When the call began.
   package var started: MonotonicInstant { call.context.started }
+
+  /// Which of several attempts of the call this is, when it is one of several.
+  package var attempt: Attempt? { call.context.attempt }
 
   /// Makes a chain of interceptors, outermost first. The last one answers without calling `next`.
   public init(_ links: [any Interceptor], context: CallContext) {

@@ -148,10 +148,11 @@ public struct NetOptError: Error, Sendable {
     let underlying: Underlying?
     let isRetryable: Bool
     let route: RouteReport?
+    let otherAttempts: [AttemptReport]
 
     init(
       _ code: Code, _ phase: Phase, _ message: String, _ endpoint: Endpoint?, _ underlying: Underlying?,
-      _ isRetryable: Bool, _ route: RouteReport?
+      _ isRetryable: Bool, _ route: RouteReport?, _ otherAttempts: [AttemptReport]
     ) {
       self.code = code
       self.phase = phase
@@ -160,6 +161,7 @@ public struct NetOptError: Error, Sendable {
       self.underlying = underlying
       self.isRetryable = isRetryable
       self.route = route
+      self.otherAttempts = otherAttempts
     }
   }
 
@@ -170,11 +172,12 @@ public struct NetOptError: Error, Sendable {
   /// - Parameters:
   ///   - message: one sentence that names what failed and says what to do; never a secret.
   ///   - isRetryable: whether the same request may well succeed later or elsewhere, and may be sent again.
+  ///   - otherAttempts: the call's attempts before the one that failed with this error.
   public init(
     _ code: Code, phase: Phase, _ message: String, endpoint: Endpoint? = nil, underlying: Underlying? = nil,
-    isRetryable: Bool = false, route: RouteReport? = nil
+    isRetryable: Bool = false, route: RouteReport? = nil, otherAttempts: [AttemptReport] = []
   ) {
-    storage = Storage(code, phase, message, endpoint, underlying, isRetryable, route)
+    storage = Storage(code, phase, message, endpoint, underlying, isRetryable, route, otherAttempts)
   }
 
   /// The kind of failure.
@@ -189,14 +192,25 @@ public struct NetOptError: Error, Sendable {
   public var underlying: Underlying? { storage.underlying }
   /// Whether the same request may be sent again and may then succeed.
   public var isRetryable: Bool { storage.isRetryable }
-  /// The way the call took until it failed, with every attempt that was made.
+  /// The way the call took until it failed, with every connection that was tried: of its last attempt, when it made more
+  /// than one.
   public var route: RouteReport? { storage.route }
+  /// The call's attempts that ended otherwise than with this error, in the order in which they began. Empty for nearly
+  /// all calls.
+  public var otherAttempts: [AttemptReport] { storage.otherAttempts }
 
   /// The same error with the way the call took.
   package func with(route: RouteReport) -> NetOptError {
     NetOptError(
       code, phase: phase, message, endpoint: endpoint, underlying: underlying, isRetryable: isRetryable,
-      route: route)
+      route: route, otherAttempts: otherAttempts)
+  }
+
+  /// The same error with the other attempts of its call, and with something more to say.
+  package func with(otherAttempts: [AttemptReport], adding words: String? = nil) -> NetOptError {
+    NetOptError(
+      code, phase: phase, words.map { "\(message); \($0)" } ?? message, endpoint: endpoint,
+      underlying: underlying, isRetryable: isRetryable, route: route, otherAttempts: otherAttempts)
   }
 }
 

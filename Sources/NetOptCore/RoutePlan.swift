@@ -84,10 +84,11 @@ public struct RoutePlan: Sendable {
     let withoutList: RouteReport.Fallback?
     let startsTwo: Bool
     let multiplexes: Bool
+    let attempt: Attempt?
 
     init(
       _ origin: Origin, _ policy: String, _ directOff: DirectOff?, _ candidates: [Candidate], _ legs: [Leg],
-      _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool
+      _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool, _ attempt: Attempt?
     ) {
       self.origin = origin
       isSecure = origin.scheme == .https
@@ -98,6 +99,7 @@ public struct RoutePlan: Sendable {
       self.withoutList = withoutList
       self.startsTwo = startsTwo
       self.multiplexes = multiplexes
+      self.attempt = attempt
     }
   }
 
@@ -121,16 +123,22 @@ public struct RoutePlan: Sendable {
   public var startsTwo: Bool { storage.startsTwo }
   /// Whether a connection of this origin carries many requests, so that a leg that loses costs nothing.
   public var multiplexes: Bool { storage.multiplexes }
+  /// The attempt that the plan is for, when that is one of several.
+  public var attempt: Attempt? { storage.attempt }
+  /// What an attempt that is not the call's first keeps away from; `nil` in the plan of a first one.
+  public var avoidance: Avoidance? { storage.attempt?.avoidance }
 
   /// Makes a plan.
   ///
   /// - Precondition: there is a leg.
   public init(
     origin: Origin, policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
-    withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true
+    withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
+    attempt: Attempt? = nil
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
-    storage = Storage(origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes)
+    storage = Storage(
+      origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, attempt)
   }
 
   /// Whether this is the very plan that the other one is, not only an equal one.

@@ -57,7 +57,7 @@ public struct RouteReport: Sendable {
     package var endedNanoseconds: Int64
     /// What became of it.
     public var outcome: Outcome
-    /// Why it failed.
+    /// Why it failed; of a leg that won, why its connection failed after the request was sent and before an answer began.
     public var failure: LegFailure?
     /// Whether it was ready on a pooled connection.
     public var reused: Bool

@@ -54,9 +54,14 @@ final class ConnectionGroup {
   func isReady(_ endpoint: Endpoint) -> Bool { ready.contains { $0.endpoint == endpoint } }
 
   /// The endpoint with the most connections that are ready; of several the lowest address.
-  var readyEndpoint: Endpoint? {
-    ready.map { ready in (ready.endpoint, self.ready.count { $0.endpoint == ready.endpoint }) }
-      .max { ($0.1, $1.0.address) < ($1.1, $0.0.address) }?.0
+  ///
+  /// - Parameter avoidance: which are not asked for.
+  func readyEndpoint(avoiding avoidance: RoutePlan.Avoidance? = nil) -> Endpoint? {
+    let ready = ready.filter { avoidance?.addresses.contains($0.endpoint.address) != true }
+    return ready.map { ready in
+      (ready.endpoint, self.ready.count { $0.endpoint == ready.endpoint })
+    }
+    .max { ($0.1, $1.0.address) < ($1.1, $0.0.address) }?.0
   }
 
   /// The connections to an endpoint that are ready.

@@ -76,6 +76,21 @@ enum CurlCode {
     CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM,
   ]
 
+  /// What a new connection fails with, when libcurl opens one because a pooled connection died without an answer.
+  private static let notReplaced = [
+    CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION,
+  ]
+
+  /// What is to be blamed on the endpoint when an exchange ends after its request was sent and before an answer began.
+  /// `nil` for a stream that was reset: the connection is well, and who resets it speaks for a server behind it.
+  static func failureAfterSending(_ code: CURLcode, of transfer: Transfer) -> LegFailure? {
+    if notReplaced.contains(code) {
+      return legFailure(code, of: transfer, host: transfer.exchange.plan.origin.host)
+    }
+    guard connectionLost.contains(code), code != CURLE_HTTP2_STREAM else { return nil }
+    return LegFailure(.reset, "\(transfer.place) closed the connection before an answer began")
+  }
+
   /// What ended an exchange after its request was sent, or while the response was coming.
   static func error(_ code: CURLcode, headReceived: Bool, endpoint: Endpoint?, mayBeRepeated: Bool)
     -> NetOptError
@@ -99,6 +114,11 @@ enum CurlCode {
         (
           .sendFailed, .send,
           "the \(carrier) to \(place) ended before an answer began; whether the request took effect is not known"
+        )
+      case _ where !headReceived && notReplaced.contains(code):
+        (
+          .sendFailed, .send,
+          "the connection to \(place) died before an answer began, and another one could not be opened; whether the request took effect is not known"
         )
       case CURLE_OUT_OF_MEMORY:
         (.libraryFailed, .receive, "libcurl is out of memory")

@@ -23,7 +23,7 @@ extension CurlMulti {
         exchange,
         NetOptError(
           .sendFailed, phase: .send,
-          "the connection to \(transfer.place) died before an answer began; the request was not sent again, because \(exchange.request.method) may only be with an Idempotency-Key",
+          "the connection to \(transfer.place) died before an answer began; whether the request took effect is not known, and it was not sent again, because \(exchange.request.method) may only be with an Idempotency-Key",
           endpoint: transfer.endpoint, underlying: CurlCode.underlying(code)))
     case .send:
       if code == CURLE_OK {
@@ -31,6 +31,9 @@ extension CurlMulti {
       } else {
         // The head is handed over all the same, whether or not it came in an earlier turn.
         if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }
+        if !transfer.isHeadComplete, let failure = CurlCode.failureAfterSending(code, of: transfer) {
+          exchange.setReport(of: transfer.leg) { $0.failure = failure }
+        }
         fail(exchange, exchange.upload?.failure ?? failure(of: transfer, code))
       }
     }

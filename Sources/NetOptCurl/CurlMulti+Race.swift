@@ -18,7 +18,9 @@ extension CurlMulti {
     let group = connections.group(for: exchange)
     exchange.join(group)
     if group.isReady {
-      if exchange.race.legs[0].target == .dns, let endpoint = group.readyEndpoint {
+      if exchange.race.legs[0].target == .dns,
+        let endpoint = group.readyEndpoint(avoiding: exchange.plan.avoidance)
+      {
         putFirst(endpoint, in: exchange)
       }
       race(exchange)
@@ -35,7 +37,7 @@ extension CurlMulti {
 
   /// Tries an endpoint before all others: it has a connection, or has just won.
   private func putFirst(_ endpoint: Endpoint, in exchange: Exchange) {
-    guard endpoint.port == exchange.plan.origin.port else { return }
+    guard endpoint.port == exchange.plan.origin.port, !exchange.plan.avoids(endpoint.address) else { return }
     let target = RoutePlan.Leg.Target.address(endpoint.address)
     var legs = exchange.race.legs
     let planned = legs.first { $0.target == target }
@@ -156,11 +158,11 @@ extension CurlMulti {
       lookUpFailed(exchange, leg, LegFailure(.resolve, error.message), error)
     case .success(let answers):
       let family = exchange.request.options.family
-      let usable = answers.filter { family == nil || $0.address?.family == family }
+      let usable = exchange.plan.ordered(answers.filter { family == nil || $0.address?.family == family })
       let new = exchange.race.untried(usable)
       guard !new.isEmpty else {
         let what =
-          usable.isEmpty ? "no address of the family asked for" : "only addresses that were tried already"
+          usable.isEmpty ? "no address of the kind asked for" : "only addresses that were tried already"
         let message = "DNS knows \(what) for \(exchange.plan.origin.host)"
         return lookUpFailed(
           exchange, leg, LegFailure(.resolve, message), NetOptError(.nameNotFound, phase: .resolve, message))
@@ -203,6 +205,7 @@ extension CurlMulti {
     guard !exchange.isOver, transfer.verdict != .lost, !exchange.isWon else { return }
     exchange.isWon = true
     note(transfer, .won)
+    if let attempt = exchange.plan.attempt { attempt.isSent(to: transfer.endpoint) }
     if let timer = exchange.raceTimer { loop.cancel(timer) }
     if let lookUp = exchange.lookUp {
       lookUp.task.cancel()

@@ -89,6 +89,8 @@ import Testing
   @Test func zeroSecondsAreNoLimit() async throws {
     #expect(try await request(["-m", "0"]).options.timeout == nil)
     #expect(try await request(["--max-redirs=0"]).options.maxRedirects == 0)
+    #expect(try await request(["--retry=0"]).options.maxAttempts == 1)
+    #expect(try await request(["--retry", "4"]).options.maxAttempts == 5)
   }
 
   @Test(arguments: [

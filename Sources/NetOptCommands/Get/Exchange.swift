@@ -20,6 +20,8 @@ struct Exchange: Sendable {
   var reused: Bool
   /// How often the request was sent.
   var attempts: Int
+  /// What became of the attempts that did not give the answer.
+  var otherAttempts: [AttemptReport]
   /// The number of bytes of the body, decompressed.
   var bodyBytes: Int64
 
@@ -34,6 +36,7 @@ struct Exchange: Sendable {
     timings = response.timings
     reused = response.reused
     attempts = response.attempts
+    otherAttempts = response.otherAttempts
     self.bodyBytes = bodyBytes
   }
 }

@@ -15,7 +15,9 @@ struct GetCommand: Command {
     summary: "request a URL and print the body",
     details: """
       Sends one request, over the fastest address of the IP list that works or else over DNS, and writes the \
-      body to standard output as it comes. Redirects are followed.
+      body to standard output as it comes. Redirects are followed. A request that may be repeated (not \
+      POST or PATCH, unless it has an Idempotency-Key) is sent again, to another address if there is one, \
+      when its connection fails or the answer is 502, 503 or 504.
 
       The exit code tells whether there was a response, not what its status is.
       """,
@@ -50,7 +52,8 @@ struct GetCommand: Command {
     } catch let error as NetOptError {
       let url = arguments.operands[0]
       if arguments.has(Self.verbose), let route = error.route {
-        context.tell(Waterfall(failed: url, route).text(columns: context.columns))
+        let waterfall = Waterfall(failed: url, route, otherAttempts: error.otherAttempts)
+        context.tell(waterfall.text(columns: context.columns))
       }
       if isJSON { try context.print(Exchange.failure(url: url, error)) }
       throw error

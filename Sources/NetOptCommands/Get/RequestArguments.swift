@@ -14,10 +14,13 @@ enum RequestArguments {
   private static let maxRedirects = Option(
     "max-redirs", takes: .required("N"),
     "how many redirects to follow; 0 gives the redirect itself; default: 10")
+  private static let retry = Option(
+    "retry", takes: .required("N"),
+    "how often to send a request again that may be repeated; 0 for never; default: 2")
   private static let location = Option("location", short: "L", "follow redirects, which is the default")
 
   /// The options.
-  static let options = [method, header, data, location, maxRedirects]
+  static let options = [method, header, data, location, maxRedirects, retry]
 
   /// The most bytes that a body may have: it is kept in memory, to be sent again after a redirect.
   private static let largestBody = 256 << 20
@@ -31,6 +34,7 @@ enum RequestArguments {
     var request = try HTTPRequest(.get, arguments.operands[0])
     request.options = try ClientOptions.requestOptions(arguments)
     if let limit = try arguments.integer(maxRedirects, in: 0...1000) { request.options.maxRedirects = limit }
+    if let retries = try arguments.integer(retry, in: 0...100) { request.options.maxAttempts = retries + 1 }
     request.headers = HTTPFields(try arguments.values(of: header).map(field))
     let data = arguments.values(of: data)
     if isHead, !data.isEmpty { throw UsageError("-I asks for HEAD, which has no body; leave -I or -d away") }

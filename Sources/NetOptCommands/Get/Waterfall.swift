@@ -8,18 +8,21 @@ struct Waterfall: Sendable {
   private let url: String
   private let route: RouteReport
   private let exchange: Exchange?
+  private let otherAttempts: [AttemptReport]
 
   /// Makes the report of an exchange.
   init(_ exchange: Exchange) {
     url = exchange.url.description
     route = exchange.route
+    otherAttempts = exchange.otherAttempts
     self.exchange = exchange
   }
 
   /// Makes the report of a request that failed.
-  init(failed url: String, _ route: RouteReport) {
+  init(failed url: String, _ route: RouteReport, otherAttempts: [AttemptReport] = []) {
     self.url = url
     self.route = route
+    self.otherAttempts = otherAttempts
     exchange = nil
   }
 
@@ -28,7 +31,8 @@ struct Waterfall: Sendable {
   /// - Parameter columns: the width of the terminal.
   func text(columns: Int) -> String {
     let blocks = [
-      heading(columns) + facts, candidates(columns), LegChart(route, exchange?.timings).lines(columns),
+      heading(columns) + facts, attempts(columns), candidates(columns),
+      LegChart(route, exchange?.timings).lines(columns),
       failures(columns), timings,
     ]
     return Text.lines(Array(blocks.filter { !$0.isEmpty }.joined(separator: [""])))
@@ -78,6 +82,20 @@ struct Waterfall: Sendable {
     }
   }
 
+  /// The attempts that did not give the answer: the chart below is of the one that did, or of the last.
+  private func attempts(_ columns: Int) -> [String] {
+    guard !otherAttempts.isEmpty else { return [] }
+    let places = otherAttempts.map { $0.remote?.description ?? "nowhere" }
+    let width = max(places.map(\.count).max() ?? 0, "ATTEMPT".count)
+    let heading = " #  " + Text.left("ATTEMPT", width) + Text.right("FROM", 12) + Text.right("TO", 12)
+    return [heading]
+      + zip(otherAttempts, places).map { attempt, place in
+        let times = Text.right(Text.time(attempt.started), 12) + Text.right(Text.time(attempt.ended), 12)
+        let start = Text.right("\(attempt.number)", 2) + "  " + Text.left(place, width) + times
+        return Text.cut(start + "  " + Text.printable(attempt.summary), to: columns)
+      }
+  }
+
   private func candidates(_ columns: Int) -> [String] {
     let all = route.plan.candidates
     guard !all.isEmpty else { return [] }
@@ -118,5 +136,18 @@ struct Waterfall: Sendable {
       "TIME ms " + zip(cells, widths).map { Text.right($0.0, $1) }.joined(),
       "        " + zip(cells, widths).map { Text.right($0.1, $1) }.joined(),
     ]
+  }
+}
+
+extension AttemptReport {
+  /// Why it was made and how it ended, in words.
+  fileprivate var summary: String {
+    let end =
+      switch outcome {
+      case .answered(let status): "answered \(status)"
+      case .failed(let error): error.message
+      case .overtaken: "another one was answered first"
+      }
+    return reason == .hedge ? "a copy: \(end)" : end
   }
 }

@@ -94,6 +94,12 @@ public final class NginxOrigin: Sendable {
   /// Ends it and returns when it is gone. May be called again.
   public func stop() { process.stop() }
 
+  /// Ends it at once, SIGKILL, and returns when it is gone: connections are reset, nothing is logged of what was under way.
+  public func kill() {
+    process.send(SIGKILL)
+    process.stop()
+  }
+
   /// Stops it from running, SIGSTOP: connections stay, the kernel accepts more, and nothing is answered.
   public func freeze() { process.send(SIGSTOP) }
 

@@ -188,6 +188,7 @@ struct StubCall {
       return
     }
     end(leg, .won)
+    plan.attempt?.isSent(to: race.legs[leg].address.map { Endpoint($0, port: plan.origin.port) })
     let exchange = StubExchange(request: request, target: race.legs[leg].target, transport: transport)
     let events = events
     group.addTask {
@@ -207,10 +208,9 @@ struct StubCall {
     }
     let family = request.options.family
     let stagger = race.legs[index].stagger
-    let new = race.untried(
-      addresses.filter { family == nil || $0.family == family }.map {
-        RoutePlan.Leg(.address($0), source: .dns, stagger: stagger)
-      })
+    let answers = addresses.filter { family == nil || $0.family == family }
+      .map { RoutePlan.Leg(.address($0), source: .dns, stagger: stagger) }
+    let new = race.untried(plan.ordered(answers))
     if new.isEmpty {
       let message = "DNS has no address for \(plan.origin.host) that was not tried"
       return handle(.failed(index, LegFailure(.resolve, message)), &group)

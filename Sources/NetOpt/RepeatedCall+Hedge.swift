@@ -1,0 +1,99 @@
+import NetOptCore
+import NetOptRouting
+
+extension RepeatedCall {
+  private enum Event: Sendable {
+    /// The first attempt is slow.
+    case slow
+    /// An attempt is over.
+    case ended(Attempt, RetryPolicy.Outcome)
+  }
+
+  /// Performs the first attempt, and sends a copy to another endpoint when it is slow. The first answer counts.
+  ///
+  /// - Returns: the answer, or what the last attempt came to when there is none.
+  mutating func firstAttempt() async -> RetryPolicy.Outcome {
+    let origin = request.url.origin
+    let mayBeCopied = request.mayBeRepeated && request.options.maxAttempts > 1
+    let slow = mayBeCopied ? retries.slowAnswer(of: origin) : nil
+    started = time
+    guard let slow else {
+      let outcome = await perform(nil)
+      learn(outcome, since: started)
+      return outcome
+    }
+    let (call, first) = (self, last)
+    return await withTaskGroup(of: Event.self) { group in
+      group.addTask { .ended(first, await call.perform(first)) }
+      group.addTask {
+        await call.retries.wait(slow)
+        return .slow
+      }
+      var answer: RetryPolicy.Outcome?
+      var starts = [first.number: started]
+      var underWay = 1
+      for await event in group {
+        switch event {
+        case .slow:
+          guard answer == nil, underWay == 1, attempts == 1, let hedge = hedge(beside: first) else {
+            continue
+          }
+          attempts = hedge.number
+          underWay += 1
+          starts[hedge.number] = time
+          for observer in retries.observers { observer.callWillHedge(chain.context.id, after: slow) }
+          group.addTask { .ended(hedge, await call.perform(hedge)) }
+        case .ended(let attempt, let outcome):
+          underWay -= 1
+          let start = starts[attempt.number] ?? started
+          let isOvertaken = answer != nil && outcome.isUnused
+          // Of an attempt that was cut short it is known that it was slow: without that the slow ones would never count.
+          if attempt === first {
+            isOvertaken ? retries.answerTook(time - start, of: origin) : learn(outcome, since: start)
+          }
+          if answer == nil, outcome.isAnswer || underWay == 0 {
+            answer = outcome
+            (last, started) = (attempt, start)
+            // Ends the other copy, and the wait.
+            group.cancelAll()
+          } else {
+            others.append(outcome.report(attempt, from: start, to: time, isOvertaken: isOvertaken))
+            if !isOvertaken { avoided += outcome.failedAddresses }
+          }
+        }
+      }
+      others.sort { $0.number < $1.number }
+      guard let answer else { preconditionFailure("an attempt ended without an outcome") }
+      return answer
+    }
+  }
+
+  /// The copy that may be sent, when there is another endpoint and the budget allows it.
+  private func hedge(beside first: Attempt) -> Attempt? {
+    guard let plan = first.plan, let address = first.remote?.address ?? plan.legs[0].address else {
+      return nil
+    }
+    let hedge = Attempt(first.number + 1, .hedge, avoiding: .init([address], isStrict: true))
+    return plan.carriedOut(by: hedge) != nil && retries.takeHedge() ? hedge : nil
+  }
+
+  /// Remembers how long an answer took.
+  private func learn(_ outcome: RetryPolicy.Outcome, since start: Duration) {
+    if outcome.isAnswer { retries.answerTook(time - start, of: request.url.origin) }
+  }
+}
+
+extension RetryPolicy.Outcome {
+  /// Whether it is an answer that is not a reason to try again.
+  fileprivate var isAnswer: Bool {
+    if case .success(let response) = self { !RetryPolicy.isFailure(response.status) } else { false }
+  }
+
+  /// Whether it is an answer that came too late, or the end of an attempt that was cut short.
+  fileprivate var isUnused: Bool {
+    switch self {
+    case .success: true
+    case .failure(let error): error.code == .cancelled
+    }
+  }
+}

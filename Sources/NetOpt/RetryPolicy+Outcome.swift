@@ -1,0 +1,69 @@
+import NetOptCore
+import NetOptRouting
+
+extension RetryPolicy.Outcome {
+  /// The way that the attempt took, when it got that far.
+  var route: RouteReport? {
+    switch self {
+    case .success(let response): response.route
+    case .failure(let error): error.route
+    }
+  }
+
+  /// The endpoint to which the request went, when it was sent to one.
+  var remote: Endpoint? {
+    switch self {
+    case .success(let response): response.remote
+    case .failure(let error):
+      error.route?.winner?.address.flatMap { address in
+        error.route.map { Endpoint(address, port: $0.plan.origin.port) }
+      }
+    }
+  }
+
+  /// The addresses that another attempt had better not go to: where the request went, and what could not be connected to.
+  var failedAddresses: [IPAddress] {
+    let failed = route?.legs.filter { $0.outcome == .failed }.compactMap(\.address) ?? []
+    return failed + (remote.map { [$0.address] } ?? [])
+  }
+
+  /// Tells of the attempt, and needs its response no more.
+  ///
+  /// - Parameter isOvertaken: whether another attempt was answered first.
+  func report(
+    _ attempt: Attempt, from start: Duration, to end: Duration, isOvertaken: Bool = false
+  ) -> AttemptReport {
+    let (outcome, sends): (AttemptReport.Outcome, Int) =
+      switch self {
+      case .success(let response): (.answered(status: response.status), response.attempts)
+      case .failure(let error): (.failed(error), error.route?.winner == nil ? 0 : 1)
+      }
+    return AttemptReport(
+      number: attempt.number, reason: attempt.reason, started: start, ended: end,
+      outcome: isOvertaken ? .overtaken : outcome,
+      remote: remote, route: route, sends: sends)
+  }
+
+  /// The outcome of a call of several attempts, with the others.
+  ///
+  /// - Parameter words: what an error is to say besides.
+  func with(_ others: [AttemptReport], adding words: String?) -> Self {
+    guard !others.isEmpty || words != nil else { return self }
+    switch self {
+    case .success(var response):
+      response.otherAttempts = others
+      response.attempts += others.reduce(0) { $0 + $1.sends }
+      return .success(response)
+    case .failure(let error): return .failure(error.with(otherAttempts: others, adding: words))
+    }
+  }
+}
+
+extension RouteReport {
+  /// The least time that another attempt may take: half of what the fastest endpoint takes to be ready, which is one of its
+  /// two round trips.
+  var shortestAttempt: Duration {
+    let scores = plan.candidates.filter { $0.excluded == nil }.compactMap(\.score)
+    return (scores.min() ?? .zero) / 2
+  }
+}

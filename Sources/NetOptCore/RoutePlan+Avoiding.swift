@@ -1,0 +1,49 @@
+extension RoutePlan {
+  /// What an attempt keeps away from, because it failed or is slow for the same call.
+  public struct Avoidance: Hashable, Sendable {
+    /// The addresses, listed or not.
+    public let addresses: [IPAddress]
+    /// Whether they are not tried at all. Otherwise they come last.
+    public let isStrict: Bool
+
+    /// Makes an avoidance.
+    public init(_ addresses: [IPAddress], isStrict: Bool = false) {
+      self.addresses = addresses
+      self.isStrict = isStrict
+    }
+  }
+
+  /// The same plan for one of several attempts of a call. Where that keeps away from some addresses, the others come first, in
+  /// their order, DNS among them.
+  ///
+  /// - Returns: `nil` when nothing is left, which happens when the avoidance is strict.
+  public func carriedOut(by attempt: Attempt) -> RoutePlan? {
+    let legs = attempt.avoidance?.ordered(legs) ?? legs
+    if legs.isEmpty { return nil }
+    return RoutePlan(
+      origin: origin, policy: policy, directOff: directOff, candidates: candidates, legs: legs,
+      withoutList: withoutList, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
+      attempt: attempt)
+  }
+
+  /// Legs that a look-up gave, in the order in which an attempt of this plan tries them.
+  public func ordered(_ answers: [Leg]) -> [Leg] { avoidance?.ordered(answers) ?? answers }
+
+  /// Whether an attempt of this plan keeps away from an address.
+  public func avoids(_ address: IPAddress) -> Bool { avoidance?.addresses.contains(address) ?? false }
+}
+
+extension RoutePlan.Avoidance {
+  fileprivate func ordered(_ legs: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
+    var front: [RoutePlan.Leg] = []
+    var back = front
+    for leg in legs {
+      if let address = leg.address, addresses.contains(address) {
+        back.append(leg)
+      } else {
+        front.append(leg)
+      }
+    }
+    return isStrict ? front : front + back
+  }
+}

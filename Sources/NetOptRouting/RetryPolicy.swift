@@ -1,0 +1,145 @@
+public import FoundationEssentials
+public import NetOptCore
+
+/// Decides whether a request is sent once more after an attempt that did not go well. It sends nothing and waits for
+/// nothing: it is told what happened and when, and says what to do.
+///
+/// A request is sent a second time only when it may be repeated, in no other case. A failure before anything was sent is
+/// no reason: the race has tried every way there is by then (docs/adr/0015).
+public struct RetryPolicy: Sendable {
+  /// What became of an attempt.
+  public typealias Outcome = Result<HTTPResponse, NetOptError>
+
+  /// What to do.
+  public enum Decision: Hashable, Sendable {
+    /// Let the caller have the outcome.
+    case giveUp(Reason)
+    /// Send the request again.
+    ///
+    /// - after: how long to wait first.
+    /// - onFreshConnection: whether pooled connections are not to be used.
+    case again(after: Duration, onFreshConnection: Bool)
+  }
+
+  /// Why a request is not sent again.
+  public enum Reason: Hashable, Sendable {
+    /// The outcome is one that another attempt would not change.
+    case final
+    /// Nothing was sent: every way was tried.
+    case nothingSent
+    /// The request may not be repeated: its method is not idempotent and it has no key, or its body was a stream.
+    case mayNotBeRepeated
+    /// It was sent as often as its options allow.
+    case attemptsUsedUp
+    /// It could not end before the deadline.
+    case noTimeLeft
+    /// The server asks for a longer wait than is reasonable within a call.
+    case toldToWait(Duration)
+    /// The budget for retries is used up.
+    case budgetUsedUp
+  }
+
+  /// The longest wait that a server may ask for in `Retry-After`; for a longer one its response is the answer.
+  public static let longestWait = Duration.seconds(10)
+  /// The wait before the first retry that is not made at once, without jitter; it doubles with each further one.
+  static let firstWait = Duration.milliseconds(50)
+  /// The most that it becomes.
+  static let longestOwnWait = Duration.seconds(2)
+
+  private var random: SplitMix64
+
+  /// Makes a policy.
+  ///
+  /// - Parameter seed: what it draws by chance follows from it. Give each client another one.
+  public init(seed: UInt64) { random = SplitMix64(seed: seed) }
+
+  /// Whether an answer may be a reason to send the request again: 502, 503, 504 (RFC 9110, sections 15.6.3 to 15.6.5), and
+  /// 421 (section 15.5.20).
+  public static func isFailure(_ status: Int) -> Bool {
+    // One comparison for nearly all answers.
+    status >= 421 && (status == 421 || (502...504).contains(status))
+  }
+
+  /// Decides after an attempt.
+  ///
+  /// - Parameters:
+  ///   - outcome: what became of it.
+  ///   - request: what was sent.
+  ///   - attempts: how many attempts the call has made, this one included.
+  ///   - now: the present moment.
+  ///   - deadline: when the call has to be over.
+  ///   - shortest: the least time that an attempt takes.
+  ///   - wall: the present moment by the calendar.
+  ///   - budget: from which a retry is taken, when everything else speaks for it.
+  public mutating func decide(
+    after outcome: Outcome, of request: HTTPRequest, attempts: Int, at now: MonotonicInstant,
+    until deadline: MonotonicInstant?, shortest: Duration, wall: @autoclosure () -> Date,
+    budget: inout RetryBudget
+  ) -> Decision {
+    let status: Int?
+    var asked: Duration?
+    switch outcome {
+    case .success(let response):
+      guard Self.isFailure(response.status) else { return .giveUp(.final) }
+      status = response.status
+      asked = RetryAfter.delay(response.head, wall: wall)
+    case .failure(let error):
+      if let reason = Self.finality(of: error, request) { return .giveUp(reason) }
+      status = nil
+    }
+    guard request.mayBeRepeated else { return .giveUp(.mayNotBeRepeated) }
+    guard attempts < request.options.maxAttempts else { return .giveUp(.attemptsUsedUp) }
+    // Another connection is all that 421 asks for, and there is no use in asking for it twice.
+    if status == 421 {
+      if attempts > 1 { return .giveUp(.final) }
+      asked = .zero
+    }
+    if let asked, asked > Self.longestWait { return .giveUp(.toldToWait(asked)) }
+    let delay =
+      if let asked { jittered(asked) } else { wait(before: attempts, isAnswered: status != nil) }
+    if let deadline, now + delay + shortest >= deadline { return .giveUp(.noTimeLeft) }
+    guard budget.take(at: now) else { return .giveUp(.budgetUsedUp) }
+    return .again(after: delay, onFreshConnection: status == 421)
+  }
+
+  /// Why an error is the call's last word, or `nil` when it is that of a connection that failed after the request was sent.
+  private static func finality(of error: NetOptError, _ request: HTTPRequest) -> Reason? {
+    switch error.code {
+    case .sendFailed, .receiveFailed, .protocolViolation: break
+    default: return error.isRetryable && error.route?.winner == nil ? .nothingSent : .final
+    }
+    if error.route?.winner == nil { return .nothingSent }
+    // A body that was a stream, or a method that is not idempotent: told apart from errors that no repeat would mend.
+    if !error.isRetryable { return request.mayBeRepeated ? .final : .mayNotBeRepeated }
+    return nil
+  }
+
+  /// How long to wait when nobody says. A connection that failed says nothing of the others: its request goes elsewhere at
+  /// once, the first time. A service that answers that it is in trouble gets a moment to recover.
+  private mutating func wait(before attempts: Int, isAnswered: Bool) -> Duration {
+    let doublings = isAnswered ? attempts - 1 : attempts - 2
+    if doublings < 0 { return .zero }
+    let wait = min(Self.firstWait * (1 << min(doublings, 10)), Self.longestOwnWait)
+    // Between half and all of it, so that those who failed together do not come back together.
+    return wait * Double.random(in: 0.5...1, using: &random)
+  }
+
+  /// Up to a tenth longer than a server asked for: it asked others at the same time.
+  private mutating func jittered(_ asked: Duration) -> Duration {
+    if asked == .zero { return .zero }
+    return asked + asked * Double.random(in: 0...0.1, using: &random)
+  }
+}
+
+extension RetryPolicy.Reason: CustomStringConvertible {
+  /// What people are told, or an empty text when there is nothing to tell.
+  public var description: String {
+    switch self {
+    // The outcome itself and the report of the attempts tell these.
+    case .final, .nothingSent, .mayNotBeRepeated, .attemptsUsedUp: ""
+    case .noTimeLeft: "another attempt could not have ended before the deadline"
+    case .toldToWait(let time): "the server asks for \(time.nanoseconds / 1_000_000_000) s of patience"
+    case .budgetUsedUp: "the client's budget for retries is used up"
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import NetOptCore
+import Testing
+
+@Suite struct RoutePlanAvoidingTests {
+  private let a = IPAddress(v4: 0x0a00_0001)
+  private let b = IPAddress(v4: 0x0a00_0002)
+  private let c = IPAddress(v4: 0x0a00_0003)
+
+  private func plan(_ addresses: [IPAddress], dns: Bool = true) -> RoutePlan {
+    let listed = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
+    return RoutePlan(
+      origin: Origin(.https, host: "a.example"), policy: "fastest",
+      legs: listed + (dns ? [RoutePlan.Leg(.dns, source: .dns)] : []), startsTwo: true, multiplexes: false)
+  }
+
+  @Test func whatFailedComesLast() throws {
+    let plan = plan([a, b, c])
+    let other = try #require(plan.carriedOut(by: Attempt(2, .retry, avoiding: .init([a, c]))))
+    #expect(other.legs.map(\.address) == [b, nil, a, c])
+    #expect(other.avoids(a) && !other.avoids(b))
+    #expect(other.startsTwo && !other.multiplexes && other.policy == "fastest")
+    #expect(!plan.avoids(a) && plan.legs.map(\.address) == [a, b, c, nil])
+  }
+
+  @Test func theOnlyWayStaysOne() throws {
+    let other = try #require(plan([a], dns: false).carriedOut(by: Attempt(2, .retry, avoiding: .init([a]))))
+    #expect(other.legs.map(\.address) == [a])
+  }
+
+  @Test func aStrictAvoidanceLeavesOut() throws {
+    let other = try #require(
+      plan([a, b]).carriedOut(by: Attempt(2, .retry, avoiding: .init([a], isStrict: true))))
+    #expect(other.legs.map(\.address) == [b, nil])
+    #expect(
+      plan([a], dns: false).carriedOut(by: Attempt(2, .retry, avoiding: .init([a], isStrict: true))) == nil)
+  }
+
+  @Test func answersOfDNSAreOrderedLikewise() throws {
+    let answers = [a, b].map { RoutePlan.Leg(.address($0), source: .dns) }
+    #expect(plan([c]).ordered(answers) == answers)
+    #expect(
+      plan([c]).carriedOut(by: Attempt(2, .retry, avoiding: .init([a])))?.ordered(answers).map(\.address) == [
+        b, a,
+      ])
+    #expect(
+      plan([c]).carriedOut(by: Attempt(2, .retry, avoiding: .init([a], isStrict: true)))?.ordered(answers)
+        .map(\.address) == [b])
+  }
+}

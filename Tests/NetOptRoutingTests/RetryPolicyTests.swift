@@ -1,0 +1,206 @@
+import FoundationEssentials
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+@Suite struct RetryPolicyTests {
+  private static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+  private let address = IPAddress(v4: 0x0a00_0001)
+
+  /// What is asked of a policy that has all it needs.
+  private final class Question {
+    var policy = RetryPolicy(seed: 1)
+    var budget = RetryBudget(at: RetryPolicyTests.start)
+    var request: HTTPRequest
+    var attempts = 1
+    var deadline: MonotonicInstant?
+    var shortest = Duration.zero
+    var wall = Date(timeIntervalSince1970: 0)
+
+    init(_ method: HTTPMethod = .get) throws { request = try HTTPRequest(method, "https://a.example/") }
+
+    func decide(_ outcome: RetryPolicy.Outcome) -> RetryPolicy.Decision {
+      policy.decide(
+        after: outcome, of: request, attempts: attempts, at: RetryPolicyTests.start, until: deadline,
+        shortest: shortest, wall: wall, budget: &budget)
+    }
+  }
+
+  private func route(sent: Bool) -> RouteReport {
+    let plan = RoutePlan(
+      origin: Origin(.https, host: "a.example"), policy: "fastest",
+      legs: [RoutePlan.Leg(.address(address), source: .list)])
+    let leg = RouteReport.Leg(
+      address: address, source: .list, started: .zero, ended: .zero, outcome: sent ? .won : .failed)
+    return RouteReport(plan: plan, legs: [leg])
+  }
+
+  private func answer(_ status: Int, _ fields: HTTPFields = [:]) throws -> RetryPolicy.Outcome {
+    .success(
+      HTTPResponse(
+        url: try HTTPURL("https://a.example/"), head: ResponseHead(status: status, fields: fields),
+        body: ResponseBody([]), route: route(sent: true)))
+  }
+
+  private func failure(
+    _ code: NetOptError.Code, sent: Bool = true, isRetryable: Bool = true
+  ) -> RetryPolicy.Outcome {
+    .failure(
+      NetOptError(code, phase: .send, "it failed", isRetryable: isRetryable, route: route(sent: sent)))
+  }
+
+  private func delay(_ decision: RetryPolicy.Decision) -> Duration? {
+    if case .again(let delay, false) = decision { delay } else { nil }
+  }
+
+  @Test(arguments: [200, 204, 301, 304, 400, 404, 408, 420, 422, 425, 429, 500, 501, 505, 511])
+  func otherAnswersAreAnswers(_ status: Int) throws {
+    let question = try Question()
+    #expect(question.decide(try answer(status)) == .giveUp(.final))
+    #expect(!RetryPolicy.isFailure(status))
+  }
+
+  @Test(arguments: [502, 503, 504])
+  func aServiceInTroubleGetsAMoment(_ status: Int) throws {
+    let question = try Question()
+    let first = try #require(delay(question.decide(try answer(status))))
+    #expect(first >= .milliseconds(25) && first <= .milliseconds(50))
+    question.attempts = 2
+    let second = try #require(delay(question.decide(try answer(status))))
+    #expect(second >= .milliseconds(50) && second <= .milliseconds(100))
+    question.request.options.maxAttempts = 100
+    question.attempts = 60
+    let late = try #require(delay(question.decide(try answer(status))))
+    #expect(late >= .seconds(1) && late <= .seconds(2))
+  }
+
+  @Test(arguments: [NetOptError.Code.sendFailed, .receiveFailed, .protocolViolation])
+  func aConnectionThatFailedIsNoReasonToWait(_ code: NetOptError.Code) throws {
+    let question = try Question()
+    #expect(question.decide(failure(code)) == .again(after: .zero, onFreshConnection: false))
+    question.attempts = 2
+    let second = try #require(delay(question.decide(failure(code))))
+    #expect(second >= .milliseconds(25) && second <= .milliseconds(50))
+  }
+
+  @Test(arguments: [
+    NetOptError.Code.cancelled, .timeout, .shutDown, .decodeFailed, .certificateName, .invalidRequest,
+    .libraryFailed,
+  ])
+  func otherErrorsAreFinal(_ code: NetOptError.Code) throws {
+    let question = try Question()
+    #expect(question.decide(failure(code, isRetryable: code == .timeout)) == .giveUp(.final))
+  }
+
+  @Test func whenNothingWasSentEveryWayWasTried() throws {
+    let question = try Question()
+    #expect(question.decide(failure(.connectFailed, sent: false)) == .giveUp(.nothingSent))
+    #expect(question.decide(failure(.sendFailed, sent: false)) == .giveUp(.nothingSent))
+    let post = try Question(.post)
+    #expect(post.decide(failure(.connectFailed, sent: false)) == .giveUp(.nothingSent))
+  }
+
+  @Test(arguments: [421, 502, 503, 504])
+  func aPostIsNeverSentAgain(_ status: Int) throws {
+    let question = try Question(.post)
+    #expect(question.decide(try answer(status)) == .giveUp(.mayNotBeRepeated))
+    #expect(question.decide(try answer(status, ["Retry-After": "0"])) == .giveUp(.mayNotBeRepeated))
+    #expect(question.decide(failure(.sendFailed, isRetryable: false)) == .giveUp(.mayNotBeRepeated))
+    // Whatever an error says of itself.
+    #expect(question.decide(failure(.sendFailed, isRetryable: true)) == .giveUp(.mayNotBeRepeated))
+    question.request.headers["Idempotency-Key"] = "1"
+    if case .giveUp = question.decide(try answer(status)) { Issue.record("a key allows it") }
+  }
+
+  @Test func aStreamIsNeverSentAgain() throws {
+    let question = try Question(.put)
+    question.request.body = .stream(AsyncStream<[UInt8]> { $0.finish() })
+    #expect(question.decide(try answer(503)) == .giveUp(.mayNotBeRepeated))
+    #expect(question.decide(try answer(421)) == .giveUp(.mayNotBeRepeated))
+  }
+
+  @Test func theOptionsLimitTheAttempts() throws {
+    let question = try Question()
+    question.attempts = 3
+    #expect(question.decide(try answer(503)) == .giveUp(.attemptsUsedUp))
+    for off in [1, 0, -1] {
+      question.request.options.maxAttempts = off
+      question.attempts = 1
+      #expect(question.decide(failure(.sendFailed)) == .giveUp(.attemptsUsedUp))
+    }
+  }
+
+  @Test func misdirectedMeansAFreshConnectionOnce() throws {
+    let question = try Question()
+    #expect(question.decide(try answer(421)) == .again(after: .zero, onFreshConnection: true))
+    question.attempts = 2
+    #expect(question.decide(try answer(421)) == .giveUp(.final))
+  }
+
+  @Test func retryAfterIsWaitedForWhenItFits() throws {
+    let question = try Question()
+    let wait = try #require(delay(question.decide(try answer(503, ["Retry-After": "3"]))))
+    #expect(wait >= .seconds(3) && wait <= .seconds(3.3))
+    #expect(delay(question.decide(try answer(503, ["Retry-After": "0"]))) == .zero)
+    #expect(question.decide(try answer(503, ["Retry-After": "11"])) == .giveUp(.toldToWait(.seconds(11))))
+    #expect(
+      question.decide(try answer(503, ["Retry-After": "99999999999999999999"]))
+        == .giveUp(.toldToWait(.seconds(UInt32.max))))
+    question.deadline = Self.start + .seconds(2)
+    #expect(question.decide(try answer(503, ["Retry-After": "3"])) == .giveUp(.noTimeLeft))
+  }
+
+  @Test func noAttemptBeginsThatCannotEndInTime() throws {
+    let question = try Question()
+    question.deadline = Self.start + .milliseconds(80)
+    #expect(delay(question.decide(try answer(503))) != nil)
+    question.shortest = .milliseconds(60)
+    #expect(question.decide(try answer(503)) == .giveUp(.noTimeLeft))
+    // At once it could.
+    #expect(delay(question.decide(failure(.sendFailed))) == .zero)
+    question.deadline = Self.start
+    question.shortest = .zero
+    #expect(question.decide(failure(.sendFailed)) == .giveUp(.noTimeLeft))
+  }
+
+  @Test func onlyARetryThatIsMadeIsPaidFor() throws {
+    let question = try Question()
+    question.attempts = 3
+    for _ in 0..<100 { _ = question.decide(try answer(503)) }
+    question.attempts = 1
+    for _ in 0..<10 { #expect(delay(question.decide(try answer(503))) != nil) }
+    #expect(question.decide(try answer(503)) == .giveUp(.budgetUsedUp))
+    #expect(question.decide(failure(.sendFailed)) == .giveUp(.budgetUsedUp))
+  }
+
+  @Test(arguments: [
+    ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777.0), ("Sun Nov  6 08:49:37 1994", 784_111_777),
+    ("Friday, 20-Nov-26 00:00:00 GMT", 1_795_132_800), ("Fri, 20 Nov 2026 00:00:00 GMT", 1_795_132_800),
+  ])
+  func datesAreRead(_ text: String, _ seconds: Double) {
+    #expect(Date(http: text)?.timeIntervalSince1970 == seconds)
+  }
+
+  @Test(arguments: [
+    "", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 31 Feb 2026 08:49:37 GMT",
+    "Sun, 06 XYZ 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT", "a b c d e f", "1994-11-06T08:49:37Z",
+    "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37 GMT",
+  ])
+  func otherTextsAreNoDates(_ text: String) {
+    #expect(Date(http: text) == nil)
+  }
+
+  @Test func aDateIsComparedWithTheServersOwn() throws {
+    let head = ResponseHead(
+      status: 503,
+      fields: ["Date": "Fri, 20 Nov 2026 00:00:00 GMT", "Retry-After": "Fri, 20 Nov 2026 00:00:07 GMT"])
+    #expect(RetryAfter.delay(head) { Date(timeIntervalSince1970: 0) } == .seconds(7))
+    let bare = ResponseHead(status: 503, fields: ["Retry-After": "Fri, 20 Nov 2026 00:00:07 GMT"])
+    #expect(RetryAfter.delay(bare) { Date(timeIntervalSince1970: 1_795_132_800) } == .seconds(7))
+    #expect(RetryAfter.delay(bare) { Date(timeIntervalSince1970: 1_795_132_900) } == .zero)
+    for odd in ["-1", "1.5", "3 s", "soon"] {
+      #expect(RetryAfter.delay(ResponseHead(status: 503, fields: ["Retry-After": odd])) { Date() } == nil)
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+/// Retries, seen from a client on a transport without a network.
+@Suite struct RetryInterceptorTests {
+  private func status(of report: AttemptReport) -> Int? {
+    if case .answered(let status) = report.outcome { status } else { nil }
+  }
+
+  @Test func aConnectionThatFailsIsReplacedByAnother() async throws {
+    let lab = try StubLab([.resetAfterSend, .respond(200)])
+    let response = try await lab.client.execute(try lab.request())
+    #expect(response.status == 200)
+    #expect(response.attempts == 2)
+    #expect(lab.receivers == lab.addresses)
+    #expect(response.remote?.address == lab.addresses[1])
+    let other = try #require(response.otherAttempts.first)
+    #expect(response.otherAttempts.count == 1)
+    #expect(other.number == 1 && other.reason == .first && other.sends == 1)
+    #expect(other.remote?.address == lab.addresses[0])
+    #expect(other.route?.winner?.address == lab.addresses[0])
+    #expect(other.ended >= other.started)
+    if case .failed(let error) = other.outcome {
+      #expect(error.code == .sendFailed)
+    } else {
+      Issue.record("failed")
+    }
+    await lab.client.shutdown()
+  }
+
+  @Test(arguments: [502, 503, 504])
+  func aServiceInTroubleIsTriedElsewhere(_ status: Int) async throws {
+    let lab = try StubLab([.respond(status, body: [1, 2, 3]), .respond(status), .respond(200)])
+    let response = try await lab.client.execute(try lab.request())
+    #expect(response.status == 200)
+    #expect(response.attempts == 3)
+    #expect(lab.receivers == lab.addresses)
+    #expect(response.otherAttempts.map { self.status(of: $0) } == [status, status])
+    #expect(response.otherAttempts.map(\.number) == [1, 2])
+    #expect(response.otherAttempts.map(\.reason) == [.first, .retry])
+    #expect(lab.transport.openBodies == 1, "the bodies of answers that were thrown away are let go of")
+    await lab.client.shutdown()
+  }
+
+  @Test func theLastAnswerIsTheAnswer() async throws {
+    let lab = try StubLab([.respond(503, body: Array("busy".utf8))])
+    let response = try await lab.client.execute(try lab.request())
+    #expect(response.status == 503)
+    #expect(try await response.body.collect(upTo: 10) == Array("busy".utf8))
+    #expect(response.attempts == 3)
+    #expect(response.otherAttempts.count == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test func theLastErrorIsTheError() async throws {
+    let recorder = AttemptRecorder()
+    let lab = try StubLab([.resetAfterSend, .resetAfterSend]) { $0.observers = [recorder] }
+    let request = try lab.request()
+    let error = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
+    #expect(error?.code == .sendFailed)
+    #expect(error?.otherAttempts.count == 2)
+    #expect(lab.receivers.count == 3)
+    let events = recorder.events.events
+    #expect(events.count == 3)
+    if case .retry(let report, let delay) = events.first {
+      #expect(report.number == 1 && delay == .zero)
+    } else {
+      Issue.record("the first event is a retry")
+    }
+    if case .failed(let told) = events.last {
+      #expect(told.otherAttempts.count == 2)
+    } else {
+      Issue.record("no end")
+    }
+    await lab.client.shutdown()
+  }
+
+  @Test(arguments: [
+    StubOutcome.resetAfterSend, .respond(503), .respond(421), .respond(503, fields: ["Retry-After": "0"]),
+  ])
+  func aPostIsSentOnce(_ outcome: StubOutcome) async throws {
+    let lab = try StubLab([outcome, outcome])
+    let post = try lab.request(.post) { $0.body = .text("once") }
+    let status = try? await lab.client.execute(post).status
+    #expect(status != 200)
+    #expect(lab.receivers.count == 1)
+    let keyed = try lab.request(.post) { $0.headers["Idempotency-Key"] = "1" }
+    _ = try? await lab.client.execute(keyed)
+    #expect(lab.receivers.count > 2)
+    let before = lab.receivers.count
+    let stream = try lab.request(.put) { $0.body = .stream(AsyncStream<[UInt8]> { $0.finish() }) }
+    _ = try? await lab.client.execute(stream)
+    #expect(lab.receivers.count == before + 1)
+    await lab.client.shutdown()
+  }
+
+  @Test(arguments: [1, 0])
+  func retriesCanBeTurnedOff(_ most: Int) async throws {
+    let lab = try StubLab([.respond(503), .respond(200)])
+    let response = try await lab.client.execute(try lab.request { $0.options.maxAttempts = most })
+    #expect(response.status == 503 && response.otherAttempts.isEmpty)
+    #expect(lab.receivers.count == 1)
+    await lab.client.shutdown()
+  }
+
+  @Test func misdirectedGoesOutOnceMoreOverAnotherConnection() async throws {
+    let lab = try StubLab([.respond(421)])
+    let response = try await lab.client.execute(try lab.request())
+    #expect(response.status == 421 && response.attempts == 2)
+    #expect(lab.transport.opened.count == 2)
+    #expect(lab.transport.received.last?.request.options.connection == .fresh)
+    await lab.client.shutdown()
+  }
+
+  @Test func aTotalOutageIsNotMadeWorse() async throws {
+    let lab = try StubLab([.respond(503), .resetAfterSend])
+    let start = SystemTimeSource().now()
+    let calls = 400
+    for _ in 0..<calls { _ = try? await lab.client.execute(try lab.request()) }
+    let seconds = Double((SystemTimeSource().now() - start).nanoseconds) / 1e9
+    let sent = Double(lab.receivers.count)
+    #expect(sent > Double(calls) * 1.15)
+    #expect(sent <= Double(calls) * 1.2 + 10 * (seconds + 1))
+    await lab.client.shutdown()
+  }
+
+  @Test func whenTheBudgetIsUsedUpTheErrorSaysSo() async throws {
+    let lab = try StubLab([.resetAfterSend])
+    var last: NetOptError?
+    for _ in 0..<20 where last?.message.contains("budget") != true {
+      let request = try lab.request()
+      last = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
+    }
+    #expect(last?.message.contains("the client's budget for retries is used up") == true)
+    await lab.client.shutdown()
+  }
+
+  @Test func cancellingEndsTheWait() async throws {
+    let recorder = AttemptRecorder()
+    let lab = try StubLab([.respond(503, fields: ["Retry-After": "9"])]) { $0.observers = [recorder] }
+    let request = try lab.request()
+    let call = Task { try await lab.client.execute(request) }
+    try await recorder.events.wait(for: "the wait") { !$0.isEmpty }
+    let start = SystemTimeSource().now()
+    call.cancel()
+    let error = await #expect(throws: NetOptError.self) { _ = try await call.value }
+    #expect(error?.code == .cancelled)
+    #expect(error?.otherAttempts.count == 1)
+    #expect(error?.route != nil)
+    #expect(SystemTimeSource().now() - start < .seconds(5))
+    #expect(lab.receivers.count == 1)
+    #expect(lab.transport.openBodies == 0)
+    await lab.client.shutdown()
+  }
+
+  @Test func shutdownEndsTheWait() async throws {
+    let recorder = AttemptRecorder()
+    let lab = try StubLab([.respond(503, fields: ["Retry-After": "9"])]) { $0.observers = [recorder] }
+    let request = try lab.request()
+    let call = Task { try await lab.client.execute(request) }
+    try await recorder.events.wait(for: "the wait") { !$0.isEmpty }
+    let start = SystemTimeSource().now()
+    await lab.client.shutdown()
+    let error = await #expect(throws: NetOptError.self) { _ = try await call.value }
+    #expect(error?.code == .shutDown)
+    #expect(SystemTimeSource().now() - start < .seconds(5))
+  }
+
+  @Test func theDeadlineIsNotWaitedInto() async throws {
+    let lab = try StubLab([.respond(503, fields: ["Retry-After": "5"])])
+    let start = SystemTimeSource().now()
+    let response = try await lab.client.execute(try lab.request { $0.options.timeout = .seconds(4) })
+    #expect(response.status == 503 && response.otherAttempts.isEmpty)
+    #expect(SystemTimeSource().now() - start < .seconds(3))
+    await lab.client.shutdown()
+  }
+
+  @Test func theDeadlineHoldsForAllAttempts() async throws {
+    let lab = try StubLab([.respond(503), .noAnswer])
+    let start = SystemTimeSource().now()
+    let request = try lab.request { $0.options.timeout = .milliseconds(400) }
+    let error = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
+    #expect(error?.code == .timeout)
+    #expect(error?.otherAttempts.count == 1)
+    #expect(SystemTimeSource().now() - start < .seconds(2))
+    await lab.client.shutdown()
+  }
+
+  /// Each hop of a redirected call is a call of its own to retries.
+  @Test func aRedirectIsFollowedBetweenRetries() async throws {
+    let lab = try StubLab([
+      .answer { request, _ in
+        .response(
+          request.url.target == "/" ? StubResponse(302, fields: ["Location": "/next"]) : StubResponse(503))
+      }, .respond(200),
+    ])
+    let response = try await lab.client.execute(try lab.request())
+    #expect(response.status == 200 && response.attempts == 2)
+    #expect(lab.transport.received.map(\.request.url.target) == ["/", "/next", "/next"])
+    await lab.client.shutdown()
+  }
+}

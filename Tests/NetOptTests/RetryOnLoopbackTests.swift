@@ -1,0 +1,398 @@
+import Glibc
+import NetOpt
+import NetOptCore
+import NetOptLocking
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+/// Retries on real servers: what must hold when endpoints die.
+@Suite struct RetryOnLoopbackTests {
+  /// A host whose listed addresses are servers of their own, each of which can be killed and started again.
+  private final class Fleet: Sendable {
+    let addresses: [IPAddress]
+    let port: UInt16
+    private let certificate: TestCertificate
+    private let running: Locked<[IPAddress: NginxOrigin]>
+    private let settings: NginxSettings
+
+    init(_ count: Int, directives: String = "") async throws {
+      addresses = IPAddress.freshLoopback(count)
+      port = try FreePort.find(on: addresses)
+      certificate = try await TestCertificates.certificate(for: [Lab.host])
+      var settings = NginxSettings()
+      settings.directives = directives
+      self.settings = settings
+      running = Locked([:])
+      for address in addresses { try await start(address) }
+    }
+
+    func start(_ address: IPAddress) async throws {
+      let origin = try await NginxOrigin.start(
+        [NginxOrigin.Listener(address, .certificate(certificate))], port: port, settings: settings)
+      running.withLock { $0[address] = origin }
+    }
+
+    func origin(_ address: IPAddress) throws -> NginxOrigin {
+      try #require(running.withLock { $0[address] })
+    }
+
+    func stop() { for origin in running.withLock({ Array($0.values) }) { origin.stop() } }
+
+    func client(
+      listed: Int? = nil, dns: DNSServer? = nil, _ change: (inout ClientConfiguration) -> Void = { _ in }
+    ) async throws -> NetOptClient {
+      var configuration = ClientConfiguration()
+      let endpoints = addresses.prefix(listed ?? addresses.count).enumerated()
+        .map { ListedEndpoint($1, weight: 1000 - $0) }
+      configuration.list = .list(EndpointList(hosts: [Lab.host: HostEntry(port: port, endpoints: endpoints)]))
+      configuration.tls.caFile = try await TestCertificates.authorityFile()
+      // Without a name server there is no way besides the list.
+      configuration.dns.servers = [dns?.endpoint.description ?? "127.0.0.1:1"]
+      configuration.proxy = .none
+      change(&configuration)
+      return try NetOptClient(configuration)
+    }
+
+    func request(_ method: HTTPMethod = .get, _ target: String = "/") throws -> HTTPRequest {
+      try HTTPRequest(method, "https://\(Lab.host):\(port)\(target)")
+    }
+  }
+
+  private final class Counter: Sendable {
+    private let count = Locked(0)
+    func next() -> Int {
+      count.withLock { count in
+        count += 1
+        return count
+      }
+    }
+  }
+
+  /// What a call came to.
+  private struct Call: Sendable {
+    var error: NetOptError?
+    var time: Duration
+    var remote: IPAddress?
+    /// Whether the endpoint that died had to do with it.
+    var metTheDead = false
+  }
+
+  private func call(_ client: NetOptClient, _ request: HTTPRequest, dead: IPAddress) async -> Call {
+    let clock = SystemTimeSource()
+    let start = clock.now()
+    do throws(NetOptError) {
+      let response = try await client.execute(request)
+      _ = try await response.body.collect(upTo: 1 << 20)
+      let routes = [response.route] + response.otherAttempts.compactMap(\.route)
+      return Call(
+        time: clock.now() - start, remote: response.remote?.address,
+        metTheDead: routes.contains { $0.legs.contains { $0.address == dead } })
+    } catch {
+      return Call(error: error, time: clock.now() - start, metTheDead: true)
+    }
+  }
+
+  /// Slow is what has waited for the endpoint that died: at least its stagger, 250 ms without history and less with it. A
+  /// call that merely met it and went elsewhere at once is not.
+  @Test func anEndpointThatDiesInTheMiddleCostsNoRequest() async throws {
+    let fleet = try await Fleet(3)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let first = try await client.execute(try fleet.request())
+    let dead = try #require(first.remote?.address)
+    _ = try await first.body.collect(upTo: 100)
+    let request = try fleet.request(.get, "/bytes/10000")
+    let started = Counter()
+    let calls = await withTaskGroup(of: [Call].self) { group in
+      for _ in 0..<20 {
+        group.addTask {
+          var calls: [Call] = []
+          for _ in 0..<50 {
+            // SIGKILL, with requests of all other tasks under way.
+            if started.next() == 400 { try? fleet.origin(dead).kill() }
+            calls.append(await call(client, request, dead: dead))
+          }
+          return calls
+        }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+    #expect(calls.count == 1000)
+    let failed = calls.compactMap(\.error)
+    #expect(failed.isEmpty, "\(failed.first.map { "\($0)" } ?? "")")
+    let slow = calls.filter { $0.metTheDead && $0.time >= .milliseconds(250) }
+    #expect(slow.count <= 2, "\(slow.map(\.time))")
+    #expect(calls.contains { $0.remote == dead })
+    #expect(calls.contains { $0.remote != dead && $0.remote != nil })
+    await client.shutdown()
+  }
+
+  /// With requests alone: when every listed circuit is open, one of them is tried beside DNS, and a half-open one leads a plan.
+  @Test func anEndpointThatComesBackIsUsedWithinOneHalfOpenPeriod() async throws {
+    let fleet = try await Fleet(2)
+    defer { fleet.stop() }
+    let (listed, other) = (fleet.addresses[0], fleet.addresses[1])
+    let dns = try await DNSServer.start([Lab.host: [other]])
+    defer { dns.stop() }
+    let client = try await fleet.client(listed: 1, dns: dns)
+    let request = try fleet.request()
+    #expect(await call(client, request, dead: other).remote == listed)
+    try fleet.origin(listed).kill()
+    // Until its circuit is open, which a plan says.
+    try await wait(for: "the circuit to open") {
+      let response = try await client.execute(request)
+      #expect(response.remote?.address == other)
+      return response.route.fallback == .circuitsOpen
+    }
+    let clock = SystemTimeSource()
+    let opened = clock.now()
+    try await fleet.start(listed)
+    try await wait(for: "the endpoint to be used again", within: .seconds(20)) {
+      let call = await call(client, request, dead: listed)
+      #expect(call.error == nil)
+      return call.remote == listed
+    }
+    // Five seconds and a fifth of that for jitter; the rest is the machine's.
+    #expect(clock.now() - opened < .seconds(8))
+    await client.shutdown()
+  }
+
+  /// The server is killed when the request has reached it, and has been handed to what is behind it, and before it answers.
+  @Test(arguments: [HTTPMethod.get, .post])
+  func aRequestUnderWayWhenItsServerIsKilledGoesElsewhereUnlessItIsAPost(_ method: HTTPMethod) async throws {
+    let behind = try LoopbackServer(
+      .raw { exchange in
+        _ = try exchange.readBody()
+        if exchange.request.connection == 1 { try exchange.waitForClose() } else { try exchange.respond(200) }
+      })
+    defer { behind.stop() }
+    let fleet = try await Fleet(2, directives: "location = /held { proxy_pass http://\(behind.endpoint); }")
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let first = try await client.execute(try fleet.request())
+    let dead = try #require(first.remote?.address)
+    _ = try await first.body.collect(upTo: 100)
+    var request = try fleet.request(method, "/held")
+    if method == .post { request.body = .text("once") }
+    let sent = request
+    let call = Task { try await client.execute(sent) }
+    try await wait(for: "the request to arrive") { behind.requests.count == 1 }
+    try fleet.origin(dead).kill()
+    if method == .get {
+      let response = try await call.value
+      #expect(response.status == 200)
+      #expect(response.remote?.address != dead)
+      #expect(response.otherAttempts.map { $0.remote?.address } == [dead])
+    } else {
+      let error = await #expect(throws: NetOptError.self) { _ = try await call.value }
+      #expect(error?.code == .sendFailed)
+      #expect(error?.isRetryable == false)
+      #expect(error?.message.contains("whether the request took effect is not known") == true)
+      #expect(error?.otherAttempts.isEmpty == true)
+    }
+    await client.shutdown()
+    #expect(behind.requests.count == (method == .get ? 2 : 1))
+    for address in fleet.addresses where address != dead {
+      let other = try fleet.origin(address)
+      other.stop()
+      #expect(try other.accessLog().count { $0.target == "/held" } == (method == .get ? 1 : 0))
+    }
+  }
+
+  /// Connections that are reset when the request has been received, new ones and pooled ones.
+  @Test func aPostThatIsResetAfterItWasReceivedIsSentOnce() async throws {
+    let addresses = IPAddress.freshLoopback(2)
+    let port = try FreePort.find(on: addresses)
+    let servers = try addresses.map { address in
+      try LoopbackServer(
+        .raw { exchange in
+          _ = try exchange.readBody()
+          if exchange.request.target == "/fine" { try exchange.respond(200) } else { exchange.reset() }
+        }, on: address, port: port)
+    }
+    defer { for server in servers { server.stop() } }
+    var configuration = ClientConfiguration()
+    configuration.probing.atStart = false
+    configuration.proxy = .none
+    configuration.list = .list(
+      EndpointList(hosts: [
+        "plain.test": HostEntry(port: port, endpoints: addresses.map { ListedEndpoint($0) })
+      ]))
+    let client = try NetOptClient(configuration)
+    for isPooled in [false, true] {
+      if isPooled {
+        _ = try await client.execute(try HTTPRequest(.get, "http://plain.test:\(port)/fine"))
+          .body.collect(upTo: 1)
+      }
+      let post = try HTTPRequest(.post, "http://plain.test:\(port)/\(isPooled)", body: .text("once"))
+      let error = await #expect(throws: NetOptError.self) { _ = try await client.execute(post) }
+      #expect(error?.code == .sendFailed)
+      #expect(error?.message.contains("whether the request took effect is not known") == true)
+      let received = servers.flatMap(\.requests).filter { $0.target == "/\(isPooled)" }
+      #expect(received.map(\.method) == [.post])
+    }
+    // The same as a GET is sent elsewhere too, and in the end the error tells of each attempt.
+    let get = try HTTPRequest(.get, "http://plain.test:\(port)/get")
+    let error = await #expect(throws: NetOptError.self) { _ = try await client.execute(get) }
+    #expect(error?.otherAttempts.count == 2)
+    for server in servers { #expect(server.requests.contains { $0.target == "/get" }) }
+    await client.shutdown()
+  }
+
+  @Test(arguments: [502, 503, 504])
+  func anAnswerThatIsThrownAwayCostsNoConnection(_ status: Int) async throws {
+    let fleet = try await Fleet(2, directives: "location = /busy { return \(status) \"busy\\n\"; }")
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let response = try await client.execute(try fleet.request(.get, "/busy"))
+    #expect(response.status == status && response.attempts == 3)
+    #expect(try await response.body.collect(upTo: 10) == Array("busy\n".utf8))
+    #expect(Set(response.otherAttempts.compactMap { $0.remote?.address }).count == 2)
+    let next = try await client.execute(try fleet.request())
+    #expect(next.reused)
+    let post = try await client.execute(try fleet.request(.post, "/busy"))
+    #expect(post.status == status && post.attempts == 1)
+    await client.shutdown()
+    var entries: [AccessLogEntry] = []
+    for address in fleet.addresses {
+      let origin = try fleet.origin(address)
+      origin.stop()
+      entries += try origin.accessLog()
+    }
+    #expect(entries.count { $0.target == "/busy" && $0.method == "GET" } == 3)
+    #expect(entries.count { $0.target == "/busy" && $0.method == "POST" } == 1)
+    #expect(Set(entries.map { "\($0.serverAddress) \($0.connection)" }).count <= 2)
+  }
+
+  @Test func theBodyOfAnAnswerThatIsThrownAwayIsCancelledAndItsConnectionKept() async throws {
+    // A body that goes on for longer than the test, behind a status that is a reason to retry.
+    let endless = """
+      location = /endless { echo_status 503; echo first; echo_flush; echo_sleep 30; echo last; }
+      """
+    let fleet = try await Fleet(1, directives: endless)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let clock = SystemTimeSource()
+    let start = clock.now()
+    var request = try fleet.request(.get, "/endless")
+    request.options.maxAttempts = 2
+    let response = try await client.execute(request)
+    #expect(response.status == 503 && response.attempts == 2)
+    #expect(clock.now() - start < .seconds(5))
+    #expect(response.reused)
+    let next = try await client.execute(try fleet.request())
+    #expect(next.reused)
+    await client.shutdown()
+  }
+
+  @Test func retryAfterIsWaitedFor() async throws {
+    let fleet = try await Fleet(
+      1,
+      directives: """
+        location = /soon { add_header Retry-After 1 always; return 503; }
+        location = /late { add_header Retry-After 3600 always; return 503; }
+        """)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let clock = SystemTimeSource()
+    let start = clock.now()
+    var soon = try fleet.request(.get, "/soon")
+    soon.options.maxAttempts = 2
+    #expect(try await client.execute(soon).attempts == 2)
+    #expect(clock.now() - start >= .seconds(1))
+    let late = try await client.execute(try fleet.request(.get, "/late"))
+    #expect(late.status == 503 && late.attempts == 1)
+    soon.options.timeout = .milliseconds(900)
+    let inTime = try await client.execute(soon)
+    #expect(inTime.status == 503 && inTime.attempts == 1)
+    await client.shutdown()
+  }
+
+  @Test func misdirectedIsAskedOnceMoreOverAFreshConnection() async throws {
+    let fleet = try await Fleet(1, directives: "location = /misdirected { return 421; }")
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let response = try await client.execute(try fleet.request(.get, "/misdirected"))
+    #expect(response.status == 421 && response.attempts == 2 && !response.reused)
+    let post = try await client.execute(try fleet.request(.post, "/misdirected"))
+    #expect(post.attempts == 1)
+    await client.shutdown()
+    let origin = try fleet.origin(fleet.addresses[0])
+    let entries = try await origin.waitForLog(3)
+    #expect(entries.map(\.method) == ["GET", "GET", "POST"])
+    #expect(entries[0].connection != entries[1].connection)
+    // The pool is left as it was.
+    #expect(entries[2].connection == entries[0].connection)
+  }
+
+  @Test func aTotalOutageIsNotMadeWorse() async throws {
+    let fleet = try await Fleet(2, directives: "location = /busy { return 503; }")
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let request = try fleet.request(.get, "/busy")
+    let clock = SystemTimeSource()
+    let start = clock.now()
+    let calls = 1000
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<20 {
+        group.addTask {
+          for _ in 0..<(calls / 20) { _ = try? await client.execute(request).body.collect(upTo: 1000) }
+        }
+      }
+    }
+    let seconds = Double((clock.now() - start).nanoseconds) / 1e9
+    await client.shutdown()
+    var received = 0
+    for address in fleet.addresses {
+      let origin = try fleet.origin(address)
+      origin.stop()
+      received += try origin.accessLog().count { $0.target == "/busy" }
+    }
+    #expect(received > calls)
+    #expect(Double(received) <= Double(calls) * 1.2 + 10 * (seconds + 1), "\(received) in \(seconds) s")
+  }
+
+  /// Answers of DNS are no plan's legs; the one that failed comes last among them all the same.
+  @Test func amongTheAddressesOfDNSAnotherOneIsTried() async throws {
+    let fleet = try await Fleet(2)
+    defer { fleet.stop() }
+    let dns = try await DNSServer.start([Lab.host: fleet.addresses])
+    defer { dns.stop() }
+    let client = try await fleet.client(listed: 0, dns: dns) { $0.list = .none }
+    let first = try await client.execute(try fleet.request())
+    let used = try #require(first.remote?.address)
+    _ = try await first.body.collect(upTo: 100)
+    var request = try fleet.request(.get, "/status/503")
+    request.options.maxAttempts = 2
+    let response = try await client.execute(request)
+    #expect(response.otherAttempts.map { $0.remote?.address } == [used])
+    #expect(response.remote?.address != used)
+    await client.shutdown()
+  }
+
+  /// A copy on another server, with the first one frozen: connections stay, and nothing is answered.
+  @Test func aServerThatStopsAnsweringIsOvertakenByACopy() async throws {
+    let fleet = try await Fleet(2)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    var request = try fleet.request()
+    request.options.hedges = true
+    var used: IPAddress?
+    for _ in 0..<(LatencyQuantile.leastSamples + 10) {
+      let response = try await client.execute(request)
+      if used == nil { used = response.remote?.address }
+      _ = try await response.body.collect(upTo: 100)
+    }
+    let frozen = try #require(used)
+    let origin = try fleet.origin(frozen)
+    origin.freeze()
+    defer { origin.thaw() }
+    let response = try await client.execute(request)
+    #expect(response.status == 200)
+    #expect(response.remote?.address != frozen)
+    #expect(response.otherAttempts.map { $0.remote?.address } == [frozen])
+    if case .overtaken = response.otherAttempts[0].outcome {} else { Issue.record("not overtaken") }
+    await client.shutdown()
+  }
+}
