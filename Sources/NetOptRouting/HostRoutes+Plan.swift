@@ -40,14 +40,19 @@ extension HostRoutes {
       endpoints[first].health.state(at: now, unverified: wish.unverified) == .halfOpen
     {
       // The one attempt is in this plan, which is not given out again. Who leads is seen when it has succeeded.
-      endpoints[first].health.take(at: now)
-      kept = nil
+      take(first, at: now)
     } else {
       leader = choice.leader
       let changes = endpoints.compactMap { $0.health.nextChange(after: now) }
       kept = KeptPlan(plan: plan, wish: wish, until: changes.min() ?? MonotonicInstant(nanoseconds: .max))
     }
     return plan
+  }
+
+  /// Takes the one attempt of a half-open endpoint.
+  mutating func take(_ index: Int, at now: MonotonicInstant) {
+    endpoints[index].health.take(at: now)
+    kept = nil
   }
 
   /// The list's endpoints in the order of a plan made now, those that it leaves out last.

@@ -15,6 +15,9 @@ extension HostRoutes {
           $0.succeeded(
             connect: connected.map { $0 - leg.started }, ready: ready.map { $0 - leg.started }, at: now)
         }
+        if let ready, ready > leg.started, let index = index(of: address) {
+          noteMeasured(index, at: now, using: &random)
+        }
       case .failed:
         if let failure = leg.failure { failed(address, failure, at: now, using: &random) }
       case .cancelled:
@@ -44,6 +47,7 @@ extension HostRoutes {
       update(address, at: now) { health in
         if isSecure && report.tls == nil && !report.reused {
           health.measured(connect: connect)
+          _ = health.giveBack()
           return true
         }
         // A probe always verifies, as did whoever opened a pooled connection that it may use.
@@ -52,8 +56,13 @@ extension HostRoutes {
         return isRelease || isNews
       }
     case .failure(let error):
-      if !error.isCancellation { failed(address, error.failure, at: now, using: &random) }
+      if error.isCancellation {
+        update(address, at: now) { $0.giveBack() }
+      } else {
+        failed(address, error.failure, at: now, using: &random)
+      }
     }
+    if let index = index(of: address) { noteMeasured(index, at: now, using: &random) }
   }
 
   private mutating func failed(

@@ -8,6 +8,7 @@ struct HostRoutes: Sendable {
     /// In how many respects, of region and provider, it is not where this machine is.
     let distance: Int
     var health = EndpointHealth()
+    var probing: ProbeTimes
   }
 
   /// An address that DNS gave and its health.
@@ -34,6 +35,9 @@ struct HostRoutes: Sendable {
   var kept: KeptPlan?
   /// An address of which one more success on a pooled connection changes nothing: most reports are of that kind.
   private var settled: IPAddress?
+  /// When a plan was last made, and since when that has gone on without a long break.
+  var lastUsed: MonotonicInstant?
+  var inUseSince: MonotonicInstant?
   /// Whether the origin's servers were seen to speak HTTP/1.1 alone.
   var speaksHTTP1 = false
 
@@ -43,24 +47,29 @@ struct HostRoutes: Sendable {
   init(_ origin: Origin, listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64) {
     self.origin = origin
     policy = configuration.policy
-    var endpoints: [Endpoint] = []
-    var indices: [IPAddress: Int] = [:]
-    for endpoint in listed where indices[endpoint.address] == nil {
-      indices[endpoint.address] = endpoints.count
-      endpoints.append(Endpoint(listed: endpoint, distance: configuration.distance(to: endpoint)))
-    }
-    self.endpoints = endpoints
-    self.indices = indices
     // FNV-1a: Swift's own hashes differ from run to run.
     let name = origin.description.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     var random = SplitMix64(seed: seed ^ name)
     draw = random.next()
+    var endpoints: [Endpoint] = []
+    var indices: [IPAddress: Int] = [:]
+    for endpoint in listed where indices[endpoint.address] == nil {
+      indices[endpoint.address] = endpoints.count
+      endpoints.append(
+        Endpoint(
+          listed: endpoint, distance: configuration.distance(to: endpoint), probing: ProbeTimes(&random)))
+    }
+    self.endpoints = endpoints
+    self.indices = indices
   }
 
   /// The health of an address, listed or from DNS.
   func health(of address: IPAddress) -> EndpointHealth? {
     indices[address].map { endpoints[$0].health } ?? answers[address]?.health
   }
+
+  /// The index of an address that is in the list.
+  func index(of address: IPAddress) -> Int? { indices[address] }
 
   /// Whether an address is in the list.
   func lists(_ address: IPAddress) -> Bool { indices[address] != nil }

@@ -17,8 +17,8 @@ public struct RoutePlanner: Sendable {
   public let configuration: RoutingConfiguration
   private let seed: UInt64
   /// The random numbers of jitter.
-  private var random: SplitMix64
-  private var hosts: [HostRoutes] = []
+  var random: SplitMix64
+  var hosts: [HostRoutes] = []
   private var places: [Origin: Int] = [:]
   private var unlisted = 0
   /// The place that was asked for last: a client talks to one origin for a while, and names cost time to hash.
@@ -65,6 +65,7 @@ public struct RoutePlanner: Sendable {
       let wish = PlanWish(
         family: options.family, unverified: options.verification == .none,
         multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1))
+      hosts[place].used(at: now)
       return hosts[place].plan(wish, at: now)
     }
     let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone

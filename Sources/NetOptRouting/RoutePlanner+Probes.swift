@@ -1,0 +1,34 @@
+public import NetOptCore
+
+/// An endpoint of the list that should be probed now.
+public struct DueProbe: Hashable, Sendable {
+  /// For which origin.
+  public let origin: Origin
+  /// Its address.
+  public let address: IPAddress
+}
+
+extension RoutePlanner {
+  /// Takes the probes that are due now, of origins that are in use: for which a plan was made in the last five
+  /// minutes. A half-open circuit is due at once, and its one attempt is taken by the probe; every other endpoint is
+  /// due every few minutes, with jitter, or less often in a long list, so that an origin is probed at most every two
+  /// seconds. Endpoints whose connections requests have measured meanwhile are passed over.
+  ///
+  /// What comes out of a probe goes to `record(probe:of:for:at:)`, also when it was cancelled.
+  ///
+  /// - Returns: each once; it is not due again before its interval is over.
+  public mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
+    var due: [DueProbe] = []
+    for place in hosts.indices {
+      let origin = hosts[place].origin
+      due += hosts[place].takeDueProbes(at: now, using: &random).map { DueProbe(origin: origin, address: $0) }
+    }
+    return due
+  }
+
+  /// When `dueProbes(at:)` is worth asking next: never before `now`, and `nil` when no origin is in use. A later plan
+  /// may make it earlier.
+  public func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
+    hosts.compactMap { $0.nextProbe(at: now) }.min().map { max($0, now) }
+  }
+}
