@@ -8,14 +8,14 @@ struct RouteInterceptor: Interceptor {
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     await prober.waitForFirstAnswer(of: request.url.origin, request.options, until: next.context.deadline)
     var next = next
-    next.context.plan = router.plan(for: request)
+    let plan = router.plan(for: request)
+    next.context.plan = plan
     do throws(NetOptError) {
       let response = try await next.proceed(request)
-      router.record(response, to: request.options)
+      router.record(response, to: request.options, along: plan)
       return response
     } catch {
-      if let route = error.route { router.record(route) }
-      throw error
+      throw router.record(error, along: plan, from: next.context.started)
     }
   }
 }

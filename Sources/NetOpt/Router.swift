@@ -26,7 +26,9 @@ final class Router: Sendable {
     let proxy = proxy(for: origin)
     let now = timeSource.now()
     return planner.withLock {
-      $0.plan(for: origin, options: request.options, proxy: proxy, now: now, wall: Date())
+      let plan = $0.plan(for: origin, options: request.options, proxy: proxy, now: now, wall: Date())
+      $0.began(plan)
+      return plan
     }
   }
 
@@ -36,17 +38,28 @@ final class Router: Sendable {
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
-  func record(_ response: HTTPResponse, to options: RequestOptions) {
+  /// The answer to a request that was planned began.
+  func record(_ response: HTTPResponse, to options: RequestOptions, along plan: RoutePlan) {
+    let outcome = CallOutcome(response)
     let now = timeSource.now()
     planner.withLock {
-      $0.record(response.route, at: now)
+      $0.ended(plan)
+      $0.record(response.route, outcome: outcome, at: now)
       $0.learned(version: response.version, for: response.route.plan.origin, options: options)
     }
   }
 
-  func record(_ route: RouteReport) {
+  /// A request that was planned failed.
+  ///
+  /// - Returns: the error, which says so when the network is suspected.
+  func record(_ error: NetOptError, along plan: RoutePlan, from begun: MonotonicInstant) -> NetOptError {
     let now = timeSource.now()
-    planner.withLock { $0.record(route, at: now) }
+    let isSuspected = planner.withLock {
+      $0.ended(plan)
+      if let route = error.route { $0.record(route, outcome: CallOutcome(error), from: begun, at: now) }
+      return $0.suspectsNetwork(at: now)
+    }
+    return isSuspected ? error.suspectingTheNetwork : error
   }
 
   func withPlanner<Result: Sendable>(_ body: (inout sending RoutePlanner, MonotonicInstant) -> sending Result)
@@ -62,5 +75,16 @@ final class Router: Sendable {
     case .none: nil
     case .url(let url): url
     }
+  }
+}
+
+extension NetOptError {
+  /// The same error, saying that this machine's network seems to be down.
+  fileprivate var suspectingTheNetwork: NetOptError {
+    guard [.connect, .tls, .resolve].contains(phase) else { return self }
+    return NetOptError(
+      code, phase: phase,
+      "\(message); several addresses and DNS failed together: check this machine's network",
+      endpoint: endpoint, underlying: underlying, isRetryable: isRetryable, route: route)
   }
 }

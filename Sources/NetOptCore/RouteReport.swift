@@ -86,7 +86,7 @@ public struct RouteReport: Sendable {
 
   /// Why DNS was used although the list has the host, or `nil`.
   public var fallback: Fallback? {
-    guard !legs.isEmpty, source == .dns, plan.directOff == nil, !plan.candidates.isEmpty else { return nil }
+    guard !legs.isEmpty, source == .dns, plan.directOff == nil, plan.hasCandidates else { return nil }
     if let reason = plan.withoutList { return reason }
     let listed = legs.filter { $0.source == .list }
     return listed.contains { $0.outcome != .failed } ? .noAnswerInTime : .allFailed
@@ -115,8 +115,10 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case certificateExpired
     /// This machine has no way to the address: no route, no such address family.
     case unreachable
-    /// The look-up failed.
+    /// The look-up failed: no name server gave an answer.
     case resolve
+    /// DNS answered that the name has no address, or none that leads anywhere new.
+    case nameNotFound
     /// The proxy failed.
     case proxy
     /// Anything else.
