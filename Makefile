@@ -20,7 +20,12 @@ TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-
 # Options for the measurements: `make perf PERFFLAGS='--only cpu,body --peers yes'`.
 PERFFLAGS ?=
 
-.PHONY: help dependencies build test bench install lint tsan asan coverage perf perf-check perf-record soak perf-build clean
+# Which runs of the simulator: `make simulate SEEDS=100000 FROM=5001`, `make simulate MUTATION=no-half-open`.
+SEEDS ?= 5000
+FROM ?= 1
+MUTATION ?=
+
+.PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak perf-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +39,12 @@ build: dependencies ## Build .build/release/netopt
 
 test: dependencies ## Run the tests
 	$(TEST)
+	$(MAKE) --no-print-directory simulate
+
+simulate: dependencies ## Run the routing policy in SEEDS simulated networks
+	$(BUILD) -c release --product netopt-simulate
+	.build/release/netopt-simulate --seeds $(SEEDS) --from $(FROM) $(if $(MUTATION),--mutation $(MUTATION))
+	$(if $(MUTATION),,.build/release/netopt-simulate --mutants)
 
 bench: build ## Measure origins that are started on this machine
 	scripts/bench-origins .build/release/netopt $(BENCHFLAGS)

@@ -55,6 +55,10 @@ let package = Package(
 
     module("NetOptTestSupport", ["NetOptCore", "NetOptLocking"]),
 
+    module("NetOptSimulation", ["NetOptCore", "NetOptRouting"]),
+    .executableTarget(
+      name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"], swiftSettings: settings),
+
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
@@ -75,6 +79,7 @@ let package = Package(
         "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting",
         "NetOptTestSupport",
       ]),
+    tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

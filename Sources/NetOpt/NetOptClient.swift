@@ -179,8 +179,9 @@ public final class NetOptClient: Sendable {
     let started = timeSource.now()
     let context = CallContext(
       id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started, deadline: deadline)
+    let plan = try router.plan(for: request, nil)
+    defer { router.ended(plan) }
     do throws(NetOptError) {
-      let plan = router.plan(for: request)
       router.record(try await engine.transport.warmUp(request, along: plan, in: context), started: started)
     } catch {
       if let route = error.route { router.record(route, started: started) }

@@ -52,7 +52,7 @@ final class RankingMemory: Sendable {
     return state.withLock { state in
       // It may be yet another network by now.
       guard state.network.description == network else { return [] }
-      return router.withPlanner { planner, _ in planner.adopt(history) }
+      return router.withPlanner { planner, now in planner.adopt(history, at: now) }
     }
   }
 

@@ -17,8 +17,7 @@ struct RouteInterceptor: Interceptor {
       learn(from: response, to: request, next)
       return response
     } catch {
-      learn(from: error, next)
-      throw error
+      throw learn(from: error, next)
     }
   }
 
@@ -32,15 +31,14 @@ struct RouteInterceptor: Interceptor {
 
   @inline(never)
   private func learn(from response: HTTPResponse, to request: HTTPRequest, _ chain: InterceptorChain) {
-    router.record(response, to: request, started: chain.started)
+    router.record(response, to: request, along: chain.plan, started: chain.started)
     if response.route.hasFailures { upkeep.endpointFailed() }
   }
 
   @inline(never)
-  private func learn(from error: NetOptError, _ chain: InterceptorChain) {
-    guard let route = error.route else { return }
-    router.record(route, started: chain.started)
-    upkeep.endpointFailed()
+  private func learn(from error: NetOptError, _ chain: InterceptorChain) -> NetOptError {
+    if error.route != nil { upkeep.endpointFailed() }
+    return router.record(error, along: chain.plan, started: chain.started)
   }
 }
 

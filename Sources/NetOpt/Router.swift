@@ -29,7 +29,9 @@ final class Router: Sendable {
     let proxy = proxy(for: origin)
     let now = timeSource.now()
     return planner.withLock {
-      $0.plan(for: origin, options: request.options, proxy: proxy, now: now, wall: Date())
+      let plan = $0.plan(for: origin, options: request.options, proxy: proxy, now: now, wall: Date())
+      $0.began(plan)
+      return plan
     }
   }
 
@@ -40,7 +42,13 @@ final class Router: Sendable {
   @inline(never)
   func plan(for request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
     guard let attempt else { return plan(for: request) }
-    guard let plan = plan(for: request).carriedOut(by: attempt) else {
+    let usual = plan(for: request)
+    let plan = usual.carriedOut(by: attempt)
+    planner.withLock {
+      $0.ended(usual)
+      if let plan { $0.began(plan) }
+    }
+    guard let plan else {
       throw NetOptError(.connectFailed, phase: .connect, "there is no other endpoint for a second copy")
     }
     attempt.isPlanned(plan)
@@ -53,23 +61,45 @@ final class Router: Sendable {
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
-  /// Learns from a call's response.
+  /// The answer to a request that was planned began.
   ///
   /// - Parameter started: when the call began.
-  func record(_ response: HTTPResponse, to request: HTTPRequest, started: MonotonicInstant) {
+  func record(
+    _ response: HTTPResponse, to request: HTTPRequest, along plan: RoutePlan?, started: MonotonicInstant
+  ) {
+    let outcome = CallOutcome(response)
     let now = timeSource.now()
     let isOfThisNetwork = isOfThisNetwork(started)
     planner.withLock {
-      if isOfThisNetwork { $0.record(response.route, at: now) }
+      if let plan { $0.ended(plan) }
+      if isOfThisNetwork { $0.record(response.route, outcome: outcome, at: now) }
       $0.learned(version: response.version, for: response.route.plan.origin, options: request.options)
     }
   }
 
-  /// Learns from a call that failed, or from a connection that was opened ahead of requests.
+  /// A request that was planned failed.
+  ///
+  /// - Returns: the error, which says so when the network is suspected.
+  func record(_ error: NetOptError, along plan: RoutePlan?, started: MonotonicInstant) -> NetOptError {
+    let isOfThisNetwork = isOfThisNetwork(started)
+    let now = timeSource.now()
+    let isSuspected = planner.withLock {
+      if let plan { $0.ended(plan) }
+      if isOfThisNetwork, let route = error.route {
+        $0.record(route, outcome: CallOutcome(error), from: started, at: now)
+      }
+      return $0.suspectsNetwork(at: now)
+    }
+    return isSuspected ? error.suspectingTheNetwork : error
+  }
+
+  /// Nothing more is sent along a plan.
+  func ended(_ plan: RoutePlan) { planner.withLock { $0.ended(plan) } }
+
+  /// Learns from a connection that was opened ahead of requests.
   func record(_ route: RouteReport, started: MonotonicInstant) {
     guard isOfThisNetwork(started) else { return }
-    let now = timeSource.now()
-    planner.withLock { $0.record(route, at: now) }
+    withPlanner { planner, now in planner.record(route, at: now) }
   }
 
   /// Learns from a probe.
@@ -111,5 +141,16 @@ final class Router: Sendable {
     case .none: nil
     case .url(let url): url
     }
+  }
+}
+
+extension NetOptError {
+  /// The same error, saying that this machine's network seems to be down.
+  fileprivate var suspectingTheNetwork: NetOptError {
+    guard [.connect, .tls, .resolve].contains(phase) else { return self }
+    return NetOptError(
+      code, phase: phase,
+      "\(message); several addresses and DNS failed together: check this machine's network",
+      endpoint: endpoint, underlying: underlying, isRetryable: isRetryable, route: route)
   }
 }

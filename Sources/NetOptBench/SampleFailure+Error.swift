@@ -40,7 +40,7 @@ extension SampleFailure {
       self.init(.tls, code: "certificate-untrusted", reason: "TLS: certificate of an unknown authority")
     case .certificateExpired:
       self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not valid yet")
-    case .resolve: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")
+    case .resolve, .nameNotFound: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")
     case .unhealthy, .proxy, .other: return nil
     }
   }

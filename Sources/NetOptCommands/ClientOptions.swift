@@ -18,6 +18,10 @@ enum ClientOptions {
     environment: "NETOPT_CACERT")
   static let insecure = Option(
     "insecure", short: "k", "do not check the server's certificate; the output says that it was so")
+  static let policy = Option(
+    "policy", takes: .required("NAME"),
+    "which address of the list: fastest (default), balanced (by speed and load), pinned (stay while it works)",
+    environment: "NETOPT_POLICY")
   static let ipv4 = Option("ipv4", short: "4", "use only IPv4 addresses")
   static let ipv6 = Option("ipv6", short: "6", "use only IPv6 addresses")
   static let http1 = Option("http1.1", "use HTTP/1.1")
@@ -30,7 +34,7 @@ enum ClientOptions {
     "the longest that one address may take to be ready, TLS included; default: 10")
 
   /// The options about addresses.
-  static let routing = OptionGroup("Routing", [list, allowPrivate, dnsServers, noDirect, ipv4, ipv6])
+  static let routing = OptionGroup("Routing", [list, allowPrivate, dnsServers, noDirect, policy, ipv4, ipv6])
   /// The options about connections.
   static let connection = OptionGroup(
     "Connection", [caFile, insecure, http1, http2, maxTime, connectTimeout])
@@ -51,6 +55,13 @@ enum ClientOptions {
     if let file = arguments.value(of: list) { configuration.list = .file(file) }
     configuration.allowPrivateAddresses = arguments.has(allowPrivate)
     configuration.routing = RoutingConfiguration(environment: context.environment)
+    if let text = arguments.value(of: policy) {
+      guard let policy = SelectionPolicy(rawValue: text) else {
+        let known = SelectionPolicy.allCases.map(\.rawValue).joined(separator: ", ")
+        throw UsageError("\(arguments.name(of: Self.policy)) takes one of \(known), not \"\(text)\"")
+      }
+      configuration.routing.policy = policy
+    }
     // Nobody will go to the list's endpoints, so they need no ping.
     configuration.probing.atStart = !arguments.has(noDirect)
     if let text = arguments.value(of: dnsServers) {

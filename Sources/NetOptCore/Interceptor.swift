@@ -25,7 +25,7 @@ public struct InterceptorChain: Sendable {
 
   @usableFromInline var call: Call
   /// The plan, which is not that of the call's context but made on the way.
-  @usableFromInline var plan: RoutePlan?
+  @usableFromInline package private(set) var plan: RoutePlan?
   @usableFromInline let position: Int
 
   /// What is known of the call besides the request.

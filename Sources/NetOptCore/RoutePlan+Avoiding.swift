@@ -19,11 +19,7 @@ extension RoutePlan {
   /// - Returns: `nil` when nothing is left, which happens when the avoidance is strict.
   public func carriedOut(by attempt: Attempt) -> RoutePlan? {
     let legs = attempt.avoidance?.ordered(legs) ?? legs
-    if legs.isEmpty { return nil }
-    return RoutePlan(
-      origin: origin, policy: policy, directOff: directOff, candidates: candidates, legs: legs,
-      withoutList: withoutList, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
-      attempt: attempt)
+    return legs.isEmpty ? nil : with(legs, for: attempt)
   }
 
   /// Legs that a look-up gave, in the order in which an attempt of this plan tries them.

@@ -6,6 +6,14 @@ public enum AddressSource: String, Hashable, Sendable {
   case dns
 }
 
+/// How a policy weighed its endpoints, kept as it found them, to be put into words when somebody asks.
+package protocol CandidateSource: Sendable {
+  /// Whether there are none.
+  var isEmpty: Bool { get }
+  /// Puts them into words.
+  func candidates() -> [RoutePlan.Candidate]
+}
+
 /// The order in which endpoints are tried for one request, and why it is this one. Made by a policy, performed by a
 /// `Transport`.
 public struct RoutePlan: Sendable {
@@ -27,7 +35,8 @@ public struct RoutePlan: Sendable {
   public struct Candidate: Hashable, Sendable {
     /// The address.
     public let address: IPAddress
-    /// What it was weighed with: its smoothed time to be ready plus penalties; `nil` without history.
+    /// What it was weighed with: its smoothed time to be ready, by how much its answers begin later than is usual,
+    /// and penalties; `nil` without history.
     public let score: Duration?
     /// Where the address came from.
     public let source: AddressSource
@@ -79,16 +88,18 @@ public struct RoutePlan: Sendable {
     let isSecure: Bool
     let policy: String
     let directOff: DirectOff?
-    let candidates: [Candidate]
+    let candidates: any CandidateSource
     let legs: [Leg]
     let withoutList: RouteReport.Fallback?
     let startsTwo: Bool
     let multiplexes: Bool
+    let suspectsNetwork: Bool
     let attempt: Attempt?
 
     init(
-      _ origin: Origin, _ policy: String, _ directOff: DirectOff?, _ candidates: [Candidate], _ legs: [Leg],
-      _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool, _ attempt: Attempt?
+      _ origin: Origin, _ policy: String, _ directOff: DirectOff?, _ candidates: any CandidateSource,
+      _ legs: [Leg], _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool,
+      _ suspectsNetwork: Bool, _ attempt: Attempt?
     ) {
       self.origin = origin
       isSecure = origin.scheme == .https
@@ -99,8 +110,16 @@ public struct RoutePlan: Sendable {
       self.withoutList = withoutList
       self.startsTwo = startsTwo
       self.multiplexes = multiplexes
+      self.suspectsNetwork = suspectsNetwork
       self.attempt = attempt
     }
+  }
+
+  /// Candidates that are in words already.
+  private struct Candidates: CandidateSource {
+    let all: [Candidate]
+    var isEmpty: Bool { all.isEmpty }
+    func candidates() -> [Candidate] { all }
   }
 
   private let storage: Storage
@@ -113,8 +132,11 @@ public struct RoutePlan: Sendable {
   public var policy: String { storage.policy }
   /// Why the list is not used, or `nil` when it is.
   public var directOff: DirectOff? { storage.directOff }
-  /// The list's endpoints, as they were weighed.
-  public var candidates: [Candidate] { storage.candidates }
+  /// The list's endpoints, as they were weighed. Put into words each time: keep them when they are needed more than
+  /// once.
+  public var candidates: [Candidate] { storage.candidates.candidates() }
+  /// Whether there are candidates.
+  public var hasCandidates: Bool { !storage.candidates.isEmpty }
   /// The legs in their order; never empty.
   public var legs: [Leg] { storage.legs }
   /// Why the list's endpoints are not tried although the list is used.
@@ -123,6 +145,9 @@ public struct RoutePlan: Sendable {
   public var startsTwo: Bool { storage.startsTwo }
   /// Whether a connection of this origin carries many requests, so that a leg that loses costs nothing.
   public var multiplexes: Bool { storage.multiplexes }
+  /// Whether this machine's network is taken to be down: several endpoints and DNS failed within seconds, and nothing
+  /// has worked since. What fails then is held against no endpoint.
+  public var suspectsNetwork: Bool { storage.suspectsNetwork }
   /// The attempt that the plan is for, when that is one of several.
   public var attempt: Attempt? { storage.attempt }
   /// What an attempt that is not the call's first keeps away from; `nil` in the plan of a first one.
@@ -134,11 +159,36 @@ public struct RoutePlan: Sendable {
   public init(
     origin: Origin, policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
-    attempt: Attempt? = nil
+    suspectsNetwork: Bool = false, attempt: Attempt? = nil
+  ) {
+    self.init(
+      origin: origin, policy: policy, directOff: directOff, weighed: Candidates(all: candidates), legs: legs,
+      withoutList: withoutList, startsTwo: startsTwo, multiplexes: multiplexes,
+      suspectsNetwork: suspectsNetwork, attempt: attempt)
+  }
+
+  /// Makes a plan whose candidates are put into words later.
+  ///
+  /// - Precondition: there is a leg.
+  package init(
+    origin: Origin, policy: String, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
+    legs: [Leg], withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
+    suspectsNetwork: Bool = false, attempt: Attempt? = nil
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
     storage = Storage(
-      origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, attempt)
+      origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, suspectsNetwork,
+      attempt)
+  }
+
+  /// The same plan with other legs, for one of several attempts of a call.
+  ///
+  /// - Precondition: there is a leg.
+  func with(_ legs: [Leg], for attempt: Attempt) -> RoutePlan {
+    RoutePlan(
+      origin: origin, policy: policy, directOff: directOff, weighed: storage.candidates, legs: legs,
+      withoutList: withoutList, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
+      suspectsNetwork: suspectsNetwork, attempt: attempt)
   }
 
   /// Whether this is the very plan that the other one is, not only an equal one.

@@ -62,7 +62,11 @@ public struct RouteReport: Sendable {
     /// Whether it was ready on a pooled connection.
     public var reused: Bool
     /// Its index in the race.
-    package var index: Int32 = 0
+    package var index: Int {
+      get { Int(place) }
+      set { place = Int32(newValue) }
+    }
+    private var place: Int32 = 0
 
     /// Makes the report of a leg that has just started.
     package init(
@@ -74,7 +78,7 @@ public struct RouteReport: Sendable {
       endedNanoseconds = startedNanoseconds
       self.outcome = outcome
       reused = false
-      self.index = Int32(index)
+      place = Int32(index)
     }
 
     /// Makes a leg's report.
@@ -116,7 +120,7 @@ public struct RouteReport: Sendable {
 
   /// Why DNS was used although the list has the host, or `nil`.
   public var fallback: Fallback? {
-    guard !legs.isEmpty, source == .dns, plan.directOff == nil, !plan.candidates.isEmpty else { return nil }
+    guard !legs.isEmpty, source == .dns, plan.directOff == nil, plan.hasCandidates else { return nil }
     if let reason = plan.withoutList { return reason }
     let listed = legs.filter { $0.source == .list }
     return listed.contains { $0.outcome != .failed } ? .noAnswerInTime : .allFailed
@@ -147,8 +151,10 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case unreachable
     /// The health check was not answered as the list wants it.
     case unhealthy
-    /// The look-up failed.
+    /// The look-up failed: no name server gave an answer.
     case resolve
+    /// DNS answered that the name has no address, or none that leads anywhere new.
+    case nameNotFound
     /// The proxy failed.
     case proxy
     /// Anything else.

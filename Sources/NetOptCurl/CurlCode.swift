@@ -142,6 +142,7 @@ enum CurlCode {
       case .certificateUntrusted: (.certificateUntrusted, .tls)
       case .certificateExpired: (.certificateExpired, .tls)
       case .resolve: (.resolverFailed, .resolve)
+      case .nameNotFound: (.nameNotFound, .resolve)
       case .unhealthy, .other: (.connectFailed, .connect)
       }
     let certificate = [.certificateName, .certificateUntrusted, .certificateExpired].contains(code)

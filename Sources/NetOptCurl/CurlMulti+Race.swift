@@ -155,7 +155,8 @@ extension CurlMulti {
     exchange.lookUpTime = loop.now() - lookUp.started
     switch result {
     case .failure(let error):
-      lookUpFailed(exchange, leg, LegFailure(.resolve, error.message), error)
+      let kind: LegFailure.Kind = error.code == .nameNotFound ? .nameNotFound : .resolve
+      lookUpFailed(exchange, leg, LegFailure(kind, error.message), error)
     case .success(let answers):
       let family = exchange.request.options.family
       let usable = exchange.plan.ordered(answers.filter { family == nil || $0.address?.family == family })
@@ -165,9 +166,10 @@ extension CurlMulti {
           usable.isEmpty ? "no address of the kind asked for" : "only addresses that were tried already"
         let message = "DNS knows \(what) for \(exchange.plan.origin.host)"
         return lookUpFailed(
-          exchange, leg, LegFailure(.resolve, message), NetOptError(.nameNotFound, phase: .resolve, message))
+          exchange, leg, LegFailure(.nameNotFound, message),
+          NetOptError(.nameNotFound, phase: .resolve, message))
       }
-      exchange.reports.removeAll { $0.index == Int32(leg) }
+      exchange.reports.removeAll { $0.index == leg }
       follow(exchange.race.expanded(leg, into: new), in: exchange)
     }
   }

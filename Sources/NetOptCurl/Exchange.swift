@@ -252,7 +252,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   }
 
   func setReport(of leg: Int, _ change: (inout RouteReport.Leg) -> Void) {
-    guard let index = reports.lastIndex(where: { $0.index == Int32(leg) }) else { return }
+    guard let index = reports.lastIndex(where: { $0.index == leg }) else { return }
     change(&reports[index])
   }
 }

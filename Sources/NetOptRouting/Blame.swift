@@ -12,6 +12,9 @@ enum Blame: Hashable, Sendable {
   /// Nobody that routing could avoid.
   case nobody
 
+  /// Whether nothing came back from where the leg led, so that it may be the network that does not work.
+  var isOfTheWay: Bool { self == .endpoint || self == .localNetwork }
+
   /// The blame for a kind of failure.
   init(_ kind: LegFailure.Kind) {
     self =
@@ -19,7 +22,7 @@ enum Blame: Hashable, Sendable {
       case .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .unhealthy: .endpoint
       case .certificateName, .certificateUntrusted, .certificateExpired: .certificate
       case .unreachable: .localNetwork
-      case .resolve, .proxy, .other: .nobody
+      case .resolve, .nameNotFound, .proxy, .other: .nobody
       }
   }
 }

@@ -4,7 +4,7 @@ import NetOptCore
 public enum CircuitState: String, Hashable, Sendable {
   /// It is used.
   case closed
-  /// It failed again and again, and is left alone for a while.
+  /// It failed again and again, or asked for a rest, and is left alone for a while.
   case open
   /// The while is over: one attempt shows how it goes on.
   case halfOpen = "half-open"
@@ -14,9 +14,11 @@ public enum CircuitState: String, Hashable, Sendable {
 
 /// Keeps requests away from an endpoint that fails, and lets one through now and then to see whether it still does.
 ///
-/// Three failures in a row open it, for 5 s, and after each failed attempt for twice as long, up to 300 s; each time
-/// with jitter, so that clients do not come back together. A success closes it. Nothing is kept for ever: a streak of
-/// failures is forgotten ten minutes after the last one or, when that is later, after the circuit became half-open.
+/// Three failures in a row open it, or fewer than 80 % successes of at least five attempts within 30 s, for 5 s, and
+/// after each failed attempt for twice as long, up to 300 s; each time with jitter, so that clients do not come back
+/// together. What a service answers (502, 503, 504) counts half. A success closes it. Nothing is kept for ever: a
+/// streak of failures is forgotten ten minutes after the last one or, when that is later, after the circuit became
+/// half-open.
 struct Circuit: Hashable, Sendable {
   /// The failures in a row that open a circuit.
   static let threshold = 3
@@ -30,17 +32,26 @@ struct Circuit: Hashable, Sendable {
   /// After what time an attempt of which nothing was heard no longer keeps others away.
   static let attemptLimit = Duration.seconds(30)
 
-  private var failures = 0
+  /// The failures in a row, in halves.
+  private var streak = 0
+  private var recent = OutcomeWindow()
   private var openings = 0
   private var lastFailure: MonotonicInstant?
   private var opensUntil: MonotonicInstant?
   private var attempt: MonotonicInstant?
+  /// How long the endpoint asked to be left alone, when that is why the circuit is open.
+  private(set) var rest: Duration?
+  /// Whether the service failed, so that a connection alone shows nothing.
+  private(set) var needsAnswer = false
 
   /// Whether there is nothing that a success would change.
-  var isClear: Bool { failures == 0 && opensUntil == nil }
+  var isClear: Bool { streak == 0 && opensUntil == nil }
 
   /// The failures in a row.
-  func failures(at now: MonotonicInstant) -> Int { isForgotten(at: now) ? 0 : failures }
+  func failures(at now: MonotonicInstant) -> Int { isForgotten(at: now) ? 0 : (streak + 1) / 2 }
+
+  /// The attempts of the last half minute, and those of them that failed, as they were at the last one.
+  var recentCounts: (attempts: Int, failures: Int) { recent.counts }
 
   /// Whether requests get through. Never `quarantined`, of which a circuit knows nothing.
   func state(at now: MonotonicInstant) -> CircuitState {
@@ -63,21 +74,48 @@ struct Circuit: Hashable, Sendable {
   }
 
   /// An attempt succeeded.
-  mutating func succeeded() { self = Circuit() }
+  mutating func succeeded(at now: MonotonicInstant) {
+    if !isClear {
+      let isClosed = opensUntil == nil
+      let window = recent
+      self = Circuit()
+      // A circuit that has been open begins anew.
+      if isClosed { recent = window }
+    }
+    recent.add(halves: 0, at: now)
+  }
 
   /// An attempt failed.
-  mutating func failed(at now: MonotonicInstant, using random: inout SplitMix64) {
+  ///
+  /// - Parameter isService: whether the service failed behind a connection that works; that counts half.
+  mutating func failed(at now: MonotonicInstant, isService: Bool = false, using random: inout SplitMix64) {
     if isForgotten(at: now) { self = Circuit() }
     let state = state(at: now)
-    failures += 1
+    streak += isService ? 1 : 2
+    recent.add(halves: isService ? 1 : 2, at: now)
     lastFailure = now
     attempt = nil
+    if isService { needsAnswer = true }
     // A failure while it is open is of an attempt that began before: it says nothing new.
-    if state == .open || failures < Self.threshold { return }
+    if state == .open { return }
+    if state == .closed, streak < 2 * Self.threshold, !recent.isBad { return }
+    rest = nil
     // Seven doublings reach the longest time; more of them would overflow.
     let time = min(Self.shortest * (1 << min(openings, 7)), Self.longest)
     openings += 1
     opensUntil = now + time * Double.random(in: (1 - Self.jitter)...(1 + Self.jitter), using: &random)
+  }
+
+  /// The endpoint asked not to be used for a while.
+  mutating func rest(for time: Duration, at now: MonotonicInstant) {
+    let time = min(time, Self.longest)
+    let until = now + time
+    if let opensUntil, until <= opensUntil { return }
+    lastFailure = now
+    opensUntil = until
+    rest = time
+    attempt = nil
+    needsAnswer = true
   }
 
   /// Until when the circuit is open, when it is.
@@ -85,8 +123,10 @@ struct Circuit: Hashable, Sendable {
 
   /// When the passing of time changes something next.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
-    let moments = [opensUntil, attempt.map { $0 + Self.attemptLimit }, forgottenAt]
-    return moments.compactMap { $0 }.filter { $0 > now }.min()
+    var next: MonotonicInstant?
+    next = next.earlier(opensUntil, after: now)
+    next = next.earlier(attempt.map { $0 + Self.attemptLimit }, after: now)
+    return next.earlier(forgottenAt, after: now)
   }
 
   private var forgottenAt: MonotonicInstant? {
@@ -94,4 +134,12 @@ struct Circuit: Hashable, Sendable {
   }
 
   private func isForgotten(at now: MonotonicInstant) -> Bool { forgottenAt.map { now >= $0 } ?? false }
+}
+
+extension Optional<MonotonicInstant> {
+  /// The earlier of two moments, of which the second counts only when it is still to come.
+  func earlier(_ other: MonotonicInstant?, after now: MonotonicInstant) -> MonotonicInstant? {
+    guard let other, other > now else { return self }
+    return map { Swift.min($0, other) } ?? other
+  }
 }

@@ -7,19 +7,38 @@ struct EndpointHealth: Sendable {
   static let penalty = RequestOptions().connectTimeout
   /// The most failures that add up.
   private static let mostPenalties: Int64 = 10
+  /// So many answers in a row that are later than is usual make an endpoint slow. One or two may be requests that
+  /// take long wherever they are answered.
+  private static let slowInARow: UInt8 = 3
+  /// How often the time that a slow endpoint takes longer is looked at again when no answers come.
+  private static let slownessReview = Duration.seconds(5)
 
   /// The time until a request can be sent: TCP, and TLS where there is any.
   private(set) var ready: RoundTripEstimate?
   /// The time of the TCP handshake.
   private(set) var roundTrip: RoundTripEstimate?
+  /// When they were last measured.
+  private var lastConnect: MonotonicInstant?
+  private var lastReady: MonotonicInstant?
   /// What happened at the last failure; a success does not take it away.
   private(set) var lastFailure: LegFailure?
   /// When the last failure was.
   private(set) var lastFailed: MonotonicInstant?
+  /// When it was last seen to work.
+  private var lastSucceeded = MonotonicInstant(nanoseconds: .min)
   private var circuit = Circuit()
   private var quarantine: Quarantine?
+  /// In halves.
   private var penalties: Int64 = 0
   private var penalisedUntil: MonotonicInstant?
+  /// From the request's last byte to the answer's first, less a round trip.
+  private var firstByte = PeakEstimate()
+  private var lateAnswers: UInt8 = 0
+  /// By how much its answers begin later than is usual, in nanoseconds, as the score has it.
+  private(set) var slowness: Int64 = 0
+  private var slownessDue: MonotonicInstant?
+  /// What failures of late have changed: as it was before them.
+  private var before: (since: MonotonicInstant, circuit: Circuit, penalties: Int64, until: MonotonicInstant?)?
 
   // MARK: What is known
 
@@ -30,7 +49,20 @@ struct EndpointHealth: Sendable {
   /// What the failures of late add to the score, or `nil` when there were none.
   func penalty(at now: MonotonicInstant) -> Duration? {
     guard let penalisedUntil, now < penalisedUntil else { return nil }
-    return Self.penalty * Double(penalties)
+    return Self.penalty * Double(penalties) / 2
+  }
+
+  /// What the endpoint is weighed with: its smoothed time to be ready, by how much its answers begin later than is
+  /// usual, and penalties. `nil` without history.
+  func score(secure: Bool, at now: MonotonicInstant) -> Duration? {
+    let time = readiness(secure: secure).map { $0.smoothed + .nanoseconds(slowness) }
+    guard let penalty = penalty(at: now) else { return time }
+    return (time ?? .zero) + penalty
+  }
+
+  /// The score in nanoseconds when nothing is held against the endpoint.
+  func clearScore(secure: Bool) -> Int64? {
+    readiness(secure: secure).map { $0.smoothedNanoseconds + slowness }
   }
 
   /// Whether the endpoint is used.
@@ -44,22 +76,32 @@ struct EndpointHealth: Sendable {
   /// Whether the one attempt of the half-open state is under way.
   func isTried(at now: MonotonicInstant) -> Bool { circuit.isTried(at: now) }
 
+  /// Whether only an answer shows that it works again, and no connection.
+  var needsAnswer: Bool { circuit.needsAnswer }
+
   /// Why the endpoint is left out in this state, for people.
   func reason(of state: CircuitState, at now: MonotonicInstant) -> String {
     if state == .quarantined, let quarantine { return quarantine.reason }
     if state == .halfOpen { return "it failed before, and one attempt is under way" }
     let last = lastFailure.map { "; the last time: \($0.message)" } ?? ""
-    return "it failed \(circuit.failures(at: now)) times in a row\(last)"
+    if let rest = circuit.rest { return "it asked not to be used for \(rest.components.seconds) s\(last)" }
+    let failures = circuit.failures(at: now)
+    if failures >= Circuit.threshold { return "it failed \(failures) times in a row\(last)" }
+    let recent = circuit.recentCounts
+    return "\(recent.failures) of the last \(recent.attempts) attempts failed\(last)"
   }
+
+  /// Whether it was seen to work since a moment: what failed and had begun before is no news.
+  func hasWorked(since moment: MonotonicInstant) -> Bool { lastSucceeded > moment }
 
   /// Whether nothing is held against the endpoint: a success then says nothing new.
   var isClear: Bool { circuit.isClear && penalisedUntil == nil && quarantine == nil }
 
   /// When the passing of time changes something next.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
-    if isClear { return nil }
-    let moments = [circuit.nextChange(after: now), penalisedUntil, quarantine?.until]
-    return moments.compactMap { $0 }.filter { $0 > now }.min()
+    if isClear { return slownessDue }
+    let next = circuit.nextChange(after: now).earlier(penalisedUntil, after: now)
+    return next.earlier(quarantine?.until, after: now).earlier(slownessDue, after: now)
   }
 
   // MARK: What happens
@@ -69,22 +111,71 @@ struct EndpointHealth: Sendable {
   /// - Parameters:
   ///   - connect: the time of the TCP handshake, when it was measured.
   ///   - ready: the time until a request could be sent, when it was measured.
+  ///   - answered: whether an answer came as well. After failures of the service a connection alone is no success.
   /// - Returns: whether anything has changed.
-  mutating func succeeded(connect: Duration?, ready: Duration?, at now: MonotonicInstant) -> Bool {
+  mutating func succeeded(
+    connect: Duration?, ready: Duration?, answered: Bool = true, at now: MonotonicInstant
+  ) -> Bool {
+    if connect != nil || ready != nil { measured(connect: connect, ready: ready, at: now) }
+    let isMeasured = connect != nil || ready != nil
+    if !answered && circuit.needsAnswer { return isMeasured }
     // While a quarantine lasts only a request that does without verification gets here, which proves nothing.
     let isReleased = quarantine.map { now >= $0.until } ?? false
-    let isNews = connect != nil || ready != nil || !circuit.isClear || penalisedUntil != nil || isReleased
-    guard isNews else { return false }
-    measured(connect: connect)
-    if let ready { self.ready.add(ready) }
-    circuit.succeeded()
+    let isNews = isMeasured || !circuit.isClear || penalisedUntil != nil || isReleased
+    circuit.succeeded(at: now)
+    lastSucceeded = now
     penalisedUntil = nil
+    before = nil
     if isReleased { quarantine = nil }
+    return isNews
+  }
+
+  /// A TCP handshake was done, or a connection was ready, which says nothing of what comes after it.
+  mutating func measured(connect: Duration?, ready: Duration? = nil, at now: MonotonicInstant) {
+    if let connect {
+      roundTrip.add(connect, age: lastConnect.map { now - $0 } ?? .zero)
+      lastConnect = now
+    }
+    if let ready {
+      self.ready.add(ready, age: lastReady.map { now - $0 } ?? .zero)
+      lastReady = now
+    }
+  }
+
+  /// An answer began.
+  ///
+  /// - Parameters:
+  ///   - wait: from the request's last byte to the answer's first, in nanoseconds.
+  ///   - usual: what is usual for the origin; learns from it.
+  /// - Returns: whether the score has changed so much that it is worth looking at.
+  mutating func answered(after wait: Int64, usual: inout UsualTime, at now: MonotonicInstant) -> Bool {
+    let time = max(0, wait - (roundTrip?.smoothedNanoseconds ?? 0))
+    let bound = usual.bound ?? .max
+    usual.add(time, at: now)
+    firstByte.add(time, at: now)
+    lateAnswers = time > bound ? min(lateAnswers + 1, Self.slowInARow) : 0
+    // The usual case: nothing was held against it, and nothing is.
+    if slowness == 0, lateAnswers < Self.slowInARow { return false }
+    return weighSlowness(against: bound, at: now)
+  }
+
+  /// Time has passed since an endpoint was found to be slow.
+  mutating func weighSlowness(against bound: Int64, at now: MonotonicInstant) -> Bool {
+    let excess = max(0, firstByte.value(at: now) - bound)
+    // What is less than a tenth is not worth a new order.
+    guard excess == 0 || abs(excess - slowness) > slowness / 10 else { return false }
+    slowness = excess < 1_000_000 ? 0 : excess
+    slownessDue = slowness > 0 ? now + Self.slownessReview : nil
     return true
   }
 
-  /// A TCP handshake was done, which says nothing of what comes after it.
-  mutating func measured(connect: Duration?) { if let connect { roundTrip.add(connect) } }
+  /// Whether its slowness is to be weighed again.
+  func isSlownessDue(at now: MonotonicInstant) -> Bool { slownessDue.map { $0 <= now } ?? false }
+
+  /// Puts off weighing its slowness again.
+  mutating func putOffSlowness(at now: MonotonicInstant) {
+    if slownessDue != nil { slownessDue = now + Self.slownessReview }
+  }
 
   /// The host's certificate was presented and verified.
   ///
@@ -115,17 +206,37 @@ struct EndpointHealth: Sendable {
   ) -> Bool {
     let blame = Blame(failure.kind)
     if blame == .nobody { return false }
-    let isPenalised = penalisedUntil.map { now < $0 } ?? false
-    penalties = isPenalised ? min(penalties + 1, Self.mostPenalties) : 1
-    lastFailure = failure
-    lastFailed = now
+    remember(at: now)
     switch blame {
     case .endpoint: circuit.failed(at: now, using: &random)
     case .certificate: quarantine = Quarantine(failure.kind, of: host, at: now)
     case .localNetwork, .nobody: break
     }
-    // The penalty ends with the circuit, so that a half-open endpoint stands where its speed puts it.
-    penalisedUntil = circuit.openUntil(at: now) ?? now + Circuit.shortest
+    penalise(failure, halves: 2, at: now)
+    return true
+  }
+
+  /// The service behind the endpoint failed.
+  ///
+  /// - Parameters:
+  ///   - reason: what it did, for people.
+  ///   - rest: how long it asked not to be used.
+  mutating func serviceFailed(
+    _ reason: String, rest: Duration?, at now: MonotonicInstant, using random: inout SplitMix64
+  ) {
+    remember(at: now)
+    circuit.failed(at: now, isService: true, using: &random)
+    if let rest, rest > .zero { circuit.rest(for: rest, at: now) }
+    penalise(LegFailure(.other, reason), halves: 1, at: now)
+  }
+
+  /// It was this machine's network: what failures since a moment have changed is undone.
+  ///
+  /// - Returns: whether there was anything.
+  mutating func forgive(since moment: MonotonicInstant) -> Bool {
+    guard let before, before.since >= moment else { return false }
+    (circuit, penalties, penalisedUntil) = (before.circuit, before.penalties, before.until)
+    self.before = nil
     return true
   }
 
@@ -136,4 +247,18 @@ struct EndpointHealth: Sendable {
   ///
   /// - Returns: whether there was one.
   mutating func giveBack() -> Bool { circuit.giveBack() }
+
+  private mutating func remember(at now: MonotonicInstant) {
+    if let before, now < before.since + LocalNetwork.forgiven { return }
+    before = (now, circuit, penalties, penalisedUntil)
+  }
+
+  private mutating func penalise(_ failure: LegFailure, halves: Int64, at now: MonotonicInstant) {
+    let isPenalised = penalisedUntil.map { now < $0 } ?? false
+    penalties = isPenalised ? min(penalties + halves, 2 * Self.mostPenalties) : halves
+    lastFailure = failure
+    lastFailed = now
+    // The penalty ends with the circuit, so that a half-open endpoint stands where its speed puts it.
+    penalisedUntil = circuit.openUntil(at: now) ?? now + Circuit.shortest
+  }
 }

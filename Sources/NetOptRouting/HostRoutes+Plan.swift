@@ -3,162 +3,168 @@ import NetOptCore
 /// What a plan depends on besides history and time.
 struct PlanWish: Hashable, Sendable {
   /// The version of IP that was asked for.
-  let family: IPAddress.Family?
+  var family: IPAddress.Family?
   /// Whether a wrong certificate is no reason to leave an endpoint out.
-  let unverified: Bool
+  var unverified = false
   /// Whether a leg that loses costs nothing.
-  let multiplexes: Bool
+  var multiplexes = true
+  /// Whether this machine's network is suspected.
+  var suspectsNetwork = false
+
+  /// Whether the order is the usual one.
+  var isUsual: Bool { family == nil && !unverified }
 }
 
 /// A plan that is given out again as long as a new one would be the same.
 struct KeptPlan: Sendable {
   let plan: RoutePlan
   let wish: PlanWish
-  /// When the passing of time makes another plan of it.
-  let until: MonotonicInstant
+  /// The index of the endpoint in front.
+  let front: Int?
+}
+
+/// How endpoints were weighed for a plan.
+private struct Weighed: CandidateSource {
+  let addresses: [IPAddress]
+  let entries: [Ranking.Entry]
+  /// The position of the one in front.
+  let front: Int
+  let leftOut: [LeftOut]
+
+  var isEmpty: Bool { addresses.isEmpty }
+
+  func candidates() -> [RoutePlan.Candidate] {
+    var order = Array(entries.indices)
+    if front > 0 { order.insert(order.remove(at: front), at: 0) }
+    return order.map { position in
+      let entry = entries[position]
+      return RoutePlan.Candidate(addresses[entry.index], score: entry.standing.score, source: .list)
+    }
+      + leftOut.map {
+        RoutePlan.Candidate(addresses[$0.index], score: $0.score, source: .list, excluded: $0.reason)
+      }
+  }
 }
 
 extension HostRoutes {
-  /// Which endpoints of the list may be used, in their order, and which not.
-  private struct Choice {
-    var usable: [Int] = []
-    /// The others. `isShut` says that only failures keep an endpoint out.
-    var excluded: [(index: Int, reason: String, isShut: Bool)] = []
-    var leader: Int?
-  }
+  private static let lookUp = RoutePlan.Leg(.dns, source: .dns)
 
   /// Makes the plan for a request that may use the list.
   ///
   /// A half-open endpoint stands where its speed puts it. When that is the front, it leads one plan alone, and others
   /// leave it out until the outcome is known. Further back it is in every plan: there it is tried only when nothing
   /// before it works, and then it is better than nothing.
-  mutating func plan(_ wish: PlanWish, at now: MonotonicInstant) -> RoutePlan {
-    if let kept, kept.wish == wish, now < kept.until { return kept.plan }
-    let choice = choose(wish, at: now)
-    let plan = plan(choice, wish, at: now)
-    if let first = choice.usable.first,
-      endpoints[first].health.state(at: now, unverified: wish.unverified) == .halfOpen
+  mutating func plan(
+    _ wish: PlanWish, at now: MonotonicInstant, using random: inout SplitMix64
+  ) -> RoutePlan {
+    if now >= reviewDue { review(at: now) }
+    if policy != .balanced, let kept = kept.first, kept.wish == wish { return kept.plan }
+    let (ranking, leftOut) = wish.isUsual ? (ranking, leftOut) : assessed(for: wish, at: now)
+    guard !ranking.entries.isEmpty else { return keep(planWithoutList(leftOut, wish), nil, wish) }
+    let front = front(of: ranking, using: &random)
+    let index = ranking.entries[front].index
+    if let kept = kept.first(where: { $0.wish == wish && $0.front == index }) { return kept.plan }
+    let plan = plan(ranking.entries, front: front, leftOut, wish)
+    if !endpoints[index].health.isClear,
+      endpoints[index].health.state(at: now, unverified: wish.unverified) == .halfOpen
     {
       // The one attempt is in this plan, which is not given out again. Who leads is seen when it has succeeded.
-      take(first, at: now)
-    } else {
-      leader = choice.leader
-      let changes = endpoints.compactMap { $0.health.nextChange(after: now) }
-      kept = KeptPlan(plan: plan, wish: wish, until: changes.min() ?? MonotonicInstant(nanoseconds: .max))
+      take(index, at: now)
+      return plan
     }
-    return plan
+    if case .known = ranking.entries[front].standing { leader = index } else { leader = nil }
+    return keep(plan, index, wish)
   }
 
   /// Takes the one attempt of a half-open endpoint.
   mutating func take(_ index: Int, at now: MonotonicInstant) {
     endpoints[index].health.take(at: now)
-    kept = nil
+    reassess(index, at: now)
   }
 
   /// The list's endpoints in the order of a plan made now, those that it leaves out last.
   func statuses(at now: MonotonicInstant) -> [EndpointStatus] {
-    let choice = choose(PlanWish(family: nil, unverified: false, multiplexes: true), at: now)
-    let included = choice.usable.enumerated().map { status($1, rank: $0 + 1, excluded: nil, at: now) }
-    return included + choice.excluded.map { status($0.index, rank: nil, excluded: $0.reason, at: now) }
-  }
-
-  /// The addresses of the list in the order in which they are worth probing: the nearest first.
-  var addressesToProbe: [IPAddress] {
-    endpoints.indices.map { entry($0, .unknown) }.sorted().map { endpoints[$0.index].listed.address }
-  }
-
-  // MARK: Choosing
-
-  private func choose(_ wish: PlanWish, at now: MonotonicInstant) -> Choice {
-    var choice = Choice()
-    var entries: [Ranking.Entry] = []
-    entries.reserveCapacity(endpoints.count)
-    for index in endpoints.indices {
-      let health = endpoints[index].health
-      let state = health.state(at: now, unverified: wish.unverified)
-      let isShut = state == .open || state == .halfOpen && health.isTried(at: now)
-      if let family = wish.family, endpoints[index].listed.address.family != family {
-        choice.excluded.append((index, "only \(family == .v4 ? "IPv4" : "IPv6") was asked for", false))
-      } else if isShut || state == .quarantined {
-        choice.excluded.append((index, health.reason(of: state, at: now), isShut))
-      } else {
-        entries.append(entry(index, standing(health, at: now)))
-      }
+    let (ranking, leftOut) = assessed(for: PlanWish(), at: now)
+    var order = ranking.entries
+    if policy != .balanced, !order.isEmpty {
+      let front = ranking.front(leader: leader, draw: draw, isSticky: policy == .pinned)
+      order.insert(order.remove(at: front), at: 0)
     }
-    let ranking = ranked(entries)
-    choice.usable = ranking.entries.map(\.index)
-    choice.leader = ranking.leader
-    return choice
+    return order.enumerated().map { status($1.index, rank: $0 + 1, excluded: nil, at: now) }
+      + leftOut.map { status($0.index, rank: nil, excluded: $0.reason, at: now) }
   }
 
-  private func ranked(_ entries: [Ranking.Entry]) -> Ranking {
+  private func front(of ranking: Ranking, using random: inout SplitMix64) -> Int {
     switch policy {
-    case .fastest: Ranking(entries, leader: leader, draw: draw)
+    case .fastest:
+      ranking.front(leader: mutation == .noHysteresis ? nil : leader, draw: draw)
+    case .pinned: ranking.front(leader: leader, draw: draw, isSticky: true)
+    case .balanced: ranking.betterOfTwo(inFlight: { endpoints[$0].inFlight }, using: &random)
     }
   }
 
-  private func entry(_ index: Int, _ standing: Ranking.Standing) -> Ranking.Entry {
-    Ranking.Entry(
-      index: index, standing: standing, distance: endpoints[index].distance,
-      weight: endpoints[index].listed.weight)
+  private mutating func keep(_ plan: RoutePlan, _ front: Int?, _ wish: PlanWish) -> RoutePlan {
+    if policy != .balanced || kept.first?.wish != wish { kept.removeAll(keepingCapacity: true) }
+    kept.append(KeptPlan(plan: plan, wish: wish, front: front))
+    return plan
   }
 
-  private func standing(_ health: EndpointHealth, at now: MonotonicInstant) -> Ranking.Standing {
-    guard let score = score(health, at: now) else { return .unknown }
-    return health.penalty(at: now) == nil ? .known(score.nanoseconds) : .penalised(score.nanoseconds)
-  }
-
-  /// The smoothed time to be ready plus penalties.
-  private func score(_ health: EndpointHealth, at now: MonotonicInstant) -> Duration? {
-    let time = health.readiness(secure: origin.scheme == .https)?.smoothed
-    guard let penalty = health.penalty(at: now) else { return time }
-    return (time ?? .zero) + penalty
-  }
-
-  // MARK: Writing down
-
-  private func plan(_ choice: Choice, _ wish: PlanWish, at now: MonotonicInstant) -> RoutePlan {
-    var choice = choice
-    var withoutList: RouteReport.Fallback?
-    if choice.usable.isEmpty {
-      withoutList = .excluded
-      // Every circuit is open. The endpoint whose failure is the oldest may be back; DNS starts beside it.
-      let oldest = choice.excluded.indices.filter { choice.excluded[$0].isShut }.min {
-        lastFailed(choice.excluded[$0].index) < lastFailed(choice.excluded[$1].index)
-      }
-      if let oldest {
-        withoutList = .circuitsOpen
-        choice.usable = [choice.excluded.remove(at: oldest).index]
-      }
-    }
-    var candidates: [RoutePlan.Candidate] = []
-    candidates.reserveCapacity(endpoints.count)
-    var legs: [RoutePlan.Leg] = []
-    legs.reserveCapacity(choice.usable.count + 1)
-    for index in choice.usable {
-      let endpoint = endpoints[index]
-      candidates.append(candidate(endpoint, nil, at: now))
-      legs.append(
-        RoutePlan.Leg(.address(endpoint.listed.address), source: .list, stagger: stagger(endpoint.health)))
-    }
-    for (index, reason, _) in choice.excluded {
-      candidates.append(candidate(endpoints[index], reason, at: now))
-    }
-    legs.append(RoutePlan.Leg(.dns, source: .dns))
+  private func plan(
+    _ entries: [Ranking.Entry], front: Int, _ leftOut: [LeftOut], _ wish: PlanWish,
+    _ withoutList: RouteReport.Fallback? = nil
+  ) -> RoutePlan {
+    let legs = legs(entries, front: front, lastResorts: lastResorts(leftOut))
     return RoutePlan(
-      origin: origin, policy: policy.rawValue, candidates: candidates, legs: legs, withoutList: withoutList,
-      startsTwo: withoutList == .circuitsOpen, multiplexes: wish.multiplexes)
+      origin: origin, policy: policy.rawValue,
+      weighed: Weighed(addresses: addresses, entries: entries, front: front, leftOut: leftOut), legs: legs,
+      withoutList: withoutList, startsTwo: withoutList == .circuitsOpen, multiplexes: wish.multiplexes,
+      suspectsNetwork: wish.suspectsNetwork)
+  }
+
+  /// The legs in their order: the one in front, the other usable ones, DNS, the last resorts.
+  private func legs(_ entries: [Ranking.Entry], front: Int, lastResorts: [Int]) -> [RoutePlan.Leg] {
+    let count = entries.count + 1 + lastResorts.count
+    // Written in place: appending a hundred legs one by one takes as long as all the rest of planning.
+    return Array(unsafeUninitializedCapacity: count) { buffer, written in
+      func write(_ leg: RoutePlan.Leg) {
+        buffer.initializeElement(at: written, to: leg)
+        written += 1
+      }
+      func write(_ index: Int) {
+        write(RoutePlan.Leg(.address(addresses[index]), source: .list, stagger: staggers[index]))
+      }
+      if front < entries.count { write(entries[front].index) }
+      for position in entries.indices where position != front { write(entries[position].index) }
+      if mutation != .noLookUp || written == 0 { write(Self.lookUp) }
+      for index in lastResorts { write(index) }
+    }
+  }
+
+  /// The endpoints that could not be connected to, least recently failed first. They come after DNS: when everything
+  /// else has failed for a request, one of them may be back. Not those whose service failed: their connections would
+  /// be ready first and be of no use.
+  private func lastResorts(_ leftOut: [LeftOut]) -> [Int] {
+    if leftOut.isEmpty { return [] }
+    return leftOut.filter { $0.isShut && !endpoints[$0.index].health.needsAnswer }.map(\.index).sorted {
+      lastFailed($0) < lastFailed($1)
+    }
+  }
+
+  /// Every circuit is open, or all are left out for other reasons. The endpoint whose failure is the oldest may be
+  /// back; DNS starts beside it.
+  private func planWithoutList(_ leftOut: [LeftOut], _ wish: PlanWish) -> RoutePlan {
+    let shut = leftOut.indices.filter { leftOut[$0].isShut }
+    guard let oldest = shut.min(by: { lastFailed(leftOut[$0].index) < lastFailed(leftOut[$1].index) }) else {
+      return plan([], front: 0, leftOut, wish, .excluded)
+    }
+    var others = leftOut
+    let chosen = others.remove(at: oldest)
+    let standing = chosen.score.map { Ranking.Standing.penalised($0.nanoseconds) } ?? .unknown
+    return plan([entry(chosen.index, standing)], front: 0, others, wish, .circuitsOpen)
   }
 
   private func lastFailed(_ index: Int) -> (MonotonicInstant, Int) {
     (endpoints[index].health.lastFailed ?? MonotonicInstant(nanoseconds: .min), index)
-  }
-
-  private func candidate(
-    _ endpoint: Endpoint, _ excluded: String?, at now: MonotonicInstant
-  ) -> RoutePlan.Candidate {
-    RoutePlan.Candidate(
-      endpoint.listed.address, score: score(endpoint.health, at: now), source: .list, excluded: excluded)
   }
 
   private func status(
@@ -166,7 +172,7 @@ extension HostRoutes {
   ) -> EndpointStatus {
     let endpoint = endpoints[index]
     return EndpointStatus(
-      endpoint: endpoint.listed, rank: rank, score: score(endpoint.health, at: now),
+      endpoint: endpoint.listed, rank: rank, score: score(index, at: now),
       rtt: endpoint.health.roundTrip?.smoothed, state: endpoint.health.state(at: now), chosen: rank == 1,
       excluded: excluded, lastFailure: endpoint.health.lastFailure)
   }

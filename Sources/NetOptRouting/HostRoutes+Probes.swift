@@ -45,7 +45,8 @@ extension HostRoutes {
     for index in endpoints.indices where probeDue(index, at: now).map({ $0 <= now }) ?? false {
       due.append(endpoints[index].listed.address)
       noteMeasured(index, at: now, using: &random)
-      if endpoints[index].health.state(at: now) == .halfOpen { take(index, at: now) }
+      let health = endpoints[index].health
+      if health.state(at: now) == .halfOpen, !health.needsAnswer { take(index, at: now) }
     }
     return due
   }
@@ -64,9 +65,13 @@ extension HostRoutes {
 
   /// When an endpoint's next probe is due; `nil` when something else has to happen first.
   private func probeDue(_ index: Int, at now: MonotonicInstant) -> MonotonicInstant? {
+    if mutation == .noProbes { return nil }
+    if mutation == .endlessProbes { return now }
     let health = endpoints[index].health
     switch health.state(at: now) {
     case .open, .quarantined: return health.nextChange(after: now)
+    // Only a request shows whether the service is back.
+    case .halfOpen where health.needsAnswer: break
     case .halfOpen: return health.isTried(at: now) ? health.nextChange(after: now) : now
     case .closed: break
     }

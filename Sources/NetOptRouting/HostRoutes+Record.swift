@@ -1,27 +1,63 @@
 import NetOptCore
 
 extension HostRoutes {
-  /// Learns from a call's legs.
-  mutating func record(_ report: RouteReport, at now: MonotonicInstant, using random: inout SplitMix64) {
-    if isNoNews(report) { return }
+  /// Learns from a report that says what is known: that an address works of which nothing is held against. Nearly all
+  /// reports are of that kind, so this is where they cost next to nothing.
+  ///
+  /// - Returns: whether the report is of that kind.
+  mutating func recordNoNews(
+    _ report: RouteReport, _ outcome: CallOutcome?, at now: MonotonicInstant
+  ) -> Bool {
+    guard let settled, report.legs.count == 1, report.legs[0].address == settled.address,
+      report.legs[0].reused, report.legs[0].outcome == .won
+    else { return false }
+    // Otherwise the plan may have taken the one attempt of a half-open endpoint.
+    guard report.plan.legs[0].address == settled.address || report.plan.legs[0].source == .dns else {
+      return false
+    }
+    let wait: Duration?
+    switch outcome {
+    case nil: wait = nil
+    case .answered(let time): wait = time
+    default: return false
+    }
+    switch settled.place {
+    case .endpoint(let index):
+      _ = endpoints[index].health.succeeded(connect: nil, ready: nil, at: now)
+      if let wait { answered(index, after: wait, at: now) }
+    case .answer(let index): _ = answers[index].health.succeeded(connect: nil, ready: nil, at: now)
+    }
+    return true
+  }
+
+  /// Learns from a call's legs, and from how it went on.
+  ///
+  /// - Parameters:
+  ///   - begun: when the call began, from which the times of the legs count.
+  ///   - isFrozen: whether nothing that failed is held against an endpoint, because the network did.
+  mutating func record(
+    _ report: RouteReport, _ outcome: CallOutcome?, from begun: MonotonicInstant?, isFrozen: Bool,
+    at now: MonotonicInstant,
+    using random: inout SplitMix64
+  ) {
     let winner = report.winner
     for leg in report.legs {
       guard let address = leg.address else { continue }
+      // An endpoint that was seen to work after this leg began is not to blame for what it was like before.
+      let isOld = begun.map { health(of: address)?.hasWorked(since: $0 + leg.started) ?? false } ?? false
+      let isFrozen = isFrozen || isOld
       switch leg.outcome {
-      case .won, .lost:
-        let connected = leg.reused ? nil : leg.connected
-        let ready = leg.reused ? nil : origin.scheme == .https ? leg.secured : leg.connected
+      case .won: won(leg, address, outcome, isFrozen: isFrozen, at: now, using: &random)
+      case .lost:
+        let (connect, ready) = times(leg)
         update(address, at: now) {
-          $0.succeeded(
-            connect: connected.map { $0 - leg.started }, ready: ready.map { $0 - leg.started }, at: now)
+          $0.succeeded(connect: connect, ready: ready, answered: false, at: now)
         }
-        if let ready, ready > leg.started, let index = index(of: address) {
-          noteMeasured(index, at: now, using: &random)
-        }
+        measured(leg, address, at: now, using: &random)
       case .failed:
-        if let failure = leg.failure { failed(address, failure, at: now, using: &random) }
+        if let failure = leg.failure, !isFrozen { failed(address, failure, at: now, using: &random) }
       case .cancelled:
-        guard let winner, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
+        guard let winner, !isFrozen, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
         let kind = leg.connected == nil ? LegFailure.Kind.connectTimeout : .tlsTimeout
         let failure = LegFailure(kind, "not ready when a leg that began later was")
         failed(address, failure, at: now, using: &random)
@@ -29,34 +65,48 @@ extension HostRoutes {
     }
     // The one attempt of a half-open endpoint is in the first leg. Whatever became of that, it is over; a report of
     // an older plan may give it back early, which lets one more attempt through.
-    if case .address(let first) = report.plan.legs.first?.target, lists(first) {
+    if case .address(let first) = report.plan.legs.first?.target, index(of: first) != nil {
       update(first, at: now) { $0.giveBack() }
     }
     if let winner, let address = winner.address { won(address, from: winner.source) }
   }
 
-  /// Learns from a probe.
+  /// Learns what a call showed that shared the legs of another one.
   mutating func record(
-    probe result: Result<ConnectReport, LegError>, of address: IPAddress, at now: MonotonicInstant,
+    shared outcome: CallOutcome, from address: IPAddress, at now: MonotonicInstant,
     using random: inout SplitMix64
   ) {
-    let isSecure = origin.scheme == .https
+    let leg = RouteReport.Leg(
+      address: address, source: .list, started: .zero, ended: .zero, outcome: .won, reused: true)
+    won(leg, address, outcome, isFrozen: false, at: now, using: &random)
+  }
+
+  /// Learns from a probe.
+  ///
+  /// - Parameter isFrozen: whether a failure is held against nobody, because the network is suspected.
+  mutating func record(
+    probe result: Result<ConnectReport, LegError>, of address: IPAddress, isFrozen: Bool,
+    at now: MonotonicInstant, using random: inout SplitMix64
+  ) {
     switch result {
     case .success(let report):
       let connect = report.reused ? nil : report.connect
+      let showsNothing = isSecure && report.tls == nil && !report.reused
       update(address, at: now) { health in
-        if isSecure && report.tls == nil && !report.reused {
-          health.measured(connect: connect)
+        if showsNothing {
+          health.measured(connect: connect, at: now)
           _ = health.giveBack()
           return true
         }
         // A probe always verifies, as did whoever opened a pooled connection that it may use.
         let isRelease = health.verified()
-        let isNews = health.succeeded(connect: connect, ready: report.reused ? nil : report.ready, at: now)
-        return isRelease || isNews
+        let ready = report.reused ? nil : report.ready
+        let isNews = health.succeeded(connect: connect, ready: ready, answered: false, at: now)
+        let isGivenBack = health.giveBack()
+        return isRelease || isNews || isGivenBack
       }
     case .failure(let error):
-      if error.isCancellation {
+      if error.isCancellation || isFrozen {
         update(address, at: now) { $0.giveBack() }
       } else {
         failed(address, error.failure, at: now, using: &random)
@@ -65,11 +115,93 @@ extension HostRoutes {
     if let index = index(of: address) { noteMeasured(index, at: now, using: &random) }
   }
 
+  /// It was this machine's network: what failures since a moment have changed is undone.
+  mutating func forgive(since moment: MonotonicInstant, at now: MonotonicInstant) {
+    settled = nil
+    for index in endpoints.indices where endpoints[index].health.forgive(since: moment) {
+      reassess(index, at: now)
+    }
+    for index in answers.indices { _ = answers[index].health.forgive(since: moment) }
+  }
+
+  // MARK: One leg
+
+  /// A leg was ready first and carried the request.
+  private mutating func won(
+    _ leg: RouteReport.Leg, _ address: IPAddress, _ outcome: CallOutcome?, isFrozen: Bool,
+    at now: MonotonicInstant, using random: inout SplitMix64
+  ) {
+    let (connect, ready) = times(leg)
+    switch outcome {
+    case .answered(let wait):
+      update(address, at: now) { $0.succeeded(connect: connect, ready: ready, at: now) }
+      if let index = index(of: address) { answered(index, after: wait, at: now) }
+    case nil, .unknown:
+      let answered = outcome == nil
+      update(address, at: now) {
+        $0.succeeded(connect: connect, ready: ready, answered: answered, at: now)
+      }
+    case .unavailable(let status, let rest):
+      let rest = mutation == .noRest ? nil : rest
+      serviceFailed(address, connect, ready, "it answered \(status)", rest, at: now, using: &random)
+    case .broke, .silent:
+      if isFrozen { break }
+      let what =
+        outcome == .silent
+        ? "it did not answer a request in time" : "the connection failed after a request was sent"
+      serviceFailed(address, connect, ready, what, nil, at: now, using: &random)
+    }
+    measured(leg, address, at: now, using: &random)
+  }
+
+  private mutating func serviceFailed(
+    _ address: IPAddress, _ connect: Duration?, _ ready: Duration?, _ what: String, _ rest: Duration?,
+    at now: MonotonicInstant, using random: inout SplitMix64
+  ) {
+    let mutation = mutation
+    update(address, at: now) {
+      $0.measured(connect: connect, ready: ready, at: now)
+      if mutation == .noBlame { return true }
+      $0.serviceFailed(what, rest: rest, at: now, using: &random)
+      return true
+    }
+  }
+
   private mutating func failed(
     _ address: IPAddress, _ failure: LegFailure, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
     let host = origin.host
-    update(address, at: now) { $0.failed(failure, of: host, at: now, using: &random) }
+    let mutation = mutation
+    update(address, at: now) {
+      switch mutation {
+      case .failureLooksFast:
+        return $0.succeeded(connect: .milliseconds(1), ready: .milliseconds(2), at: now)
+      case .noBlame: return false
+      default: return $0.failed(failure, of: host, at: now, using: &random)
+      }
+    }
+  }
+
+  /// An answer of an endpoint began.
+  private mutating func answered(_ index: Int, after wait: Duration, at now: MonotonicInstant) {
+    if mutation == .noFirstByte { return }
+    if endpoints[index].health.answered(after: wait.nanoseconds, usual: &usual, at: now) {
+      reassess(index, at: now)
+    }
+  }
+
+  /// What a leg's connection took, when it opened one.
+  private func times(_ leg: RouteReport.Leg) -> (connect: Duration?, ready: Duration?) {
+    guard !leg.reused else { return (nil, nil) }
+    let ready = isSecure ? leg.secured : leg.connected
+    return (leg.connected.map { $0 - leg.started }, ready.map { $0 - leg.started })
+  }
+
+  private mutating func measured(
+    _ leg: RouteReport.Leg, _ address: IPAddress, at now: MonotonicInstant, using random: inout SplitMix64
+  ) {
+    guard times(leg).ready != nil, let index = index(of: address) else { return }
+    noteMeasured(index, at: now, using: &random)
   }
 
   /// Whether a leg that did not come to an end had used up its time when one that began after it won.

@@ -9,12 +9,21 @@ struct HostRoutes: Sendable {
     let distance: Int
     var health = EndpointHealth()
     var probing: ProbeTimes
+    /// How many requests are under way that were planned to go there, as far as the policy asks for it.
+    var inFlight = 0
   }
 
   /// An address that DNS gave and its health.
   struct Answer: Sendable {
+    let address: IPAddress
     var health = EndpointHealth()
     var heardOf: MonotonicInstant
+  }
+
+  /// Where the health of an address is kept.
+  enum Place: Sendable {
+    case endpoint(Int)
+    case answer(Int)
   }
 
   /// The most addresses from DNS that are remembered for an origin.
@@ -24,31 +33,56 @@ struct HostRoutes: Sendable {
   let policy: SelectionPolicy
   /// The number by which this client chooses among endpoints that are equally fast.
   let draw: UInt64
+  /// In the list's order. Whoever changes the health of one has `reassess` put it in its place.
   var endpoints: [Endpoint]
+  /// The addresses of the endpoints.
+  let addresses: [IPAddress]
   private let indices: [IPAddress: Int]
-  private var answers: [IPAddress: Answer] = [:]
+  var answers: [Answer] = []
   /// The address from DNS that won last: it has the pooled connections.
   private var lastAnswer: IPAddress?
+  /// How long answers usually take.
+  var usual = UsualTime()
+
+  // What plans are made of, kept up to date endpoint by endpoint.
+  /// The endpoints that may be used, in their order.
+  var ranking = Ranking()
+  /// The others, in the list's order.
+  var leftOut: [LeftOut] = []
+  /// How long each endpoint is given to be ready.
+  var staggers: [Duration]
+  /// The endpoints that the passing of time changes, and when.
+  var timed: [(index: Int, due: MonotonicInstant)] = []
+  /// When the first of them is due.
+  var reviewDue = MonotonicInstant(nanoseconds: .max)
   /// The index of the endpoint that is in use.
   var leader: Int?
-  /// The plan that was made last.
-  var kept: KeptPlan?
+  /// The plans that are given out again as long as nothing changes: the last one or, where each request draws, one for
+  /// each endpoint in front.
+  var kept: [KeptPlan] = []
   /// An address of which one more success on a pooled connection changes nothing: most reports are of that kind.
-  private var settled: IPAddress?
+  var settled: (address: IPAddress, place: Place)?
+
   /// When a plan was last made, and since when that has gone on without a long break.
   var lastUsed: MonotonicInstant?
   var inUseSince: MonotonicInstant?
   /// Whether the origin's servers were seen to speak HTTP/1.1 alone.
   var speaksHTTP1 = false
+  /// How the policy is made wrong for the simulator.
+  let mutation: PlannerMutation?
 
   /// Makes the state of an origin of which nothing is known yet.
   ///
   /// - Parameter listed: its endpoints in the list. Of several with one address, the first counts.
-  init(_ origin: Origin, listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64) {
+  init(
+    _ origin: Origin, listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64,
+    mutation: PlannerMutation? = nil
+  ) {
     self.origin = origin
+    self.mutation = mutation
     policy = configuration.policy
     var random = SplitMix64(seed: seed ^ StableHash.fnv1a(origin.description.utf8))
-    draw = random.next()
+    draw = mutation == .noSpread ? 0 : random.next()
     var endpoints: [Endpoint] = []
     var indices: [IPAddress: Int] = [:]
     for endpoint in listed where indices[endpoint.address] == nil {
@@ -59,18 +93,29 @@ struct HostRoutes: Sendable {
     }
     self.endpoints = endpoints
     self.indices = indices
+    addresses = endpoints.map(\.listed.address)
+    staggers = Array(repeating: .defaultStagger, count: addresses.count)
+    ranking = Ranking(endpoints.indices.map { entry($0, .unknown) })
   }
+
+  var isSecure: Bool { origin.scheme == .https }
 
   /// The health of an address, listed or from DNS.
   func health(of address: IPAddress) -> EndpointHealth? {
-    indices[address].map { endpoints[$0].health } ?? answers[address]?.health
+    switch place(of: address) {
+    case .endpoint(let index): endpoints[index].health
+    case .answer(let index): answers[index].health
+    case nil: nil
+    }
   }
 
   /// The index of an address that is in the list.
   func index(of address: IPAddress) -> Int? { indices[address] }
 
-  /// Whether an address is in the list.
-  func lists(_ address: IPAddress) -> Bool { indices[address] != nil }
+  private func place(of address: IPAddress) -> Place? {
+    if let index = indices[address] { return .endpoint(index) }
+    return answers.firstIndex { $0.address == address }.map { .answer($0) }
+  }
 
   /// Changes the health of an address. One that is not in the list is remembered as an answer from DNS.
   ///
@@ -80,45 +125,42 @@ struct HostRoutes: Sendable {
   ) {
     settled = nil
     if let index = indices[address] {
-      if change(&endpoints[index].health) { kept = nil }
+      if change(&endpoints[index].health) { reassess(index, at: now) }
       return
     }
-    if answers[address] == nil, answers.count >= Self.mostAnswers {
-      let oldest = answers.min { ($0.value.heardOf, $0.key) < ($1.value.heardOf, $1.key) }
-      if let oldest { answers[oldest.key] = nil }
-    }
-    var answer = answers[address] ?? Answer(heardOf: now)
-    answer.heardOf = now
-    _ = change(&answer.health)
-    answers[address] = answer
+    let index = answers.firstIndex { $0.address == address } ?? add(address, at: now)
+    answers[index].heardOf = now
+    _ = change(&answers[index].health)
   }
 
-  /// Forgets what was learned of the ways to the origin.
-  mutating func forget() {
+  private mutating func add(_ address: IPAddress, at now: MonotonicInstant) -> Int {
+    if answers.count >= Self.mostAnswers {
+      let oldest = answers.indices.min {
+        (answers[$0].heardOf, answers[$0].address) < (answers[$1].heardOf, answers[$1].address)
+      }
+      if let oldest { answers.remove(at: oldest) }
+    }
+    answers.append(Answer(address: address, heardOf: now))
+    return answers.count - 1
+  }
+
+  /// Takes over what does not belong to a network from what was known of the origin in another one.
+  mutating func keep(whatIsUniversalOf old: HostRoutes) {
     for index in endpoints.indices {
-      endpoints[index].health = EndpointHealth()
+      endpoints[index].inFlight = old.endpoints[index].inFlight
+      endpoints[index].probing = old.endpoints[index].probing
       endpoints[index].probing.measured = nil
     }
-    answers = [:]
-    lastAnswer = nil
-    leader = nil
-    kept = nil
-    settled = nil
+    lastUsed = old.lastUsed
+    inUseSince = old.inUseSince
+    speaksHTTP1 = old.speaksHTTP1
   }
 
   /// Notes which address won.
   mutating func won(_ address: IPAddress, from source: AddressSource) {
     if source == .dns { lastAnswer = address }
-    settled = health(of: address)?.isClear == true ? address : nil
-  }
-
-  /// Whether a report says what is known: that an address works of which nothing else was ever heard.
-  func isNoNews(_ report: RouteReport) -> Bool {
-    guard let settled, report.legs.count == 1, report.legs[0].address == settled, report.legs[0].reused,
-      report.legs[0].outcome == .won
-    else { return false }
-    // Otherwise the plan may have taken the one attempt of a half-open endpoint.
-    return report.plan.legs[0].address == settled || report.plan.legs[0].source == .dns
+    settled = nil
+    if let place = place(of: address), health(of: address)?.isClear == true { settled = (address, place) }
   }
 
   /// Answers from DNS in the order in which they are tried, each with the time that it is given to be ready.
@@ -129,7 +171,7 @@ struct HostRoutes: Sendable {
     var back = front
     for address in addresses {
       let health = health(of: address)
-      let leg = (address, stagger(health))
+      let leg = (address, stagger(health?.readiness(secure: isSecure)))
       switch health?.state(at: now) {
       case .open, .quarantined: back.append(leg)
       default: front.insert(leg, at: address == lastAnswer ? 0 : front.count)
@@ -140,13 +182,13 @@ struct HostRoutes: Sendable {
 
   /// How long a leg is given to be ready before the next one starts beside it: as long as nearly every connection
   /// to it takes.
-  func stagger(_ health: EndpointHealth?) -> Duration {
-    guard let estimate = health?.readiness(secure: origin.scheme == .https) else { return .defaultStagger }
-    return min(max(estimate.bound, Self.shortestStagger), Self.longestStagger)
+  func stagger(_ estimate: RoundTripEstimate?) -> Duration {
+    guard let estimate else { return .defaultStagger }
+    return .nanoseconds(min(max(estimate.boundNanoseconds, Self.shortestStagger), Self.longestStagger))
   }
 
-  private static let shortestStagger = Duration.milliseconds(50)
-  private static let longestStagger = Duration.seconds(2)
+  private static let shortestStagger: Int64 = 50_000_000
+  private static let longestStagger: Int64 = 2_000_000_000
 }
 
 extension RoutingConfiguration {

@@ -3,9 +3,10 @@ import NetOptCore
 /// A smoothed time and its variation, after RFC 6298, section 2.
 struct RoundTripEstimate: Hashable, Sendable {
   /// The longest sample that is believed. It keeps sums of nanoseconds far from overflowing.
-  private static let longest = Duration.seconds(3600).nanoseconds
+  private static let longest: Int64 = 3_600_000_000_000
+  private static let memory: Int64 = 360_000_000_000
 
-  private var smoothedNanoseconds: Int64
+  private(set) var smoothedNanoseconds: Int64
   private var variationNanoseconds: Int64
 
   /// Begins with a first sample: half of it is taken for the variation.
@@ -31,13 +32,29 @@ struct RoundTripEstimate: Hashable, Sendable {
   /// RTTVAR.
   var variation: Duration { .nanoseconds(variationNanoseconds) }
   /// By when nearly every answer is there: SRTT + 4 · RTTVAR.
-  var bound: Duration { .nanoseconds(smoothedNanoseconds + 4 * variationNanoseconds) }
+  var bound: Duration { .nanoseconds(boundNanoseconds) }
+  /// The same in nanoseconds.
+  var boundNanoseconds: Int64 { smoothedNanoseconds + 4 * variationNanoseconds }
 
   /// Takes another sample: RTTVAR ← 3/4 · RTTVAR + 1/4 · |SRTT − R|, then SRTT ← 7/8 · SRTT + 1/8 · R.
-  mutating func add(_ sample: Duration) {
+  ///
+  /// RFC 6298 samples each round trip; an endpoint is looked at every few minutes. So a sample weighs t/(t + 6 min)
+  /// when the one before it is so old that this is more than an eighth: after three of them old history is forgotten.
+  ///
+  /// - Parameter age: the time t since the sample before.
+  mutating func add(_ sample: Duration, age: Duration = .zero) {
     let sample = Self.believed(sample)
-    variationNanoseconds = (3 * variationNanoseconds + abs(smoothedNanoseconds - sample)) / 4
-    smoothedNanoseconds = (7 * smoothedNanoseconds + sample) / 8
+    let age = min(max(age.nanoseconds, 0), Self.longest)
+    let difference = sample - smoothedNanoseconds
+    guard age > Self.memory / 7 else {
+      variationNanoseconds = (3 * variationNanoseconds + abs(difference)) / 4
+      smoothedNanoseconds = (7 * smoothedNanoseconds + sample) / 8
+      return
+    }
+    let weight = Double(age) / Double(age + Self.memory)
+    let variation = Double(abs(difference) - variationNanoseconds) * max(weight, 0.25)
+    variationNanoseconds += Int64(variation)
+    smoothedNanoseconds += Int64(Double(difference) * weight)
   }
 
   /// The estimate for something that takes `factor` of these round trips.
@@ -50,7 +67,7 @@ struct RoundTripEstimate: Hashable, Sendable {
 
 extension Optional<RoundTripEstimate> {
   /// Takes a sample: the first one begins the estimate.
-  mutating func add(_ sample: Duration) {
-    if self == nil { self = RoundTripEstimate(sample) } else { self?.add(sample) }
+  mutating func add(_ sample: Duration, age: Duration = .zero) {
+    if self == nil { self = RoundTripEstimate(sample) } else { self?.add(sample, age: age) }
   }
 }

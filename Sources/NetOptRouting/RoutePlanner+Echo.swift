@@ -7,7 +7,7 @@ extension RoutePlanner {
     roundTrip: Duration, of address: IPAddress, for origin: Origin, at now: MonotonicInstant
   ) {
     hosts[begin(origin)].update(address, at: now) { health in
-      health.measured(connect: roundTrip)
+      health.measured(connect: roundTrip, at: now)
       return true
     }
   }

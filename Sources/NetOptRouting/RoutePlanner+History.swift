@@ -21,11 +21,11 @@ extension RoutePlanner {
   /// is passed over.
   ///
   /// - Returns: the hosts of which something is known now that was not before.
-  public mutating func adopt(_ history: RouteHistory) -> Set<String> {
+  public mutating func adopt(_ history: RouteHistory, at now: MonotonicInstant) -> Set<String> {
     var adopted: Set<String> = []
     for host in history.hosts {
       guard let place = listedPlace(of: host.origin) else { continue }
-      if hosts[place].adopt(host) { adopted.insert(host.origin.host) }
+      if hosts[place].adopt(host, at: now) { adopted.insert(host.origin.host) }
     }
     return adopted
   }
@@ -33,7 +33,12 @@ extension RoutePlanner {
   /// Forgets what was learned of endpoints and answers: it belongs to a network that this machine is not in any more. What is
   /// known of the servers themselves, such as their version of HTTP, stays.
   public mutating func networkChanged() {
-    for place in hosts.indices { hosts[place].forget() }
+    for place in hosts.indices {
+      var routes = self.routes(to: hosts[place].origin)
+      routes.keep(whatIsUniversalOf: hosts[place])
+      hosts[place] = routes
+    }
+    network = LocalNetwork()
   }
 }
 
@@ -52,17 +57,17 @@ extension HostRoutes {
   }
 
   /// - Returns: whether anything was of use.
-  fileprivate mutating func adopt(_ history: RouteHistory.Host) -> Bool {
+  fileprivate mutating func adopt(_ history: RouteHistory.Host, at now: MonotonicInstant) -> Bool {
     var isOfUse = false
     for old in history.endpoints {
       guard let index = index(of: old.address) else { continue }
       let isNews = endpoints[index].health.adopt(
         ready: old.ready.flatMap(RoundTripEstimate.init),
         roundTrip: old.roundTrip.flatMap(RoundTripEstimate.init))
+      if isNews { reassess(index, at: now) }
       isOfUse = isOfUse || isNews
     }
     guard isOfUse else { return false }
-    kept = nil
     if leader == nil { leader = history.leader.flatMap(index(of:)) }
     return true
   }

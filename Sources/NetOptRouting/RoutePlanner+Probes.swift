@@ -14,11 +14,17 @@ extension RoutePlanner {
   /// due every few minutes, with jitter, or less often in a long list, so that an origin is probed at most every two
   /// seconds. Endpoints whose connections requests have measured meanwhile are passed over.
   ///
+  /// While the network is suspected there is one probe in all, after pauses that double from one second to a minute.
+  ///
   /// What comes out of a probe goes to `record(probe:of:for:at:)`, also when it was cancelled.
   ///
   /// - Returns: each once; it is not due again before its interval is over.
   public mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
     var due: [DueProbe] = []
+    if suspectsNetwork(at: now) {
+      guard network.takeProbe(at: now), let (place, address) = anyInUse(at: now) else { return [] }
+      return [DueProbe(origin: hosts[place].origin, address: address)]
+    }
     for place in hosts.indices {
       let origin = hosts[place].origin
       due += hosts[place].takeDueProbes(at: now, using: &random).map { DueProbe(origin: origin, address: $0) }
@@ -29,6 +35,18 @@ extension RoutePlanner {
   /// When `dueProbes(at:)` is worth asking next: never before `now`, and `nil` when no origin is in use. A later plan
   /// may make it earlier.
   public func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
-    hosts.compactMap { $0.nextProbe(at: now) }.min().map { max($0, now) }
+    let next = hosts.compactMap { $0.nextProbe(at: now) }.min()
+    guard let next else { return nil }
+    return max(suspectsNetwork(at: now) ? network.nextProbe ?? next : next, now)
+  }
+
+  /// An endpoint that shows whether the network is back: the one in use of an origin that is in use.
+  private func anyInUse(at now: MonotonicInstant) -> (place: Int, address: IPAddress)? {
+    let usable = hosts.indices.filter { hosts[$0].isInUse(at: now) && !hosts[$0].endpoints.isEmpty }
+    guard let place = usable.max(by: { hosts[$0].lastUsed ?? now < hosts[$1].lastUsed ?? now }) else {
+      return nil
+    }
+    let index = hosts[place].leader ?? hosts[place].ranking.entries.first?.index ?? 0
+    return (place, hosts[place].addresses[index])
   }
 }

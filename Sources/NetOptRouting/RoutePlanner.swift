@@ -16,6 +16,10 @@ public struct RoutePlanner: Sendable {
   /// What routing was told about this machine and its wishes.
   public let configuration: RoutingConfiguration
   private let seed: UInt64
+  /// Whether what fails is this machine's network.
+  var network = LocalNetwork()
+  /// How the policy is made wrong, for the simulator to notice. Set before the first plan.
+  package var mutation: PlannerMutation?
   /// The random numbers of jitter.
   var random: SplitMix64
   var hosts: [HostRoutes] = []
@@ -56,20 +60,21 @@ public struct RoutePlanner: Sendable {
   ) -> RoutePlan {
     if case .pinned(let address) = options.routing { return pinned(address, origin, options) }
     if let proxy, !options.directDespiteProxy {
-      return plan([RoutePlan.Leg(.proxy(proxy), source: .dns)], .proxy, origin, options)
+      return plan([RoutePlan.Leg(.proxy(proxy), source: .dns)], .proxy, origin, options, at: now)
     }
     if options.routing == .automatic, let place = listedPlace(of: origin) {
       if let list, list.expires != nil, list.isExpired(at: wall()) {
-        return plan(Self.dnsAlone, .expired, origin, options)
+        return plan(Self.dnsAlone, .expired, origin, options, at: now)
       }
       let wish = PlanWish(
         family: options.family, unverified: options.verification == .none,
-        multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1))
+        multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1),
+        suspectsNetwork: suspectsNetwork(at: now))
       hosts[place].used(at: now)
-      return hosts[place].plan(wish, at: now)
+      return hosts[place].plan(wish, at: now, using: &random)
     }
     let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone
-    return plan(legs, directOff(origin, options), origin, options)
+    return plan(legs, directOff(origin, options), origin, options, at: now)
   }
 
   /// Orders the answers of DNS for an origin, at the moment when they are there: as the resolver has them, but the
@@ -92,12 +97,20 @@ public struct RoutePlanner: Sendable {
       multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }))
   }
 
+  /// Whether this machine's network is taken to be down: two endpoints or more and DNS have failed within seconds, and
+  /// nothing has worked since.
+  public func suspectsNetwork(at now: MonotonicInstant) -> Bool {
+    !network.isClear && network.isSuspected(at: now)
+  }
+
   private func plan(
-    _ legs: [RoutePlan.Leg], _ off: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions
+    _ legs: [RoutePlan.Leg], _ off: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions,
+    at now: MonotonicInstant
   ) -> RoutePlan {
     RoutePlan(
       origin: origin, policy: configuration.policy.rawValue, directOff: off, legs: legs,
-      multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }))
+      multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
+      suspectsNetwork: network.isClear ? false : network.isSuspected(at: now))
   }
 
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
@@ -112,17 +125,52 @@ public struct RoutePlanner: Sendable {
 
   // MARK: Learning
 
-  /// Learns from a call's legs how fast and how healthy their endpoints are.
+  /// Notes that a request begins to take its way. Every plan for which this is called is given to `ended(_:)` once,
+  /// when the answer began or the call failed. Only the policy `balanced` asks for it.
+  public mutating func began(_ plan: RoutePlan) { changeInFlight(of: plan, by: 1) }
+
+  /// Notes that a request has come to its end, or its answer to its beginning.
+  public mutating func ended(_ plan: RoutePlan) { changeInFlight(of: plan, by: -1) }
+
+  private mutating func changeInFlight(of plan: RoutePlan, by change: Int) {
+    guard configuration.policy == .balanced, let address = plan.legs[0].address,
+      let place = place(of: plan.origin), let index = hosts[place].index(of: address)
+    else { return }
+    hosts[place].endpoints[index].inFlight = max(0, hosts[place].endpoints[index].inFlight + change)
+  }
+
+  /// Learns from a call how fast and how healthy its endpoints are.
   ///
   /// A leg that was ready is a success, also when another one won. A leg that a later one overtook although it had
   /// used up its stagger is a failure: otherwise an address that swallows packets would cost its stagger on every new
-  /// connection. When the caller ended the call, the legs that were under way are nobody's fault.
-  public mutating func record(_ report: RouteReport, at now: MonotonicInstant) {
-    if report.isShared { return }
+  /// connection. When the caller ended the call, the legs that were under way are nobody's fault. What the service
+  /// answered counts for the leg that won.
+  ///
+  /// - Parameters:
+  ///   - report: what became of the legs.
+  ///   - outcome: what became of the request; `nil` when only the legs are known.
+  ///   - begun: when the call began. What failed is not held against an endpoint that was seen to work since.
+  public mutating func record(
+    _ report: RouteReport, outcome: CallOutcome? = nil, from begun: MonotonicInstant? = nil,
+    at now: MonotonicInstant
+  ) {
     let origin = report.plan.origin
     // Behind a proxy the addresses are the proxy's; and there is nothing to choose for an address in a URL.
     if report.plan.directOff == .proxy || origin.address != nil { return }
-    hosts[begin(origin)].record(report, at: now, using: &random)
+    let place = begin(origin)
+    if hosts[place].recordNoNews(report, outcome, at: now) {
+      if !network.isClear { network.succeeded() }
+      return
+    }
+    if report.isShared {
+      // The legs count with the call whose they are.
+      guard let outcome, outcome != .unknown, let address = report.winner?.address else { return }
+      hosts[place].record(shared: outcome, from: address, at: now, using: &random)
+      return
+    }
+    judgeNetwork(by: report, outcome, at: now)
+    hosts[place].record(
+      report, outcome, from: begun, isFrozen: suspectsNetwork(at: now), at: now, using: &random)
   }
 
   /// Learns from a probe of an endpoint.
@@ -135,7 +183,52 @@ public struct RoutePlanner: Sendable {
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     at now: MonotonicInstant
   ) {
-    hosts[begin(origin)].record(probe: result, of: address, at: now, using: &random)
+    let place = begin(origin)
+    switch result {
+    case .success(let report): if !report.reused { network.succeeded() }
+    case .failure(let error):
+      if !error.isCancellation, Blame(error.failure.kind).isOfTheWay {
+        network.failed(address, at: now)
+        judgeNetwork(at: now)
+      }
+    }
+    hosts[place].record(
+      probe: result, of: address, isFrozen: suspectsNetwork(at: now), at: now, using: &random)
+  }
+
+  /// Looks for failures that come together: of endpoints and of DNS.
+  private mutating func judgeNetwork(
+    by report: RouteReport, _ outcome: CallOutcome?, at now: MonotonicInstant
+  ) {
+    var isReached = false
+    var hasFailed = false
+    for leg in report.legs {
+      switch leg.outcome {
+      case .won where outcome == .silent || outcome == .broke:
+        hasFailed = true
+        if let address = leg.address { network.failed(address, at: now) }
+      case .won where leg.reused: if case .answered = outcome { isReached = true }
+      case .won, .lost: isReached = true
+      case .failed:
+        guard let failure = leg.failure else { continue }
+        hasFailed = true
+        if let address = leg.address, Blame(failure.kind).isOfTheWay {
+          network.failed(address, at: now)
+        } else if failure.kind == .resolve {
+          network.lookUpDidFail(at: now)
+        }
+      case .cancelled: break
+      }
+    }
+    if isReached { network.succeeded() } else if hasFailed { judgeNetwork(at: now) }
+  }
+
+  private mutating func judgeNetwork(at now: MonotonicInstant) {
+    if mutation == .noNetwork { network.succeeded() }
+    guard network.judge(at: now) else { return }
+    for place in hosts.indices {
+      hosts[place].forgive(since: now + LocalNetwork.forgiven * -1, at: now)
+    }
   }
 
   /// Learns which version of HTTP an origin answered in, and with it whether a leg that loses costs a connection.
@@ -173,9 +266,10 @@ public struct RoutePlanner: Sendable {
     return entry
   }
 
-  private func routes(to origin: Origin) -> HostRoutes {
+  func routes(to origin: Origin) -> HostRoutes {
     HostRoutes(
-      origin, listed: entry(of: origin)?.endpoints ?? [], configuration: configuration, seed: seed)
+      origin, listed: entry(of: origin)?.endpoints ?? [], configuration: configuration, seed: seed,
+      mutation: mutation)
   }
 
   /// The place of an origin that is remembered.

@@ -3,6 +3,11 @@ public enum SelectionPolicy: String, Hashable, Sendable, CaseIterable {
   /// The fastest. Among those within 10 % of it, each client draws one by weight, so that a fleet of clients does not
   /// run to one address.
   case fastest
+  /// For each request the better one of two that are drawn by weight: the one with the smaller product of its score
+  /// and the requests that it would have under way. All endpoints get requests, the faster ones more of them.
+  case balanced
+  /// As `fastest` at first, and then the same one as long as it works, however much faster another one becomes.
+  case pinned
 }
 
 /// What routing is told about this machine and its wishes.
@@ -22,10 +27,12 @@ public struct RoutingConfiguration: Hashable, Sendable {
     self.policy = policy
   }
 
-  /// Makes a configuration from environment variables: `NETOPT_REGION` and `NETOPT_ISP`. Empty ones count as unset.
+  /// Makes a configuration from environment variables: `NETOPT_REGION`, `NETOPT_ISP` and `NETOPT_POLICY`. Empty ones
+  /// count as unset, and so does a policy that there is not.
   public init(environment: [String: String]) {
     self.init(
       region: environment["NETOPT_REGION"].flatMap { $0.isEmpty ? nil : $0 },
-      isp: environment["NETOPT_ISP"].flatMap { $0.isEmpty ? nil : $0 })
+      isp: environment["NETOPT_ISP"].flatMap { $0.isEmpty ? nil : $0 },
+      policy: environment["NETOPT_POLICY"].flatMap(SelectionPolicy.init) ?? .fastest)
   }
 }

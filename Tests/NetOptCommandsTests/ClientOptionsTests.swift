@@ -53,6 +53,25 @@ import Testing
     #expect(configuration.tls.caFile == authorities)
   }
 
+  @Test(arguments: [
+    (["--policy", "balanced"], [:], SelectionPolicy.balanced), ([], ["NETOPT_POLICY": "pinned"], .pinned),
+    (["--policy", "fastest"], ["NETOPT_POLICY": "pinned"], .fastest), ([], ["NETOPT_POLICY": ""], .fastest),
+  ])
+  func policyIsSetByOptionOrEnvironment(
+    _ arguments: [String], _ environment: [String: String], _ policy: SelectionPolicy
+  ) async throws {
+    #expect(try await configuration(arguments, environment).routing.policy == policy)
+  }
+
+  @Test func aPolicyThatThereIsNotIsAMistake() async {
+    for run in [
+      await Run(["get", "http://a.example/", "--policy", "slowest"]),
+      await Run(["get", "http://a.example/"], environment: ["NETOPT_POLICY": "slowest"]),
+    ] {
+      #expect(run.errors.contains("takes one of fastest, balanced, pinned, not \"slowest\""))
+    }
+  }
+
   @Test func theEnvironmentSetsIt() async throws {
     let environment = [
       "NETOPT_IPLIST": "e.json", "NETOPT_REGION": "cn-north", "NETOPT_ISP": "unicom",

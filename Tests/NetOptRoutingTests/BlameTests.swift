@@ -8,7 +8,8 @@ import Testing
     (LegFailure.Kind.refused, Blame.endpoint), (.connectTimeout, .endpoint), (.tlsTimeout, .endpoint),
     (.reset, .endpoint), (.tls, .endpoint), (.certificateName(presented: ["a"]), .certificate),
     (.certificateUntrusted, .certificate), (.certificateExpired, .certificate),
-    (.unreachable, .localNetwork), (.resolve, .nobody), (.proxy, .nobody), (.other, .nobody),
+    (.unreachable, .localNetwork), (.resolve, .nobody), (.nameNotFound, .nobody), (.proxy, .nobody),
+    (.other, .nobody),
   ])
   func isGiven(_ kind: LegFailure.Kind, _ blame: Blame) {
     #expect(Blame(kind) == blame)

@@ -21,9 +21,12 @@ import Testing
   @Test mutating func opensAfterThreeFailuresInARow() {
     fail(2, at: 0)
     #expect(circuit.state(at: .at(0)) == .closed)
-    circuit.succeeded()
-    fail(2, at: 1)
+    circuit.succeeded(at: .at(0))
+    fail(1, at: 1)
     #expect(circuit.state(at: .at(1)) == .closed)
+    for _ in 0..<20 { circuit.succeeded(at: .at(1)) }
+    fail(2, at: 2)
+    #expect(circuit.state(at: .at(2)) == .closed)
     fail(1, at: 2)
     #expect(circuit.state(at: .at(2)) == .open)
     #expect(circuit.failures(at: .at(2)) == 3)
@@ -73,9 +76,10 @@ import Testing
   @Test mutating func aSuccessClosesItAndForgetsEverything() throws {
     fail(3, at: 0)
     fail(1, at: 7)
-    circuit.succeeded()
-    #expect(circuit == Circuit())
+    circuit.succeeded(at: .at(7))
     #expect(circuit.isClear)
+    #expect(circuit.failures(at: .at(7)) == 0)
+    #expect(circuit.recentCounts == (1, 0))
     fail(3, at: 8)
     #expect((4.0...6.0).contains(try #require(openTime(from: 8))))
   }
@@ -125,5 +129,57 @@ import Testing
     circuit.take(at: until)
     #expect(circuit.nextChange(after: until) == until + Circuit.attemptLimit)
     #expect(circuit.nextChange(after: until + .seconds(700)) == nil)
+  }
+
+  @Test(arguments: [
+    // Attempts within half a minute, every so manieth of which fails, and whether that opens the circuit.
+    (20, 4, true), (20, 5, false), (4, 2, false), (6, 2, true), (100, 6, false),
+  ])
+  mutating func opensWhenTooFewSucceed(_ attempts: Int, _ every: Int, _ opens: Bool) {
+    // The last attempt of each round is the one that fails. A success closes the circuit again.
+    var hasOpened = false
+    for attempt in 1...attempts {
+      let now = MonotonicInstant.at(Double(attempt) * 24 / Double(attempts))
+      if attempt % every == 0 { circuit.failed(at: now, using: &random) } else { circuit.succeeded(at: now) }
+      if circuit.state(at: now) == .open { hasOpened = true }
+    }
+    #expect(hasOpened == opens)
+  }
+
+  @Test mutating func forgetsWhatIsOlderThanHalfAMinute() {
+    for second in 0..<2 {
+      fail(1, at: Double(second))
+      circuit.succeeded(at: .at(Double(second)))
+    }
+    // One more failure now would be the third of five; more than half a minute later it is one of one.
+    #expect(circuit.recentCounts == (4, 2))
+    fail(1, at: 40)
+    #expect(circuit.recentCounts == (1, 1))
+    #expect(circuit.state(at: .at(40)) == .closed)
+  }
+
+  @Test mutating func whatTheServiceAnswersCountsHalf() {
+    for _ in 0..<4 {
+      circuit.failed(at: .at(0), isService: true, using: &random)
+      #expect(circuit.state(at: .at(0)) == .closed)
+    }
+    #expect(circuit.failures(at: .at(0)) == 2)
+    // Five of five that failed half are half.
+    circuit.failed(at: .at(0), isService: true, using: &random)
+    #expect(circuit.state(at: .at(0)) == .open)
+    #expect(circuit.needsAnswer)
+  }
+
+  @Test mutating func restsAsLongAsItIsAskedTo() throws {
+    circuit.rest(for: .seconds(30), at: .at(0))
+    #expect(circuit.state(at: .at(29.9)) == .open)
+    #expect(circuit.state(at: .at(30)) == .halfOpen)
+    // A shorter rest changes nothing, a very long one is cut.
+    circuit.rest(for: .seconds(5), at: .at(1))
+    #expect(circuit.rest == .seconds(30))
+    circuit.rest(for: .seconds(86_400), at: .at(1))
+    #expect(circuit.openUntil(at: .at(1)) == .at(301))
+    circuit.succeeded(at: .at(302))
+    #expect(circuit.isClear && circuit.rest == nil && !circuit.needsAnswer)
   }
 }

@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test mutating func takesTwoRoundTripsForTLSThatWasNotMeasured() {
-    health.measured(connect: .milliseconds(10))
+    health.measured(connect: .milliseconds(10), at: .at(0))
     #expect(health.readiness(secure: true)?.smoothed == .milliseconds(20))
     #expect(health.readiness(secure: false)?.smoothed == .milliseconds(10))
     succeed(50, at: 0)

@@ -13,7 +13,10 @@ import Testing
   private func known(_ milliseconds: Double) -> Ranking.Standing { .known(Int64(milliseconds * 1e6)) }
 
   private func order(_ entries: [Ranking.Entry], leader: Int? = nil, draw: UInt64 = 0) -> [Int] {
-    Ranking(entries, leader: leader, draw: draw).entries.map(\.index)
+    let ranking = Ranking(entries)
+    var order = ranking.entries.map(\.index)
+    if !order.isEmpty { order.insert(order.remove(at: ranking.front(leader: leader, draw: draw)), at: 0) }
+    return order
   }
 
   @Test func knownComesBeforeUnknownBeforePenalised() {
@@ -30,7 +33,7 @@ import Testing
       entry(3, .unknown, distance: 0, weight: 1), entry(4, .unknown, distance: 1), entry(5, .unknown),
     ]
     #expect(order(entries) == [3, 2, 4, 1, 0, 5])
-    #expect(Ranking(entries, leader: 5, draw: 0).leader == nil)
+    #expect(order(entries, leader: 5) == [3, 2, 4, 1, 0, 5])
   }
 
   @Test(arguments: [
@@ -39,9 +42,9 @@ import Testing
     (100, 84.9, true), (5, 0, false), (6, 0.5, true),
   ])
   func leaderChangesOnlyForAClearGain(_ current: Double, _ other: Double, _ changes: Bool) {
-    let ranking = Ranking([entry(0, known(current)), entry(1, known(other))], leader: 0, draw: 0)
-    #expect(ranking.leader == (changes ? 1 : 0))
-    #expect(ranking.entries.first?.index == ranking.leader)
+    let entries = [entry(0, known(current)), entry(1, known(other))]
+    #expect(order(entries, leader: 0).first == (changes ? 1 : 0))
+    #expect(Ranking(entries).front(leader: 0, draw: 0, isSticky: true) == (other < current ? 1 : 0))
   }
 
   @Test(arguments: [Ranking.Standing.unknown, .penalised(1)])
@@ -98,5 +101,68 @@ import Testing
       #expect(order(entries, leader: leader, draw: draw) == order(shuffled, leader: leader, draw: draw))
       #expect(Set(order(shuffled, leader: leader, draw: draw)) == Set(0..<12))
     }
+  }
+
+  /// An order that is kept must be the one that would be made anew.
+  @Test(arguments: 1...30 as ClosedRange<UInt64>)
+  func keptOrderIsTheOneMadeAnew(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    var entries: [Int: Ranking.Entry] = [:]
+    var ranking = Ranking()
+    for _ in 0..<400 {
+      let index = Int.random(in: 0..<12, using: &random)
+      if Int.random(in: 0..<5, using: &random) == 0 {
+        entries[index] = nil
+        ranking.remove(index)
+      } else {
+        let standing: Ranking.Standing =
+          switch Int.random(in: 0...3, using: &random) {
+          case 0: .unknown
+          case 1: .penalised(Int64.random(in: 0...5, using: &random))
+          default: .known(Int64.random(in: 0...9, using: &random))
+          }
+        let one = entry(index, standing, weight: Int.random(in: 1...3, using: &random))
+        entries[index] = one
+        ranking.place(one)
+      }
+      #expect(ranking.entries == entries.values.sorted())
+    }
+  }
+
+  @Test func betterOfTwoGivesFasterOnesMore() {
+    let ranking = Ranking([entry(0, known(10)), entry(1, known(20)), entry(2, known(80)), entry(3, .unknown)])
+    var random = SplitMix64(seed: 3)
+    var counts = [0, 0, 0, 0]
+    for _ in 0..<3000 {
+      counts[ranking.entries[ranking.betterOfTwo(inFlight: { _ in 0 }, using: &random)].index] += 1
+    }
+    // Of three pairs the fastest is in two, and wins both; the slowest wins none.
+    #expect((1850...2150).contains(counts[0]))
+    #expect((850...1150).contains(counts[1]))
+    #expect(counts[2] == 0 && counts[3] == 0)
+  }
+
+  @Test func betterOfTwoCountsWhatIsUnderWay() {
+    let ranking = Ranking([entry(0, known(10)), entry(1, known(25))])
+    var random = SplitMix64(seed: 3)
+    for (load, expected) in [(0, 0), (1, 0), (2, 1)] {
+      let front = ranking.betterOfTwo(inFlight: { $0 == 0 ? load : 0 }, using: &random)
+      #expect(ranking.entries[front].index == expected)
+    }
+  }
+
+  @Test func betterOfTwoDrawsByWeight() {
+    let entries = [
+      entry(0, .unknown, weight: 100), entry(1, .unknown, weight: 100), entry(2, .unknown, weight: 800),
+    ]
+    let ranking = Ranking(entries)
+    var random = SplitMix64(seed: 4)
+    var inFlight = [0, 0, 0]
+    for _ in 0..<300 {
+      let index = ranking.entries[ranking.betterOfTwo(inFlight: { inFlight[$0] }, using: &random)].index
+      inFlight[index] += 1
+    }
+    #expect(inFlight[2] >= 100 && inFlight.min() ?? 0 > 50)
+    #expect(Ranking([entries[0]]).betterOfTwo(inFlight: { _ in 9 }, using: &random) == 0)
   }
 }

@@ -51,10 +51,10 @@ import Testing
     var next = planner()
     #expect(order(&next) == Self.addresses + [nil])
     var other = planner()
-    #expect(other.adopt(history) == ["api.example.com"])
+    #expect(other.adopt(history, at: now) == ["api.example.com"])
     // What is known comes first; the one that had failed is unknown, not excluded.
     #expect(order(&other) == [Self.addresses[2], Self.addresses[1], Self.addresses[0], nil])
-    #expect(other.adopt(history).isEmpty)
+    #expect(other.adopt(history, at: now).isEmpty)
     #expect(other.isUsed && !planner().isUsed)
   }
 
@@ -64,12 +64,12 @@ import Testing
     planner.record(
       probe: .success(ConnectReport(connect: .milliseconds(1), tls: .milliseconds(1))), of: Self.addresses[1],
       for: Self.origin, at: now)
-    #expect(planner.adopt(history).isEmpty)
+    #expect(planner.adopt(history, at: now).isEmpty)
     #expect(planner.status(of: Self.origin, at: now).first?.rtt == .milliseconds(1))
     var elsewhere = RoutePlanner(list: EndpointList(hosts: [:]), seed: 1)
-    #expect(elsewhere.adopt(history).isEmpty)
+    #expect(elsewhere.adopt(history, at: now).isEmpty)
     var none = RoutePlanner(list: nil, seed: 1)
-    #expect(none.adopt(history).isEmpty)
+    #expect(none.adopt(history, at: now).isEmpty)
   }
 
   @Test func belongsToANetwork() {
@@ -159,7 +159,7 @@ import Testing
       }
       if let history = try? RouteHistory(json: bytes, network: "n") {
         var planner = planner()
-        _ = planner.adopt(history)
+        _ = planner.adopt(history, at: now)
         #expect(order(&planner).count == 4)
       }
     }

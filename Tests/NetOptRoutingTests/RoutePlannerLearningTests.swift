@@ -93,6 +93,7 @@ import Testing
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     let plan = scene.plan()
     #expect(plan.addresses == [two, three])
+    #expect(plan.lastResorts == [one])
     #expect(plan.exclusion(of: one) == "it failed 3 times in a row; the last time: connection refused")
     #expect(scene.state(one) == .open)
   }
@@ -179,6 +180,7 @@ import Testing
     let plan = scene.plan()
     #expect(plan.addresses == [two])
     #expect(plan.endsInDNS)
+    #expect(plan.lastResorts == [one, three])
     #expect(plan.startsTwo)
     #expect(plan.withoutList == .circuitsOpen)
     #expect(plan.exclusion(of: two) == nil)

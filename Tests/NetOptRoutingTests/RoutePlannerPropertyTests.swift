@@ -38,7 +38,12 @@ import Testing
   private func check(_ plan: RoutePlan, _ addresses: [IPAddress], _ options: RequestOptions) {
     #expect(plan.endsInDNS)
     #expect(plan.legs.count { $0.target == .dns } == 1)
-    #expect(Set(plan.addresses).count == plan.addresses.count)
+    #expect(Set(plan.legs.map(\.target)).count == plan.legs.count)
+    let isUnverified = options.verification == .none
+    for address in plan.lastResorts {
+      #expect(plan.exclusion(of: address)?.contains("only IP") == false)
+      #expect(isUnverified || plan.exclusion(of: address)?.contains("certificate for") == false)
+    }
     #expect(plan.candidates.map(\.address).sorted() == addresses.sorted())
     let included = plan.candidates.filter { $0.excluded == nil }.map(\.address)
     #expect(included == plan.addresses)

@@ -3,13 +3,14 @@ import NetOptCore
 @testable import NetOptRouting
 
 extension RoutePlan {
-  /// The addresses of its legs in their order.
-  var addresses: [IPAddress] {
-    legs.compactMap { if case .address(let address) = $0.target { address } else { nil } }
-  }
+  /// The addresses of its legs in their order, up to DNS.
+  var addresses: [IPAddress] { legs.prefix { $0.target != .dns }.compactMap(\.address) }
 
-  /// Whether its last leg is DNS.
-  var endsInDNS: Bool { legs.last?.target == .dns }
+  /// The addresses that are tried when everything else has failed, DNS too.
+  var lastResorts: [IPAddress] { legs.drop { $0.target != .dns }.compactMap(\.address) }
+
+  /// Whether DNS is its last leg but for the last resorts.
+  var endsInDNS: Bool { legs.contains { $0.target == .dns } }
 
   /// Why an endpoint is left out.
   func exclusion(of address: IPAddress) -> String? {

@@ -45,13 +45,21 @@ struct Waterfall: Sendable {
   }
 
   private var facts: [String] {
-    guard let exchange else { return [fact("ROUTE", way)] }
+    guard let exchange else { return [fact("ROUTE", way)] + network }
     let connection = exchange.reused ? "pooled connection" : "new connection"
     let attempts = exchange.attempts > 1 ? ", \(exchange.attempts) attempts" : ""
     return [
       fact("SERVER", (exchange.remote.map(\.description) ?? "unknown") + ", \(connection)\(attempts)"),
       fact("TLS", security(exchange.tls)), fact("ROUTE", way),
-      fact("BODY", Text.count(exchange.bodyBytes, "byte")),
+    ] + network + [
+      fact("BODY", Text.count(exchange.bodyBytes, "byte"))
+    ]
+  }
+
+  private var network: [String] {
+    guard route.plan.suspectsNetwork else { return [] }
+    return [
+      fact("NETWORK", "seems down: several addresses and DNS failed together, and none is blamed for it")
     ]
   }
 

@@ -67,7 +67,7 @@ extension StubCall {
       case .certificateName: (.certificateName, .tls)
       case .certificateUntrusted: (.certificateUntrusted, .tls)
       case .certificateExpired: (.certificateExpired, .tls)
-      case .resolve: (lookupError?.code ?? .connectFailed, .resolve)
+      case .resolve, .nameNotFound: (lookupError?.code ?? .connectFailed, .resolve)
       }
     return NetOptError(
       code, phase: phase, failure.message, endpoint: leg.address.map { Endpoint($0, port: plan.origin.port) },

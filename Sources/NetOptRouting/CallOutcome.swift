@@ -1,0 +1,47 @@
+public import NetOptCore
+
+/// What became of a call after a leg had won its race: what routing learns from besides the legs.
+public enum CallOutcome: Hashable, Sendable {
+  /// The service answered, whatever it said.
+  ///
+  /// `wait` is the time from the request's last byte to the answer's first.
+  case answered(wait: Duration)
+  /// The service answered 502, 503 or 504: what is behind the endpoint does not work just now. `retryAfter` is how
+  /// long it asked to be left alone, if it did.
+  case unavailable(status: Int, retryAfter: Duration?)
+  /// The connection failed after the request was sent.
+  case broke
+  /// No answer began within the call's time.
+  case silent
+  /// It says nothing about the endpoint: the caller ended the call.
+  case unknown
+
+  /// What a response says.
+  public init(_ response: HTTPResponse) {
+    let status = response.status
+    if status == 502 || status == 503 || status == 504 {
+      self = .unavailable(status: status, retryAfter: Self.retryAfter(response.head))
+    } else {
+      self = .answered(wait: response.timings.wait)
+    }
+  }
+
+  /// What the error says with which a call ended.
+  public init(_ error: NetOptError) {
+    switch error.code {
+    case .sendFailed, .receiveFailed: self = .broke
+    case .timeout where error.phase == .receive: self = .silent
+    default: self = .unknown
+    }
+  }
+
+  /// The delay in seconds that the response names (RFC 9110, section 10.2.3). A date is passed over: it would be
+  /// compared with a clock that may be wrong, and the circuit opens by itself when it goes on.
+  private static func retryAfter(_ head: ResponseHead) -> Duration? {
+    guard let text = head.first("Retry-After"), !text.isEmpty,
+      text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+    else { return nil }
+    // More digits than a number has room for are a long time as well.
+    return .seconds(Int64(text) ?? Int64.max / 4)
+  }
+}

@@ -1,0 +1,105 @@
+import NetOptCore
+
+/// An endpoint that plans leave out.
+struct LeftOut: Sendable {
+  let index: Int
+  /// Its score with penalties.
+  let score: Duration?
+  /// Why, for people.
+  let reason: String
+  /// Whether only failures keep it out, so that it is better than nothing.
+  let isShut: Bool
+}
+
+// Which endpoints may be used and in which order, kept up to date one endpoint at a time.
+extension HostRoutes {
+  /// What an endpoint is to plans.
+  private enum Assessment {
+    case usable(Ranking.Standing)
+    case leftOut(LeftOut)
+  }
+
+  /// Puts an endpoint of which something has changed where it belongs.
+  mutating func reassess(_ index: Int, at now: MonotonicInstant) {
+    kept.removeAll(keepingCapacity: true)
+    staggers[index] = stagger(endpoints[index].health.readiness(secure: isSecure))
+    switch assess(index, unverified: false, at: now) {
+    case .usable(let standing):
+      ranking.place(entry(index, standing))
+      if !leftOut.isEmpty { leftOut.removeAll { $0.index == index } }
+    case .leftOut(let one):
+      ranking.remove(index)
+      leftOut.removeAll { $0.index == index }
+      leftOut.insert(one, at: leftOut.firstIndex { $0.index > index } ?? leftOut.endIndex)
+    }
+    if !timed.isEmpty { timed.removeAll { $0.index == index } }
+    guard let due = endpoints[index].health.nextChange(after: now) else { return }
+    timed.append((index, due))
+    reviewDue = min(reviewDue, due)
+  }
+
+  /// Puts the endpoints where they belong that time has changed.
+  mutating func review(at now: MonotonicInstant) {
+    let bound = usual.bound ?? .max
+    for (index, due) in timed where due <= now {
+      if endpoints[index].health.isSlownessDue(at: now),
+        !endpoints[index].health.weighSlowness(against: bound, at: now)
+      {
+        endpoints[index].health.putOffSlowness(at: now)
+      }
+      reassess(index, at: now)
+    }
+    reviewDue = timed.map(\.due).min() ?? MonotonicInstant(nanoseconds: .max)
+  }
+
+  /// All endpoints as they are now, for a request with wishes, or without looking at what is kept.
+  func assessed(for wish: PlanWish, at now: MonotonicInstant) -> (ranking: Ranking, leftOut: [LeftOut]) {
+    var entries: [Ranking.Entry] = []
+    var leftOut: [LeftOut] = []
+    for index in endpoints.indices {
+      if let family = wish.family, addresses[index].family != family {
+        let reason = "only \(family == .v4 ? "IPv4" : "IPv6") was asked for"
+        leftOut.append(LeftOut(index: index, score: score(index, at: now), reason: reason, isShut: false))
+        continue
+      }
+      switch assess(index, unverified: wish.unverified, at: now) {
+      case .usable(let standing): entries.append(entry(index, standing))
+      case .leftOut(let one): leftOut.append(one)
+      }
+    }
+    return (Ranking(entries), leftOut)
+  }
+
+  /// The addresses of the list in the order in which they are worth probing: the nearest first.
+  var addressesToProbe: [IPAddress] {
+    endpoints.indices.map { entry($0, .unknown) }.sorted().map { addresses[$0.index] }
+  }
+
+  func entry(_ index: Int, _ standing: Ranking.Standing) -> Ranking.Entry {
+    Ranking.Entry(
+      index: index, standing: standing, distance: endpoints[index].distance,
+      weight: endpoints[index].listed.weight)
+  }
+
+  func score(_ index: Int, at now: MonotonicInstant) -> Duration? {
+    endpoints[index].health.score(secure: isSecure, at: now)
+  }
+
+  private func assess(_ index: Int, unverified: Bool, at now: MonotonicInstant) -> Assessment {
+    if endpoints[index].health.isClear {
+      guard let score = endpoints[index].health.clearScore(secure: isSecure) else { return .usable(.unknown) }
+      return .usable(.known(score))
+    }
+    let health = endpoints[index].health
+    let state = health.state(at: now, unverified: unverified)
+    let score = health.score(secure: isSecure, at: now)
+    let isShut = state == .open || state == .halfOpen && (health.isTried(at: now) || mutation == .noHalfOpen)
+    if isShut || state == .quarantined {
+      return .leftOut(
+        LeftOut(index: index, score: score, reason: health.reason(of: state, at: now), isShut: isShut))
+    }
+    guard let score else { return .usable(.unknown) }
+    return .usable(
+      health.penalty(at: now) == nil ? .known(score.nanoseconds) : .penalised(score.nanoseconds))
+  }
+}

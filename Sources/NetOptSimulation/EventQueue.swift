@@ -1,0 +1,40 @@
+import NetOptCore
+
+/// What is to happen, by moments of the virtual clock: a binary heap. Of events of one moment the one that was added
+/// first comes first, so that a run follows from its seed.
+struct EventQueue<Event> {
+  private var heap: [(at: MonotonicInstant, number: Int, event: Event)] = []
+  private var added = 0
+
+  mutating func add(_ event: Event, at moment: MonotonicInstant) {
+    heap.append((moment, added, event))
+    added += 1
+    var child = heap.count - 1
+    while child > 0, isBefore(child, (child - 1) / 2) {
+      heap.swapAt(child, (child - 1) / 2)
+      child = (child - 1) / 2
+    }
+  }
+
+  /// Takes the next event.
+  mutating func next() -> (at: MonotonicInstant, event: Event)? {
+    guard let first = heap.first else { return nil }
+    let last = heap.removeLast()
+    guard !heap.isEmpty else { return (first.at, first.event) }
+    heap[0] = last
+    var parent = 0
+    while true {
+      var least = parent
+      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && isBefore(child, least) {
+        least = child
+      }
+      if least == parent { return (first.at, first.event) }
+      heap.swapAt(parent, least)
+      parent = least
+    }
+  }
+
+  private func isBefore(_ a: Int, _ b: Int) -> Bool {
+    (heap[a].at, heap[a].number) < (heap[b].at, heap[b].number)
+  }
+}

@@ -1,0 +1,47 @@
+import FoundationEssentials
+import NetOptCore
+package import NetOptRouting
+
+/// Many clients that probe the same near-equal addresses, each seeing slightly different times: none of the addresses
+/// may get more than twice its share, whatever the clients draw.
+package struct Fleet {
+  /// What broke the rule.
+  package private(set) var faults: [String] = []
+
+  /// Lets the clients of a seed choose.
+  package init(seed: UInt64, clients: Int = 1000, mutation: PlannerMutation? = nil) {
+    var random = SplitMix64(seed: seed)
+    let count = random.number(in: 2...8)
+    let origin = Origin(.https, host: "api.example")
+    let endpoints = (0..<count).map {
+      ListedEndpoint(IPAddress(v4: 0xc000_0201 + UInt32($0)), weight: random.number(in: 1...3) * 100)
+    }
+    let list = EndpointList(hosts: [origin.host: HostEntry(endpoints: endpoints)])
+    let base = Double(random.number(in: 10...150))
+    // Near-equal: within 5 % of each other, and each measurement within 1 % of that.
+    let times = endpoints.map { _ in base * Double.random(in: 1...1.05, using: &random) }
+    let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+    let today = Date(timeIntervalSince1970: 1_795_219_200)
+    var chosen: [IPAddress: Int] = [:]
+    for client in 0..<clients {
+      var planner = RoutePlanner(list: list, seed: seed &* 1_000_003 &+ UInt64(client))
+      planner.mutation = mutation
+      for (endpoint, time) in zip(endpoints, times) {
+        let half = Duration.milliseconds(time / 2 * Double.random(in: 0.99...1.01, using: &random))
+        let report = ConnectReport(connect: half, tls: half)
+        planner.record(probe: .success(report), of: endpoint.address, for: origin, at: now)
+      }
+      let plan = planner.plan(for: origin, now: now, wall: today)
+      if let address = plan.legs.first?.address { chosen[address, default: 0] += 1 }
+    }
+    let weights = endpoints.reduce(0) { $0 + $1.weight }
+    for endpoint in endpoints {
+      let fair = Double(clients * endpoint.weight) / Double(weights)
+      let got = chosen[endpoint.address] ?? 0
+      // Small fleets differ from their shares by chance.
+      if Double(got) > 2 * fair + 30 * (1000 / Double(clients)).squareRoot() * (clients < 1000 ? 1 : 0) {
+        faults.append("\(endpoint.address) got \(got) of \(clients) clients; its share is \(Int(fair))")
+      }
+    }
+  }
+}

@@ -1,0 +1,217 @@
+import NetOptCore
+import NetOptRouting
+
+/// What happens in one run: the servers, what becomes of them and of DNS, and who sends requests. Drawn from a seed.
+struct Scenario {
+  /// What DNS does.
+  enum LookUps: Hashable {
+    /// It gives the addresses of these servers.
+    case answers([Int])
+    /// No name server answers.
+    case down
+    /// It knows no address.
+    case noSuchName
+  }
+
+  /// What this machine's network does.
+  enum Network: Hashable {
+    /// It works.
+    case up
+    /// Packets vanish.
+    case silent
+    /// There is no route.
+    case unreachable
+  }
+
+  enum Change: Hashable {
+    case server(Int, Server.Behaviour)
+    case lookUps(LookUps)
+    case network(Network)
+  }
+
+  /// What a run is about, and with it which rules are strict.
+  enum Kind: String, CaseIterable {
+    /// Nothing changes: who leads changes rarely.
+    case calm
+    /// Servers die in all their ways, and come back.
+    case deaths
+    /// A server comes and goes every few seconds.
+    case flapping
+    /// Answers, or the way, become slow.
+    case slowness
+    /// Every listed server is dead for a while.
+    case listDead = "list-dead"
+    /// DNS is down, or leads astray.
+    case liars
+    /// The network goes away and comes back.
+    case outage
+    /// A service answers 503, and asks for rests.
+    case unavailable
+    /// Many clients, and servers whose answers get later with load.
+    case crowd
+    /// All of it at once.
+    case chaos
+  }
+
+  let kind: Kind
+  var servers: [(roundTrip: Double, jitter: Double, loss: Double, service: Double)] = []
+  /// How many of the servers are in the list; the others only DNS may lead to.
+  var listed = 0
+  var lookUps = LookUps.answers([])
+  var clients = 1
+  var policy = SelectionPolicy.fastest
+  /// The requests of all clients together.
+  var requests = 0
+  /// The mean time between the requests of one client.
+  var pause = Duration.seconds(1)
+  var changes: [(at: Duration, change: Change)] = []
+
+  private var random: SplitMix64
+
+  init(seed: UInt64) {
+    random = SplitMix64(seed: seed)
+    kind = Kind.allCases[Int(seed % UInt64(Kind.allCases.count))]
+    listed = random.number(in: 2...6)
+    let hasLoss = kind == .chaos || kind == .liars || random.chance(10)
+    let jitter = Double(random.number(in: 0...8)) / 100
+    for _ in 0..<(listed + random.number(in: 1...2)) {
+      servers.append(
+        (
+          roundTrip: Double(random.number(in: 2...120)), jitter: jitter,
+          loss: hasLoss && kind != .calm && kind != .slowness ? Double(random.number(in: 0...5)) / 100 : 0,
+          service: Double(random.number(in: 1...20))
+        ))
+    }
+    lookUps = .answers(Array(servers.indices.suffix(random.number(in: 1...3))))
+    requests = 90
+    pause = random.chance(50) ? .milliseconds(200) : .seconds(8)
+    switch kind {
+    case .calm: calm()
+    case .deaths: deaths(1...4)
+    case .flapping: flapping()
+    case .slowness: slowness()
+    case .listDead: listDead()
+    case .liars: liars()
+    case .outage: outage()
+    case .unavailable: unavailable()
+    case .crowd: crowd()
+    case .chaos: chaos()
+    }
+    changes.sort { $0.at < $1.at }
+  }
+
+  /// How long the run takes about.
+  private var length: Duration { pause * Double(requests) / Double(clients) }
+
+  private mutating func moment(_ from: Double = 0, _ to: Double = 1) -> Duration {
+    length * Double.random(in: from..<to, using: &random)
+  }
+
+  private mutating func death() -> Server.Behaviour {
+    let ways: [Server.Behaviour] = [.refusing, .blackHole, .silentTLS, .resetting, .wrongCertificate]
+    return ways[random.number(in: 0...ways.count - 1)]
+  }
+
+  // MARK: Kinds
+
+  /// Servers that are nearly as near, so that the fastest is now this one and now that one.
+  private mutating func calm() {
+    let base = Double(random.number(in: 20...150))
+    for server in servers.indices {
+      servers[server].roundTrip = base * Double.random(in: 1...1.1, using: &random)
+      servers[server].jitter = Double(random.number(in: 0...10)) / 100
+    }
+    pause = .seconds(60)
+  }
+
+  private mutating func deaths(_ count: ClosedRange<Int>) {
+    for _ in 0..<random.number(in: count) {
+      let server = random.number(in: 0...listed - 1)
+      let start = moment(0, 0.7)
+      changes.append((start, .server(server, death())))
+      if random.chance(80) { changes.append((start + moment(0, 0.3), .server(server, .healthy))) }
+    }
+  }
+
+  private mutating func flapping() {
+    let server = random.number(in: 0...listed - 1)
+    let way = death()
+    var at = moment(0, 0.3)
+    while at < length {
+      changes.append((at, .server(server, way)))
+      at += .milliseconds(random.number(in: 100...15_000))
+      changes.append((at, .server(server, .healthy)))
+      at += .milliseconds(random.number(in: 100...15_000))
+    }
+  }
+
+  private mutating func slowness() {
+    for _ in 0..<random.number(in: 1...2) {
+      let server = random.number(in: 0...listed - 1)
+      let behaviour: Server.Behaviour =
+        random.chance(70) ? .slow(random.number(in: 200...2000)) : .distant(random.number(in: 3...8))
+      changes.append((moment(0.2, 0.6), .server(server, behaviour)))
+    }
+  }
+
+  private mutating func listDead() {
+    lookUps = .answers([servers.count - 1])
+    let start = moment(0, 0.5)
+    for server in 0..<listed {
+      changes.append((start + .milliseconds(random.number(in: 0...3000)), .server(server, death())))
+      if random.chance(50) { changes.append((start + moment(0.1, 0.5), .server(server, .healthy))) }
+    }
+  }
+
+  private mutating func liars() {
+    let liar = servers.count - 1
+    changes.append((.zero, .server(liar, random.chance(50) ? .wrongCertificate : .blackHole)))
+    lookUps = .answers([liar])
+    if random.chance(50) { changes.append((moment(), .lookUps(random.chance(50) ? .down : .noSuchName))) }
+    deaths(1...max(1, listed - 1))
+  }
+
+  private mutating func outage() {
+    let start = moment(0.2, 0.6)
+    changes.append((start, .network(random.chance(50) ? .silent : .unreachable)))
+    changes.append((start + .seconds(random.number(in: 12...90)), .network(.up)))
+  }
+
+  private mutating func unavailable() {
+    let server = random.number(in: 0...listed - 1)
+    let rest: Int64? = random.chance(60) ? Int64(random.number(in: 5...60)) : nil
+    let start = moment(0.1, 0.5)
+    changes.append((start, .server(server, .unavailable(rest: rest))))
+    if random.chance(70) { changes.append((start + moment(0.1, 0.5), .server(server, .healthy))) }
+  }
+
+  private mutating func crowd() {
+    clients = random.number(in: 10...30)
+    requests = 300
+    pause = .seconds(random.number(in: 1...3))
+    if random.chance(50) { policy = .balanced }
+    let capacity = clients * 2
+    for server in 0..<listed { changes.append((.zero, .server(server, .crowded(capacity: capacity)))) }
+  }
+
+  private mutating func chaos() {
+    clients = random.number(in: 1...4)
+    policy = SelectionPolicy.allCases[random.number(in: 0...2)]
+    requests = 120
+    deaths(1...6)
+    if random.chance(30) { unavailable() }
+    if random.chance(30) { slowness() }
+    if random.chance(30) { outage() }
+    if random.chance(30) { changes.append((moment(), .lookUps(random.chance(50) ? .down : .noSuchName))) }
+  }
+}
+
+extension SplitMix64 {
+  /// True in so many cases of a hundred.
+  mutating func chance(_ percent: UInt64) -> Bool { below(100) < percent }
+
+  /// A number of the range, each as likely.
+  mutating func number(in range: ClosedRange<Int>) -> Int {
+    range.lowerBound + Int(below(UInt64(range.count)))
+  }
+}

@@ -1,0 +1,199 @@
+import NetOptCore
+import NetOptRouting
+
+// What a client does with a request: it plans, races, sends, and perhaps sends again.
+extension Simulation {
+  func arrive(_ client: Int) {
+    arrivals += 1
+    rules.lastArrival = now
+    clients[client].requests += 1
+    clients[client].retryBudget += 0.2
+    let last = clients[client].plan
+    let plan = plan(client)
+    let isNew = !(last?.isIdentical(to: plan) ?? false)
+    let call = Call(arrivals, of: client, plan, at: now)
+    queue.add(.deadline(call), at: now + Call.limit)
+    if arrivals + clients.count <= scenario.requests {
+      let pause = scenario.pause * Double.random(in: 0.5..<1.5, using: &random)
+      queue.add(.arrival(client: client), at: now + pause)
+    }
+    call.deceivers = deceivers(of: client)
+    noteStart(of: call, isNew: isNew)
+    goOn(call)
+    setProbeTimer(client)
+  }
+
+  private func plan(_ client: Int) -> RoutePlan {
+    let now = now
+    let plan = clients[client].planner.plan(for: origin, now: now, wall: Simulation.today)
+    clients[client].planner.began(plan)
+    if let last = clients[client].plan, last.isIdentical(to: plan) { return plan }
+    clients[client].plan = plan
+    check(plan, of: client)
+    return plan
+  }
+
+  private func noteStart(of call: Call, isNew: Bool) {
+    note(
+      "client \(call.client + 1) request \(call.number)\(call.attempt > 0 ? " again" : ""): plan "
+        + call.plan.legs.map { self.name($0.target) }.joined(separator: " ")
+        + (call.plan.suspectsNetwork ? ", suspects the network" : "")
+        + call.plan.candidates.filter { $0.excluded != nil }
+        .map { ", not \(self.name(.address($0.address))): \($0.excluded ?? "")" }.joined())
+    // A plan that holds a half-open endpoint's one attempt is given out once.
+    if isNew, scenario.kind != .calm, let address = call.plan.legs.first?.address {
+      call.isAttempt = isHalfOpen(address, call.client)
+    }
+  }
+
+  private func isHalfOpen(_ address: IPAddress, _ client: Int) -> Bool {
+    clients[client].planner.status(of: origin, at: now)
+      .contains { $0.endpoint.address == address && $0.state == .halfOpen }
+  }
+
+  func name(_ target: RoutePlan.Leg.Target) -> String {
+    switch target {
+    case .address(let address): places[address].map { "\($0 + 1)" } ?? address.description
+    case .dns: "DNS"
+    case .proxy: "proxy"
+    }
+  }
+
+  // MARK: The race
+
+  func goOn(_ call: Call) { follow(call.race.advance(), call) }
+
+  func follow(_ step: Race.Step, _ call: Call) {
+    guard !call.isOver else { return }
+    switch step {
+    case .start(let leg):
+      start(leg, call)
+      if !call.isOver, call.race.winner == nil { goOn(call) }
+    case .wait(let moment):
+      call.alarmNumber += 1
+      guard let moment else { return }
+      queue.add(.alarm(call, attempt: call.attempt, number: call.alarmNumber), at: max(moment, now))
+    case .exhausted:
+      note("request \(call.number): every leg failed")
+      end(call, .unknown)
+    }
+  }
+
+  func alarm(_ call: Call, _ attempt: Int, _ number: Int) {
+    guard call.isCurrent(attempt), number == call.alarmNumber, call.race.winner == nil else { return }
+    let front = call.reports.first { $0.index == call.race.front }
+    follow(call.race.timeIsUp(at: now, connected: front?.connected != nil), call)
+  }
+
+  private func start(_ leg: Int, _ call: Call) {
+    let planned = call.race.legs[leg]
+    let offset = now - call.attemptStarted
+    var report = RouteReport.Leg(
+      address: planned.address, source: planned.source, started: offset, ended: offset, outcome: .cancelled)
+    report.index = leg
+    call.reports.append(report)
+    guard let address = planned.address else { return lookUp(leg, call) }
+    guard let server = places[address] else { return }
+    if clients[call.client].pool[server] == servers[server].generation {
+      return ready(call, call.attempt, leg, isReused: true)
+    }
+    follow(call.race.opened(leg, at: now), call)
+    connect(server, call, leg)
+  }
+
+  func connected(_ call: Call, _ attempt: Int, _ leg: Int) {
+    guard call.isCurrent(attempt) else { return }
+    call.change(leg) { $0.connected = now - call.attemptStarted }
+  }
+
+  func failed(_ call: Call, _ attempt: Int, _ leg: Int, _ failure: LegFailure) {
+    guard call.isCurrent(attempt), call.race.winner == nil else { return }
+    call.change(leg) {
+      $0.outcome = .failed
+      $0.failure = failure
+      $0.ended = now - call.attemptStarted
+    }
+    call.detours += 1
+    follow(call.race.failed(leg), call)
+  }
+
+  func ready(_ call: Call, _ attempt: Int, _ leg: Int, isReused: Bool) {
+    guard call.isCurrent(attempt), let address = call.race.legs[leg].address, let server = places[address]
+    else { return }
+    clients[call.client].pool[server] = servers[server].generation
+    guard call.race.ready(leg) == .send else { return }
+    let offset = now - call.attemptStarted
+    for place in call.reports.indices {
+      if call.reports[place].index == leg {
+        call.reports[place].outcome = .won
+        call.reports[place].reused = isReused
+        if !isReused { call.reports[place].secured = offset }
+        call.reports[place].ended = offset
+      } else if call.reports[place].outcome == .cancelled {
+        call.reports[place].ended = offset
+      }
+    }
+    // A leg that was overtaken cost its stagger.
+    if let first = call.reports.first, first.index != leg { call.detours += 1 }
+    call.readyAt = call.readyAt ?? now
+    send(to: server, call)
+  }
+
+  // MARK: The answer
+
+  func answered(_ call: Call, _ attempt: Int, _ outcome: CallOutcome) {
+    guard call.isCurrent(attempt) else { return }
+    if outcome == .broke || outcome == .silent, let address = call.report.winner?.address,
+      let server = places[address]
+    {
+      clients[call.client].pool[server] = nil
+    }
+    end(call, outcome)
+  }
+
+  func deadlinePassed(_ call: Call) {
+    guard !call.isOver else { return }
+    note("request \(call.number): its time is up")
+    end(call, call.race.winner == nil ? .unknown : .silent, isLast: true)
+  }
+
+  /// An attempt is over: tells the planner, and tries again where that may help.
+  private func end(_ call: Call, _ outcome: CallOutcome, isLast: Bool = false) {
+    let now = now
+    let report = call.report
+    clients[call.client].planner.ended(call.plan)
+    clients[call.client].planner.record(
+      report, outcome: outcome, from: call.attemptStarted, at: now)
+    rules.learned(report, outcome, places: places, from: call.attemptStarted, at: now)
+    let isGood = if case .answered = outcome { true } else { false }
+    note(
+      "request \(call.number): \(isGood ? "answered by" : "failed:") "
+        + (report.winner.map { name(.address($0.address ?? servers[0].address)) } ?? "nobody")
+        + (isGood ? "" : ", \(outcome)")
+        + report.legs.filter { $0.failure != nil }
+        .map { ", \($0.address.map { self.name(.address($0)) } ?? "DNS"): \($0.failure?.message ?? "")" }
+        .joined())
+    let mayHelp = report.winner != nil && !isGood
+    if mayHelp, !isLast, call.attempt + 1 < Call.mostAttempts, takeRetry(call.client) {
+      call.detours += 1
+      call.begin(plan(call.client), at: now)
+      noteStart(of: call, isNew: true)
+      goOn(call)
+      return
+    }
+    call.isOver = true
+    check(call, isGood: isGood)
+    setProbeTimer(call.client)
+  }
+
+  /// Takes a retry from the client's budget.
+  private func takeRetry(_ client: Int) -> Bool {
+    let passed = (now - clients[client].retryBudgetAt).milliseconds / 1000
+    clients[client].retryBudget = min(clients[client].retryBudget + 10 * passed, 100)
+    clients[client].retryBudgetAt = now
+    guard clients[client].retryBudget >= 1 else { return false }
+    clients[client].retryBudget -= 1
+    clients[client].retries += 1
+    return true
+  }
+}

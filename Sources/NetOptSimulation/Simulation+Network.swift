@@ -1,0 +1,174 @@
+import NetOptCore
+import NetOptRouting
+
+extension Server {
+  /// A server's place among the others.
+  typealias ID = Int
+}
+
+// What becomes of packets.
+extension Simulation {
+  /// What opening a connection comes to, and when: TCP, and then TLS.
+  private struct Connection {
+    /// When TCP is connected, if it ever is.
+    var connected: Duration?
+    /// When the connection is ready, or the attempt fails.
+    var end: Duration
+    var failure: LegFailure?
+  }
+
+  private func open(_ server: Server.ID) -> Connection {
+    let limit = Simulation.connectTimeout
+    let silence = Connection(end: limit, failure: LegFailure(.connectTimeout, "no answer within 10 s"))
+    switch network {
+    case .silent: return silence
+    case .unreachable:
+      return Connection(end: .milliseconds(1), failure: LegFailure(.unreachable, "no route to host"))
+    case .up: break
+    }
+    let target = servers[server]
+    let trip = target.trip(using: &random) + target.lossDelay(isFirst: true, using: &random)
+    let ready = trip + target.trip(using: &random) + target.lossDelay(isFirst: false, using: &random)
+    switch target.behaviour {
+    case .blackHole: return silence
+    case .refusing: return Connection(end: trip, failure: LegFailure(.refused, "connection refused"))
+    case .silentTLS:
+      return Connection(
+        connected: trip, end: limit, failure: LegFailure(.tlsTimeout, "TLS: no answer within 10 s"))
+    case .resetting:
+      return Connection(connected: trip, end: ready, failure: LegFailure(.reset, "connection reset"))
+    case .wrongCertificate:
+      let failure = LegFailure(.certificateName(presented: ["portal.lan"]), "certificate for portal.lan")
+      return Connection(connected: trip, end: ready, failure: failure)
+    case .healthy, .unavailable, .slow, .distant, .crowded: return Connection(connected: trip, end: ready)
+    }
+  }
+
+  /// Opens a connection for a leg.
+  func connect(_ server: Server.ID, _ call: Call, _ leg: Int) {
+    let connection = open(server)
+    if let connected = connection.connected {
+      queue.add(.connected(call, attempt: call.attempt, leg: leg), at: now + connected)
+    }
+    if let failure = connection.failure {
+      queue.add(.failed(call, attempt: call.attempt, leg: leg, failure), at: now + connection.end)
+    } else {
+      queue.add(.ready(call, attempt: call.attempt, leg: leg), at: now + connection.end)
+    }
+  }
+
+  /// Sends a request over a connection that is ready.
+  func send(to server: Server.ID, _ call: Call) {
+    var outcome = CallOutcome.silent
+    var time = Call.patience
+    if network == .up {
+      let trip = servers[server].trip(using: &random)
+      switch servers[server].behaviour {
+      // Who has the host's certificate already is not asked for it again.
+      case .healthy, .slow, .distant, .crowded, .wrongCertificate:
+        time = trip + servers[server].serve(at: now, using: &random)
+        outcome = .answered(wait: time)
+      case .unavailable(let rest):
+        time = trip
+        outcome = .unavailable(status: 503, retryAfter: rest.map { .seconds($0) })
+      case .refusing, .resetting:
+        time = trip
+        outcome = .broke
+      case .blackHole, .silentTLS: break
+      }
+    }
+    queue.add(.answer(call, attempt: call.attempt, outcome), at: now + time)
+  }
+
+  // MARK: DNS
+
+  func lookUp(_ leg: Int, _ call: Call) {
+    var result = Result<[IPAddress], LegError>.failure(
+      LegError(LegFailure(.resolve, "no name server answered")))
+    var time = Duration.seconds(2)
+    if network == .up {
+      switch lookUps {
+      case .answers(let numbers):
+        result = .success(numbers.map { servers[$0].address })
+        time = .milliseconds(random.number(in: 1...80))
+      case .noSuchName:
+        result = .failure(LegError(LegFailure(.nameNotFound, "no such name")))
+        time = .milliseconds(random.number(in: 1...80))
+      case .down: break
+      }
+    } else if network == .unreachable {
+      time = .milliseconds(1)
+    }
+    queue.add(.lookedUp(call, attempt: call.attempt, leg: leg, result), at: now + time)
+  }
+
+  func lookedUp(_ call: Call, _ attempt: Int, _ leg: Int, _ result: Result<[IPAddress], LegError>) {
+    guard call.isCurrent(attempt), call.race.winner == nil else { return }
+    switch result {
+    case .failure(let error): failed(call, attempt, leg, error.failure)
+    case .success(let addresses):
+      let answers = clients[call.client].planner.ordered(addresses, for: origin, at: now)
+        .map { RoutePlan.Leg(.address($0.address), source: .dns, stagger: $0.stagger) }
+      let new = call.race.untried(answers)
+      guard !new.isEmpty else {
+        return failed(call, attempt, leg, LegFailure(.nameNotFound, "only addresses that were tried already"))
+      }
+      call.reports.removeAll { $0.index == leg }
+      follow(call.race.expanded(leg, into: new), call)
+    }
+  }
+
+  // MARK: Probes
+
+  func probe(_ address: IPAddress, _ client: Int) {
+    guard let server = places[address] else { return }
+    clients[client].probes += 1
+    rules.touched(server, at: now)
+    let connection = open(server)
+    let result: Result<ConnectReport, LegError> =
+      if let failure = connection.failure {
+        .failure(LegError(failure))
+      } else {
+        .success(
+          ConnectReport(
+            connect: connection.connected ?? .zero, tls: connection.end - (connection.connected ?? .zero)))
+      }
+    queue.add(.probed(client: client, server, result, begun: now), at: now + connection.end)
+  }
+
+  func probed(
+    _ client: Int, _ server: Server.ID, _ result: Result<ConnectReport, LegError>,
+    from begun: MonotonicInstant
+  ) {
+    note("client \(client + 1) probed \(server + 1): \(result)")
+    clients[client].planner.record(probe: result, of: servers[server].address, for: origin, at: now)
+    if case .success = result {
+      clients[client].pool[server] = servers[server].generation
+      if begun >= rules.sights[server].changed { rules.measured(server, at: now) }
+    } else if begun >= rules.sights[server].changed {
+      rules.met(server, at: now)
+    }
+    setProbeTimer(client)
+  }
+
+  /// Sees to it that the client probes when the planner says so. It asks again after half a second at the earliest: a
+  /// policy that always has something due must not stop the clock.
+  func setProbeTimer(_ client: Int) {
+    guard arrivals < scenario.requests - clients.count,
+      let due = clients[client].planner.nextProbe(after: now)
+    else { return }
+    let next = max(due, clients[client].probedAt + .milliseconds(500), now)
+    if let planned = clients[client].probeAt, planned <= next { return }
+    clients[client].probeAt = next
+    clients[client].probeNumber += 1
+    queue.add(.probeTime(client: client, number: clients[client].probeNumber), at: next)
+  }
+
+  func probeTime(_ client: Int, _ number: Int) {
+    guard number == clients[client].probeNumber else { return }
+    clients[client].probeAt = nil
+    clients[client].probedAt = now
+    for due in clients[client].planner.dueProbes(at: now) { probe(due.address, client) }
+    setProbeTimer(client)
+  }
+}

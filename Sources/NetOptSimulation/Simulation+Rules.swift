@@ -1,0 +1,192 @@
+import NetOptCore
+import NetOptRouting
+
+// What has to hold.
+extension Simulation {
+  // MARK: Plans
+
+  /// A plan is never empty, has DNS in it, and explains every endpoint of the list.
+  func check(_ plan: RoutePlan, of client: Int) {
+    if !plan.legs.contains(where: { $0.target == .dns }) { fault("a plan has no DNS") }
+    if Set(plan.legs.map(\.target)).count != plan.legs.count { fault("a plan has a leg twice") }
+    let candidates = plan.candidates
+    if Set(candidates.map(\.address)) != Set(servers.prefix(scenario.listed).map(\.address)) {
+      fault("a plan does not explain every listed endpoint")
+    }
+    let included = candidates.filter { $0.excluded == nil }.map(\.address)
+    if included != plan.legs.prefix(while: { $0.target != .dns }).compactMap(\.address) {
+      fault("the candidates that are not excluded are not the legs before DNS")
+    }
+    if candidates.contains(where: { $0.excluded == "" }) { fault("an endpoint is excluded without a reason") }
+  }
+
+  // MARK: Requests
+
+  /// A request succeeds while one path works, and soon goes where it is best off.
+  func check(_ call: Call, isGood: Bool) {
+    if !isGood {
+      if let path = workingPath(for: call) {
+        fault("request \(call.number) failed although \(path) worked all the time")
+      }
+      return
+    }
+    checkRest(call)
+    guard clients.count == 1, scenario.policy == .fastest, let address = call.report.winner?.address,
+      let server = places[address]
+    else { return }
+    if arrivals > 5, let winner = rules.winner, winner != server { rules.winnerChanges += 1 }
+    rules.winner = server
+    // Those that began before are of what was known then.
+    guard call.started >= rules.lastNews else { return }
+    rules.requestsSince += 1
+    guard isStrict, rules.requestsSince > Rules.settling, !isSettled(call, server) else { return }
+    rules.unsettled += 1
+    if rules.unsettled > 1 + rules.requestsSince / 7 {
+      fault(
+        "request \(call.number), \(rules.requestsSince) after the last news, went to \(server + 1) with "
+          + "\(call.detours) detours; best is \(bestKnown.map { "\($0 + 1)" } ?? "none")")
+      rules.unsettled = 0
+    }
+  }
+
+  /// Whether what a request goes through is quiet enough to settle.
+  private var isStrict: Bool {
+    switch scenario.kind {
+    case .calm, .deaths, .slowness, .listDead, .unavailable, .outage: network == .up && !hasLoss
+    case .flapping, .liars, .crowd, .chaos: false
+    }
+  }
+
+  private var hasLoss: Bool { servers.contains { $0.loss > 0 } }
+
+  /// How many servers seem to work for a client, and do not.
+  func deceivers(of client: Int) -> Int {
+    servers.indices.count {
+      servers[$0].behaviour.deceives
+        || !servers[$0].behaviour.works && clients[client].pool[$0] == servers[$0].generation
+    }
+  }
+
+  /// Whether a failure was of what is behind a connection.
+  private func isOfService(_ failure: LegFailure?) -> Bool { failure?.kind == .other }
+
+  private func workingPath(for call: Call) -> String? {
+    let (moment, client) = (call.started, call.client)
+    guard network == .up, rules.networkChange <= moment else { return nil }
+    // A race passes by what does not get ready; what does and then fails costs an attempt each.
+    guard call.deceivers + servers.count(where: { $0.changed > moment }) <= 2 else { return nil }
+    // What has the wrong certificate is never used, and what answered badly is not until its time has come.
+    let quarantined =
+      clients[client].planner.status(of: origin, at: now)
+      .filter { $0.state == .quarantined || $0.state == .open && isOfService($0.lastFailure) }
+      .map(\.endpoint.address)
+      // A probe may have released one meanwhile.
+      + call.firstPlan.candidates.filter { $0.excluded?.contains("certificate") ?? false }.map(\.address)
+    let isFine = { (server: Server) in server.behaviour.works && server.changed <= moment }
+    if let server = servers.prefix(scenario.listed)
+      .first(where: { isFine($0) && !quarantined.contains($0.address) })
+    {
+      return name(.address(server.address))
+    }
+    // DNS has its turn when the listed endpoints could not be connected to.
+    guard !servers.prefix(scenario.listed).contains(where: \.behaviour.deceives),
+      call.deceivers + servers.count(where: { $0.changed > moment }) <= 1,
+      case .answers(let numbers) = lookUps, rules.lookUpsChange <= moment,
+      let number = numbers.first(where: { isFine(servers[$0]) && !quarantined.contains(servers[$0].address) })
+    else { return nil }
+    return "\(number + 1), to which DNS leads,"
+  }
+
+  /// The listed server that is best of those that the policy could know, by what connecting and answering cost.
+  private var bestKnown: Int? {
+    (0..<scenario.listed)
+      .filter { servers[$0].behaviour.works && rules.sights[$0].isKnown }
+      .min { cost($0) < cost($1) }
+  }
+
+  private func cost(_ server: Int) -> Double {
+    2 * servers[server].expectedRoundTrip + servers[server].expectedDelay(at: now)
+  }
+
+  /// Whether a request went to an endpoint within 10 % of the best, or as near to it as one in use may be, without a
+  /// failed or overtaken leg. A half-open endpoint's one attempt may be in it.
+  private func isSettled(_ call: Call, _ server: Int) -> Bool {
+    if call.isAttempt { return true }
+    guard let best = bestKnown else { return true }
+    // A connection does not show that a service is back.
+    let isBarred = clients[call.client].planner.status(of: origin, at: now).contains {
+      $0.endpoint.address == servers[best].address && $0.state != .closed && isOfService($0.lastFailure)
+    }
+    if isBarred { return true }
+    guard call.detours == 0 else { return false }
+    guard rules.sights[server].isKnown else { return true }
+    let allowed = max(cost(best) * 1.1, cost(best) + 5, cost(best) / 0.85)
+    // Round trips differ, and the estimates with them.
+    return cost(server) <= allowed * (1 + 1.5 * servers[server].jitter) + 0.5
+  }
+
+  /// Who asked for a rest is left alone as long as there is somebody else.
+  private func checkRest(_ call: Call) {
+    guard let address = call.report.winner?.address, let server = places[address], clients.count == 1,
+      let rest = rules.rests[server], call.started > rest.since, call.started < rest.until
+    else { return }
+    let others = servers.indices.prefix(scenario.listed).filter {
+      $0 != server && servers[$0].behaviour.works && servers[$0].changed <= rest.since
+    }
+    if !others.isEmpty { fault("request \(call.number) went to \(server + 1), which had asked for a rest") }
+  }
+
+  // MARK: The whole run
+
+  /// When the network is back, nothing is held against servers that were never at fault.
+  func checkAfterOutage() {
+    guard rules.sawOutage, clients.count == 1 else { return }
+    for client in clients.indices {
+      for status in clients[client].planner.status(of: origin, at: now) where status.state == .open {
+        guard let server = places[status.endpoint.address], servers[server].changed == Simulation.start else {
+          continue
+        }
+        fault("the circuit of \(server + 1) is open after the network was away")
+      }
+    }
+  }
+
+  func checkAtEnd() {
+    let seconds = (now - Simulation.start).milliseconds / 1000
+    if scenario.kind == .calm, !hasLoss, clients.count == 1, rules.winnerChanges > 2 {
+      fault("the leader changed \(rules.winnerChanges) times although nothing happened")
+    }
+    for (number, client) in clients.enumerated() {
+      if scenario.kind == .unavailable || scenario.kind == .calm, client.retries * 5 > client.requests + 15 {
+        fault("client \(number + 1) needed \(client.retries) retries for \(client.requests) requests")
+      }
+      // Each endpoint every few minutes, and circuits when they are due: of one that comes and goes every five seconds.
+      let each = seconds / 60 + 10
+      let most =
+        Double(scenario.listed) * each
+        + (scenario.kind == .flapping || scenario.kind == .chaos ? seconds / 3 : 0)
+      if Double(client.probes) > most {
+        fault("client \(number + 1) made \(client.probes) probes in \(Int(seconds)) s")
+      }
+    }
+    checkHealing()
+  }
+
+  /// What works is tried again and again, however bad it was.
+  private func checkHealing() {
+    guard clients.count == 1, scenario.pause < .seconds(60) else { return }
+    let end = rules.lastArrival
+    let hasQuarantine = scenario.changes.contains { $0.change.isWrongCertificate }
+    let limit: Duration = hasQuarantine ? .seconds(660) : .seconds(420)
+    for server in 0..<scenario.listed {
+      let gap = max(rules.longestGap[server], end - rules.sights[server].touched)
+      if gap > limit { fault("\(server + 1) was not tried for \(gap.components.seconds) s") }
+    }
+  }
+}
+
+extension Scenario.Change {
+  fileprivate var isWrongCertificate: Bool {
+    if case .server(_, .wrongCertificate) = self { true } else { false }
+  }
+}

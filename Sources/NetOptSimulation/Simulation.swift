@@ -1,0 +1,164 @@
+import FoundationEssentials
+import NetOptCore
+package import NetOptRouting
+
+/// One run of the routing policy in a simulated network, with a virtual clock. The very `RoutePlanner` and `Race` that
+/// the client uses decide; servers, DNS and the network do what a scenario says that was drawn from the seed. What
+/// breaks a rule is written down.
+package final class Simulation {
+  /// A connection that a leg opens, or a probe, and what becomes of it.
+  enum Event {
+    case arrival(client: Int)
+    case connected(Call, attempt: Int, leg: Int)
+    case ready(Call, attempt: Int, leg: Int)
+    case failed(Call, attempt: Int, leg: Int, LegFailure)
+    case lookedUp(Call, attempt: Int, leg: Int, Result<[IPAddress], LegError>)
+    case alarm(Call, attempt: Int, number: Int)
+    case answer(Call, attempt: Int, CallOutcome)
+    case deadline(Call)
+    case change(Int)
+    case probeTime(client: Int, number: Int)
+    case probed(client: Int, Server.ID, Result<ConnectReport, LegError>, begun: MonotonicInstant)
+  }
+
+  /// A client: the planner, the pool of connections, and when it probes next.
+  struct Client {
+    var planner: RoutePlanner
+    /// The generation of the server's connections when one was opened.
+    var pool: [Server.ID: Int] = [:]
+    /// The plan that was checked last: most are the one before.
+    var plan: RoutePlan?
+    var probeAt: MonotonicInstant?
+    var probedAt = Simulation.start
+    var probeNumber = 0
+    /// The retries that may be made now: 20 % of the requests and ten a second, saved up for ten seconds at most.
+    var retryBudget = 10.0
+    var retryBudgetAt = Simulation.start
+    var retries = 0
+    var requests = 0
+    var probes = 0
+  }
+
+  static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+  static let connectTimeout = Duration.seconds(10)
+  static let today = Date(timeIntervalSince1970: 1_795_219_200)
+
+  let scenario: Scenario
+  let origin = Origin(.https, host: "api.example")
+  var random: SplitMix64
+  var now = Simulation.start
+  var queue = EventQueue<Event>()
+  var servers: [Server] = []
+  var places: [IPAddress: Int] = [:]
+  var lookUps: Scenario.LookUps
+  var network = Scenario.Network.up
+  var clients: [Client] = []
+  var arrivals = 0
+  var rules: Rules
+  /// Written down when it is wanted: a run makes a thousand lines.
+  package private(set) var trace: [String]?
+
+  /// Makes the run that follows from a seed.
+  ///
+  /// - Parameters:
+  ///   - mutation: how the policy is made wrong, to see whether a rule notices.
+  ///   - isTraced: whether everything that happens is written down.
+  package init(seed: UInt64, mutation: PlannerMutation? = nil, isTraced: Bool = false) {
+    scenario = Scenario(seed: seed)
+    random = SplitMix64(seed: seed ^ 0x5eed)
+    trace = isTraced ? [] : nil
+    lookUps = scenario.lookUps
+    for (number, server) in scenario.servers.enumerated() {
+      let address = IPAddress(v4: 0xc000_0201 + UInt32(number))
+      servers.append(
+        Server(
+          address, roundTrip: server.roundTrip, jitter: server.jitter, loss: server.loss,
+          service: server.service, at: now))
+      places[address] = number
+    }
+    rules = Rules(servers: servers.count, at: now)
+    let listed = servers.prefix(scenario.listed).map { ListedEndpoint($0.address) }
+    let list = EndpointList(hosts: [origin.host: HostEntry(endpoints: listed)])
+    for number in 0..<scenario.clients {
+      var planner = RoutePlanner(
+        list: list, configuration: RoutingConfiguration(policy: scenario.policy),
+        seed: seed &* 1_000_003 &+ UInt64(number))
+      planner.mutation = mutation
+      clients.append(Client(planner: planner))
+    }
+    for (number, change) in scenario.changes.enumerated() { queue.add(.change(number), at: now + change.at) }
+  }
+
+  /// What the run is about.
+  package var subject: String { scenario.kind.rawValue }
+  /// What broke a rule, each with its moment.
+  package var faults: [String] { rules.faults }
+  /// What was done, to be counted.
+  package var work: (requests: Int, probes: Int) {
+    clients.reduce(into: (0, 0)) {
+      $0.0 += $1.requests
+      $0.1 += $1.probes
+    }
+  }
+
+  /// Runs until all requests are answered.
+  package func run() {
+    for client in clients.indices {
+      for address in clients[client].planner.endpoints(toProbe: origin) { probe(address.address, client) }
+      queue.add(.arrival(client: client), at: now + .milliseconds(100 + random.number(in: 0...1000)))
+    }
+    while let (at, event) = queue.next() {
+      now = at
+      handle(event)
+    }
+    checkAtEnd()
+  }
+
+  private func handle(_ event: Event) {
+    switch event {
+    case .arrival(let client): arrive(client)
+    case .connected(let call, let attempt, let leg): connected(call, attempt, leg)
+    case .ready(let call, let attempt, let leg): ready(call, attempt, leg, isReused: false)
+    case .failed(let call, let attempt, let leg, let failure): failed(call, attempt, leg, failure)
+    case .lookedUp(let call, let attempt, let leg, let result): lookedUp(call, attempt, leg, result)
+    case .alarm(let call, let attempt, let number): alarm(call, attempt, number)
+    case .answer(let call, let attempt, let outcome): answered(call, attempt, outcome)
+    case .deadline(let call): deadlinePassed(call)
+    case .change(let number): change(scenario.changes[number].change)
+    case .probeTime(let client, let number): probeTime(client, number)
+    case .probed(let client, let server, let result, let begun): probed(client, server, result, from: begun)
+    }
+  }
+
+  private func change(_ change: Scenario.Change) {
+    switch change {
+    case .server(let number, let behaviour):
+      note("server \(number + 1) is \(behaviour)")
+      servers[number].become(behaviour, at: now)
+      rules.changed(number, to: behaviour, at: now)
+    case .lookUps(let lookUps):
+      note("DNS: \(lookUps)")
+      self.lookUps = lookUps
+      rules.lookUpsChange = now
+    case .network(let state):
+      note("the network is \(state)")
+      network = state
+      if state == .up { checkAfterOutage() }
+      rules.networkChanged(at: now)
+    }
+  }
+
+  /// Writes down what happens.
+  func note(_ text: @autoclosure () -> String) {
+    guard trace != nil else { return }
+    let milliseconds = (now - Self.start).nanoseconds / 1_000_000
+    let time = "\(milliseconds / 1000).\(String(1000 + milliseconds % 1000).dropFirst())"
+    trace?.append("\(String(repeating: " ", count: max(0, 9 - time.count)))\(time)  \(text())")
+  }
+
+  func fault(_ text: String) {
+    note("BROKEN: \(text)")
+    let milliseconds = (now - Self.start).nanoseconds / 1_000_000
+    rules.faults.append("at \(milliseconds) ms: \(text)")
+  }
+}

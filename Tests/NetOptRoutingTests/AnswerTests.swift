@@ -1,0 +1,284 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+/// What a planner learns from answers: how long they took, and what they said.
+@Suite struct AnswerTests {
+  private let one = ip("192.0.2.1")
+  private let two = ip("192.0.2.2")
+
+  private func scene(_ policy: SelectionPolicy = .fastest) -> Scene {
+    var scene = Scene([one, two], configuration: RoutingConfiguration(policy: policy))
+    scene.probe(one, milliseconds: 20)
+    scene.probe(two, milliseconds: 40)
+    return scene
+  }
+
+  /// A call over a pooled connection.
+  private func call(_ scene: inout Scene, _ address: IPAddress, _ outcome: CallOutcome, times: Int = 1) {
+    for _ in 0..<times {
+      let plan = scene.plan()
+      var leg = RouteReport.Leg.ready(address, milliseconds: 0)
+      leg.reused = true
+      scene.planner.record(RouteReport(plan: plan, legs: [leg]), outcome: outcome, at: scene.now)
+      scene.wait(0.1)
+    }
+  }
+
+  private func answer(_ milliseconds: Int) -> CallOutcome { .answered(wait: .milliseconds(milliseconds)) }
+
+  @Test func lateAnswersMakeAnEndpointSlow() {
+    var scene = scene()
+    call(&scene, one, answer(30), times: 20)
+    call(&scene, one, answer(500), times: 2)
+    #expect(scene.order() == [one, two])
+    call(&scene, one, answer(500))
+    let plan = scene.plan()
+    #expect(plan.addresses == [two, one])
+    // 20 ms to be ready, and what 490 ms are beyond 20 ms and a margin.
+    #expect((.milliseconds(450) ... .milliseconds(500)).contains(plan.candidates[1].score ?? .zero))
+  }
+
+  @Test func slownessIsForgottenByAndBy() {
+    var scene = scene()
+    call(&scene, one, answer(30), times: 20)
+    call(&scene, one, answer(300), times: 3)
+    #expect(scene.order() == [two, one])
+    scene.wait(60)
+    #expect(scene.order() == [two, one])
+    scene.wait(3600)
+    #expect(scene.order() == [one, two])
+    // One late answer is enough for what was slow before.
+    call(&scene, one, answer(300))
+    #expect(scene.order() == [two, one])
+  }
+
+  @Test func answersInTimeHealFasterThanTimeAlone() {
+    var scene = scene()
+    call(&scene, one, answer(30), times: 20)
+    call(&scene, one, answer(150), times: 3)
+    #expect(scene.order() == [two, one])
+    for _ in 0..<12 {
+      call(&scene, one, answer(30))
+      scene.wait(10)
+    }
+    #expect(scene.order() == [one, two])
+  }
+
+  @Test func anOriginWhoseAnswersDifferIsNotSlow() {
+    var scene = scene()
+    for round in 0..<60 { call(&scene, one, answer(round % 4 == 3 ? 400 : 20)) }
+    #expect(scene.order() == [one, two])
+  }
+
+  @Test func usualReportsLeaveThePlanAsItIs() {
+    var scene = scene()
+    call(&scene, one, answer(30), times: 20)
+    let plan = scene.plan()
+    call(&scene, one, answer(31), times: 50)
+    #expect(scene.plan().isIdentical(to: plan))
+  }
+
+  @Test(arguments: [502, 503, 504])
+  func aServiceThatFailsCountsHalf(_ status: Int) {
+    var scene = scene()
+    call(&scene, one, .unavailable(status: status, retryAfter: nil))
+    let plan = scene.plan()
+    #expect(plan.addresses == [two, one])
+    #expect(plan.candidates.last?.score == .milliseconds(5020))
+    call(&scene, one, .unavailable(status: status, retryAfter: nil), times: 2)
+    #expect(scene.state(one) == .closed)
+    call(&scene, one, .unavailable(status: status, retryAfter: nil))
+    #expect(scene.state(one) == .open)
+    // A connection does not heal it, and it is no last resort: its connections would be ready first.
+    scene.probe(one, milliseconds: 20)
+    #expect(scene.state(one) == .open)
+    #expect(scene.plan().lastResorts.isEmpty)
+    scene.wait(7)
+    let attempt = scene.plan()
+    #expect(attempt.addresses == [one, two])
+    call(&scene, one, answer(10))
+    #expect(scene.state(one) == .closed)
+  }
+
+  @Test func retryAfterIsHonoured() {
+    var scene = scene()
+    call(&scene, one, .unavailable(status: 503, retryAfter: .seconds(30)))
+    let plan = scene.plan()
+    #expect(plan.addresses == [two])
+    #expect(
+      plan.exclusion(of: one) == "it asked not to be used for 30 s; the last time: it answered 503")
+    scene.wait(29)
+    #expect(scene.order() == [two])
+    scene.wait(1)
+    #expect(scene.order() == [one, two])
+  }
+
+  @Test func whoAsksForARestIsUsedWhenNothingElseIsThere() {
+    var scene = Scene([one])
+    call(&scene, one, .unavailable(status: 503, retryAfter: .seconds(86_400)))
+    #expect(scene.order() == [one])
+    #expect(scene.plan().startsTwo)
+    scene.wait(301)
+    #expect(scene.state(one) == .halfOpen)
+  }
+
+  @Test func silenceAndBrokenConnectionsAreFailures() {
+    for outcome in [CallOutcome.silent, .broke] {
+      var scene = scene()
+      call(&scene, one, outcome)
+      #expect(scene.order() == [two, one])
+      call(&scene, one, outcome, times: 4)
+      #expect(scene.state(one) == .open)
+    }
+    var scene = scene()
+    call(&scene, one, .unknown, times: 10)
+    #expect(scene.order() == [one, two])
+  }
+
+  @Test func whatBeganBeforeALaterSuccessIsNoNews() {
+    var scene = scene()
+    let begun = scene.now
+    let plan = scene.plan()
+    scene.wait(1)
+    call(&scene, one, answer(30))
+    for _ in 0..<5 {
+      scene.planner.record(
+        RouteReport(plan: plan, legs: [.ready(one, milliseconds: 0)]), outcome: .silent, from: begun,
+        at: scene.now)
+    }
+    #expect(scene.order() == [one, two])
+    scene.planner.record(
+      RouteReport(plan: plan, legs: [.failed(one, .refused)]), outcome: .unknown, from: begun, at: scene.now)
+    #expect(scene.order() == [one, two])
+    scene.planner.record(
+      RouteReport(plan: plan, legs: [.failed(one, .refused)]), outcome: .unknown, from: scene.now,
+      at: scene.now)
+    #expect(scene.order() == [two, one])
+  }
+
+  @Test func oldSamplesWeighLess() {
+    var scene = scene()
+    for _ in 0..<3 {
+      scene.wait(360)
+      scene.probe(two, milliseconds: 10)
+    }
+    // 40 → 25 → 17.5 → 13.75; in quick succession it would be 30.
+    let plan = scene.plan()
+    #expect(plan.addresses == [two, one])
+    #expect(plan.candidates.first?.score == .microseconds(13_750))
+  }
+
+  // MARK: Policies
+
+  @Test func pinnedStaysWhileItWorks() {
+    var scene = scene(.pinned)
+    #expect(scene.order() == [one, two])
+    for _ in 0..<40 { scene.probe(two, milliseconds: 1) }
+    #expect(scene.order() == [one, two])
+    #expect(scene.plan().policy == "pinned")
+    for _ in 0..<3 { scene.probe(one, fails: .refused) }
+    #expect(scene.order() == [two])
+    scene.probe(one, milliseconds: 1)
+    #expect(scene.order() == [two, one])
+  }
+
+  @Test func balancedCountsWhatIsUnderWay() {
+    var scene = scene(.balanced)
+    var counts: [IPAddress: Int] = [:]
+    var plans: [RoutePlan] = []
+    for _ in 0..<30 {
+      let plan = scene.plan()
+      scene.planner.began(plan)
+      plans.append(plan)
+      counts[plan.addresses[0], default: 0] += 1
+    }
+    // Twice as far, half as many.
+    #expect(counts == [one: 20, two: 10])
+    for plan in plans { scene.planner.ended(plan) }
+    #expect(scene.order() == [one, two])
+    #expect(scene.plan().isIdentical(to: scene.plan()))
+  }
+
+  // MARK: The network
+
+  @Test func failuresOfEndpointsAndDNSTogetherAreTheNetworks() throws {
+    var scene = scene()
+    scene.probe(one, fails: .refused)
+    scene.wait(1)
+    scene.call(scene.plan(), [.failed(one, .refused)])
+    scene.wait(1)
+    let lookUp = RouteReport.Leg(
+      address: nil, source: .dns, started: .zero, ended: .milliseconds(9), outcome: .failed,
+      failure: LegFailure(.resolve, "no name server answered"))
+    scene.call(scene.plan(), [.failed(one, .refused), .failed(two, .refused), lookUp])
+    let plan = scene.plan()
+    #expect(plan.suspectsNetwork)
+    #expect(plan.addresses == [one, two])
+    #expect(plan.candidates.map(\.score) == [.milliseconds(20), .milliseconds(40)])
+    for _ in 0..<9 { scene.probe(two, fails: .refused) }
+    #expect(scene.state(two) == .closed)
+    // Probes back off: after 1, 2, 4 seconds, one for all.
+    var pauses: [Double] = []
+    for _ in 0..<4 {
+      let next = try #require(scene.planner.nextProbe(after: scene.now))
+      pauses.append((next - scene.now).milliseconds / 1000)
+      scene.now = next
+      #expect(scene.planner.dueProbes(at: scene.now).map(\.address) == [one])
+      scene.probe(one, fails: .refused)
+    }
+    #expect(pauses == [1, 2, 4, 8])
+    scene.probe(one, milliseconds: 20)
+    #expect(!scene.plan().suspectsNetwork)
+    scene.probe(two, fails: .refused)
+    #expect(scene.plan().candidates.last?.score == .milliseconds(10_040))
+  }
+
+  @Test func aNameThatDoesNotExistIsNoSignOfTheNetwork() {
+    var scene = scene()
+    let lookUp = RouteReport.Leg(
+      address: nil, source: .dns, started: .zero, ended: .milliseconds(9), outcome: .failed,
+      failure: LegFailure(.nameNotFound, "no such name"))
+    scene.call(scene.plan(), [.failed(one, .refused), .failed(two, .refused), lookUp])
+    #expect(!scene.plan().suspectsNetwork)
+    #expect(scene.plan().candidates.first?.score == .milliseconds(10_020))
+  }
+
+  @Test func theSuspicionEndsByItself() {
+    var scene = scene()
+    let lookUp = RouteReport.Leg(
+      address: nil, source: .dns, started: .zero, ended: .milliseconds(9), outcome: .failed,
+      failure: LegFailure(.resolve, "no name server answered"))
+    scene.call(scene.plan(), [.failed(one, .unreachable), .failed(two, .unreachable), lookUp])
+    #expect(scene.plan().suspectsNetwork)
+    scene.wait(30)
+    #expect(!scene.plan().suspectsNetwork)
+  }
+
+  // MARK: Outcomes
+
+  @Test(arguments: [
+    (200, nil, CallOutcome.answered(wait: .zero)), (500, "9", .answered(wait: .zero)),
+    (429, "9", .answered(wait: .zero)), (503, nil, .unavailable(status: 503, retryAfter: nil)),
+    (503, "120", .unavailable(status: 503, retryAfter: .seconds(120))),
+    (502, "-1", .unavailable(status: 502, retryAfter: nil)),
+    (504, "Wed, 21 Oct 2026 07:28:00 GMT", .unavailable(status: 504, retryAfter: nil)),
+  ])
+  func outcomeIsReadFromTheResponse(_ status: Int, _ retryAfter: String?, _ expected: CallOutcome) throws {
+    var fields = HTTPFields()
+    if let retryAfter { fields["Retry-After"] = retryAfter }
+    var scene = scene()
+    let response = HTTPResponse(
+      url: try HTTPURL("https://a.example/"), head: ResponseHead(status: status, fields: fields),
+      body: ResponseBody([]), route: RouteReport(plan: scene.plan(), legs: []))
+    #expect(CallOutcome(response) == expected)
+  }
+
+  @Test func outcomeIsReadFromTheError() {
+    #expect(CallOutcome(NetOptError(.receiveFailed, phase: .receive, "x")) == .broke)
+    #expect(CallOutcome(NetOptError(.timeout, phase: .receive, "x")) == .silent)
+    #expect(CallOutcome(NetOptError(.timeout, phase: .connect, "x")) == .unknown)
+    #expect(CallOutcome(NetOptError(.cancelled, phase: .receive, "x")) == .unknown)
+  }
+}

@@ -1,0 +1,64 @@
+import NetOptCore
+import NetOptRouting
+import Testing
+
+@testable import NetOptSimulation
+
+/// The routing policy in simulated networks.
+@Suite struct SimulationTests {
+  /// A few seeds, without optimisation; `make test` goes on with `make simulate`, which runs five thousand.
+  @Test func everyRuleHolds() {
+    var stories: [String] = []
+    let result = SimulationSeries.run(1..<21) { stories.append($0) }
+    #expect(result.broken == 0, "\(stories.joined(separator: "\n\n"))")
+    #expect(result.requests > 1500)
+  }
+
+  /// A rule that no wrong policy breaks is no rule. `make simulate` tries every mutation.
+  @Test(arguments: [PlannerMutation.noLookUp, .noProbes, .endlessProbes])
+  func aMutationBreaksARule(_ mutation: PlannerMutation) {
+    #expect(SimulationSeries.firstFault(of: mutation, in: 1..<200) != nil)
+  }
+
+  @Test func aFleetIsSpread() {
+    #expect(Fleet(seed: 200, clients: 100).faults.isEmpty)
+    #expect(!Fleet(seed: 200, clients: 100, mutation: .noSpread).faults.isEmpty)
+  }
+
+  @Test func aRunFollowsFromItsSeed() {
+    for seed in 2...4 as ClosedRange<UInt64> {
+      let traces = (0..<2).map { _ in
+        let simulation = Simulation(seed: seed, isTraced: true)
+        simulation.run()
+        return simulation.trace ?? []
+      }
+      #expect(traces[0] == traces[1])
+      #expect(traces[0].count > 100)
+    }
+  }
+
+  @Test func aBrokenRuleComesWithItsStory() throws {
+    var stories: [String] = []
+    let result = SimulationSeries.run(1..<3, mutation: .noLookUp) { stories.append($0) }
+    let story = try #require(stories.first)
+    #expect(result.broken > 0)
+    #expect(story.hasPrefix("seed "))
+    #expect(story.contains("BROKEN: a plan has no DNS"))
+    #expect(story.contains("client 1 request 1: plan "))
+  }
+
+  @Test func everyKindOfRunIsAmongTheSeeds() {
+    let kinds = Set((0..<20 as Range<UInt64>).map { Scenario(seed: $0).kind })
+    #expect(kinds == Set(Scenario.Kind.allCases))
+  }
+
+  @Test func eventsComeInTheirOrder() {
+    var queue = EventQueue<Int>()
+    var random = SplitMix64(seed: 7)
+    let times = (0..<200).map { _ in random.number(in: 0...40) }
+    for (number, time) in times.enumerated() { queue.add(number, at: Simulation.start + .seconds(time)) }
+    var order: [Int] = []
+    while let (_, number) = queue.next() { order.append(number) }
+    #expect(order == times.indices.sorted { (times[$0], $0) < (times[$1], $1) })
+  }
+}
