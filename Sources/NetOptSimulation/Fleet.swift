@@ -38,8 +38,7 @@ package struct Fleet {
     for endpoint in endpoints {
       let fair = Double(clients * endpoint.weight) / Double(weights)
       let got = chosen[endpoint.address] ?? 0
-      // Small fleets differ from their shares by chance.
-      if Double(got) > 2 * fair + 30 * (1000 / Double(clients)).squareRoot() * (clients < 1000 ? 1 : 0) {
+      if Double(got) > 2 * fair {
         faults.append("\(endpoint.address) got \(got) of \(clients) clients; its share is \(Int(fair))")
       }
     }
