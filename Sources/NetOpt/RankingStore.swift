@@ -44,7 +44,10 @@ struct RankingStore: Sendable {
     let merged = old.map(history.merged(with:)) ?? history
     if merged == old { return }
     let json = merged.json(network: network).bytes(indented: true) + [0x0a]
-    try FileBytes.replace(path(network), with: json, as: "the ranking", in: .list)
+    // The user's alone, like the files. That it failed shows when the file is written.
+    try? FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try FileBytes.replace(path(network), with: json, mode: 0o600, as: "the ranking", in: .list)
     prune(keeping: network, at: date)
   }
 

@@ -2,24 +2,24 @@ import Glibc
 
 extension FileBytes {
   /// Puts a file in its place: whoever opens it finds the old one or the new one, whole, whatever happens meanwhile to this
-  /// process or the machine. Its directory is made when it is missing; both are the user's alone.
+  /// process or the machine.
   ///
   /// - Parameters:
   ///   - path: the file. What was there is replaced.
   ///   - bytes: what it is to hold.
+  ///   - mode: its permissions; the umask takes away from them what it should.
   ///   - what: what the file is, for the error.
   ///   - phase: in which it is written.
   /// - Throws: `NetOptError.Code.unwritableFile`, naming the file and the system's reason.
   package static func replace(
-    _ path: String, with bytes: [UInt8], as what: String, in phase: NetOptError.Phase
+    _ path: String, with bytes: [UInt8], mode: UInt32, as what: String, in phase: NetOptError.Phase
   ) throws(NetOptError) {
     let slash = path.lastIndex(of: "/")
-    if let slash { makeDirectory(String(path[..<slash])) }
     let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
     let folder = slash.map { String(path[...$0]) } ?? ""
     // A name of its own for each writer: two processes may do this at once.
     let draft = "\(folder).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
-    let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw Self.failure(.unwritableFile, path, what, phase, errno) }
     var failure = write(bytes, to: descriptor)
     if failure == nil, fsync(descriptor) != 0 { failure = errno }
@@ -40,12 +40,5 @@ extension FileBytes {
       rest = rest.dropFirst(count)
     }
     return nil
-  }
-
-  /// Makes a directory and those above it. That it failed shows when the file is written.
-  private static func makeDirectory(_ path: String) {
-    if path.isEmpty || access(path, F_OK) == 0 { return }
-    if let slash = path.lastIndex(of: "/") { makeDirectory(String(path[..<slash])) }
-    mkdir(path, 0o700)
   }
 }

@@ -207,8 +207,8 @@ import Testing
     let resolver = try CachingResolver(loop, configuration)
     for (server, answer) in zip(addresses[..<2], addresses[2...]) {
       try FileBytes.replace(
-        configuration.systemFile, with: Array("nameserver \(server)\n".utf8), as: "the configuration",
-        in: .resolve)
+        configuration.systemFile, with: Array("nameserver \(server)\n".utf8), mode: 0o600,
+        as: "the configuration", in: .resolve)
       let found = try await resolver.resolve("api.test", fresh: true)
       #expect(found.addresses == [answer])
     }

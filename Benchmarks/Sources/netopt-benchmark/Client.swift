@@ -14,6 +14,7 @@ extension ClientConfiguration {
   static func measured(_ options: Options) throws -> ClientConfiguration {
     var configuration = ClientConfiguration()
     configuration.list = .none
+    configuration.rankingHistory = .none
     configuration.allowPrivateAddresses = true
     configuration.proxy = .none
     configuration.tls.caFile = options.text("--cacert")
