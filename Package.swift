@@ -30,10 +30,12 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CEventLoop"),
 
     module("NetOptLocking"),
     module("NetOptCore", ["NetOptLocking"]),
+    module("NetOptCrypto", ["NetOptCore", "NetOptLocking", "CCrypto"]),
     module("NetOptRouting", ["NetOptCore"]),
     module("NetOptSigning", ["NetOptCore"]),
     module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
@@ -49,6 +51,7 @@ let package = Package(
     module("NetOptTestSupport", ["NetOptCore", "NetOptLocking"]),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
+    tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),

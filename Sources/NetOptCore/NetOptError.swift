@@ -114,6 +114,8 @@ public struct NetOptError: Error, Sendable {
       case ares
       /// SQLite's result code.
       case sqlite
+      /// OpenSSL's code: ERR_get_error(3).
+      case openssl
       /// errno(3).
       case system
     }
