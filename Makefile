@@ -19,11 +19,14 @@ TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-
 
 # Options for the measurements: `make perf PERFFLAGS='--only cpu,body --peers yes'`.
 PERFFLAGS ?=
+# How often `make kill-list` kills.
+KILL_ROUNDS ?= 200
 
-.PHONY: help dependencies build test bench install lint tsan asan coverage perf perf-check perf-record soak perf-build clean
+.PHONY: help dependencies build test bench install lint tsan asan coverage perf perf-check perf-record soak kill-list \
+  perf-build clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
 dependencies: ## Install the Debian packages that are missing
 	@scripts/install-dependencies
@@ -83,6 +86,9 @@ perf-check: perf-build ## Fail when a request costs more than recorded in Benchm
 
 perf-record: perf-build ## Record what a request costs now
 	python3 Benchmarks/perf record
+
+kill-list: dependencies ## Kill a process that replaces lists, 200 times, and look whether there is always a whole one
+	KILL_ROUNDS=$(KILL_ROUNDS) $(TEST) --filter ListKillTests
 
 soak: perf-build ## Perform a million requests and look whether anything grows
 	python3 Benchmarks/perf soak

@@ -27,6 +27,7 @@ final class Prober: Sendable {
   }
 
   private struct State {
+    var list: EndpointList?
     var hosts: [String: HostState] = [:]
     /// Numbers those who wait.
     var lastWait: UInt64 = 0
@@ -38,8 +39,9 @@ final class Prober: Sendable {
   private let transport: any Transport
   private let configuration: ClientConfiguration.Probing
   private let timeSource: any TimeSource
-  private let list: EndpointList?
   private let state: Locked<State>
+
+  private var list: EndpointList? { state.withLock(\.list) }
 
   init(
     _ router: Router, _ transport: any Transport, _ list: EndpointList?,
@@ -47,11 +49,32 @@ final class Prober: Sendable {
   ) {
     self.router = router
     self.transport = transport
-    self.list = list
     self.configuration = configuration
     self.timeSource = timeSource
     let hosts = configuration.atStart ? list?.hosts.mapValues { _ in HostState.unused } : nil
-    state = Locked(State(hosts: hosts ?? [:]))
+    state = Locked(State(list: list, hosts: hosts ?? [:]))
+  }
+
+  /// Probes by another list from now on: at once the hosts that have endpoints which they had not before.
+  func adopt(_ list: EndpointList) {
+    let (others, waiting) = state.withLock { state in
+      let others = list.hosts.filter { host, entry in
+        let known = state.list?.hosts[host]
+        let addresses = Set((known?.endpoints ?? []).map(\.address))
+        return known?.port != entry.port || !entry.endpoints.allSatisfy { addresses.contains($0.address) }
+      }
+      let gone = state.hosts.filter { list.hosts[$0.key] == nil }
+      state.list = list
+      guard configuration.atStart, !state.isStopped else {
+        return ([String](), gone.values.flatMap(\.whoWaits))
+      }
+      state.hosts = list.hosts.reduce(into: [:]) { $0[$1.key] = state.hosts[$1.key] ?? .unused }
+      return (Array(others.keys), gone.values.flatMap(\.whoWaits))
+    }
+    for continuation in waiting { continuation.resume() }
+    guard configuration.atStart, list.endpointCount <= Self.mostAtStart else { return }
+    let direct = others.filter { host in list.origin(of: host).map(router.isDirect) ?? false }
+    if !direct.isEmpty { begin(direct) }
   }
 
   /// Starts probing, unless the list is a long one.
@@ -84,14 +107,12 @@ final class Prober: Sendable {
   func waitForFirstAnswer(
     of origin: Origin, _ options: RequestOptions, until deadline: MonotonicInstant?
   ) async {
-    guard case .automatic = options.routing, let list, list.hosts[origin.host]?.port == origin.port else {
-      return
-    }
+    guard case .automatic = options.routing else { return }
     // The usual case, found without asking for the proxy or the calendar.
     let isSettled = state.withLock { state in
       switch state.hosts[origin.host] {
       case .settled, nil: true
-      case .unused, .waiting: false
+      case .unused, .waiting: state.list?.hosts[origin.host]?.port != origin.port
       }
     }
     // A request that does not go to an endpoint has no use for an answer.
@@ -167,6 +188,7 @@ final class Prober: Sendable {
   ///
   /// - Throws: `invalidRequest` for a name that the list does not have.
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe] {
+    let list = list
     let names = hosts.map { $0.map { Origin.normalized(host: $0) } } ?? list?.hosts.keys.sorted() ?? []
     for name in names where list?.hosts[name] == nil {
       let known = list?.hosts.keys.sorted().prefix(8).joined(separator: ", ") ?? "no list is in use"
@@ -203,6 +225,7 @@ final class Prober: Sendable {
 
   /// Samples all endpoints of some hosts, so many at once as the configuration allows, within its budget.
   private func sample(_ hosts: [String], method: ProbeMethod?, keep: Bool) async -> [Target: Samples] {
+    let list = list
     var targets = hosts.flatMap { host -> [Target] in
       guard let entry = list?.hosts[host], let origin = list?.origin(of: host) else { return [] }
       return entry.endpoints.map { Target(origin: origin, address: $0.address) }

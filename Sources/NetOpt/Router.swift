@@ -36,6 +36,12 @@ final class Router: Sendable {
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
+  /// Plans with another list from now on; what is known of its endpoints stays known.
+  func adopt(_ list: EndpointList) {
+    let now = timeSource.now()
+    planner.withLock { $0.adopt(list, at: now) }
+  }
+
   func record(_ response: HTTPResponse, to options: RequestOptions) {
     let now = timeSource.now()
     planner.withLock {

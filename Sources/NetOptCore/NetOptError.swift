@@ -7,7 +7,10 @@ public struct NetOptError: Error, Sendable {
       case invalidRequest = "invalid-request"
       case invalidConfiguration = "invalid-configuration"
       case invalidList = "invalid-list"
+      case invalidSignature = "invalid-signature"
+      case invalidKey = "invalid-key"
       case unreadableFile = "unreadable-file"
+      case unwritableFile = "unwritable-file"
       case cancelled
       case timeout
       case shutDown = "shut-down"
@@ -42,8 +45,14 @@ public struct NetOptError: Error, Sendable {
     public static let invalidConfiguration = Code(.invalidConfiguration)
     /// The IP list breaks a rule.
     public static let invalidList = Code(.invalidList)
+    /// A signature is missing, malformed, or not by a trusted key.
+    public static let invalidSignature = Code(.invalidSignature)
+    /// A key is malformed, damaged, or its password is wrong.
+    public static let invalidKey = Code(.invalidKey)
     /// A file could not be read.
     public static let unreadableFile = Code(.unreadableFile)
+    /// A file could not be written. What was there before is as it was.
+    public static let unwritableFile = Code(.unwritableFile)
     /// The task was cancelled, or the response was let go before its end.
     public static let cancelled = Code(.cancelled)
     /// A time limit passed.

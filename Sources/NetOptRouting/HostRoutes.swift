@@ -25,9 +25,9 @@ struct HostRoutes: Sendable {
   let draw: UInt64
   var endpoints: [Endpoint]
   private let indices: [IPAddress: Int]
-  private var answers: [IPAddress: Answer] = [:]
+  var answers: [IPAddress: Answer] = [:]
   /// The address from DNS that won last: it has the pooled connections.
-  private var lastAnswer: IPAddress?
+  var lastAnswer: IPAddress?
   /// The index of the endpoint that is in use.
   var leader: Int?
   /// The plan that was made last.
