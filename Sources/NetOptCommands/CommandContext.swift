@@ -68,6 +68,7 @@ package struct CommandContext: Sendable {
     // The client looks too, but for a program it is a setting; here it is a file that a person named.
     if let file = configuration.tls.caFile { _ = try read(file, upTo: 0, for: .tls) }
     let client = try makeClient(configuration)
+    if let note = client.listStatus.note { say("note: \(note)") }
     if let warning = client.listWarning { say("warning: \(warning.message)") }
     do {
       let result = try await work(client)
@@ -105,6 +106,8 @@ package struct CommandContext: Sendable {
 protocol Client: Sendable {
   /// The list in use.
   var list: EndpointList? { get }
+  /// Where the list in use is from.
+  var listStatus: ListStatus { get }
   /// What is to be said about the list although it is used.
   var listWarning: NetOptError? { get }
   /// Performs a request.

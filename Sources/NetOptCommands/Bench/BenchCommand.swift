@@ -44,6 +44,7 @@ struct BenchCommand: Command {
     let run = RunContext(arguments, in: context)
     var configuration = try ClientOptions.configuration(arguments, in: context)
     configuration.probing.atStart = false
+    configuration.listUpdates.refresh = false
     configuration.proxy = .none
     // Every target keeps a connection for the warm block.
     configuration.connections.idle = EndpointList.maximumEndpoints

@@ -18,7 +18,12 @@ struct ProbeCommand: Command {
       """,
     operands: "[HOST...]", operandCount: 0...10_000,
     options: [
-      OptionGroup("Probing", [method, ClientOptions.list, ClientOptions.allowPrivate, ClientOptions.caFile]),
+      OptionGroup(
+        "Probing",
+        [
+          method, ClientOptions.list, ClientOptions.trustedKey, ClientOptions.allowPrivate,
+          ClientOptions.caFile,
+        ]),
       OptionGroup("Output", [.json]),
     ],
     examples: [
@@ -34,6 +39,7 @@ struct ProbeCommand: Command {
     var configuration = try ClientOptions.configuration(arguments, in: context)
     // What the command measures is what it prints: nothing is measured beside it.
     configuration.probing.atStart = false
+    configuration.listUpdates.refresh = false
     let hosts = arguments.operands.map(Origin.normalized(host:))
     let probes = try await context.withClient(configuration) { client in
       try Self.check(hosts, against: client.list)
