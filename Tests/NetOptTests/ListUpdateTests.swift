@@ -115,7 +115,7 @@ import Testing
 
   @Test(arguments: [
     "changed byte", "other key", "no signature", "signature is a page", "lower serial", "other list",
-    "expired", "cut", "500", "page", "page with 200", "too large", "private", "empty", "reset",
+    "expired", "cut", "cut body", "500", "page", "page with 200", "too large", "private", "empty", "reset",
   ])
   func whatIsNoGoodIsRefused(kind: String) async throws {
     let new = listBytes(serial: 6, refresh: Self.url)
@@ -131,8 +131,10 @@ import Testing
     }
     let ofKind = signatures[kind] ?? signature
     let page = Array("<!DOCTYPE html><title>Sign in</title>".utf8)
-    let isSigned = !["page", "page with 200", "500", "cut", "too large", "private", "empty", "reset"]
-      .contains(kind)
+    let isSigned = ![
+      "page", "page with 200", "500", "cut", "cut body", "too large", "private", "empty", "reset",
+    ]
+    .contains(kind)
     let scene = try scene(keys: isSigned) { target, _ in
       if target == "/list.json.minisig" {
         switch kind {
@@ -150,6 +152,7 @@ import Testing
       case "other list": return Self.respond(otherList)
       case "expired": return Self.respond(expired)
       case "cut": return Self.respond(Array(new.dropLast(20)))
+      case "cut body": return .response(StubResponse(body: Array(new.dropLast(20)), end: .cut))
       case "500": return Self.respond(page, [:], 500)
       case "page": return Self.respond(page, ["Content-Type": "text/html; charset=utf-8"])
       case "page with 200": return Self.respond(page)
@@ -174,7 +177,8 @@ import Testing
       "lower serial": "$.serial: is 4, and 5 is in use",
       "other list": "$.serial: is 5 as in the list in use",
       "expired": "$.expires: the list expired at 2026-01-01",
-      "cut": "not JSON: line 1", "500": "the server answered with status 500",
+      "cut": "not JSON: line 1", "cut body": "could not be fetched",
+      "500": "the server answered with status 500",
       "page": "the server answered with a web page (text/html; charset=utf-8)",
       "page with 200": "not JSON: line 1, column 1",
       "too large": "it is larger than 1048576 bytes", "private": "is not an IP address",
@@ -262,8 +266,8 @@ import Testing
   }
 
   @Test func newEndpointsAreProbed() async throws {
-    let hosts =
-      #"{"api.test":{"endpoints":[{"ip":"127.0.0.1"},{"ip":"127.0.0.2"}]},"b.test":{"endpoints":[{"ip":"127.0.0.3"}]}}"#
+    let both = #"{"endpoints":[{"ip":"127.0.0.1"},{"ip":"127.0.0.2"}]}"#
+    let hosts = #"{"api.test":\#(both),"b.test":{"endpoints":[{"ip":"127.0.0.3"}]}}"#
     let scene = try scene(refresh: false, probing: true) { _, _ in
       Self.respond(listBytes(serial: 6, refresh: Self.url, hosts: hosts))
     }
@@ -328,5 +332,60 @@ import Testing
     let record = ListStore(directory: "\(directory)/state").record(of: try HTTPURL(Self.url))
     #expect(record.failures == 0)
     #expect(record.attempted != nil)
+  }
+
+  /// nginx, HTTP/2 and TLS; minisign's own key and signature.
+  @Test func aRealServerAndARealSignature() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    let url = "https://\(Lab.host):\(lab.port)/list.json"
+    let hosts =
+      #"{"\#(Lab.host)":{"port":\#(lab.port),"endpoints":[{"ip":"\#(lab.addresses[0])"}]}}"#
+    try await MinisignProgram.makeKey(in: directory)
+    let key = try MinisignPublicKey(file: "\(directory)/list.pub")
+    /// Issues a list: signs it, and puts it where the server has it.
+    func issue(_ serial: Int) async throws {
+      // Of another length each time: nginx makes its marks of that and of the second.
+      let bytes =
+        listBytes(serial: serial, refresh: url, hosts: hosts) + [UInt8](repeating: 0x20, count: serial)
+      try replaceFile("\(directory)/issue", bytes)
+      let signed = try await MinisignProgram.run(["-S", "-s", "list.key", "-m", "issue"], in: directory)
+      try #require(signed.isFine, "\(signed.output)")
+      let signature = try FileBytes.read("\(directory)/issue.minisig", upTo: 4096, as: "it", in: .list)
+      if serial == 1 {
+        try replaceFile("\(directory)/list.json", bytes)
+        try replaceFile("\(directory)/list.json.minisig", signature)
+      }
+      try lab.origin.serve(bytes, at: "list.json")
+      try lab.origin.serve(signature, at: "list.json.minisig")
+    }
+    try await issue(1)
+    try await issue(2)
+    let recorder = ListRecorder()
+    let client = try await lab.client {
+      $0.list = .file("\(directory)/list.json")
+      $0.allowPrivateAddresses = true
+      $0.trustedKeys = [key]
+      $0.listUpdates.stateDirectory = "\(directory)/state"
+      $0.listObservers = [recorder]
+    }
+    try await recorder.events.wait(for: "the second issue") { $0.last?.status.serial == 2 }
+    #expect(client.listStatus.signedBy == key.id)
+    #expect(try await client.execute(try lab.request()).route.source == .list)
+    // Nothing newer: the server says so in one answer without a body.
+    _ = try await client.refreshList()
+    let log = try await lab.origin.waitForLog(3) { $0.target.hasPrefix("/list.json") }
+    #expect(log.map(\.status) == [200, 200, 304])
+    #expect(log.allSatisfy { $0.version == "HTTP/2.0" })
+    try await issue(3)
+    // A signature that belongs to another list, as between two steps of a careless upload.
+    try lab.origin.serve(try signer.signature(of: [1]), at: "list.json.minisig")
+    let error = await #expect(throws: NetOptError.self) { try await client.refreshList() }
+    #expect(error?.code == .invalidSignature)
+    #expect(client.list?.serial == 2)
+    try await issue(4)
+    #expect(try await client.refreshList().serial == 4)
+    #expect(client.listWarning == nil)
+    await client.shutdown()
   }
 }

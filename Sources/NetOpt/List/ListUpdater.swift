@@ -101,9 +101,7 @@ actor ListUpdater {
       if rest <= .zero {
         _ = await refreshOnce()
       } else {
-        let sleep = Task {
-          try? await Task.sleep(for: rest); return ()
-        }
+        let sleep = Task { _ = try? await Task.sleep(for: rest) }
         self.sleep = sleep
         await withTaskCancellationHandler {
           await sleep.value
@@ -166,10 +164,14 @@ actor ListUpdater {
     schedule?.began(wall: Date())
     keepRecord()
     let fetched = choice.fetched
+    let asked = root
     do throws(ListFetch.Failure) {
       // The server's mark is of use only to the one who gave it.
       let tag = fetched?.copy.source == url.description ? fetched?.copy.tag : nil
-      switch try await fetch.list(from: url, unless: tag) {
+      let answer = try await fetch.list(from: url, unless: tag)
+      // The file was changed meanwhile, and is kept up to date from elsewhere.
+      if root != asked { return nil }
+      switch answer {
       case .unchanged: try accept(nil, from: url)
       case .copy(let copy): try accept(copy, from: url)
       }
