@@ -19,16 +19,19 @@ TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-
 
 # Options for the measurements: `make perf PERFFLAGS='--only cpu,body --peers yes'`.
 PERFFLAGS ?=
+# How often `make kill-list` kills.
+KILL_ROUNDS ?= 200
 
 # Which runs of the simulator: `make simulate SEEDS=100000 FROM=5001`, `make simulate MUTATION=no-half-open`.
 SEEDS ?= 5000
 FROM ?= 1
 MUTATION ?=
 
-.PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak perf-build clean
+.PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak kill-list \
+  perf-build clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
 dependencies: ## Install the Debian packages that are missing
 	@scripts/install-dependencies
@@ -94,6 +97,9 @@ perf-check: perf-build ## Fail when a request costs more than recorded in Benchm
 
 perf-record: perf-build ## Record what a request costs now
 	python3 Benchmarks/perf record
+
+kill-list: dependencies ## Kill a process that replaces lists, 200 times, and look whether there is always a whole one
+	KILL_ROUNDS=$(KILL_ROUNDS) $(TEST) --filter ListKillTests
 
 soak: perf-build ## Perform a million requests and look whether anything grows
 	python3 Benchmarks/perf soak

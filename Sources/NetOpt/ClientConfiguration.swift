@@ -9,15 +9,35 @@ public struct ClientConfiguration: Sendable {
     case builtIn
     /// None: every request goes over DNS.
     case none
-    /// A file, read once when the client is made.
+    /// A file. It is read when the client is made, and again when it changes.
     case file(String)
     /// A list that has been read already.
     case list(EndpointList)
   }
 
+  /// How the list is kept up to date.
+  public struct ListUpdates: Sendable {
+    /// Whether newer issues are looked for at the URL that the list names in `refresh`, at the first start of a day
+    /// and then as often as it says. Default: yes.
+    public var refresh = true
+    /// Whether the last good copy of what was found is kept, and used when its serial is higher than that of the
+    /// configured list. Default: yes.
+    public var keepCopy = true
+    /// Whether a list from a file is read again when the file changes. Default: yes.
+    public var watchFile = true
+    /// Where last good copies are kept. Default: `netopt/lists` in `$XDG_STATE_HOME`, or in `~/.local/state`.
+    public var stateDirectory: String?
+  }
+
   /// Where the list of server IPs comes from. Default: `builtIn`.
   public var list = ListSource.builtIn
-  /// Whether a list from a file may name private and loopback addresses. Default: no.
+  /// How the list is kept up to date.
+  public var listUpdates = ListUpdates()
+  /// The keys of those who may issue lists. When there are any, a list from a file or a URL is used only when one of
+  /// them has signed it: `FILE.minisig` is beside the file, `URL.minisig` beside the URL. Default: none, and signatures
+  /// are not looked at.
+  public var trustedKeys: [MinisignPublicKey] = []
+  /// Whether a list from a file or a URL may name private and loopback addresses. Default: no.
   public var allowPrivateAddresses = false
   /// How endpoints are ranked.
   public var routing = RoutingConfiguration()
@@ -42,6 +62,8 @@ public struct ClientConfiguration: Sendable {
   public var interceptors: [any Interceptor] = []
   /// Who is told of calls.
   public var observers: [any CallObserver] = []
+  /// Who is told what becomes of the list.
+  public var listObservers: [any ListObserver] = []
   /// Who is told of what goes wrong beside calls and keeps none from being made, such as a file that cannot be written.
   /// Called on any thread but the event loop's; it must not block. Default: nobody.
   public var warningHandler: (@Sendable (NetOptError) -> Void)?

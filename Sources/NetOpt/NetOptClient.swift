@@ -14,10 +14,13 @@ import Synchronization
 /// Call `shutdown()` when it is done with. A client that is let go without it ends its calls and closes its
 /// connections in the background.
 public final class NetOptClient: Sendable {
-  /// The list in use, or `nil`.
-  public let list: EndpointList?
-  /// What is wrong with the list although it is in use: that it has expired, so that direct mode is off.
-  public let listWarning: NetOptError?
+  /// The list in use at this moment, or `nil`.
+  public var list: EndpointList? { listInUse.list }
+  /// Which list is in use, where it is from, and how it is kept up to date.
+  public var listStatus: ListStatus { listInUse.status }
+  /// What is wrong with the list although it is in use: that it has expired, so that direct mode is off; else that it
+  /// could not be refreshed or read again the last time.
+  public var listWarning: NetOptError? { listInUse.warning(at: Date()) }
   /// Runs tasks on the client's event loop, between its other work: `Task(executorPreference: client.loopExecutor)`
   /// saves a change of threads per call. Only for tasks that make many calls and neither compute nor block.
   public let loopExecutor: any TaskExecutor
@@ -28,25 +31,27 @@ public final class NetOptClient: Sendable {
   private let ranking: RankingMemory
   private let upkeep: Upkeep
   private let retries: Retries
+  private let listInUse: ListInUse
+  private let updater: ListUpdater?
   private let links: [any Interceptor]
   private let timeSource: any TimeSource
   private let lastID = Atomic<UInt64>(0)
 
   /// Makes a client, and starts probing the list's endpoints.
   ///
-  /// - Throws: `invalidList` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes no
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes no
   ///   sense and for authorities that cannot be read, `libraryFailed` when the system gives no descriptor or thread.
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
-    let (list, warning) = try configuration.loadList()
+    let start = try configuration.startList()
     try configuration.checkAuthorities()
     let loop = try EventLoop()
     do throws(NetOptError) {
-      let router = Router(list, configuration)
+      let router = Router(start.choice?.list, configuration)
       let resolver = try CachingResolver(loop, ResolverConfiguration(configuration.dns))
       let transport = try CurlTransport(
         CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router), loop: loop)
       let engine = Engine(transport: transport, resolver: resolver, loop: loop)
-      self.init(configuration, list, warning, router, engine, SystemTimeSource())
+      self.init(configuration, start, router, engine, SystemTimeSource())
     } catch {
       loop.stop()
       throw error
@@ -56,41 +61,44 @@ public final class NetOptClient: Sendable {
   /// Makes a client on a transport and a resolver of one's own, for tests and simulations. They are shut down with
   /// the client.
   ///
-  /// - Throws: `invalidList` or `unreadableFile` for the list.
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list.
   public convenience init(
     _ configuration: ClientConfiguration, transport: any Transport, resolver: any Resolver,
     timeSource: any TimeSource = SystemTimeSource()
   ) throws(NetOptError) {
-    let (list, warning) = try configuration.loadList()
+    let start = try configuration.startList()
     let engine = Engine(transport: transport, resolver: resolver, loop: nil)
-    self.init(configuration, list, warning, Router(list, configuration, timeSource), engine, timeSource)
+    let router = Router(start.choice?.list, configuration, timeSource)
+    self.init(configuration, start, router, engine, timeSource)
   }
 
   private init(
-    _ configuration: ClientConfiguration, _ list: EndpointList?, _ warning: NetOptError?, _ router: Router,
-    _ engine: Engine, _ timeSource: any TimeSource
+    _ configuration: ClientConfiguration, _ start: ListStart, _ router: Router, _ engine: Engine,
+    _ timeSource: any TimeSource
   ) {
-    self.list = list
-    listWarning = warning
     self.router = router
     self.engine = engine
     self.timeSource = timeSource
     let network = NetworkFingerprint.current
     ranking = RankingMemory(router, configuration, network: network, timeSource)
     loopExecutor = engine.loop.map { LoopTaskExecutor($0) } ?? globalConcurrentExecutor
-    prober = Prober(
-      router, engine, list, known: ranking.restore(), configuration.probing, timeSource)
+    let prober = Prober(
+      router, engine, start.choice?.list, known: ranking.restore(), configuration.probing, timeSource)
+    self.prober = prober
     upkeep = Upkeep(router, prober, ranking, configuration.probing, timeSource)
     retries = Retries(timeSource, observers: configuration.observers)
     var links: [any Interceptor] = []
     if !configuration.observers.isEmpty { links.append(EventInterceptor(observers: configuration.observers)) }
     links.append(RedirectInterceptor())
     links += configuration.interceptors
-    links.append(
-      RetryInterceptor(
-        retries: retries, route: RouteInterceptor(router: router, prober: prober, upkeep: upkeep)))
-    links.append(TransportInterceptor(transport: engine.transport))
+    let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep)
+    let transport = TransportInterceptor(transport: engine.transport)
+    links.append(RetryInterceptor(retries: retries, route: route))
+    links.append(transport)
     self.links = links
+    // What keeps the list up to date is no call: it is tried again when its schedule says so.
+    (listInUse, updater) = Self.updates(
+      configuration, start, router, prober, [RedirectInterceptor(), route, transport], timeSource)
     if let loop = engine.loop {
       let transition = NetworkTransition(
         transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober)
@@ -98,11 +106,40 @@ public final class NetOptClient: Sendable {
       engine.begin(monitor)
     }
     if configuration.probing.atStart { prober.start() }
+    updater?.start(on: engine.loop, identities: start.identities)
+  }
+
+  /// The list in use, and what keeps it up to date. Its requests are none of the caller's: they pass by the caller's
+  /// interceptors and observers.
+  private static func updates(
+    _ configuration: ClientConfiguration, _ start: ListStart, _ router: Router, _ prober: Prober,
+    _ links: [any Interceptor], _ timeSource: any TimeSource
+  ) -> (ListInUse, ListUpdater?) {
+    guard let choice = start.choice else { return (ListInUse(nil, ListStatus(source: .none)), nil) }
+    var status = choice.status
+    status.lastError = start.copyError
+    if let url = choice.configured.list.refresh?.url {
+      status.lastCheck = configuration.listStore?.record(of: url).checked
+    }
+    let inUse = ListInUse(choice.list, status)
+    let updater = ListUpdater(
+      configuration, choice, inUse, timeSource,
+      adopt: { list in
+        router.adopt(list)
+        prober.adopt(list)
+      },
+      perform: { (request) throws(NetOptError) in
+        let started = timeSource.now()
+        let deadline = request.options.timeout.map { started + $0 }
+        return try await InterceptorChain(
+          links, context: CallContext(id: 0, started: started, deadline: deadline)
+        ).proceed(request)
+      })
+    return (inUse, updater)
   }
 
   deinit {
-    stopProbing()
-    retries.stop()
+    stopBackgroundWork()
     engine.shutDownLater(ranking)
   }
 
@@ -142,6 +179,20 @@ public final class NetOptClient: Sendable {
   /// - Throws: `nameNotFound`, `resolverFailed`.
   public func resolve(_ host: String, fresh: Bool = false) async throws(NetOptError) -> ResolvedAddresses {
     try await engine.resolver.resolve(Origin.normalized(host: host), fresh: fresh)
+  }
+
+  /// Looks for a newer list now, at the URL that the list in use names in `refresh`. When that is being done already, it
+  /// waits for the end of it.
+  ///
+  /// - Returns: which list is in use afterwards.
+  /// - Throws: why there was no good list; then the old one is in use. `invalidConfiguration` when the list names no URL.
+  @discardableResult
+  public func refreshList() async throws(NetOptError) -> ListStatus {
+    guard let updater else {
+      throw NetOptError(.invalidConfiguration, phase: .list, "there is no list that could be refreshed")
+    }
+    try await updater.refresh()
+    return listStatus
   }
 
   /// Opens connections to hosts ahead of requests, each the way a request would go now: TCP and TLS are done, and over
@@ -192,14 +243,15 @@ public final class NetOptClient: Sendable {
   /// Ends everything: calls that are under way fail with `shutDown`, connections are closed, the thread ends. After
   /// it no descriptor or thread of the client is left. Whoever calls it again waits for the same end.
   public func shutdown() async {
-    stopProbing()
-    // Whoever waits to be sent again is refused.
-    retries.stop()
+    stopBackgroundWork()
     await engine.shutDown(ranking)
   }
 
-  private func stopProbing() {
+  private func stopBackgroundWork() {
+    updater?.stop()
     upkeep.stop()
+    // Whoever waits to be sent again is refused.
+    retries.stop()
     prober.stop()
   }
 }

@@ -37,6 +37,7 @@ final class Prober: Sendable {
   }
 
   private struct State {
+    var list: EndpointList?
     var hosts: [String: HostState] = [:]
     /// Numbers those who wait.
     var lastWait: UInt64 = 0
@@ -48,12 +49,14 @@ final class Prober: Sendable {
   let transport: any Transport
   let configuration: ClientConfiguration.Probing
   let timeSource: any TimeSource
-  let list: EndpointList?
   /// The loop for echo requests; none on a transport of one's own.
   let loop: EventLoop?
   private let state: Locked<State>
   /// How many hosts are not settled.
   private let unsettled: Atomic<Int>
+
+  /// The list by which is probed.
+  var list: EndpointList? { state.withLock(\.list) }
 
   /// - Parameter known: the hosts of which an earlier run's ranking is known.
   init(
@@ -63,7 +66,6 @@ final class Prober: Sendable {
     self.router = router
     transport = engine.transport
     loop = engine.loop
-    self.list = list
     self.configuration = configuration
     self.timeSource = timeSource
     var hosts: [String: HostState] = [:]
@@ -71,7 +73,29 @@ final class Prober: Sendable {
       for host in list.hosts.keys { hosts[host] = known.contains(host) ? .remembered : .unused }
     }
     unsettled = Atomic(hosts.count)
-    state = Locked(State(hosts: hosts))
+    state = Locked(State(list: list, hosts: hosts))
+  }
+
+  /// Probes by another list from now on: at once the hosts that have endpoints which they had not before.
+  func adopt(_ list: EndpointList) {
+    let (others, waiting) = state.withLock { state in
+      let others = list.hosts.filter { host, entry in
+        let known = state.list?.hosts[host]
+        let addresses = Set((known?.endpoints ?? []).map(\.address))
+        return known?.port != entry.port || !entry.endpoints.allSatisfy { addresses.contains($0.address) }
+      }
+      let gone = state.hosts.filter { list.hosts[$0.key] == nil }
+      state.list = list
+      guard configuration.atStart, !state.isStopped else {
+        return ([String](), gone.values.flatMap(\.whoWaits))
+      }
+      state.hosts = list.hosts.reduce(into: [:]) { $0[$1.key] = state.hosts[$1.key] ?? .unused }
+      unsettled.store(state.hosts.values.count { !$0.isSettled }, ordering: .releasing)
+      return (Array(others.keys), gone.values.flatMap(\.whoWaits))
+    }
+    for continuation in waiting { continuation.resume() }
+    guard configuration.atStart, list.endpointCount <= Self.mostAtStart else { return }
+    begin(direct(others))
   }
 
   /// Starts probing, unless the list is a long one.
@@ -126,14 +150,12 @@ final class Prober: Sendable {
   func isSettled(_ request: HTTPRequest) -> Bool {
     // The usual case, found without looking for the host.
     if unsettled.load(ordering: .acquiring) == 0 { return true }
+    guard request.options.routing == .automatic else { return true }
     let origin = request.url.origin
-    guard request.options.routing == .automatic, let list, list.hosts[origin.host]?.port == origin.port else {
-      return true
-    }
     let isSettled = state.withLock { state in
       switch state.hosts[origin.host] {
       case .settled, nil: true
-      case .unused, .remembered, .waiting: false
+      case .unused, .remembered, .waiting: state.list?.hosts[origin.host]?.port != origin.port
       }
     }
     // A request that does not go to an endpoint has no use for an answer.
@@ -235,6 +257,7 @@ final class Prober: Sendable {
   ///
   /// - Throws: `invalidRequest` for a name that the list does not have.
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe] {
+    let list = list
     let names = hosts.map { $0.map { Origin.normalized(host: $0) } } ?? list?.hosts.keys.sorted() ?? []
     for name in names where list?.hosts[name] == nil {
       let known = list?.hosts.keys.sorted().prefix(8).joined(separator: ", ") ?? "no list is in use"

@@ -61,6 +61,12 @@ final class Router: Sendable {
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
+  /// Plans with another list from now on; what is known of its endpoints stays known.
+  func adopt(_ list: EndpointList) {
+    let now = timeSource.now()
+    planner.withLock { $0.adopt(list, at: now) }
+  }
+
   /// The answer to a request that was planned began.
   ///
   /// - Parameter started: when the call began.

@@ -7,6 +7,10 @@ enum ClientOptions {
   static let list = Option(
     "iplist", takes: .required("FILE"), "the IP list; default: the one compiled into the program",
     environment: "NETOPT_IPLIST")
+  static let trustedKey = Option(
+    "trusted-key", takes: .required("KEY"),
+    "use only lists that this minisign public key has signed, given as such or as a file; may be repeated",
+    environment: "NETOPT_TRUSTED_KEYS")
   static let allowPrivate = Option(
     "allow-private", "accept private and loopback addresses in the list")
   static let dnsServers = Option(
@@ -34,7 +38,8 @@ enum ClientOptions {
     "the longest that one address may take to be ready, TLS included; default: 10")
 
   /// The options about addresses.
-  static let routing = OptionGroup("Routing", [list, allowPrivate, dnsServers, noDirect, policy, ipv4, ipv6])
+  static let routing = OptionGroup(
+    "Routing", [list, trustedKey, allowPrivate, dnsServers, noDirect, policy, ipv4, ipv6])
   /// The options about connections.
   static let connection = OptionGroup(
     "Connection", [caFile, insecure, http1, http2, maxTime, connectTimeout])
@@ -48,11 +53,15 @@ enum ClientOptions {
 
   /// The client's configuration as arguments and environment ask for it. An option that the command does not
   /// declare has its default.
+  ///
+  /// - Throws: `UsageError`; `NetOptError` for a file with a key.
   static func configuration(
     _ arguments: Arguments, in context: CommandContext
-  ) throws(UsageError) -> ClientConfiguration {
+  ) throws -> ClientConfiguration {
     var configuration = ClientConfiguration()
     if let file = arguments.value(of: list) { configuration.list = .file(file) }
+    configuration.trustedKeys = try trustedKeys(arguments)
+    configuration.listUpdates.stateDirectory = ListStore.directory(in: context.environment)
     configuration.allowPrivateAddresses = arguments.has(allowPrivate)
     configuration.routing = RoutingConfiguration(environment: context.environment)
     if let text = arguments.value(of: policy) {
@@ -69,6 +78,27 @@ enum ClientOptions {
     }
     configuration.tls.caFile = arguments.value(of: caFile)
     return configuration
+  }
+
+  /// The keys that are trusted: each as such or as a file; those of the variable are separated by commas.
+  ///
+  /// - Throws: `UsageError` for what is neither; `NetOptError` for a file that has no key.
+  static func trustedKeys(_ arguments: Arguments) throws -> [MinisignPublicKey] {
+    var texts = arguments.values(of: trustedKey)
+    if texts.isEmpty, let variable = arguments.value(of: trustedKey) {
+      texts = variable.split(separator: ",").map { word in
+        String(word.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+      }
+    }
+    return try texts.map { text in
+      if let key = try? MinisignPublicKey(text) { return key }
+      do throws(NetOptError) { return try MinisignPublicKey(file: text) } catch {
+        if error.code != .unreadableFile { throw error }
+        throw UsageError(
+          "\(arguments.name(of: trustedKey)) takes a minisign public key, which begins with RW, or the file with one; \(error.message)"
+        )
+      }
+    }
   }
 
   /// A request's options as arguments and environment ask for them.

@@ -70,6 +70,7 @@ package struct CommandContext: Sendable {
     var configuration = configuration
     configuration.warningHandler = { say("warning: \($0.message)") }
     let client = try makeClient(configuration)
+    if let note = client.listStatus.note { say("note: \(note)") }
     if let warning = client.listWarning { say("warning: \(warning.message)") }
     do {
       let result = try await work(client)
@@ -107,6 +108,8 @@ package struct CommandContext: Sendable {
 protocol Client: Sendable {
   /// The list in use.
   var list: EndpointList? { get }
+  /// Where the list in use is from.
+  var listStatus: ListStatus { get }
   /// What is to be said about the list although it is used.
   var listWarning: NetOptError? { get }
   /// Performs a request.

@@ -1,44 +1,99 @@
 import Glibc
 
 extension FileBytes {
-  /// Puts a file in its place: whoever opens it finds the old one or the new one, whole, whatever happens meanwhile to this
-  /// process or the machine.
+  /// Puts a file in the place of another, or where none was: whoever opens it, and whatever happens to the process or
+  /// the machine, finds the old one or the new one, whole. A link stays a link: what it leads to is replaced.
+  ///
+  /// The bytes are written beside the file, to `.NAME.SOMETHING.part`, and brought to the disk (fsync(2)); then the
+  /// name is changed (rename(2)), and that is brought to the disk too.
   ///
   /// - Parameters:
-  ///   - path: the file. What was there is replaced.
-  ///   - bytes: what it is to hold.
-  ///   - mode: its permissions; the umask takes away from them what it should.
+  ///   - path: the file.
+  ///   - bytes: its new content.
+  ///   - mode: its permissions when there was none. The umask takes away from them what it should.
   ///   - what: what the file is, for the error.
   ///   - phase: in which it is written.
-  /// - Throws: `NetOptError.Code.unwritableFile`, naming the file and the system's reason.
+  /// - Throws: `NetOptError.Code.unwritableFile`, naming the file and the system's reason. Nothing is left behind then.
   package static func replace(
     _ path: String, with bytes: [UInt8], mode: UInt32, as what: String, in phase: NetOptError.Phase
   ) throws(NetOptError) {
-    let slash = path.lastIndex(of: "/")
-    let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
-    let folder = slash.map { String(path[...$0]) } ?? ""
-    // A name of its own for each writer: two processes may do this at once.
-    let draft = "\(folder).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
+    func failure(_ code: Int32) -> NetOptError {
+      let reason = String(cString: strerror(code))
+      return NetOptError(
+        .unwritableFile, phase: phase, "\(what) \(path) cannot be written: \(reason)",
+        underlying: NetOptError.Underlying(.system, code: code, text: reason))
+    }
+    let target = resolved(path)
+    let folder = folder(of: target)
+    let draft = "\(folder)/\(draftPrefix(of: target))\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
     let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-    guard descriptor >= 0 else { throw Self.failure(.unwritableFile, path, what, phase, errno) }
-    var failure = write(bytes, to: descriptor)
-    if failure == nil, fsync(descriptor) != 0 { failure = errno }
-    close(descriptor)
-    if failure == nil, rename(draft, path) != 0 { failure = errno }
-    guard let failure else { return }
-    unlink(draft)
-    throw Self.failure(.unwritableFile, path, what, phase, failure)
+    guard descriptor >= 0 else { throw failure(errno) }
+    var status = stat()
+    if stat(target, &status) == 0 { fchmod(descriptor, status.st_mode & 0o7777) }
+    var code = write(bytes, to: descriptor)
+    if code == 0, fsync(descriptor) != 0 { code = errno }
+    if close(descriptor) != 0, code == 0 { code = errno }
+    if code == 0, rename(draft, target) != 0 { code = errno }
+    guard code == 0 else {
+      unlink(draft)
+      throw failure(code)
+    }
+    syncFolder(folder)
   }
 
-  /// - Returns: the system's reason when it failed.
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
+  /// Removes what processes that were killed while they replaced a file have left beside it. To be called only by one
+  /// that knows that nobody else replaces it now.
+  package static func removeDrafts(of path: String) {
+    let target = resolved(path)
+    let folder = folder(of: target)
+    let prefix = draftPrefix(of: target)
+    guard let directory = opendir(folder) else { return }
+    defer { closedir(directory) }
+    while let entry = readdir(directory) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      // Exactly: another file's name may begin with this one's.
+      guard name.hasPrefix(prefix), name.hasSuffix(".part"),
+        UInt64(name.dropFirst(prefix.count).dropLast(".part".count), radix: 16) != nil
+      else { continue }
+      unlink("\(folder)/\(name)")
+    }
+  }
+
+  private static func draftPrefix(of path: String) -> String {
+    ".\(path.split(separator: "/").last ?? "file")."
+  }
+
+  /// Brings the names in a folder to the disk. Where that is not possible, the names get there when the system likes.
+  package static func syncFolder(_ folder: String) {
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    fsync(descriptor)
+    close(descriptor)
+  }
+
+  /// The folder that a file is in.
+  package static func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  /// Where a path leads to in the end, when there is something.
+  package static func resolved(_ path: String) -> String {
+    guard let real = realpath(path, nil) else { return path }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
+  /// - Returns: 0, or errno(3).
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { return errno }
-      rest = rest.dropFirst(count)
+      if count < 0, errno != EINTR { return errno }
+      rest = rest.dropFirst(max(count, 0))
     }
-    return nil
+    return 0
   }
 }

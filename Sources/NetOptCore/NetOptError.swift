@@ -7,6 +7,8 @@ public struct NetOptError: Error, Sendable {
       case invalidRequest = "invalid-request"
       case invalidConfiguration = "invalid-configuration"
       case invalidList = "invalid-list"
+      case invalidSignature = "invalid-signature"
+      case invalidKey = "invalid-key"
       case unreadableFile = "unreadable-file"
       case unwritableFile = "unwritable-file"
       case cancelled
@@ -43,9 +45,13 @@ public struct NetOptError: Error, Sendable {
     public static let invalidConfiguration = Code(.invalidConfiguration)
     /// The IP list breaks a rule.
     public static let invalidList = Code(.invalidList)
+    /// A signature is missing, malformed, or not by a trusted key.
+    public static let invalidSignature = Code(.invalidSignature)
+    /// A key is malformed, damaged, or its password is wrong.
+    public static let invalidKey = Code(.invalidKey)
     /// A file could not be read.
     public static let unreadableFile = Code(.unreadableFile)
-    /// A file could not be written.
+    /// A file could not be written. What was there before is as it was.
     public static let unwritableFile = Code(.unwritableFile)
     /// The task was cancelled, or the response was let go before its end.
     public static let cancelled = Code(.cancelled)
@@ -117,6 +123,8 @@ public struct NetOptError: Error, Sendable {
       case ares
       /// SQLite's result code.
       case sqlite
+      /// OpenSSL's code: ERR_get_error(3).
+      case openssl
       /// errno(3).
       case system
     }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import NetOptCore
 
 extension EndpointList {
@@ -42,13 +41,12 @@ extension EndpointList {
         "the list has \(bytes.count) bytes and may have \(maximumBytes); leave out what is not used")
       return (nil, report)
     }
-    // The decoder also takes UTF-16 and UTF-32, which the scan for duplicate keys does not read.
     if let offset = offsetOfBadUTF8(bytes) {
       report.add(JSONPath(), "byte \(offset) is not UTF-8 text; save the list as UTF-8")
       return (nil, report)
     }
-    guard JSONScan.check(bytes, &report) else { return (nil, report) }
-    guard let raw = try? JSONDecoder().decode(RawList.self, from: Data(bytes)) else {
+    guard let document = JSONScan.read(bytes, &report) else { return (nil, report) }
+    guard let raw = RawList(document) else {
       report.add(JSONPath(), "the list must be a JSON object with schema, serial and hosts")
       return (nil, report)
     }

@@ -40,7 +40,7 @@ struct HostRoutes: Sendable {
   private let indices: [IPAddress: Int]
   var answers: [Answer] = []
   /// The address from DNS that won last: it has the pooled connections.
-  private var lastAnswer: IPAddress?
+  var lastAnswer: IPAddress?
   /// How long answers usually take.
   var usual = UsualTime()
 

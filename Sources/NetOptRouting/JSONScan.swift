@@ -1,10 +1,10 @@
-/// Reads JSON text (RFC 8259) once, from left to right, for what Foundation's decoder does not tell: where the text
+/// Reads JSON text (RFC 8259) once, from left to right, and tells what Foundation's decoder does not: where the text
 /// stops being JSON, and which keys stand twice in one object. The decoder keeps one of the two and says nothing; it
-/// also lets a trailing comma pass.
+/// also lets a trailing comma pass, and takes three times as long to give the values.
 ///
-/// It takes any bytes, keeps no values, does not recurse, and takes time in proportion to the number of bytes.
+/// It takes any bytes, does not recurse, and takes time in proportion to the number of bytes.
 struct JSONScan {
-  /// The deepest nesting that is read. The decoder stops at 512; a list needs 6.
+  /// The deepest nesting that is read. A list needs 6.
   static let deepest = 128
 
   /// What may come next.
@@ -20,16 +20,20 @@ struct JSONScan {
 
   /// An array or object that is open, and the place in it.
   private enum Container {
-    case array(index: Int)
-    case object(id: Int, key: String?)
+    case array(node: Int, index: Int)
+    /// `firstKey` is where its keys begin in `keys`.
+    case object(node: Int, key: Int?, firstKey: Int)
   }
 
-  /// Keys are the same when their strings are: as in the decoder's dictionaries, `"\u0061"` is `"a"`, and an
-  /// accented letter is the same whether it is written as one scalar or two.
+  /// Keys are the same when their strings are, as in Swift's dictionaries: `"\u0061"` is `"a"`, and an accented
+  /// letter is the same whether it is written as one scalar or two.
   private struct Key: Hashable {
     let object: Int
     let name: String
   }
+
+  /// Up to so many keys of an object are compared with each other; those of a larger one are looked up.
+  private static let fewKeys = 16
 
   private struct SyntaxFault: Error {
     let offset: Int
@@ -39,34 +43,46 @@ struct JSONScan {
   private let bytes: [UInt8]
   private var position = 0
   private var stack: [Container] = []
-  private var objects = 0
+  private var nodes: [JSONDocument.Node] = []
+  /// The keys of the objects that are open, by their nodes.
+  private var keys: [Int] = []
   private var seen: Set<Key> = []
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// Reads `bytes` and reports every duplicate key, and the place where the text stops being JSON.
   ///
-  /// - Returns: whether it is JSON to its end.
-  static func check(_ bytes: [UInt8], _ report: inout FaultReport) -> Bool {
+  /// - Returns: the values, or `nil` when it is not JSON to its end.
+  static func read(_ bytes: [UInt8], _ report: inout FaultReport) -> JSONDocument? {
     var scan = JSONScan(bytes)
+    scan.nodes.reserveCapacity(bytes.count / 8)
     do throws(SyntaxFault) {
       try scan.document(&report)
-      return true
+      return JSONDocument(bytes: bytes, nodes: scan.nodes)
     } catch {
       let before = bytes[..<error.offset]
       let line = before.count { $0 == 0x0a } + 1
       // Continuation bytes are no characters of their own.
       let column = before.reversed().prefix { $0 != 0x0a }.count { $0 & 0xc0 != 0x80 } + 1
       report.add(scan.path, "not JSON: line \(line), column \(column): \(error.message)")
-      return false
+      return nil
     }
+  }
+
+  /// The text of a string in JSON that was read before.
+  ///
+  /// - Parameter start: the place behind its first quote.
+  static func text(in bytes: [UInt8], from start: Int) -> String {
+    var scan = JSONScan(bytes)
+    scan.position = start - 1
+    return (try? scan.string()) ?? ""
   }
 
   private var path: JSONPath {
     stack.reduce(JSONPath()) { path, container in
       switch container {
-      case .array(let index): path.index(index)
-      case .object(_, let key): key.map(path.key) ?? path
+      case .array(_, let index): path.index(index)
+      case .object(_, let key, _): key.map { path.key(text(of: $0)) } ?? path
       }
     }
   }
@@ -101,14 +117,13 @@ struct JSONScan {
   ) throws(SyntaxFault) -> Expected {
     switch (expected, bytes[position]) {
     case (.value, UInt8(ascii: "{")), (.valueOrEnd, UInt8(ascii: "{")):
-      objects += 1
-      try open(.object(id: objects, key: nil))
+      try open(.object(node: nodes.count, key: nil, firstKey: keys.count), .object)
       return .keyOrEnd
     case (.value, UInt8(ascii: "[")), (.valueOrEnd, UInt8(ascii: "[")):
-      try open(.array(index: 0))
+      try open(.array(node: nodes.count, index: 0), .array)
       return .valueOrEnd
     case (.valueOrEnd, UInt8(ascii: "]")), (.keyOrEnd, UInt8(ascii: "}")):
-      return close()
+      return close(isEmpty: true)
     case (.value, _), (.valueOrEnd, _):
       try scalar()
       return stack.isEmpty ? .nothing : .commaOrEnd
@@ -127,24 +142,33 @@ struct JSONScan {
     }
   }
 
-  private mutating func open(_ container: Container) throws(SyntaxFault) {
+  private mutating func open(
+    _ container: Container, _ kind: JSONDocument.Node.Kind
+  ) throws(SyntaxFault) {
     if stack.count == Self.deepest { throw fault("nested deeper than \(Self.deepest) levels") }
     stack.append(container)
+    nodes.append(JSONDocument.Node(kind, position..<position, next: 0))
     position += 1
   }
 
-  private mutating func close() -> Expected {
-    stack.removeLast()
+  private mutating func close(isEmpty: Bool) -> Expected {
     position += 1
+    switch stack.removeLast() {
+    case .array(let node, let index):
+      nodes[node].end(position, next: nodes.count, count: isEmpty ? 0 : index + 1)
+    case .object(let node, _, let firstKey):
+      nodes[node].end(position, next: nodes.count, count: keys.count - firstKey)
+      keys.removeSubrange(firstKey...)
+    }
     return stack.isEmpty ? .nothing : .commaOrEnd
   }
 
   private mutating func commaOrEnd(_ byte: UInt8) throws(SyntaxFault) -> Expected {
     switch (stack.last, byte) {
     case (.array, UInt8(ascii: "]")), (.object, UInt8(ascii: "}")):
-      return close()
-    case (.array(let index), UInt8(ascii: ",")):
-      stack[stack.count - 1] = .array(index: index + 1)
+      return close(isEmpty: false)
+    case (.array(let node, let index), UInt8(ascii: ",")):
+      stack[stack.count - 1] = .array(node: node, index: index + 1)
       position += 1
       return .value
     case (.object, UInt8(ascii: ",")):
@@ -156,25 +180,53 @@ struct JSONScan {
   }
 
   private mutating func key(_ report: inout FaultReport) throws(SyntaxFault) {
-    guard case .object(let id, _) = stack.last else { return }
-    let name = try string()
-    stack[stack.count - 1] = .object(id: id, key: name)
-    if !seen.insert(Key(object: id, name: name)).inserted {
+    guard case .object(let object, _, let firstKey) = stack.last else { return }
+    let key = nodes.count
+    try appendString()
+    stack[stack.count - 1] = .object(node: object, key: key, firstKey: firstKey)
+    let isKnown: Bool
+    if keys.count - firstKey < Self.fewKeys {
+      isKnown = keys[firstKey...].contains { isSame($0, key) }
+    } else {
+      if keys.count - firstKey == Self.fewKeys {
+        for key in keys[firstKey...] { seen.insert(Key(object: object, name: text(of: key))) }
+      }
+      isKnown = !seen.insert(Key(object: object, name: text(of: key))).inserted
+    }
+    keys.append(key)
+    if isKnown {
       report.add(path, "this key stands more than once, and only one of them would count; remove the others")
     }
+  }
+
+  private func text(of node: Int) -> String { JSONDocument.text(of: nodes[node], in: bytes) }
+
+  private func isSame(_ a: Int, _ b: Int) -> Bool {
+    guard nodes[a].isPlain, nodes[b].isPlain else { return text(of: a) == text(of: b) }
+    return bytes[nodes[a].range].elementsEqual(bytes[nodes[b].range])
   }
 
   // MARK: Scalars
 
   private mutating func scalar() throws(SyntaxFault) {
+    let start = position
     switch bytes[position] {
-    case UInt8(ascii: "\""): try skipString()
+    case UInt8(ascii: "\""): return try appendString()
     case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try number()
     case UInt8(ascii: "t"): try literal("true")
     case UInt8(ascii: "f"): try literal("false")
     case UInt8(ascii: "n"): try literal("null")
     default: throw fault("a value belongs here")
     }
+    let isNumber = bytes[start] < UInt8(ascii: "A")
+    nodes.append(JSONDocument.Node(isNumber ? .number : .literal, start..<position, next: nodes.count + 1))
+  }
+
+  private mutating func appendString() throws(SyntaxFault) {
+    let start = position
+    let isPlain = try skipString()
+    nodes.append(
+      JSONDocument.Node(.string, (start + 1)..<(position - 1), next: nodes.count + 1, isPlain: isPlain))
   }
 
   private mutating func literal(_ text: StaticString) throws(SyntaxFault) {
@@ -209,22 +261,24 @@ struct JSONScan {
 
   /// Passes over a string. `position` is at its first quote before, and behind its last one afterwards.
   ///
-  /// - Returns: whether it has escapes.
-  @discardableResult
+  /// - Returns: whether it is all ASCII without escapes.
   private mutating func skipString() throws(SyntaxFault) -> Bool {
     let start = position
-    var hasEscapes = false
+    var isPlain = true
     position += 1
     while position < bytes.count {
       switch bytes[position] {
       case UInt8(ascii: "\""):
         position += 1
-        return hasEscapes
+        return isPlain
       case UInt8(ascii: "\\"):
-        hasEscapes = true
+        isPlain = false
         _ = try escape()
       case ..<0x20:
         throw fault("a control character in a string; write it as an escape")
+      case 0x80...:
+        isPlain = false
+        position += 1
       default:
         position += 1
       }
@@ -234,9 +288,7 @@ struct JSONScan {
 
   private mutating func string() throws(SyntaxFault) -> String {
     let start = position
-    guard try skipString() else {
-      return String(decoding: bytes[(start + 1)..<(position - 1)], as: UTF8.self)
-    }
+    _ = try skipString()
     let end = position - 1
     var text: [UInt8] = []
     position = start + 1

@@ -1,8 +1,6 @@
-import FoundationEssentials
-
-/// A list as its JSON has it, before any rule: each member is there, missing, or of another type. So one pass of the
-/// decoder serves good lists and bad ones, and all faults are known at its end.
-struct RawList: Decodable {
+/// A list as its JSON has it, before any rule: each member is there, missing, or of another type. So one pass serves
+/// good lists and bad ones, and all faults are known at its end.
+struct RawList {
   /// A member of an object.
   enum Field<Value> {
     case missing
@@ -11,155 +9,134 @@ struct RawList: Decodable {
   }
 
   /// The hosts by their names, in the order of these.
-  struct Hosts: Decodable {
+  struct Hosts {
     let entries: [(name: String, host: Field<Host>)]
   }
 
-  struct Refresh: Decodable {
-    let url: Field<String>
-    let every: Field<String>
+  struct Refresh {
+    var url = Field<String>.missing
+    var every = Field<String>.missing
   }
 
-  struct Host: Decodable {
-    let port: Field<Int64>
-    let health: Field<Health>
-    let endpoints: Field<Endpoints>
+  struct Host {
+    var port = Field<Int64>.missing
+    var health = Field<Health>.missing
+    var endpoints = Field<Endpoints>.missing
   }
 
-  struct Health: Decodable {
-    let path: Field<String>
-    let expect: Field<Int64>
+  struct Health {
+    var path = Field<String>.missing
+    var expect = Field<Int64>.missing
   }
 
   /// The endpoints of a host. Those beyond the limit are counted, but not read.
-  struct Endpoints: Decodable {
+  struct Endpoints {
     let elements: [Field<Endpoint>]
     let count: Int
   }
 
-  struct Endpoint: Decodable {
-    let ip: Field<String>
-    let region: Field<String>
-    let isp: Field<String>
-    let weight: Field<Int64>
+  struct Endpoint {
+    var ip = Field<String>.missing
+    var region = Field<String>.missing
+    var isp = Field<String>.missing
+    var weight = Field<Int64>.missing
   }
 
-  let schema: Field<Int64>
-  let serial: Field<Int64>
-  let issued: Field<String>
-  let expires: Field<String>
-  let refresh: Field<Refresh>
-  let hosts: Field<Hosts>
+  var schema = Field<Int64>.missing
+  var serial = Field<Int64>.missing
+  var issued = Field<String>.missing
+  var expires = Field<String>.missing
+  var refresh = Field<Refresh>.missing
+  var hosts = Field<Hosts>.missing
 
-  private enum Keys: CodingKey { case schema, serial, issued, expires, refresh, hosts }
-
-  init(from decoder: any Decoder) throws {
-    let object = try decoder.container(keyedBy: Keys.self)
-    schema = object.integer(.schema)
-    serial = object.integer(.serial)
-    issued = object.text(.issued)
-    expires = object.text(.expires)
-    refresh = object.field(.refresh)
-    hosts = object.field(.hosts)
+  /// - Returns: `nil` when the document is no object.
+  init?(_ document: JSONDocument) {
+    guard document.root.kind == .object else { return nil }
+    document.root.forEachMember { key, value in
+      if key.isKey("schema") { schema = value.number }
+      if key.isKey("serial") { serial = value.number }
+      if key.isKey("issued") { issued = value.string }
+      if key.isKey("expires") { expires = value.string }
+      if key.isKey("refresh") { refresh = value.object(RawList.Refresh.init) }
+      if key.isKey("hosts") { hosts = value.object(RawList.Hosts.init) }
+    }
   }
 }
 
 extension RawList.Refresh {
-  private enum Keys: CodingKey { case url, every }
-
-  init(from decoder: any Decoder) throws {
-    let object = try decoder.container(keyedBy: Keys.self)
-    url = object.text(.url)
-    every = object.text(.every)
+  init(_ object: JSONElement) {
+    object.forEachMember { key, value in
+      if key.isKey("url") { url = value.string }
+      if key.isKey("every") { every = value.string }
+    }
   }
 }
 
 extension RawList.Hosts {
-  private struct Name: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
-
-  init(from decoder: any Decoder) throws {
-    let object = try decoder.container(keyedBy: Name.self)
-    entries = object.allKeys.sorted { $0.stringValue < $1.stringValue }.map {
-      ($0.stringValue, object.field($0))
+  init(_ object: JSONElement) {
+    var entries: [(name: String, host: RawList.Field<RawList.Host>)] = []
+    entries.reserveCapacity(object.count)
+    object.forEachMember { key, value in entries.append((key.text ?? "", value.object(RawList.Host.init))) }
+    entries.sort { $0.name < $1.name }
+    // A key that stands twice was reported where it was read.
+    self.entries = entries.indices.filter { $0 == 0 || entries[$0].name != entries[$0 - 1].name }.map {
+      entries[$0]
     }
   }
 }
 
 extension RawList.Host {
-  private enum Keys: CodingKey { case port, health, endpoints }
-
-  init(from decoder: any Decoder) throws {
-    let object = try decoder.container(keyedBy: Keys.self)
-    port = object.integer(.port)
-    health = object.field(.health)
-    endpoints = object.field(.endpoints)
+  init(_ object: JSONElement) {
+    object.forEachMember { key, value in
+      if key.isKey("port") { port = value.number }
+      if key.isKey("health") { health = value.object(RawList.Health.init) }
+      if key.isKey("endpoints") {
+        endpoints = value.kind == .array ? .value(RawList.Endpoints(value)) : .wrongType
+      }
+    }
   }
 }
 
 extension RawList.Health {
-  private enum Keys: CodingKey { case path, expect }
-
-  init(from decoder: any Decoder) throws {
-    let object = try decoder.container(keyedBy: Keys.self)
-    path = object.text(.path)
-    expect = object.integer(.expect)
+  init(_ object: JSONElement) {
+    object.forEachMember { key, value in
+      if key.isKey("path") { path = value.string }
+      if key.isKey("expect") { expect = value.number }
+    }
   }
 }
 
 extension RawList.Endpoints {
-  /// An element that is read without an error even when it is no endpoint, so that the ones behind it are read too.
-  private struct Element: Decodable {
-    let endpoint: RawList.Field<RawList.Endpoint>
-
-    init(from decoder: any Decoder) throws {
-      do { endpoint = .value(try RawList.Endpoint(from: decoder)) } catch { endpoint = .wrongType }
-    }
-  }
-
-  init(from decoder: any Decoder) throws {
-    var array = try decoder.unkeyedContainer()
+  init(_ array: JSONElement) {
     var elements: [RawList.Field<RawList.Endpoint>] = []
-    while !array.isAtEnd, elements.count < EndpointList.maximumEndpoints {
-      elements.append(try array.decode(Element.self).endpoint)
+    elements.reserveCapacity(min(array.count, EndpointList.maximumEndpoints))
+    array.forEachElement { element in
+      if elements.count == EndpointList.maximumEndpoints { return false }
+      elements.append(element.object(RawList.Endpoint.init))
+      return true
     }
     self.elements = elements
-    count = array.count ?? elements.count
+    count = array.count
   }
 }
 
 extension RawList.Endpoint {
-  private enum Keys: CodingKey { case ip, region, isp, weight }
-
-  init(from decoder: any Decoder) throws {
-    let object = try decoder.container(keyedBy: Keys.self)
-    ip = object.text(.ip)
-    region = object.text(.region)
-    isp = object.text(.isp)
-    weight = object.integer(.weight)
+  init(_ object: JSONElement) {
+    object.forEachMember { key, value in
+      if key.isKey("ip") { ip = value.string }
+      if key.isKey("region") { region = value.string }
+      if key.isKey("isp") { isp = value.string }
+      if key.isKey("weight") { weight = value.number }
+    }
   }
 }
 
-extension KeyedDecodingContainer {
-  fileprivate func text(_ key: Key) -> RawList.Field<String> {
-    field(key) { try decodeIfPresent(String.self, forKey: key) }
-  }
+extension JSONElement {
+  fileprivate var string: RawList.Field<String> { text.map { .value($0) } ?? .wrongType }
 
-  fileprivate func integer(_ key: Key) -> RawList.Field<Int64> {
-    field(key) { try decodeIfPresent(Int64.self, forKey: key) }
-  }
+  fileprivate var number: RawList.Field<Int64> { integer.map { .value($0) } ?? .wrongType }
 
-  fileprivate func field<Value: Decodable>(_ key: Key) -> RawList.Field<Value> {
-    field(key) { try decodeIfPresent(Value.self, forKey: key) }
-  }
-
-  private func field<Value>(_ key: Key, _ decode: () throws -> Value?) -> RawList.Field<Value> {
-    // The text is known to be JSON here: an error says that the value is of another type, or out of its range.
-    guard let value = try? decode() else { return contains(key) ? .wrongType : .missing }
-    return .value(value)
+  fileprivate func object<Value>(_ make: (JSONElement) -> Value) -> RawList.Field<Value> {
+    kind == .object ? .value(make(self)) : .wrongType
   }
 }

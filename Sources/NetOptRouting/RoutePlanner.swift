@@ -12,10 +12,10 @@ public struct RoutePlanner: Sendable {
   static let mostUnlisted = 1024
 
   /// The list, when there is one.
-  public let list: EndpointList?
+  public internal(set) var list: EndpointList?
   /// What routing was told about this machine and its wishes.
   public let configuration: RoutingConfiguration
-  private let seed: UInt64
+  let seed: UInt64
   /// Whether what fails is this machine's network.
   var network = LocalNetwork()
   /// How the policy is made wrong, for the simulator to notice. Set before the first plan.
@@ -23,10 +23,10 @@ public struct RoutePlanner: Sendable {
   /// The random numbers of jitter.
   var random: SplitMix64
   var hosts: [HostRoutes] = []
-  private var places: [Origin: Int] = [:]
-  private var unlisted = 0
+  var places: [Origin: Int] = [:]
+  var unlisted = 0
   /// The place that was asked for last: a client talks to one origin for a while, and names cost time to hash.
-  private var last: (origin: Origin, place: Int)?
+  var last: (origin: Origin, place: Int)?
 
   /// Makes a planner without history.
   ///
@@ -259,7 +259,7 @@ public struct RoutePlanner: Sendable {
   // MARK: Origins
 
   /// The list's entry for an origin, when it has one for its port.
-  private func entry(of origin: Origin) -> HostEntry? {
+  func entry(of origin: Origin) -> HostEntry? {
     guard origin.address == nil, let entry = list?.hosts[origin.host], entry.port == origin.port else {
       return nil
     }
@@ -305,7 +305,7 @@ public struct RoutePlanner: Sendable {
     return hosts.count - 1
   }
 
-  private mutating func forgetUnlisted() {
+  mutating func forgetUnlisted() {
     hosts.removeAll { $0.endpoints.isEmpty }
     places = Dictionary(uniqueKeysWithValues: hosts.indices.map { (hosts[$0].origin, $0) })
     unlisted = 0

@@ -65,6 +65,7 @@ final class ScriptedBody: BodySource {
 final class ScriptedClient: Client {
   let list: EndpointList?
   let listWarning: NetOptError?
+  let listStatus: ListStatus
   private let answer: @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
   private let probes: [HostProbe]
   private let asked = Locked<[HTTPRequest]>([])
@@ -72,13 +73,16 @@ final class ScriptedClient: Client {
   private let down = Locked(false)
 
   init(
-    list: EndpointList? = nil, warning: NetOptError? = nil, probes: [HostProbe] = [],
+    list: EndpointList? = nil, warning: NetOptError? = nil, note: String? = nil, probes: [HostProbe] = [],
     answer: @escaping @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse = {
       (request) throws(NetOptError) in Samples.response(to: request)
     }
   ) {
     self.list = list
     listWarning = warning
+    var status = ListStatus(source: .none)
+    status.note = note
+    listStatus = status
     self.probes = probes
     self.answer = answer
   }

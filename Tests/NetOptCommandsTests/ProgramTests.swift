@@ -42,7 +42,8 @@ import Testing
     let run = await Run(["--help"])
     #expect(run.code == 0)
     for word in [
-      "get", "probe", "iplist check", "NETOPT_IPLIST", "NETOPT_REGION", "Exit codes:", "Examples:",
+      "get", "probe", "iplist check", "iplist sign", "iplist verify", "iplist update", "NETOPT_IPLIST",
+      "NETOPT_TRUSTED_KEYS", "NETOPT_REGION", "Exit codes:", "Examples:",
     ] {
       #expect(run.output.contains(word))
     }
@@ -52,7 +53,9 @@ import Testing
     #expect(await Run(["help", "help"]).output == run.output)
   }
 
-  @Test(arguments: [["get"], ["probe"], ["iplist", "check"]])
+  @Test(arguments: [
+    ["get"], ["probe"], ["iplist", "check"], ["iplist", "sign"], ["iplist", "verify"], ["iplist", "update"],
+  ])
   func everyCommandHasHelpWithExamples(words: [String]) async {
     let help = await Run(words + ["--help"])
     #expect(help.code == 0)
@@ -66,6 +69,7 @@ import Testing
   @Test func noLineOfTheHelpIsWiderThanATerminal() async {
     for words in [
       ["--help"], ["get", "-h"], ["probe", "-h"], ["iplist", "check", "-h"], ["iplist", "-h"],
+      ["iplist", "sign", "-h"], ["iplist", "verify", "-h"], ["iplist", "update", "-h"],
     ] {
       let text = await Run(words).output
       let examples = text.firstRange(of: "Examples:")?.lowerBound ?? text.endIndex
@@ -100,8 +104,8 @@ import Testing
     (["frobnicate"], #"unknown command "frobnicate" (see netopt --help)"#),
     (["help", "porbe"], #"unknown command "porbe"; did you mean "probe"? (see netopt --help)"#),
     (["help", "get", "x"], #"unknown command "get x" (see netopt --help)"#),
-    (["iplist"], "iplist needs a command: netopt iplist check"),
-    (["iplist", "--json"], "iplist needs a command: netopt iplist check"),
+    (["iplist"], "iplist needs a command: netopt iplist check|sign|verify|update"),
+    (["iplist", "--json"], "iplist needs a command: netopt iplist check|sign|verify|update"),
     (
       ["iplist", "chekc"],
       #"unknown command "iplist chekc"; did you mean "iplist check"? (see netopt iplist --help)"#

@@ -1,4 +1,5 @@
 import NetOpt
+import NetOptCore
 import NetOptTestSupport
 import Testing
 
@@ -13,22 +14,39 @@ import Testing
   }()
 
   @Test func eachCommandIsShown() {
-    for command in ["get", "probe", "bench", "iplist check", "help"] {
+    for command in [
+      "get", "probe", "bench", "iplist check", "iplist sign", "iplist verify", "iplist update", "help",
+    ] {
       #expect(Self.commands.contains { $0.hasPrefix("netopt \(command) ") })
     }
   }
 
   /// Each of them runs, with a client that answers without a network.
   @Test(arguments: commands)
-  func itRuns(_ command: String) async {
+  func itRuns(_ command: String) async throws {
+    // Signatures are written beside the list, so it is a copy of it.
+    let directory = try TemporaryDirectory.make("readme")
+    let list = try RepositoryFile.text("iplist.json").replacing(
+      "\"hosts\"", with: "\"refresh\": {\"url\": \"https://one.one.one.one/iplist.json\"}, \"hosts\"")
+    try Files.write(list, to: "\(directory)/iplist.json")
+    try await MinisignProgram.makeKey(in: directory)
+    let signed = try await MinisignProgram.run(["-S", "-s", "list.key", "-m", "iplist.json"], in: directory)
+    #expect(signed.isFine)
     let arguments = command.split(separator: " ").dropFirst().map { word in
-      word.hasSuffix(".json") ? RepositoryFile.path(String(word)) : String(word)
+      [".json", ".key", ".pub"].contains { word.hasSuffix($0) } ? "\(directory)/\(word)" : String(word)
     }
+    let signature = try Files.read("\(directory)/iplist.json.minisig")
     let probe = EndpointProbe(
       address: Samples.address("1.1.1.1"), rank: 1, rtt: .milliseconds(9), samples: [.milliseconds(9)],
       state: .closed, chosen: true)
     let host = HostProbe(host: "one.one.one.one", port: 443, method: .tls, endpoints: [probe])
-    let client = ScriptedClient(list: .builtIn, probes: [host])
+    let client = ScriptedClient(list: .builtIn, probes: [host]) { (request) throws(NetOptError) in
+      var response = Samples.response(to: request)
+      guard request.url.path.hasPrefix("/iplist.json") else { return response }
+      let isSignature = request.url.path.hasSuffix(".minisig")
+      response.body = ResponseBody(Array((isSignature ? signature : list).utf8))
+      return response
+    }
     let run = await Run(arguments, client: client)
     #expect(run.code == 0, "\(command): \(run.errors)")
   }

@@ -41,7 +41,8 @@ struct BenchArguments {
     OptionGroup(
       "Routing",
       [
-        ClientOptions.list, ClientOptions.allowPrivate, ClientOptions.dnsServers, ClientOptions.ipv4,
+        ClientOptions.list, ClientOptions.trustedKey, ClientOptions.allowPrivate, ClientOptions.dnsServers,
+        ClientOptions.ipv4,
         ClientOptions.ipv6,
       ]),
     OptionGroup(

@@ -33,7 +33,10 @@ struct ProbeCommand: Command {
     options: [
       OptionGroup(
         "Probing",
-        [method, watch, interval, ClientOptions.list, ClientOptions.allowPrivate, ClientOptions.caFile]),
+        [
+          method, watch, interval, ClientOptions.list, ClientOptions.trustedKey, ClientOptions.allowPrivate,
+          ClientOptions.caFile,
+        ]),
       OptionGroup("Output", [.json]),
     ],
     examples: [
@@ -51,6 +54,7 @@ struct ProbeCommand: Command {
     // What the command measures is what it prints: nothing is measured beside it.
     configuration.probing.atStart = false
     configuration.rankingHistory = .none
+    configuration.listUpdates.refresh = false
     let hosts = arguments.operands.map(Origin.normalized(host:))
     let isJSON = arguments.has(.json)
     let interval = try arguments.number(Self.interval, in: 0.1...86_400)

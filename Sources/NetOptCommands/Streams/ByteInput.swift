@@ -5,6 +5,19 @@ import NetOptCore
 package protocol ByteInput: Sendable {
   /// Reads up to so many bytes; none at the end.
   func read(upTo count: Int) throws(InputError) -> [UInt8]
+  /// Whether a person types it.
+  var isTerminal: Bool { get }
+  /// Does something while the terminal does not show what is typed.
+  func withoutEcho<Result>(_ body: () throws(InputError) -> Result) throws(InputError) -> Result
+}
+
+extension ByteInput {
+  /// No person types it.
+  package var isTerminal: Bool { false }
+  /// There is nothing that would show it.
+  package func withoutEcho<Result>(_ body: () throws(InputError) -> Result) throws(InputError) -> Result {
+    try body()
+  }
 }
 
 /// Why nothing could be read.
@@ -21,6 +34,20 @@ package struct DescriptorInput: ByteInput {
 
   /// Makes an input.
   package init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  /// Whether the descriptor is a terminal's.
+  package var isTerminal: Bool { isatty(descriptor) == 1 }
+
+  /// Turns the terminal's echo off (termios(3)) and, whatever happens, on again.
+  package func withoutEcho<Result>(_ body: () throws(InputError) -> Result) throws(InputError) -> Result {
+    var before = termios()
+    guard tcgetattr(descriptor, &before) == 0 else { return try body() }
+    var silent = before
+    silent.c_lflag &= ~tcflag_t(ECHO)
+    tcsetattr(descriptor, TCSAFLUSH, &silent)
+    defer { tcsetattr(descriptor, TCSAFLUSH, &before) }
+    return try body()
+  }
 
   /// Reads up to so many bytes. While nothing comes the task can be cancelled.
   package func read(upTo count: Int) throws(InputError) -> [UInt8] {

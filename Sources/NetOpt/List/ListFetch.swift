@@ -1,0 +1,113 @@
+package import NetOptCore
+import NetOptRouting
+
+/// Fetches a list, and the signature beside it.
+package struct ListFetch: Sendable {
+  /// What a server answered.
+  package enum Answer: Sendable {
+    /// What one has is what there is.
+    case unchanged
+    /// A list, not checked yet.
+    case copy(ListStore.Copy)
+  }
+
+  /// Why there is no list, and how long the server asks to be left alone.
+  package struct Failure: Error, Sendable {
+    /// Why there is no list.
+    package let error: NetOptError
+    /// How long the server asks to be left alone (RFC 9110, section 10.2.3).
+    package let patience: Duration?
+  }
+
+  private let perform: @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
+  private let isSigned: Bool
+
+  /// Makes a fetch.
+  ///
+  /// - Parameters:
+  ///   - isSigned: whether the signature is fetched too.
+  ///   - perform: performs a request.
+  package init(
+    isSigned: Bool, perform: @escaping @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
+  ) {
+    self.isSigned = isSigned
+    self.perform = perform
+  }
+
+  /// Fetches a list.
+  ///
+  /// - Parameters:
+  ///   - url: the list's. Its signature is at the same URL with `.minisig` behind the path.
+  ///   - tag: the server's mark for what one has, when it came from there.
+  package func list(from url: HTTPURL, unless tag: String?) async throws(Failure) -> Answer {
+    var fields: HTTPFields = ["Accept": "application/json"]
+    if let tag { fields.append(HTTPField("If-None-Match", tag)) }
+    let response = try await answer(url, fields)
+    if response.status == 304, tag != nil { return .unchanged }
+    let list = try await body(of: response, from: url, upTo: EndpointList.maximumBytes)
+    var signature: [UInt8]?
+    if isSigned {
+      let url = Self.signature(of: url)
+      signature = try await body(of: answer(url, [:]), from: url, upTo: MinisignText.maximumBytes)
+    }
+    return .copy(
+      ListStore.Copy(
+        source: url.description, tag: Self.tag(of: response), list: list, signature: signature))
+  }
+
+  /// The URL of the signature: `.minisig` behind the path, before the query.
+  static func signature(of url: HTTPURL) -> HTTPURL {
+    let query = url.query.map { "?" + $0 } ?? ""
+    return HTTPURL(origin: url.origin, target: ListReader.signatureFile(of: String(url.path)) + query)
+  }
+
+  private func answer(_ url: HTTPURL, _ fields: HTTPFields) async throws(Failure) -> HTTPResponse {
+    var request = HTTPRequest(.get, url, headers: fields)
+    request.options.timeout = .seconds(30)
+    request.options.maxRedirects = 5
+    do throws(NetOptError) {
+      return try await perform(request)
+    } catch {
+      throw Failure(error: Self.error(url, error.message, error), patience: nil)
+    }
+  }
+
+  private func body(
+    of response: HTTPResponse, from url: HTTPURL, upTo limit: Int
+  ) async throws(Failure) -> [UInt8] {
+    guard response.status == 200 else {
+      let patience = response.head.first("Retry-After").flatMap { Int64($0) }.map {
+        Duration.seconds(min(max($0, 0), 86_400))
+      }
+      throw Failure(
+        error: Self.error(url, "the server answered with status \(response.status)", nil), patience: patience)
+    }
+    // A captive portal, or a server's page for what it does not have.
+    if let type = response.head.first("Content-Type"), type.lowercased().hasPrefix("text/html") {
+      throw Failure(
+        error: Self.error(url, "the server answered with a web page (\(type)), not with a file", nil),
+        patience: nil)
+    }
+    do throws(NetOptError) {
+      return try await response.body.collect(upTo: limit)
+    } catch {
+      let reason = error.code == .bodyTooLarge ? "it is larger than \(limit) bytes" : error.message
+      throw Failure(error: Self.error(url, reason, error), patience: nil)
+    }
+  }
+
+  private static func error(_ url: HTTPURL, _ reason: String, _ cause: NetOptError?) -> NetOptError {
+    NetOptError(
+      cause?.code ?? .receiveFailed, phase: .list, "\(url) could not be fetched: \(reason)",
+      endpoint: cause?.endpoint, underlying: cause?.underlying, isRetryable: cause?.isRetryable ?? true,
+      route: cause?.route)
+  }
+
+  /// The server's mark, when it is one that can be sent back.
+  private static func tag(of response: HTTPResponse) -> String? {
+    guard let tag = response.head.first("ETag"), tag.utf8.count <= 1024,
+      tag.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
+    else { return nil }
+    return tag
+  }
+}

@@ -1,0 +1,26 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptLocking
+import NetOptRouting
+
+/// The list that a client uses, for everyone who asks.
+final class ListInUse: Sendable {
+  private let state: Locked<(list: EndpointList?, status: ListStatus)>
+
+  init(_ list: EndpointList?, _ status: ListStatus) { state = Locked((list, status)) }
+
+  var list: EndpointList? { state.withLock { $0.list } }
+  var status: ListStatus { state.withLock { $0.status } }
+
+  func set(_ list: EndpointList?, _ status: ListStatus) { state.withLock { $0 = (list, status) } }
+
+  /// What is wrong with the list although it is in use: that it has expired, else the last failure.
+  func warning(at date: Date) -> NetOptError? {
+    let (list, status) = state.withLock { ($0.list, $0.status) }
+    guard let list, list.isExpired(at: date), let expires = list.expires else { return status.lastError }
+    return NetOptError(
+      .invalidList, phase: .list,
+      "the IP list has expired (\(expires.formatted(.iso8601))): requests go over DNS until there is a new one"
+    )
+  }
+}

@@ -1,0 +1,305 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptEventLoop
+import NetOptLocking
+import NetOptRouting
+
+/// Keeps a client's list up to date: looks for newer issues, and reads the file again when it changes. A list that is
+/// no good never takes the place of one that is.
+///
+/// What is read, checked and written is small: at most a mebibyte, seldom. It is done where tasks run.
+actor ListUpdater {
+  /// What runs, so that it can be ended from anywhere.
+  private struct Running {
+    var task: Task<Void, Never>?
+    var watch: FileWatch?
+    var isStopped = false
+  }
+
+  private nonisolated let running = Locked(Running())
+  private nonisolated let configuration: ClientConfiguration
+  private nonisolated let inUse: ListInUse
+  private nonisolated let timeSource: any TimeSource
+  private let adopt: @Sendable (EndpointList) -> Void
+  private let fetch: ListFetch
+  private let store: ListStore?
+
+  private var choice: ListChoice
+  private var schedule: RefreshSchedule?
+  private var fileError: NetOptError?
+  private var refreshError: NetOptError?
+  private var lastCheck: Date?
+  /// The refresh that is under way: whoever wants one too waits for its end.
+  private var refreshing: Task<NetOptError?, Never>?
+  /// Ends early when the schedule is another one.
+  private var sleep: Task<Void, Never>?
+
+  /// Makes an updater that does nothing yet.
+  ///
+  /// - Parameters:
+  ///   - inUse: told which list is used.
+  ///   - adopt: has a list used.
+  ///   - perform: performs a request through the client.
+  init(
+    _ configuration: ClientConfiguration, _ choice: ListChoice, _ inUse: ListInUse,
+    _ timeSource: any TimeSource, adopt: @escaping @Sendable (EndpointList) -> Void,
+    perform: @escaping @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
+  ) {
+    self.configuration = configuration
+    self.choice = choice
+    self.inUse = inUse
+    self.timeSource = timeSource
+    self.adopt = adopt
+    fetch = ListFetch(isSigned: !configuration.trustedKeys.isEmpty, perform: perform)
+    store = configuration.listStore
+    fileError = nil
+    refreshError = inUse.status.lastError
+    lastCheck = inUse.status.lastCheck
+  }
+
+  // MARK: Life
+
+  /// Begins to look for newer issues, and to watch the file.
+  ///
+  /// - Parameters:
+  ///   - loop: where the file is watched; without one it is not.
+  ///   - identities: what the file and its signature were before they were read.
+  nonisolated func start(on loop: EventLoop?, identities: [FileIdentity?]) {
+    let files = configuration.listUpdates.watchFile ? configuration.listFiles : []
+    running.withLock { running in
+      guard !running.isStopped else { return }
+      if let loop, !files.isEmpty {
+        let watch = FileWatch(
+          loop, files, known: identities,
+          onChange: { [weak self] in Task { await self?.fileDidChange() } },
+          onFailure: { [weak self] error in Task { await self?.watchDidFail(error) } })
+        watch.start()
+        running.watch = watch
+      }
+      guard configuration.listUpdates.refresh else { return }
+      guard inUse.list?.refresh != nil || !files.isEmpty else { return }
+      running.task = Task { await self.keepUpToDate() }
+    }
+  }
+
+  /// Ends everything; before the loop and the transport end.
+  nonisolated func stop() {
+    let running = running.withLock { running in
+      defer { running = Running(isStopped: true) }
+      return running
+    }
+    running.task?.cancel()
+    running.watch?.stop()
+  }
+
+  // MARK: Refreshing
+
+  private func keepUpToDate() async {
+    followSchedule()
+    while !Task.isCancelled {
+      let rest = schedule.map { $0.due - timeSource.now() } ?? .seconds(86_400)
+      if rest <= .zero {
+        _ = await refreshOnce()
+      } else {
+        let sleep = Task { _ = try? await Task.sleep(for: rest) }
+        self.sleep = sleep
+        await withTaskCancellationHandler {
+          await sleep.value
+        } onCancel: {
+          sleep.cancel()
+        }
+      }
+    }
+    refreshing?.cancel()
+  }
+
+  /// Makes the schedule that the list in use asks for.
+  private func followSchedule() {
+    guard let every = choice.list.refresh?.every else {
+      schedule = nil
+      return
+    }
+    let now = timeSource.now()
+    if schedule != nil {
+      schedule?.follow(every: every, at: now)
+    } else {
+      let record = root.flatMap { store?.record(of: $0) } ?? RefreshSchedule.Record()
+      schedule = RefreshSchedule(
+        every: every, record: record, now: now, wall: Date(), seed: .random(in: 0 ... .max))
+    }
+    sleep?.cancel()
+  }
+
+  /// The URL by which the copy is kept: the one that the configured list names, wherever later issues send us.
+  private var root: HTTPURL? { choice.configured.list.refresh?.url }
+
+  /// Looks for a newer list now, or waits for the end of that when it is under way.
+  ///
+  /// - Throws: why there was no good list.
+  func refresh() async throws(NetOptError) {
+    guard choice.list.refresh != nil else {
+      throw NetOptError(
+        .invalidConfiguration, phase: .list,
+        "the list in use (\(choice.status.source)) names no URL for newer issues; add refresh to it")
+    }
+    if schedule == nil { followSchedule() }
+    if let error = await refreshOnce() { throw error }
+  }
+
+  /// - Returns: why there was no good list, if so.
+  private func refreshOnce() async -> NetOptError? {
+    if let refreshing { return await refreshing.value }
+    let task = Task { await self.lookForNewer() }
+    refreshing = task
+    defer { refreshing = nil }
+    return await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  private func lookForNewer() async -> NetOptError? {
+    guard let url = choice.list.refresh?.url else { return nil }
+    schedule?.began(wall: Date())
+    keepRecord()
+    let fetched = choice.fetched
+    let asked = root
+    do throws(ListFetch.Failure) {
+      // The server's mark is of use only to the one who gave it.
+      let tag = fetched?.copy.source == url.description ? fetched?.copy.tag : nil
+      let answer = try await fetch.list(from: url, unless: tag)
+      // The file was changed meanwhile, and is kept up to date from elsewhere.
+      if root != asked { return nil }
+      switch answer {
+      case .unchanged: try accept(nil, from: url)
+      case .copy(let copy): try accept(copy, from: url)
+      }
+      return refreshError
+    } catch {
+      // Who asked, or the client, has ended: that is nobody's failure, and the attempt is on record.
+      if Task.isCancelled || running.withLock(\.isStopped) { return error.error }
+      schedule?.failed(at: timeSource.now(), patience: error.patience)
+      keepRecord()
+      let reason = Self.error(error.error, choice.list)
+      report(refresh: reason)
+      return reason
+    }
+  }
+
+  private func accept(_ copy: ListStore.Copy?, from url: HTTPURL) throws(ListFetch.Failure) {
+    var isNewer = false
+    if let copy {
+      do throws(NetOptError) {
+        let list = try configuration.listReader.check(
+          copy.list, signature: copy.signature, name: url.description, at: Date())
+        isNewer = try ListAcceptance.isNewer(list.list, than: choice.list, from: url.description)
+        choice.fetched = ListChoice.Fetched(list: list, copy: copy, source: .fetched(from: url))
+      } catch {
+        throw ListFetch.Failure(error: error, patience: nil)
+      }
+    }
+    let now = Date()
+    schedule?.succeeded(at: timeSource.now(), wall: now)
+    lastCheck = now
+    refreshError = copy.flatMap { keep($0) }
+    keepRecord()
+    if isNewer {
+      use()
+    } else {
+      publish()
+      if let refreshError {
+        tell { $0.listDidFail(refreshError, $1) }
+      } else {
+        tell { $0.listIsCurrent($1) }
+      }
+    }
+  }
+
+  /// Keeps a copy for the next start.
+  ///
+  /// - Returns: why that was not possible.
+  private func keep(_ copy: ListStore.Copy) -> NetOptError? {
+    guard let root, let store, let serial = choice.fetched?.list.list.serial else { return nil }
+    let reader = configuration.listReader
+    do throws(NetOptError) {
+      try store.keep(copy, of: root) { present in
+        let list = try? reader.check(
+          present.list, signature: present.signature, name: "the last good copy", at: Date())
+        return list.map { $0.list.serial > serial } ?? false
+      }
+      return nil
+    } catch {
+      return NetOptError(
+        error.code, phase: .list,
+        "the list with serial \(serial) is in use, but not kept for the next start: \(error.message)",
+        underlying: error.underlying)
+    }
+  }
+
+  /// What cannot be kept is missed by the next start, and by nobody else.
+  private func keepRecord() {
+    if let root, let schedule { try? store?.keep(schedule.record, of: root) }
+  }
+
+  // MARK: The file
+
+  private func watchDidFail(_ error: NetOptError) { report(file: error) }
+
+  private func fileDidChange() {
+    guard case .file(let path) = configuration.list else { return }
+    do throws(NetOptError) {
+      let read = try configuration.listReader.file(path, at: Date(), allowExpired: false)
+      fileError = nil
+      guard read.bytes != choice.configured.bytes else { return publish() }
+      let before = root
+      choice.configured = ListChoice.Configured(
+        list: read.list, source: .file(path), bytes: read.bytes, signedBy: read.signedBy)
+      if root != before {
+        choice.fetched = (try? configuration.lastGoodCopy(of: read.list)) ?? nil
+        schedule = nil
+      }
+      use()
+    } catch {
+      report(file: Self.error(error, choice.list))
+    }
+  }
+
+  // MARK: Telling
+
+  /// Uses the list that is chosen now, unless it is the one in use.
+  private func use() {
+    let list = choice.list
+    let isOther = list != inUse.list
+    publish()
+    if isOther { adopt(list) }
+    if configuration.listUpdates.refresh { followSchedule() }
+    if isOther { tell { $0.listDidChange($1) } }
+  }
+
+  private func report(file: NetOptError? = nil, refresh: NetOptError? = nil) {
+    if let file { fileError = file }
+    if let refresh { refreshError = refresh }
+    publish()
+    if let error = file ?? refresh { tell { $0.listDidFail(error, $1) } }
+  }
+
+  private func publish() {
+    var status = choice.status
+    status.lastCheck = lastCheck
+    status.lastError = fileError ?? refreshError
+    inUse.set(choice.list, status)
+  }
+
+  private func tell(_ event: (any ListObserver, ListStatus) -> Void) {
+    let status = inUse.status
+    for observer in configuration.listObservers { event(observer, status) }
+  }
+
+  private static func error(_ error: NetOptError, _ list: EndpointList) -> NetOptError {
+    NetOptError(
+      error.code, phase: .list, "\(error.message); the list with serial \(list.serial) stays in use",
+      endpoint: error.endpoint, underlying: error.underlying, isRetryable: error.isRetryable,
+      route: error.route)
+  }
+}

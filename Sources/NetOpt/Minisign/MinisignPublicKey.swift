@@ -1,0 +1,52 @@
+import FoundationEssentials
+public import NetOptCore
+
+/// A public key of minisign (https://jedisct1.github.io/minisign/), with which signed lists are verified.
+public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
+  /// The eight bytes by which signatures name their key.
+  let idBytes: [UInt8]
+  /// The Ed25519 key.
+  let key: [UInt8]
+
+  /// The key's id as minisign shows it: `E2902B60E4943C5F`.
+  public var id: String { MinisignText.name(ofKey: idBytes) }
+
+  /// The key in base64, as `minisign -P` takes it: `RWRfPJTkYCuQ4u…`.
+  public var description: String { Data(MinisignText.ed25519 + idBytes + key).base64EncodedString() }
+
+  init(idBytes: [UInt8], key: [UInt8]) {
+    self.idBytes = idBytes
+    self.key = key
+  }
+
+  /// Reads a key.
+  ///
+  /// - Parameter text: the key in base64, or the content of a public key file: a comment and the key.
+  /// - Throws: `NetOptError.Code.invalidKey`, with what is wrong.
+  public init(_ text: String) throws(NetOptError) {
+    try self.init(Array(text.utf8), name: "the public key")
+  }
+
+  /// Reads a key from a file.
+  ///
+  /// - Throws: `unreadableFile`, `invalidKey`.
+  public init(file path: String) throws(NetOptError) {
+    let bytes = try FileBytes.read(
+      path, upTo: MinisignText.maximumBytes, as: "the public key", in: .list)
+    try self.init(bytes, name: path)
+  }
+
+  private init(_ bytes: [UInt8], name: String) throws(NetOptError) {
+    let text = try MinisignText(bytes, file: name, code: .invalidKey)
+    let line = text.lines.count == 1 ? 0 : 1
+    if line == 1 {
+      try text.expect(2, "a public key file")
+      _ = try text.comment(0, after: MinisignText.untrusted)
+    }
+    let key = try text.base64(line, count: 42, "a minisign public key")
+    guard key.starts(with: MinisignText.ed25519) else {
+      throw text.fault("it is no key of minisign's: those begin with \"RW\"")
+    }
+    self.init(idBytes: Array(key[2..<10]), key: Array(key[10...]))
+  }
+}

@@ -1,0 +1,135 @@
+import FoundationEssentials
+package import NetOptCore
+package import NetOptCrypto
+
+/// A secret key of minisign's, which signs.
+package struct MinisignSecretKey: Sendable {
+  /// The most memory that deriving a key from a password may take. minisign's own takes 1 GiB.
+  private static let memoryLimit: UInt64 = 2 << 30
+  private static let length = 158
+
+  private let idBytes: [UInt8]
+  private let key: Ed25519.PrivateKey
+
+  /// The key that verifies what this one signs.
+  package var publicKey: MinisignPublicKey {
+    MinisignPublicKey(idBytes: idBytes, key: key.publicKey.bytes)
+  }
+
+  /// Reads a secret key file.
+  ///
+  /// - Parameters:
+  ///   - file: what messages call it.
+  ///   - password: asked for when the key is encrypted. Deriving a key from it takes a second and 1 GiB of memory.
+  /// - Throws: `invalidKey`, also for a wrong password; what `password` throws.
+  package init(
+    _ bytes: [UInt8], file: String, password: () throws(NetOptError) -> SecretBytes
+  ) throws(NetOptError) {
+    let text = try MinisignText(bytes, file: file, code: .invalidKey)
+    try text.expect(2, "a minisign secret key")
+    _ = try text.comment(0, after: MinisignText.untrusted)
+    let body = try text.base64(1, count: Self.length, "a minisign secret key")
+    guard body.starts(with: MinisignText.ed25519), body[4..<6].elementsEqual("B2".utf8) else {
+      throw text.fault("it is of a kind that minisign does not have")
+    }
+    let isEncrypted = body[2..<4].elementsEqual("Sc".utf8)
+    guard isEncrypted || body[2..<4].elementsEqual([0, 0]) else {
+      throw text.fault("the key is encrypted in a way that minisign does not have")
+    }
+    (idBytes, key) = try withListErrors {
+      // The key's id, its seed, its public key, and a checksum of them.
+      let secret =
+        try isEncrypted
+        ? Self.decrypted(body, with: password(), text) : SecretBytes(copying: Array(body[54...]))
+      let key = try Ed25519.PrivateKey(seed: secret.part(8..<40))
+      guard secret.part(40..<72) == SecretBytes(copying: key.publicKey.bytes) else {
+        throw text.fault("the key is damaged: its halves do not belong together")
+      }
+      return (secret.withUnsafeBytes { Array($0[..<8]) }, key)
+    }
+  }
+
+  /// Signs a file.
+  ///
+  /// - Parameters:
+  ///   - algorithm: `prehashed` unless a program from before minisign 0.10 has to verify it.
+  ///   - untrustedComment: the first line; anyone can change it.
+  ///   - trustedComment: what the signature also covers.
+  /// - Throws: `invalidRequest` for a comment that is not one line.
+  package func signature(
+    of content: [UInt8], _ algorithm: MinisignSignature.Algorithm = .prehashed, untrustedComment: String,
+    trustedComment: String
+  ) throws(NetOptError) -> MinisignSignature {
+    for comment in [untrustedComment, trustedComment] {
+      let isLine = comment.unicodeScalars.allSatisfy {
+        $0 == "\t" || $0.properties.generalCategory != .control
+      }
+      guard isLine, comment.utf8.count <= 4096 else {
+        throw NetOptError(
+          .invalidRequest, phase: .list,
+          "a comment is one line of at most 4096 bytes without control characters")
+      }
+    }
+    return try withListErrors {
+      let message = try algorithm == .prehashed ? Digest.of(content, .blake2b512) : content
+      let signature = try key.signature(of: message)
+      return MinisignSignature(
+        algorithm, keyID: idBytes, signature: signature, untrustedComment: untrustedComment,
+        trustedComment: trustedComment,
+        commentSignature: try key.signature(of: signature + Array(trustedComment.utf8)))
+    }
+  }
+
+  /// Decrypts the part that is encrypted, and checks that it was the right password.
+  private static func decrypted(
+    _ body: [UInt8], with password: SecretBytes, _ text: MinisignText
+  ) throws -> SecretBytes {
+    let scrypt = Scrypt(operations: number(body, 38), memory: number(body, 46))
+    guard let scrypt else { throw text.fault("the parameters of its password make no sense") }
+    let stream = try scrypt.key(
+      from: password, salt: Array(body[6..<38]), length: 104, memoryLimit: memoryLimit)
+    let secret = stream.withSpan { stream in
+      SecretBytes(count: 104) { memory in
+        for index in 0..<104 { memory[index] = body[54 + index] ^ stream[index] }
+      }
+    }
+    let checked = SecretBytes(count: 74) { memory in
+      memory.copyBytes(from: body[..<2])
+      secret.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: memory[2...]).copyMemory(
+          from: UnsafeRawBufferPointer(rebasing: $0[..<72]))
+      }
+    }
+    let checksum = checked.withSpan { BLAKE2b.digest(of: $0, length: 32) }
+    guard secret.part(72..<104) == SecretBytes(copying: checksum) else {
+      throw text.fault("the password is wrong, or the key is damaged")
+    }
+    return secret
+  }
+
+  /// A number of eight bytes, the least one first.
+  private static func number(_ bytes: [UInt8], _ start: Int) -> UInt64 {
+    bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+extension Scrypt {
+  /// The parameters that libsodium makes of its limits (`crypto_pwhash_scryptsalsa208sha256`), which is what minisign
+  /// writes into its keys. `nil` for limits of which it makes none.
+  fileprivate init?(operations: UInt64, memory: UInt64) {
+    let operations = max(operations, 32_768)
+    guard operations <= 1 << 36, memory <= 1 << 36, memory >= 1 << 16 else { return nil }
+    let blockSize: UInt64 = 8
+    func exponent(_ most: UInt64) -> UInt64 {
+      (1..<63).first { UInt64(1) << $0 > most / 2 } ?? 63
+    }
+    if operations < memory / 32 {
+      self.init(
+        cost: 1 << exponent(operations / (blockSize * 4)), blockSize: blockSize, parallelism: 1)
+    } else {
+      let exponent = exponent(memory / (blockSize * 128))
+      let product = min((operations / 4) >> exponent, 0x3fff_ffff)
+      self.init(cost: 1 << exponent, blockSize: blockSize, parallelism: product / blockSize)
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import FoundationEssentials
+package import NetOptCore
+import NetOptCrypto
+
+/// A signature of minisign's: of a file, and of a comment that is as trustworthy as the file.
+package struct MinisignSignature: Hashable, Sendable {
+  /// What is signed.
+  package enum Algorithm: String, Sendable {
+    /// The file itself: what minisign made before version 0.10, and makes with `-l`.
+    case legacy
+    /// The file's BLAKE2b-512 digest.
+    case prehashed
+  }
+
+  /// What is signed.
+  package let algorithm: Algorithm
+  let keyID: [UInt8]
+  let signature: [UInt8]
+  let untrustedComment: String
+  /// What the signer says of the file. To be believed once the signature is verified.
+  package let trustedComment: String
+  let commentSignature: [UInt8]
+
+  /// The id of the key that made it, as minisign shows it.
+  package var keyName: String { MinisignText.name(ofKey: keyID) }
+
+  /// Reads a signature file.
+  ///
+  /// - Parameter file: what messages call it.
+  /// - Throws: `NetOptError.Code.invalidSignature`, with the line and the rule.
+  package init(_ bytes: [UInt8], file: String) throws(NetOptError) {
+    let text = try MinisignText(bytes, file: file, code: .invalidSignature)
+    try text.expect(4, "a minisign signature")
+    untrustedComment = try text.comment(0, after: MinisignText.untrusted)
+    let body = try text.base64(1, count: 74, "a minisign signature")
+    trustedComment = try text.comment(2, after: MinisignText.trusted)
+    commentSignature = try text.base64(3, count: 64, "the signature of the comment")
+    if body.starts(with: MinisignText.prehashed) {
+      algorithm = .prehashed
+    } else if body.starts(with: MinisignText.ed25519) {
+      algorithm = .legacy
+    } else {
+      throw text.fault("line 2 is of an algorithm that minisign does not have")
+    }
+    keyID = Array(body[2..<10])
+    signature = Array(body[10...])
+  }
+
+  init(
+    _ algorithm: Algorithm, keyID: [UInt8], signature: [UInt8], untrustedComment: String,
+    trustedComment: String, commentSignature: [UInt8]
+  ) {
+    self.algorithm = algorithm
+    self.keyID = keyID
+    self.signature = signature
+    self.untrustedComment = untrustedComment
+    self.trustedComment = trustedComment
+    self.commentSignature = commentSignature
+  }
+
+  /// The signature file.
+  package var text: String {
+    let mark = algorithm == .legacy ? MinisignText.ed25519 : MinisignText.prehashed
+    return """
+      \(MinisignText.untrusted)\(untrustedComment)
+      \(Data(mark + keyID + signature).base64EncodedString())
+      \(MinisignText.trusted)\(trustedComment)
+      \(Data(commentSignature).base64EncodedString())
+
+      """
+  }
+
+  /// Verifies the signature of a file and of the comment.
+  ///
+  /// - Parameters:
+  ///   - keys: those that are trusted. The one that the signature names has to be among them.
+  ///   - file: what messages call the file.
+  /// - Returns: the key that made the signature.
+  /// - Throws: `invalidSignature`, with the reason.
+  @discardableResult
+  package func verify(
+    _ content: [UInt8], of file: String, by keys: [MinisignPublicKey]
+  ) throws(NetOptError) -> MinisignPublicKey {
+    let candidates = keys.filter { $0.idBytes == keyID }
+    guard !candidates.isEmpty else {
+      let trusted = keys.map(\.id).joined(separator: ", ")
+      throw NetOptError(
+        .invalidSignature, phase: .list,
+        "\(file) is signed with the key \(keyName), which is not trusted; trusted: \(trusted)")
+    }
+    let signer = try withListErrors {
+      let message = try algorithm == .prehashed ? Digest.of(content, .blake2b512) : content
+      return try candidates.first { candidate in
+        let key = try Ed25519.PublicKey(candidate.key)
+        guard try key.isSignature(signature, of: message) else { return false }
+        guard try key.isSignature(commentSignature, of: signature + Array(trustedComment.utf8)) else {
+          throw NetOptError(
+            .invalidSignature, phase: .list,
+            "the trusted comment in the signature of \(file) was changed; sign the file again")
+        }
+        return true
+      }
+    }
+    if let signer { return signer }
+    throw NetOptError(
+      .invalidSignature, phase: .list,
+      "\(file) is not what the key \(keyName) has signed: the file or its signature was changed")
+  }
+}

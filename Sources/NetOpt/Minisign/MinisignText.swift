@@ -1,0 +1,96 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptCrypto
+
+/// The lines of minisign's files, read strictly: what is not understood is not passed over.
+struct MinisignText {
+  /// The most bytes that such a file has: comments are short.
+  static let maximumBytes = 16 * 1024
+
+  private let file: String
+  private let code: NetOptError.Code
+  private(set) var lines: [Substring]
+
+  /// Splits a file into lines.
+  ///
+  /// - Parameters:
+  ///   - file: what messages call it.
+  ///   - code: of the error for what is wrong with it.
+  init(_ bytes: [UInt8], file: String, code: NetOptError.Code) throws(NetOptError) {
+    self.file = file
+    self.code = code
+    lines = []
+    if bytes.count > Self.maximumBytes { throw fault("it is larger than \(Self.maximumBytes) bytes") }
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw fault("it is not UTF-8 text") }
+    // By scalars: a carriage return and a line feed are one Character.
+    lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      Substring(line.last == "\r" ? line.dropLast() : line)
+    }
+    while lines.last?.isEmpty == true { lines.removeLast() }
+    let isControl = { (scalar: Unicode.Scalar) in
+      scalar != "\t" && scalar.properties.generalCategory == .control
+    }
+    if lines.contains(where: { $0.unicodeScalars.contains(where: isControl) }) {
+      throw fault("it has a control character")
+    }
+  }
+
+  /// An error that names the file.
+  func fault(_ rule: String) -> NetOptError { NetOptError(code, phase: .list, "\(file): \(rule)") }
+
+  /// Checks the number of lines.
+  func expect(_ count: Int, _ what: String) throws(NetOptError) {
+    guard lines.count == count else {
+      throw fault("\(what) has \(count) lines, and this file has \(lines.count)")
+    }
+  }
+
+  /// What stands on a line behind a prefix.
+  ///
+  /// - Parameter index: of the line, from 0.
+  func comment(_ index: Int, after prefix: String) throws(NetOptError) -> String {
+    guard lines[index].hasPrefix(prefix) else {
+      throw fault("line \(index + 1) must begin with \"\(prefix)\"")
+    }
+    return String(lines[index].dropFirst(prefix.count))
+  }
+
+  /// The bytes that a line has in base64 (RFC 4648, section 4), with padding and nothing else.
+  func base64(_ index: Int, count: Int, _ what: String) throws(NetOptError) -> [UInt8] {
+    let text = String(lines[index])
+    guard let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
+      throw fault("line \(index + 1) must be \(what) in base64")
+    }
+    guard data.count == count else {
+      throw fault("line \(index + 1) has \(data.count) bytes in base64, but \(what) has \(count)")
+    }
+    return Array(data)
+  }
+
+  /// The first line of each file.
+  static let untrusted = "untrusted comment: "
+  /// The third line of a signature.
+  static let trusted = "trusted comment: "
+  /// The mark of Ed25519 over a whole file, and of keys.
+  static let ed25519 = Array("Ed".utf8)
+  /// The mark of Ed25519 over the BLAKE2b-512 digest of a file.
+  static let prehashed = Array("ED".utf8)
+
+  /// A key's id as minisign shows it: the bytes as a number whose first byte is the least.
+  static func name(ofKey id: [UInt8]) -> String {
+    id.reversed().map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+  }
+}
+
+/// Does something at which libcrypto may fail, and gives its failures the form that lists' errors have.
+func withListErrors<Result>(_ body: () throws -> Result) throws(NetOptError) -> Result {
+  do {
+    return try body()
+  } catch let error as CryptoError {
+    throw error.netOptError(in: .list)
+  } catch let error as NetOptError {
+    throw error
+  } catch {
+    throw NetOptError(.libraryFailed, phase: .list, "\(error)")
+  }
+}

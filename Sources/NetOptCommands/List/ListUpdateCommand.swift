@@ -1,0 +1,87 @@
+import FoundationEssentials
+import NetOpt
+import NetOptCore
+import NetOptRouting
+
+/// `netopt iplist update`: fetches the next issue of a list.
+struct ListUpdateCommand: Command {
+  let declaration = CommandDeclaration(
+    name: "iplist update",
+    summary: "fetch the next issue of an IP list and put it in the list's place",
+    details: """
+      Asks the URL that a list names in refresh for a newer issue and puts it in the place of the file, at once: whoever \
+      opens the file finds the old list or the new one. The new list must keep all rules, must not have expired, and \
+      must have a higher serial. When a key is trusted, or the list has a signature beside it, the signature is fetched \
+      too, and replaced with the list.
+
+      Exit code 1 says that there was no good list; the file is then as it was.
+      """,
+    operands: "[FILE]", operandCount: 0...1,
+    options: [
+      OptionGroup("Routing", ClientOptions.routing.options),
+      OptionGroup("Connection", ClientOptions.connection.options),
+      OptionGroup("Output", [.json]),
+    ],
+    examples: [
+      .init("netopt iplist update iplist.json", "replaces the list by its next issue"),
+      .init("netopt iplist update --trusted-key minisign.pub iplist.json", "the same, if it is signed"),
+    ])
+
+  func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+    guard let file = arguments.operands.first ?? arguments.value(of: ClientOptions.list) else {
+      throw UsageError("FILE is missing: netopt iplist update FILE")
+    }
+    var configuration = try ClientOptions.configuration(arguments, in: context)
+    let options = try ClientOptions.requestOptions(arguments)
+    let reader = ListReader(
+      trustedKeys: configuration.trustedKeys, allowPrivateAddresses: configuration.allowPrivateAddresses)
+    let old = try reader.file(file, at: context.now(), allowExpired: true)
+    guard let url = old.list.refresh?.url else {
+      throw NetOptError(
+        .invalidList, phase: .list, "\(file): $.refresh: is missing; it names the URL of newer issues")
+    }
+    let hasSignature = try ListReader.signature(ListReader.signatureFile(of: file)) != nil
+    configuration.list = .list(old.list)
+    configuration.listUpdates.refresh = false
+    configuration.listUpdates.keepCopy = false
+    configuration.probing.atStart = false
+    let result = try await context.withClient(configuration) { client in
+      let fetch = ListFetch(isSigned: hasSignature || !reader.trustedKeys.isEmpty) {
+        (request) throws(NetOptError) in
+        var request = request
+        request.options = options
+        return try await client.execute(request)
+      }
+      return await Self.update(file, old, from: url, fetch, reader, at: context.now())
+    }
+    let report = ListUpdateReport(file: file, url: url, old: old.list, result: result)
+    if arguments.has(.json) { try context.print(report.json) } else { try context.output.write(report.text) }
+    guard case .failure(let error) = result else { return .ok }
+    context.say("\(error.message); \(file) is as it was")
+    return .failed
+  }
+
+  /// - Returns: the list that is there afterwards; `nil` when it is the one that was there before.
+  private static func update(
+    _ file: String, _ old: VerifiedList, from url: HTTPURL, _ fetch: ListFetch, _ reader: ListReader,
+    at now: Date
+  ) async -> Result<EndpointList?, NetOptError> {
+    do throws(ListFetch.Failure) {
+      guard case .copy(let copy) = try await fetch.list(from: url, unless: nil) else { return .success(nil) }
+      do throws(NetOptError) {
+        let new = try reader.check(
+          copy.list, signature: copy.signature, name: url.description, at: now)
+        // Without keys it is not verified, but what is put beside the list should be a signature.
+        if let signature = copy.signature { _ = try MinisignSignature(signature, file: "\(url).minisig") }
+        guard try ListAcceptance.isNewer(new.list, than: old.list, from: url.description) else {
+          return .success(nil)
+        }
+        return .success(try reader.replace(file, by: new, at: now) ? new.list : nil)
+      } catch {
+        return .failure(error)
+      }
+    } catch {
+      return .failure(error.error)
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import NetOptCore
+import NetOptRouting
+
+/// What `netopt iplist update` prints.
+struct ListUpdateReport: Sendable {
+  /// An endpoint that one of two lists has and the other has not.
+  private struct Change: Hashable {
+    let host: String
+    let address: IPAddress
+
+    var json: JSONValue { ["host": .string(host), "ip": .string(address.description)] }
+  }
+
+  private let file: String
+  private let url: HTTPURL
+  private let old: EndpointList
+  private let new: EndpointList
+  private let error: NetOptError?
+  private let isUpdated: Bool
+
+  /// Makes the report.
+  ///
+  /// - Parameter result: the list that took the old one's place, `nil` when none did, or why there was none.
+  init(file: String, url: HTTPURL, old: EndpointList, result: Result<EndpointList?, NetOptError>) {
+    self.file = file
+    self.url = url
+    self.old = old
+    switch result {
+    case .success(let list):
+      new = list ?? old
+      isUpdated = list != nil
+      error = nil
+    case .failure(let error):
+      new = old
+      isUpdated = false
+      self.error = error
+    }
+  }
+
+  private var added: [Change] { Self.changes(in: new, notIn: old) }
+  private var removed: [Change] { Self.changes(in: old, notIn: new) }
+
+  private static func changes(in list: EndpointList, notIn other: EndpointList) -> [Change] {
+    func all(_ list: EndpointList) -> [Change] {
+      list.hosts.sorted { $0.key < $1.key }.flatMap { host, entry in
+        entry.endpoints.map { Change(host: host, address: $0.address) }
+      }
+    }
+    let others = Set(all(other))
+    return all(list).filter { !others.contains($0) }
+  }
+
+  /// The object that `iplist update --json` prints: docs/schemas/iplist-update.schema.json.
+  var json: JSONValue {
+    var json: JSONValue = [
+      "schema_version": 1, "file": .string(file), "url": .string(url.description),
+      "updated": .bool(isUpdated),
+      "serial": ["before": .integer(old.serial), "after": .integer(new.serial)],
+      "added": .array(added.map(\.json)), "removed": .array(removed.map(\.json)),
+    ]
+    if let error { json.append("error", error.json) }
+    return json
+  }
+
+  /// The report as text; nothing when there was no good list, of which standard error tells.
+  var text: String {
+    if error != nil { return "" }
+    guard isUpdated else {
+      return Text.lines([Text.printable("\(file): serial \(old.serial) is the newest")])
+    }
+    let head = "\(file): serial \(old.serial) replaced by serial \(new.serial)"
+    let changes =
+      added.map { "  + \($0.host) \($0.address)" } + removed.map { "  - \($0.host) \($0.address)" }
+    return Text.lines([Text.printable(head)] + changes.map(Text.printable))
+  }
+}

@@ -1,0 +1,57 @@
+import CCrypto
+
+/// The digests that there are.
+package enum DigestAlgorithm: String, CaseIterable, Sendable {
+  /// MD5 (RFC 1321). Not against anybody who wants two texts with one digest.
+  case md5 = "MD5"
+  /// SHA-256 (FIPS 180-4).
+  case sha256 = "SHA-256"
+  /// SHA-512 (FIPS 180-4).
+  case sha512 = "SHA-512"
+  /// BLAKE2b with 64 bytes (RFC 7693).
+  case blake2b512 = "BLAKE2b-512"
+
+  /// The length of a digest in bytes.
+  package var length: Int {
+    switch self {
+    case .md5: 16
+    case .sha256: 32
+    case .sha512, .blake2b512: 64
+    }
+  }
+
+  /// - Throws: when the libcrypto of this machine does not have the digest: MD5 is missing where only FIPS is allowed.
+  var handle: OpaquePointer {
+    get throws(CryptoError) {
+      let fetched =
+        switch self {
+        case .md5: FetchedDigest.md5
+        case .sha256: FetchedDigest.sha256
+        case .sha512: FetchedDigest.sha512
+        case .blake2b512: FetchedDigest.blake2b512
+        }
+      guard let handle = fetched.handle else {
+        throw CryptoError("the \(rawValue) digest", "the libcrypto of this machine does not offer it")
+      }
+      return handle
+    }
+  }
+}
+
+/// An implementation that libcrypto has found for a name: EVP_MD_fetch(3). Finding it costs more than hashing a short
+/// text, so that each is looked for once and kept for as long as the process lives.
+private struct FetchedDigest: @unchecked Sendable {
+  // Unchecked: an EVP_MD does not change, and libcrypto lets any thread use it.
+  let handle: OpaquePointer?
+
+  private init(_ name: String) {
+    handle = EVP_MD_fetch(nil, name, nil)
+    // What is missing is reported by the one who needs it.
+    if handle == nil { ERR_clear_error() }
+  }
+
+  static let md5 = FetchedDigest("MD5")
+  static let sha256 = FetchedDigest("SHA2-256")
+  static let sha512 = FetchedDigest("SHA2-512")
+  static let blake2b512 = FetchedDigest("BLAKE2B-512")
+}

@@ -1,0 +1,143 @@
+import Glibc
+package import NetOptCore
+
+/// What tells a file from what was in its place before: stat(2).
+package struct FileIdentity: Hashable, Sendable {
+  private let device: dev_t
+  private let number: ino_t
+  private let size: off_t
+  private let changes: [Int]
+
+  /// Looks at a file, and at what a link leads to. `nil` when there is none.
+  package init?(_ path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    device = status.st_dev
+    number = status.st_ino
+    size = status.st_size
+    changes = [
+      status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec,
+    ]
+  }
+}
+
+/// Tells when files are changed, replaced, removed or made: inotify(7) on the directories in which they are.
+///
+/// A file that is watched itself is lost when another takes its place, which is how editors and deployments write. So
+/// its directory is watched, and the one of what it leads to when it is a link; whatever happens there, it is looked
+/// whether the files are other ones than before. A burst of changes counts as one.
+package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable {
+  // Unchecked: after it is made, it is touched on the loop's thread alone.
+
+  /// Long enough for a list and its signature to be written one after the other, and short for a person.
+  private static let settling = Duration.milliseconds(100)
+  /// How often it is looked for a directory that is not there.
+  private static let patience = Duration.seconds(1)
+  private static let events = UInt32(
+    IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF
+      | IN_MOVE_SELF)
+
+  private let loop: EventLoop
+  private let paths: [String]
+  private let onChange: @Sendable () -> Void
+  private let onFailure: @Sendable (NetOptError) -> Void
+  private var known: [FileIdentity?]
+  private var descriptor: Int32 = -1
+  private var directories: [String: Int32] = [:]
+
+  /// Makes a watch that does not watch yet.
+  ///
+  /// - Parameters:
+  ///   - paths: the files, which need not exist.
+  ///   - known: what is known of them: a file that is another one by now has changed.
+  ///   - onChange: called on the loop's thread; it hands the work on.
+  ///   - onFailure: called there when the system cannot watch.
+  package init(
+    _ loop: EventLoop, _ paths: [String], known: [FileIdentity?], onChange: @escaping @Sendable () -> Void,
+    onFailure: @escaping @Sendable (NetOptError) -> Void
+  ) {
+    self.loop = loop
+    self.paths = paths
+    self.known = known
+    self.onChange = onChange
+    self.onFailure = onFailure
+  }
+
+  private final class Work: LoopWork {
+    private let watch: FileWatch
+    private let starts: Bool
+    init(_ watch: FileWatch, starts: Bool) {
+      self.watch = watch
+      self.starts = starts
+    }
+    func run() { if starts { watch.begin() } else { watch.end() } }
+  }
+
+  /// Begins to watch. From any thread.
+  package func start() { _ = loop.submit(Work(self, starts: true)) }
+
+  /// Ends watching, before the loop stops. From any thread.
+  package func stop() { _ = loop.submit(Work(self, starts: false)) }
+
+  private func begin() {
+    guard descriptor < 0 else { return }
+    descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+    guard descriptor >= 0 else {
+      return onFailure(systemError("inotify_init1, by which changes of \(paths[0]) are seen,", errno))
+    }
+    loop.watch(descriptor, for: .read, self)
+    look()
+  }
+
+  private func end() {
+    loop.cancel(self)
+    guard descriptor >= 0 else { return }
+    loop.unwatch(descriptor)
+    close(descriptor)
+    descriptor = -1
+  }
+
+  /// Something happened in one of the directories.
+  package func ready(_ descriptor: Int32, for readiness: Readiness) {
+    // What it was does not matter, nor that events were lost (IN_Q_OVERFLOW).
+    withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 8) { buffer in
+      while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
+    }
+    // Not later with each event: in a busy directory that would be never.
+    if due > loop.now() + Self.settling || !isScheduled {
+      loop.schedule(self, at: loop.now() + Self.settling)
+    }
+  }
+
+  /// The changes have settled, or a directory is looked for again.
+  package override func fire() {
+    guard descriptor >= 0 else { return }
+    look()
+  }
+
+  private func look() {
+    watchDirectories()
+    let present = paths.map { FileIdentity($0) }
+    guard present != known else { return }
+    known = present
+    onChange()
+  }
+
+  /// Watches the directories in which the files are now. They may be other ones than before.
+  private func watchDirectories() {
+    let wanted = Set(
+      paths.flatMap { [FileBytes.folder(of: $0), FileBytes.folder(of: FileBytes.resolved($0))] })
+    var isMissing = false
+    var watched: [String: Int32] = [:]
+    for directory in wanted {
+      // Of a directory that is watched already this gives the same number; of one in its place another.
+      let number = inotify_add_watch(descriptor, directory, Self.events)
+      if number >= 0 { watched[directory] = number } else { isMissing = true }
+    }
+    for (_, number) in directories where !watched.values.contains(number) {
+      _ = inotify_rm_watch(descriptor, number)
+    }
+    directories = watched
+    if isMissing { loop.schedule(self, at: loop.now() + Self.patience) }
+  }
+}

@@ -1,0 +1,106 @@
+public import FoundationEssentials
+public import NetOptCore
+
+/// Decides when a list is looked for again. It reads no clock: it is told what happened and when.
+///
+/// A list is looked for at the first start of a day, in UTC, and then as often as it says, give or take a tenth, so
+/// that the clients that were started together do not come together. After a failure it is looked for after a minute, and
+/// after each further one twice as late, at most six hours; a process that is started again waits for the rest of it.
+public struct RefreshSchedule: Sendable {
+  /// What one process leaves for the next.
+  public struct Record: Hashable, Sendable {
+    /// When the list was last looked for with success, newer or not.
+    public var checked: Date?
+    /// When it was last looked for.
+    public var attempted: Date?
+    /// How often in a row that failed.
+    public var failures: Int
+
+    /// Makes a record; of nothing, without arguments.
+    public init(checked: Date? = nil, attempted: Date? = nil, failures: Int = 0) {
+      self.checked = checked
+      self.attempted = attempted
+      self.failures = failures
+    }
+  }
+
+  private static let firstPause = Duration.seconds(60)
+  private static let longestPause = Duration.seconds(6 * 3600)
+  /// The longest that a server may ask to be left alone.
+  private static let mostPatience = Duration.seconds(86_400)
+
+  /// What the next process is to know.
+  public private(set) var record: Record
+  /// When the list is to be looked for.
+  public private(set) var due: MonotonicInstant
+  private var every: Duration
+  private var random: SplitMix64
+
+  /// Makes a schedule when a process starts.
+  ///
+  /// - Parameters:
+  ///   - every: how often the list wants to be looked for.
+  ///   - record: what the last process left. One from the future is taken for none: the calendar was set back.
+  ///   - now: the present moment.
+  ///   - wall: the same moment by the calendar.
+  ///   - seed: what jitter follows from. Give each process another one.
+  public init(every: Duration, record: Record, now: MonotonicInstant, wall: Date, seed: UInt64) {
+    random = SplitMix64(seed: seed)
+    self.every = every
+    let isUsable = [record.checked, record.attempted].allSatisfy { $0.map { $0 <= wall } ?? true }
+    self.record = isUsable ? record : Record()
+    due = now
+    guard isUsable else { return }
+    if let attempted = record.attempted, record.failures > 0 || attempted > record.checked ?? .distantPast {
+      // Also for an attempt of which nobody heard the end: whoever is started in a loop must not ask in a loop.
+      due =
+        now + max(.zero, Self.pause(after: max(record.failures, 1)) - Self.time(from: attempted, to: wall))
+    } else if let checked = record.checked, Self.day(checked) == Self.day(wall) {
+      due = now + max(.zero, jittered(every) - Self.time(from: checked, to: wall))
+    }
+  }
+
+  /// Notes that the list is being looked for.
+  public mutating func began(wall: Date) { record.attempted = wall }
+
+  /// Notes that the list was found, newer or not.
+  public mutating func succeeded(at now: MonotonicInstant, wall: Date) {
+    record = Record(checked: wall, attempted: record.attempted)
+    due = now + jittered(every)
+  }
+
+  /// Notes that the list was not found, or was no good.
+  ///
+  /// - Parameter patience: how long the server asks to be left alone (RFC 9110, section 10.2.3), if it does.
+  public mutating func failed(at now: MonotonicInstant, patience: Duration? = nil) {
+    record.failures = min(record.failures + 1, 1000)
+    // Only ever later, so that those who failed together do not come back together.
+    let pause = Self.pause(after: record.failures)
+    let drawn = pause + .nanoseconds(Int64(random.below(UInt64(pause.nanoseconds / 2 + 1))))
+    due = now + max(drawn, min(patience ?? .zero, Self.mostPatience))
+  }
+
+  /// Follows a list that wants to be looked for at other intervals.
+  public mutating func follow(every: Duration, at now: MonotonicInstant) {
+    guard every != self.every else { return }
+    self.every = every
+    if record.failures == 0 { due = min(due, now + jittered(every)) }
+  }
+
+  /// A time that is longer or shorter by at most a tenth.
+  private mutating func jittered(_ time: Duration) -> Duration {
+    let tenth = time.nanoseconds / 10
+    return time + .nanoseconds(Int64(random.below(UInt64(2 * tenth + 1))) - tenth)
+  }
+
+  private static func pause(after failures: Int) -> Duration {
+    min(firstPause * (1 << min(failures - 1, 20)), longestPause)
+  }
+
+  private static func time(from start: Date, to end: Date) -> Duration {
+    .seconds(min(max(end.timeIntervalSince(start), 0), 1e9))
+  }
+
+  /// The number of the day, in UTC.
+  private static func day(_ date: Date) -> Int { Int((date.timeIntervalSince1970 / 86_400).rounded(.down)) }
+}

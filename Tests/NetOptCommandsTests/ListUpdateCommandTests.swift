@@ -1,0 +1,141 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCommands
+
+/// `netopt iplist update`.
+@Suite struct ListUpdateCommandTests {
+  private let directory: String
+  private var file: String { "\(directory)/list.json" }
+
+  init() throws {
+    directory = try TemporaryDirectory.make("update")
+    try Files.write(Self.list(7, ["203.0.113.7", "203.0.113.8"]), to: file)
+  }
+
+  private static func list(_ serial: Int, _ addresses: [String], refresh: Bool = true) -> String {
+    let endpoints = addresses.map { #"{"ip":"\#($0)"}"# }.joined(separator: ",")
+    let rule = refresh ? #""refresh":{"url":"https://a.example/list.json"},"# : ""
+    return
+      #"{"schema":1,"serial":\#(serial),\#(rule)"hosts":{"api.example.com":{"endpoints":[\#(endpoints)]}}}"#
+  }
+
+  /// A client that has these bodies at these paths, and nothing elsewhere.
+  private func client(_ files: [String: String], status: Int = 200) -> ScriptedClient {
+    ScriptedClient { (request) throws(NetOptError) in
+      var response = Samples.response(to: request)
+      let body = files[request.url.target]
+      response.head = ResponseHead(status: body == nil ? 404 : status)
+      response.body = ResponseBody(Array((body ?? "").utf8))
+      return response
+    }
+  }
+
+  private func update(_ options: [String] = [], _ client: ScriptedClient) async -> Run {
+    await Run(["iplist", "update", file] + options, client: client)
+  }
+
+  @Test func aNewerListTakesItsPlace() async throws {
+    let new = Self.list(8, ["203.0.113.8", "203.0.113.9"])
+    let client = client(["/list.json": new])
+    let run = await update([], client)
+    #expect(run.code == 0, "\(run.errors)")
+    #expect(
+      run.output == """
+        \(file): serial 7 replaced by serial 8
+          + api.example.com 203.0.113.9
+          - api.example.com 203.0.113.7
+
+        """)
+    #expect(try Files.read(file) == new)
+    #expect(try Files.names(in: directory) == ["list.json"])
+    // Without a key the signature is not asked for, and nobody else uses the client.
+    #expect(client.requests.map(\.url.target) == ["/list.json"])
+    #expect(client.isShutDown)
+    #expect(run.configurations.allSatisfy { !$0.listUpdates.refresh && !$0.probing.atStart })
+
+    let again = await update(["--json"], client)
+    #expect(again.code == 0)
+    #expect(
+      again.output
+        == #"{"schema_version":1,"file":"\#(file)","url":"https://a.example/list.json","updated":false,"#
+        + #""serial":{"before":8,"after":8},"added":[],"removed":[]}"# + "\n")
+    #expect(await update([], client).output == "\(file): serial 8 is the newest\n")
+  }
+
+  @Test(arguments: [
+    ("{", 200, "not JSON"), ("<html></html>", 500, "answered with status 500"),
+    (list(6, ["203.0.113.7"]), 200, "is 6, and 7 is in use"),
+    (list(7, ["203.0.113.9"]), 200, "is 7 as in the list in use"),
+    (list(8, ["10.0.0.1"]), 200, "is a private address"),
+    (#"{"schema":1,"serial":8,"expires":"2026-11-20T00:00:00Z","hosts":{}}"#, 200, "the list expired"),
+  ])
+  func whatIsNoGoodLeavesTheFile(body: String, status: Int, reason: String) async throws {
+    let before = try Files.read(file)
+    let run = await update([], client(["/list.json": body], status: status))
+    #expect(run.code == 1)
+    #expect(run.output.isEmpty)
+    #expect(run.errors.contains(reason), "\(run.errors)")
+    #expect(run.errors.hasSuffix("\(file) is as it was\n"))
+    #expect(try Files.read(file) == before)
+    #expect(try Files.names(in: directory) == ["list.json"])
+  }
+
+  @Test func aSignedListIsReplacedWithItsSignature() async throws {
+    try await MinisignProgram.makeKey(in: directory)
+    let elsewhere = try TemporaryDirectory.make("issue")
+    let new = Self.list(8, ["203.0.113.9"])
+    try Files.write(new, to: "\(elsewhere)/list.json")
+    for path in [file, "\(elsewhere)/list.json"] {
+      let signed = await Run(["iplist", "sign", "--key", "\(directory)/list.key", path])
+      #expect(signed.code == 0, "\(signed.errors)")
+    }
+    let signature = try Files.read("\(elsewhere)/list.json.minisig")
+    let keys = ["--trusted-key", "\(directory)/list.pub"]
+    // Also without a key: a signed list does not become one without a signature.
+    for options in [keys, []] {
+      let unsigned = await update(options, client(["/list.json": new]))
+      #expect(unsigned.code == 1)
+      #expect(unsigned.errors.contains("https://a.example/list.json.minisig could not be fetched"))
+      let page = await update(options, client(["/list.json": new, "/list.json.minisig": "<html>"]))
+      #expect(page.code == 1)
+    }
+    let changed = await update(keys, client(["/list.json": new + " ", "/list.json.minisig": signature]))
+    #expect(changed.code == 1)
+    #expect(changed.errors.contains("was changed"))
+    let run = await update(keys, client(["/list.json": new, "/list.json.minisig": signature]))
+    #expect(run.code == 0, "\(run.errors)")
+    #expect(try Files.read(file) == new)
+    #expect(try Files.read(file + ".minisig") == signature)
+    #expect(await Run(["iplist", "verify", file] + keys).code == 0)
+  }
+
+  @Test func aListThatNamesNoURLIsInvalidInput() async throws {
+    try Files.write(Self.list(7, ["203.0.113.7"], refresh: false), to: file)
+    let run = await update([], client([:]))
+    #expect(run.code == 65)
+    #expect(run.errors.contains("$.refresh: is missing"))
+    #expect(await Run(["iplist", "update"]).code == 64)
+    #expect(await Run(["iplist", "update"], environment: ["NETOPT_IPLIST": file]).code == 65)
+    #expect(await Run(["iplist", "update", "/nowhere/list.json"]).code == 65)
+  }
+
+  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func keepsToThePublishedSchema() async throws {
+    let failed = await update(["--json"], client([:]))
+    let updated = await update(["--json"], client(["/list.json": Self.list(8, ["203.0.113.9"])]))
+    let current = await update(["--json"], client(["/list.json": Self.list(8, ["203.0.113.9"])]))
+    #expect([failed.code, updated.code, current.code] == [1, 0, 0])
+    #expect(
+      try await JSONSchema.faults(
+        of: [failed.output, updated.output, current.output], by: "iplist-update") == ["", "", ""])
+  }
+
+  @Test func whichListIsUsedIsSaid() async throws {
+    let run = await Run(
+      ["get", "http://a.example/"], client: ScriptedClient(note: "using the copy, serial 9, and not the file")
+    )
+    #expect(run.errors == "netopt: note: using the copy, serial 9, and not the file\n")
+  }
+}

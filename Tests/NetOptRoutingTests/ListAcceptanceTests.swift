@@ -1,0 +1,38 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+@Suite struct ListAcceptanceTests {
+  private func list(_ serial: Int64, refresh: Bool = true, _ address: String = "192.0.2.1") throws
+    -> EndpointList
+  {
+    EndpointList(
+      serial: serial, refresh: refresh ? .init(url: try HTTPURL("https://a.example/list")) : nil,
+      hosts: ["a.example": HostEntry(endpoints: [ListedEndpoint(ip(address))])])
+  }
+
+  @Test func aCopyIsPreferredForItsHigherSerialAlone() throws {
+    #expect(ListAcceptance.prefersCopy(try list(8), to: try list(7)))
+    #expect(ListAcceptance.prefersCopy(try list(8, refresh: false), to: try list(7)))
+    #expect(!ListAcceptance.prefersCopy(try list(7, "192.0.2.2"), to: try list(7)))
+    #expect(!ListAcceptance.prefersCopy(try list(6), to: try list(7)))
+    // Operators edit it.
+    #expect(!ListAcceptance.prefersCopy(try list(8), to: try list(7, refresh: false)))
+  }
+
+  @Test func aListDoesNotGoBack() throws {
+    let current = try list(7)
+    #expect(try ListAcceptance.isNewer(try list(8), than: current, from: "u"))
+    #expect(try !ListAcceptance.isNewer(current, than: current, from: "u"))
+    let old = #expect(throws: NetOptError.self) {
+      try ListAcceptance.isNewer(try list(6), than: current, from: "u")
+    }
+    #expect(old?.code == .invalidList)
+    #expect(old?.message.hasPrefix("u: $.serial: is 6, and 7 is in use") == true)
+    let other = #expect(throws: NetOptError.self) {
+      try ListAcceptance.isNewer(try list(7, "192.0.2.2"), than: current, from: "u")
+    }
+    #expect(other?.message.hasPrefix("u: $.serial: is 7 as in the list in use") == true)
+  }
+}

@@ -1,0 +1,106 @@
+import FoundationEssentials
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+@Suite struct RefreshScheduleTests {
+  /// 20 November 2026, 10:00 UTC.
+  private static let wall = Date(timeIntervalSince1970: 1_795_168_800)
+  private static let day = Duration.seconds(86_400)
+
+  private func schedule(
+    every: Duration = day, _ record: RefreshSchedule.Record = .init(), seed: UInt64 = 1
+  ) -> RefreshSchedule {
+    RefreshSchedule(every: every, record: record, now: .at(0), wall: Self.wall, seed: seed)
+  }
+
+  private func before(_ seconds: Double) -> Date { Self.wall - seconds }
+
+  @Test func theFirstStartOfADayLooksAtOnce() {
+    #expect(schedule().due == .at(0))
+    // At 23:00 on the day before, eleven hours ago.
+    #expect(schedule(.init(checked: before(39_600), attempted: before(39_600))).due == .at(0))
+    #expect(schedule(.init(checked: before(30 * 86_400), attempted: before(30 * 86_400))).due == .at(0))
+  }
+
+  @Test func aLaterStartOfTheDayWaitsForItsTurn() {
+    for seed in 0..<200 as Range<UInt64> {
+      let due = schedule(.init(checked: before(3600), attempted: before(3600)), seed: seed).due
+      #expect(due >= .at(86_400 * 0.9 - 3600) && due <= .at(86_400 * 1.1 - 3600))
+      // More often than once a day: it is late already.
+      #expect(
+        schedule(every: .seconds(60), .init(checked: before(3600), attempted: before(3600)), seed: seed).due
+          == .at(0))
+    }
+  }
+
+  @Test func afterThatItLooksAtTheListsIntervals() {
+    var seen: Set<MonotonicInstant> = []
+    for seed in 0..<200 as Range<UInt64> {
+      var schedule = schedule(every: .seconds(3600), seed: seed)
+      schedule.began(wall: Self.wall)
+      schedule.succeeded(at: .at(5), wall: Self.wall + 5)
+      #expect(schedule.due >= .at(5 + 3240) && schedule.due <= .at(5 + 3960))
+      #expect(schedule.record == .init(checked: Self.wall + 5, attempted: Self.wall))
+      seen.insert(schedule.due)
+    }
+    #expect(seen.count > 190)
+  }
+
+  @Test func failuresAreFollowedByLongerAndLongerPauses() {
+    var schedule = schedule()
+    var now = MonotonicInstant.at(0)
+    for failures in 1...12 {
+      schedule.began(wall: Self.wall)
+      schedule.failed(at: now)
+      let least = min(60 * pow2(failures - 1), 21_600)
+      #expect(schedule.due >= now + .seconds(least) && schedule.due <= now + .seconds(1.5 * least))
+      #expect(schedule.record.failures == failures)
+      now = schedule.due
+    }
+    schedule.succeeded(at: now, wall: Self.wall)
+    #expect(schedule.record.failures == 0)
+    schedule.failed(at: now)
+    #expect(schedule.due <= now + .seconds(90))
+  }
+
+  @Test func aServerMayAskForMorePatience() {
+    var schedule = schedule()
+    schedule.failed(at: .at(0), patience: .seconds(7200))
+    #expect(schedule.due == .at(7200))
+    schedule.failed(at: .at(0), patience: .seconds(1))
+    #expect(schedule.due >= .at(120))
+    schedule.failed(at: .at(0), patience: .seconds(1e9))
+    #expect(schedule.due == .at(86_400))
+  }
+
+  @Test func whoIsStartedInALoopDoesNotAskInALoop() {
+    // It failed three times, for the last time ten seconds ago: four minutes are to pass.
+    let failed = RefreshSchedule.Record(checked: before(90_000), attempted: before(10), failures: 3)
+    #expect(schedule(failed).due == .at(230))
+    // It was ended while it looked.
+    #expect(schedule(.init(attempted: before(10))).due == .at(50))
+    #expect(schedule(.init(checked: before(90_000), attempted: before(10))).due == .at(50))
+    #expect(schedule(.init(checked: before(90_000), attempted: before(61))).due == .at(0))
+  }
+
+  @Test func aCalendarThatWasSetBackIsNoReasonToWait() {
+    #expect(schedule(.init(checked: Self.wall + 1e6, attempted: Self.wall + 1e6)).due == .at(0))
+    #expect(schedule(.init(checked: before(5), attempted: Self.wall + 1e6, failures: 9)).due == .at(0))
+  }
+
+  @Test func aListWithAnotherIntervalIsFollowed() {
+    var schedule = schedule(.init(checked: before(60), attempted: before(60)))
+    schedule.follow(every: .seconds(600), at: .at(0))
+    #expect(schedule.due <= .at(660))
+    let due = schedule.due
+    schedule.follow(every: .seconds(600), at: .at(100))
+    #expect(schedule.due == due)
+    schedule.failed(at: .at(100), patience: .seconds(5000))
+    schedule.follow(every: .seconds(60), at: .at(100))
+    #expect(schedule.due == .at(5100))
+  }
+
+  private func pow2(_ exponent: Int) -> Double { Double(1 << exponent) }
+}

@@ -1,0 +1,172 @@
+import Glibc
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// A client reads its list again when the file changes.
+@Suite struct ListFileTests {
+  private let directory: String
+  private var path: String { "\(directory)/list.json" }
+
+  init() throws { directory = try TemporaryDirectory.make("list-file") }
+
+  private func client(
+    _ recorder: ListRecorder, path: String? = nil, keys: [MinisignPublicKey] = []
+  ) throws -> NetOptClient {
+    var configuration = ClientConfiguration()
+    configuration.list = .file(path ?? self.path)
+    configuration.allowPrivateAddresses = true
+    configuration.trustedKeys = keys
+    configuration.proxy = .none
+    configuration.probing.atStart = false
+    configuration.listUpdates.refresh = false
+    configuration.listUpdates.stateDirectory = "\(directory)/state"
+    configuration.listObservers = [recorder]
+    return try NetOptClient(configuration)
+  }
+
+  private func use(_ serial: Int64, _ recorder: ListRecorder) async throws {
+    try await recorder.events.wait(for: "serial \(serial) to be used") {
+      $0.contains { $0.isChange && $0.status.serial == serial }
+    }
+  }
+
+  /// Writes into the file that is there, as a shell's `>` does.
+  private func overwrite(_ bytes: [UInt8]) throws {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    try #require(descriptor >= 0)
+    defer { close(descriptor) }
+    try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+  }
+
+  @Test func everyWayToWriteAFileIsSeen() async throws {
+    try overwrite(listBytes(serial: 1))
+    let recorder = ListRecorder()
+    let client = try client(recorder)
+    #expect(client.listStatus.source == .file(path))
+    // In place; by renaming over it; by deleting and making it anew; a lower serial: operators edit it.
+    try overwrite(listBytes(serial: 2))
+    try await use(2, recorder)
+    try replaceFile(path, listBytes(serial: 3))
+    try await use(3, recorder)
+    try #require(unlink(path) == 0)
+    try await recorder.events.wait(for: "a failure") { $0.contains { $0.isFailure } }
+    #expect(client.list?.serial == 3)
+    #expect(client.listWarning?.code == .unreadableFile)
+    try overwrite(listBytes(serial: 1))
+    try await use(1, recorder)
+    #expect(client.list?.serial == 1)
+    #expect(client.listWarning == nil)
+    await client.shutdown()
+  }
+
+  @Test func aBadFileLeavesTheOldList() async throws {
+    try overwrite(listBytes(serial: 1))
+    let recorder = ListRecorder()
+    let client = try client(recorder)
+    var failures = 0
+    for (bytes, reason) in [
+      (Array("{".utf8), "not JSON"), (listBytes(serial: 2, expires: "2026-01-01T00:00:00Z"), "expired"),
+      (listBytes(serial: 2, hosts: #"{"a":{"endpoints":[{"ip":"x"}]}}"#), "is not an IP address"),
+    ] {
+      failures += 1
+      let count = failures
+      try replaceFile(path, bytes)
+      let events = try await recorder.events.wait(for: "a failure") { $0.count { $0.isFailure } == count }
+      guard case .failed(let error, let status) = try #require(events.last) else { continue }
+      #expect(error.message.contains(reason), "\(error.message)")
+      #expect(error.message.hasPrefix(path))
+      #expect(status.serial == 1)
+      #expect(client.list?.serial == 1)
+      #expect(client.listStatus.lastError?.message == error.message)
+    }
+    try replaceFile(path, listBytes(serial: 4))
+    try await use(4, recorder)
+    #expect(client.listWarning == nil)
+    await client.shutdown()
+  }
+
+  @Test func aSignedFileIsUsedOnceItsSignatureIsThere() async throws {
+    let signer = try ListSigner()
+    try replaceFile(path, listBytes(serial: 1))
+    try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: 1)))
+    let recorder = ListRecorder()
+    let client = try client(recorder, keys: [signer.publicKey])
+    try replaceFile(path, listBytes(serial: 2))
+    let events = try await recorder.events.wait(for: "a failure") { $0.contains { $0.isFailure } }
+    #expect(events[0].status.serial == 1)
+    try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: 2)))
+    try await use(2, recorder)
+    #expect(client.listStatus.signedBy == signer.publicKey.id)
+    // Both at once, as `iplist update` does it: nobody sees the one without the other.
+    let reader = ListReader(trustedKeys: [signer.publicKey], allowPrivateAddresses: true)
+    for serial in 3...20 {
+      let bytes = listBytes(serial: serial)
+      let new = try reader.check(
+        bytes, signature: try signer.signature(of: bytes), name: "new", at: .now)
+      #expect(try reader.replace(path, by: new, at: .now))
+      #expect(try !reader.replace(path, by: new, at: .now))
+    }
+    try await use(20, recorder)
+    #expect(recorder.events.events.count { $0.isFailure } == 1)
+    await client.shutdown()
+  }
+
+  /// What Kubernetes does with mounted files: a link to a link, and the second one is replaced.
+  @Test func whatALinkLeadsToIsSeen() async throws {
+    for name in ["one", "two"] { try #require(mkdir("\(directory)/\(name)", 0o755) == 0) }
+    try replaceFile("\(directory)/one/list.json", listBytes(serial: 1))
+    try replaceFile("\(directory)/two/list.json", listBytes(serial: 2))
+    try #require(symlink("one", "\(directory)/data") == 0)
+    try #require(symlink("data/list.json", "\(directory)/link.json") == 0)
+    let recorder = ListRecorder()
+    let client = try client(recorder, path: "\(directory)/link.json")
+    #expect(client.list?.serial == 1)
+    try #require(symlink("two", "\(directory)/next") == 0)
+    try #require(rename("\(directory)/next", "\(directory)/data") == 0)
+    try await use(2, recorder)
+    // And the file itself, in the directory where it is now.
+    try replaceFile("\(directory)/two/list.json", listBytes(serial: 3))
+    try await use(3, recorder)
+    await client.shutdown()
+  }
+
+  @Test func theDirectoryMayGoAndComeBack() async throws {
+    let folder = "\(directory)/folder"
+    let path = "\(folder)/list.json"
+    try #require(mkdir(folder, 0o755) == 0)
+    try replaceFile(path, listBytes(serial: 1))
+    let recorder = ListRecorder()
+    let client = try client(recorder, path: path)
+    try #require(unlink(path) == 0 && rmdir(folder) == 0)
+    try await recorder.events.wait(for: "a failure") { $0.contains { $0.isFailure } }
+    #expect(client.list?.serial == 1)
+    try #require(mkdir(folder, 0o755) == 0)
+    try replaceFile(path, listBytes(serial: 2))
+    try await use(2, recorder)
+    await client.shutdown()
+  }
+
+  @Test func nothingIsLeftOfTheWatch() async throws {
+    await #expect(processExitsWith: .success) {
+      let directory = try TemporaryDirectory.make("list-file")
+      try replaceFile("\(directory)/list.json", listBytes(serial: 1))
+      var configuration = ClientConfiguration()
+      configuration.list = .file("\(directory)/list.json")
+      configuration.allowPrivateAddresses = true
+      configuration.probing.atStart = false
+      await (try NetOptClient(configuration)).shutdown()
+      // The first use of clocks opens descriptors of the runtime's own.
+      try await Task.sleep(for: .milliseconds(1))
+      let before = ProcessFootprint.now.descriptors
+      for round in 0..<6 {
+        let client = try NetOptClient(configuration)
+        if round < 3 { await client.shutdown() }
+      }
+      try await wait(for: "descriptors to be as before") { ProcessFootprint.now.descriptors == before }
+    }
+  }
+}

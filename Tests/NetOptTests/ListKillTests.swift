@@ -1,0 +1,89 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// A process that replaces lists is killed at any moment: there is always a whole list, with its signature.
+///
+/// `KILL_ROUNDS` says how often; 20 times without it.
+@Suite struct ListKillTests {
+  @Test func theNextStartHasAWholeList() async throws {
+    let directory = try TemporaryDirectory.make("killed")
+    let signer = try ListSigner()
+    let url = try HTTPURL("https://a.test/list.json")
+    let path = "\(directory)/list.json"
+    try replaceFile("\(directory)/key", Array(signer.keyFile.utf8))
+    let first = listBytes(serial: 1, refresh: url.description)
+    try replaceFile(path, first)
+    try replaceFile(path + ".minisig", try signer.signature(of: first))
+    let reader = ListReader(trustedKeys: [signer.publicKey], allowPrivateAddresses: true)
+    let store = ListStore(directory: "\(directory)/state")
+    let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 20
+    var random = SplitMix64(seed: UInt64(rounds))
+    var last: (file: Int64, copy: Int64) = (1, 0)
+    var states: Set<String> = []
+    for round in 1...rounds {
+      let writer = try ChildProcess(
+        try Self.writer, [directory, "\(directory)/key", url.description], in: directory)
+      // From the first write on: how long it takes to start depends on the machine.
+      let serial = last.copy
+      try await wait(for: "the writer to write") {
+        if writer.exitStatus() != nil {
+          throw TestSupportError("the writer ended: \(try read(writer.output))")
+        }
+        return try self.serial(of: store.copy(of: url), reader) > serial
+      }
+      usleep(UInt32(random.below(20_000)))
+      writer.send(SIGKILL)
+      try await wait(for: "the writer to be dead") { writer.exitStatus() != nil }
+      try #require(writer.exitStatus() == SIGKILL)
+
+      let file = try reader.file(path, at: Date(), allowExpired: false)
+      let copy = try #require(try store.copy(of: url))
+      let copied = try self.serial(of: copy, reader)
+      #expect(file.list.serial >= last.file && copied > last.copy, "round \(round)")
+      #expect(copied == file.list.serial || copied == file.list.serial + 1, "round \(round)")
+      #expect(store.record(of: url).checked != nil || round == 1)
+      last = (file.list.serial, copied)
+      states.insert(
+        "\(copied == file.list.serial)"
+          + "\(try ListReader.signature(ListReader.nextSignatureFile(of: path)) != nil)")
+
+      var configuration = ClientConfiguration()
+      configuration.list = .file(path)
+      configuration.trustedKeys = [signer.publicKey]
+      configuration.allowPrivateAddresses = true
+      configuration.listUpdates.refresh = false
+      configuration.listUpdates.stateDirectory = "\(directory)/state"
+      let client = try NetOptClient(configuration, transport: StubTransport(), resolver: StubResolver())
+      #expect(client.list?.serial == max(file.list.serial, copied))
+      #expect(client.listWarning == nil)
+      await client.shutdown()
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+    #expect(names.filter { $0.hasSuffix(".part") }.count <= 2, "\(names)")
+    // Otherwise every round has found it at rest, and nothing was tested.
+    #expect(states.count > 1, "\(states)")
+  }
+
+  private func serial(of copy: ListStore.Copy?, _ reader: ListReader) throws -> Int64 {
+    guard let copy else { return 0 }
+    return try reader.check(copy.list, signature: copy.signature, name: "the copy", at: Date()).list.serial
+  }
+
+  private func read(_ path: String) throws -> String {
+    String(decoding: try FileBytes.read(path, upTo: 1 << 20, as: "the output", in: .list), as: UTF8.self)
+  }
+
+  /// It is built into the directory of the tests.
+  private static var writer: String {
+    get throws {
+      let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+      return FileBytes.folder(of: tests) + "/list-writer"
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptCrypto
+import NetOptRouting
+import NetOptTestSupport
+
+@testable import NetOpt
+
+/// A minisign key that is made by chance, and lists that it signs.
+struct ListSigner {
+  let key: MinisignSecretKey
+  let keyFile: String
+
+  init() throws {
+    let seed = try SecretBytes(randomCount: 32)
+    let publicKey = try Ed25519.PrivateKey(seed: seed).publicKey.bytes
+    let head = Array("Ed".utf8) + [0, 0] + Array("B2".utf8) + [UInt8](repeating: 0, count: 48)
+    let secret = try randomBytes(8) + seed.withUnsafeBytes { Array($0) } + publicKey
+    let body = Data(head + secret + [UInt8](repeating: 0, count: 32)).base64EncodedString()
+    keyFile = "untrusted comment: a test's key\n\(body)\n"
+    key = try MinisignSecretKey(Array(keyFile.utf8), file: "key") { () throws(NetOptError) in
+      throw NetOptError(.invalidKey, phase: .list, "no password is needed")
+    }
+  }
+
+  var publicKey: MinisignPublicKey { key.publicKey }
+
+  func signature(
+    of bytes: [UInt8], _ algorithm: MinisignSignature.Algorithm = .prehashed
+  ) throws -> [UInt8] {
+    let signature = try key.signature(
+      of: bytes, algorithm, untrustedComment: "a comment", trustedComment: "a test's list")
+    return Array(signature.text.utf8)
+  }
+}
+
+/// The bytes of a list.
+func listBytes(
+  serial: Int, refresh: String? = nil, every: String = "24h", expires: String = "2099-01-01T00:00:00Z",
+  hosts: String = #"{"api.test":{"endpoints":[{"ip":"127.0.0.1"}]}}"#
+) -> [UInt8] {
+  let rule = refresh.map { #""refresh":{"url":"\#($0)","every":"\#(every)"},"# } ?? ""
+  return Array(#"{"schema":1,"serial":\#(serial),"expires":"\#(expires)",\#(rule)"hosts":\#(hosts)}"#.utf8)
+}
+
+/// Writes a file at once, as an editor does that writes beside it and renames.
+func replaceFile(_ path: String, _ bytes: [UInt8]) throws {
+  try FileBytes.replace(path, with: bytes, mode: 0o644, as: "the test's file", in: .list)
+}
+
+/// Notes what a client tells of its list.
+final class ListRecorder: ListObserver {
+  enum Event: Sendable {
+    case changed(ListStatus)
+    case current(ListStatus)
+    case failed(NetOptError, ListStatus)
+
+    var isFailure: Bool { if case .failed = self { true } else { false } }
+    var isChange: Bool { if case .changed = self { true } else { false } }
+    var status: ListStatus {
+      switch self {
+      case .changed(let status), .current(let status), .failed(_, let status): status
+      }
+    }
+  }
+
+  let events = EventRecorder<Event>()
+
+  func listDidChange(_ status: ListStatus) { events.record(.changed(status)) }
+  func listIsCurrent(_ status: ListStatus) { events.record(.current(status)) }
+  func listDidFail(_ error: NetOptError, _ status: ListStatus) { events.record(.failed(error, status)) }
+}

@@ -1,0 +1,136 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+@Suite struct ListStoreTests {
+  private let directory: String
+  private let store: ListStore
+  private let url: HTTPURL
+
+  init() throws {
+    directory = try TemporaryDirectory.make("store") + "/state/netopt/lists"
+    store = ListStore(directory: directory)
+    url = try HTTPURL("https://a.example/list.json?x=1")
+  }
+
+  private func copy(_ serial: Int, signature: [UInt8]? = Array("a signature\n\nwith an empty line".utf8))
+    -> ListStore.Copy
+  {
+    ListStore.Copy(
+      source: url.description, tag: serial % 2 == 0 ? "W/\"\(serial)\"" : nil,
+      list: listBytes(serial: serial),
+      signature: signature)
+  }
+
+  private var files: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
+  }
+
+  @Test func whatIsKeptIsThere() throws {
+    #expect(try store.copy(of: url) == nil)
+    for (serial, signature) in [(1, nil), (2, [1, 2, 3]), (3, [])] as [(Int, [UInt8]?)] {
+      try store.keep(copy(serial, signature: signature), of: url) { _ in false }
+      var kept = copy(serial, signature: signature)
+      if kept.signature?.isEmpty == true { kept.signature = nil }
+      #expect(try store.copy(of: url) == kept)
+    }
+    #expect(try store.copy(of: HTTPURL("https://a.example/list.json")) == nil)
+  }
+
+  @Test func aBetterCopyStays() throws {
+    try store.keep(copy(9), of: url) { _ in true }
+    #expect(try store.copy(of: url) == copy(9))
+    try store.keep(copy(8), of: url) { present in
+      present == copy(9)
+    }
+    #expect(try store.copy(of: url) == copy(9))
+  }
+
+  @Test func damageIsSeen() throws {
+    try store.keep(copy(2), of: url) { _ in false }
+    let path = directory + "/" + (try #require(files.first { $0.hasSuffix(".list") }))
+    let good = try FileBytes.read(path, upTo: 1 << 20, as: "the test's file", in: .list)
+    for index in 0..<good.count {
+      var bad = good
+      bad[index] ^= 0x20
+      try replaceFile(path, bad)
+      // Another source or mark is possible; another list or signature is not.
+      if let copy = try? store.copy(of: url) {
+        #expect(copy.list == self.copy(2).list && copy.signature == self.copy(2).signature)
+      }
+    }
+    for count in 0..<good.count {
+      try replaceFile(path, Array(good.prefix(count)))
+      let error = #expect(throws: NetOptError.self) { try store.copy(of: url) }
+      #expect(error?.message.contains("is damaged") == true)
+    }
+    // It is no reason to keep a good one out.
+    try store.keep(copy(1), of: url) { _ in true }
+    #expect(try store.copy(of: url) == copy(1))
+  }
+
+  @Test func recordsAreKept() throws {
+    #expect(store.record(of: url) == .init())
+    let moment = Date(timeIntervalSince1970: 1_795_168_800)
+    for record in [
+      RefreshSchedule.Record(checked: moment, attempted: moment + 5, failures: 0),
+      RefreshSchedule.Record(attempted: moment, failures: 7), RefreshSchedule.Record(),
+    ] {
+      try store.keep(record, of: url)
+      #expect(store.record(of: url) == record)
+    }
+    let path = directory + "/" + (try #require(files.first { $0.hasSuffix(".record") }))
+    for text in [
+      "", "x", "netopt-record 1\nfailures: 99999999999999999999\nchecked: x\n\n", "netopt-record 2\n\n",
+    ] {
+      try replaceFile(path, Array(text.utf8))
+      #expect(store.record(of: url) == .init())
+    }
+  }
+
+  @Test func itIsTheUsersAlone() throws {
+    try store.keep(copy(1), of: url) { _ in false }
+    try store.keep(RefreshSchedule.Record(failures: 1), of: url)
+    func mode(_ path: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+    #expect(try mode(directory) == 0o700)
+    #expect(files.count == 3)
+    for name in files { #expect(try mode("\(directory)/\(name)") == 0o600) }
+  }
+
+  @Test func whatAKilledProcessLeftIsRemoved() throws {
+    try store.keep(copy(1), of: url) { _ in false }
+    let name = try #require(files.first { $0.hasSuffix(".list") })
+    try replaceFile("\(directory)/.\(name).12ab.part", [1])
+    try replaceFile("\(directory)/.\(name).other.part", [1])
+    try store.keep(copy(2), of: url) { _ in false }
+    #expect(files.filter { $0.hasSuffix(".part") } == [".\(name).other.part"])
+  }
+
+  @Test func manyAtOnceKeepTheNewest() async throws {
+    await withTaskGroup(of: Void.self) { group in
+      for serial in 1...40 {
+        group.addTask {
+          try? self.store.keep(self.copy(serial), of: self.url) { present in
+            let list = try? EndpointList(
+              present.list, file: "l", rules: .init(allowPrivateAddresses: true, now: Date()))
+            return (list?.serial ?? 0) > serial
+          }
+        }
+      }
+    }
+    #expect(try store.copy(of: url) == copy(40))
+  }
+
+  @Test func theDirectoryIsThatOfTheSpecification() {
+    #expect(ListStore.directory(in: ["HOME": "/h", "XDG_STATE_HOME": "/s"]) == "/s/netopt/lists")
+    #expect(ListStore.directory(in: ["HOME": "/h"]) == "/h/.local/state/netopt/lists")
+    #expect(ListStore.directory(in: ["HOME": "/h", "XDG_STATE_HOME": "s"]) == "/h/.local/state/netopt/lists")
+    #expect(ListStore.directory(in: [:]) == nil)
+  }
+}

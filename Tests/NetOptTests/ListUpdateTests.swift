@@ -1,0 +1,391 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptLocking
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// A client looks for newer lists. A list that is no good never takes the place of one that is, and the error says why.
+@Suite struct ListUpdateTests {
+  private static let url = "https://api.test/list.json"
+  private let directory: String
+  private let signer: ListSigner
+
+  init() throws {
+    directory = try TemporaryDirectory.make("updates")
+    signer = try ListSigner()
+  }
+
+  /// A server that answers as it is told to, and a client with a list that names it.
+  private struct Scene {
+    let client: NetOptClient
+    let recorder: ListRecorder
+    let transport: StubTransport
+
+    /// The requests for the list, without those for its signature.
+    var requests: [HTTPRequest] {
+      transport.received.map(\.request).filter { $0.url.target == "/list.json" }
+    }
+  }
+
+  private func scene(
+    _ list: [UInt8]? = nil, keys: Bool = false, refresh: Bool = true, probing: Bool = false,
+    _ answer: @escaping @Sendable (String, HTTPRequest) -> StubAnswer
+  ) throws -> Scene {
+    let address = try #require(IPAddress("127.0.0.1"))
+    let transport = StubTransport([address: .answer { request, _ in answer(request.url.target, request) }])
+    let recorder = ListRecorder()
+    var configuration = ClientConfiguration()
+    configuration.list = .file("\(directory)/list.json")
+    let list = list ?? listBytes(serial: 5, refresh: Self.url)
+    try replaceFile("\(directory)/list.json", list)
+    if keys {
+      configuration.trustedKeys = [signer.publicKey]
+      try replaceFile("\(directory)/list.json.minisig", try signer.signature(of: list))
+    }
+    configuration.allowPrivateAddresses = true
+    configuration.proxy = .none
+    configuration.probing.atStart = probing
+    configuration.listUpdates.refresh = refresh
+    configuration.listUpdates.stateDirectory = "\(directory)/state"
+    configuration.listObservers = [recorder]
+    return Scene(
+      client: try NetOptClient(configuration, transport: transport, resolver: StubResolver()),
+      recorder: recorder, transport: transport)
+  }
+
+  private static func respond(_ body: [UInt8], _ fields: HTTPFields = [:], _ status: Int = 200) -> StubAnswer
+  {
+    .response(StubResponse(status, fields: fields, body: body))
+  }
+
+  @Test func theFirstStartOfADayLooksForANewerList() async throws {
+    let new = listBytes(serial: 6, refresh: Self.url)
+    let first = try scene { _, _ in Self.respond(new, ["ETag": "\"six\""]) }
+    #expect(first.client.list?.serial == 5)
+    let events = try await first.recorder.events.wait(for: "a change") { $0.count == 1 }
+    #expect(events[0].isChange)
+    let status = first.client.listStatus
+    #expect(status.source == .fetched(from: try HTTPURL(Self.url)))
+    #expect(status.serial == 6)
+    #expect(status.lastError == nil)
+    #expect(status.lastCheck.map { abs($0.timeIntervalSinceNow) < 60 } == true)
+    #expect(
+      status.note
+        == "using what \(Self.url) had, serial 6, and not \(directory)/list.json, serial 5")
+    #expect(first.client.list?.serial == 6)
+    #expect(first.requests[0].headers["Accept"] == "application/json")
+    #expect(first.requests[0].headers["If-None-Match"] == nil)
+    await first.client.shutdown()
+
+    // The next start of the day uses the copy and does not look.
+    let second = try scene { _, _ in Self.respond([], [:], 304) }
+    #expect(second.client.list?.serial == 6)
+    #expect(second.client.listStatus.source == .lastGoodCopy(of: try HTTPURL(Self.url)))
+    #expect(second.client.listStatus.lastCheck != nil)
+    #expect(second.requests.isEmpty)
+    // When it is asked to, it says what it has.
+    let current = try await second.client.refreshList()
+    #expect(current.serial == 6)
+    #expect(second.requests.map { $0.headers["If-None-Match"] } == ["\"six\""])
+    await second.client.shutdown()
+  }
+
+  @Test func ofFileAndCopyTheHigherSerialIsUsed() async throws {
+    let first = try scene { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
+    try await first.recorder.events.wait(for: "a change") { $0.count == 1 }
+    await first.client.shutdown()
+    let none: @Sendable (String, HTTPRequest) -> StubAnswer = { _, _ in .silence }
+    // At equal serials the file; without refresh it is kept by hand, and used as it is.
+    let hosts = #"{"b.test":{"endpoints":[{"ip":"127.0.0.2"}]}}"#
+    for (list, host) in [
+      (listBytes(serial: 6, refresh: Self.url, hosts: hosts), "b.test"),
+      (listBytes(serial: 7, refresh: Self.url, hosts: hosts), "b.test"),
+      (listBytes(serial: 1, hosts: hosts), "b.test"),
+      (listBytes(serial: 5, refresh: Self.url, hosts: hosts), "api.test"),
+      (listBytes(serial: 1, refresh: "https://api.test/other.json", hosts: hosts), "b.test"),
+    ] {
+      let scene = try scene(list, refresh: false, none)
+      #expect(scene.client.list?.hosts.keys.sorted() == [host])
+      await scene.client.shutdown()
+    }
+  }
+
+  @Test(arguments: [
+    "changed byte", "other key", "no signature", "signature is a page", "lower serial", "other list",
+    "expired", "cut", "cut body", "500", "page", "page with 200", "too large", "private", "empty", "reset",
+  ])
+  func whatIsNoGoodIsRefused(kind: String) async throws {
+    let new = listBytes(serial: 6, refresh: Self.url)
+    let signature = try signer.signature(of: new)
+    let otherSignature = try ListSigner().signature(of: new)
+    let old = listBytes(serial: 4, refresh: Self.url)
+    let otherList = listBytes(serial: 5, refresh: Self.url, hosts: "{}")
+    let expired = listBytes(serial: 6, refresh: Self.url, expires: "2026-01-01T00:00:00Z")
+    let link = listBytes(serial: 6, refresh: Self.url, hosts: #"{"a.test":{"endpoints":[{"ip":"fe80::1"}]}}"#)
+    var signatures: [String: [UInt8]] = [:]
+    for (kind, list) in [("lower serial", old), ("other list", otherList), ("expired", expired)] {
+      signatures[kind] = try signer.signature(of: list)
+    }
+    let ofKind = signatures[kind] ?? signature
+    let page = Array("<!DOCTYPE html><title>Sign in</title>".utf8)
+    let isSigned = ![
+      "page", "page with 200", "500", "cut", "cut body", "too large", "private", "empty", "reset",
+    ]
+    .contains(kind)
+    let scene = try scene(keys: isSigned) { target, _ in
+      if target == "/list.json.minisig" {
+        switch kind {
+        case "other key": return Self.respond(otherSignature)
+        case "no signature": return Self.respond([], [:], 404)
+        case "signature is a page": return Self.respond(page)
+        default: return Self.respond(ofKind)
+        }
+      }
+      switch kind {
+      case "changed byte":
+        return Self.respond(
+          Array(String(decoding: new, as: UTF8.self).replacing("127.0.0.1", with: "127.0.0.2").utf8))
+      case "lower serial": return Self.respond(old)
+      case "other list": return Self.respond(otherList)
+      case "expired": return Self.respond(expired)
+      case "cut": return Self.respond(Array(new.dropLast(20)))
+      case "cut body": return .response(StubResponse(body: Array(new.dropLast(20)), end: .cut))
+      case "500": return Self.respond(page, [:], 500)
+      case "page": return Self.respond(page, ["Content-Type": "text/html; charset=utf-8"])
+      case "page with 200": return Self.respond(page)
+      case "too large": return Self.respond([UInt8](repeating: 0x20, count: (1 << 20) + 1))
+      case "private":
+        return Self.respond(
+          Array(String(decoding: link, as: UTF8.self).replacing("fe80::1", with: "nonsense").utf8))
+      case "empty": return Self.respond([])
+      case "reset": return .reset
+      default: return Self.respond(new)
+      }
+    }
+    let events = try await scene.recorder.events.wait(for: "a failure") { $0.count == 1 }
+    guard case .failed(let error, let status) = events[0] else {
+      Issue.record("\(kind): \(events[0])")
+      return
+    }
+    let reasons = [
+      "changed byte": "the file or its signature was changed", "other key": "which is not trusted",
+      "no signature": "\(Self.url).minisig could not be fetched: the server answered with status 404",
+      "signature is a page": "a minisign signature has 4 lines",
+      "lower serial": "$.serial: is 4, and 5 is in use",
+      "other list": "$.serial: is 5 as in the list in use",
+      "expired": "$.expires: the list expired at 2026-01-01",
+      "cut": "not JSON: line 1", "cut body": "could not be fetched",
+      "500": "the server answered with status 500",
+      "page": "the server answered with a web page (text/html; charset=utf-8)",
+      "page with 200": "not JSON: line 1, column 1",
+      "too large": "it is larger than 1048576 bytes", "private": "is not an IP address",
+      "empty": "the text ends early",
+      "reset": "could not be fetched",
+    ]
+    #expect(error.phase == .list)
+    #expect(error.message.contains(try #require(reasons[kind])), "\(error.message)")
+    #expect(error.message.contains(Self.url), "\(error.message)")
+    #expect(error.message.hasSuffix("the list with serial 5 stays in use"))
+    #expect(status.serial == 5)
+    #expect(scene.client.list?.serial == 5)
+    #expect(scene.client.listWarning?.message == error.message)
+    #expect(scene.client.listStatus.lastError?.message == error.message)
+    await scene.client.shutdown()
+    // Nothing of it is left for the next start, which does not ask at once again.
+    let next = try self.scene(keys: isSigned) { _, _ in Self.respond(new) }
+    #expect(next.client.list?.serial == 5)
+    #expect(next.client.listStatus.source == .file("\(directory)/list.json"))
+    #expect(next.requests.isEmpty)
+    await next.client.shutdown()
+  }
+
+  @Test func aSignedListIsTakenOver() async throws {
+    let new = listBytes(serial: 6, refresh: Self.url)
+    for algorithm in [MinisignSignature.Algorithm.legacy, .prehashed] {
+      let signature = try signer.signature(of: new, algorithm)
+      let scene = try scene(keys: true) { target, _ in
+        Self.respond(target == "/list.json.minisig" ? signature : new)
+      }
+      _ = try await scene.client.refreshList()
+      #expect(scene.client.list?.serial == 6)
+      #expect(scene.client.listStatus.signedBy == signer.publicKey.id)
+      await scene.client.shutdown()
+    }
+    // The copy is verified again when it is loaded: by another key it is none.
+    var configuration = ClientConfiguration()
+    configuration.list = .file("\(directory)/list.json")
+    let other = try ListSigner()
+    try replaceFile(
+      "\(directory)/list.json.minisig", try other.signature(of: listBytes(serial: 5, refresh: Self.url)))
+    configuration.trustedKeys = [other.publicKey]
+    configuration.allowPrivateAddresses = true
+    configuration.listUpdates.refresh = false
+    configuration.listUpdates.stateDirectory = "\(directory)/state"
+    let client = try NetOptClient(configuration, transport: StubTransport(), resolver: StubResolver())
+    #expect(client.list?.serial == 5)
+    #expect(client.listWarning?.code == .invalidSignature)
+    #expect(client.listWarning?.message.contains("the last good copy of \(Self.url)") == true)
+    await client.shutdown()
+  }
+
+  @Test func anUnsignedFileIsRefusedWhenKeysAreTrusted() throws {
+    try replaceFile("\(directory)/list.json", listBytes(serial: 5))
+    var configuration = ClientConfiguration()
+    configuration.list = .file("\(directory)/list.json")
+    configuration.allowPrivateAddresses = true
+    configuration.trustedKeys = [signer.publicKey]
+    let error = #expect(throws: NetOptError.self) {
+      try NetOptClient(configuration, transport: StubTransport(), resolver: StubResolver())
+    }
+    #expect(error?.code == .invalidSignature)
+    #expect(error?.message.contains("there is no \(directory)/list.json.minisig") == true)
+    // What is compiled in and what is given in code is trusted with the program.
+    configuration.list = .builtIn
+    #expect(throws: Never.self) {
+      _ = try NetOptClient(configuration, transport: StubTransport(), resolver: StubResolver())
+    }
+  }
+
+  @Test func callsGoOnWhileTheListIsReplaced() async throws {
+    let hosts =
+      #"{"api.test":{"endpoints":[{"ip":"127.0.0.1"}]},"b.test":{"endpoints":[{"ip":"127.0.0.1"}]}}"#
+    let new = listBytes(serial: 6, refresh: Self.url, hosts: hosts)
+    let scene = try scene(refresh: false) { target, _ in
+      target == "/list.json" ? Self.respond(new) : Self.respond(Array("hello".utf8))
+    }
+    let request = try HTTPRequest(.get, "https://b.test/")
+    let before = try await scene.client.execute(try HTTPRequest(.get, "https://api.test/"))
+    await #expect(throws: NetOptError.self) { try await scene.client.execute(request) }
+    _ = try await scene.client.refreshList()
+    #expect(try await before.body.collect(upTo: 10) == Array("hello".utf8))
+    #expect(try await scene.client.execute(request).route.source == .list)
+    await scene.client.shutdown()
+  }
+
+  @Test func newEndpointsAreProbed() async throws {
+    let both = #"{"endpoints":[{"ip":"127.0.0.1"},{"ip":"127.0.0.2"}]}"#
+    let hosts = #"{"api.test":\#(both),"b.test":{"endpoints":[{"ip":"127.0.0.3"}]}}"#
+    let scene = try scene(refresh: false, probing: true) { _, _ in
+      Self.respond(listBytes(serial: 6, refresh: Self.url, hosts: hosts))
+    }
+    #expect(!scene.transport.opened.map(\.description).contains("127.0.0.2"))
+    _ = try await scene.client.refreshList()
+    try await wait(for: "the probes") {
+      Set(scene.transport.opened.map(\.description)).isSuperset(of: ["127.0.0.2", "127.0.0.3"])
+    }
+    await scene.client.shutdown()
+  }
+
+  @Test func aLaterIssueMayMoveElsewhere() async throws {
+    let moved = "https://api.test/moved.json"
+    let scene = try scene(refresh: false) { target, _ in
+      Self.respond(
+        target == "/list.json" ? listBytes(serial: 6, refresh: moved) : listBytes(serial: 7),
+        ["ETag": "\"x\""])
+    }
+    #expect(try await scene.client.refreshList().source == .fetched(from: try HTTPURL(Self.url)))
+    #expect(try await scene.client.refreshList().source == .fetched(from: try HTTPURL(moved)))
+    // The mark of the one URL is none of the other's.
+    #expect(scene.transport.received.allSatisfy { $0.request.headers["If-None-Match"] == nil })
+    await scene.client.shutdown()
+    let next = try self.scene(refresh: false) { _, _ in .silence }
+    #expect(next.client.list?.serial == 7)
+    let error = await #expect(throws: NetOptError.self) { try await next.client.refreshList() }
+    #expect(error?.code == .invalidConfiguration)
+    await next.client.shutdown()
+  }
+
+  @Test func whoAsksTwiceLooksOnce() async throws {
+    let address = try #require(IPAddress("127.0.0.1"))
+    let scene = try scene(refresh: false) { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
+    scene.transport.set(
+      .answer { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }.taking(
+        answer: .milliseconds(50)),
+      for: address)
+    await withTaskGroup(of: Int64?.self) { group in
+      for _ in 0..<8 { group.addTask { try? await scene.client.refreshList().serial } }
+      for await serial in group { #expect(serial == 6) }
+    }
+    #expect(scene.requests.count == 1)
+    await scene.client.shutdown()
+  }
+
+  @Test func whereNothingCanBeKeptTheListIsUsedAllTheSame() async throws {
+    try replaceFile("\(directory)/state", Array("a file, no directory".utf8))
+    let scene = try scene(refresh: false) { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
+    let error = await #expect(throws: NetOptError.self) { try await scene.client.refreshList() }
+    #expect(error?.code == .unwritableFile)
+    #expect(error?.message.contains("is in use, but not kept for the next start") == true)
+    #expect(scene.client.list?.serial == 6)
+    await scene.client.shutdown()
+  }
+
+  @Test func aClientThatEndsMeanwhileLeavesNoFailure() async throws {
+    let scene = try scene { _, _ in .silence }
+    try await wait(for: "the request") { scene.requests.count == 1 }
+    await scene.client.shutdown()
+    #expect(scene.client.listStatus.lastError == nil)
+    #expect(scene.recorder.events.events.isEmpty)
+    let record = ListStore(directory: "\(directory)/state").record(of: try HTTPURL(Self.url))
+    #expect(record.failures == 0)
+    #expect(record.attempted != nil)
+  }
+
+  /// nginx, HTTP/2 and TLS; minisign's own key and signature.
+  @Test func aRealServerAndARealSignature() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    let url = "https://\(Lab.host):\(lab.port)/list.json"
+    let hosts =
+      #"{"\#(Lab.host)":{"port":\#(lab.port),"endpoints":[{"ip":"\#(lab.addresses[0])"}]}}"#
+    try await MinisignProgram.makeKey(in: directory)
+    let key = try MinisignPublicKey(file: "\(directory)/list.pub")
+    /// Issues a list: signs it, and puts it where the server has it.
+    func issue(_ serial: Int) async throws {
+      // Of another length each time: nginx makes its marks of that and of the second.
+      let bytes =
+        listBytes(serial: serial, refresh: url, hosts: hosts) + [UInt8](repeating: 0x20, count: serial)
+      try replaceFile("\(directory)/issue", bytes)
+      let signed = try await MinisignProgram.run(["-S", "-s", "list.key", "-m", "issue"], in: directory)
+      try #require(signed.isFine, "\(signed.output)")
+      let signature = try FileBytes.read("\(directory)/issue.minisig", upTo: 4096, as: "it", in: .list)
+      if serial == 1 {
+        try replaceFile("\(directory)/list.json", bytes)
+        try replaceFile("\(directory)/list.json.minisig", signature)
+      }
+      try lab.origin.serve(bytes, at: "list.json")
+      try lab.origin.serve(signature, at: "list.json.minisig")
+    }
+    try await issue(1)
+    try await issue(2)
+    let recorder = ListRecorder()
+    let client = try await lab.client {
+      $0.list = .file("\(directory)/list.json")
+      $0.allowPrivateAddresses = true
+      $0.trustedKeys = [key]
+      $0.listUpdates.stateDirectory = "\(directory)/state"
+      $0.listObservers = [recorder]
+    }
+    try await recorder.events.wait(for: "the second issue") { $0.last?.status.serial == 2 }
+    #expect(client.listStatus.signedBy == key.id)
+    #expect(try await client.execute(try lab.request()).route.source == .list)
+    // Nothing newer: the server says so in one answer without a body.
+    _ = try await client.refreshList()
+    let log = try await lab.origin.waitForLog(3) { $0.target.hasPrefix("/list.json") }
+    #expect(log.map(\.status) == [200, 200, 304])
+    #expect(log.allSatisfy { $0.version == "HTTP/2.0" })
+    try await issue(3)
+    // A signature that belongs to another list, as between two steps of a careless upload.
+    try lab.origin.serve(try signer.signature(of: [1]), at: "list.json.minisig")
+    let error = await #expect(throws: NetOptError.self) { try await client.refreshList() }
+    #expect(error?.code == .invalidSignature)
+    #expect(client.list?.serial == 2)
+    try await issue(4)
+    #expect(try await client.refreshList().serial == 4)
+    #expect(client.listWarning == nil)
+    await client.shutdown()
+  }
+}
