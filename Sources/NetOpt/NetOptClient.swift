@@ -59,13 +59,16 @@ public final class NetOptClient: Sendable {
   }
 
   /// Makes a client on a transport and a resolver of one's own, for tests and simulations. They are shut down with
-  /// the client.
+  /// the client. What it learns is nothing about the network that this machine is in: a ranking is kept only in a directory
+  /// that the configuration names.
   ///
   /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list.
   public convenience init(
     _ configuration: ClientConfiguration, transport: any Transport, resolver: any Resolver,
     timeSource: any TimeSource = SystemTimeSource()
   ) throws(NetOptError) {
+    var configuration = configuration
+    if configuration.rankingHistory == .stateDirectory { configuration.rankingHistory = .none }
     let start = try configuration.startList()
     let engine = Engine(transport: transport, resolver: resolver, loop: nil)
     let router = Router(start.choice?.list, configuration, timeSource)

@@ -31,11 +31,25 @@ struct NetworkMonitorTests {
 
     var current: NetworkFingerprint { get throws { try namespace.run { NetworkFingerprint.current } } }
 
+    /// Returns when everything that was submitted to the loop has run.
+    func loopHasRun() async {
+      await withCheckedContinuation { done in
+        if !loop.submit(Mark(done)) { done.resume() }
+      }
+    }
+
     func end() async {
       await monitor.stop()
       loop.stop()
       namespace.end()
     }
+  }
+
+  /// Tells that the loop has come here.
+  private final class Mark: LoopWork {
+    private let done: CheckedContinuation<Void, Never>
+    init(_ done: CheckedContinuation<Void, Never>) { self.done = done }
+    func run() { done.resume() }
   }
 
   /// Holds the loop up.
@@ -121,6 +135,7 @@ struct NetworkMonitorTests {
 
   @Test func stoppingGivesTheDescriptorBack() async throws {
     let scene = try Scene([])
+    await scene.loopHasRun()
     let before = ProcessFootprint.now.descriptors
     await scene.monitor.stop()
     #expect(ProcessFootprint.now.descriptors < before)

@@ -50,6 +50,7 @@ import Testing
       // Without a name server there is no way besides the list.
       configuration.dns.servers = [dns?.endpoint.description ?? "127.0.0.1:1"]
       configuration.proxy = .none
+      configuration.rankingHistory = .none
       change(&configuration)
       return try NetOptClient(configuration)
     }
@@ -215,6 +216,7 @@ import Testing
     var configuration = ClientConfiguration()
     configuration.probing.atStart = false
     configuration.proxy = .none
+    configuration.rankingHistory = .none
     configuration.list = .list(
       EndpointList(hosts: [
         "plain.test": HostEntry(port: port, endpoints: addresses.map { ListedEndpoint($0) })

@@ -25,6 +25,7 @@ struct StubLab {
     let listed = addresses.enumerated().map { ListedEndpoint($1, weight: 100 - $0) }
     configuration.list = .list(EndpointList(hosts: [Self.host: HostEntry(port: 443, endpoints: listed)]))
     configuration.proxy = .none
+    configuration.rankingHistory = .none
     change(&configuration)
     client = try NetOptClient(configuration, transport: transport, resolver: StubResolver())
   }

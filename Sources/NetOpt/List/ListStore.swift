@@ -38,10 +38,7 @@ package struct ListStore: Sendable {
   /// Where the copies are by the XDG base directory specification: `netopt/lists` in `$XDG_STATE_HOME`, or in
   /// `~/.local/state`. `nil` when the environment names no home.
   package static func directory(in environment: [String: String]) -> String? {
-    // The specification has relative paths passed over.
-    if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/netopt/lists" }
-    guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
-    return home + "/.local/state/netopt/lists"
+    StateDirectory.path(environment).map { "\($0)/lists" }
   }
 
   // MARK: Copies

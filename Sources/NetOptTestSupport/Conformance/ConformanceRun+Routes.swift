@@ -137,7 +137,7 @@ extension ConformanceRun {
     try require(error.code, equals: .nameNotFound, "the code")
     try require(error.phase, equals: .resolve, "the phase")
     let legs = try route(error).legs
-    try require(legs.map(\.failure?.kind), equals: [.resolve], "the legs' failures")
+    try require(legs.map(\.failure?.kind), equals: [.nameNotFound], "the legs' failures")
     try require(legs[0].address, equals: nil, "the leg's address")
   }
 

@@ -204,7 +204,8 @@ struct StubCall {
     case .success(let answer): addresses = answer.addresses
     case .failure(let error):
       lookupError = error
-      return handle(.failed(index, LegFailure(.resolve, error.message)), &group)
+      let kind: LegFailure.Kind = error.code == .nameNotFound ? .nameNotFound : .resolve
+      return handle(.failed(index, LegFailure(kind, error.message)), &group)
     }
     let family = request.options.family
     let stagger = race.legs[index].stagger
@@ -213,7 +214,7 @@ struct StubCall {
     let new = race.untried(plan.ordered(answers))
     if new.isEmpty {
       let message = "DNS has no address for \(plan.origin.host) that was not tried"
-      return handle(.failed(index, LegFailure(.resolve, message)), &group)
+      return handle(.failed(index, LegFailure(.nameNotFound, message)), &group)
     }
     let lookup = offset - (legs[index].report?.started ?? .zero)
     // It is no leg of the report: those with its addresses are.
