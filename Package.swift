@@ -46,14 +46,15 @@ let package = Package(
     module(
       "NetOpt",
       [
-        "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptEventLoop", "NetOptNetwork", "NetOptCurl",
-        "NetOptResolver",
+        "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptEventLoop", "NetOptNetwork",
+        "NetOptCurl", "NetOptResolver",
       ]),
     module("NetOptBench", ["NetOptCore"]),
     module(
       "NetOptCommands",
       [
-        "NetOptBench", "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork", "NetOptRouting",
+        "NetOptBench", "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork",
+        "NetOptRouting",
       ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
