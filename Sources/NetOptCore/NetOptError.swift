@@ -226,3 +226,9 @@ extension NetOptError: CustomStringConvertible {
   /// The message, with the library's code behind it.
   public var description: String { underlying.map { "\(message) (\($0))" } ?? message }
 }
+
+extension NetOptError {
+  /// What calls get after the client's end.
+  package static let shutDown = NetOptError(
+    .shutDown, phase: .send, "the client has been shut down; make a new one for more requests")
+}

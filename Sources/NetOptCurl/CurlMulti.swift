@@ -143,10 +143,10 @@ actor CurlMulti: LoopActor {
     for interest in records.interests {
       // libcurl goes on by itself: it has begun TLS, as its timers may have it do, or has given up.
       if let transfer = handshakes.remove({ $0.descriptor == interest.descriptor }) { hadToWait(transfer) }
-      if interest.wasClosed { loop.unwatch(interest.descriptor) }
+      if interest.wasClosed { loop.unwatch(interest.descriptor, of: self) }
       switch connections.wants(interest.descriptor, interest.readiness) {
       case .watch(let readiness): loop.watch(interest.descriptor, for: readiness, self)
-      case .unwatch: loop.unwatch(interest.descriptor)
+      case .unwatch: loop.unwatch(interest.descriptor, of: self)
       case .leave: break
       }
     }
@@ -155,7 +155,7 @@ actor CurlMulti: LoopActor {
 
   fileprivate func socketIsReady(_ descriptor: Int32, _ readiness: Readiness) {
     guard !isShutDown else { return }
-    guard connections.isWanted(descriptor) else { return loop.unwatch(descriptor) }
+    guard connections.isWanted(descriptor) else { return loop.unwatch(descriptor, of: self) }
     // A socket that is being connected becomes writable when it is (connect(2)).
     if !connecting.isEmpty, let transfer = connecting.removeValue(forKey: descriptor),
       readiness.isDisjoint(with: .error)
@@ -174,7 +174,7 @@ actor CurlMulti: LoopActor {
   /// Has a probe that is connected begin TLS when it is its turn.
   private func postpone(_ transfer: Transfer, _ descriptor: Int32) {
     // It is writable until then, which would keep the loop awake.
-    loop.unwatch(descriptor)
+    loop.unwatch(descriptor, of: self)
     handshakes.add(transfer)
     beginHandshake()
   }
@@ -329,11 +329,6 @@ extension CurlMulti: ReadinessHandler, TurnHandler {
   }
 
   nonisolated func turnEnds() { onLoop(()) { multi, _ in multi.settle() } }
-}
-
-extension NetOptError {
-  static let shutDown = NetOptError(
-    .shutDown, phase: .send, "the client has been shut down; make a new one for more requests")
 }
 
 /// libcurl's timer on the loop.

@@ -205,10 +205,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     withExtendedLifetime(old) {}
   }
 
-  /// Ends watching. The descriptor may have been closed before.
-  package func unwatch(_ descriptor: Int32) {
+  /// Ends watching for a handler. The descriptor may have been closed before, and its number be another handler's.
+  package func unwatch(_ descriptor: Int32, of handler: any ReadinessHandler) {
     confined()
-    let old = state.poller.unwatch(descriptor)
+    let old = state.poller.unwatch(descriptor, of: handler)
     withExtendedLifetime(old) {}
   }
 

@@ -92,7 +92,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   private func end() {
     loop.cancel(self)
     guard descriptor >= 0 else { return }
-    loop.unwatch(descriptor)
+    loop.unwatch(descriptor, of: self)
     close(descriptor)
     descriptor = -1
   }

@@ -88,11 +88,12 @@ struct Poller: ~Copyable {
     return old?.handler
   }
 
-  /// Ends watching.
+  /// Ends watching. Does nothing when the number has become another handler's meanwhile: what a library says of a socket that it
+  /// has closed may come later than the next one with its number.
   ///
   /// - Returns: the handler, for the caller to let go of.
-  mutating func unwatch(_ descriptor: Int32) -> (any ReadinessHandler)? {
-    guard let old = registrations[descriptor] else { return nil }
+  mutating func unwatch(_ descriptor: Int32, of handler: any ReadinessHandler) -> (any ReadinessHandler)? {
+    guard let old = registrations[descriptor], old.handler === handler else { return nil }
     registrations[descriptor] = nil
     // ENOENT and EBADF say that the descriptor was closed before: then it has left the set by itself.
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)

@@ -51,6 +51,9 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     }
   }
 
+  /// The most packets that are taken in one turn.
+  private static let mostAtOnce = 64
+
   private static let ended = LegError(
     LegFailure(.other, "the echo request was given up"), isCancellation: true)
 
@@ -73,7 +76,9 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     guard let socket, !isOver else { return }
     let now = loop.now()
     do throws(LegError) {
-      while let bytes = try socket.receive() {
+      // More than that waits for the next turn: others want the loop too.
+      for _ in 0..<Self.mostAtOnce {
+        guard let bytes = try socket.receive() else { break }
         let identifier = socket.identifier ?? message.identifier
         if message.isAnswered(by: bytes, identifier: identifier, from: address, to: socket.local) {
           return end(.success(now - sent))
@@ -97,7 +102,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     isOver = true
     loop.cancel(self)
     if let socket = socket.take() {
-      loop.unwatch(socket.descriptor)
+      loop.unwatch(socket.descriptor, of: self)
       socket.close()
     }
     caller.take()?.resume(returning: outcome)

@@ -75,7 +75,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     if let timer { loop.cancel(timer) }
     timer = nil
     guard let descriptor = descriptor.take() else { return }
-    loop.unwatch(descriptor)
+    loop.unwatch(descriptor, of: self)
     Glibc.close(descriptor)
   }
 

@@ -97,6 +97,8 @@ actor AresChannel: ReadinessHandler, TurnHandler {
 
   private func open() throws(NetOptError) -> ares_channel {
     if let channel = handle?.channel { return channel }
+    // Looked at first: a file that changes meanwhile is then read again.
+    let system = servers.isEmpty ? SystemServers(configuration.systemFile) : nil
     let opened = try AresHandle.open(
       configuration, servers: servers,
       callback: { data, descriptor, readable, writable in
@@ -107,7 +109,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
         Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
           .assumeIsolated { $0.wants(interest, of: descriptor) }
       }, data: Unmanaged.passUnretained(self).toOpaque())
-    system = servers.isEmpty ? SystemServers(configuration.systemFile) : nil
+    self.system = system
     let channel = opened.channel
     handle = consume opened
     timer = timer ?? AresTimer(self)
@@ -160,7 +162,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     awaitsEndOfTurn = false
     for (descriptor, interest) in interests {
       if interest.isEmpty {
-        loop.unwatch(descriptor)
+        loop.unwatch(descriptor, of: self)
       } else {
         loop.watch(descriptor, for: interest, self)
       }

@@ -78,6 +78,28 @@ import Testing
     sockets.close()
   }
 
+  /// A library closes a socket and says so later than another one opens the next socket with its number.
+  @Test func aNumberThatIsAnotherHandlersIsLeftToIt() async throws {
+    let loop = try EventLoop()
+    let (first, second) = (try SocketPair(), try SocketPair())
+    let record = EventRecorder<String>()
+    try await loop.perform {
+      let old = ClosureHandler { _, _ in record.record("old") }
+      let new = ClosureHandler { descriptor, _ in
+        record.record("new")
+        loop.unwatch(descriptor)
+      }
+      loop.watch(first.ours, for: .read, old)
+      dup2(second.ours, first.ours)
+      loop.watch(first.ours, for: .read, new)
+      loop.unwatch(first.ours, of: old)
+      second.send()
+    }
+    #expect(try await record.wait(for: "readiness") { !$0.isEmpty } == ["new"])
+    loop.stop()
+    for pair in [first, second] { pair.close() }
+  }
+
   @Test func aHandlerMayUnwatchAnotherThatIsReadyToo() async throws {
     let loop = try EventLoop()
     let pairs = [try SocketPair(), try SocketPair()]

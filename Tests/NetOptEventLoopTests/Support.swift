@@ -35,6 +35,15 @@ final class ClosureHandler: ReadinessHandler {
   func ready(_ descriptor: Int32, for readiness: Readiness) { body(descriptor, readiness) }
 }
 
+extension EventLoop {
+  /// Ends watching a descriptor, whoever it is watched for.
+  func unwatch(_ descriptor: Int32) {
+    let nobody = ClosureHandler { _, _ in }
+    watch(descriptor, for: [], nobody)
+    unwatch(descriptor, of: nobody)
+  }
+}
+
 /// A handler of ends of turns that does what a closure says.
 final class ClosureTurnHandler: TurnHandler {
   private let body: (ClosureTurnHandler) -> Void
