@@ -52,7 +52,7 @@ final class RankingMemory: Sendable {
     return state.withLock { state in
       // It may be yet another network by now.
       guard state.network.description == network else { return [] }
-      return router.withPlanner { planner, now in planner.adopt(history, at: now) }
+      return router.withPlanner { planner, now in planner.adopt(history, at: now, date: Date()) }
     }
   }
 
@@ -89,12 +89,13 @@ final class RankingMemory: Sendable {
         planner.isUsed ? planner.history(at: now, date: date) : nil
       }
       guard let present else { return [:] }
-      defer { state.left = [:] }
       return state.left.merging([state.network.description: present]) { $1 }
     }
     for (network, history) in histories where !history.hosts.isEmpty {
       do throws(NetOptError) {
         try store.save(history, network, at: date)
+        // What cannot be written is still known.
+        state.withLock { _ = $0.left.removeValue(forKey: network) }
       } catch {
         warnOnce(error)
       }

@@ -10,20 +10,24 @@ extension CurlMulti {
   func noteStall(of transfer: Transfer) {
     let now = loop.now()
     guard let sent = transfer.readyAt, let descriptor = connections.socket(of: transfer),
-      let silence = Self.silence(of: descriptor)
+      let path = Self.path(of: descriptor)
     else { return }
+    // A call that was given less than its answer takes says nothing about the connection.
+    guard now - sent >= path.twoRoundTrips else { return }
     // libcurl reads an end, and lets go of the connection whether or not it is in use.
-    if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - silence), at: now) {
+    if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - path.silence), at: now) {
       shutdown(descriptor, Int32(SHUT_RDWR))
     }
   }
 
-  /// For how long nothing has come on a connection (tcp(7), TCP_INFO): the kernel knows, so nobody has to keep a record.
-  private static func silence(of descriptor: Int32) -> Duration? {
+  /// For how long nothing has come on a connection, and what two round trips take at most (tcp(7), TCP_INFO): the kernel
+  /// knows, so nobody has to keep a record.
+  private static func path(of descriptor: Int32) -> (silence: Duration, twoRoundTrips: Duration)? {
     var information = tcp_info()
     var length = socklen_t(MemoryLayout<tcp_info>.size)
     guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &length) == 0 else { return nil }
-    return .milliseconds(information.tcpi_last_data_recv)
+    let roundTrip = Int64(information.tcpi_rtt) + 4 * Int64(information.tcpi_rttvar)
+    return (.milliseconds(information.tcpi_last_data_recv), .microseconds(2 * roundTrip))
   }
 }
 

@@ -23,11 +23,12 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Finds the route with the lowest metric in the text of /proc/net/route (proc(5)): addresses are in hexadecimal,
-  /// in the byte order of the machine.
+  /// in the byte order of the machine. One that leads nowhere (blackhole, unreachable) is on the interface `*`.
   init?(ipv4 table: String) {
     let routes = table.split(separator: "\n").dropFirst().compactMap { line -> (Int, DefaultRoute)? in
       let fields = line.split(whereSeparator: \.isWhitespace)
-      guard fields.count >= 8, UInt32(fields[1], radix: 16) == 0, UInt32(fields[7], radix: 16) == 0,
+      guard fields.count >= 8, fields[0] != "*", UInt32(fields[1], radix: 16) == 0,
+        UInt32(fields[7], radix: 16) == 0,
         let bits = UInt32(fields[2], radix: 16), let metric = Int(fields[6])
       else { return nil }
       let gateway = bits == 0 ? nil : IPAddress(v4: UInt32(bigEndian: bits))

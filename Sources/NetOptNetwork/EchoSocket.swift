@@ -63,7 +63,14 @@ struct EchoSocket {
   func receive() throws(LegError) -> ArraySlice<UInt8>? {
     var buffer = [UInt8](repeating: 0, count: 1500)
     while true {
-      let count = recv(descriptor, &buffer, buffer.count, 0)
+      var source = sockaddr_in6()
+      var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+      let capacity = buffer.count
+      let count = withUnsafeMutableBytes(of: &source) { source in
+        source.withMemoryRebound(to: sockaddr.self) {
+          recvfrom(descriptor, &buffer, capacity, 0, $0.baseAddress, &length)
+        }
+      }
       if count < 0 {
         switch errno {
         case EINTR: continue
@@ -71,6 +78,9 @@ struct EchoSocket {
         default: throw Self.failed(address, errno)
         }
       }
+      // A datagram socket gets what bears its identifier, whoever it is from, although it is connected.
+      let sender = withUnsafeBytes(of: &source) { IPAddress(socketAddress: $0.baseAddress) }
+      guard sender == address else { return [] }
       let bytes = buffer[..<count]
       // What is no ICMP message is no reply either.
       return hasPacketHeader ? EchoMessage.message(inPacket: bytes) ?? [] : bytes
