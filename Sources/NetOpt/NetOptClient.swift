@@ -104,7 +104,8 @@ public final class NetOptClient: Sendable {
       configuration, start, router, prober, [RedirectInterceptor(), route, transport], timeSource)
     if let loop = engine.loop {
       let transition = NetworkTransition(
-        transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober)
+        transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober,
+        retries: retries)
       let monitor = NetworkMonitor(loop, network: network) { transition.perform($0) }
       engine.begin(monitor)
     }
@@ -292,14 +293,15 @@ final class Engine: Sendable {
 
   /// Begins the end, unless it has begun.
   private func end(_ ranking: RankingMemory) -> Task<Void, Never> {
-    let monitor = monitor.withLock { $0.take() }
-    return ending.withLock { ending in
+    ending.withLock { ending in
       if let ending { return ending }
+      let monitor = monitor.withLock { $0.take() }
       let task = Task { [transport, resolver, loop] in
-        ranking.save()
         await monitor?.stop()
+        // Before the disk: whoever waits for an answer is told at once.
         await transport.shutdown()
         await resolver.shutdown()
+        ranking.save()
         loop?.stop()
       }
       ending = task

@@ -8,12 +8,14 @@ struct NetworkTransition: Sendable {
   let resolver: any Resolver
   let ranking: RankingMemory
   let prober: Prober
+  let retries: Retries
 
   /// To be called on any thread; what takes longer is done elsewhere.
   func perform(_ network: NetworkFingerprint) {
     transport.networkChanged()
     resolver.networkChanged()
     ranking.networkChanged(to: network)
+    retries.networkChanged()
     // Reading a file has no place on the loop.
     Task { prober.probeAgain(known: ranking.restore()) }
   }

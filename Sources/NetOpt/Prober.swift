@@ -42,6 +42,9 @@ final class Prober: Sendable {
     /// Numbers those who wait.
     var lastWait: UInt64 = 0
     var tasks: [Task<Void, Never>] = []
+    /// Probes that somebody has asked for.
+    var samplings: [UInt64: Task<[Target: Samples], Never>] = [:]
+    var lastSampling: UInt64 = 0
     var isStopped = false
   }
 
@@ -131,16 +134,17 @@ final class Prober: Sendable {
 
   /// Ends probing, and lets go of everyone who waits.
   func stop() {
-    let (tasks, waiting) = state.withLock { state in
+    let (tasks, samplings, waiting) = state.withLock { state in
       state.isStopped = true
       defer {
         state.tasks = []
         state.hosts = state.hosts.mapValues { _ in .settled }
         unsettled.store(0, ordering: .releasing)
       }
-      return (state.tasks, state.hosts.values.flatMap(\.whoWaits))
+      return (state.tasks, Array(state.samplings.values), state.hosts.values.flatMap(\.whoWaits))
     }
     for task in tasks { task.cancel() }
+    for sampling in samplings { sampling.cancel() }
     for continuation in waiting { continuation.resume() }
   }
 
@@ -263,15 +267,38 @@ final class Prober: Sendable {
       let known = list?.hosts.keys.sorted().prefix(8).joined(separator: ", ") ?? "no list is in use"
       throw NetOptError(.invalidRequest, phase: .list, "the IP list has no host \(name); it has: \(known)")
     }
-    let samples = await sample(targets(of: names), method: method ?? configuration.method, keep: false)
+    let targets = targets(of: names)
+    let sampling = Task {
+      await self.sample(targets, method: method ?? self.configuration.method, keep: false)
+    }
+    // The end of the client ends it, and so does the end of the caller's task.
+    let id = begin(sampling)
+    let samples = await withTaskCancellationHandler {
+      await sampling.value
+    } onCancel: {
+      sampling.cancel()
+    }
+    end(id)
     return names.compactMap { name in result(name, method: method, samples) }
   }
+
+  private func begin(_ sampling: Task<[Target: Samples], Never>) -> UInt64 {
+    let (id, isStopped) = state.withLock { state in
+      state.lastSampling += 1
+      state.samplings[state.lastSampling] = sampling
+      return (state.lastSampling, state.isStopped)
+    }
+    if isStopped { sampling.cancel() }
+    return id
+  }
+
+  private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
   /// Probes endpoints whose turn it is. Connections are kept where they can be: it is the next request that wants one.
   func probe(_ due: [DueProbe]) async {
     if due.isEmpty { return }
-    // An echo says nothing about whether an endpoint works again.
-    let method = configuration.method == .icmp ? nil : configuration.method
+    // An echo says nothing about whether an endpoint works again, nor does TCP where there is TLS.
+    let method = configuration.method == .icmp || configuration.method == .tcp ? nil : configuration.method
     _ = await sample(due.map { Target(origin: $0.origin, address: $0.address) }, method: method, keep: true)
   }
 

@@ -35,7 +35,10 @@ extension RepeatedCall {
       for await event in group {
         switch event {
         case .slow:
-          guard answer == nil, underWay == 1, attempts == 1, let hedge = hedge(beside: first) else {
+          // The wait ends early when the caller gives up, and when the client is shut down.
+          guard answer == nil, underWay == 1, attempts == 1, !Task.isCancelled, !retries.isStopped,
+            let hedge = hedge(beside: first)
+          else {
             continue
           }
           attempts = hedge.number

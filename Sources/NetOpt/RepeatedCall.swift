@@ -47,6 +47,7 @@ struct RepeatedCall {
       for observer in retries.observers { observer.callWillRetry(chain.context.id, report, after: delay) }
       await retries.wait(delay)
       if Task.isCancelled { return outcome.with(others, adding: nil) }
+      if retries.isStopped { return RetryPolicy.Outcome.failure(.shutDown).with(others, adding: nil) }
       attempts += 1
       last = Attempt(attempts, .retry, avoiding: .init(avoided))
       started = time

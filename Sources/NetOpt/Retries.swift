@@ -68,7 +68,13 @@ final class Retries: Sendable {
     }
   }
 
+  /// What was slow in another network says nothing about this one.
+  func networkChanged() { state.withLock { $0.latencies = [:] } }
+
   // MARK: Waiting
+
+  /// Whether the client is being shut down.
+  var isStopped: Bool { state.withLock(\.isStopped) }
 
   /// Lets time pass. Returns early when the task is cancelled, and when the client is shut down.
   func wait(_ duration: Duration) async {

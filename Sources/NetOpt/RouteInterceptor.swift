@@ -37,8 +37,10 @@ struct RouteInterceptor: Interceptor {
 
   @inline(never)
   private func learn(from error: NetOptError, _ chain: InterceptorChain) -> NetOptError {
+    let told = router.record(error, along: chain.plan, started: chain.started)
+    // Now that it is known when its circuit is due.
     if error.route != nil { upkeep.endpointFailed() }
-    return router.record(error, along: chain.plan, started: chain.started)
+    return told
   }
 }
 

@@ -44,9 +44,12 @@ final class Router: Sendable {
     guard let attempt else { return plan(for: request) }
     let usual = plan(for: request)
     let plan = usual.carriedOut(by: attempt)
+    let now = timeSource.now()
     planner.withLock {
       $0.ended(usual)
       if let plan { $0.began(plan) }
+      // It does not lead any more: the one attempt of a half-open endpoint that it may have taken is not made.
+      if plan?.legs[0] != usual.legs[0] { $0.giveBackAttempt(of: usual, at: now) }
     }
     guard let plan else {
       throw NetOptError(.connectFailed, phase: .connect, "there is no other endpoint for a second copy")
@@ -75,10 +78,9 @@ final class Router: Sendable {
   ) {
     let outcome = CallOutcome(response)
     let now = timeSource.now()
-    let isOfThisNetwork = isOfThisNetwork(started)
     planner.withLock {
       if let plan { $0.ended(plan) }
-      if isOfThisNetwork { $0.record(response.route, outcome: outcome, at: now) }
+      if isOfThisNetwork(started) { $0.record(response.route, outcome: outcome, from: started, at: now) }
       $0.learned(version: response.version, for: response.route.plan.origin, options: request.options)
     }
   }
@@ -87,11 +89,10 @@ final class Router: Sendable {
   ///
   /// - Returns: the error, which says so when the network is suspected.
   func record(_ error: NetOptError, along plan: RoutePlan?, started: MonotonicInstant) -> NetOptError {
-    let isOfThisNetwork = isOfThisNetwork(started)
     let now = timeSource.now()
     let isSuspected = planner.withLock {
       if let plan { $0.ended(plan) }
-      if isOfThisNetwork, let route = error.route {
+      if isOfThisNetwork(started), let route = error.route {
         $0.record(route, outcome: CallOutcome(error), from: started, at: now)
       }
       return $0.suspectsNetwork(at: now)
@@ -104,8 +105,9 @@ final class Router: Sendable {
 
   /// Learns from a connection that was opened ahead of requests.
   func record(_ route: RouteReport, started: MonotonicInstant) {
-    guard isOfThisNetwork(started) else { return }
-    withPlanner { planner, now in planner.record(route, at: now) }
+    withPlanner { planner, now in
+      if isOfThisNetwork(started) { planner.record(route, from: started, at: now) }
+    }
   }
 
   /// Learns from a probe.
@@ -113,11 +115,13 @@ final class Router: Sendable {
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     started: MonotonicInstant
   ) {
-    guard isOfThisNetwork(started) else { return }
-    withPlanner { planner, now in planner.record(probe: result, of: address, for: origin, at: now) }
+    withPlanner { planner, now in
+      if isOfThisNetwork(started) { planner.record(probe: result, of: address, for: origin, at: now) }
+    }
   }
 
-  /// Whether what began at a moment began in the network that this machine is in.
+  /// Whether what began at a moment began in the network that this machine is in. To be asked under the planner's lock, under
+  /// which that changes.
   func isOfThisNetwork(_ started: MonotonicInstant) -> Bool {
     started.nanoseconds >= networkBegan.load(ordering: .relaxed)
   }
@@ -129,7 +133,7 @@ final class Router: Sendable {
     withPlanner { planner, now in
       networkBegan.store(now.nanoseconds, ordering: .relaxed)
       let history = planner.history(at: now, date: date)
-      planner.networkChanged()
+      planner.networkChanged(at: now)
       return history
     }
   }

@@ -116,7 +116,12 @@ public struct RouteReport: Sendable {
   public var winner: Leg? { legs.first { $0.outcome == .won } }
 
   /// Where the address that was used came from.
-  public var source: AddressSource { winner?.source ?? legs.last?.source ?? .dns }
+  ///
+  /// Without a winner it is DNS when that was asked, whatever was tried after it as a last resort.
+  public var source: AddressSource {
+    if let winner { return winner.source }
+    return legs.contains { $0.source == .dns } ? .dns : legs.last?.source ?? .dns
+  }
 
   /// Why DNS was used although the list has the host, or `nil`.
   public var fallback: Fallback? {

@@ -188,12 +188,17 @@ struct EndpointHealth: Sendable {
   /// Takes over what an earlier run has learned, unless something is known already.
   ///
   /// - Returns: whether it was of use.
-  mutating func adopt(ready: RoundTripEstimate?, roundTrip: RoundTripEstimate?) -> Bool {
+  mutating func adopt(
+    ready: RoundTripEstimate?, roundTrip: RoundTripEstimate?, measured: MonotonicInstant
+  ) -> Bool {
     guard self.ready == nil, self.roundTrip == nil, isClear, ready != nil || roundTrip != nil else {
       return false
     }
     self.ready = ready
     self.roundTrip = roundTrip
+    // Old as it is, it weighs little beside what is measured now.
+    lastReady = ready.map { _ in measured }
+    lastConnect = roundTrip.map { _ in measured }
     return true
   }
 
@@ -236,6 +241,8 @@ struct EndpointHealth: Sendable {
   mutating func forgive(since moment: MonotonicInstant) -> Bool {
     guard let before, before.since >= moment else { return false }
     (circuit, penalties, penalisedUntil) = (before.circuit, before.penalties, before.until)
+    // The attempt that was under way then is over.
+    _ = circuit.giveBack()
     self.before = nil
     return true
   }

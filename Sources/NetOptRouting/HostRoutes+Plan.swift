@@ -72,7 +72,10 @@ extension HostRoutes {
       take(index, at: now)
       return plan
     }
-    if case .known = ranking.entries[front].standing { leader = index } else { leader = nil }
+    // A request with wishes of its own chooses for itself alone.
+    if wish.isUsual {
+      if case .known = ranking.entries[front].standing { leader = index } else { leader = nil }
+    }
     return keep(plan, index, wish)
   }
 

@@ -27,6 +27,8 @@ extension HostRoutes {
   /// be more than one in two seconds.
   var probeInterval: Duration { max(Self.shortestProbeInterval, Self.probeSpacing * endpoints.count) }
 
+  private static let shortestProbePause = Duration.seconds(1)
+
   /// Notes that a request is planned.
   mutating func used(at now: MonotonicInstant) {
     if !isInUse(at: now) { inUseSince = now }
@@ -72,7 +74,10 @@ extension HostRoutes {
     case .open, .quarantined: return health.nextChange(after: now)
     // Only a request shows whether the service is back.
     case .halfOpen where health.needsAnswer: break
-    case .halfOpen: return health.isTried(at: now) ? health.nextChange(after: now) : now
+    case .halfOpen where health.isTried(at: now): return health.nextChange(after: now)
+    // A probe that was given up, or showed nothing, is not made again at once.
+    case .halfOpen:
+      return endpoints[index].probing.measured.map { max($0 + Self.shortestProbePause, now) } ?? now
     case .closed: break
     }
     let probing = endpoints[index].probing

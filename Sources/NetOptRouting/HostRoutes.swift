@@ -145,14 +145,15 @@ struct HostRoutes: Sendable {
   }
 
   /// Takes over what does not belong to a network from what was known of the origin in another one.
-  mutating func keep(whatIsUniversalOf old: HostRoutes) {
+  mutating func keep(whatIsUniversalOf old: HostRoutes, at now: MonotonicInstant) {
     for index in endpoints.indices {
       endpoints[index].inFlight = old.endpoints[index].inFlight
       endpoints[index].probing = old.endpoints[index].probing
       endpoints[index].probing.measured = nil
     }
     lastUsed = old.lastUsed
-    inUseSince = old.inUseSince
+    // Probes that are due at once are the start's business.
+    inUseSince = old.inUseSince.map { _ in now }
     speaksHTTP1 = old.speaksHTTP1
   }
 

@@ -21,21 +21,21 @@ extension RoutePlanner {
   /// is passed over.
   ///
   /// - Returns: the hosts of which something is known now that was not before.
-  public mutating func adopt(_ history: RouteHistory, at now: MonotonicInstant) -> Set<String> {
+  public mutating func adopt(_ history: RouteHistory, at now: MonotonicInstant, date: Date) -> Set<String> {
     var adopted: Set<String> = []
     for host in history.hosts {
       guard let place = listedPlace(of: host.origin) else { continue }
-      if hosts[place].adopt(host, at: now) { adopted.insert(host.origin.host) }
+      if hosts[place].adopt(host, at: now, date: date) { adopted.insert(host.origin.host) }
     }
     return adopted
   }
 
   /// Forgets what was learned of endpoints and answers: it belongs to a network that this machine is not in any more. What is
   /// known of the servers themselves, such as their version of HTTP, stays.
-  public mutating func networkChanged() {
+  public mutating func networkChanged(at now: MonotonicInstant) {
     for place in hosts.indices {
       var routes = self.routes(to: hosts[place].origin)
-      routes.keep(whatIsUniversalOf: hosts[place])
+      routes.keep(whatIsUniversalOf: hosts[place], at: now)
       hosts[place] = routes
     }
     network = LocalNetwork()
@@ -57,13 +57,16 @@ extension HostRoutes {
   }
 
   /// - Returns: whether anything was of use.
-  fileprivate mutating func adopt(_ history: RouteHistory.Host, at now: MonotonicInstant) -> Bool {
+  fileprivate mutating func adopt(
+    _ history: RouteHistory.Host, at now: MonotonicInstant, date: Date
+  ) -> Bool {
+    let age = Duration.seconds(min(max(date.timeIntervalSince(history.learned), 0), 1e9))
     var isOfUse = false
     for old in history.endpoints {
       guard let index = index(of: old.address) else { continue }
       let isNews = endpoints[index].health.adopt(
         ready: old.ready.flatMap(RoundTripEstimate.init),
-        roundTrip: old.roundTrip.flatMap(RoundTripEstimate.init))
+        roundTrip: old.roundTrip.flatMap(RoundTripEstimate.init), measured: now + (.zero - age))
       if isNews { reassess(index, at: now) }
       isOfUse = isOfUse || isNews
     }

@@ -132,6 +132,14 @@ public struct RoutePlanner: Sendable {
   /// Notes that a request has come to its end, or its answer to its beginning.
   public mutating func ended(_ plan: RoutePlan) { changeInFlight(of: plan, by: -1) }
 
+  /// Gives back the one attempt of a half-open endpoint that a plan may have taken, and that is not made.
+  public mutating func giveBackAttempt(of plan: RoutePlan, at now: MonotonicInstant) {
+    guard let address = plan.legs[0].address, let place = place(of: plan.origin),
+      hosts[place].index(of: address) != nil
+    else { return }
+    hosts[place].update(address, at: now) { $0.giveBack() }
+  }
+
   private mutating func changeInFlight(of plan: RoutePlan, by change: Int) {
     guard configuration.policy == .balanced, let address = plan.legs[0].address,
       let place = place(of: plan.origin), let index = hosts[place].index(of: address)
@@ -163,6 +171,7 @@ public struct RoutePlanner: Sendable {
       return
     }
     if report.isShared {
+      giveBackAttempt(of: report.plan, at: now)
       // The legs count with the call whose they are.
       guard let outcome, outcome != .unknown, let address = report.winner?.address else { return }
       hosts[place].record(shared: outcome, from: address, at: now, using: &random)

@@ -35,6 +35,8 @@ import Testing
       ([(.list, .failed), (.dns, .won)], 1, .dns, .allFailed),
       ([(.list, .failed), (.list, .failed), (.dns, .failed), (.dns, .won)], 3, .dns, .allFailed),
       ([(.list, .failed), (.dns, .failed)], nil, .dns, .allFailed),
+      ([(.list, .failed), (.dns, .failed), (.list, .failed)], nil, .dns, .allFailed),
+      ([(.list, .failed), (.dns, .failed), (.list, .won)], 2, .list, nil),
       ([(.list, .cancelled), (.dns, .won)], 1, .dns, .noAnswerInTime),
       ([(.list, .lost), (.dns, .won)], 1, .dns, .noAnswerInTime),
       ([(.list, .failed), (.list, .cancelled), (.dns, .won)], 2, .dns, .noAnswerInTime),

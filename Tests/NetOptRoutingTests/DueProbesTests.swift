@@ -15,6 +15,19 @@ import Testing
     return scene
   }
 
+  /// A probe that was given up shows nothing; it is made again, but not at once.
+  @Test func aProbeThatWasGivenUpIsNotDueAtOnce() throws {
+    var scene = scene()
+    _ = scene.plan()
+    for _ in 0..<3 { scene.probe(one, fails: LegFailure(.refused, "refused")) }
+    scene.now = try #require(scene.planner.nextProbe(after: scene.now))
+    #expect(scene.planner.dueProbes(at: scene.now).map(\.address) == [one])
+    let givenUp = LegError(LegFailure(.other, "given up"), isCancellation: true)
+    scene.planner.record(probe: .failure(givenUp), of: one, for: scene.origin, at: scene.now)
+    let next = try #require(scene.planner.nextProbe(after: scene.now))
+    #expect(next - scene.now == .seconds(1))
+  }
+
   @Test func nothingIsDueOfAnOriginThatIsNotInUse() {
     var scene = scene()
     scene.wait(4000)

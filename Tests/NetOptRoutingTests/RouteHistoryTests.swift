@@ -51,10 +51,10 @@ import Testing
     var next = planner()
     #expect(order(&next) == Self.addresses + [nil])
     var other = planner()
-    #expect(other.adopt(history, at: now) == ["api.example.com"])
+    #expect(other.adopt(history, at: now, date: Self.date) == ["api.example.com"])
     // What is known comes first; the one that had failed is unknown, not excluded.
     #expect(order(&other) == [Self.addresses[2], Self.addresses[1], Self.addresses[0], nil])
-    #expect(other.adopt(history, at: now).isEmpty)
+    #expect(other.adopt(history, at: now, date: Self.date).isEmpty)
     #expect(other.isUsed && !planner().isUsed)
   }
 
@@ -64,12 +64,22 @@ import Testing
     planner.record(
       probe: .success(ConnectReport(connect: .milliseconds(1), tls: .milliseconds(1))), of: Self.addresses[1],
       for: Self.origin, at: now)
-    #expect(planner.adopt(history, at: now).isEmpty)
+    #expect(planner.adopt(history, at: now, date: Self.date).isEmpty)
     #expect(planner.status(of: Self.origin, at: now).first?.rtt == .milliseconds(1))
     var elsewhere = RoutePlanner(list: EndpointList(hosts: [:]), seed: 1)
-    #expect(elsewhere.adopt(history, at: now).isEmpty)
+    #expect(elsewhere.adopt(history, at: now, date: Self.date).isEmpty)
     var none = RoutePlanner(list: nil, seed: 1)
-    #expect(none.adopt(history, at: now).isEmpty)
+    #expect(none.adopt(history, at: now, date: Self.date).isEmpty)
+  }
+
+  /// What was fast yesterday and is slow today is so after the first probe.
+  @Test func weighsLittleBesideWhatIsMeasuredNow() {
+    let history = experienced().history(at: now, date: Self.date)
+    var planner = planner()
+    _ = planner.adopt(history, at: now, date: Self.date + 23 * 3600)
+    let slow = ConnectReport(connect: .milliseconds(200), tls: .milliseconds(200))
+    planner.record(probe: .success(slow), of: Self.addresses[2], for: Self.origin, at: now)
+    #expect(order(&planner).first == Self.addresses[1])
   }
 
   @Test func belongsToANetwork() {
@@ -80,7 +90,7 @@ import Testing
         at: now)
     }
     #expect(planner.status(of: Self.origin, at: now).contains { $0.state == .open })
-    planner.networkChanged()
+    planner.networkChanged(at: now)
     #expect(planner.status(of: Self.origin, at: now).allSatisfy { $0.state == .closed && $0.score == nil })
     #expect(order(&planner) == Self.addresses + [nil])
     #expect(planner.history(at: now, date: Self.date).hosts.isEmpty)
@@ -159,7 +169,7 @@ import Testing
       }
       if let history = try? RouteHistory(json: bytes, network: "n") {
         var planner = planner()
-        _ = planner.adopt(history, at: now)
+        _ = planner.adopt(history, at: now, date: Self.date)
         #expect(order(&planner).count == 4)
       }
     }

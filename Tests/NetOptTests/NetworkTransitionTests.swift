@@ -35,7 +35,8 @@ import Testing
     let ranking = RankingMemory(router, configuration, network: home, time)
     let prober = Prober(router, engine, list, known: [], configuration.probing, time)
     let transition = NetworkTransition(
-      transport: transport, resolver: StubResolver(), ranking: ranking, prober: prober)
+      transport: transport, resolver: StubResolver(), ranking: ranking, prober: prober,
+      retries: Retries(time, observers: []))
     func leader() -> IPAddress? {
       router.withPlanner { planner, now in planner.status(of: origin, at: now).first { $0.score != nil } }?
         .endpoint.address
