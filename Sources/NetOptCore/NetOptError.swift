@@ -7,6 +7,7 @@ public struct NetOptError: Error, Sendable {
       case invalidRequest = "invalid-request"
       case invalidConfiguration = "invalid-configuration"
       case invalidList = "invalid-list"
+      case invalidKeys = "invalid-keys"
       case unreadableFile = "unreadable-file"
       case cancelled
       case timeout
@@ -26,6 +27,7 @@ public struct NetOptError: Error, Sendable {
       case tooManyRedirects = "too-many-redirects"
       case unsupported
       case libraryFailed = "library-failed"
+      case signingFailed = "signing-failed"
     }
 
     private let kind: Kind
@@ -42,6 +44,8 @@ public struct NetOptError: Error, Sendable {
     public static let invalidConfiguration = Code(.invalidConfiguration)
     /// The IP list breaks a rule.
     public static let invalidList = Code(.invalidList)
+    /// The key ring breaks a rule.
+    public static let invalidKeys = Code(.invalidKeys)
     /// A file could not be read.
     public static let unreadableFile = Code(.unreadableFile)
     /// The task was cancelled, or the response was let go before its end.
@@ -80,6 +84,8 @@ public struct NetOptError: Error, Sendable {
     public static let unsupported = Code(.unsupported)
     /// A C library failed in a way that has no name of its own here; `underlying` has its code.
     public static let libraryFailed = Code(.libraryFailed)
+    /// The request could not be signed: the key is not for it, or something that is to be signed is not there.
+    public static let signingFailed = Code(.signingFailed)
   }
 
   /// The part of a call in which the failure happened.

@@ -1,0 +1,287 @@
+import NetOptCore
+import NetOptCrypto
+
+/// The scheme `netopt1`: HMAC-SHA256, under a key that follows from secret and salt, over eleven lines with key, time, nonce,
+/// method, authority, path, parameters, fields and body. docs/signing.md has it byte by byte.
+package struct NetOpt1: SigningScheme {
+  static let label = "NETOPT1-HMAC-SHA256"
+  /// What is signed unless it is said otherwise, of the fields that are present.
+  static let usualFields = ["content-encoding", "content-type", "idempotency-key"]
+  private static let parameterNames = ["keyid", "ts", "nonce", "headers", "sig"]
+
+  package let name = SchemeName.netopt1
+  /// The fields to sign, in lower case and sorted; `nil` for the usual ones that are present.
+  private let fields: [String]?
+
+  /// Makes the scheme.
+  ///
+  /// - Parameter fields: the names of the fields to sign, and to insist on when verifying; `nil` for content-type,
+  ///   content-encoding and idempotency-key where they are present.
+  /// - Throws: `malformedRequest` for a name that is none.
+  package init(fields: [String]? = nil) throws(SigningFault) {
+    for field in fields ?? [] where !HTTPFields.isToken(field) {
+      throw SigningFault(.malformedRequest, "a field to sign is no token")
+    }
+    self.fields = fields.map { Set($0.map { $0.lowercased() }).sorted() }
+  }
+
+  /// The scheme with the usual fields.
+  package init() { fields = nil }
+
+  /// What has to be signed of a request.
+  private func required(_ request: SigningRequest) -> [String] {
+    fields ?? Self.usualFields.filter { request.headers.contains(name: $0) }
+  }
+
+  // MARK: Signing
+
+  package func sign(
+    _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
+  ) throws(SigningFault) -> SignedRequest {
+    try request.check()
+    guard Self.isKeyID(key.id) else {
+      throw SigningFault(
+        .malformedSignature, "the key id \(key.id) is not 1 to 64 of A-Z a-z 0-9 . _ -, which netopt1 wants")
+    }
+    guard moment.now > 0 else { throw SigningFault(.malformedSignature, "the time is not after 1970") }
+    let nonce: String
+    if let given = moment.nonce {
+      guard Self.isNonce(given) else {
+        throw SigningFault(.malformedSignature, "the nonce is not 16 bytes in base64url, 22 characters")
+      }
+      nonce = given
+    } else {
+      nonce = try NonceSource.next()
+    }
+    let claim = Claim(
+      keyID: key.id, created: moment.now, nonce: nonce, covered: required(request), signature: [])
+    let strings = try strings(claim, request, [])
+    let mac = try key.netopt1MAC()
+    let code = try crypto { () throws(CryptoError) in try mac.code(of: strings.toSign) }
+    return Self.signed(claim, code, strings)
+  }
+
+  private static func signed(_ claim: Claim, _ code: [UInt8], _ strings: SigningStrings) -> SignedRequest {
+    var value: [UInt8] = []
+    value.reserveCapacity(256)
+    value.append(text: label)
+    value.append(text: " keyid=")
+    value.append(text: claim.keyID)
+    value.append(text: ",ts=")
+    value.append(text: String(claim.created ?? 0))
+    value.append(text: ",nonce=")
+    value.append(text: claim.nonce ?? "")
+    value.append(text: ",headers=")
+    append(claim.covered, to: &value)
+    value.append(text: ",sig=")
+    let start = value.count
+    value.append(hex: code)
+    return SignedRequest(
+      .netopt1, claim.keyID,
+      headers: [HTTPField("Authorization", String(decoding: value, as: UTF8.self))],
+      signature: String(decoding: value[start...], as: UTF8.self), strings: strings)
+  }
+
+  private static func append(_ names: [String], to out: inout [UInt8]) {
+    for (index, name) in names.enumerated() {
+      if index > 0 { out.append(0x3b) }
+      out.append(text: name)
+    }
+  }
+
+  // MARK: The string
+
+  package func strings(
+    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+  ) throws(SigningFault) -> SigningStrings {
+    var out: [UInt8] = []
+    out.reserveCapacity(512)
+    out.append(text: Self.label)
+    out.append(0x0a)
+    out.append(text: claim.keyID)
+    out.append(0x0a)
+    out.append(text: String(claim.created ?? 0))
+    if mutations.contains(.timeInMilliseconds) { out.append(text: "000") }
+    out.append(0x0a)
+    out.append(text: claim.nonce ?? "")
+    out.append(0x0a)
+    out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
+    out.append(0x0a)
+    request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
+    out.append(0x0a)
+    Self.appendPath(request.path, to: &out, mutations)
+    out.append(0x0a)
+    if let query = request.query, !mutations.contains(.queryLeftOut) {
+      QueryParameters(query, plus: true).append(
+        to: &out, style: mutations.style, order: mutations.order,
+        dropsEmpty: mutations.contains(.emptiesDropped))
+    }
+    out.append(0x0a)
+    Self.append(claim.covered, to: &out)
+    out.append(0x0a)
+    for name in claim.covered {
+      out.append(text: name)
+      out.append(0x3a)
+      guard try request.appendValue(of: name, to: &out) else {
+        throw SigningFault(.missingField, "the field \(name) is to be signed and is not there")
+      }
+      out.append(0x0a)
+    }
+    let digest = try crypto { () throws(CryptoError) in try Digest.of(request.body, .sha256) }
+    out.append(hex: digest)
+    return SigningStrings(mutations.applied(toWhole: out))
+  }
+
+  /// Each segment decoded once and then encoded.
+  static func appendPath(_ path: String, to out: inout [UInt8], _ mutations: Mutations) {
+    if mutations.contains(.pathNotNormalised) {
+      out.append(text: path)
+      return
+    }
+    var path = mutations.contains(.pathNormalised) ? PathNormalisation.normalised(path) : path
+    var style = PercentEncoding.Style.plain
+    if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
+    if mutations.contains(.pathEncodedTwice) { style.insert(.twice) }
+    path.withUTF8 { bytes in
+      // Most paths have nothing that is encoded.
+      if bytes.allSatisfy({ ByteClass.isUnreserved($0) || $0 == 0x2f }) {
+        out += bytes
+        return
+      }
+      for (index, segment) in bytes.split(separator: 0x2f, omittingEmptySubsequences: false).enumerated() {
+        if index > 0 { out.append(0x2f) }
+        PercentEncoding.append(PercentEncoding.decoded(segment), to: &out, style)
+      }
+    }
+  }
+
+  // MARK: Verifying
+
+  package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
+    guard let value = try request.onlyValue(of: "Authorization"), value.hasPrefix(Self.label) else {
+      throw SigningFault(.noSignature, "there is no Authorization field with \(Self.label)")
+    }
+    let rest = value.dropFirst(Self.label.count)
+    guard rest.utf8.first == 0x20 else {
+      throw SigningFault(.malformedSignature, "a space and the parameters belong behind \(Self.label)")
+    }
+    let parameters = try CredentialParameters(rest, names: Self.parameterNames)
+    guard Self.isKeyID(parameters["keyid"]) else {
+      throw SigningFault(.malformedSignature, "keyid is not 1 to 64 of A-Z a-z 0-9 . _ -")
+    }
+    guard let time = Self.time(parameters["ts"]) else {
+      throw SigningFault(.malformedSignature, "ts is not in whole seconds since 1970 without a leading zero")
+    }
+    guard Self.isNonce(parameters["nonce"]) else {
+      throw SigningFault(.malformedSignature, "nonce is not 16 bytes in base64url, 22 characters")
+    }
+    guard let signature = Hex.bytes(parameters["sig"].utf8), signature.count == 32 else {
+      throw SigningFault(.malformedSignature, "sig is not 64 hexadecimal digits in lower case")
+    }
+    return Claim(
+      keyID: parameters["keyid"], created: time, nonce: parameters["nonce"],
+      covered: try Self.names(parameters["headers"]), signature: signature)
+  }
+
+  private static func names(_ text: String) throws(SigningFault) -> [String] {
+    if text.isEmpty { return [] }
+    let names = text.split(separator: ";", omittingEmptySubsequences: false).map(String.init)
+    let isFine = names.allSatisfy { name in
+      HTTPFields.isToken(name) && !name.utf8.contains { (0x41...0x5a).contains($0) }
+    }
+    let isSorted = zip(names, names.dropFirst()).allSatisfy {
+      $0.utf8.lexicographicallyPrecedes($1.utf8)
+    }
+    guard isFine, isSorted, !names.contains("authorization") else {
+      throw SigningFault(
+        .malformedSignature, "headers is not a list of names in lower case, sorted, each once, parted by ;")
+    }
+    return names
+  }
+
+  static func isKeyID(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy { ByteClass.isUnreserved($0) && $0 != UInt8(ascii: "~") }
+  }
+
+  private static func isNonce(_ text: String) -> Bool {
+    text.utf8.count == 22 && Base64.decode(text.utf8, .url) != nil
+  }
+
+  static func time(_ text: String) -> Int64? {
+    guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy(ByteClass.isDigit), !text.hasPrefix("0")
+    else { return nil }
+    return Int64(text)
+  }
+
+  package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
+    for name in required(request) where !claim.covered.contains(name) {
+      return SigningFault(
+        .notCovered, "the field \(name) is not signed; the signer has to name it in headers")
+    }
+    for name in claim.covered where !request.headers.contains(name: name) {
+      return SigningFault(.missingField, "the field \(name) is signed and is not there")
+    }
+    return nil
+  }
+
+  package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
+    let plus = request.query?.utf8.contains(0x2b) == true
+    return (plus ? "warning: a + in the query was read as a space; write %20" : "", false)
+  }
+
+  package func isSignature(
+    _ claim: Claim, of string: [UInt8], by key: SigningKey
+  ) throws(SigningFault) -> Bool {
+    let mac = try key.netopt1MAC()
+    return try crypto { () throws(CryptoError) in try mac.isCode(claim.signature, of: string.span) }
+  }
+
+  package func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String? {
+    (try? key.netopt1MAC().code(of: string)).map(Hex.text)
+  }
+
+  // MARK: Diagnosis
+
+  package let mutations: [Mutation] = [
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice, .notEncoded,
+    .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedTwice,
+    .methodLowerCase, .queryLeftOut, .timeInMilliseconds,
+  ]
+
+  package func keyCandidates(
+    _ claim: Claim, _ request: SigningRequest, _ key: SigningKey
+  ) -> [KeyCandidate] {
+    guard let secret = try? key.secret() else { return [] }
+    var candidates: [KeyCandidate] = []
+    let signature = claim.signature
+    func add(_ mutation: Mutation, _ detail: String, _ mac: HMAC?) {
+      guard let mac else { return }
+      candidates.append(
+        KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in
+          try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
+        })
+    }
+    add(.wrongSalt, "the key was derived without a salt", try? SigningKey.derivedMAC(secret, salt: ""))
+    add(
+      .wrongSalt, "the key was derived with the salt and a line end",
+      try? SigningKey.derivedMAC(secret, salt: key.salt + "\n"))
+    add(.wrongSalt, "the secret itself was used as the key; it has to be derived with the salt", try? key.plainMAC())
+    let salted = try? crypto { () throws(CryptoError) in
+      var derived = try HMAC(.sha256, key: secret).code(of: key.salt)
+      defer { wipe(&derived) }
+      return try HMAC(.sha256, key: SecretBytes(copying: derived))
+    }
+    add(.wrongSalt, "the key was derived from the salt without \"netopt1\" LF before it", salted)
+    for variant in SaltedMD5.diagnosed where key.isLegacy || key.schemes.contains(.netopt1) {
+      let request = request
+      candidates.append(
+        KeyCandidate(
+          mutation: .wrongScheme, detail: "it is a salted \(variant.hash.rawValue) as salted-md5 makes it"
+        ) { _ throws(SigningFault) in
+          try variant.code(of: variant.parts(of: request, []), by: key) == signature
+        })
+    }
+    return candidates
+  }
+}
