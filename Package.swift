@@ -45,20 +45,31 @@ let package = Package(
     module("NetOptResolver", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CAres"]),
     module(
       "NetOpt",
-      ["NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptEventLoop", "NetOptCurl", "NetOptResolver"]),
+      [
+        "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptSigning", "NetOptEventLoop", "NetOptCurl",
+        "NetOptResolver",
+      ]),
     module("NetOptBench", ["NetOptCore"]),
-    module("NetOptCommands", ["NetOptBench", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting"]),
+    module(
+      "NetOptCommands",
+      ["NetOptBench", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptSigning", "NetOptCrypto"]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
     module("NetOptTestSupport", ["NetOptCore", "NetOptLocking"]),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
-    tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore"]),
+    tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport"]),
+    tests("NetOptSQLite", ["NetOptSQLite", "NetOptCore", "NetOptTestSupport"]),
+    tests(
+      "NetOptSigning",
+      ["NetOptSigning", "NetOptCrypto", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "netopt-cli"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
     tests("NetOptResolver", ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
-    tests("NetOpt", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptTestSupport"]),
+    tests(
+      "NetOpt",
+      ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptSigning", "NetOptTestSupport"]),
     tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests(
       "NetOptCommands",

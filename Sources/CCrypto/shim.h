@@ -11,6 +11,7 @@ static const int netopt_pkey_ed25519 = EVP_PKEY_ED25519;
 static const char *const netopt_mac_digest = OSSL_MAC_PARAM_DIGEST;
 #include <openssl/bio.h>
 #include <openssl/bn.h>
+#include <openssl/decoder.h>
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/pem.h>
@@ -18,6 +19,7 @@ static const char *const netopt_mac_digest = OSSL_MAC_PARAM_DIGEST;
 
 // Macros with an argument of their own, and pointers that are handed over, which Swift does not import.
 static inline BIGNUM *netopt_bn_read(const unsigned char *bytes, int count) { return BN_bin2bn(bytes, count, NULL); }
+static const int netopt_select_public_key = EVP_PKEY_PUBLIC_KEY;
 static inline int netopt_gcm_set_tag(EVP_CIPHER_CTX *context, int count, const void *tag) {
   return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, count, (void *)tag);
 }

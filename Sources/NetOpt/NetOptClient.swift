@@ -78,6 +78,7 @@ public final class NetOptClient: Sendable {
     links.append(RedirectInterceptor())
     links += configuration.interceptors
     links.append(RouteInterceptor(router: router, prober: prober))
+    if let signing = configuration.signing { links.append(SigningInterceptor(signing)) }
     links.append(TransportInterceptor(transport: engine.transport))
     self.links = links
     if configuration.probing.atStart { prober.start() }

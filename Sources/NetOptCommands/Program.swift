@@ -12,7 +12,10 @@ package struct Program: Sendable {
   init(_ commands: [any Command]) { self.commands = CommandTable(commands) }
 
   /// The program as it is installed.
-  package static let netopt = Program([GetCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand()])
+  package static let netopt = Program([
+    GetCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand(), SignCommand(), VerifyCommand(),
+    KeysNewCommand(), KeysListCommand(),
+  ])
 
   /// Runs the program.
   ///

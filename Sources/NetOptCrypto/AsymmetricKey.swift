@@ -33,13 +33,7 @@ package final class AsymmetricKey: @unchecked Sendable {
   /// - Throws: when it is none, or none of the kinds that there are.
   package init(pem: SecretBytes, isPrivate: Bool) throws(CryptoError) {
     let operation = isPrivate ? "reading a private key (PEM)" : "reading a public key (PEM)"
-    let key: OpaquePointer? = pem.withUnsafeBytes { bytes in
-      guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
-      defer { BIO_free(bio) }
-      return isPrivate
-        ? PEM_read_bio_PrivateKey(bio, nil, netopt_no_password, nil)
-        : PEM_read_bio_PUBKEY(bio, nil, netopt_no_password, nil)
-    }
+    let key = pem.withUnsafeBytes { isPrivate ? Self.privateKey($0) : Self.publicKey($0) }
     guard let key else { throw CryptoError(failed: operation) }
     guard let kind = Self.kind(of: key) else {
       EVP_PKEY_free(key)
@@ -52,6 +46,25 @@ package final class AsymmetricKey: @unchecked Sendable {
 
   // EVP_PKEY_free(3) wipes a private key.
   deinit { EVP_PKEY_free(key) }
+
+  private static func privateKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
+    guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
+    defer { BIO_free(bio) }
+    return PEM_read_bio_PrivateKey(bio, nil, netopt_no_password, nil)
+  }
+
+  /// Reads the form that all keys have, and the one of RSA alone (RFC 8017, appendix A.1.1): OSSL_DECODER_CTX_new_for_pkey(3).
+  private static func publicKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
+    var key: OpaquePointer?
+    guard
+      let decoder = OSSL_DECODER_CTX_new_for_pkey(
+        &key, "PEM", nil, nil, netopt_select_public_key, nil, nil)
+    else { return nil }
+    defer { OSSL_DECODER_CTX_free(decoder) }
+    var start = bytes.bindMemory(to: UInt8.self).baseAddress
+    var count = bytes.count
+    return OSSL_DECODER_from_data(decoder, &start, &count) == 1 ? key : nil
+  }
 
   private static func kind(of key: OpaquePointer) -> Kind? {
     switch EVP_PKEY_get_id(key) {

@@ -1,5 +1,6 @@
 import Glibc
 public import NetOptCore
+import NetOptCrypto
 
 /// Signs requests with one key. Safe to use from any thread.
 public struct RequestSigner: Sendable {
@@ -73,5 +74,58 @@ extension SigningFault {
       default: .signingFailed
       }
     return NetOptError(code, phase: .sign, "signing: \(detail)")
+  }
+}
+
+extension RequestSigner {
+  /// Makes a signer in any scheme.
+  ///
+  /// - Parameters:
+  ///   - keyID: which key of the ring.
+  ///   - scheme: the scheme.
+  ///   - options: its options as a JSON object (docs/signing.md).
+  ///   - allowWeak: whether a weak scheme may be used.
+  /// - Throws: `invalidKeys` when the ring has no such key; `invalidConfiguration` for options that make no sense;
+  ///   `signingFailed` for a weak scheme that is not allowed.
+  public init(
+    keys: KeyRing, keyID: String, scheme: SchemeName, options: String = "{}", allowWeak: Bool = false
+  ) throws(NetOptError) {
+    let made = try SchemeOptions.scheme(scheme, text: options, isVerifying: false, keys: keys)
+    do throws(SigningFault) {
+      try self.init(keys: keys, keyID: keyID, scheme: made, allowWeak: allowWeak)
+    } catch {
+      throw error.signingError
+    }
+  }
+}
+
+extension SignatureVerifier {
+  /// Verifies a request that is signed in some scheme.
+  ///
+  /// - Parameters:
+  ///   - scheme: the scheme that it has to be signed in.
+  ///   - options: its options as a JSON object (docs/signing.md).
+  /// - Throws: `invalidConfiguration` for options that make no sense. What is wrong with the request is in the report.
+  public func verify(
+    _ request: SigningRequest, scheme: SchemeName, options: String = "{}",
+    _ expectation: Expectation = Expectation()
+  ) throws(NetOptError) -> VerificationReport {
+    let made = try SchemeOptions.scheme(scheme, text: options, isVerifying: true, keys: keys)
+    return verify(request, scheme: made, expectation)
+  }
+}
+
+extension SchemeOptions {
+  fileprivate static func scheme(
+    _ name: SchemeName, text: String, isVerifying: Bool, keys: KeyRing
+  ) throws(NetOptError) -> any SigningScheme {
+    do {
+      let part = try JSONDocument.read(SecretBytes(copying: Array(text.utf8)))
+      return try scheme(name, part, isVerifying: isVerifying, keys: keys)
+    } catch {
+      let detail = (error as? OptionFault)?.detail ?? (error as? JSONFault).map { "\($0.place): \($0.rule)" } ?? ""
+      throw NetOptError(
+        .invalidConfiguration, phase: .sign, "the options of \(name.rawValue) are wrong: \(detail)")
+    }
   }
 }

@@ -10,7 +10,8 @@ package final class JSONDocument: Sendable {
     case number(Range<Int>)
     /// What is between the quotes.
     case string(Range<Int>)
-    case array([Node])
+    /// Its elements, and where its bracket closes.
+    case array([Node], end: Int)
     case object([(name: String, value: Node)])
   }
 
@@ -77,7 +78,7 @@ package struct JSONPart: Sendable {
 
   /// The elements of an array.
   package func elements() throws(JSONFault) -> [JSONPart] {
-    guard case .array(let elements) = node else { throw fault("has to be an array") }
+    guard case .array(let elements, _) = node else { throw fault("has to be an array") }
     return elements.enumerated().map {
       JSONPart(document: document, node: $0.element, path: "\(path)[\($0.offset)]")
     }
@@ -119,6 +120,12 @@ package struct JSONPart: Sendable {
   package func bool() throws(JSONFault) -> Bool {
     guard case .bool(let value) = node else { throw fault("has to be true or false") }
     return value
+  }
+
+  /// Where the bracket of an array closes, and how many elements are before it.
+  package func closing() throws(JSONFault) -> (byte: Int, count: Int) {
+    guard case .array(let elements, let end) = node else { throw fault("has to be an array") }
+    return (end, elements.count)
   }
 
   /// Texts.

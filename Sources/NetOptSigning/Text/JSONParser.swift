@@ -88,7 +88,7 @@ struct JSONParser {
     var elements: [JSONDocument.Node] = []
     if take(0x5d) {
       depth -= 1
-      return .array([])
+      return .array([], end: next - 1)
     }
     repeat {
       skipSpace()
@@ -97,7 +97,7 @@ struct JSONParser {
     } while take(0x2c)
     guard take(0x5d) else { throw fault("a comma or ] belongs here") }
     depth -= 1
-    return .array(elements)
+    return .array(elements, end: next - 1)
   }
 
   private mutating func number() throws(JSONFault) -> Range<Int> {

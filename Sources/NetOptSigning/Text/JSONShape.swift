@@ -35,7 +35,7 @@ enum JSONShape: CaseIterable {
       out.append(0x22)
       out += text[range]
       out.append(0x22)
-    case .array(let elements):
+    case .array(let elements, _):
       out.append(0x5b)
       for (index, element) in elements.enumerated() {
         if index > 0 { separate(0x2c, &out) }

@@ -82,6 +82,13 @@ public struct VerificationReport: Sendable {
     checks = []
   }
 
+  /// Makes the report of a request that could not be read.
+  package init(_ scheme: SchemeName, unread fault: SigningFault) {
+    self.init(scheme)
+    reason = fault.reason
+    checks = [Check(name: "parse", ok: false, detail: fault.detail)]
+  }
+
   /// The detail of the check that failed first.
   public var detail: String { checks.first { !$0.ok }?.detail ?? "" }
 }
