@@ -19,8 +19,10 @@ TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-
 
 # Options for the measurements: `make perf PERFFLAGS='--only cpu,body --peers yes'`.
 PERFFLAGS ?=
+# How many seconds `make fuzz` takes.
+FUZZTIME ?= 60
 
-.PHONY: help dependencies build test bench install lint tsan asan coverage perf perf-check perf-record soak perf-build clean
+.PHONY: help dependencies build test bench install lint tsan asan coverage perf perf-check perf-record soak perf-build fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -42,13 +44,13 @@ install: build ## Install netopt to PREFIX, /usr/local by default
 	install -D -m 755 .build/release/netopt "$(DESTDIR)$(PREFIX)/bin/netopt"
 
 lint: ## Check format, layers, file lengths and scripts
-	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples)
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)
 	scripts/check-layers
 	python3 -m doctest Benchmarks/perf/report.py
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
-	  shellcheck scripts/install-dependencies scripts/check-layers .ci/run; \
+	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi
@@ -87,5 +89,12 @@ perf-record: perf-build ## Record what a request costs now
 soak: perf-build ## Perform a million requests and look whether anything grows
 	python3 Benchmarks/perf soak
 
+# New inputs are kept in the build folder; what finds a fault is to be added to the corpus.
+fuzz: dependencies ## Fuzz the parsers and the verifier of signatures; FUZZTIME=60 seconds
+	$(SWIFT) build -c release --package-path Fuzz
+	mkdir -p Fuzz/.build/found
+	SWIFT_BACKTRACE=enable=no Fuzz/.build/release/fuzz-signing -max_total_time=$(FUZZTIME) -max_len=8192 \
+	  -artifact_prefix=Fuzz/.build/ Fuzz/.build/found Fuzz/corpus/signing
+
 clean: ## Remove what was built
-	rm -rf .build Benchmarks/.build
+	rm -rf .build Benchmarks/.build Fuzz/.build

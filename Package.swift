@@ -52,7 +52,10 @@ let package = Package(
     module("NetOptBench", ["NetOptCore"]),
     module(
       "NetOptCommands",
-      ["NetOptBench", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptSigning", "NetOptCrypto"]),
+      [
+        "NetOptBench", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptSigning",
+        "NetOptCrypto",
+      ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
     module("NetOptTestSupport", ["NetOptCore", "NetOptLocking"]),

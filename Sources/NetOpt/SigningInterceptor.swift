@@ -23,7 +23,9 @@ struct SigningInterceptor: Interceptor {
   }
 
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
-    guard configuration.hosts.contains(request.url.origin.host) else { return try await next.proceed(request) }
+    guard configuration.hosts.contains(request.url.origin.host) else {
+      return try await next.proceed(request)
+    }
     let response = try await next.proceed(try signed(request))
     // What follows is rare, and would need room in every call that waits.
     guard Self.mayRefuseTheTime(response) else { return response }

@@ -93,7 +93,8 @@ package final class AsymmetricKey: @unchecked Sendable {
   /// Whether the key can be used with an algorithm.
   package func fits(_ algorithm: SignatureAlgorithm) -> Bool {
     switch (kind, algorithm) {
-    case (.ed25519, .ed25519), (.p256, .ecdsaP256), (.rsa, .rsaPSS), (.rsa, .rsaPKCS1), (.rsaPSS, .rsaPSS): true
+    case (.ed25519, .ed25519), (.p256, .ecdsaP256), (.rsa, .rsaPSS), (.rsa, .rsaPKCS1), (.rsaPSS, .rsaPSS):
+      true
     default: false
     }
   }

@@ -26,7 +26,8 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The error for those who use netopt.
   package func netOptError(in phase: NetOptError.Phase) -> NetOptError {
     NetOptError(
-      isCorrupt || code & 0xff == SQLITE_CANTOPEN ? .unreadableFile : .libraryFailed, phase: phase, description,
+      isCorrupt || code & 0xff == SQLITE_CANTOPEN ? .unreadableFile : .libraryFailed, phase: phase,
+      description,
       underlying: NetOptError.Underlying(.sqlite, code: code, text: reason))
   }
 }

@@ -54,6 +54,7 @@ public enum ContentDigest {
     }
     return known > 0
       ? nil
-      : SigningFault(.bodyMismatch, "Content-Digest has neither sha-256 nor sha-512, so the body is not checked")
+      : SigningFault(
+        .bodyMismatch, "Content-Digest has neither sha-256 nor sha-512, so the body is not checked")
   }
 }

@@ -75,9 +75,11 @@ public enum Mutation: String, Hashable, Sendable, CaseIterable {
     case .bodyLeftOut: "an empty body was signed"
     case .bodyCompact: "the body was signed as JSON without white space, and sent in another form"
     case .bodySorted: "the body was signed as JSON with sorted members, and sent in another form"
-    case .bodySpaced: "the body was signed as JSON with spaces behind colons and commas, and sent in another form"
+    case .bodySpaced:
+      "the body was signed as JSON with spaces behind colons and commas, and sent in another form"
     case .bodySortedAndSpaced: "the body was signed as JSON, sorted and spaced, and sent in another form"
-    case .bodyLineEnd: "the body was signed with a line end at its end, and sent without, or the other way round"
+    case .bodyLineEnd:
+      "the body was signed with a line end at its end, and sent without, or the other way round"
     case .otherKeyVersion: "another version of the key was used"
     case .wrongSalt: "another salt was used, or none"
     case .wrongScheme: "another scheme or hash was used"

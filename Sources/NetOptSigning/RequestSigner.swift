@@ -38,7 +38,8 @@ public struct RequestSigner: Sendable {
     let isWeak = scheme.name.isWeak || (scheme as? SealedKey)?.inner.scheme.name.isWeak == true
     guard !isWeak || allowWeak else {
       throw SigningFault(
-        .weakScheme, "\(scheme.name.rawValue) is weak; docs/signing.md says how, and --allow-weak uses it nevertheless")
+        .weakScheme,
+        "\(scheme.name.rawValue) is weak; docs/signing.md says how, and --allow-weak uses it nevertheless")
     }
   }
 
@@ -123,7 +124,8 @@ extension SchemeOptions {
       let part = try JSONDocument.read(SecretBytes(copying: Array(text.utf8)))
       return try scheme(name, part, isVerifying: isVerifying, keys: keys)
     } catch {
-      let detail = (error as? OptionFault)?.detail ?? (error as? JSONFault).map { "\($0.place): \($0.rule)" } ?? ""
+      let detail =
+        (error as? OptionFault)?.detail ?? (error as? JSONFault).map { "\($0.place): \($0.rule)" } ?? ""
       throw NetOptError(
         .invalidConfiguration, phase: .sign, "the options of \(name.rawValue) are wrong: \(detail)")
     }

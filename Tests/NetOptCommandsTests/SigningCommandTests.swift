@@ -23,7 +23,10 @@ import Testing
     #expect(run.code == 0, "\(run.errors)")
     let lines = run.output.split(separator: "\n")
     #expect(lines.count == 2 && lines[0] == lines[1])
-    #expect(lines[0].hasPrefix(#"{"id":1,"scheme":"netopt1","key_id":"app1.v2","headers":[["Authorization","NETOPT1-HMAC-SHA256 keyid"#))
+    #expect(
+      lines[0].hasPrefix(
+        #"{"id":1,"scheme":"netopt1","key_id":"app1.v2","headers":[["Authorization","NETOPT1-HMAC-SHA256 keyid"#
+      ))
     #expect(lines[0].contains(#""string_to_sign":"NETOPT1-HMAC-SHA256\napp1.v2\n1700000000\n"#))
     #expect(lines[0].hasSuffix(#""signature":"\#(SigningFixture.golden)"}"#))
   }
@@ -66,7 +69,8 @@ import Testing
 
   @Test func theFirstByteThatDiffersIsMarked() async {
     // Signed with the default port, for which other.example would be too.
-    let string = "NETOPT1-HMAC-SHA256\napp1.v2\n1700000000\nAAECAwQFBgcICQoLDA0ODw\nPOST\napi.example.com:443\n"
+    let string =
+      "NETOPT1-HMAC-SHA256\napp1.v2\n1700000000\nAAECAwQFBgcICQoLDA0ODw\nPOST\napi.example.com:443\n"
     let file = fixture.directory + "/string"
     try? fixture.write(string, to: file)
     let run = await verify([
@@ -75,7 +79,10 @@ import Testing
       "-X", "POST", "https://api.example.com/",
     ])
     #expect(run.code == 1)
-    #expect(run.output.contains("the string to compare differs:\n  line 6, byte 16:\n    verifier:  api.example.com\n    signer:    api.example.com:443\n                              ^\n"))
+    #expect(
+      run.output.contains(
+        "the string to compare differs:\n  line 6, byte 16:\n    verifier:  api.example.com\n    signer:    api.example.com:443\n                              ^\n"
+      ))
   }
 
   @Test func aLineOfJSONLinesIsAnsweredInOrderAndOneInvalidIsEnough() async {
@@ -85,8 +92,12 @@ import Testing
     #expect(run.code == 1)
     let lines = run.output.split(separator: "\n")
     #expect(lines.count == 4)
-    #expect(lines[0].hasPrefix(#"{"id":1,"schema_version":1,"valid":true,"reason":"ok","scheme":"netopt1","assurance":"strong","key_id":"app1.v2","checks":["#))
-    #expect(lines[1].hasPrefix(#"{"id":"two","schema_version":1,"valid":false,"reason":"signature-mismatch""#))
+    #expect(
+      lines[0].hasPrefix(
+        #"{"id":1,"schema_version":1,"valid":true,"reason":"ok","scheme":"netopt1","assurance":"strong","key_id":"app1.v2","checks":["#
+      ))
+    #expect(
+      lines[1].hasPrefix(#"{"id":"two","schema_version":1,"valid":false,"reason":"signature-mismatch""#))
     #expect(lines[2].hasPrefix(#"{"id":null,"schema_version":1,"valid":false,"reason":"malformed-request""#))
     #expect(await verify(["--jsonl"], input: good).code == 0)
   }
@@ -98,8 +109,11 @@ import Testing
     let second = await verify(["--jsonl", "--nonce-store", store], input: SigningFixture.signedLine)
     #expect(second.code == 1)
     #expect(second.output.contains(#""reason":"replayed""#))
-    try fixture.write("no database, but long enough to be looked at for one, which takes some bytes: " + String(repeating: "x", count: 100), to: store + "2")
-    #expect(await verify(["--jsonl", "--nonce-store", store + "2"], input: SigningFixture.signedLine).code == 65)
+    try fixture.write(
+      "no database, but long enough to be looked at for one, which takes some bytes: "
+        + String(repeating: "x", count: 100), to: store + "2")
+    #expect(
+      await verify(["--jsonl", "--nonce-store", store + "2"], input: SigningFixture.signedLine).code == 65)
   }
 
   @Test func whatTwoProcessesVerifyAtOnceIsAcceptedOnce() async throws {
@@ -113,7 +127,10 @@ import Testing
     let children = try (1...3).map { _ in
       try ChildProcess(
         "/bin/sh",
-        ["-c", "exec '\(program)' verify --keys '\(fixture.keys)' --jsonl --nonce-store '\(store)' <'\(input)'"],
+        [
+          "-c",
+          "exec '\(program)' verify --keys '\(fixture.keys)' --jsonl --nonce-store '\(store)' <'\(input)'",
+        ],
         in: try TemporaryDirectory.make("verify"))
     }
     var accepted = 0
@@ -122,7 +139,8 @@ import Testing
       let output = try Files.read(child.output)
       #expect(output.split(separator: "\n").count == 40, "\(output)")
       accepted += output.ranges(of: #""valid":true"#).count
-      #expect(output.ranges(of: #""reason":"replayed""#).count + output.ranges(of: #""valid":true"#).count == 40)
+      #expect(
+        output.ranges(of: #""reason":"replayed""#).count + output.ranges(of: #""valid":true"#).count == 40)
     }
     #expect(accepted == 1)
   }
@@ -138,8 +156,10 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "[]", "{}", #"{"schema":2,"keys":[]}"#, #"{"schema":1,"keys":{}}"#, #"{"schema":1,"keys":[{"id":"a"}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","schemes":["netopt1"]}]}"#, #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":["md4"]}]}"#,
+    "", "[]", "{}", #"{"schema":2,"keys":[]}"#, #"{"schema":1,"keys":{}}"#,
+    #"{"schema":1,"keys":[{"id":"a"}]}"#,
+    #"{"schema":1,"keys":[{"id":"a","schemes":["netopt1"]}]}"#,
+    #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":["md4"]}]}"#,
     #"{"schema":1,"keys":[{"id":"a","secret":"","schemes":["netopt1"]}]}"#,
     #"{"schema":1,"keys":[{"id":"a","secret":"x","secret_env":"Y","schemes":["netopt1"]}]}"#,
     #"{"schema":1,"keys":[{"id":"","secret":"x","schemes":["netopt1"]}]}"#,
@@ -165,7 +185,8 @@ import Testing
     var status = stat()
     #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
     let before = try Files.read(file)
-    #expect(await Run(["keys", "new", "--keys", file, "--key-id", "app.v2", "--scheme", "rfc9421"]).code == 0)
+    #expect(
+      await Run(["keys", "new", "--keys", file, "--key-id", "app.v2", "--scheme", "rfc9421"]).code == 0)
     #expect(try Files.read(file).contains(before.prefix(60)))
     #expect(await Run(["keys", "new", "--keys", file, "--key-id", "app.v2"]).code == 64)
     let list = await Run(["keys", "list", "--keys", file])
@@ -189,7 +210,8 @@ import Testing
     let verdict = await verify(["--scheme", "salted-md5", "--allow-weak", "--json"] + fields + [url])
     #expect(verdict.code == 0)
     #expect(verdict.output.contains(#""assurance":"weak""#))
-    #expect(await verify(["--scheme", "salted-md5"] + fields + [url]).output.hasPrefix("invalid: weak-scheme"))
+    #expect(
+      await verify(["--scheme", "salted-md5"] + fields + [url]).output.hasPrefix("invalid: weak-scheme"))
     // It is never chosen by itself.
     #expect(await verify(["--allow-weak"] + fields + [url]).output.hasPrefix("invalid: no-signature"))
   }
@@ -205,7 +227,8 @@ import Testing
     #expect(await sign(["--key-id", "app1.v2", "nowhere"]).code == 64)
     #expect(await verify(["--http", "-", "https://example.com/"], input: "").code == 64)
     #expect(await verify(["--keys", "/nowhere/keys", "https://example.com/"]).code == 65)
-    let failed = await sign(["--jsonl"], input: #"{"id":7,"method":"GET","url":"https://e.com/","key_id":"nobody"}"#)
+    let failed = await sign(
+      ["--jsonl"], input: #"{"id":7,"method":"GET","url":"https://e.com/","key_id":"nobody"}"#)
     #expect(failed.code == 1)
     #expect(failed.output.hasPrefix(#"{"id":7,"error":{"code":"unknown-key""#))
   }
@@ -215,10 +238,16 @@ import Testing
     let urls = ["https://example.com/a?b=c", "nowhere", "https://example.com/\u{1}"]
     let options: [[String]] = [
       [], ["--explain"], ["--json", "--explain"], ["--scheme", "rfc9421", "--explain"],
-      ["--scheme", "sigv4", "--region", "r", "--service", "s", "--options", #"{"region":"r","service":"s","omit_session_token":true}"#],
+      [
+        "--scheme", "sigv4", "--region", "r", "--service", "s", "--options",
+        #"{"region":"r","service":"s","omit_session_token":true}"#,
+      ],
       ["--scheme", "salted-md5", "--allow-weak", "--explain", "--json"],
       ["--scheme", "sealed-key", "--options", #"{"platform_key_id":"c5"}"#, "--explain"],
-      ["--scheme", "sealed-key", "--allow-weak", "--options", #"{"platform_key_id":"c5","inner":"salted-md5"}"#, "--explain"],
+      [
+        "--scheme", "sealed-key", "--allow-weak", "--options",
+        #"{"platform_key_id":"c5","inner":"salted-md5"}"#, "--explain",
+      ],
     ]
     for key in ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "nobody"] {
       for option in options {
@@ -244,7 +273,9 @@ import Testing
       let output = run.output.replacing("X-Amz-Security-Token: \(SigningFixture.canary)-token", with: "")
         .replacing(#"["X-Amz-Security-Token","\#(SigningFixture.canary)-token"]"#, with: "")
         .replacing("x-amz-security-token:\(SigningFixture.canary)-token", with: "")
-      #expect(!output.contains(SigningFixture.canary) && !run.errors.contains(SigningFixture.canary), "\(run.output)\(run.errors)")
+      #expect(
+        !output.contains(SigningFixture.canary) && !run.errors.contains(SigningFixture.canary),
+        "\(run.output)\(run.errors)")
     }
   }
 
@@ -253,22 +284,32 @@ import Testing
     #expect(try await JSONSchema.faults(of: try Files.read(fixture.keys), by: "keys") == "")
     #expect(try await JSONSchema.faults(of: SigningFixture.line, by: "signing-line") == "")
     #expect(
-      try await JSONSchema.faults(of: try RepositoryFile.text("Tests/Vectors/signing.json"), by: "signing-vectors") == "")
+      try await JSONSchema.faults(
+        of: try RepositoryFile.text("Tests/Vectors/signing.json"), by: "signing-vectors") == "")
     let list = await Run(["keys", "list", "--json", "--keys", fixture.keys])
     #expect(try await JSONSchema.faults(of: list.output, by: "keys-list") == "")
     let signed = [
       await sign(["--jsonl", "--explain"], input: SigningFixture.line),
       await sign(["--json", "--key-id", "c1", "https://e.com/"]),
-      await sign(["--json", "--key-id", "c1", "--scheme", "sigv4", "--region", "r", "--service", "s", "--presign", "60", "https://e.com/"]),
+      await sign([
+        "--json", "--key-id", "c1", "--scheme", "sigv4", "--region", "r", "--service", "s", "--presign", "60",
+        "https://e.com/",
+      ]),
       await sign(["--json", "--key-id", "c3", "https://e.com/"]),
     ]
-    for run in signed { #expect(try await JSONSchema.faults(of: run.output, by: "sign") == "", "\(run.output)") }
+    for run in signed {
+      #expect(try await JSONSchema.faults(of: run.output, by: "sign") == "", "\(run.output)")
+    }
     let verified = [
       await verify(["--jsonl", "--explain"], input: SigningFixture.signedLine),
-      await verify(["--jsonl", "--explain"], input: SigningFixture.signedLine.replacing("hello\\\": ", with: "hello\\\":")),
+      await verify(
+        ["--jsonl", "--explain"],
+        input: SigningFixture.signedLine.replacing("hello\\\": ", with: "hello\\\":")),
       await verify(["--jsonl"], input: "x"), await verify(["--json", "--show-expected", "https://e.com/"]),
     ]
-    for run in verified { #expect(try await JSONSchema.faults(of: run.output, by: "verify") == "", "\(run.output)") }
+    for run in verified {
+      #expect(try await JSONSchema.faults(of: run.output, by: "verify") == "", "\(run.output)")
+    }
     #expect(verified[1].output.contains(#""near_miss":{"code":"body-"#), "\(verified[1].output)")
   }
 }

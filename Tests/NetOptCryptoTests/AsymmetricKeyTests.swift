@@ -7,7 +7,8 @@ import Testing
 /// The keys of RFC 9421, appendix B.1.
 @Suite struct AsymmetricKeyTests {
   private func key(_ name: String, isPrivate: Bool) throws -> AsymmetricKey {
-    let pem = try RepositoryFile.bytes("Tests/Vectors/rfc9421/test-key-\(name)-\(isPrivate ? "private" : "public").pem")
+    let pem = try RepositoryFile.bytes(
+      "Tests/Vectors/rfc9421/test-key-\(name)-\(isPrivate ? "private" : "public").pem")
     return try AsymmetricKey(pem: SecretBytes(copying: pem), isPrivate: isPrivate)
   }
 

@@ -33,7 +33,8 @@ import Testing
     #expect(verdict(Array(Self.message.utf8)) == .ok)
     #expect(verdict(Array(Self.message.utf8.filter { $0 != 0x0d })) == .ok)
     let chunked = Self.message.replacing("Content-Length: 18", with: "Transfer-Encoding: chunked")
-      .replacing("{\"hello\": \"world\"}", with: "5\r\n{\"hel\r\nd;x=1\r\nlo\": \"world\"}\r\n0\r\nX: y\r\n\r\n")
+      .replacing(
+        "{\"hello\": \"world\"}", with: "5\r\n{\"hel\r\nd;x=1\r\nlo\": \"world\"}\r\n0\r\nX: y\r\n\r\n")
     #expect(verdict(Array(chunked.utf8)) == .ok)
     let absolute = Self.message.replacing("POST /", with: "POST https://api.example.com/")
       .replacing("Host: API.Example.com:443", with: "Host: other.example")
@@ -46,14 +47,21 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "\r\n", "GET", "GET /", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-    "GET / HTTP/1.1\r\n Host: a\r\n\r\n", "GET / HTTP/1.1\r\nHost a\r\n\r\n", "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", "GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n", "GET x HTTP/1.1\r\nHost: a\r\n\r\n",
-    "G@T / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+    "", "\r\n", "GET", "GET /", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    "GET / HTTP/1.1\r\n Host: a\r\n\r\n", "GET / HTTP/1.1\r\nHost a\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", "GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET x HTTP/1.1\r\nHost: a\r\n\r\n",
+    "G@T / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nab", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
-    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nab",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
+    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\na",
   ])
   func whatIsNoMessageIsMalformed(_ text: String) {
@@ -61,7 +69,8 @@ import Testing
   }
 
   @Test func invalidUTF8IsMalformed() {
-    #expect(verdict(Array("GET /".utf8) + [0xff] + Array(" HTTP/1.1\r\nHost: a\r\n\r\n".utf8)) == .malformedRequest)
+    #expect(
+      verdict(Array("GET /".utf8) + [0xff] + Array(" HTTP/1.1\r\nHost: a\r\n\r\n".utf8)) == .malformedRequest)
   }
 
   @Test func largeRequestsAreVerified() throws {
@@ -92,7 +101,8 @@ import Testing
     let verifier = SignatureVerifier(keys: ring, nonces: nil, policy: policy)
     let lines = Self.lines
     for _ in 0..<1500 {
-      var bytes = Array((random.below(3) == 0 ? Self.message : lines[Int(random.below(UInt64(lines.count)))]).utf8)
+      var bytes = Array(
+        (random.below(3) == 0 ? Self.message : lines[Int(random.below(UInt64(lines.count)))]).utf8)
       for _ in 0...random.below(3) { Self.mutate(&bytes, &random) }
       for scheme in SchemeName.allCases {
         let made = try SchemeOptions.scheme(scheme, nil, isVerifying: true, keys: ring)
@@ -128,7 +138,8 @@ import Testing
     case 1: bytes.remove(at: index)
     case 2: bytes.insert(bytes[index], at: index)
     case 3: bytes.removeSubrange(index..<min(index + Int(random.below(20)), bytes.count))
-    default: bytes.insert(contentsOf: Array("\"%,;=:()\\ \0\n".utf8.shuffled(using: &random).prefix(2)), at: index)
+    default:
+      bytes.insert(contentsOf: Array("\"%,;=:()\\ \0\n".utf8.shuffled(using: &random).prefix(2)), at: index)
     }
   }
 }

@@ -10,7 +10,8 @@ import Testing
     GoldenVectorTests.key, SigningKey(id: "app1.v1", secret: Array("other".utf8), salt: "salt-2023"),
   ])
   private static let pieces = [
-    "a", "Z", "0", "-", "_", ".", "~", "%20", "%2F", "%C3%A9", "é", "日", "+", "*", "(", "!", ":", "@", ",", "%zz", "%",
+    "a", "Z", "0", "-", "_", ".", "~", "%20", "%2F", "%C3%A9", "é", "日", "+", "*", "(", "!", ":", "@", ",",
+    "%zz", "%",
   ]
 
   private func text(_ random: inout SplitMix64, upTo count: UInt64) -> String {

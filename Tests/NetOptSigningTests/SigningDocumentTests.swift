@@ -24,7 +24,9 @@ import Testing
 
   @Test func everyMistakeAndEveryReasonHasItsPlace() throws {
     let document = try RepositoryFile.text("docs/signing.md")
-    for mutation in Mutation.allCases { #expect(document.contains("`\(mutation.rawValue)`"), "\(mutation.rawValue)") }
+    for mutation in Mutation.allCases {
+      #expect(document.contains("`\(mutation.rawValue)`"), "\(mutation.rawValue)")
+    }
     for scheme in SchemeName.allCases { #expect(document.contains("`\(scheme.rawValue)`")) }
   }
 }

@@ -15,7 +15,9 @@ import Testing
       let bytes = try RepositoryFile.bytes("Tests/Vectors/signing.json")
       let root = try JSONDocument.read(SecretBytes(copying: bytes))
       var rings: [String: KeyRing] = [:]
-      for ring in try root.required("rings").members() { rings[ring.name] = KeyRing(try KeyFile.keys(ring.value)) }
+      for ring in try root.required("rings").members() {
+        rings[ring.name] = KeyRing(try KeyFile.keys(ring.value))
+      }
       self.rings = rings
       cases = try root.required("cases").elements()
     }
@@ -56,7 +58,9 @@ import Testing
       #expect(signed.canonicalRequest == canonical, "\(name)")
     }
     if let headers = try expected.member("headers") {
-      let fields = try headers.elements().map { HTTPField(try $0.elements()[0].string(), try $0.elements()[1].string()) }
+      let fields = try headers.elements().map {
+        HTTPField(try $0.elements()[0].string(), try $0.elements()[1].string())
+      }
       #expect(signed.headers == fields, "\(name)")
     }
     // What was signed is accepted.
@@ -91,7 +95,8 @@ import Testing
     } catch let fault as SigningLine.Fault {
       report = VerificationReport(.netopt1, unread: fault.fault)
     }
-    #expect(try report.isValid == expected.required("valid").bool(), "\(name): \(report.reason): \(report.detail)")
+    #expect(
+      try report.isValid == expected.required("valid").bool(), "\(name): \(report.reason): \(report.detail)")
     #expect(try report.reason.rawValue == expected.required("reason").string(), "\(name): \(report.detail)")
     if let assurance = try expected.member("assurance")?.string() {
       #expect(report.assurance.rawValue == assurance, "\(name)")

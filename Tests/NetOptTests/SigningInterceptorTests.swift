@@ -50,7 +50,8 @@ import Testing
   @Test func eachAttemptIsSignedAfresh() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date)
-    let request = try HTTPRequest(.post, "https://api.example.com/a?b=c d".replacing(" ", with: "%20"), body: .text("x"))
+    let request = try HTTPRequest(
+      .post, "https://api.example.com/a?b=c d".replacing(" ", with: "%20"), body: .text("x"))
     #expect(try await chain.proceed(request).status == 200)
     #expect(try await chain.proceed(request).status == 200)
     let fields = server.requests.map { $0.headers["Authorization"] }
@@ -86,10 +87,16 @@ import Testing
 
   @Test func nobodyIsBelievedMoreThanADayOrWithoutTLS() async throws {
     let far = Server(clock: Self.date)
-    #expect(try await chain(far, clock: Self.date - 90_000).proceed(try HTTPRequest(.get, "https://api.example.com/")).status == 401)
+    #expect(
+      try await chain(far, clock: Self.date - 90_000).proceed(
+        try HTTPRequest(.get, "https://api.example.com/")
+      ).status == 401)
     #expect(far.requests.count == 1)
     let plain = Server(clock: Self.date, isTLS: false)
-    #expect(try await chain(plain, clock: Self.date - 4000).proceed(try HTTPRequest(.get, "http://api.example.com/")).status == 401)
+    #expect(
+      try await chain(plain, clock: Self.date - 4000).proceed(
+        try HTTPRequest(.get, "http://api.example.com/")
+      ).status == 401)
     #expect(plain.requests.count == 1)
   }
 

@@ -366,6 +366,7 @@ bad("too old", {**line, "now": AT + 301}, "too-old")
 
 def unfold(text):
     head, _, body = text.partition("\n\n")
+    head = head.rstrip("\n")
     lines, fields = head.split("\n"), []
     method, target = lines[0].split(" ", 1)[0], lines[0].split(" ", 1)[1].rsplit(" ", 1)[0]
     for l in lines[1:]:

@@ -25,19 +25,25 @@ struct KeysNewCommand: Command {
     examples: [.init("netopt keys new --keys keys.json --key-id app1.v1", "makes a key ring with a key")])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
-    guard let file = arguments.value(of: SigningOptions.keys) else { throw UsageError("--keys FILE is missing") }
+    guard let file = arguments.value(of: SigningOptions.keys) else {
+      throw UsageError("--keys FILE is missing")
+    }
     guard let name = arguments.value(of: Self.id) else { throw UsageError("--key-id ID is missing") }
     guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(Self.isIDByte) else {
       throw UsageError("--key-id has 1 to 64 of A-Z a-z 0-9 . _ -")
     }
     let schemes = arguments.values(of: Self.schemes)
     for scheme in schemes where SchemeName(rawValue: scheme) == nil {
-      throw UsageError("--scheme is \(SchemeName.allCases.map(\.rawValue).joined(separator: ", ")), not \"\(scheme)\"")
+      throw UsageError(
+        "--scheme is \(SchemeName.allCases.map(\.rawValue).joined(separator: ", ")), not \"\(scheme)\"")
     }
     let key = try Self.key(
-      name, schemes.isEmpty ? ["netopt1"] : schemes, arguments.value(of: Self.salt), arguments.has(Self.legacy))
+      name, schemes.isEmpty ? ["netopt1"] : schemes, arguments.value(of: Self.salt),
+      arguments.has(Self.legacy))
     let ring = access(file, F_OK) == 0 ? try KeyRing.load(file) : nil
-    if ring?[name] != nil { throw UsageError("the key ring has a key \(name) already; give the new version a new id") }
+    if ring?[name] != nil {
+      throw UsageError("the key ring has a key \(name) already; give the new version a new id")
+    }
     let before = ring == nil ? nil : try context.read(file, upTo: 4 << 20, for: .sign)
     let replacement = try FileReplacement(file, mode: 0o600)
     try replacement.write(try Self.text(before, adding: key))
@@ -81,7 +87,8 @@ struct KeysNewCommand: Command {
       let added = (closing.count > 0 ? ", " : "") + key.description
       return before[..<closing.byte] + Array(added.utf8) + before[closing.byte...]
     } catch {
-      throw NetOptError(.invalidKeys, phase: .sign, "the key ring is not usable: \(error.place): \(error.rule)")
+      throw NetOptError(
+        .invalidKeys, phase: .sign, "the key ring is not usable: \(error.place): \(error.rule)")
     }
   }
 }
@@ -110,7 +117,8 @@ struct KeysListCommand: Command {
     [
       "id": .string(key.id), "kind": .string(key.kind), "salt": .string(key.salt),
       "schemes": .array(key.schemes.map(\.rawValue).sorted().map(JSONValue.string)),
-      "legacy": .bool(key.isLegacy), "not_before": .optional(key.notBefore), "not_after": .optional(key.notAfter),
+      "legacy": .bool(key.isLegacy), "not_before": .optional(key.notBefore),
+      "not_after": .optional(key.notAfter),
       "scopes": .array(key.scopes.map(json)),
     ]
   }

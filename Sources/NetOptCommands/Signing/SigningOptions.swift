@@ -5,7 +5,8 @@ import NetOptSigning
 /// The options that `sign` and `verify` share: keys, scheme, and where the request comes from.
 enum SigningOptions {
   static let keys = Option(
-    "keys", takes: .required("FILE"), "the key ring; nobody but its owner may read it", environment: "NETOPT_KEYS")
+    "keys", takes: .required("FILE"), "the key ring; nobody but its owner may read it",
+    environment: "NETOPT_KEYS")
   static let keyID = Option("key-id", takes: .required("ID"), "which key of the ring")
   static let scheme = Option(
     "scheme", takes: .required("NAME"),
@@ -22,7 +23,8 @@ enum SigningOptions {
     "jsonl", "read JSON Lines from standard input, a request a line, and print one report a line, in order")
   static let urlScheme = Option(
     "url-scheme", takes: .required("SCHEME"), "http or https, for a raw request; default: https")
-  static let now = Option("now", takes: .required("T"), "the present moment in seconds since 1970, for vectors")
+  static let now = Option(
+    "now", takes: .required("T"), "the present moment in seconds since 1970, for vectors")
 
   static let cover = Option(
     "cover", takes: .required("A,B"), "the fields (netopt1) or components (rfc9421) to sign, or to insist on")
@@ -30,7 +32,8 @@ enum SigningOptions {
   static let service = Option("service", takes: .required("SERVICE"), "sigv4: the service, as execute-api")
   static let presign = Option(
     "presign", takes: .required("SECONDS"), "sigv4: put the signature into the URL, valid for so long")
-  static let api = Option("api", takes: .required("NAME"), "salted-md5: the API; default: the path without its slash")
+  static let api = Option(
+    "api", takes: .required("NAME"), "salted-md5: the API; default: the path without its slash")
   static let hash = Option("hash", takes: .required("HASH"), "salted-md5: md5, sha1 or sha256; default: md5")
   static let rounds = Option("rounds", takes: .required("N"), "salted-md5: how often is hashed; default: 2")
   static let secretPlace = Option(
@@ -44,10 +47,12 @@ enum SigningOptions {
   static let schemeGroup = OptionGroup(
     "Scheme",
     [
-      options, cover, region, service, presign, api, hash, rounds, secretPlace, saltPlace, keepEmpty, encodeValues,
+      options, cover, region, service, presign, api, hash, rounds, secretPlace, saltPlace, keepEmpty,
+      encodeValues,
     ])
   static let requestGroup = OptionGroup(
-    "Request", [RequestArguments.method, RequestArguments.header, RequestArguments.data, http, jsonl, urlScheme])
+    "Request",
+    [RequestArguments.method, RequestArguments.header, RequestArguments.data, http, jsonl, urlScheme])
 
   /// The key ring.
   static func ring(_ arguments: Arguments) throws -> KeyRing {
@@ -95,7 +100,9 @@ enum SigningOptions {
     if let seconds = try arguments.integer(presign, in: 1...604_800) {
       object.append("presign_seconds", .integer(Int64(seconds)))
     }
-    if let count = try arguments.integer(rounds, in: 1...1000) { object.append("rounds", .integer(Int64(count))) }
+    if let count = try arguments.integer(rounds, in: 1...1000) {
+      object.append("rounds", .integer(Int64(count)))
+    }
     if arguments.has(keepEmpty) { object.append("keep_empty", true) }
     if arguments.has(encodeValues) { object.append("encode", true) }
     return object
@@ -126,7 +133,8 @@ enum SigningOptions {
       throw UsageError("a request is missing: give a URL with curl's options, --http FILE, or --jsonl")
     }
     let parts = try RequestArguments.parts(arguments, in: context)
-    return try SigningRequest(parts.method, rawURL: arguments.operands[0], headers: parts.headers, body: parts.body)
+    return try SigningRequest(
+      parts.method, rawURL: arguments.operands[0], headers: parts.headers, body: parts.body)
   }
 
   /// The most bytes of a message, and of a line of JSON Lines.

@@ -10,7 +10,8 @@ struct VerificationText {
   var text: String {
     var lines: [String] = []
     if report.isValid {
-      lines.append("valid: \(report.scheme.rawValue), key \(report.keyID ?? ""), assurance \(report.assurance.rawValue)")
+      lines.append(
+        "valid: \(report.scheme.rawValue), key \(report.keyID ?? ""), assurance \(report.assurance.rawValue)")
     } else {
       lines.append("invalid: \(report.reason.rawValue): \(report.detail)")
     }
@@ -40,7 +41,8 @@ struct VerificationText {
     let start = max(difference.byte - 1 - Self.lead, 0)
     func part(_ line: String) -> String {
       let bytes = line.utf8.dropFirst(start).prefix(Self.width)
-      return (start > 0 ? "…" : " ") + bytes.map { (0x20...0x7e).contains($0) ? String(UnicodeScalar($0)) : "." }.joined()
+      return (start > 0 ? "…" : " ")
+        + bytes.map { (0x20...0x7e).contains($0) ? String(UnicodeScalar($0)) : "." }.joined()
     }
     return [
       "  line \(difference.line), byte \(difference.byte):",

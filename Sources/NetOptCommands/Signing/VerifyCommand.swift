@@ -12,9 +12,11 @@ struct VerifyCommand: Command {
   private static let window = Option(
     "window", takes: .required("SECONDS"), "how far the signer's clock may be off; default: 300")
   private static let compare = Option(
-    "compare", takes: .required("FILE"), "the string that the signer signed: show the first byte that differs")
+    "compare", takes: .required("FILE"), "the string that the signer signed: show the first byte that differs"
+  )
   private static let showExpected = Option(
-    "show-expected", "show the signature that would be right, which signs without the key: for your own tests only")
+    "show-expected",
+    "show the signature that would be right, which signs without the key: for your own tests only")
 
   let declaration = CommandDeclaration(
     name: "verify",

@@ -63,7 +63,8 @@ private struct HTTPMessageReader {
     if target.hasPrefix("/") {
       let hosts = headers.values(of: "Host")
       guard hosts.count == 1 else {
-        throw Self.fault(hosts.isEmpty ? "the message has no Host field" : "the message has several Host fields")
+        throw Self.fault(
+          hosts.isEmpty ? "the message has no Host field" : "the message has several Host fields")
       }
       var request = SigningRequest(
         method: words[0], scheme: scheme, authority: hosts[0], path: "/", headers: headers, body: body)
@@ -105,9 +106,13 @@ private struct HTTPMessageReader {
         fields[last].value += fields[last].value.isEmpty ? folded : " " + folded
         continue
       }
-      guard let colon = line.utf8.firstIndex(of: 0x3a) else { throw Self.fault("a line of the head has no colon") }
+      guard let colon = line.utf8.firstIndex(of: 0x3a) else {
+        throw Self.fault("a line of the head has no colon")
+      }
       let name = String(line[..<colon])
-      guard HTTPFields.isToken(name) else { throw Self.fault("a line of the head has no field name before its colon") }
+      guard HTTPFields.isToken(name) else {
+        throw Self.fault("a line of the head has no field name before its colon")
+      }
       let value = ByteClass.trimmed(line.utf8[line.utf8.index(after: colon)...])
       fields.append(HTTPField(name, String(Substring(value))))
     }
@@ -128,10 +133,12 @@ private struct HTTPMessageReader {
       let length = Int(text)
     else { throw Self.fault("Content-Length is no number, or there are several") }
     guard rest.count >= length else {
-      throw Self.fault("the message is cut off: Content-Length says \(length) bytes, and there are \(rest.count)")
+      throw Self.fault(
+        "the message is cut off: Content-Length says \(length) bytes, and there are \(rest.count)")
     }
     guard rest.count == length else {
-      throw Self.fault("\(rest.count - length) bytes follow the \(length) of the body; correct Content-Length")
+      throw Self.fault(
+        "\(rest.count - length) bytes follow the \(length) of the body; correct Content-Length")
     }
     return Array(rest)
   }

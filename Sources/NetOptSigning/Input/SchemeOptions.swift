@@ -24,7 +24,9 @@ package enum SchemeOptions {
     }
   }
 
-  private static let salted = ["api", "hash", "rounds", "secret", "salt", "keep_empty", "encode", "key_param", "sig_param"]
+  private static let salted = [
+    "api", "hash", "rounds", "secret", "salt", "keep_empty", "encode", "key_param", "sig_param",
+  ]
   private static let names: [SchemeName: [String]] = [
     .netopt1: ["headers"],
     .rfc9421: ["label", "components", "created", "expires", "nonce", "tag", "alg"],

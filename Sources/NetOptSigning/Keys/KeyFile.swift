@@ -46,7 +46,8 @@ enum KeyFile {
   }
 
   private static let members: Set = [
-    "id", "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem", "salt",
+    "id", "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem",
+    "salt",
     "schemes", "legacy", "not_before", "not_after", "scopes", "session_token", "note",
   ]
   private static let sources = [
@@ -155,7 +156,9 @@ enum KeyFile {
           pathPrefixes: try scope.member("path_prefixes")?.strings()))
     }
     // With no scope at all the key would be for everything.
-    guard !scopes.isEmpty else { throw member.fault("has to have a scope; leave it away for a key without limits") }
+    guard !scopes.isEmpty else {
+      throw member.fault("has to have a scope; leave it away for a key without limits")
+    }
     return scopes
   }
 }

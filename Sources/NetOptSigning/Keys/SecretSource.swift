@@ -23,7 +23,8 @@ enum SecretSource: Sendable {
       guard let value = getenv(name), strlen(value) > 0 else {
         throw SigningFault(.keyUnavailable, "the environment variable \(name) is not set")
       }
-      return SecretBytes(copying: UnsafeBufferPointer(start: value, count: strlen(value)).map { UInt8(bitPattern: $0) })
+      return SecretBytes(
+        copying: UnsafeBufferPointer(start: value, count: strlen(value)).map { UInt8(bitPattern: $0) })
     case .command(let command): return try Self.output(of: command)
     }
   }

@@ -152,7 +152,8 @@ public final class SigningKey: Sendable {
   /// Says why the key may not be used for a request at a moment, or `nil`.
   func fault(_ scheme: SchemeName, _ request: SigningRequest, at now: Int64) -> SigningFault? {
     if !schemes.contains(scheme) {
-      return SigningFault(.schemeNotAllowed, "the key \(id) is not for \(scheme.rawValue); its schemes say so")
+      return SigningFault(
+        .schemeNotAllowed, "the key \(id) is not for \(scheme.rawValue); its schemes say so")
     }
     if scheme.isWeak, !isLegacy {
       return SigningFault(

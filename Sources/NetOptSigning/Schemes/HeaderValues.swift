@@ -65,7 +65,9 @@ struct CredentialParameters {
       }
       let name = String(Substring(pair[..<mark]))
       guard names.contains(name) else {
-        throw SigningFault(.malformedSignature, "Authorization has a parameter that is none of \(names.joined(separator: ", "))")
+        throw SigningFault(
+          .malformedSignature,
+          "Authorization has a parameter that is none of \(names.joined(separator: ", "))")
       }
       guard values[name] == nil else {
         throw SigningFault(.malformedSignature, "Authorization has \(name) twice")

@@ -244,7 +244,8 @@ package struct NetOpt1: SigningScheme {
   // MARK: Diagnosis
 
   package let mutations: [Mutation] = [
-    .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice, .notEncoded,
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
+    .notEncoded,
     .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedTwice,
     .methodLowerCase, .queryLeftOut, .timeInMilliseconds,
   ]
@@ -266,7 +267,9 @@ package struct NetOpt1: SigningScheme {
     add(
       .wrongSalt, "the key was derived with the salt and a line end",
       try? SigningKey.derivedMAC(secret, salt: key.salt + "\n"))
-    add(.wrongSalt, "the secret itself was used as the key; it has to be derived with the salt", try? key.plainMAC())
+    add(
+      .wrongSalt, "the secret itself was used as the key; it has to be derived with the salt",
+      try? key.plainMAC())
     let salted = try? crypto { () throws(CryptoError) in
       var derived = try HMAC(.sha256, key: secret).code(of: key.salt)
       defer { wipe(&derived) }

@@ -10,7 +10,9 @@ package struct RFC9421: SigningScheme {
 
     /// - Returns: `nil` for a name that is not registered.
     package init?(_ name: String) {
-      if name == "hmac-sha256" { self = .hmacSHA256 } else if let pair = SignatureAlgorithm(rawValue: name) {
+      if name == "hmac-sha256" {
+        self = .hmacSHA256
+      } else if let pair = SignatureAlgorithm(rawValue: name) {
         self = .pair(pair)
       } else {
         return nil
@@ -198,7 +200,8 @@ package struct RFC9421: SigningScheme {
   // MARK: Verifying
 
   package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
-    guard let inputs = request.headers["Signature-Input"], let signatures = request.headers["Signature"] else {
+    guard let inputs = request.headers["Signature-Input"], let signatures = request.headers["Signature"]
+    else {
       throw SigningFault(.noSignature, "there are no Signature-Input and Signature fields")
     }
     let input: StructuredDictionary
@@ -234,7 +237,8 @@ package struct RFC9421: SigningScheme {
     }
     guard labels.count == 1 else {
       throw SigningFault(
-        .malformedSignature, "there are several signatures, \(labels.joined(separator: ", ")); say which with label")
+        .malformedSignature,
+        "there are several signatures, \(labels.joined(separator: ", ")); say which with label")
     }
     return first
   }
@@ -356,7 +360,8 @@ package struct RFC9421: SigningScheme {
     let signature = claim.signature
     switch material {
     case .pair(let pair):
-      return SignatureAlgorithm.allCases.filter { pair.fits($0) && $0.rawValue != parts.algorithm }.map { other in
+      return SignatureAlgorithm.allCases.filter { pair.fits($0) && $0.rawValue != parts.algorithm }.map {
+        other in
         KeyCandidate(mutation: .wrongScheme, detail: "the algorithm is \(other.rawValue)") {
           string throws(SigningFault) in
           try crypto { () throws(CryptoError) in try pair.isSignature(signature, of: string, other) }
@@ -366,7 +371,8 @@ package struct RFC9421: SigningScheme {
       var candidates: [KeyCandidate] = []
       if let mac = try? key.netopt1MAC() {
         candidates.append(
-          KeyCandidate(mutation: .wrongSalt, detail: "the key was derived with the salt, as netopt1 does it") {
+          KeyCandidate(mutation: .wrongSalt, detail: "the key was derived with the salt, as netopt1 does it")
+          {
             string throws(SigningFault) in
             try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
           })

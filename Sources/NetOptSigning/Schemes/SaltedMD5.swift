@@ -102,7 +102,9 @@ package struct SaltedMD5: SigningScheme {
     var out: [UInt8] = []
     if let api = options.api { out.append(text: api) } else { out += request.path.utf8.dropFirst() }
     if mutations.contains(.queryLeftOut) { return out }
-    let own = [options.parameters?.key, options.parameters?.signature].compactMap { $0.map { Array($0.utf8) } }
+    let own = [options.parameters?.key, options.parameters?.signature].compactMap {
+      $0.map { Array($0.utf8) }
+    }
     let keepsEmpty = options.keepEmpty != mutations.contains(.emptiesDropped)
     let isEncoded = options.encode != mutations.contains(.encodedTwice)
     var pairs: [[UInt8]] = []
@@ -201,7 +203,8 @@ package struct SaltedMD5: SigningScheme {
   // MARK: Diagnosis
 
   package let mutations: [Mutation] = [
-    .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .paramsNotSorted, .trailingNewline, .queryLeftOut,
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .paramsNotSorted, .trailingNewline,
+    .queryLeftOut,
   ]
 
   package func keyCandidates(

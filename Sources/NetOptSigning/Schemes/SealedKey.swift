@@ -65,7 +65,8 @@ package struct SealedKey: SigningScheme {
   ) throws(SigningFault) -> SignedRequest {
     try request.check()
     guard let platform else {
-      throw SigningFault(.unknownKey, "sealed-key needs the platform's key too; say which with platform_key_id")
+      throw SigningFault(
+        .unknownKey, "sealed-key needs the platform's key too; say which with platform_key_id")
     }
     guard (1...255).contains(platform.id.utf8.count) else {
       throw SigningFault(.malformedSignature, "the platform key's id is longer than 255 bytes")
@@ -131,7 +132,8 @@ package struct SealedKey: SigningScheme {
   ) throws(SigningFault) -> SigningKey? {
     guard case .sealed(let parts) = claim.parts, let platform = ring[parts.platformID] else { return nil }
     guard platform.schemes.contains(.sealedKey) else {
-      throw SigningFault(.schemeNotAllowed, "the key \(platform.id) is not for sealed-key; its schemes say so")
+      throw SigningFault(
+        .schemeNotAllowed, "the key \(platform.id) is not for sealed-key; its schemes say so")
     }
     try checkLegacy(platform)
     let secret = try platform.secret()
@@ -140,7 +142,8 @@ package struct SealedKey: SigningScheme {
     }
     guard let own else {
       throw SigningFault(
-        .signatureMismatch, "the sealed key does not open: it was sealed for another method, host or API, or under another key"
+        .signatureMismatch,
+        "the sealed key does not open: it was sealed for another method, host or API, or under another key"
       )
     }
     return Self.caller(claim.keyID, own, platform)

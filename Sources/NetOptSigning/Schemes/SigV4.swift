@@ -212,7 +212,8 @@ package struct SigV4: SigningScheme {
     var style = PercentEncoding.Style.plain
     if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
     // The path on the wire is encoded already: encoding it makes twice, which all services but s3 want.
-    let isOnce = isObjectStore != (mutations.contains(.pathEncodedOnce) || mutations.contains(.pathEncodedTwice))
+    let isOnce =
+      isObjectStore != (mutations.contains(.pathEncodedOnce) || mutations.contains(.pathEncodedTwice))
     for (index, segment) in path.utf8.split(separator: 0x2f, omittingEmptySubsequences: false).enumerated() {
       if index > 0 { out.append(0x2f) }
       if isOnce {
@@ -231,7 +232,8 @@ package struct SigV4: SigningScheme {
 
   private static func mac(_ parts: Parts, _ key: SigningKey) throws(SigningFault) -> HMAC {
     try key.scopedMAC(parts.scope) { (secret) throws(CryptoError) in
-      try chain(secret, prefix: "AWS4", [String(parts.date.prefix(8)), parts.region, parts.service, terminator])
+      try chain(
+        secret, prefix: "AWS4", [String(parts.date.prefix(8)), parts.region, parts.service, terminator])
     }
   }
 
@@ -261,7 +263,8 @@ package struct SigV4: SigningScheme {
     let pairs = QueryParameters(request.query, plus: false).pairs
     guard pairs.contains(where: { $0.key.elementsEqual("X-Amz-Signature".utf8) }) else {
       throw SigningFault(
-        .noSignature, "there is neither an Authorization field with \(Self.label) nor X-Amz-Signature in the query")
+        .noSignature,
+        "there is neither an Authorization field with \(Self.label) nor X-Amz-Signature in the query")
     }
     var values: [String: String] = [:]
     for pair in pairs {
@@ -302,7 +305,8 @@ package struct SigV4: SigningScheme {
   ) throws(SigningFault) -> Claim {
     let fields = credential.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard fields.count == 5, !fields[0].isEmpty, fields[4] == Self.terminator else {
-      throw SigningFault(.malformedSignature, "the credential is not ID/DATE/REGION/SERVICE/\(Self.terminator)")
+      throw SigningFault(
+        .malformedSignature, "the credential is not ID/DATE/REGION/SERVICE/\(Self.terminator)")
     }
     guard let time = CivilTime(basic: date) else {
       throw SigningFault(.malformedSignature, "X-Amz-Date is not a time as 20150830T123600Z")
@@ -338,7 +342,8 @@ package struct SigV4: SigningScheme {
       let name = field.name.lowercased()
       guard name == "host" || name.hasPrefix("x-amz-"), !claim.covered.contains(name) else { continue }
       if name == "x-amz-security-token", options.omitSessionToken { continue }
-      return SigningFault(.notCovered, "the field \(name) is not signed; AWS wants host and every x-amz- field")
+      return SigningFault(
+        .notCovered, "the field \(name) is not signed; AWS wants host and every x-amz- field")
     }
     if !claim.covered.contains("host") { return SigningFault(.notCovered, "the host is not signed") }
     for name in claim.covered where name != "host" && !request.headers.contains(name: name) {
@@ -380,7 +385,8 @@ package struct SigV4: SigningScheme {
   // MARK: Diagnosis
 
   package let mutations: [Mutation] = [
-    .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice, .notEncoded,
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
+    .notEncoded,
     .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedOnce,
     .methodLowerCase, .queryLeftOut,
   ]

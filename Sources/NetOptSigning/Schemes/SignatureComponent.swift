@@ -57,15 +57,18 @@ package struct SignatureComponent: Hashable, Sendable {
       let allowed = name == "@query-param" ? ["name"] : []
       guard keys == allowed else {
         throw SigningFault(
-          .malformedSignature, "\(name) \(allowed.isEmpty ? "has no parameters here" : "has the parameter name")")
+          .malformedSignature,
+          "\(name) \(allowed.isEmpty ? "has no parameters here" : "has the parameter name")")
       }
       return
     }
     guard HTTPFields.isToken(name), !name.utf8.contains(where: { (0x41...0x5a).contains($0) }) else {
       throw SigningFault(.malformedSignature, "the component \(identifier) is no field name in lower case")
     }
-    guard keys.allSatisfy({ ["sf", "key", "bs"].contains($0) }), keys.count <= 1 || !keys.contains("bs") else {
-      throw SigningFault(.malformedSignature, "the component \(identifier) has parameters that make no sense here")
+    guard keys.allSatisfy({ ["sf", "key", "bs"].contains($0) }), keys.count <= 1 || !keys.contains("bs")
+    else {
+      throw SigningFault(
+        .malformedSignature, "the component \(identifier) has parameters that make no sense here")
     }
   }
 
@@ -103,7 +106,9 @@ package struct SignatureComponent: Hashable, Sendable {
   private func appendPath(_ request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations) {
     let path =
       mutations.contains(.pathNormalised) ? PathNormalisation.normalised(request.path) : request.path
-    if mutations.contains(.pathNotNormalised) { out.append(text: path) } else {
+    if mutations.contains(.pathNotNormalised) {
+      out.append(text: path)
+    } else {
       PercentEncoding.appendTarget(path, to: &out)
     }
   }
@@ -120,7 +125,8 @@ package struct SignatureComponent: Hashable, Sendable {
     guard values.count == 1 else {
       throw SigningFault(
         values.isEmpty ? .missingField : .malformedSignature,
-        "the query has \(identifier) \(values.isEmpty ? "not at all" : "more than once, which cannot be signed")")
+        "the query has \(identifier) \(values.isEmpty ? "not at all" : "more than once, which cannot be signed")"
+      )
     }
     PercentEncoding.append(values[0].value, to: &out, .form)
   }
@@ -150,7 +156,8 @@ package struct SignatureComponent: Hashable, Sendable {
     } else if item.parameters.keys.isEmpty {
       try request.appendValue(of: name, to: &out)
     } else {
-      throw SigningFault(.malformedSignature, "the component \(identifier) has parameters that make no sense here")
+      throw SigningFault(
+        .malformedSignature, "the component \(identifier) has parameters that make no sense here")
     }
   }
 
@@ -178,7 +185,9 @@ extension PercentEncoding {
   /// Appends what stands in a request line: bytes that cannot stand there are encoded, all others stay as they are.
   static func appendTarget(_ text: String, to out: inout [UInt8]) {
     for byte in text.utf8 {
-      if byte > 0x20, byte < 0x7f { out.append(byte) } else {
+      if byte > 0x20, byte < 0x7f {
+        out.append(byte)
+      } else {
         out.append(0x25)
         out.append(Hex.upper[Int(byte >> 4)])
         out.append(Hex.upper[Int(byte & 15)])

@@ -39,7 +39,9 @@ package struct StructuredFieldParser {
 
   private var current: UInt8? { next < text.count ? text[next] : nil }
 
-  private func fault(_ rule: String) -> StructuredFieldFault { StructuredFieldFault(offset: next, rule: rule) }
+  private func fault(_ rule: String) -> StructuredFieldFault {
+    StructuredFieldFault(offset: next, rule: rule)
+  }
 
   private mutating func take(_ byte: UInt8) -> Bool {
     guard current == byte else { return false }

@@ -49,7 +49,8 @@ package struct CivilTime: Hashable, Sendable {
 
   /// `20150830T123600Z`.
   package var basic: String {
-    Self.padded(year, 4) + Self.padded(month) + Self.padded(day) + "T" + Self.padded(hour) + Self.padded(minute)
+    Self.padded(year, 4) + Self.padded(month) + Self.padded(day) + "T" + Self.padded(hour)
+      + Self.padded(minute)
       + Self.padded(second) + "Z"
   }
 

@@ -99,7 +99,8 @@ struct NearMissSearch {
     _ request: SigningRequest, _ before: [Mutation], _ sets: [[Mutation]]
   ) -> [Candidate] {
     sets.compactMap { set in
-      guard let changed = try? scheme.strings(claim, request, Mutations(set)), changed.toSign != strings.toSign
+      guard let changed = try? scheme.strings(claim, request, Mutations(set)),
+        changed.toSign != strings.toSign
       else { return nil }
       return Candidate(mutations: before + set, strings: changed)
     }
@@ -121,7 +122,8 @@ struct NearMissSearch {
       let whole = try? scheme.strings(renamed, request, [])
       candidates.append(
         KeyCandidate(
-          mutation: .otherKeyVersion, detail: "it was signed with and for \(other.id), and says \(claim.keyID)"
+          mutation: .otherKeyVersion,
+          detail: "it was signed with and for \(other.id), and says \(claim.keyID)"
         ) { _ throws(SigningFault) in
           guard let whole else { return false }
           return try scheme.isSignature(claim, of: whole.toSign, by: other)

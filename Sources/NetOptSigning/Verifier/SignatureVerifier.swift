@@ -59,7 +59,9 @@ public struct SignatureVerifier: Sendable {
   }
 
   /// Verifies a request that is signed in `netopt1`.
-  public func verify(_ request: SigningRequest, _ expectation: Expectation = Expectation()) -> VerificationReport {
+  public func verify(_ request: SigningRequest, _ expectation: Expectation = Expectation())
+    -> VerificationReport
+  {
     verify(request, scheme: NetOpt1(), expectation)
   }
 
@@ -87,7 +89,8 @@ public struct SignatureVerifier: Sendable {
     let key = key(of: claim, request, scheme, now, &findings)
     checkTime(claim, now, &findings)
     let note = scheme.coverageNote(claim, request)
-    findings.check("coverage", scheme.coverageFault(claim, request), note.text.isEmpty ? "complete" : note.text)
+    findings.check(
+      "coverage", scheme.coverageFault(claim, request), note.text.isEmpty ? "complete" : note.text)
     findings.check("body", scheme.bodyFault(claim, request), "no digest contradicts it")
     checkSignature(claim, request, scheme, key, expectation, &findings)
     if findings.report.isValid { recordNonce(claim, now, &findings) }
@@ -101,7 +104,8 @@ public struct SignatureVerifier: Sendable {
     guard let wanted = expectation.keyID else { return }
     if claim.keyID.isEmpty { claim.keyID = wanted }
     guard claim.keyID == wanted else {
-      throw SigningFault(.unknownKey, "it is signed with the key \(Self.shown(claim.keyID)), not with \(wanted)")
+      throw SigningFault(
+        .unknownKey, "it is signed with the key \(Self.shown(claim.keyID)), not with \(wanted)")
     }
   }
 
@@ -133,7 +137,8 @@ public struct SignatureVerifier: Sendable {
         do throws(SigningFault) { _ = try found.material() } catch { fault = error }
       }
       findings.check("key", fault, "\(Self.shown(claim.keyID)), \(found.kind)")
-      return FoundKey(key: fault?.reason == .keyUnavailable ? decoy : found, isGenuine: fault?.reason != .keyUnavailable)
+      return FoundKey(
+        key: fault?.reason == .keyUnavailable ? decoy : found, isGenuine: fault?.reason != .keyUnavailable)
     } catch {
       findings.fail("key", error)
       return FoundKey(key: scheme.decoy(for: claim), isGenuine: false)
@@ -155,7 +160,8 @@ public struct SignatureVerifier: Sendable {
     var fault: SigningFault?
     if created > now, created - now > policy.window {
       fault = SigningFault(
-        .fromTheFuture, "signed \(created - now) s in the future, \(policy.window) s are allowed; set the signer's clock")
+        .fromTheFuture,
+        "signed \(created - now) s in the future, \(policy.window) s are allowed; set the signer's clock")
     } else if let expires = claim.expires, expires < now {
       fault = SigningFault(.signatureExpired, "the signature expired \(now - expires) s ago; sign afresh")
     } else if claim.expires == nil, created < now, now - created > policy.window {
@@ -173,7 +179,8 @@ public struct SignatureVerifier: Sendable {
       let strings = try scheme.strings(claim, request, [])
       if policy.explain { findings.show(strings) }
       if let theirs = expectation.stringToSign {
-        let isOfLines = strings.canonical != nil && theirs != strings.toSign && !theirs.starts(with: Array("AWS4-".utf8))
+        let isOfLines =
+          strings.canonical != nil && theirs != strings.toSign && !theirs.starts(with: Array("AWS4-".utf8))
         findings.report.firstDifference = .between(isOfLines ? strings.lines : strings.toSign, theirs)
       }
       if policy.showExpected, found.isGenuine {
@@ -216,10 +223,12 @@ public struct SignatureVerifier: Sendable {
       let isNew = try nonces.record(
         nonce, of: claim.keyID, until: expiry.overflow ? .max : expiry.partialValue, now: now)
       findings.check(
-        "nonce", isNew ? nil : SigningFault(.replayed, "the nonce has been used; every request needs a new one"),
+        "nonce",
+        isNew ? nil : SigningFault(.replayed, "the nonce has been used; every request needs a new one"),
         "it is new")
     } catch {
-      findings.fail("nonce", SigningFault(.nonceStoreFailed, "the nonce could not be kept: \(error.description)"))
+      findings.fail(
+        "nonce", SigningFault(.nonceStoreFailed, "the nonce could not be kept: \(error.description)"))
     }
   }
 }

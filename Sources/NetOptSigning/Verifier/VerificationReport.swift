@@ -108,7 +108,10 @@ extension VerificationReport.Difference {
   }
 
   package var json: JSONValue {
-    ["line": .integer(Int64(line)), "byte": .integer(Int64(byte)), "ours": .string(ours), "theirs": .string(theirs)]
+    [
+      "line": .integer(Int64(line)), "byte": .integer(Int64(byte)), "ours": .string(ours),
+      "theirs": .string(theirs),
+    ]
   }
 }
 
