@@ -32,7 +32,7 @@ public enum ContentDigest {
   /// Says why the field of a request is not that of its body; `nil` when it is, or there is no such field. Digests of other
   /// algorithms say nothing; every known one has to be right, and one has to be known.
   static func fault(in request: SigningRequest) -> SigningFault? {
-    guard let text = request.headers["Content-Digest"] else { return nil }
+    guard request.hasField("Content-Digest"), let text = request.headers["Content-Digest"] else { return nil }
     let dictionary: StructuredDictionary
     do { dictionary = try StructuredFieldParser.dictionary(text.utf8) } catch {
       return SigningFault(.malformedRequest, "Content-Digest is no dictionary: \(error.text)")

@@ -91,21 +91,30 @@ public struct SigningRequest: Sendable {
     guard path.utf8.first == UInt8(ascii: "/") else {
       throw SigningFault(.malformedRequest, "the path does not begin with /")
     }
-    let isControl = { (byte: UInt8) in byte < 0x20 || byte == 0x7f }
-    if path.utf8.contains(where: isControl) || query?.utf8.contains(where: isControl) == true {
+    let isFine = { (byte: UInt8) in byte >= 0x20 && byte != 0x7f }
+    guard ByteClass.all(path, isFine), ByteClass.all(query ?? "", isFine) else {
       throw SigningFault(.malformedRequest, "the target has a control character; percent-encode it")
     }
     try checkAuthority()
     for field in headers {
-      if let fault = HTTPFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
+      let isPlain =
+        !field.name.isEmpty && ByteClass.all(field.name, ByteClass.isUnreserved)
+        && ByteClass.all(field.value) { $0 >= 0x20 && $0 < 0x7f }
+      // What is not that simple is looked at more closely.
+      if !isPlain, let fault = HTTPFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
     }
   }
 
   private func checkAuthority() throws(SigningFault) {
-    let isFine = { (byte: UInt8) in
-      (0x21...0x7e).contains(byte) && !"/?#@\\\"<>^`{|},".utf8.contains(byte)
+    // What RFC 3986, section 3.2.2, allows in a host and a port.
+    let isFine = { (byte: UInt8) -> Bool in
+      if ByteClass.isUnreserved(byte) { return true }
+      return switch byte {
+      case 0x21, 0x24, 0x25, 0x26, 0x27, 0x28, 0x29, 0x2a, 0x2b, 0x3a, 0x3b, 0x3d, 0x5b, 0x5d: true
+      default: false
+      }
     }
-    guard !authority.isEmpty, authority.utf8.allSatisfy(isFine) else {
+    guard !authority.isEmpty, ByteClass.all(authority, isFine) else {
       throw SigningFault(
         .malformedRequest, "the request names no usable host; give it a Host field or a URL with one")
     }
@@ -115,15 +124,24 @@ public struct SigningRequest: Sendable {
   ///
   /// - Parameter keepsPort: whether a default port is kept.
   func appendAuthority(to out: inout [UInt8], keepsPort: Bool = false) {
-    let text = authority.utf8
-    var end = text.endIndex
-    if !keepsPort, let colon = text.lastIndex(of: 0x3a) {
-      let port = text[text.index(after: colon)...]
-      let isUsual = scheme == .https ? port.elementsEqual("443".utf8) : port.elementsEqual("80".utf8)
-      // Within the brackets of an IPv6 address there are colons too.
-      if isUsual || port.isEmpty, text.last != 0x5d { end = colon }
+    var authority = authority
+    authority.withUTF8 { text in
+      var end = text.count
+      if !keepsPort, text.last != 0x5d, let colon = text.lastIndex(of: 0x3a) {
+        let port = text[(colon + 1)...]
+        let usual: StaticString = scheme == .https ? "443" : "80"
+        let isUsual = usual.withUTF8Buffer { port.elementsEqual($0) }
+        // Within the brackets of an IPv6 address there are colons too.
+        if isUsual || port.isEmpty { end = colon }
+      }
+      for byte in text[..<end] { out.append(ByteClass.lowered(byte)) }
     }
-    for byte in text[..<end] { out.append(ByteClass.lowered(byte)) }
+  }
+
+  /// Whether there is a field of a name.
+  func hasField(_ name: String) -> Bool {
+    for field in headers where ByteClass.isSameName(field.name, name) { return true }
+    return false
   }
 
   /// Host and port as they are signed.

@@ -10,6 +10,7 @@ import http_message_signatures as hms
 from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from cryptography.hazmat.primitives import serialization
 from http_message_signatures import algorithms as A
 
 KEYS = pathlib.Path(__file__).parent / "rfc9421"
@@ -33,7 +34,12 @@ class Keys(hms.HTTPSignatureKeyResolver):
             return base64.b64decode((KEYS / "test-shared-secret").read_bytes())
         return (KEYS / f"test-key-{self.name}-private.pem").read_bytes()
 
-    resolve_public_key = resolve_private_key
+    def resolve_public_key(self, key_id):
+        secret = self.resolve_private_key(key_id)
+        if self.name is None:
+            return secret
+        public = serialization.load_pem_private_key(secret, None).public_key()
+        return public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def requests_by_chance(count):

@@ -16,6 +16,7 @@ private let verifier: SignatureVerifier = {
   return SignatureVerifier(keys: keys, nonces: MemoryNonceStore(limit: 1000), policy: policy)
 }()
 
+/// What libFuzzer calls with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
@@ -27,7 +28,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let expectation = SignatureVerifier.Expectation(now: 1_700_000_000)
   _ = try? verifier.verify(request, scheme: scheme, options: options, expectation)
   // What can be signed is accepted, and an addition to its body is not, unless the scheme leaves it open.
-  guard let signer = try? RequestSigner(keys: keys, keyID: "app1.v2"), let signed = try? signer.sign(request) else {
+  guard let signer = try? RequestSigner(keys: keys, keyID: "app1.v2"), let signed = try? signer.sign(request)
+  else {
     return 0
   }
   var sent = request

@@ -44,6 +44,7 @@ public final class SigningKey: Sendable {
   /// The token of a temporary AWS key. It is a secret too, though it is sent.
   let sessionToken: SecretBytes?
   private let source: Source
+  private let allowed: AllowedSchemes
   private let fetched = Locked(Fetched())
 
   init(
@@ -55,6 +56,7 @@ public final class SigningKey: Sendable {
     self.source = source
     self.salt = salt
     self.schemes = schemes
+    allowed = AllowedSchemes(schemes)
     self.isLegacy = isLegacy
     self.notBefore = notBefore
     self.notAfter = notAfter
@@ -151,7 +153,7 @@ public final class SigningKey: Sendable {
 
   /// Says why the key may not be used for a request at a moment, or `nil`.
   func fault(_ scheme: SchemeName, _ request: SigningRequest, at now: Int64) -> SigningFault? {
-    if !schemes.contains(scheme) {
+    if !allowed[scheme] {
       return SigningFault(
         .schemeNotAllowed, "the key \(id) is not for \(scheme.rawValue); its schemes say so")
     }
@@ -171,6 +173,19 @@ public final class SigningKey: Sendable {
     }
     return nil
   }
+}
+
+/// Schemes as a flag each: asking a set would hash a text for every request.
+private struct AllowedSchemes {
+  private var netopt1 = false
+  private var others: Set<SchemeName>
+
+  init(_ schemes: Set<SchemeName>) {
+    others = schemes
+    netopt1 = schemes.contains(.netopt1)
+  }
+
+  subscript(scheme: SchemeName) -> Bool { scheme == .netopt1 ? netopt1 : others.contains(scheme) }
 }
 
 extension SigningKey: CustomStringConvertible, CustomReflectable {

@@ -14,7 +14,7 @@ extension SigningRequest {
     allowsUTF8: Bool = false
   ) throws(SigningFault) -> Bool {
     var isFirst = true
-    for field in headers where HTTPFields.equal(field.name, name) {
+    for field in headers where ByteClass.isSameName(field.name, name) {
       if !isFirst { out.append(text: joiner.description) }
       isFirst = false
       var value = field.value
@@ -44,7 +44,7 @@ extension SigningRequest {
   /// - Throws: `malformedSignature` when there are several.
   func onlyValue(of name: String) throws(SigningFault) -> String? {
     var value: String?
-    for field in headers where HTTPFields.equal(field.name, name) {
+    for field in headers where ByteClass.isSameName(field.name, name) {
       guard value == nil else { throw SigningFault(.malformedSignature, "there are several \(name) fields") }
       value = field.value
     }

@@ -7,7 +7,7 @@ package struct NetOpt1: SigningScheme {
   static let label = "NETOPT1-HMAC-SHA256"
   /// What is signed unless it is said otherwise, of the fields that are present.
   static let usualFields = ["content-encoding", "content-type", "idempotency-key"]
-  private static let parameterNames = ["keyid", "ts", "nonce", "headers", "sig"]
+  private static let parameterNames: [StaticString] = ["keyid", "ts", "nonce", "headers", "sig"]
 
   package let name = SchemeName.netopt1
   /// The fields to sign, in lower case and sorted; `nil` for the usual ones that are present.
@@ -30,7 +30,7 @@ package struct NetOpt1: SigningScheme {
 
   /// What has to be signed of a request.
   private func required(_ request: SigningRequest) -> [String] {
-    fields ?? Self.usualFields.filter { request.headers.contains(name: $0) }
+    fields ?? Self.usualFields.filter { request.hasField($0) }
   }
 
   // MARK: Signing
@@ -111,7 +111,9 @@ package struct NetOpt1: SigningScheme {
     out.append(0x0a)
     Self.appendPath(request.path, to: &out, mutations)
     out.append(0x0a)
-    if let query = request.query, !mutations.contains(.queryLeftOut) {
+    if mutations.isEmpty {
+      if let query = request.query { QueryParameters.append(query: query, plus: true, to: &out) }
+    } else if let query = request.query, !mutations.contains(.queryLeftOut) {
       QueryParameters(query, plus: true).append(
         to: &out, style: mutations.style, order: mutations.order,
         dropsEmpty: mutations.contains(.emptiesDropped))
@@ -161,26 +163,75 @@ package struct NetOpt1: SigningScheme {
     guard let value = try request.onlyValue(of: "Authorization"), value.hasPrefix(Self.label) else {
       throw SigningFault(.noSignature, "there is no Authorization field with \(Self.label)")
     }
-    let rest = value.dropFirst(Self.label.count)
-    guard rest.utf8.first == 0x20 else {
-      throw SigningFault(.malformedSignature, "a space and the parameters belong behind \(Self.label)")
+    var text = value
+    let read = text.withUTF8 { bytes in
+      Result { () throws(SigningFault) in try Self.claim(bytes[Self.label.utf8.count...]) }
     }
-    let parameters = try CredentialParameters(rest, names: Self.parameterNames)
-    guard Self.isKeyID(parameters["keyid"]) else {
+    return try read.get()
+  }
+
+  /// Reads what follows the label.
+  private static func claim(_ text: Slice<UnsafeBufferPointer<UInt8>>) throws(SigningFault) -> Claim {
+    guard text.first == 0x20 else {
+      throw SigningFault(.malformedSignature, "a space and the parameters belong behind \(label)")
+    }
+    let values = try parameters(text)
+    guard let keyID = string(values[0]), isKeyID(keyID) else {
       throw SigningFault(.malformedSignature, "keyid is not 1 to 64 of A-Z a-z 0-9 . _ -")
     }
-    guard let time = Self.time(parameters["ts"]) else {
+    guard let time = string(values[1]).flatMap(time) else {
       throw SigningFault(.malformedSignature, "ts is not in whole seconds since 1970 without a leading zero")
     }
-    guard Self.isNonce(parameters["nonce"]) else {
+    guard let nonce = string(values[2]), isNonce(nonce) else {
       throw SigningFault(.malformedSignature, "nonce is not 16 bytes in base64url, 22 characters")
     }
-    guard let signature = Hex.bytes(parameters["sig"].utf8), signature.count == 32 else {
+    guard let signature = Hex.bytes(values[4]), signature.count == 32 else {
       throw SigningFault(.malformedSignature, "sig is not 64 hexadecimal digits in lower case")
     }
     return Claim(
-      keyID: parameters["keyid"], created: time, nonce: parameters["nonce"],
-      covered: try Self.names(parameters["headers"]), signature: signature)
+      keyID: keyID, created: time, nonce: nonce,
+      covered: values[3].isEmpty ? [] : try names(String(decoding: values[3], as: UTF8.self)),
+      signature: signature)
+  }
+
+  private static func string(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
+    bytes.count <= 64 ? String(decoding: bytes, as: UTF8.self) : nil
+  }
+
+  /// The values of the parameters in the order of `parameterNames`; every one has to be there, once.
+  private static func parameters(
+    _ text: Slice<UnsafeBufferPointer<UInt8>>
+  ) throws(SigningFault) -> [Slice<UnsafeBufferPointer<UInt8>>] {
+    let none = text[text.startIndex..<text.startIndex]
+    var values = [none, none, none, none, none]
+    var seen = 0
+    var rest = text
+    while true {
+      let end = rest.firstIndex(of: 0x2c) ?? rest.endIndex
+      let pair = ByteClass.trimmed(rest[..<end])
+      guard let mark = pair.firstIndex(of: 0x3d) else {
+        throw SigningFault(.malformedSignature, "Authorization has a part that is no name=value")
+      }
+      let name = pair[..<mark]
+      guard
+        let place = parameterNames.firstIndex(where: { known in
+          known.withUTF8Buffer { name.elementsEqual($0) }
+        })
+      else {
+        throw SigningFault(.malformedSignature, "Authorization has a parameter that netopt1 does not have")
+      }
+      guard seen & 1 << place == 0 else {
+        throw SigningFault(.malformedSignature, "Authorization has \(parameterNames[place]) twice")
+      }
+      seen |= 1 << place
+      values[place] = pair[(mark + 1)...]
+      guard end < rest.endIndex else { break }
+      rest = rest[(end + 1)...]
+    }
+    if let missing = parameterNames.indices.first(where: { seen & 1 << $0 == 0 }) {
+      throw SigningFault(.malformedSignature, "Authorization lacks \(parameterNames[missing])")
+    }
+    return values
   }
 
   private static func names(_ text: String) throws(SigningFault) -> [String] {
@@ -219,14 +270,14 @@ package struct NetOpt1: SigningScheme {
       return SigningFault(
         .notCovered, "the field \(name) is not signed; the signer has to name it in headers")
     }
-    for name in claim.covered where !request.headers.contains(name: name) {
+    for name in claim.covered where !request.hasField(name) {
       return SigningFault(.missingField, "the field \(name) is signed and is not there")
     }
     return nil
   }
 
   package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
-    let plus = request.query?.utf8.contains(0x2b) == true
+    let plus = !ByteClass.all(request.query ?? "") { $0 != 0x2b }
     return (plus ? "warning: a + in the query was read as a space; write %20" : "", false)
   }
 
@@ -243,7 +294,9 @@ package struct NetOpt1: SigningScheme {
 
   // MARK: Diagnosis
 
-  package let mutations: [Mutation] = [
+  package var mutations: [Mutation] { Self.mistakes }
+
+  private static let mistakes: [Mutation] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
     .notEncoded,
     .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedTwice,

@@ -348,7 +348,9 @@ package struct RFC9421: SigningScheme {
 
   // MARK: Diagnosis
 
-  package let mutations: [Mutation] = [
+  package var mutations: [Mutation] { Self.mistakes }
+
+  private static let mistakes: [Mutation] = [
     .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .methodLowerCase,
     .queryLeftOut, .lowerCaseHex,
   ]

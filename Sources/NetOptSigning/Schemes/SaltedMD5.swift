@@ -202,7 +202,9 @@ package struct SaltedMD5: SigningScheme {
 
   // MARK: Diagnosis
 
-  package let mutations: [Mutation] = [
+  package var mutations: [Mutation] { Self.mistakes }
+
+  private static let mistakes: [Mutation] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .paramsNotSorted, .trailingNewline,
     .queryLeftOut,
   ]

@@ -116,6 +116,8 @@ package struct Claim: Sendable {
   var created: Int64?
   /// Until when it is to be accepted.
   var expires: Int64?
+  /// Whether `expires` stands in for the time window, as in a URL that is signed to be used later.
+  var outlivesWindow = false
   var nonce: String?
   /// The names of the fields and components that are signed.
   var covered: [String] = []

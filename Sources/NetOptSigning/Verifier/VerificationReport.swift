@@ -80,6 +80,7 @@ public struct VerificationReport: Sendable {
     reason = .ok
     assurance = .none
     checks = []
+    checks.reserveCapacity(7)
   }
 
   /// Makes the report of a request that could not be read.
