@@ -45,71 +45,22 @@ package struct QueryParameters: Sendable {
 
   /// Appends the canonical form of a query, as `append` does it of its pairs, but at once.
   static func append(query: String, plus: Bool, to out: inout [UInt8]) {
-    struct Piece {
-      let start: Int
-      let equals: Int
-      let end: Int
-    }
-    var pieces: [Piece] = []
-    var encoded: [UInt8] = []
-    encoded.reserveCapacity(query.utf8.count + 16)
-    var start = 0
-    var equals: Int?
-    func close() {
-      if equals == nil {
-        equals = encoded.count
-        encoded.append(0x3d)
-      }
-      pieces.append(Piece(start: start, equals: equals ?? 0, end: encoded.count))
-      start = encoded.count
-      equals = nil
-    }
-    let digits = Hex.upper
     var query = query
     query.withUTF8 { bytes in
       guard !bytes.isEmpty else { return }
-      var index = 0
-      while index < bytes.count {
-        var byte = bytes[index]
-        index += 1
-        if byte == 0x26 {
-          close()
-          continue
-        }
-        if byte == 0x3d, equals == nil {
-          equals = encoded.count
-          encoded.append(0x3d)
-          continue
-        }
-        if byte == 0x25, index + 1 < bytes.count, let high = Hex.digit(bytes[index]),
-          let low = Hex.digit(bytes[index + 1])
-        {
-          byte = high << 4 | low
-          index += 2
-        } else if plus, byte == 0x2b {
-          byte = 0x20
-        }
-        if ByteClass.isUnreserved(byte) {
-          encoded.append(byte)
-        } else {
-          encoded.append(0x25)
-          encoded.append(digits[Int(byte >> 4)])
-          encoded.append(digits[Int(byte & 15)])
+      // A byte takes three at most, and a piece gets a "=".
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 3 * bytes.count + bytes.count + 1) { room in
+        var pieces: [EncodedPiece] = []
+        pieces.reserveCapacity(8)
+        EncodedPiece.encode(bytes, plus: plus, into: room, &pieces)
+        let encoded = UnsafeBufferPointer(room)
+        if pieces.count > 1 { pieces.sort { $0.precedes($1, in: encoded) } }
+        for index in pieces.indices {
+          if index > 0 { out.append(0x26) }
+          out.append(
+            contentsOf: UnsafeBufferPointer(rebasing: encoded[pieces[index].start..<pieces[index].end]))
         }
       }
-      close()
-    }
-    // A key that another one begins with comes first, as it does when keys are compared by themselves.
-    pieces.sort { a, b in
-      let (key, other) = (encoded[a.start..<a.equals], encoded[b.start..<b.equals])
-      if key.elementsEqual(other) {
-        return encoded[a.equals..<a.end].lexicographicallyPrecedes(encoded[b.equals..<b.end])
-      }
-      return key.lexicographicallyPrecedes(other)
-    }
-    for (index, piece) in pieces.enumerated() {
-      if index > 0 { out.append(0x26) }
-      out += encoded[piece.start..<piece.end]
     }
   }
 

@@ -190,7 +190,7 @@ package struct NetOpt1: SigningScheme {
     }
     return Claim(
       keyID: keyID, created: time, nonce: nonce,
-      covered: values[3].isEmpty ? [] : try names(String(decoding: values[3], as: UTF8.self)),
+      covered: try names(values[3]),
       signature: signature)
   }
 
@@ -234,29 +234,45 @@ package struct NetOpt1: SigningScheme {
     return values
   }
 
-  private static func names(_ text: String) throws(SigningFault) -> [String] {
+  private static func names(
+    _ text: Slice<UnsafeBufferPointer<UInt8>>
+  ) throws(SigningFault) -> [String] {
     if text.isEmpty { return [] }
-    let names = text.split(separator: ";", omittingEmptySubsequences: false).map(String.init)
-    let isFine = names.allSatisfy { name in
-      HTTPFields.isToken(name) && !name.utf8.contains { (0x41...0x5a).contains($0) }
+    var names: [String] = []
+    var start = text.startIndex
+    var isFine = true
+    for index in text.startIndex...text.endIndex {
+      let byte = index < text.endIndex ? text[index] : 0x3b
+      if byte == 0x3b {
+        let name = String(decoding: text[start..<index], as: UTF8.self)
+        if index == start || names.last.map({ $0.utf8.lexicographicallyPrecedes(name.utf8) }) == false {
+          isFine = false
+        }
+        names.append(name)
+        start = index + 1
+      } else if (0x41...0x5a).contains(byte) || byte <= 0x20 || byte >= 0x7f {
+        isFine = false
+      }
     }
-    let isSorted = zip(names, names.dropFirst()).allSatisfy {
-      $0.utf8.lexicographicallyPrecedes($1.utf8)
-    }
-    guard isFine, isSorted, !names.contains("authorization") else {
+    guard isFine, names.allSatisfy({ ByteClass.all($0, ByteClass.isUnreserved) || HTTPFields.isToken($0) }),
+      !names.contains("authorization")
+    else {
       throw SigningFault(
-        .malformedSignature, "headers is not a list of names in lower case, sorted, each once, parted by ;")
+        .malformedSignature,
+        "headers is not a list of names in lower case, sorted, each once, parted by ;")
     }
     return names
   }
 
   static func isKeyID(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
-      && text.utf8.allSatisfy { ByteClass.isUnreserved($0) && $0 != UInt8(ascii: "~") }
+      && ByteClass.all(text) { ByteClass.isUnreserved($0) && $0 != UInt8(ascii: "~") }
   }
 
+  /// Whether a text is 16 bytes in base64url: of the last of the 22 digits four bits are not used.
   private static func isNonce(_ text: String) -> Bool {
-    text.utf8.count == 22 && Base64.decode(text.utf8, .url) != nil
+    guard text.utf8.count == 22, let last = text.utf8.last, "AQgw".utf8.contains(last) else { return false }
+    return ByteClass.all(text) { ByteClass.isUnreserved($0) && $0 != 0x2e && $0 != 0x7e }
   }
 
   static func time(_ text: String) -> Int64? {
@@ -266,7 +282,8 @@ package struct NetOpt1: SigningScheme {
   }
 
   package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
-    for name in required(request) where !claim.covered.contains(name) {
+    for name in fields ?? Self.usualFields
+    where !claim.covered.contains(name) && (fields != nil || request.hasField(name)) {
       return SigningFault(
         .notCovered, "the field \(name) is not signed; the signer has to name it in headers")
     }

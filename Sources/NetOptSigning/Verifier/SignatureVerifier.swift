@@ -126,7 +126,7 @@ public struct SignatureVerifier: Sendable {
       let found = try scheme.key(of: claim, request, in: keys)
       let decoy = scheme.decoy(for: claim)
       guard let found else {
-        throw SigningFault(.unknownKey, "no key has the id \(Self.shown(claim.keyID)); look at the key ring")
+        throw SigningFault(.unknownKey, "no key of the ring has this id")
       }
       var fault = found.fault(scheme.name, request, at: now)
       if fault == nil, scheme.name.isWeak || Self.wrapsWeak(scheme), !policy.allowWeak {
