@@ -19,10 +19,8 @@ TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-
 
 # Options for the measurements: `make perf PERFFLAGS='--only cpu,body --peers yes'`.
 PERFFLAGS ?=
-# How many seconds `make fuzz` takes.
-FUZZTIME ?= 60
 
-.PHONY: help dependencies build test bench install lint tsan asan coverage perf perf-check perf-record soak perf-build fuzz clean
+.PHONY: help dependencies build test bench install lint tsan asan coverage perf perf-check perf-record soak perf-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -44,7 +42,7 @@ install: build ## Install netopt to PREFIX, /usr/local by default
 	install -D -m 755 .build/release/netopt "$(DESTDIR)$(PREFIX)/bin/netopt"
 
 lint: ## Check format, layers, file lengths and scripts
-	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples)
 	scripts/check-layers
 	python3 -m doctest Benchmarks/perf/report.py
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
@@ -89,12 +87,5 @@ perf-record: perf-build ## Record what a request costs now
 soak: perf-build ## Perform a million requests and look whether anything grows
 	python3 Benchmarks/perf soak
 
-# New inputs are kept in the build folder; what finds a fault is to be added to the corpus.
-fuzz: dependencies ## Fuzz the parsers and the verifier of signatures; FUZZTIME=60 seconds
-	$(SWIFT) build -c release --package-path Fuzz
-	mkdir -p Fuzz/.build/found
-	SWIFT_BACKTRACE=enable=no Fuzz/.build/release/fuzz-signing -max_total_time=$(FUZZTIME) -max_len=8192 \
-	  -artifact_prefix=Fuzz/.build/ Fuzz/.build/found Fuzz/corpus/signing
-
 clean: ## Remove what was built
-	rm -rf .build Benchmarks/.build Fuzz/.build
+	rm -rf .build Benchmarks/.build

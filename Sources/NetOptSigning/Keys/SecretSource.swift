@@ -7,7 +7,8 @@ enum SecretSource: Sendable {
   case bytes(SecretBytes)
   /// An environment variable.
   case environment(String)
-  /// What a command prints, without one line end at its end. It is run by `/bin/sh` when the secret is first needed.
+  /// What a command prints, without one line end at its end. It is run by `/bin/sh` when the secret is first needed, with
+  /// nothing to read.
   case command(String)
 
   /// The most bytes that a secret may have.
@@ -23,14 +24,15 @@ enum SecretSource: Sendable {
       guard let value = getenv(name), strlen(value) > 0 else {
         throw SigningFault(.keyUnavailable, "the environment variable \(name) is not set")
       }
-      return SecretBytes(
-        copying: UnsafeBufferPointer(start: value, count: strlen(value)).map { UInt8(bitPattern: $0) })
+      return SecretBytes(count: strlen(value)) { memory in
+        memory.copyMemory(from: UnsafeRawBufferPointer(start: value, count: memory.count))
+      }
     case .command(let command): return try Self.output(of: command)
     }
   }
 
   private static func output(of command: String) throws(SigningFault) -> SecretBytes {
-    guard let stream = popen(command, "re") else {
+    guard let stream = popen("exec </dev/null\n" + command, "re") else {
       throw SigningFault(
         .keyUnavailable, "the key's command could not be started: \(String(cString: strerror(errno)))")
     }

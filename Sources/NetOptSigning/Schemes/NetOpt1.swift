@@ -74,12 +74,12 @@ package struct NetOpt1: SigningScheme {
     value.append(text: ",headers=")
     append(claim.covered, to: &value)
     value.append(text: ",sig=")
-    let start = value.count
-    value.append(hex: code)
+    let signature = Hex.text(code)
+    value.append(text: signature)
     return SignedRequest(
       .netopt1, claim.keyID,
       headers: [HTTPField("Authorization", String(decoding: value, as: UTF8.self))],
-      signature: String(decoding: value[start...], as: UTF8.self), strings: strings)
+      signature: signature, strings: strings)
   }
 
   private static func append(_ names: [String], to out: inout [UInt8]) {

@@ -179,7 +179,37 @@ enum NonceSource {
   private static let pool = Locked<[UInt8]>([])
 
   /// 16 bytes in base64url, 22 characters.
-  static func next() throws(SigningFault) -> String { Base64.text(try bytes(length), .url) }
+  static func next() throws(SigningFault) -> String {
+    let taken = pool.withLock { pool -> String? in
+      guard pool.count >= length else { return nil }
+      let nonce = pool.withUnsafeBufferPointer { Self.text(of: $0[(pool.count - length)...]) }
+      pool.removeLast(length)
+      return nonce
+    }
+    if let taken { return taken }
+    return Base64.text(try bytes(length), .url)
+  }
+
+  /// What `Base64` writes of 16 bytes, without an array in between.
+  private static func text(of bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+    let digits = Base64.urlDigits
+    return String(unsafeUninitializedCapacity: 22) { out in
+      var bits: UInt32 = 0
+      var count: UInt32 = 0
+      var end = 0
+      for byte in bytes {
+        bits = bits << 8 | UInt32(byte)
+        count += 8
+        while count >= 6 {
+          count -= 6
+          out[end] = digits[Int(bits >> count & 63)]
+          end += 1
+        }
+      }
+      out[end] = digits[Int(bits << (6 - count) & 63)]
+      return end + 1
+    }
+  }
 
   static func bytes(_ count: Int) throws(SigningFault) -> [UInt8] {
     if let taken = pool.withLock({ take(count, from: &$0) }) { return taken }

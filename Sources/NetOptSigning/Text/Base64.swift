@@ -12,6 +12,7 @@ package enum Base64 {
 
   private static let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
   private static let standard = Array((letters + "+/").utf8)
+  static var urlDigits: [UInt8] { forURLs }
   private static let forURLs = Array((letters + "-_").utf8)
 
   /// Writes bytes.
