@@ -62,7 +62,7 @@ lint: ## Check format, layers, file lengths and scripts
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
-	  shellcheck scripts/install-dependencies scripts/check-layers .ci/run; \
+	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi

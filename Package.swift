@@ -31,6 +31,7 @@ let package = Package(
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CEventLoop"),
     .systemLibrary(name: "CNetwork"),
 
@@ -38,7 +39,8 @@ let package = Package(
     module("NetOptCore", ["NetOptLocking"]),
     module("NetOptCrypto", ["NetOptCore", "NetOptLocking", "CCrypto"]),
     module("NetOptRouting", ["NetOptCore"]),
-    module("NetOptSigning", ["NetOptCore"]),
+    module("NetOptSQLite", ["NetOptCore", "CSQLite"]),
+    module("NetOptSigning", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
     module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
     module("NetOptCurl", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CCurl"]),
     module("NetOptNetwork", ["NetOptCore", "NetOptEventLoop", "CNetwork"]),
@@ -46,15 +48,15 @@ let package = Package(
     module(
       "NetOpt",
       [
-        "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptEventLoop", "NetOptNetwork",
-        "NetOptCurl", "NetOptResolver",
+        "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptEventLoop",
+        "NetOptNetwork", "NetOptCurl", "NetOptResolver",
       ]),
     module("NetOptBench", ["NetOptCore"]),
     module(
       "NetOptCommands",
       [
         "NetOptBench", "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork",
-        "NetOptRouting",
+        "NetOptRouting", "NetOptSigning",
       ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
@@ -69,7 +71,11 @@ let package = Package(
       name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"], swiftSettings: settings),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
-    tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore"]),
+    tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport"]),
+    tests("NetOptSQLite", ["NetOptSQLite", "NetOptCore", "NetOptTestSupport"]),
+    tests(
+      "NetOptSigning",
+      ["NetOptSigning", "NetOptCrypto", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "netopt-cli"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
@@ -83,7 +89,7 @@ let package = Package(
       "NetOpt",
       [
         "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork", "NetOptRouting",
-        "NetOptTestSupport", "list-writer",
+        "NetOptSigning", "NetOptTestSupport", "list-writer",
       ]),
     tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests(

@@ -1,5 +1,6 @@
 public import NetOptCore
 public import NetOptRouting
+public import NetOptSigning
 
 /// How a `NetOptClient` works. Every value has a default that is right for most services.
 public struct ClientConfiguration: Sendable {
@@ -57,6 +58,8 @@ public struct ClientConfiguration: Sendable {
   public var proxy = Proxy.environment
   /// The value of `User-Agent` for requests that bring none. Default: `netopt/` and the version.
   public var userAgent = "netopt/\(NetOptVersion.string)"
+  /// How requests are signed; `nil` for not at all, the default.
+  public var signing: Signing?
   /// Interceptors around each call, outermost first, within netopt's own events and redirects: each hop of a
   /// redirected call passes through them, once for all of its attempts.
   public var interceptors: [any Interceptor] = []
@@ -127,6 +130,23 @@ public struct ClientConfiguration: Sendable {
     public var lifetime: Duration?
     /// How many bytes of a response's body are held for a consumer that does not read. Default: 512 KiB.
     public var bodyBuffer = 512 * 1024
+  }
+
+  /// How requests are signed: each attempt afresh, right before it is sent.
+  public struct Signing: Sendable {
+    /// Who signs.
+    public var signer: RequestSigner
+    /// The hosts whose requests are signed, in lower case. A redirect to another host is followed without a signature.
+    public var hosts: Set<String>
+    /// Whether a `Date` that came without TLS may correct the clock. Anybody on the path can then have requests signed for
+    /// another time, at most a day away. Default: no.
+    public var trustsPlainDates = false
+
+    /// Makes a setting.
+    public init(signer: RequestSigner, hosts: Set<String>) {
+      self.signer = signer
+      self.hosts = hosts
+    }
   }
 
   /// Which proxy is used.

@@ -1,3 +1,5 @@
-// One import is enough for those who use the client: requests, responses, errors, the list.
+// One import is enough for those who use the client: requests, responses, errors, the list,
+// signatures.
 @_exported public import NetOptCore
 @_exported public import NetOptRouting
+@_exported public import NetOptSigning

@@ -97,6 +97,7 @@ public final class NetOptClient: Sendable {
     let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep)
     let transport = TransportInterceptor(transport: engine.transport)
     links.append(RetryInterceptor(retries: retries, route: route))
+    if let signing = configuration.signing { links.append(SigningInterceptor(signing)) }
     links.append(transport)
     self.links = links
     // What keeps the list up to date is no call: it is tried again when its schedule says so.

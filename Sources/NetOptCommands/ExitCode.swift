@@ -24,7 +24,7 @@ package struct ExitCode: Hashable, Sendable {
   init(_ error: NetOptError) {
     switch error.code {
     case .invalidURL, .invalidRequest, .invalidConfiguration: self = .usage
-    case .invalidList, .invalidSignature, .invalidKey, .unreadableFile: self = .invalidInput
+    case .invalidList, .invalidSignature, .invalidKey, .invalidKeys, .unreadableFile: self = .invalidInput
     default: self = .failed
     }
   }

@@ -14,7 +14,7 @@ package struct Program: Sendable {
   /// The program as it is installed.
   package static let netopt = Program([
     GetCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand(), ListSignCommand(), ListVerifyCommand(),
-    ListUpdateCommand(),
+    ListUpdateCommand(), SignCommand(), VerifyCommand(), KeysNewCommand(), KeysListCommand(),
   ])
 
   /// Runs the program.

@@ -9,6 +9,7 @@ public struct NetOptError: Error, Sendable {
       case invalidList = "invalid-list"
       case invalidSignature = "invalid-signature"
       case invalidKey = "invalid-key"
+      case invalidKeys = "invalid-keys"
       case unreadableFile = "unreadable-file"
       case unwritableFile = "unwritable-file"
       case cancelled
@@ -29,6 +30,7 @@ public struct NetOptError: Error, Sendable {
       case tooManyRedirects = "too-many-redirects"
       case unsupported
       case libraryFailed = "library-failed"
+      case signingFailed = "signing-failed"
     }
 
     private let kind: Kind
@@ -49,6 +51,8 @@ public struct NetOptError: Error, Sendable {
     public static let invalidSignature = Code(.invalidSignature)
     /// A key is malformed, damaged, or its password is wrong.
     public static let invalidKey = Code(.invalidKey)
+    /// The key ring breaks a rule.
+    public static let invalidKeys = Code(.invalidKeys)
     /// A file could not be read.
     public static let unreadableFile = Code(.unreadableFile)
     /// A file could not be written. What was there before is as it was.
@@ -89,6 +93,8 @@ public struct NetOptError: Error, Sendable {
     public static let unsupported = Code(.unsupported)
     /// A C library failed in a way that has no name of its own here; `underlying` has its code.
     public static let libraryFailed = Code(.libraryFailed)
+    /// The request could not be signed: the key is not for it, or something that is to be signed is not there.
+    public static let signingFailed = Code(.signingFailed)
   }
 
   /// The part of a call in which the failure happened.

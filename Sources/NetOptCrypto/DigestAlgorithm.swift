@@ -4,6 +4,8 @@ import CCrypto
 package enum DigestAlgorithm: String, CaseIterable, Sendable {
   /// MD5 (RFC 1321). Not against anybody who wants two texts with one digest.
   case md5 = "MD5"
+  /// SHA-1 (FIPS 180-4). Not against anybody who wants two texts with one digest.
+  case sha1 = "SHA-1"
   /// SHA-256 (FIPS 180-4).
   case sha256 = "SHA-256"
   /// SHA-512 (FIPS 180-4).
@@ -15,6 +17,7 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
   package var length: Int {
     switch self {
     case .md5: 16
+    case .sha1: 20
     case .sha256: 32
     case .sha512, .blake2b512: 64
     }
@@ -26,6 +29,7 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
       let fetched =
         switch self {
         case .md5: FetchedDigest.md5
+        case .sha1: FetchedDigest.sha1
         case .sha256: FetchedDigest.sha256
         case .sha512: FetchedDigest.sha512
         case .blake2b512: FetchedDigest.blake2b512
@@ -51,6 +55,7 @@ private struct FetchedDigest: @unchecked Sendable {
   }
 
   static let md5 = FetchedDigest("MD5")
+  static let sha1 = FetchedDigest("SHA1")
   static let sha256 = FetchedDigest("SHA2-256")
   static let sha512 = FetchedDigest("SHA2-512")
   static let blake2b512 = FetchedDigest("BLAKE2B-512")

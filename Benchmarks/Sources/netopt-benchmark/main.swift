@@ -10,6 +10,7 @@ let usage = """
          netopt-benchmark soak     --url URL [--cacert FILE] [--connect-to …] [-n REQUESTS] [-c STREAMS]
          netopt-benchmark planning [--endpoints N] [-n PLANS]
          netopt-benchmark list     [--endpoints N] [-n TIMES]
+         netopt-benchmark signing  [-n TIMES] [--rounds N] [--body BYTES]
 
   Measures netopt and prints one line of JSON with what it cost.
   """
@@ -23,6 +24,7 @@ func run(_ name: String?, _ arguments: [String]) async throws -> String {
   case "waiting": try await WaitingBenchmark.run(Options(arguments, known: WaitingBenchmark.options))
   case "soak": try await SoakBenchmark.run(Options(arguments, known: SoakBenchmark.options))
   case "planning": try PlanningBenchmark.run(Options(arguments, known: PlanningBenchmark.options))
+  case "signing": try SigningBenchmark.run(Options(arguments, known: SigningBenchmark.options))
   case "list": try ListBenchmark.run(Options(arguments, known: ListBenchmark.options))
   default: throw UsageError("say what to measure")
   }

@@ -15,7 +15,7 @@ extension Exchange {
       "timings_us": timings.json,
       "reused": .bool(reused),
       "cache": "off",
-      "signed": nil,
+      "signed": .optional(signedBy),
       "attempts": .integer(Int64(attempts)),
       "headers": .array(head.fields.map { [.string($0.name), .string($0.value)] }),
       "body_bytes": .integer(bodyBytes),

@@ -24,6 +24,8 @@ struct Exchange: Sendable {
   var otherAttempts: [AttemptReport]
   /// The number of bytes of the body, decompressed.
   var bodyBytes: Int64
+  /// The id of the key that signed the request, or `nil`.
+  var signedBy: String?
 
   /// Takes what is reported from a response whose body has ended.
   init(_ method: HTTPMethod, _ response: HTTPResponse, bodyBytes: Int64) {

@@ -25,7 +25,7 @@ struct GetCommand: Command {
     options: [
       OptionGroup("Request", RequestArguments.options + [head]),
       OptionGroup("Output", [output, verbose, .json]),
-      ClientOptions.routing, ClientOptions.connection,
+      OptionGroup("Signing", RequestSigning.options), ClientOptions.routing, ClientOptions.connection,
     ],
     examples: [
       .init("netopt get https://one.one.one.one/", "prints the page"),
@@ -65,14 +65,19 @@ struct GetCommand: Command {
   ) async throws -> Exchange {
     let isHead = arguments.has(Self.head)
     let request = try RequestArguments.request(arguments, isHead: isHead, in: context)
-    let configuration = try ClientOptions.configuration(arguments, in: context)
+    var configuration = try ClientOptions.configuration(arguments, in: context)
+    configuration.signing = try RequestSigning.configuration(arguments, request)
+    let signing = configuration.signing
     // Opened before anything is sent: who cannot have the answer should not have asked.
     let sink = try BodySink(destination, output: context.output)
     return try await context.withClient(configuration) { client in
       let response = try await client.execute(request)
       do {
         let count = try await sink.take(response, headOnly: isHead)
-        return Exchange(request.method, response, bodyBytes: count)
+        var exchange = Exchange(request.method, response, bodyBytes: count)
+        let isSigned = signing?.hosts.contains(response.url.origin.host) == true
+        exchange.signedBy = isSigned ? signing?.signer.key.id : nil
+        return exchange
       } catch let error as NetOptError where error.route == nil {
         throw error.with(route: response.route)
       }

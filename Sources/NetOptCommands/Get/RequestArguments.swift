@@ -35,17 +35,33 @@ enum RequestArguments {
     request.options = try ClientOptions.requestOptions(arguments)
     if let limit = try arguments.integer(maxRedirects, in: 0...1000) { request.options.maxRedirects = limit }
     if let retries = try arguments.integer(retry, in: 0...100) { request.options.maxAttempts = retries + 1 }
-    request.headers = HTTPFields(try arguments.values(of: header).map(field))
     let data = arguments.values(of: data)
     if isHead, !data.isEmpty { throw UsageError("-I asks for HEAD, which has no body; leave -I or -d away") }
-    if !data.isEmpty {
-      request.body = .bytes(try body(data, in: context))
-      if !request.headers.contains(name: "Content-Type") {
-        request.headers["Content-Type"] = "application/x-www-form-urlencoded"
-      }
-    }
+    (request.headers, request.body) = try content(arguments, in: context)
     request.method = try method(arguments, default: isHead ? .head : data.isEmpty ? .get : .post)
     return request
+  }
+
+  /// Method, header fields and body, for a request that is not sent.
+  static func parts(
+    _ arguments: Arguments, in context: CommandContext
+  ) throws -> (method: String, headers: HTTPFields, body: [UInt8]) {
+    let (headers, body) = try content(arguments, in: context)
+    let bytes: [UInt8] = if case .bytes(let bytes) = body.source { bytes } else { [] }
+    let method = try method(arguments, default: arguments.values(of: data).isEmpty ? .get : .post)
+    return (method.rawValue, headers, bytes)
+  }
+
+  private static func content(
+    _ arguments: Arguments, in context: CommandContext
+  ) throws -> (HTTPFields, RequestBody) {
+    var headers = HTTPFields(try arguments.values(of: header).map(field))
+    let data = arguments.values(of: data)
+    guard !data.isEmpty else { return (headers, .none) }
+    if !headers.contains(name: "Content-Type") {
+      headers["Content-Type"] = "application/x-www-form-urlencoded"
+    }
+    return (headers, .bytes(try body(data, in: context)))
   }
 
   private static func method(

@@ -13,8 +13,9 @@ struct FileReplacement: ~Copyable {
 
   /// Begins a file.
   ///
+  /// - Parameter mode: the permissions of a new file, from which the umask takes away what it should.
   /// - Throws: `OutputError` when nothing can be written there.
-  init(_ name: String) throws(OutputError) {
+  init(_ name: String, mode: mode_t = 0o666) throws(OutputError) {
     var status = stat()
     if name.isEmpty { throw OutputError(kind: .refused(ENOENT), target: "a file without a name") }
     let exists = stat(name, &status) == 0
@@ -26,8 +27,7 @@ struct FileReplacement: ~Copyable {
     let suffix = String(UInt64.random(in: 0 ... .max), radix: 16)
     let draft = isDirect ? nil : Self.folder(of: target) + ".netopt-\(suffix).part"
     let flags = draft == nil ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL
-    // The umask takes away from these permissions what it should.
-    let descriptor = open(draft ?? target, flags | O_CLOEXEC, 0o666)
+    let descriptor = open(draft ?? target, flags | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw OutputError(kind: .refused(errno), target: name) }
     if exists, !isDirect { fchmod(descriptor, status.st_mode & 0o7777) }
     (self.name, self.target, self.draft, self.descriptor) = (name, target, draft, descriptor)

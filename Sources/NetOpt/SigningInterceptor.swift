@@ -1,0 +1,99 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptLocking
+import NetOptSigning
+
+/// Signs each attempt afresh: innermost, so that host, body and time are final and every attempt has a nonce of its own.
+///
+/// A server that refuses a request (401, 403, or 400 as AWS does it) and whose `Date` is far from the signer's clock says that the
+/// time is off. The difference is kept for later requests, and this one is repeated once: the server has refused it, so it was
+/// not carried out. Only a server that proved its name is believed, and no more than a day.
+struct SigningInterceptor: Interceptor {
+  private let configuration: ClientConfiguration.Signing
+  private let now: @Sendable () -> Int64
+  private let offset: ClockOffset
+
+  init(
+    _ configuration: ClientConfiguration.Signing,
+    now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
+  ) {
+    self.configuration = configuration
+    self.now = now
+    offset = ClockOffset()
+  }
+
+  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    guard configuration.hosts.contains(request.url.origin.host) else {
+      return try await next.proceed(request)
+    }
+    let response = try await next.proceed(try signed(request))
+    // What follows is rare, and would need room in every call that waits.
+    guard Self.mayRefuseTheTime(response) else { return response }
+    return try await repeated(request, after: response, next)
+  }
+
+  private static func mayRefuseTheTime(_ response: HTTPResponse) -> Bool {
+    [400, 401, 403].contains(response.status)
+  }
+
+  private func repeated(
+    _ request: HTTPRequest, after response: HTTPResponse, _ next: InterceptorChain
+  ) async throws(NetOptError) -> HTTPResponse {
+    guard response.tls?.verified == true || configuration.trustsPlainDates,
+      let date = response.head.first("Date"), let theirs = CivilTime(http: date)?.seconds,
+      offset.learn(theirs: theirs, ours: now())
+    else { return response }
+    return try await next.proceed(try signed(request))
+  }
+
+  private func signed(_ request: HTTPRequest) throws(NetOptError) -> HTTPRequest {
+    let body: [UInt8]
+    switch request.body.source {
+    case .none: body = []
+    case .bytes(let bytes): body = bytes
+    case .stream:
+      throw NetOptError(
+        .signingFailed, phase: .sign,
+        "\(request.url.origin) is signed, and a body that is a stream cannot be: send its bytes")
+    }
+    let signer = configuration.signer
+    let moment = SigningMoment(now: now() + offset.seconds)
+    let result: SignedRequest
+    do throws(SigningFault) {
+      result = try signer.sign(SigningRequest(request, body: body), at: moment)
+    } catch {
+      throw error.signingError
+    }
+    var request = request
+    for field in result.headers { request.headers[field.name] = field.value }
+    if let query = result.query {
+      request.url = HTTPURL(origin: request.url.origin, target: "\(request.url.path)?\(query)")
+    }
+    return request
+  }
+}
+
+/// How far the servers' clock is ahead of ours, as far as they have told.
+private final class ClockOffset: Sendable {
+  /// Less is no reason for a server to refuse.
+  private static let least: Int64 = 60
+  /// Nobody is believed more.
+  private static let most: Int64 = 86_400
+
+  private let kept = Locked<Int64>(0)
+
+  var seconds: Int64 { kept.withLock(\.self) }
+
+  /// Takes over what a server says.
+  ///
+  /// - Returns: whether that differs from what was used, so that signing again makes sense.
+  func learn(theirs: Int64, ours: Int64) -> Bool {
+    let difference = theirs - ours
+    guard abs(difference) <= Self.most else { return false }
+    return kept.withLock { kept in
+      guard abs(difference - kept) >= Self.least else { return false }
+      kept = difference
+      return true
+    }
+  }
+}

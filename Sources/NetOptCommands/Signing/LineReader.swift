@@ -1,0 +1,50 @@
+import Glibc
+import NetOptCore
+
+/// Reads lines from an input as they come: whoever writes them may wait for the answer to one before the next.
+struct LineReader {
+  private let input: any ByteInput
+  private var buffer: [UInt8] = []
+  private var hasEnded = false
+  private let limit: Int
+
+  /// Makes a reader.
+  ///
+  /// - Parameter limit: the most bytes of a line.
+  init(_ input: any ByteInput, limit: Int) {
+    self.input = input
+    self.limit = limit
+  }
+
+  /// The next line without its end that is not empty; `nil` when there is none.
+  ///
+  /// - Throws: `InputError`; `NetOptError` for a line that is too long, after which no other is read.
+  mutating func next() throws -> [UInt8]? {
+    while true {
+      if let end = buffer.firstIndex(of: 0x0a) {
+        let line = Array(buffer[..<end])
+        buffer.removeFirst(end + 1)
+        if line.contains(where: { $0 != 0x20 && $0 != 0x0d && $0 != 0x09 }) { return line }
+        continue
+      }
+      if hasEnded {
+        defer { buffer = [] }
+        return buffer.isEmpty ? nil : buffer
+      }
+      guard buffer.count <= limit else {
+        throw NetOptError(.unreadableFile, phase: .sign, "a line has more than \(limit >> 20) MiB")
+      }
+      let piece = try read()
+      if piece.isEmpty { hasEnded = true } else { buffer += piece }
+    }
+  }
+
+  private func read() throws -> [UInt8] {
+    do { return try input.read(upTo: 65_536) } catch InputError.refused(let number) {
+      throw NetOptError(
+        .unreadableFile, phase: .sign, "cannot read standard input: \(String(cString: strerror(number)))")
+    } catch {
+      throw NetOptError(.cancelled, phase: .sign, "reading standard input was interrupted")
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import NetOpt
+import NetOptCore
+import NetOptSigning
+
+/// The options of commands that send requests and sign them.
+enum RequestSigning {
+  private static let sign = Option(
+    "sign", takes: .required("KEYID"), "sign the request with this key of the ring; needs --keys")
+
+  static let options = [
+    sign, SigningOptions.keys, SigningOptions.scheme, SigningOptions.options, SigningOptions.allowWeak,
+  ]
+
+  /// How the request's host is to be signed for; `nil` when nothing is to be signed.
+  static func configuration(
+    _ arguments: Arguments, _ request: HTTPRequest
+  ) throws -> ClientConfiguration.Signing? {
+    guard let keyID = arguments.value(of: sign) else { return nil }
+    let signer = try RequestSigner(
+      keys: try SigningOptions.ring(arguments), keyID: keyID,
+      scheme: try SigningOptions.schemeName(arguments) ?? .netopt1,
+      options: arguments.value(of: SigningOptions.options) ?? "{}",
+      allowWeak: arguments.has(SigningOptions.allowWeak))
+    return ClientConfiguration.Signing(signer: signer, hosts: [request.url.origin.host])
+  }
+}

@@ -1,0 +1,59 @@
+import NetOptSigning
+
+/// What `netopt verify` prints for people.
+struct VerificationText {
+  private let report: VerificationReport
+
+  init(_ report: VerificationReport) { self.report = report }
+
+  /// The verdict, the checks, and what explains a mismatch, the first differing byte marked.
+  var text: String {
+    var lines: [String] = []
+    if report.isValid {
+      lines.append(
+        "valid: \(report.scheme.rawValue), key \(report.keyID ?? ""), assurance \(report.assurance.rawValue)")
+    } else {
+      lines.append("invalid: \(report.reason.rawValue): \(report.detail)")
+    }
+    lines += report.checks.map { check in
+      "  \(check.ok ? "ok  " : "FAIL")  \(Text.left(check.name, 10)) \(check.detail)"
+    }
+    if let miss = report.nearMiss {
+      lines += ["", "near miss: \(miss.code)", "  \(miss.detail)"]
+      if let difference = miss.firstDifference { lines += marked(difference) }
+    }
+    if let difference = report.firstDifference {
+      lines += ["", "the string to compare differs:"] + marked(difference)
+    }
+    if let canonical = report.canonicalRequest { lines += listed("canonical request", canonical) }
+    if let string = report.stringToSign { lines += listed("string to sign", string) }
+    if let signature = report.expectedSignature {
+      lines += ["", "expected signature (keep it to yourself): \(signature)"]
+    }
+    return Text.lines(lines.map(Text.printable))
+  }
+
+  /// How many bytes of a line are shown before the one that differs.
+  private static let lead = 40
+  private static let width = 100
+
+  private func marked(_ difference: VerificationReport.Difference) -> [String] {
+    let start = max(difference.byte - 1 - Self.lead, 0)
+    func part(_ line: String) -> String {
+      let bytes = line.utf8.dropFirst(start).prefix(Self.width)
+      return (start > 0 ? "…" : " ")
+        + bytes.map { (0x20...0x7e).contains($0) ? String(UnicodeScalar($0)) : "." }.joined()
+    }
+    return [
+      "  line \(difference.line), byte \(difference.byte):",
+      "    verifier: \(part(difference.ours))",
+      "    signer:   \(part(difference.theirs))",
+      "              " + Text.spaces(difference.byte - start) + "^",
+    ]
+  }
+
+  private func listed(_ title: String, _ text: String) -> [String] {
+    ["", "\(title):"]
+      + text.split(separator: "\n", omittingEmptySubsequences: false).map { "  | \($0)" }
+  }
+}

@@ -1,0 +1,127 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptSigning
+
+/// `netopt verify`: verifies the signatures of requests and says what is wrong with them.
+struct VerifyCommand: Command {
+  private static let explain = Option(
+    "explain", "show the string that had to be signed, and look for the mistake that explains a mismatch")
+  private static let nonceStore = Option(
+    "nonce-store", takes: .required("FILE"),
+    "refuse replays: keep nonces in this SQLite file, which several processes may share")
+  private static let window = Option(
+    "window", takes: .required("SECONDS"), "how far the signer's clock may be off; default: 300")
+  private static let compare = Option(
+    "compare", takes: .required("FILE"), "the string that the signer signed: show the first byte that differs"
+  )
+  private static let showExpected = Option(
+    "show-expected",
+    "show the signature that would be right, which signs without the key: for your own tests only")
+
+  let declaration = CommandDeclaration(
+    name: "verify",
+    summary: "verify a signed request and say what is wrong with it",
+    details: """
+      Takes a raw HTTP/1.1 request (--http), a URL with curl's options, or JSON Lines (--jsonl), and tells for each \
+      whether its signature is right; if not, which check failed and, with --explain, which mistake of the signer \
+      explains the signature. A near miss is never accepted.
+
+      Exit code 0 says valid, 1 invalid, with --jsonl that a line was invalid; 65 that the input cannot be read.
+      """,
+    operands: "[URL]", operandCount: 0...1,
+    options: [
+      SigningOptions.requestGroup, SigningOptions.keyGroup, SigningOptions.schemeGroup,
+      OptionGroup("Verifying", [nonceStore, window, SigningOptions.now]),
+      OptionGroup("Output", [explain, compare, showExpected, .json]),
+    ],
+    examples: [
+      .init("netopt verify --keys keys.json --http request.txt --explain", "verifies a captured request"),
+      .init(
+        "netopt verify --keys keys.json --jsonl --nonce-store nonces.db < requests.jsonl",
+        "verifies a request a line, and refuses replays"),
+    ])
+
+  func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+    let keys = try SigningOptions.ring(arguments)
+    let nonces = try arguments.value(of: Self.nonceStore).map { try SQLiteNonceStore($0) }
+    var policy = SignatureVerifier.Policy()
+    if let seconds = try arguments.integer(Self.window, in: 0...86_400) { policy.window = Int64(seconds) }
+    policy.allowWeak = arguments.has(SigningOptions.allowWeak)
+    policy.explain = arguments.has(Self.explain)
+    policy.diagnose = policy.explain
+    policy.showExpected = arguments.has(Self.showExpected)
+    let verifier = SignatureVerifier(keys: keys, nonces: nonces, policy: policy)
+    return arguments.has(SigningOptions.jsonl)
+      ? try lines(arguments, verifier, in: context) : try one(arguments, verifier, in: context)
+  }
+
+  private func one(
+    _ arguments: Arguments, _ verifier: SignatureVerifier, in context: CommandContext
+  ) throws -> ExitCode {
+    var expectation = SignatureVerifier.Expectation(
+      keyID: arguments.value(of: SigningOptions.keyID),
+      now: try SigningOptions.moment(arguments) ?? Self.seconds(context))
+    if let file = arguments.value(of: Self.compare) {
+      expectation.stringToSign = try context.read(file, upTo: 1 << 20, for: .sign)
+    }
+    let named = try SigningOptions.schemeName(arguments)
+    let report: VerificationReport
+    do {
+      let request = try SigningOptions.request(arguments, in: context)
+      let name = named ?? SchemeName.detected(in: request)
+      let options = try SigningOptions.schemeOptions(arguments, name)
+      let scheme = try SigningOptions.scheme(name, options, isVerifying: true, verifier.keys)
+      report = verifier.verify(request, scheme: scheme, expectation)
+    } catch let fault as SigningFault {
+      report = VerificationReport(named ?? .netopt1, unread: fault)
+    }
+    if arguments.has(.json) {
+      try context.print(report.json(id: nil))
+    } else {
+      try context.output.write(VerificationText(report).text)
+    }
+    return report.isValid ? .ok : .failed
+  }
+
+  private static func seconds(_ context: CommandContext) -> Int64 {
+    Int64(context.now().timeIntervalSince1970)
+  }
+
+  private func lines(
+    _ arguments: Arguments, _ verifier: SignatureVerifier, in context: CommandContext
+  ) throws -> ExitCode {
+    var reader = LineReader(context.input, limit: SigningOptions.largestMessage)
+    var code = ExitCode.ok
+    while let text = try reader.next() {
+      let (id, report) = try answer(text, arguments, verifier, in: context)
+      if !report.isValid { code = .failed }
+      try context.print(report.json(id: id))
+    }
+    return code
+  }
+
+  private func answer(
+    _ text: [UInt8], _ arguments: Arguments, _ verifier: SignatureVerifier, in context: CommandContext
+  ) throws -> (JSONValue, VerificationReport) {
+    let named = try SigningOptions.schemeName(arguments)
+    let line: SigningLine
+    do throws(SigningLine.Fault) { line = try SigningLine(text) } catch {
+      return (error.id, VerificationReport(named ?? .netopt1, unread: error.fault))
+    }
+    let name = line.scheme ?? named ?? SchemeName.detected(in: line.request)
+    let options = try line.options ?? SigningOptions.schemeOptions(arguments, name)
+    let scheme: any SigningScheme
+    do throws(OptionFault) {
+      scheme = try SchemeOptions.scheme(name, options, isVerifying: true, keys: verifier.keys)
+    } catch {
+      let fault = SigningFault(.malformedRequest, "options: \(error.detail)")
+      return (line.id, VerificationReport(name, unread: fault))
+    }
+    let pinned = try SigningOptions.moment(arguments)
+    let expectation = SignatureVerifier.Expectation(
+      keyID: line.keyID ?? arguments.value(of: SigningOptions.keyID),
+      now: line.now ?? pinned ?? Self.seconds(context),
+      stringToSign: line.stringToSign.map { Array($0.utf8) })
+    return (line.id, verifier.verify(line.request, scheme: scheme, expectation))
+  }
+}

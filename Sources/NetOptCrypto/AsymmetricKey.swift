@@ -1,0 +1,213 @@
+import CCrypto
+
+/// A public key, or a private one with its public half, read from PEM (RFC 7468): Ed25519, ECDSA on P-256, or RSA with
+/// 2048 bits and more. Safe to use from any thread.
+package final class AsymmetricKey: @unchecked Sendable {
+  // Unchecked: an EVP_PKEY is not changed after it was made, and libcrypto lets several threads use it.
+
+  /// The kinds of keys.
+  package enum Kind: Sendable {
+    /// Ed25519.
+    case ed25519
+    /// The curve P-256.
+    case p256
+    /// RSA, for either way to pad.
+    case rsa
+    /// RSA for RSASSA-PSS alone (RFC 4055).
+    case rsaPSS
+  }
+
+  private let key: OpaquePointer
+  /// The kind of key.
+  package let kind: Kind
+  /// Whether it signs; every key verifies.
+  package let isPrivate: Bool
+
+  private static let leastBits = 2048
+
+  /// Reads a key.
+  ///
+  /// - Parameters:
+  ///   - pem: the text, with its lines BEGIN and END. An encrypted one is refused.
+  ///   - isPrivate: whether it is a private key.
+  /// - Throws: when it is none, or none of the kinds that there are.
+  package init(pem: SecretBytes, isPrivate: Bool) throws(CryptoError) {
+    let operation = isPrivate ? "reading a private key (PEM)" : "reading a public key (PEM)"
+    let key = pem.withUnsafeBytes { isPrivate ? Self.privateKey($0) : Self.publicKey($0) }
+    guard let key else { throw CryptoError(failed: operation) }
+    guard let kind = Self.kind(of: key) else {
+      EVP_PKEY_free(key)
+      throw CryptoError(operation, "it is neither Ed25519, nor P-256, nor RSA with 2048 bits or more")
+    }
+    self.key = key
+    self.kind = kind
+    self.isPrivate = isPrivate
+  }
+
+  // EVP_PKEY_free(3) wipes a private key.
+  deinit { EVP_PKEY_free(key) }
+
+  private static func privateKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
+    guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
+    defer { BIO_free(bio) }
+    return PEM_read_bio_PrivateKey(bio, nil, netopt_no_password, nil)
+  }
+
+  /// Reads the form that all keys have, and the one of RSA alone (RFC 8017, appendix A.1.1): OSSL_DECODER_CTX_new_for_pkey(3).
+  private static func publicKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
+    var key: OpaquePointer?
+    guard
+      let decoder = OSSL_DECODER_CTX_new_for_pkey(
+        &key, "PEM", nil, nil, netopt_select_public_key, nil, nil)
+    else { return nil }
+    defer { OSSL_DECODER_CTX_free(decoder) }
+    var start = bytes.bindMemory(to: UInt8.self).baseAddress
+    var count = bytes.count
+    return OSSL_DECODER_from_data(decoder, &start, &count) == 1 ? key : nil
+  }
+
+  private static func kind(of key: OpaquePointer) -> Kind? {
+    switch EVP_PKEY_get_id(key) {
+    case EVP_PKEY_ED25519: return .ed25519
+    case EVP_PKEY_RSA: return EVP_PKEY_get_bits(key) >= leastBits ? .rsa : nil
+    case EVP_PKEY_RSA_PSS: return EVP_PKEY_get_bits(key) >= leastBits ? .rsaPSS : nil
+    case EVP_PKEY_EC:
+      var name = [CChar](repeating: 0, count: 64)
+      var count = 0
+      guard EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1 else { return nil }
+      let group = String(decoding: name.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      return group == "prime256v1" || group == "P-256" ? .p256 : nil
+    default: return nil
+    }
+  }
+
+  /// The algorithm that a key of this kind is used with when nothing else is said.
+  package var usualAlgorithm: SignatureAlgorithm {
+    switch kind {
+    case .ed25519: .ed25519
+    case .p256: .ecdsaP256
+    case .rsa, .rsaPSS: .rsaPSS
+    }
+  }
+
+  /// Whether the key can be used with an algorithm.
+  package func fits(_ algorithm: SignatureAlgorithm) -> Bool {
+    switch (kind, algorithm) {
+    case (.ed25519, .ed25519), (.p256, .ecdsaP256), (.rsa, .rsaPSS), (.rsa, .rsaPKCS1), (.rsaPSS, .rsaPSS):
+      true
+    default: false
+    }
+  }
+
+  /// Signs a message.
+  ///
+  /// - Throws: when the key is public or does not fit the algorithm.
+  package func signature(
+    of message: [UInt8], _ algorithm: SignatureAlgorithm
+  ) throws(CryptoError) -> [UInt8] {
+    let operation = "signing with \(algorithm.rawValue)"
+    guard isPrivate else { throw CryptoError(operation, "the key is a public one, which only verifies") }
+    guard fits(algorithm) else { throw CryptoError(operation, "the key is of another kind") }
+    guard let context = EVP_MD_CTX_new() else { throw CryptoError(failed: operation) }
+    defer { EVP_MD_CTX_free(context) }
+    var parameters: OpaquePointer?
+    guard EVP_DigestSignInit(context, &parameters, Self.digest(algorithm), nil, key) == 1,
+      Self.pad(parameters, algorithm)
+    else { throw CryptoError(failed: operation) }
+    var count = Int(EVP_PKEY_get_size(key))
+    var signature = [UInt8](repeating: 0, count: count)
+    guard EVP_DigestSign(context, &signature, &count, message, message.count) == 1 else {
+      throw CryptoError(failed: operation)
+    }
+    signature.removeLast(signature.count - count)
+    return algorithm == .ecdsaP256 ? try Self.raw(signature, operation) : signature
+  }
+
+  /// Whether a signature is this key's of a message.
+  ///
+  /// - Throws: when it could not be found out; a signature that is none is no error.
+  package func isSignature(
+    _ signature: [UInt8], of message: [UInt8], _ algorithm: SignatureAlgorithm
+  ) throws(CryptoError) -> Bool {
+    let operation = "verifying with \(algorithm.rawValue)"
+    guard fits(algorithm) else { throw CryptoError(operation, "the key is of another kind") }
+    var signature = signature
+    if algorithm == .ecdsaP256 {
+      guard let encoded = Self.encoded(signature) else { return false }
+      signature = encoded
+    }
+    guard let context = EVP_MD_CTX_new() else { throw CryptoError(failed: operation) }
+    defer { EVP_MD_CTX_free(context) }
+    var parameters: OpaquePointer?
+    guard EVP_DigestVerifyInit(context, &parameters, Self.digest(algorithm), nil, key) == 1,
+      Self.pad(parameters, algorithm)
+    else { throw CryptoError(failed: operation) }
+    let isValid = EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+    // A signature that is wrong is noted as an error.
+    if !isValid { ERR_clear_error() }
+    return isValid
+  }
+
+  private static func digest(_ algorithm: SignatureAlgorithm) -> OpaquePointer? {
+    switch algorithm {
+    case .ed25519: nil
+    case .ecdsaP256, .rsaPKCS1: EVP_sha256()
+    case .rsaPSS: EVP_sha512()
+    }
+  }
+
+  private static func pad(_ parameters: OpaquePointer?, _ algorithm: SignatureAlgorithm) -> Bool {
+    switch algorithm {
+    case .ed25519, .ecdsaP256: true
+    case .rsaPKCS1: EVP_PKEY_CTX_set_rsa_padding(parameters, RSA_PKCS1_PADDING) == 1
+    case .rsaPSS:
+      EVP_PKEY_CTX_set_rsa_padding(parameters, RSA_PKCS1_PSS_PADDING) == 1
+        && EVP_PKEY_CTX_set_rsa_pss_saltlen(parameters, RSA_PSS_SALTLEN_DIGEST) == 1
+        && EVP_PKEY_CTX_set_rsa_mgf1_md(parameters, EVP_sha512()) == 1
+    }
+  }
+
+  /// r and s, 32 bytes each, of a DER signature: ECDSA_SIG_new(3).
+  private static func raw(_ encoded: [UInt8], _ operation: String) throws(CryptoError) -> [UInt8] {
+    let pair = encoded.withUnsafeBufferPointer { bytes in
+      var start = bytes.baseAddress
+      return d2i_ECDSA_SIG(nil, &start, bytes.count)
+    }
+    guard let pair else { throw CryptoError(failed: operation) }
+    defer { ECDSA_SIG_free(pair) }
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let isDone = bytes.withUnsafeMutableBufferPointer { bytes in
+      BN_bn2binpad(ECDSA_SIG_get0_r(pair), bytes.baseAddress, 32) == 32
+        && BN_bn2binpad(ECDSA_SIG_get0_s(pair), bytes.baseAddress.map { $0 + 32 }, 32) == 32
+    }
+    guard isDone else { throw CryptoError(failed: operation) }
+    return bytes
+  }
+
+  /// The DER form of r and s, or `nil` when there are not 64 bytes of them.
+  private static func encoded(_ raw: [UInt8]) -> [UInt8]? {
+    guard raw.count == 64, let pair = ECDSA_SIG_new() else { return nil }
+    defer { ECDSA_SIG_free(pair) }
+    let halves = raw.withUnsafeBufferPointer { bytes in
+      (netopt_bn_read(bytes.baseAddress, 32), netopt_bn_read(bytes.baseAddress.map { $0 + 32 }, 32))
+    }
+    // On success the pair owns both numbers.
+    guard let r = halves.0, let s = halves.1, ECDSA_SIG_set0(pair, r, s) == 1 else {
+      BN_free(halves.0)
+      BN_free(halves.1)
+      return nil
+    }
+    var out: UnsafeMutablePointer<UInt8>?
+    let count = i2d_ECDSA_SIG(pair, &out)
+    guard count > 0, let out else { return nil }
+    defer { CRYPTO_free(out, #file, Int32(#line)) }
+    return Array(UnsafeBufferPointer(start: out, count: Int(count)))
+  }
+}
+
+extension AsymmetricKey: CustomStringConvertible, CustomReflectable {
+  /// The kind, and nothing of the key.
+  package var description: String { "AsymmetricKey(\(kind))" }
+  /// Has no children: a dump must not show the key's memory.
+  package var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,63 @@
+import CSQLite
+import Glibc
+
+/// A connection to an SQLite database: sqlite3_open_v2. Not to be used by two threads at once: whoever owns it keeps it
+/// behind a lock. Other processes may have the same file open.
+package final class Database: @unchecked Sendable {
+  // Unchecked: a connection is tied to no thread, and its owner lets one in at a time.
+  let handle: OpaquePointer
+  /// The file.
+  package let path: String
+
+  /// Opens a database, which is made when it is not there, readable by its owner alone.
+  ///
+  /// - Parameters:
+  ///   - path: the file.
+  ///   - patience: how long to wait for another connection that is writing, in milliseconds.
+  /// - Throws: when the file cannot be opened or is no database. It is left as it is then.
+  package init(_ path: String, patience: Int32 = 5000) throws(SQLiteError) {
+    // SQLite would make the file readable by others, as far as the umask allows.
+    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    if descriptor >= 0 { close(descriptor) }
+    var opened: OpaquePointer?
+    // Extended result codes from the start; no mutex of SQLite's own, because the owner has one.
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let code = sqlite3_open_v2(path, &opened, flags, nil)
+    guard code == SQLITE_OK, let opened else {
+      let error = SQLiteError(path, code, opened)
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    handle = opened
+    self.path = path
+    sqlite3_busy_timeout(opened, patience)
+  }
+
+  deinit { sqlite3_close_v2(handle) }
+
+  /// Performs statements that return nothing of interest and take no values.
+  package func execute(_ sql: String) throws(SQLiteError) {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw SQLiteError(path, code, handle) }
+  }
+
+  /// How many rows the last statement changed.
+  package var changes: Int { Int(sqlite3_changes64(handle)) }
+
+  /// Performs work in a transaction that may write from its start (`BEGIN IMMEDIATE`), so that what it reads is still so
+  /// when it writes. Is rolled back when the work throws.
+  package func transaction<Result>(
+    _ work: () throws(SQLiteError) -> Result
+  ) throws(SQLiteError) -> Result {
+    try execute("BEGIN IMMEDIATE")
+    do throws(SQLiteError) {
+      let result = try work()
+      try execute("COMMIT")
+      return result
+    } catch {
+      // What cannot be rolled back has been rolled back already: https://www.sqlite.org/lang_transaction.html, 3.
+      sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+      throw error
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import CSQLite
+package import NetOptCore
+
+/// Why SQLite did not do what it was asked for.
+package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The file.
+  package let path: String
+  /// The extended result code: https://www.sqlite.org/rescode.html.
+  package let code: Int32
+  /// SQLite's text for it.
+  package let reason: String
+
+  init(_ path: String, _ code: Int32, _ handle: OpaquePointer?) {
+    self.path = path
+    self.code = code
+    let text = handle.flatMap { sqlite3_errcode($0) == SQLITE_OK ? nil : sqlite3_errmsg($0) }
+    reason = String(cString: text ?? sqlite3_errstr(code))
+  }
+
+  /// Whether the file is no database, or a broken one.
+  package var isCorrupt: Bool { [SQLITE_NOTADB, SQLITE_CORRUPT].contains(code & 0xff) }
+
+  /// `the database nonces.db: file is not a database`.
+  package var description: String { "the database \(path): \(reason)" }
+
+  /// The error for those who use netopt.
+  package func netOptError(in phase: NetOptError.Phase) -> NetOptError {
+    NetOptError(
+      isCorrupt || code & 0xff == SQLITE_CANTOPEN ? .unreadableFile : .libraryFailed, phase: phase,
+      description,
+      underlying: NetOptError.Underlying(.sqlite, code: code, text: reason))
+  }
+}

@@ -1,0 +1,60 @@
+public import NetOptCore
+import NetOptCrypto
+
+/// The field Content-Digest (RFC 9530): digests of the body as it is sent.
+public enum ContentDigest {
+  /// The digests that are active (RFC 9530, section 7.2).
+  public enum Algorithm: String, Hashable, Sendable, CaseIterable {
+    /// SHA-256.
+    case sha256 = "sha-256"
+    /// SHA-512.
+    case sha512 = "sha-512"
+
+    var digest: DigestAlgorithm { self == .sha256 ? .sha256 : .sha512 }
+  }
+
+  /// The field of a body.
+  public static func field(
+    of body: [UInt8], _ algorithm: Algorithm = .sha256
+  ) throws(NetOptError) -> HTTPField {
+    do {
+      return HTTPField("Content-Digest", try value(of: body, algorithm))
+    } catch {
+      throw NetOptError(.libraryFailed, phase: .sign, error.detail)
+    }
+  }
+
+  static func value(of body: [UInt8], _ algorithm: Algorithm) throws(SigningFault) -> String {
+    let digest = try crypto { () throws(CryptoError) in try Digest.of(body, algorithm.digest) }
+    return "\(algorithm.rawValue)=:\(Base64.text(digest)):"
+  }
+
+  /// Says why the field of a request is not that of its body; `nil` when it is, or there is no such field. Digests of other
+  /// algorithms say nothing; every known one has to be right, and one has to be known.
+  static func fault(in request: SigningRequest) -> SigningFault? {
+    guard request.hasField("Content-Digest"), let text = request.headers["Content-Digest"] else { return nil }
+    let dictionary: StructuredDictionary
+    do { dictionary = try StructuredFieldParser.dictionary(text.utf8) } catch {
+      return SigningFault(.malformedRequest, "Content-Digest is no dictionary: \(error.text)")
+    }
+    var known = 0
+    for entry in dictionary.entries {
+      guard let algorithm = Algorithm(rawValue: entry.key) else { continue }
+      guard case .item(let item) = entry.value, case .bytes(let digest) = item.value else {
+        return SigningFault(.malformedRequest, "\(entry.key) in Content-Digest is no byte sequence")
+      }
+      do throws(CryptoError) {
+        guard constantTimeEqual(try Digest.of(request.body, algorithm.digest), digest) else {
+          return SigningFault(.bodyMismatch, "the \(entry.key) in Content-Digest is not that of the body")
+        }
+      } catch {
+        return SigningFault(.keyUnavailable, error.description)
+      }
+      known += 1
+    }
+    return known > 0
+      ? nil
+      : SigningFault(
+        .bodyMismatch, "Content-Digest has neither sha-256 nor sha-512, so the body is not checked")
+  }
+}

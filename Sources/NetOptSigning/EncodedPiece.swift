@@ -1,0 +1,79 @@
+import Glibc
+
+/// A piece `k=v` of a query in its canonical form, by its place in a buffer.
+struct EncodedPiece {
+  let start: Int
+  /// Where the "=" is.
+  let equals: Int
+  let end: Int
+
+  /// Decodes and encodes the pieces of a query.
+  ///
+  /// - Parameters:
+  ///   - plus: whether "+" stands for a space.
+  ///   - out: has room for four times the query, and one more.
+  static func encode(
+    _ query: UnsafeBufferPointer<UInt8>, plus: Bool, into out: UnsafeMutableBufferPointer<UInt8>,
+    _ pieces: inout [EncodedPiece]
+  ) {
+    var end = 0
+    var start = 0
+    var equals = -1
+    var index = 0
+    while index <= query.count {
+      // What follows the last piece closes it as a "&" does.
+      var byte = index < query.count ? query[index] : 0x26
+      index += 1
+      if byte == 0x26 {
+        if equals < 0 {
+          equals = end
+          out[end] = 0x3d
+          end += 1
+        }
+        pieces.append(EncodedPiece(start: start, equals: equals, end: end))
+        start = end
+        equals = -1
+        continue
+      }
+      if byte == 0x3d, equals < 0 {
+        equals = end
+        out[end] = 0x3d
+        end += 1
+        continue
+      }
+      if byte == 0x25, index + 1 < query.count, let high = Hex.digit(query[index]),
+        let low = Hex.digit(query[index + 1])
+      {
+        byte = high << 4 | low
+        index += 2
+      } else if plus, byte == 0x2b {
+        byte = 0x20
+      }
+      if ByteClass.isUnreserved(byte) {
+        out[end] = byte
+        end += 1
+      } else {
+        out[end] = 0x25
+        out[end + 1] = digit(byte >> 4)
+        out[end + 2] = digit(byte & 15)
+        end += 3
+      }
+    }
+  }
+
+  private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
+
+  /// Whether the piece comes before another one: by key, then by value, as bytes.
+  func precedes(_ other: EncodedPiece, in buffer: UnsafeBufferPointer<UInt8>) -> Bool {
+    let keys = Self.order(start, equals, other.start, other.equals, buffer)
+    return keys == 0 ? Self.order(equals, end, other.equals, other.end, buffer) < 0 : keys < 0
+  }
+
+  private static func order(
+    _ start: Int, _ end: Int, _ otherStart: Int, _ otherEnd: Int, _ buffer: UnsafeBufferPointer<UInt8>
+  ) -> Int {
+    guard let base = buffer.baseAddress else { return 0 }
+    let shared = memcmp(base + start, base + otherStart, min(end - start, otherEnd - otherStart))
+    return shared == 0 ? (end - start) - (otherEnd - otherStart) : Int(shared)
+  }
+}

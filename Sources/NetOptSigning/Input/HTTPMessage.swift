@@ -1,0 +1,165 @@
+public import NetOptCore
+
+extension SigningRequest {
+  /// Reads an HTTP/1.1 request as it is on the wire (RFC 9112), or in a file: lines may end in LF alone.
+  ///
+  /// - Parameters:
+  ///   - message: the bytes. Without Content-Length and Transfer-Encoding all that follows the head is the body.
+  ///   - scheme: what the target does not say when it is a path.
+  /// - Throws: `NetOptError.Code.invalidRequest`, with the rule that the message breaks.
+  public init(message: [UInt8], scheme: Origin.Scheme = .https) throws(NetOptError) {
+    do throws(SigningFault) {
+      try self.init(http: message, scheme: scheme)
+    } catch {
+      throw NetOptError(.invalidRequest, phase: .sign, error.detail)
+    }
+  }
+
+  /// Like the initialiser with a message; faults have the reason `malformedRequest`.
+  package init(http message: [UInt8], scheme: Origin.Scheme) throws(SigningFault) {
+    var reader = HTTPMessageReader(message)
+    self = try reader.request(scheme)
+    try check()
+  }
+
+  /// A value without its line folds (RFC 9112, section 5.2): each becomes one space.
+  package static func unfolded(_ value: String) -> String {
+    guard value.utf8.contains(0x0a) else { return value }
+    var out: [UInt8] = []
+    var bytes = value.utf8[...]
+    while let byte = bytes.popFirst() {
+      let isEnd = byte == 0x0a || (byte == 0x0d && bytes.first == 0x0a)
+      let rest = byte == 0x0d ? bytes.dropFirst() : bytes
+      guard isEnd, let next = rest.first, ByteClass.isSpace(next) else {
+        out.append(byte)
+        continue
+      }
+      while let last = out.last, ByteClass.isSpace(last) { out.removeLast() }
+      bytes = rest.drop { ByteClass.isSpace($0) }
+      out.append(0x20)
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+}
+
+/// Reads the parts of a message from top to bottom.
+private struct HTTPMessageReader {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ message: [UInt8]) { rest = message[...] }
+
+  private static func fault(_ detail: String) -> SigningFault { SigningFault(.malformedRequest, detail) }
+
+  mutating func request(_ scheme: Origin.Scheme) throws(SigningFault) -> SigningRequest {
+    guard let first = try line() else { throw Self.fault("the message has no request line") }
+    let words = first.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    guard words.count >= 3, let version = words.last, version.hasPrefix("HTTP/") else {
+      throw Self.fault("the first line is not METHOD TARGET HTTP/1.1")
+    }
+    // The target is taken raw, spaces included.
+    let target = words[1..<(words.count - 1)].joined(separator: " ")
+    let headers = try fields()
+    let body = try body(headers)
+    if target.hasPrefix("/") {
+      let hosts = headers.values(of: "Host")
+      guard hosts.count == 1 else {
+        throw Self.fault(
+          hosts.isEmpty ? "the message has no Host field" : "the message has several Host fields")
+      }
+      var request = SigningRequest(
+        method: words[0], scheme: scheme, authority: hosts[0], path: "/", headers: headers, body: body)
+      request.set(target: target)
+      return request
+    }
+    // The authority of an absolute target is the one that counts: RFC 9112, section 3.2.2.
+    var others = headers
+    others["Host"] = nil
+    var request = try SigningRequest(words[0], rawURL: target, headers: others, body: body)
+    request.headers = headers
+    return request
+  }
+
+  /// The next line without its end; `nil` where the head ends.
+  private mutating func line() throws(SigningFault) -> String? {
+    guard let end = rest.firstIndex(of: 0x0a) else {
+      throw Self.fault("the message is cut off before the empty line that ends its head")
+    }
+    var line = rest[..<end]
+    rest = rest[(end + 1)...]
+    if line.last == 0x0d { line.removeLast() }
+    if line.isEmpty { return nil }
+    guard !line.contains(where: { $0 == 0 || $0 == 0x0d }) else {
+      throw Self.fault("the head has a NUL or a CR within a line")
+    }
+    guard let text = String(validating: line, as: UTF8.self) else {
+      throw Self.fault("the head is not UTF-8")
+    }
+    return text
+  }
+
+  private mutating func fields() throws(SigningFault) -> HTTPFields {
+    var fields = HTTPFields()
+    while let line = try line() {
+      if let first = line.utf8.first, ByteClass.isSpace(first) {
+        guard let last = fields.indices.last else { throw Self.fault("the first field begins with a space") }
+        let folded = String(Substring(ByteClass.trimmed(line.utf8)))
+        fields[last].value += fields[last].value.isEmpty ? folded : " " + folded
+        continue
+      }
+      guard let colon = line.utf8.firstIndex(of: 0x3a) else {
+        throw Self.fault("a line of the head has no colon")
+      }
+      let name = String(line[..<colon])
+      guard HTTPFields.isToken(name) else {
+        throw Self.fault("a line of the head has no field name before its colon")
+      }
+      let value = ByteClass.trimmed(line.utf8[line.utf8.index(after: colon)...])
+      fields.append(HTTPField(name, String(Substring(value))))
+    }
+    return fields
+  }
+
+  private mutating func body(_ headers: HTTPFields) throws(SigningFault) -> [UInt8] {
+    let codings = headers.values(of: "Transfer-Encoding")
+    let lengths = Set(headers.values(of: "Content-Length"))
+    if !codings.isEmpty {
+      guard codings.count == 1, codings[0].lowercased() == "chunked", lengths.isEmpty else {
+        throw Self.fault("the message's Transfer-Encoding is not chunked alone")
+      }
+      return try chunks()
+    }
+    if lengths.isEmpty { return Array(rest) }
+    guard lengths.count == 1, let text = lengths.first, text.utf8.allSatisfy(ByteClass.isDigit),
+      let length = Int(text)
+    else { throw Self.fault("Content-Length is no number, or there are several") }
+    guard rest.count >= length else {
+      throw Self.fault(
+        "the message is cut off: Content-Length says \(length) bytes, and there are \(rest.count)")
+    }
+    guard rest.count == length else {
+      throw Self.fault(
+        "\(rest.count - length) bytes follow the \(length) of the body; correct Content-Length")
+    }
+    return Array(rest)
+  }
+
+  private mutating func chunks() throws(SigningFault) -> [UInt8] {
+    var body: [UInt8] = []
+    while true {
+      guard let size = try line() else { throw Self.fault("a chunk has no length") }
+      let digits = size.utf8.prefix { $0 != 0x3b && !ByteClass.isSpace($0) }
+      guard (1...15).contains(digits.count), digits.allSatisfy({ Hex.digit($0) != nil }) else {
+        throw Self.fault("the length of a chunk is no hexadecimal number")
+      }
+      let length = digits.reduce(0) { $0 << 4 | Int(Hex.digit($1) ?? 0) }
+      if length == 0 { break }
+      guard rest.count >= length else { throw Self.fault("the message is cut off within a chunk") }
+      body += rest.prefix(length)
+      rest = rest.dropFirst(length)
+      guard try line() == nil else { throw Self.fault("a chunk is longer than its length") }
+    }
+    // Trailer fields are not signed.
+    while try line() != nil {}
+    return body
+  }
+}

@@ -1,0 +1,148 @@
+package import NetOptCore
+import NetOptCrypto
+
+/// One line of JSON Lines: a request, and how it is to be signed or verified (docs/schemas/signing-line.schema.json).
+package struct SigningLine: Sendable {
+  /// What the caller calls it; null when it does not say.
+  package let id: JSONValue
+  /// The request.
+  package let request: SigningRequest
+  /// The scheme.
+  package let scheme: SchemeName?
+  /// The id of the key.
+  package let keyID: String?
+  /// The moment in seconds since 1970.
+  package let now: Int64?
+  /// The nonce, for vectors.
+  package let nonce: String?
+  /// The scheme's options.
+  package let options: JSONPart?
+  /// The string that the caller has signed, to be compared.
+  package let stringToSign: String?
+
+  /// What is wrong with a line, and what it calls itself, as far as that could be read.
+  package struct Fault: Error, Sendable {
+    /// The line's id.
+    package let id: JSONValue
+    /// What is wrong.
+    package let fault: SigningFault
+
+    /// Makes a fault.
+    package init(id: JSONValue, fault: SigningFault) {
+      self.id = id
+      self.fault = fault
+    }
+  }
+
+  private static let members: Set = [
+    "id", "method", "url", "headers", "body", "body_base64", "scheme", "key_id", "now", "nonce", "options",
+    "string_to_sign",
+  ]
+
+  /// Reads a line.
+  package init(_ text: [UInt8]) throws(Fault) {
+    let root: JSONPart
+    do throws(JSONFault) { root = try JSONDocument.read(SecretBytes(copying: text)) } catch {
+      throw Fault(id: .null, fault: Self.malformed(error))
+    }
+    try self.init(root)
+  }
+
+  /// Reads an object.
+  package init(_ root: JSONPart) throws(Fault) {
+    let id = (try? root.member("id")).map { $0?.plain ?? .null } ?? .null
+    do throws(SigningFault) {
+      try self.init(root, id: id)
+    } catch {
+      throw Fault(id: id, fault: error)
+    }
+  }
+
+  private static func malformed(_ fault: JSONFault) -> SigningFault {
+    SigningFault(.malformedRequest, "\(fault.place): \(fault.rule)")
+  }
+
+  private init(_ root: JSONPart, id: JSONValue) throws(SigningFault) {
+    self.id = id
+    do {
+      for member in try root.members() where !Self.members.contains(member.name) {
+        throw member.value.fault("a line has no such member")
+      }
+      scheme = try root.member("scheme").map { (part) throws(JSONFault) in
+        guard let scheme = SchemeName(rawValue: try part.string()) else {
+          throw part.fault("is \(SchemeName.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return scheme
+      }
+      keyID = try root.member("key_id")?.string()
+      now = try root.member("now")?.integer()
+      nonce = try root.member("nonce")?.string()
+      options = try root.member("options")
+      stringToSign = try root.member("string_to_sign")?.string()
+      let method = try root.required("method").string()
+      let url = try root.required("url").string()
+      let headers = try Self.headers(root)
+      let body = try Self.body(root)
+      request = try Self.request(method, url, headers, body).get()
+    } catch let fault as JSONFault {
+      throw Self.malformed(fault)
+    } catch let fault as SigningFault {
+      throw fault
+    } catch {
+      throw SigningFault(.malformedRequest, "\(error)")
+    }
+  }
+
+  private static func request(
+    _ method: String, _ url: String, _ headers: HTTPFields, _ body: [UInt8]
+  ) -> Result<SigningRequest, SigningFault> {
+    Result { () throws(SigningFault) in
+      try SigningRequest(method, rawURL: url, headers: headers, body: body)
+    }
+  }
+
+  private static func headers(_ root: JSONPart) throws(JSONFault) -> HTTPFields {
+    var fields = HTTPFields()
+    for pair in try root.member("headers")?.elements() ?? [] {
+      let parts = try pair.elements()
+      guard parts.count == 2 else { throw pair.fault("has to be a name and a value") }
+      let field = HTTPField(try parts[0].string(), SigningRequest.unfolded(try parts[1].string()))
+      if let fault = HTTPFields.fault(of: field) { throw pair.fault(fault) }
+      fields.append(field)
+    }
+    return fields
+  }
+
+  private static func body(_ root: JSONPart) throws(JSONFault) -> [UInt8] {
+    let text = try root.member("body")
+    guard let encoded = try root.member("body_base64") else {
+      return Array(try text?.string().utf8 ?? "".utf8)
+    }
+    if let text { throw text.fault("stands beside body_base64; give one of them") }
+    guard let bytes = Base64.decode(Array(try encoded.string().utf8)) else {
+      throw encoded.fault("is no base64 with padding")
+    }
+    return bytes
+  }
+}
+
+extension JSONPart {
+  /// The value, to be written again.
+  package var plain: JSONValue {
+    if let text = try? string() { return .string(text) }
+    if let number = try? integer() { return .integer(number) }
+    if let flag = try? bool() { return .bool(flag) }
+    return .null
+  }
+}
+
+extension SchemeName {
+  /// The scheme that a request seems to be signed in. Weak ones are never chosen like that.
+  package static func detected(in request: SigningRequest) -> SchemeName {
+    if request.headers.contains(name: "X-Netopt-Sealed") { return .sealedKey }
+    if request.headers.contains(name: "Signature-Input") { return .rfc9421 }
+    let credential = request.headers["Authorization"] ?? ""
+    let isPresigned = request.query?.contains("X-Amz-Signature=") == true
+    return credential.hasPrefix(SigV4.label) || isPresigned ? .sigv4 : .netopt1
+  }
+}

@@ -1,0 +1,164 @@
+import Glibc
+import NetOptCore
+import NetOptCrypto
+
+/// Reads the file of a key ring.
+enum KeyFile {
+  /// The most bytes that a file may have.
+  private static let limit = 4 << 20
+
+  /// The bytes of the file.
+  static func read(_ path: String) throws(NetOptError) -> SecretBytes {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { throw unreadable(path, errno) }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw unreadable(path, errno) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw NetOptError(.unreadableFile, phase: .sign, "the key ring \(path) is no regular file")
+    }
+    guard status.st_mode & 0o077 == 0 else {
+      throw NetOptError(
+        .unreadableFile, phase: .sign, "others may read the key ring \(path); run: chmod 600 \(path)")
+    }
+    guard status.st_size <= limit else {
+      throw NetOptError(
+        .unreadableFile, phase: .sign, "the key ring \(path) is larger than \(limit >> 20) MiB")
+    }
+    var count = 0
+    var failure: Int32 = 0
+    let bytes = SecretBytes(count: Int(status.st_size)) { memory in
+      while count < memory.count, failure == 0 {
+        let got = Glibc.read(descriptor, memory.baseAddress?.advanced(by: count), memory.count - count)
+        if got == 0 { break }
+        if got > 0 { count += got } else if errno != EINTR { failure = errno }
+      }
+    }
+    guard failure == 0 else { throw unreadable(path, failure) }
+    return count == bytes.count ? bytes : bytes.part(0..<count)
+  }
+
+  private static func unreadable(_ path: String, _ code: Int32) -> NetOptError {
+    let reason = String(cString: strerror(code))
+    return NetOptError(
+      .unreadableFile, phase: .sign, "the key ring \(path) cannot be read: \(reason)",
+      underlying: NetOptError.Underlying(.system, code: code, text: reason))
+  }
+
+  private static let members: Set = [
+    "id", "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem",
+    "salt",
+    "schemes", "legacy", "not_before", "not_after", "scopes", "session_token", "note",
+  ]
+  private static let sources = [
+    "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem",
+  ]
+
+  /// The keys of the file.
+  static func keys(_ root: JSONPart) throws(JSONFault) -> [SigningKey] {
+    let schema = try root.required("schema")
+    guard try schema.integer() == 1 else { throw schema.fault("this program reads schema 1") }
+    var ids: Set<String> = []
+    var keys: [SigningKey] = []
+    for part in try root.required("keys").elements() {
+      let key = try key(part)
+      guard ids.insert(key.id).inserted else { throw part.fault("another key has the same id") }
+      keys.append(key)
+    }
+    return keys
+  }
+
+  private static func key(_ part: JSONPart) throws(JSONFault) -> SigningKey {
+    for member in try part.members() where !members.contains(member.name) {
+      throw member.value.fault("no key has such a member")
+    }
+    let id = try part.required("id")
+    let name = try id.string()
+    guard (1...256).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+      throw id.fault("an id has 1 to 256 visible ASCII characters")
+    }
+    var schemes: Set<SchemeName> = []
+    for element in try part.required("schemes").elements() {
+      guard let scheme = SchemeName(rawValue: try element.string()) else {
+        throw element.fault("is \(SchemeName.allCases.map(\.rawValue).joined(separator: ", "))")
+      }
+      schemes.insert(scheme)
+    }
+    let from = try moment(part, "not_before")
+    let until = try moment(part, "not_after")
+    if let from, let until, from > until { throw part.fault("not_before is later than not_after") }
+    return SigningKey(
+      id: name, source: try source(part), salt: try salt(part), schemes: schemes,
+      isLegacy: try part.member("legacy")?.bool() ?? false, notBefore: from, notAfter: until,
+      scopes: try scopes(part), sessionToken: try part.member("session_token")?.secret())
+  }
+
+  private static func salt(_ part: JSONPart) throws(JSONFault) -> String {
+    guard let member = try part.member("salt") else { return "" }
+    let salt = try member.string()
+    guard !salt.utf8.contains(0) else { throw member.fault("a salt has no NUL") }
+    return salt
+  }
+
+  private static func source(_ part: JSONPart) throws(JSONFault) -> SigningKey.Source {
+    var given: [String] = []
+    for name in sources where try part.member(name) != nil { given.append(name) }
+    guard given.count == 1 else {
+      throw part.fault("has to have one of \(sources.joined(separator: ", "))")
+    }
+    let member = try part.required(given[0])
+    switch given[0] {
+    case "secret_env": return .secret(.environment(try filled(member)))
+    case "secret_command": return .secret(.command(try filled(member)))
+    case "public_key_pem", "private_key_pem":
+      let pem = try member.secret()
+      do throws(CryptoError) {
+        return .pair(try AsymmetricKey(pem: pem, isPrivate: given[0] == "private_key_pem"))
+      } catch { throw member.fault(error.description) }
+    case "secret_base64":
+      guard let bytes = Base64.decode(Array(try member.string().utf8)), !bytes.isEmpty else {
+        throw member.fault("has to be base64 with its padding, and not empty")
+      }
+      return .secret(.bytes(SecretBytes(copying: bytes)))
+    default:
+      let secret = try member.secret()
+      guard secret.count > 0 else { throw member.fault("must not be empty") }
+      return .secret(.bytes(secret))
+    }
+  }
+
+  private static func filled(_ part: JSONPart) throws(JSONFault) -> String {
+    let text = try part.string()
+    guard !text.isEmpty, !text.utf8.contains(0) else { throw part.fault("must not be empty or have a NUL") }
+    return text
+  }
+
+  /// Seconds since 1970, of a number or of an RFC 3339 timestamp in UTC.
+  private static func moment(_ part: JSONPart, _ name: String) throws(JSONFault) -> Int64? {
+    guard let member = try part.member(name) else { return nil }
+    guard member.isString else { return try member.integer() }
+    guard let time = CivilTime(rfc3339: try member.string()) else {
+      throw member.fault("has to be seconds since 1970, or a time in UTC as 2026-11-20T00:00:00Z")
+    }
+    return time.seconds
+  }
+
+  private static func scopes(_ part: JSONPart) throws(JSONFault) -> [KeyScope] {
+    guard let member = try part.member("scopes") else { return [] }
+    var scopes: [KeyScope] = []
+    for scope in try member.elements() {
+      for member in try scope.members() where !["hosts", "methods", "path_prefixes"].contains(member.name) {
+        throw member.value.fault("no scope has such a member")
+      }
+      scopes.append(
+        KeyScope(
+          hosts: try scope.member("hosts")?.strings(), methods: try scope.member("methods")?.strings(),
+          pathPrefixes: try scope.member("path_prefixes")?.strings()))
+    }
+    // With no scope at all the key would be for everything.
+    guard !scopes.isEmpty else {
+      throw member.fault("has to have a scope; leave it away for a key without limits")
+    }
+    return scopes
+  }
+}

@@ -1,0 +1,56 @@
+public import NetOptCore
+
+/// Where signers and verifiers find keys. Safe to use from any thread.
+public struct KeyRing: Sendable {
+  private enum Source: Sendable {
+    case keys([String: SigningKey])
+    case closure(@Sendable (String) -> SigningKey?)
+  }
+
+  private let source: Source
+  /// The keys in the order of the file; none for a closure.
+  public let keys: [SigningKey]
+
+  /// Makes a ring of keys. Of two with one id the later one counts.
+  public init(_ keys: [SigningKey]) {
+    self.keys = keys
+    source = .keys(Dictionary(keys.map { ($0.id, $0) }) { $1 })
+  }
+
+  /// Makes a ring that asks somebody for each key, each time. The one who is asked keeps the keys.
+  ///
+  /// - Parameter find: is given the id, as a request names it: any text. Is called on the thread that verifies.
+  public init(_ find: @escaping @Sendable (String) -> SigningKey?) {
+    keys = []
+    source = .closure(find)
+  }
+
+  /// The key of an id.
+  public subscript(id: String) -> SigningKey? {
+    switch source {
+    case .keys(let keys): keys[id]
+    case .closure(let find): find(id)
+    }
+  }
+
+  /// Reads a key ring file (docs/schemas/keys.schema.json).
+  ///
+  /// - Parameter path: a regular file that nobody but its owner can read.
+  /// - Throws: `unreadableFile`, `invalidKeys` with the place in the file and the rule.
+  public static func load(_ path: String) throws(NetOptError) -> KeyRing {
+    let text = try KeyFile.read(path)
+    do throws(JSONFault) {
+      return KeyRing(try KeyFile.keys(JSONDocument.read(text)))
+    } catch {
+      throw NetOptError(
+        .invalidKeys, phase: .sign, "the key ring \(path) is not usable: \(error.place): \(error.rule)")
+    }
+  }
+
+  /// The other versions of a key: ids that differ behind the last dot alone, as `app1.v1` and `app1.v2` do.
+  func otherVersions(of id: String) -> [SigningKey] {
+    func family(_ id: String) -> Substring? { id.lastIndex(of: ".").map { id[..<$0] } }
+    guard let own = family(id) else { return [] }
+    return keys.filter { $0.id != id && family($0.id) == own }
+  }
+}

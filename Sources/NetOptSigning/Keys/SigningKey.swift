@@ -1,0 +1,201 @@
+import NetOptCore
+package import NetOptCrypto
+import NetOptLocking
+
+/// One version of a key: its id, its secret or its pair, and what it may be used for. Safe to use from any thread. Secrets are
+/// wiped when the key is released, and never part of a text.
+public final class SigningKey: Sendable {
+  /// What a key is made of.
+  package enum Material: Sendable {
+    /// A shared secret.
+    case secret(SecretBytes)
+    /// A public key or a pair.
+    case pair(AsymmetricKey)
+  }
+
+  enum Source: Sendable {
+    case secret(SecretSource)
+    case pair(AsymmetricKey)
+  }
+
+  private struct Fetched {
+    var material: Material?
+    /// The HMAC of `netopt1`, whose key follows from secret and salt.
+    var netopt1: HMAC?
+    /// The HMAC of the secret itself.
+    var plain: HMAC?
+    var sigV4: (scope: String, mac: HMAC)?
+  }
+
+  /// The id.
+  public let id: String
+  /// The salt, which is public.
+  public let salt: String
+  /// The schemes that it may be used for.
+  public let schemes: Set<SchemeName>
+  /// Whether it may be used for weak schemes.
+  public let isLegacy: Bool
+  /// From when it is valid, in seconds since 1970.
+  public let notBefore: Int64?
+  /// Until when it is valid, in seconds since 1970.
+  public let notAfter: Int64?
+  /// What it may be used for; empty for everything.
+  public let scopes: [KeyScope]
+  /// The token of a temporary AWS key. It is a secret too, though it is sent.
+  let sessionToken: SecretBytes?
+  private let source: Source
+  private let allowed: AllowedSchemes
+  private let fetched = Locked(Fetched())
+
+  init(
+    id: String, source: Source, salt: String = "", schemes: Set<SchemeName>, isLegacy: Bool = false,
+    notBefore: Int64? = nil, notAfter: Int64? = nil, scopes: [KeyScope] = [],
+    sessionToken: SecretBytes? = nil
+  ) {
+    self.id = id
+    self.source = source
+    self.salt = salt
+    self.schemes = schemes
+    allowed = AllowedSchemes(schemes)
+    self.isLegacy = isLegacy
+    self.notBefore = notBefore
+    self.notAfter = notAfter
+    self.scopes = scopes
+    self.sessionToken = sessionToken
+  }
+
+  /// Makes a key of a shared secret, for those who keep their keys elsewhere than in a key ring file.
+  ///
+  /// - Parameters:
+  ///   - id: letters, digits, ".", "_" and "-", 64 at most, for `netopt1`.
+  ///   - secret: is copied; the caller's own copy is the caller's to wipe.
+  ///   - salt: is public, and belongs to this version of the key.
+  ///   - legacy: whether weak schemes may use it.
+  public convenience init(
+    id: String, secret: [UInt8], salt: String = "", schemes: Set<SchemeName> = [.netopt1],
+    legacy: Bool = false, notBefore: Int64? = nil, notAfter: Int64? = nil, scopes: [KeyScope] = []
+  ) {
+    self.init(
+      id: id, source: .secret(.bytes(SecretBytes(copying: secret))), salt: salt, schemes: schemes,
+      isLegacy: legacy, notBefore: notBefore, notAfter: notAfter, scopes: scopes)
+  }
+
+  /// Where the secret comes from, in words.
+  package var kind: String {
+    switch source {
+    case .secret(.bytes): "secret"
+    case .secret(.environment(let name)): "secret from \(name)"
+    case .secret(.command): "secret from a command"
+    case .pair(let key): (key.isPrivate ? "private key, " : "public key, ") + "\(key.kind)"
+    }
+  }
+
+  /// What the key is made of. The first time this may run a command.
+  package func material() throws(SigningFault) -> Material {
+    if let known = fetched.withLock(\.material) { return known }
+    let material: Material
+    switch source {
+    case .pair(let key): material = .pair(key)
+    case .secret(let source): material = .secret(try source.fetch())
+    }
+    return fetched.withLock { fetched in
+      let first = fetched.material ?? material
+      fetched.material = first
+      return first
+    }
+  }
+
+  /// The shared secret.
+  ///
+  /// - Throws: `schemeNotAllowed` for a key that is none.
+  package func secret() throws(SigningFault) -> SecretBytes {
+    guard case .secret(let secret) = try material() else {
+      throw SigningFault(.schemeNotAllowed, "the key \(id) is no shared secret, which the scheme needs")
+    }
+    return secret
+  }
+
+  /// The HMAC of `netopt1`: its key is HMAC-SHA256(secret, "netopt1" LF salt).
+  func netopt1MAC() throws(SigningFault) -> HMAC {
+    if let known = fetched.withLock(\.netopt1) { return known }
+    let mac = try Self.derivedMAC(try secret(), salt: salt)
+    fetched.withLock { $0.netopt1 = mac }
+    return mac
+  }
+
+  static func derivedMAC(_ secret: SecretBytes, salt: String) throws(SigningFault) -> HMAC {
+    try crypto { () throws(CryptoError) in
+      var derived = try HMAC(.sha256, key: secret).code(of: "netopt1\n" + salt)
+      defer { wipe(&derived) }
+      return try HMAC(.sha256, key: SecretBytes(copying: derived))
+    }
+  }
+
+  /// The HMAC of the secret as it is.
+  func plainMAC() throws(SigningFault) -> HMAC {
+    if let known = fetched.withLock(\.plain) { return known }
+    let secret = try secret()
+    let mac = try crypto { () throws(CryptoError) in try HMAC(.sha256, key: secret) }
+    fetched.withLock { $0.plain = mac }
+    return mac
+  }
+
+  /// An HMAC that follows from the secret and a scope; the one of the last scope is kept.
+  func scopedMAC(
+    _ scope: String, _ make: (SecretBytes) throws(CryptoError) -> HMAC
+  ) throws(SigningFault) -> HMAC {
+    if let known = fetched.withLock(\.sigV4), known.scope == scope { return known.mac }
+    let secret = try secret()
+    let mac = try crypto { () throws(CryptoError) in try make(secret) }
+    fetched.withLock { $0.sigV4 = (scope, mac) }
+    return mac
+  }
+
+  /// Says why the key may not be used for a request at a moment, or `nil`.
+  func fault(_ scheme: SchemeName, _ request: SigningRequest, at now: Int64) -> SigningFault? {
+    if !allowed[scheme] {
+      return SigningFault(
+        .schemeNotAllowed, "the key \(id) is not for \(scheme.rawValue); its schemes say so")
+    }
+    if scheme.isWeak, !isLegacy {
+      return SigningFault(
+        .keyNotLegacy, "\(scheme.rawValue) is weak, and the key \(id) is not marked legacy")
+    }
+    if let notBefore, now < notBefore {
+      return SigningFault(.keyNotYetValid, "the key \(id) is valid in \(notBefore - now) s")
+    }
+    if let notAfter, now > notAfter {
+      return SigningFault(.keyExpired, "the key \(id) has not been valid for \(now - notAfter) s")
+    }
+    if !scopes.isEmpty, !scopes.contains(where: { $0.allows(request) }) {
+      return SigningFault(
+        .outOfScope, "the key \(id) is not for \(request.method) \(request.host)\(request.path)")
+    }
+    return nil
+  }
+}
+
+/// Schemes as a flag each: asking a set would hash a text for every request.
+private struct AllowedSchemes {
+  private var netopt1 = false
+  private var others: Set<SchemeName>
+
+  init(_ schemes: Set<SchemeName>) {
+    others = schemes
+    netopt1 = schemes.contains(.netopt1)
+  }
+
+  subscript(scheme: SchemeName) -> Bool { scheme == .netopt1 ? netopt1 : others.contains(scheme) }
+}
+
+extension SigningKey: CustomStringConvertible, CustomReflectable {
+  /// The id, and nothing of the key.
+  public var description: String { "SigningKey(\(id))" }
+  /// Has no children: a dump must not show the secret.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Does something with libcrypto; what fails there has nothing to do with the request.
+func crypto<Result>(_ work: () throws(CryptoError) -> Result) throws(SigningFault) -> Result {
+  do { return try work() } catch { throw SigningFault(.keyUnavailable, error.description) }
+}

@@ -1,0 +1,143 @@
+/// A mistake that a signer makes. The names are stable.
+public enum Mutation: String, Hashable, Sendable, CaseIterable {
+  /// Spaces in parameters were written as "+", not as "%20".
+  case plusForSpace = "plus-for-space"
+  /// Percent-encodings have hexadecimal digits in lower case.
+  case lowerCaseHex = "lower-case-hex"
+  /// Parameters with empty values were left out.
+  case emptiesDropped = "empties-dropped"
+  /// Parameters of one name were not sorted by their values.
+  case duplicateOrder = "duplicate-order"
+  /// Parameters were not sorted.
+  case paramsNotSorted = "params-not-sorted"
+  /// Parameters were encoded twice.
+  case encodedTwice = "encoded-twice"
+  /// Parameters were not encoded.
+  case notEncoded = "not-encoded"
+  /// A line end follows the last line.
+  case trailingNewline = "trailing-newline"
+  /// Lines end in CR LF.
+  case carriageReturns = "carriage-returns"
+  /// The default port was kept.
+  case portKept = "port-kept"
+  /// The path was used as it was written: neither decoded and encoded, nor normalised.
+  case pathNotNormalised = "path-not-normalised"
+  /// Dot segments and double slashes were taken out of the path.
+  case pathNormalised = "path-normalised"
+  /// The path was encoded twice.
+  case pathEncodedTwice = "path-encoded-twice"
+  /// The path was encoded once where it has to be encoded twice.
+  case pathEncodedOnce = "path-encoded-once"
+  /// The method is in lower case.
+  case methodLowerCase = "method-lower-case"
+  /// The query was left out.
+  case queryLeftOut = "query-left-out"
+  /// The body was left out.
+  case bodyLeftOut = "body-left-out"
+  /// The body was signed as JSON without white space.
+  case bodyCompact = "body-compact"
+  /// The body was signed as JSON with its members sorted.
+  case bodySorted = "body-sorted"
+  /// The body was signed as JSON with spaces behind colons and commas.
+  case bodySpaced = "body-spaced"
+  /// The body was signed as JSON, sorted and spaced.
+  case bodySortedAndSpaced = "body-sorted-and-spaced"
+  /// The body was signed with a line end behind it, or without the one that it has.
+  case bodyLineEnd = "body-line-end"
+  /// Another version of the key was used.
+  case otherKeyVersion = "older-key-version"
+  /// Another salt was used, or none.
+  case wrongSalt = "wrong-salt"
+  /// Another scheme was used, or another hash.
+  case wrongScheme = "wrong-scheme"
+  /// The time was signed in milliseconds.
+  case timeInMilliseconds = "time-in-milliseconds"
+
+  /// What it means, in words.
+  public var meaning: String {
+    switch self {
+    case .plusForSpace: "spaces in parameters were signed as +, not as %20"
+    case .lowerCaseHex: "percent-encodings were signed with hexadecimal digits in lower case"
+    case .emptiesDropped: "parameters with empty values were left out"
+    case .duplicateOrder: "parameters of one name were not sorted by their values"
+    case .paramsNotSorted: "parameters were signed in the order of the query, not sorted"
+    case .encodedTwice: "parameters were encoded twice"
+    case .notEncoded: "parameters were not encoded"
+    case .trailingNewline: "a line end was signed behind the last line"
+    case .carriageReturns: "lines were joined with CR LF, not with LF"
+    case .portKept: "the default port was signed; it is dropped"
+    case .pathNotNormalised: "the path was signed as it was written"
+    case .pathNormalised: "dot segments and double slashes were taken out of the path before signing"
+    case .pathEncodedTwice: "the path was encoded twice"
+    case .pathEncodedOnce: "the path was encoded once; it has to be encoded twice"
+    case .methodLowerCase: "the method was signed in lower case"
+    case .queryLeftOut: "the query was not signed"
+    case .bodyLeftOut: "an empty body was signed"
+    case .bodyCompact: "the body was signed as JSON without white space, and sent in another form"
+    case .bodySorted: "the body was signed as JSON with sorted members, and sent in another form"
+    case .bodySpaced:
+      "the body was signed as JSON with spaces behind colons and commas, and sent in another form"
+    case .bodySortedAndSpaced: "the body was signed as JSON, sorted and spaced, and sent in another form"
+    case .bodyLineEnd:
+      "the body was signed with a line end at its end, and sent without, or the other way round"
+    case .otherKeyVersion: "another version of the key was used"
+    case .wrongSalt: "another salt was used, or none"
+    case .wrongScheme: "another scheme or hash was used"
+    case .timeInMilliseconds: "the time was signed in milliseconds"
+    }
+  }
+
+  /// Whether the mistake lies in how the string to sign was put together, rather than in the key.
+  var isOfString: Bool {
+    switch self {
+    case .otherKeyVersion, .wrongSalt, .wrongScheme: false
+    default: true
+    }
+  }
+}
+
+/// The mistakes that are tried at once.
+package typealias Mutations = Set<Mutation>
+
+extension Set<Mutation> {
+  /// How parameters are written.
+  var style: PercentEncoding.Style {
+    if isEmpty { return .plain }
+    var style = PercentEncoding.Style.plain
+    if contains(.plusForSpace) { style.insert(.plusForSpace) }
+    if contains(.lowerCaseHex) { style.insert(.lowerHex) }
+    if contains(.encodedTwice) { style.insert(.twice) }
+    if contains(.notEncoded) { style.insert(.none) }
+    return style
+  }
+
+  /// The order of parameters.
+  var order: QueryParameters.Order {
+    if isEmpty { return .byKeyAndValue }
+    return contains(.paramsNotSorted) ? .asGiven : contains(.duplicateOrder) ? .byKey : .byKeyAndValue
+  }
+
+  /// Changes what is true of the whole string.
+  func applied(toWhole string: [UInt8]) -> [UInt8] {
+    if isEmpty { return string }
+    var string = string
+    if contains(.carriageReturns) {
+      string = string.flatMap { $0 == 0x0a ? [0x0d, 0x0a] : [$0] }
+    }
+    if contains(.trailingNewline) { string.append(0x0a) }
+    return string
+  }
+
+  /// The body as it was signed; `nil` when the mistake makes no sense with this one.
+  func body(_ body: [UInt8]) -> [UInt8]? {
+    if isEmpty { return body }
+    if contains(.bodyLeftOut) { return [] }
+    if contains(.bodyLineEnd) { return body.last == 0x0a ? Array(body.dropLast()) : body + [0x0a] }
+    let shapes: [(Mutation, JSONShape)] = [
+      (.bodyCompact, .compact), (.bodySorted, .sorted), (.bodySpaced, .spaced),
+      (.bodySortedAndSpaced, .sortedAndSpaced),
+    ]
+    guard let shape = shapes.first(where: { contains($0.0) })?.1 else { return body }
+    return shape.applied(to: body)
+  }
+}

@@ -1,0 +1,96 @@
+public import NetOptCore
+import NetOptLocking
+import NetOptSQLite
+
+/// Nonces in an SQLite file, which several processes may share and which survives their ends. A write-ahead log keeps
+/// writers short; after a power cut the last moments may be missing, after the end of a process nothing is.
+public final class SQLiteNonceStore: NonceStore {
+  private struct Connection: @unchecked Sendable {
+    // Unchecked: used under the lock alone.
+    let database: Database
+    let insert: Statement
+    let forget: Statement
+    let count: Statement
+    var nextSweep = Int64.min
+
+    /// - Returns: whether the nonce is new; `nil` when there is no room.
+    mutating func record(
+      _ nonce: String, of key: String, until expiry: Int64, now: Int64, limit: Int64
+    ) throws(SQLiteError) -> Bool? {
+      let isDue = now >= nextSweep
+      if isDue { nextSweep = now + 10 }
+      let (database, insert, forget, count) = (database, insert, forget, count)
+      return try database.transaction { () throws(SQLiteError) -> Bool? in
+        if isDue { try forget.run(.integer(now)) }
+        if try count.integer() ?? 0 >= limit {
+          try forget.run(.integer(now))
+          if try count.integer() ?? 0 >= limit { return nil }
+        }
+        try insert.run(.text(key), .text(nonce), .integer(expiry))
+        return database.changes == 1
+      }
+    }
+  }
+
+  private let connection: Locked<Connection>
+  private let limit: Int64
+
+  /// Opens a store, which is made when the file is not there.
+  ///
+  /// - Parameters:
+  ///   - path: the file. Beside it SQLite keeps `-wal` and `-shm`.
+  ///   - limit: the most nonces that are kept; some 100 bytes each.
+  /// - Throws: `unreadableFile` when it cannot be opened or is something else; it is then left as it is.
+  public init(_ path: String, limit: Int = 1_000_000) throws(NetOptError) {
+    self.limit = Int64(limit)
+    do throws(SQLiteError) {
+      connection = Locked(try Self.open(path))
+    } catch {
+      throw error.netOptError(in: .sign)
+    }
+  }
+
+  private static func open(_ path: String) throws(SQLiteError) -> Connection {
+    let database = try Database(path)
+    try database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+    // The triggers keep the number of rows, which SQLite would otherwise have to count, for all processes.
+    try database.execute(
+      """
+      BEGIN IMMEDIATE;
+      CREATE TABLE IF NOT EXISTS nonces (
+        key TEXT NOT NULL, nonce TEXT NOT NULL, expiry INTEGER NOT NULL, PRIMARY KEY (key, nonce)) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS nonces_expiry ON nonces (expiry);
+      CREATE TABLE IF NOT EXISTS size (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL);
+      INSERT OR IGNORE INTO size VALUES (1, (SELECT count(*) FROM nonces));
+      CREATE TRIGGER IF NOT EXISTS nonces_added AFTER INSERT ON nonces
+        BEGIN UPDATE size SET count = count + 1; END;
+      CREATE TRIGGER IF NOT EXISTS nonces_removed AFTER DELETE ON nonces
+        BEGIN UPDATE size SET count = count - 1; END;
+      COMMIT
+      """)
+    return Connection(
+      database: database,
+      insert: try Statement(
+        "INSERT INTO nonces VALUES (?, ?, ?) ON CONFLICT (key, nonce) DO NOTHING", in: database),
+      forget: try Statement("DELETE FROM nonces WHERE expiry < ?", in: database),
+      count: try Statement("SELECT count FROM size", in: database))
+  }
+
+  /// Records a nonce. Waits up to 5 s for other processes.
+  public func record(
+    _ nonce: String, of key: String, until expiry: Int64, now: Int64
+  ) throws(NonceStoreError) -> Bool {
+    let limit = limit
+    let outcome = connection.withLock { connection -> Result<Bool, NonceStoreError> in
+      do throws(SQLiteError) {
+        let isNew = try connection.record(nonce, of: key, until: expiry, now: now, limit: limit)
+        return isNew.map { .success($0) }
+          ?? .failure(
+            NonceStoreError("the store is full with \(limit) nonces; allow more, or shorten the time window"))
+      } catch {
+        return .failure(NonceStoreError(error.description))
+      }
+    }
+    return try outcome.get()
+  }
+}

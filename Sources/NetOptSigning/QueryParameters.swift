@@ -1,0 +1,104 @@
+/// The parameters of a query, decoded, in their order, and the canonical form in which they are signed.
+package struct QueryParameters: Sendable {
+  /// One `key=value`, decoded.
+  struct Pair: Sendable {
+    var key: [UInt8]
+    var value: [UInt8]
+  }
+
+  /// The order in which the pairs are written. Everything but `byKeyAndValue` is another implementation's.
+  enum Order {
+    case byKeyAndValue
+    /// By key alone; the values of one key stay in the order in which they came.
+    case byKey
+    case asGiven
+  }
+
+  var pairs: [Pair]
+  /// Whether the query has a "+" that is not encoded.
+  let hasPlus: Bool
+
+  /// Reads a query. Every piece between two "&" is a pair; one without "=" has an empty value.
+  ///
+  /// - Parameter plus: whether "+" stands for a space.
+  init(_ query: String?, plus: Bool) {
+    pairs = []
+    guard let query, !query.isEmpty else {
+      hasPlus = false
+      return
+    }
+    var text = query
+    (pairs, hasPlus) = text.withUTF8 { Self.read($0, plus: plus) }
+  }
+
+  private static func read(_ query: UnsafeBufferPointer<UInt8>, plus: Bool) -> ([Pair], Bool) {
+    var pairs: [Pair] = []
+    for piece in query.split(separator: 0x26, omittingEmptySubsequences: false) {
+      let mark = piece.firstIndex(of: 0x3d) ?? piece.endIndex
+      pairs.append(
+        Pair(
+          key: PercentEncoding.decoded(piece[..<mark], plus: plus),
+          value: PercentEncoding.decoded(piece[mark...].dropFirst(), plus: plus)))
+    }
+    return (pairs, query.contains(0x2b))
+  }
+
+  /// Appends the canonical form of a query, as `append` does it of its pairs, but at once.
+  static func append(query: String, plus: Bool, to out: inout [UInt8]) {
+    var query = query
+    query.withUTF8 { bytes in
+      guard !bytes.isEmpty else { return }
+      // A byte takes three at most, and a piece gets a "=".
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 3 * bytes.count + bytes.count + 1) { room in
+        var pieces: [EncodedPiece] = []
+        pieces.reserveCapacity(8)
+        EncodedPiece.encode(bytes, plus: plus, into: room, &pieces)
+        let encoded = UnsafeBufferPointer(room)
+        if pieces.count > 1 { pieces.sort { $0.precedes($1, in: encoded) } }
+        for index in pieces.indices {
+          if index > 0 { out.append(0x26) }
+          out.append(
+            contentsOf: UnsafeBufferPointer(rebasing: encoded[pieces[index].start..<pieces[index].end]))
+        }
+      }
+    }
+  }
+
+  /// Appends the canonical form: keys and values encoded, sorted as bytes, joined as `k=v&k=v`.
+  func append(
+    to out: inout [UInt8], style: PercentEncoding.Style = .plain, order: Order = .byKeyAndValue,
+    dropsEmpty: Bool = false
+  ) {
+    struct Encoded {
+      var key: [UInt8] = []
+      var value: [UInt8] = []
+    }
+    var encoded: [Encoded] = []
+    encoded.reserveCapacity(pairs.count)
+    for pair in pairs where !(dropsEmpty && pair.value.isEmpty) {
+      var next = Encoded()
+      PercentEncoding.append(pair.key, to: &next.key, style)
+      PercentEncoding.append(pair.value, to: &next.value, style)
+      encoded.append(next)
+    }
+    switch order {
+    case .asGiven: break
+    case .byKeyAndValue:
+      encoded.sort { $0.key == $1.key ? less($0.value, $1.value) : less($0.key, $1.key) }
+    case .byKey:
+      // The standard library's sort is stable, but does not promise to be.
+      encoded = encoded.enumerated().sorted {
+        $0.element.key == $1.element.key ? $0.offset < $1.offset : less($0.element.key, $1.element.key)
+      }.map(\.element)
+    }
+    for (index, pair) in encoded.enumerated() {
+      if index > 0 { out.append(0x26) }
+      out += pair.key
+      out.append(0x3d)
+      out += pair.value
+    }
+  }
+}
+
+/// Whether bytes come before others.
+func less(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lexicographicallyPrecedes(b) }

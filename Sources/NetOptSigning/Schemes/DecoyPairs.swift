@@ -1,0 +1,50 @@
+import NetOptCrypto
+
+/// Public keys whose private halves nobody has: they were thrown away. They take the time of a key that is not known.
+enum DecoyPairs {
+  /// The decoy for an algorithm, or for the algorithm that signatures of a length are of.
+  static func key(_ algorithm: RFC9421.Algorithm?, signatureLength length: Int) -> SigningKey {
+    switch algorithm {
+    case .hmacSHA256: return Decoys.secret
+    case .pair(.ed25519): return ed25519 ?? Decoys.secret
+    case .pair(.ecdsaP256): return p256 ?? Decoys.secret
+    case .pair: return rsa ?? Decoys.secret
+    case nil: break
+    }
+    // Ed25519 and P-256 have the same length; P-256 takes the longer time.
+    if length == 64 { return p256 ?? Decoys.secret }
+    return length >= 256 ? rsa ?? Decoys.secret : Decoys.secret
+  }
+
+  private static let ed25519 = key(
+    """
+    -----BEGIN PUBLIC KEY-----
+    MCowBQYDK2VwAyEAqS1wjpzwsIFKMZ1dPOfeX1Dmch7vdPxSfuMvbBXJ7JE=
+    -----END PUBLIC KEY-----
+    """)
+  private static let p256 = key(
+    """
+    -----BEGIN PUBLIC KEY-----
+    MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE50DiEodqBuBcl+61QV/lSVtmtazU
+    V56o2zANu4DLNb8chlOdqaPc/g3xicojNwCz/XTJFY6mVx+EGOzyRvQV0A==
+    -----END PUBLIC KEY-----
+    """)
+  private static let rsa = key(
+    """
+    -----BEGIN PUBLIC KEY-----
+    MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmkCbOZ2h9PBwSGSV5zYZ
+    DkEjYAJgqMRgtgYP9TetnSiBUPZ5fpu1YDN2ByN/XXq6vkapiJxDONgub914zYIJ
+    33XNQ39VRNSDuglqdKQimg2vA80VbRwzxnbR423wduonwE2+dQq+F6RJYRjSICiP
+    /VKXwHwcEgflkOcV0uWQXqKmiJZler2GTOFEv0dkOtMzSYSmKJ9U2CgvKEbcus3M
+    nEmHwcFFxo/swwS4CZ7lQDUDX1wyc1wKmnwdEA/MMk/b2cxtax24udQCwURK9nJ5
+    c7j4zaY/FzZaWYwbnj1I86fbXT4coE1aYbvsZotR9KvhKQPyry7wD2T2zaZmUw0k
+    2QIDAQAB
+    -----END PUBLIC KEY-----
+    """)
+
+  private static func key(_ pem: String) -> SigningKey? {
+    let text = SecretBytes(copying: Array(pem.utf8))
+    guard let pair = try? AsymmetricKey(pem: text, isPrivate: false) else { return nil }
+    return SigningKey(id: "decoy", source: .pair(pair), schemes: [.rfc9421])
+  }
+}

@@ -1,0 +1,83 @@
+import NetOptCore
+
+extension SigningRequest {
+  /// Appends the value of a field: outer white space trimmed, repeats joined.
+  ///
+  /// - Parameters:
+  ///   - joiner: between repeats.
+  ///   - isCollapsed: whether runs of spaces within become one.
+  /// - Returns: whether there is such a field.
+  /// - Throws: `malformedRequest` for a value with other bytes than ASCII, unless `allowsUTF8`.
+  @discardableResult
+  func appendValue(
+    of name: String, to out: inout [UInt8], joiner: StaticString = ", ", isCollapsed: Bool = false,
+    allowsUTF8: Bool = false
+  ) throws(SigningFault) -> Bool {
+    var isFirst = true
+    for field in headers where ByteClass.isSameName(field.name, name) {
+      if !isFirst { out.append(text: joiner.description) }
+      isFirst = false
+      var value = field.value
+      let isFine = value.withUTF8 { value in
+        let trimmed = ByteClass.trimmed(value)
+        if isCollapsed { Self.collapse(trimmed, into: &out) } else { out += trimmed }
+        return allowsUTF8 || ByteClass.isPlain(trimmed)
+      }
+      guard isFine else {
+        throw SigningFault(.malformedRequest, "the value of \(name) has bytes that are not ASCII")
+      }
+    }
+    return !isFirst
+  }
+
+  private static func collapse(_ value: Slice<UnsafeBufferPointer<UInt8>>, into out: inout [UInt8]) {
+    var wasSpace = false
+    for byte in value {
+      let isSpace = byte == 0x20
+      if !(isSpace && wasSpace) { out.append(byte) }
+      wasSpace = isSpace
+    }
+  }
+
+  /// The one value of a field.
+  ///
+  /// - Throws: `malformedSignature` when there are several.
+  func onlyValue(of name: String) throws(SigningFault) -> String? {
+    var value: String?
+    for field in headers where ByteClass.isSameName(field.name, name) {
+      guard value == nil else { throw SigningFault(.malformedSignature, "there are several \(name) fields") }
+      value = field.value
+    }
+    return value
+  }
+}
+
+/// Reads the parameters of a credential: `name=value` parted by commas, each name once.
+struct CredentialParameters {
+  private var values: [String: String] = [:]
+
+  /// - Parameter names: the names that there are; every one has to be there.
+  init(_ text: Substring, names: [String]) throws(SigningFault) {
+    for piece in text.utf8.split(separator: 0x2c, omittingEmptySubsequences: false) {
+      let pair = ByteClass.trimmed(piece)
+      guard let mark = pair.firstIndex(of: 0x3d) else {
+        throw SigningFault(.malformedSignature, "Authorization has a part that is no name=value")
+      }
+      let name = String(Substring(pair[..<mark]))
+      guard names.contains(name) else {
+        throw SigningFault(
+          .malformedSignature,
+          "Authorization has a parameter that is none of \(names.joined(separator: ", "))")
+      }
+      guard values[name] == nil else {
+        throw SigningFault(.malformedSignature, "Authorization has \(name) twice")
+      }
+      values[name] = String(Substring(pair[pair.index(after: mark)...]))
+    }
+    for name in names where values[name] == nil {
+      throw SigningFault(.malformedSignature, "Authorization lacks \(name)")
+    }
+  }
+
+  subscript(name: String) -> String { values[name] ?? "" }
+}

@@ -1,0 +1,360 @@
+import NetOptCore
+import NetOptCrypto
+
+/// The scheme `netopt1`: HMAC-SHA256, under a key that follows from secret and salt, over eleven lines with key, time, nonce,
+/// method, authority, path, parameters, fields and body. docs/signing.md has it byte by byte.
+package struct NetOpt1: SigningScheme {
+  static let label = "NETOPT1-HMAC-SHA256"
+  /// What is signed unless it is said otherwise, of the fields that are present.
+  static let usualFields = ["content-encoding", "content-type", "idempotency-key"]
+  private static let parameterNames: [StaticString] = ["keyid", "ts", "nonce", "headers", "sig"]
+
+  package let name = SchemeName.netopt1
+  /// The fields to sign, in lower case and sorted; `nil` for the usual ones that are present.
+  private let fields: [String]?
+
+  /// Makes the scheme.
+  ///
+  /// - Parameter fields: the names of the fields to sign, and to insist on when verifying; `nil` for content-type,
+  ///   content-encoding and idempotency-key where they are present.
+  /// - Throws: `malformedRequest` for a name that is none.
+  package init(fields: [String]? = nil) throws(SigningFault) {
+    for field in fields ?? [] where !HTTPFields.isToken(field) {
+      throw SigningFault(.malformedRequest, "a field to sign is no token")
+    }
+    self.fields = fields.map { Set($0.map { $0.lowercased() }).sorted() }
+  }
+
+  /// The scheme with the usual fields.
+  package init() { fields = nil }
+
+  /// What has to be signed of a request.
+  private func required(_ request: SigningRequest) -> [String] {
+    fields ?? Self.usualFields.filter { request.hasField($0) }
+  }
+
+  // MARK: Signing
+
+  package func sign(
+    _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
+  ) throws(SigningFault) -> SignedRequest {
+    try request.check()
+    guard Self.isKeyID(key.id) else {
+      throw SigningFault(
+        .malformedSignature, "the key id \(key.id) is not 1 to 64 of A-Z a-z 0-9 . _ -, which netopt1 wants")
+    }
+    guard moment.now > 0 else { throw SigningFault(.malformedSignature, "the time is not after 1970") }
+    let nonce: String
+    if let given = moment.nonce {
+      guard Self.isNonce(given) else {
+        throw SigningFault(.malformedSignature, "the nonce is not 16 bytes in base64url, 22 characters")
+      }
+      nonce = given
+    } else {
+      nonce = try NonceSource.next()
+    }
+    let claim = Claim(
+      keyID: key.id, created: moment.now, nonce: nonce, covered: required(request), signature: [])
+    let strings = try strings(claim, request, [])
+    let mac = try key.netopt1MAC()
+    let code = try crypto { () throws(CryptoError) in try mac.code(of: strings.toSign) }
+    return Self.signed(claim, code, strings)
+  }
+
+  private static func signed(_ claim: Claim, _ code: [UInt8], _ strings: SigningStrings) -> SignedRequest {
+    var value: [UInt8] = []
+    value.reserveCapacity(256)
+    value.append(text: label)
+    value.append(text: " keyid=")
+    value.append(text: claim.keyID)
+    value.append(text: ",ts=")
+    value.append(text: String(claim.created ?? 0))
+    value.append(text: ",nonce=")
+    value.append(text: claim.nonce ?? "")
+    value.append(text: ",headers=")
+    append(claim.covered, to: &value)
+    value.append(text: ",sig=")
+    let signature = Hex.text(code)
+    value.append(text: signature)
+    return SignedRequest(
+      .netopt1, claim.keyID,
+      headers: [HTTPField("Authorization", String(decoding: value, as: UTF8.self))],
+      signature: signature, strings: strings)
+  }
+
+  private static func append(_ names: [String], to out: inout [UInt8]) {
+    for (index, name) in names.enumerated() {
+      if index > 0 { out.append(0x3b) }
+      out.append(text: name)
+    }
+  }
+
+  // MARK: The string
+
+  package func strings(
+    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+  ) throws(SigningFault) -> SigningStrings {
+    var out: [UInt8] = []
+    out.reserveCapacity(512)
+    out.append(text: Self.label)
+    out.append(0x0a)
+    out.append(text: claim.keyID)
+    out.append(0x0a)
+    out.append(text: String(claim.created ?? 0))
+    if mutations.contains(.timeInMilliseconds) { out.append(text: "000") }
+    out.append(0x0a)
+    out.append(text: claim.nonce ?? "")
+    out.append(0x0a)
+    out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
+    out.append(0x0a)
+    request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
+    out.append(0x0a)
+    Self.appendPath(request.path, to: &out, mutations)
+    out.append(0x0a)
+    if mutations.isEmpty {
+      if let query = request.query { QueryParameters.append(query: query, plus: true, to: &out) }
+    } else if let query = request.query, !mutations.contains(.queryLeftOut) {
+      QueryParameters(query, plus: true).append(
+        to: &out, style: mutations.style, order: mutations.order,
+        dropsEmpty: mutations.contains(.emptiesDropped))
+    }
+    out.append(0x0a)
+    Self.append(claim.covered, to: &out)
+    out.append(0x0a)
+    for name in claim.covered {
+      out.append(text: name)
+      out.append(0x3a)
+      guard try request.appendValue(of: name, to: &out) else {
+        throw SigningFault(.missingField, "the field \(name) is to be signed and is not there")
+      }
+      out.append(0x0a)
+    }
+    let digest = try crypto { () throws(CryptoError) in try Digest.of(request.body, .sha256) }
+    out.append(hex: digest)
+    return SigningStrings(mutations.applied(toWhole: out))
+  }
+
+  /// Each segment decoded once and then encoded.
+  static func appendPath(_ path: String, to out: inout [UInt8], _ mutations: Mutations) {
+    if mutations.contains(.pathNotNormalised) {
+      out.append(text: path)
+      return
+    }
+    var path = mutations.contains(.pathNormalised) ? PathNormalisation.normalised(path) : path
+    var style = PercentEncoding.Style.plain
+    if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
+    if mutations.contains(.pathEncodedTwice) { style.insert(.twice) }
+    path.withUTF8 { bytes in
+      // Most paths have nothing that is encoded.
+      if bytes.allSatisfy({ ByteClass.isUnreserved($0) || $0 == 0x2f }) {
+        out += bytes
+        return
+      }
+      for (index, segment) in bytes.split(separator: 0x2f, omittingEmptySubsequences: false).enumerated() {
+        if index > 0 { out.append(0x2f) }
+        PercentEncoding.append(PercentEncoding.decoded(segment), to: &out, style)
+      }
+    }
+  }
+
+  // MARK: Verifying
+
+  package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
+    guard let value = try request.onlyValue(of: "Authorization"), value.hasPrefix(Self.label) else {
+      throw SigningFault(.noSignature, "there is no Authorization field with \(Self.label)")
+    }
+    var text = value
+    let read = text.withUTF8 { bytes in
+      Result { () throws(SigningFault) in try Self.claim(bytes[Self.label.utf8.count...]) }
+    }
+    return try read.get()
+  }
+
+  /// Reads what follows the label.
+  private static func claim(_ text: Slice<UnsafeBufferPointer<UInt8>>) throws(SigningFault) -> Claim {
+    guard text.first == 0x20 else {
+      throw SigningFault(.malformedSignature, "a space and the parameters belong behind \(label)")
+    }
+    let values = try parameters(text)
+    guard let keyID = string(values[0]), isKeyID(keyID) else {
+      throw SigningFault(.malformedSignature, "keyid is not 1 to 64 of A-Z a-z 0-9 . _ -")
+    }
+    guard let time = string(values[1]).flatMap(time) else {
+      throw SigningFault(.malformedSignature, "ts is not in whole seconds since 1970 without a leading zero")
+    }
+    guard let nonce = string(values[2]), isNonce(nonce) else {
+      throw SigningFault(.malformedSignature, "nonce is not 16 bytes in base64url, 22 characters")
+    }
+    guard let signature = Hex.bytes(values[4]), signature.count == 32 else {
+      throw SigningFault(.malformedSignature, "sig is not 64 hexadecimal digits in lower case")
+    }
+    return Claim(
+      keyID: keyID, created: time, nonce: nonce,
+      covered: try names(values[3]),
+      signature: signature)
+  }
+
+  private static func string(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
+    bytes.count <= 64 ? String(decoding: bytes, as: UTF8.self) : nil
+  }
+
+  /// The values of the parameters in the order of `parameterNames`; every one has to be there, once.
+  private static func parameters(
+    _ text: Slice<UnsafeBufferPointer<UInt8>>
+  ) throws(SigningFault) -> [Slice<UnsafeBufferPointer<UInt8>>] {
+    let none = text[text.startIndex..<text.startIndex]
+    var values = [none, none, none, none, none]
+    var seen = 0
+    var rest = text
+    while true {
+      let end = rest.firstIndex(of: 0x2c) ?? rest.endIndex
+      let pair = ByteClass.trimmed(rest[..<end])
+      guard let mark = pair.firstIndex(of: 0x3d) else {
+        throw SigningFault(.malformedSignature, "Authorization has a part that is no name=value")
+      }
+      let name = pair[..<mark]
+      guard
+        let place = parameterNames.firstIndex(where: { known in
+          known.withUTF8Buffer { name.elementsEqual($0) }
+        })
+      else {
+        throw SigningFault(.malformedSignature, "Authorization has a parameter that netopt1 does not have")
+      }
+      guard seen & 1 << place == 0 else {
+        throw SigningFault(.malformedSignature, "Authorization has \(parameterNames[place]) twice")
+      }
+      seen |= 1 << place
+      values[place] = pair[(mark + 1)...]
+      guard end < rest.endIndex else { break }
+      rest = rest[(end + 1)...]
+    }
+    if let missing = parameterNames.indices.first(where: { seen & 1 << $0 == 0 }) {
+      throw SigningFault(.malformedSignature, "Authorization lacks \(parameterNames[missing])")
+    }
+    return values
+  }
+
+  private static func names(
+    _ text: Slice<UnsafeBufferPointer<UInt8>>
+  ) throws(SigningFault) -> [String] {
+    if text.isEmpty { return [] }
+    var names: [String] = []
+    var start = text.startIndex
+    var isFine = true
+    for index in text.startIndex...text.endIndex {
+      let byte = index < text.endIndex ? text[index] : 0x3b
+      if byte == 0x3b {
+        let name = String(decoding: text[start..<index], as: UTF8.self)
+        if index == start || names.last.map({ $0.utf8.lexicographicallyPrecedes(name.utf8) }) == false {
+          isFine = false
+        }
+        names.append(name)
+        start = index + 1
+      } else if (0x41...0x5a).contains(byte) || byte <= 0x20 || byte >= 0x7f {
+        isFine = false
+      }
+    }
+    guard isFine, names.allSatisfy({ ByteClass.all($0, ByteClass.isUnreserved) || HTTPFields.isToken($0) }),
+      !names.contains("authorization")
+    else {
+      throw SigningFault(
+        .malformedSignature,
+        "headers is not a list of names in lower case, sorted, each once, parted by ;")
+    }
+    return names
+  }
+
+  static func isKeyID(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && ByteClass.all(text) { ByteClass.isUnreserved($0) && $0 != UInt8(ascii: "~") }
+  }
+
+  /// Whether a text is 16 bytes in base64url: of the last of the 22 digits four bits are not used.
+  private static func isNonce(_ text: String) -> Bool {
+    guard text.utf8.count == 22, let last = text.utf8.last, "AQgw".utf8.contains(last) else { return false }
+    return ByteClass.all(text) { ByteClass.isUnreserved($0) && $0 != 0x2e && $0 != 0x7e }
+  }
+
+  static func time(_ text: String) -> Int64? {
+    guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy(ByteClass.isDigit), !text.hasPrefix("0")
+    else { return nil }
+    return Int64(text)
+  }
+
+  package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
+    for name in fields ?? Self.usualFields
+    where !claim.covered.contains(name) && (fields != nil || request.hasField(name)) {
+      return SigningFault(
+        .notCovered, "the field \(name) is not signed; the signer has to name it in headers")
+    }
+    for name in claim.covered where !request.hasField(name) {
+      return SigningFault(.missingField, "the field \(name) is signed and is not there")
+    }
+    return nil
+  }
+
+  package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
+    let plus = !ByteClass.all(request.query ?? "") { $0 != 0x2b }
+    return (plus ? "warning: a + in the query was read as a space; write %20" : "", false)
+  }
+
+  package func isSignature(
+    _ claim: Claim, of string: [UInt8], by key: SigningKey
+  ) throws(SigningFault) -> Bool {
+    let mac = try key.netopt1MAC()
+    return try crypto { () throws(CryptoError) in try mac.isCode(claim.signature, of: string.span) }
+  }
+
+  package func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String? {
+    (try? key.netopt1MAC().code(of: string)).map(Hex.text)
+  }
+
+  // MARK: Diagnosis
+
+  package var mutations: [Mutation] { Self.mistakes }
+
+  private static let mistakes: [Mutation] = [
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
+    .notEncoded,
+    .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedTwice,
+    .methodLowerCase, .queryLeftOut, .timeInMilliseconds,
+  ]
+
+  package func keyCandidates(
+    _ claim: Claim, _ request: SigningRequest, _ key: SigningKey
+  ) -> [KeyCandidate] {
+    guard let secret = try? key.secret() else { return [] }
+    var candidates: [KeyCandidate] = []
+    let signature = claim.signature
+    func add(_ mutation: Mutation, _ detail: String, _ mac: HMAC?) {
+      guard let mac else { return }
+      candidates.append(
+        KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in
+          try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
+        })
+    }
+    add(.wrongSalt, "the key was derived without a salt", try? SigningKey.derivedMAC(secret, salt: ""))
+    add(
+      .wrongSalt, "the key was derived with the salt and a line end",
+      try? SigningKey.derivedMAC(secret, salt: key.salt + "\n"))
+    add(
+      .wrongSalt, "the secret itself was used as the key; it has to be derived with the salt",
+      try? key.plainMAC())
+    let salted = try? crypto { () throws(CryptoError) in
+      var derived = try HMAC(.sha256, key: secret).code(of: key.salt)
+      defer { wipe(&derived) }
+      return try HMAC(.sha256, key: SecretBytes(copying: derived))
+    }
+    add(.wrongSalt, "the key was derived from the salt without \"netopt1\" LF before it", salted)
+    for variant in SaltedMD5.diagnosed where key.isLegacy || key.schemes.contains(.netopt1) {
+      let request = request
+      candidates.append(
+        KeyCandidate(
+          mutation: .wrongScheme, detail: "it is a salted \(variant.hash.rawValue) as salted-md5 makes it"
+        ) { _ throws(SigningFault) in
+          try variant.code(of: variant.parts(of: request, []), by: key) == signature
+        })
+    }
+    return candidates
+  }
+}

@@ -1,0 +1,392 @@
+import NetOptCore
+package import NetOptCrypto
+
+/// HTTP Message Signatures (RFC 9421) of requests.
+package struct RFC9421: SigningScheme {
+  /// The algorithms (RFC 9421, section 6.2.2).
+  package enum Algorithm: Hashable, Sendable {
+    case hmacSHA256
+    case pair(SignatureAlgorithm)
+
+    /// - Returns: `nil` for a name that is not registered.
+    package init?(_ name: String) {
+      if name == "hmac-sha256" {
+        self = .hmacSHA256
+      } else if let pair = SignatureAlgorithm(rawValue: name) {
+        self = .pair(pair)
+      } else {
+        return nil
+      }
+    }
+
+    package var name: String {
+      switch self {
+      case .hmacSHA256: "hmac-sha256"
+      case .pair(let algorithm): algorithm.rawValue
+      }
+    }
+  }
+
+  /// What a signer is to do, and what a verifier is to insist on.
+  package struct Options: Sendable {
+    /// The label; `nil` is `sig1` for a signer and the only one there is for a verifier.
+    package var label: String?
+    /// The components to sign, and for a verifier the ones that have to be signed; `nil` for method, authority, path
+    /// and query, and the body's digest and type where there is a body.
+    package var components: [SignatureComponent]?
+    /// When it was signed; `nil` for now.
+    package var created: Int64?
+    /// Until when it is to be accepted.
+    package var expires: Int64?
+    /// The nonce.
+    package var nonce: String?
+    /// Whether a nonce is made when none is given.
+    package var makesNonce = true
+    /// The application's mark.
+    package var tag: String?
+    /// The algorithm, said in the signature; `nil` for the key's usual one, which is not said.
+    package var algorithm: Algorithm?
+
+    /// Makes the defaults.
+    package init() {}
+  }
+
+  /// What a claim of this scheme has besides.
+  struct Parts: Sendable {
+    let label: String
+    let components: [SignatureComponent]
+    /// The value of `@signature-params`.
+    let parameters: String
+    let algorithm: String?
+    let tag: String?
+  }
+
+  package let name = SchemeName.rfc9421
+  package let options: Options
+  /// Whether nothing has to be signed unless the options say so. The report then says that the verdict is weak.
+  private let isLenient: Bool
+
+  /// Makes the scheme.
+  ///
+  /// - Parameter isLenient: whether a verifier accepts signatures that do not sign the whole request, when the options
+  ///   name no components; the assurance is then weak.
+  package init(_ options: Options = Options(), isLenient: Bool = false) {
+    self.options = options
+    self.isLenient = isLenient
+  }
+
+  /// What is signed of a request unless it is said otherwise.
+  static func usual(_ request: SigningRequest) -> [SignatureComponent] {
+    var names = ["@method", "@authority", "@path", "@query"]
+    if !request.body.isEmpty { names.append("content-digest") }
+    for name in ["content-type", "content-encoding", "idempotency-key"]
+    where request.headers.contains(name: name) {
+      names.append(name)
+    }
+    return names.map { SignatureComponent($0) }
+  }
+
+  // MARK: Signing
+
+  package func sign(
+    _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
+  ) throws(SigningFault) -> SignedRequest {
+    try request.check()
+    let algorithm = try self.algorithm(nil, key)
+    let components = options.components ?? Self.usual(request)
+    var request = request
+    var added: [HTTPField] = []
+    if components.contains(where: { $0.name == "content-digest" }),
+      !request.headers.contains(name: "Content-Digest")
+    {
+      added.append(HTTPField("Content-Digest", try ContentDigest.value(of: request.body, .sha256)))
+      request.headers.append(added[0])
+    }
+    let parameters = try innerList(components, key, moment)
+    let label = options.label ?? "sig1"
+    let parts = Parts(
+      label: label, components: components, parameters: parameters, algorithm: nil, tag: nil)
+    let claim = Claim(keyID: key.id, signature: [], parts: .rfc9421(parts))
+    let strings = try strings(claim, request, [])
+    let signature = try self.signature(of: strings.toSign, algorithm, key)
+    let text = Base64.text(signature)
+    // Other signatures that the request has stay.
+    added.append(field("Signature-Input", request, "\(label)=\(parameters)"))
+    added.append(field("Signature", request, "\(label)=:\(text):"))
+    return SignedRequest(name, key.id, headers: added, signature: text, strings: strings)
+  }
+
+  private func field(_ name: String, _ request: SigningRequest, _ member: String) -> HTTPField {
+    HTTPField(name, (request.headers[name].map { $0 + ", " } ?? "") + member)
+  }
+
+  private func innerList(
+    _ components: [SignatureComponent], _ key: SigningKey, _ moment: SigningMoment
+  ) throws(SigningFault) -> String {
+    var parameters = Parameters()
+    parameters["created"] = .integer(options.created ?? moment.now)
+    parameters["keyid"] = .string(key.id)
+    if let algorithm = options.algorithm { parameters["alg"] = .string(algorithm.name) }
+    if let expires = options.expires { parameters["expires"] = .integer(expires) }
+    if let nonce = options.nonce ?? moment.nonce {
+      parameters["nonce"] = .string(nonce)
+    } else if options.makesNonce {
+      parameters["nonce"] = .string(try NonceSource.next())
+    }
+    if let tag = options.tag { parameters["tag"] = .string(tag) }
+    do throws(StructuredFieldFault) {
+      return try StructuredFieldSerializer.innerList(InnerList(components.map(\.item), parameters))
+    } catch {
+      throw SigningFault(.malformedSignature, "the signature's parameters cannot be written: \(error.text)")
+    }
+  }
+
+  /// The algorithm to use with a key.
+  private func algorithm(_ stated: String?, _ key: SigningKey) throws(SigningFault) -> Algorithm {
+    if let stated, let wanted = options.algorithm, stated != wanted.name {
+      throw SigningFault(.schemeNotAllowed, "it is signed with \(stated), and \(wanted.name) is wanted")
+    }
+    var algorithm = options.algorithm
+    if let stated {
+      guard let known = Algorithm(stated) else {
+        throw SigningFault(.malformedSignature, "alg names an algorithm that is not registered")
+      }
+      algorithm = known
+    }
+    switch (try key.material(), algorithm) {
+    case (.secret, nil), (.secret, .hmacSHA256): return .hmacSHA256
+    case (.pair(let pair), nil): return .pair(pair.usualAlgorithm)
+    case (.pair(let pair), .pair(let algorithm)) where pair.fits(algorithm): return .pair(algorithm)
+    case (_, let algorithm):
+      throw SigningFault(
+        .schemeNotAllowed, "the key \(key.id) is of another kind than \(algorithm?.name ?? "") needs")
+    }
+  }
+
+  private func signature(
+    of string: [UInt8], _ algorithm: Algorithm, _ key: SigningKey
+  ) throws(SigningFault) -> [UInt8] {
+    switch (algorithm, try key.material()) {
+    case (.pair(let algorithm), .pair(let pair)):
+      guard pair.isPrivate else {
+        throw SigningFault(.schemeNotAllowed, "the key \(key.id) is a public one, which only verifies")
+      }
+      return try crypto { () throws(CryptoError) in try pair.signature(of: string, algorithm) }
+    default:
+      let mac = try key.plainMAC()
+      return try crypto { () throws(CryptoError) in try mac.code(of: string) }
+    }
+  }
+
+  // MARK: The signature base
+
+  package func strings(
+    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+  ) throws(SigningFault) -> SigningStrings {
+    guard case .rfc9421(let parts) = claim.parts else { return SigningStrings([]) }
+    var out: [UInt8] = []
+    out.reserveCapacity(512)
+    for component in parts.components {
+      out.append(text: component.identifier)
+      out.append(text: ": ")
+      try component.appendValue(of: request, to: &out, mutations)
+      out.append(0x0a)
+    }
+    out.append(text: "\"@signature-params\": ")
+    out.append(text: parts.parameters)
+    return SigningStrings(mutations.applied(toWhole: out))
+  }
+
+  // MARK: Verifying
+
+  package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
+    guard let inputs = request.headers["Signature-Input"], let signatures = request.headers["Signature"]
+    else {
+      throw SigningFault(.noSignature, "there are no Signature-Input and Signature fields")
+    }
+    let input: StructuredDictionary
+    let signature: StructuredDictionary
+    do throws(StructuredFieldFault) {
+      input = try StructuredFieldParser.dictionary(inputs.utf8)
+      signature = try StructuredFieldParser.dictionary(signatures.utf8)
+    } catch {
+      throw SigningFault(.malformedSignature, "Signature-Input or Signature is no dictionary: \(error.text)")
+    }
+    let label = try label(input, signature)
+    guard case .innerList(let list) = input[label], case .item(let item) = signature[label],
+      case .bytes(let bytes) = item.value
+    else {
+      throw SigningFault(
+        .malformedSignature, "\(label) is no inner list in Signature-Input, or no byte sequence in Signature")
+    }
+    return try claim(label, list, bytes)
+  }
+
+  private func label(
+    _ input: StructuredDictionary, _ signature: StructuredDictionary
+  ) throws(SigningFault) -> String {
+    let labels = input.keys.filter { signature[$0] != nil }
+    if let wanted = options.label {
+      guard labels.contains(wanted) else {
+        throw SigningFault(.noSignature, "there is no signature with the label \(wanted)")
+      }
+      return wanted
+    }
+    guard let first = labels.first else {
+      throw SigningFault(.noSignature, "no label stands in both Signature-Input and Signature")
+    }
+    guard labels.count == 1 else {
+      throw SigningFault(
+        .malformedSignature,
+        "there are several signatures, \(labels.joined(separator: ", ")); say which with label")
+    }
+    return first
+  }
+
+  private func claim(_ label: String, _ list: InnerList, _ bytes: [UInt8]) throws(SigningFault) -> Claim {
+    var components: [SignatureComponent] = []
+    for item in list.items {
+      let component = try SignatureComponent(item)
+      guard !components.contains(where: { $0.item == component.item }) else {
+        throw SigningFault(.malformedSignature, "the component \(component.identifier) is signed twice")
+      }
+      components.append(component)
+    }
+    func text(_ name: String) throws(SigningFault) -> String? {
+      switch list.parameters[name] {
+      case nil: return nil
+      case .string(let text): return text
+      default: throw SigningFault(.malformedSignature, "\(name) is no string")
+      }
+    }
+    func number(_ name: String) throws(SigningFault) -> Int64? {
+      switch list.parameters[name] {
+      case nil: return nil
+      case .integer(let number): return number
+      default: throw SigningFault(.malformedSignature, "\(name) is no integer")
+      }
+    }
+    let parameters: String
+    do { parameters = try StructuredFieldSerializer.innerList(list) } catch {
+      throw SigningFault(.malformedSignature, "\(label) in Signature-Input: \(error.text)")
+    }
+    let parts = Parts(
+      label: label, components: components, parameters: parameters, algorithm: try text("alg"),
+      tag: try text("tag"))
+    return Claim(
+      keyID: try text("keyid") ?? "", created: try number("created"), expires: try number("expires"),
+      nonce: try text("nonce"), covered: components.map(\.identifier), signature: bytes,
+      parts: .rfc9421(parts))
+  }
+
+  package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
+    guard case .rfc9421(let parts) = claim.parts else { return nil }
+    if let tag = options.tag, tag != parts.tag {
+      return SigningFault(.notCovered, "the tag is not \(tag)")
+    }
+    if claim.created == nil {
+      return SigningFault(.notCovered, "the signature does not say when it was made (created)")
+    }
+    for component in parts.components {
+      do throws(SigningFault) {
+        var value: [UInt8] = []
+        try component.appendValue(of: request, to: &value, [])
+      } catch { return error }
+    }
+    let required = options.components ?? (isLenient ? [] : Self.usual(request))
+    for component in required where !Self.covers(parts, component) {
+      return SigningFault(.notCovered, "\(component.identifier) is not signed")
+    }
+    return nil
+  }
+
+  /// Whether a component is signed, by itself or as a part of another one.
+  private static func covers(_ parts: Parts, _ component: SignatureComponent) -> Bool {
+    let names = Set(parts.components.filter { $0.item.parameters.entries.isEmpty }.map(\.name))
+    if parts.components.contains(where: { $0.item == component.item }) { return true }
+    return switch component.name {
+    case "@authority": names.contains("@target-uri")
+    case "@path", "@query": names.contains("@target-uri") || names.contains("@request-target")
+    default: false
+    }
+  }
+
+  package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
+    guard case .rfc9421(let parts) = claim.parts else { return ("", false) }
+    let missing = Self.usual(request).filter { !Self.covers(parts, $0) }.map(\.name)
+    return missing.isEmpty
+      ? ("", false) : ("weak: not signed are \(missing.joined(separator: ", "))", true)
+  }
+
+  package func isSignature(
+    _ claim: Claim, of string: [UInt8], by key: SigningKey
+  ) throws(SigningFault) -> Bool {
+    guard case .rfc9421(let parts) = claim.parts else { return false }
+    switch (try algorithm(parts.algorithm, key), try key.material()) {
+    case (.pair(let algorithm), .pair(let pair)):
+      return try crypto { () throws(CryptoError) in
+        try pair.isSignature(claim.signature, of: string, algorithm)
+      }
+    default:
+      let mac = try key.plainMAC()
+      return try crypto { () throws(CryptoError) in try mac.isCode(claim.signature, of: string.span) }
+    }
+  }
+
+  package func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String? {
+    guard case .rfc9421(let parts) = claim.parts, let algorithm = try? algorithm(parts.algorithm, key) else {
+      return nil
+    }
+    return (try? signature(of: string, algorithm, key)).map { Base64.text($0) }
+  }
+
+  package func decoy(for claim: Claim) -> SigningKey {
+    guard case .rfc9421(let parts) = claim.parts else { return Decoys.secret }
+    let stated = parts.algorithm.flatMap { Algorithm($0) } ?? options.algorithm
+    return DecoyPairs.key(stated, signatureLength: claim.signature.count)
+  }
+
+  // MARK: Diagnosis
+
+  package var mutations: [Mutation] { Self.mistakes }
+
+  private static let mistakes: [Mutation] = [
+    .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .methodLowerCase,
+    .queryLeftOut, .lowerCaseHex,
+  ]
+
+  package func keyCandidates(
+    _ claim: Claim, _ request: SigningRequest, _ key: SigningKey
+  ) -> [KeyCandidate] {
+    guard case .rfc9421(let parts) = claim.parts, let material = try? key.material() else { return [] }
+    let signature = claim.signature
+    switch material {
+    case .pair(let pair):
+      return SignatureAlgorithm.allCases.filter { pair.fits($0) && $0.rawValue != parts.algorithm }.map {
+        other in
+        KeyCandidate(mutation: .wrongScheme, detail: "the algorithm is \(other.rawValue)") {
+          string throws(SigningFault) in
+          try crypto { () throws(CryptoError) in try pair.isSignature(signature, of: string, other) }
+        }
+      }
+    case .secret(let secret):
+      var candidates: [KeyCandidate] = []
+      if let mac = try? key.netopt1MAC() {
+        candidates.append(
+          KeyCandidate(mutation: .wrongSalt, detail: "the key was derived with the salt, as netopt1 does it")
+          {
+            string throws(SigningFault) in
+            try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
+          })
+      }
+      if let mac = try? HMAC(.sha512, key: secret) {
+        candidates.append(
+          KeyCandidate(mutation: .wrongScheme, detail: "the algorithm is HMAC with SHA-512") {
+            string throws(SigningFault) in
+            try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
+          })
+      }
+      return candidates
+    }
+  }
+}

@@ -1,0 +1,242 @@
+import NetOptCore
+import NetOptCrypto
+
+/// The scheme `salted-md5`: the classic of apps. Weak: what it does not keep is in docs/signing.md.
+package struct SaltedMD5: SigningScheme {
+  /// The hashes in use.
+  package enum Hash: String, CaseIterable, Sendable {
+    case md5, sha1, sha256
+
+    var algorithm: DigestAlgorithm {
+      switch self {
+      case .md5: .md5
+      case .sha1: .sha1
+      case .sha256: .sha256
+      }
+    }
+  }
+
+  /// Before or behind.
+  package enum Place: String, CaseIterable, Sendable {
+    case prefix, suffix
+  }
+
+  /// The variants in use. The defaults are the classic.
+  package struct Options: Sendable {
+    /// What is hashed before the parameters; `nil` for the path without its leading slash.
+    package var api: String?
+    /// The hash.
+    package var hash = Hash.md5
+    /// How often is hashed: 1 is without the salt, 2 the classic, and each further time salts and hashes again.
+    package var rounds = 2
+    /// Where the secret stands beside API and parameters.
+    package var secret = Place.prefix
+    /// Where the salt stands beside the hash of the round before.
+    package var salt = Place.suffix
+    /// Whether parameters with empty values are hashed.
+    package var keepEmpty = false
+    /// Whether keys and values are percent-encoded.
+    package var encode = false
+    /// The names of query parameters in which key id and signature travel; `nil` for header fields.
+    package var parameters: (key: String, signature: String)?
+
+    /// Makes the classic.
+    package init() {}
+  }
+
+  static let keyField = "X-Netopt-Key"
+  static let signatureField = "X-Netopt-Sig"
+
+  package let name = SchemeName.saltedMD5
+  package let options: Options
+
+  /// Makes the scheme.
+  ///
+  /// - Throws: `malformedRequest` for rounds that are not 1 to 1000.
+  package init(_ options: Options = Options()) throws(SigningFault) {
+    guard (1...1000).contains(options.rounds) else {
+      throw SigningFault(.malformedRequest, "rounds is a number from 1 to 1000")
+    }
+    self.options = options
+  }
+
+  private init(variant hash: Hash, _ change: (inout Options) -> Void = { _ in }) {
+    var options = Options()
+    options.hash = hash
+    change(&options)
+    self.options = options
+  }
+
+  /// The variants that a diagnosis tries for the signature of another scheme.
+  static let diagnosed: [SaltedMD5] = Hash.allCases.map { SaltedMD5(variant: $0) }
+
+  var hash: Hash { options.hash }
+
+  package func sign(
+    _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
+  ) throws(SigningFault) -> SignedRequest {
+    try request.check()
+    let string = parts(of: request, [])
+    let signature = Hex.text(try code(of: string, by: key))
+    if let names = options.parameters {
+      var pieces: [UInt8] = []
+      for (name, value) in [(names.key, key.id), (names.signature, signature)] {
+        if request.query?.isEmpty == false || !pieces.isEmpty { pieces.append(0x26) }
+        PercentEncoding.append(name.utf8, to: &pieces)
+        pieces.append(0x3d)
+        PercentEncoding.append(value.utf8, to: &pieces)
+      }
+      return SignedRequest(
+        name, key.id, headers: [],
+        query: (request.query ?? "") + String(decoding: pieces, as: UTF8.self), signature: signature,
+        strings: SigningStrings(string))
+    }
+    return SignedRequest(
+      name, key.id,
+      headers: [HTTPField(Self.keyField, key.id), HTTPField(Self.signatureField, signature)],
+      signature: signature, strings: SigningStrings(string))
+  }
+
+  /// API and parameters, as they stand beside the secret.
+  func parts(of request: SigningRequest, _ mutations: Mutations) -> [UInt8] {
+    var out: [UInt8] = []
+    if let api = options.api { out.append(text: api) } else { out += request.path.utf8.dropFirst() }
+    if mutations.contains(.queryLeftOut) { return out }
+    let own = [options.parameters?.key, options.parameters?.signature].compactMap {
+      $0.map { Array($0.utf8) }
+    }
+    let keepsEmpty = options.keepEmpty != mutations.contains(.emptiesDropped)
+    let isEncoded = options.encode != mutations.contains(.encodedTwice)
+    var pairs: [[UInt8]] = []
+    for pair in QueryParameters(request.query, plus: true).pairs where !own.contains(pair.key) {
+      if pair.value.isEmpty, !keepsEmpty { continue }
+      var text: [UInt8] = []
+      var style: PercentEncoding.Style = isEncoded ? .plain : .none
+      if mutations.contains(.plusForSpace) { style.insert(.plusForSpace) }
+      if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
+      PercentEncoding.append(pair.key, to: &text, style)
+      text.append(0x3d)
+      PercentEncoding.append(pair.value, to: &text, style)
+      pairs.append(text)
+    }
+    if !mutations.contains(.paramsNotSorted) { pairs.sort(by: less) }
+    for (index, pair) in pairs.enumerated() {
+      if index > 0 { out.append(0x26) }
+      out += pair
+    }
+    return mutations.applied(toWhole: out)
+  }
+
+  /// The signature of API and parameters.
+  func code(of string: [UInt8], by key: SigningKey) throws(SigningFault) -> [UInt8] {
+    try code(of: string, try key.secret(), salt: key.salt)
+  }
+
+  func code(of string: [UInt8], _ secret: SecretBytes, salt: String) throws(SigningFault) -> [UInt8] {
+    try crypto { () throws(CryptoError) in
+      var digest = try Digest(options.hash.algorithm)
+      if options.secret == .suffix { digest.update(string) }
+      secret.withSpan { digest.update($0) }
+      if options.secret == .prefix { digest.update(string) }
+      var code = try digest.finish()
+      for _ in 1..<max(options.rounds, 1) {
+        if options.salt == .prefix { digest.update(salt) }
+        digest.update(Hex.text(code))
+        if options.salt == .suffix { digest.update(salt) }
+        code = try digest.finish()
+      }
+      return code
+    }
+  }
+
+  package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
+    var key: String?
+    var signature: String?
+    if let names = options.parameters {
+      for pair in QueryParameters(request.query, plus: true).pairs {
+        let value = String(decoding: pair.value, as: UTF8.self)
+        if pair.key.elementsEqual(names.key.utf8) { key = value }
+        if pair.key.elementsEqual(names.signature.utf8) {
+          guard signature == nil else {
+            throw SigningFault(.malformedSignature, "there are several signatures in the query")
+          }
+          signature = value
+        }
+      }
+    } else {
+      key = try request.onlyValue(of: Self.keyField)
+      signature = try request.onlyValue(of: Self.signatureField)
+    }
+    guard let signature else {
+      throw SigningFault(
+        .noSignature, "there is no \(options.parameters?.signature ?? Self.signatureField)")
+    }
+    guard let bytes = Hex.bytes(ByteClass.trimmed(signature.utf8)), !bytes.isEmpty else {
+      throw SigningFault(.malformedSignature, "the signature is not in hexadecimal digits in lower case")
+    }
+    let id = key.map { String(Substring(ByteClass.trimmed($0.utf8))) }
+    return Claim(keyID: id ?? "", signature: bytes)
+  }
+
+  package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? { nil }
+
+  package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
+    ("weak: method, host, fields, body and time are not signed, and it can be replayed", true)
+  }
+
+  package func strings(
+    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+  ) throws(SigningFault) -> SigningStrings {
+    SigningStrings(parts(of: request, mutations))
+  }
+
+  package func isSignature(
+    _ claim: Claim, of string: [UInt8], by key: SigningKey
+  ) throws(SigningFault) -> Bool {
+    constantTimeEqual(try code(of: string, by: key), claim.signature)
+  }
+
+  package func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String? {
+    (try? code(of: string, by: key)).map { Hex.text($0) }
+  }
+
+  // MARK: Diagnosis
+
+  package var mutations: [Mutation] { Self.mistakes }
+
+  private static let mistakes: [Mutation] = [
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .paramsNotSorted, .trailingNewline,
+    .queryLeftOut,
+  ]
+
+  package func keyCandidates(
+    _ claim: Claim, _ request: SigningRequest, _ key: SigningKey
+  ) -> [KeyCandidate] {
+    guard let secret = try? key.secret() else { return [] }
+    var candidates: [KeyCandidate] = []
+    func add(
+      _ mutation: Mutation, _ detail: String, salt: String? = nil, _ change: (inout Options) -> Void
+    ) {
+      var options = options
+      change(&options)
+      guard let variant = try? SaltedMD5(options) else { return }
+      let salt = salt ?? key.salt
+      candidates.append(
+        KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in
+          try variant.code(of: string, secret, salt: salt) == claim.signature
+        })
+    }
+    add(.wrongSalt, "no salt was used", salt: "") { _ in }
+    add(.wrongSalt, "the salt stands on the other side") { $0.salt = $0.salt == .prefix ? .suffix : .prefix }
+    for hash in Hash.allCases where hash != options.hash {
+      add(.wrongScheme, "the hash is \(hash.rawValue)") { $0.hash = hash }
+    }
+    for rounds in 1...4 where rounds != options.rounds {
+      add(.wrongScheme, "it is hashed \(rounds) times") { $0.rounds = rounds }
+    }
+    add(.wrongScheme, "the secret stands on the other side") {
+      $0.secret = $0.secret == .prefix ? .suffix : .prefix
+    }
+    return candidates
+  }
+}

@@ -1,0 +1,177 @@
+import NetOptCore
+import NetOptCrypto
+
+/// The scheme `sealed-key`: the caller's own key travels beside the signature that it makes, encrypted with AES-256-GCM under a
+/// key of the platform. docs/signing.md has it byte by byte.
+package struct SealedKey: SigningScheme {
+  /// The scheme in which the caller's key signs.
+  package enum Inner: Sendable {
+    case netopt1(NetOpt1)
+    case saltedMD5(SaltedMD5)
+
+    var scheme: any SigningScheme {
+      switch self {
+      case .netopt1(let scheme): scheme
+      case .saltedMD5(let scheme): scheme
+      }
+    }
+  }
+
+  /// The field that is read apart from the inner signature.
+  struct Parts: Sendable {
+    let platformID: String
+    let nonce: [UInt8]
+    let sealed: [UInt8]
+  }
+
+  static let field = "X-Netopt-Sealed"
+  private static let version: UInt8 = 1
+
+  package let name = SchemeName.sealedKey
+  package let inner: Inner
+  /// The platform's key, for signing.
+  private let platform: SigningKey?
+  /// The nonce of the encryption, for vectors.
+  private let sealNonce: [UInt8]?
+
+  /// Makes the scheme.
+  ///
+  /// - Parameters:
+  ///   - inner: the scheme in which the caller's key signs.
+  ///   - platform: the platform's key, 32 bytes; a verifier finds it by its id.
+  ///   - sealNonce: 12 bytes, never used twice; `nil` for such by chance, which it is but for vectors.
+  package init(_ inner: Inner, platform: SigningKey? = nil, sealNonce: [UInt8]? = nil) {
+    self.inner = inner
+    self.platform = platform
+    self.sealNonce = sealNonce
+  }
+
+  /// What is not encrypted but fixed: method LF authority LF api.
+  private func additional(_ request: SigningRequest) -> [UInt8] {
+    var out = Array(request.method.utf8)
+    out.append(0x0a)
+    request.appendAuthority(to: &out)
+    out.append(0x0a)
+    switch inner {
+    case .netopt1: NetOpt1.appendPath(request.path, to: &out, [])
+    case .saltedMD5(let scheme):
+      if let api = scheme.options.api { out.append(text: api) } else { out += request.path.utf8.dropFirst() }
+    }
+    return out
+  }
+
+  package func sign(
+    _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
+  ) throws(SigningFault) -> SignedRequest {
+    try request.check()
+    guard let platform else {
+      throw SigningFault(
+        .unknownKey, "sealed-key needs the platform's key too; say which with platform_key_id")
+    }
+    guard (1...255).contains(platform.id.utf8.count) else {
+      throw SigningFault(.malformedSignature, "the platform key's id is longer than 255 bytes")
+    }
+    if let fault = platform.fault(.sealedKey, request, at: moment.now) { throw fault }
+    try checkLegacy(platform)
+    let own = try key.secret()
+    var nonce = sealNonce ?? []
+    if sealNonce == nil { nonce = try NonceSource.bytes(AESGCM.nonceLength) }
+    let platformSecret = try platform.secret()
+    let sealed = try crypto { () throws(CryptoError) in
+      try AESGCM.seal(own, key: platformSecret, nonce: nonce, additional: additional(request))
+    }
+    let blob = [Self.version, UInt8(platform.id.utf8.count)] + Array(platform.id.utf8) + nonce + sealed
+    let caller = Self.caller(key.id, own, platform)
+    let signed = try inner.scheme.sign(request, with: caller, at: moment)
+    return SignedRequest(
+      name, key.id, headers: [HTTPField(Self.field, Base64.text(blob, .url))] + signed.headers,
+      query: signed.query, signature: signed.signature, strings: signed.strings)
+  }
+
+  /// The caller's key as it signs and verifies: with the salt of the platform's key.
+  private static func caller(_ id: String, _ secret: SecretBytes, _ platform: SigningKey) -> SigningKey {
+    SigningKey(
+      id: id, source: .secret(.bytes(secret)), salt: platform.salt, schemes: [.sealedKey],
+      isLegacy: platform.isLegacy, notBefore: platform.notBefore, notAfter: platform.notAfter,
+      scopes: platform.scopes)
+  }
+
+  /// What is weak inside needs a key for it.
+  private func checkLegacy(_ platform: SigningKey) throws(SigningFault) {
+    guard inner.scheme.name.isWeak, !platform.isLegacy else { return }
+    throw SigningFault(
+      .keyNotLegacy, "sealed-key around salted-md5 is weak, and the key \(platform.id) is not marked legacy")
+  }
+
+  package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
+    guard let value = try request.onlyValue(of: Self.field) else {
+      throw SigningFault(.noSignature, "there is no \(Self.field) field")
+    }
+    guard let blob = Base64.decode(ByteClass.trimmed(value.utf8), .url) else {
+      throw SigningFault(.malformedSignature, "\(Self.field) is not base64url without padding")
+    }
+    guard blob.first == Self.version else {
+      throw SigningFault(.malformedSignature, "\(Self.field) is not of version \(Self.version)")
+    }
+    let idLength = blob.count > 1 ? Int(blob[1]) : 0
+    let least = 2 + idLength + AESGCM.nonceLength + AESGCM.tagLength
+    guard idLength > 0, blob.count > least,
+      let id = String(validating: blob[2..<(2 + idLength)], as: UTF8.self)
+    else { throw SigningFault(.malformedSignature, "\(Self.field) is cut off, or names no key") }
+    var claim = try inner.scheme.claim(in: request)
+    let start = 2 + idLength
+    claim.parts = .sealed(
+      Parts(
+        platformID: id, nonce: Array(blob[start..<(start + AESGCM.nonceLength)]),
+        sealed: Array(blob[(start + AESGCM.nonceLength)...])))
+    return claim
+  }
+
+  package func key(
+    of claim: Claim, _ request: SigningRequest, in ring: KeyRing
+  ) throws(SigningFault) -> SigningKey? {
+    guard case .sealed(let parts) = claim.parts, let platform = ring[parts.platformID] else { return nil }
+    guard platform.schemes.contains(.sealedKey) else {
+      throw SigningFault(
+        .schemeNotAllowed, "the key \(platform.id) is not for sealed-key; its schemes say so")
+    }
+    try checkLegacy(platform)
+    let secret = try platform.secret()
+    let own = try crypto { () throws(CryptoError) in
+      try AESGCM.open(parts.sealed, key: secret, nonce: parts.nonce, additional: additional(request))
+    }
+    guard let own else {
+      throw SigningFault(
+        .signatureMismatch,
+        "the sealed key does not open: it was sealed for another method, host or API, or under another key"
+      )
+    }
+    return Self.caller(claim.keyID, own, platform)
+  }
+
+  package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
+    inner.scheme.coverageFault(claim, request)
+  }
+
+  package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
+    inner.scheme.coverageNote(claim, request)
+  }
+
+  package func strings(
+    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+  ) throws(SigningFault) -> SigningStrings { try inner.scheme.strings(claim, request, mutations) }
+
+  package func isSignature(
+    _ claim: Claim, of string: [UInt8], by key: SigningKey
+  ) throws(SigningFault) -> Bool { try inner.scheme.isSignature(claim, of: string, by: key) }
+
+  package func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String? {
+    inner.scheme.expectedSignature(of: string, claim, by: key)
+  }
+
+  package var mutations: [Mutation] { inner.scheme.mutations }
+
+  package func keyCandidates(
+    _ claim: Claim, _ request: SigningRequest, _ key: SigningKey
+  ) -> [KeyCandidate] { inner.scheme.keyCandidates(claim, request, key) }
+}

@@ -1,0 +1,344 @@
+import NetOptCore
+import NetOptCrypto
+
+/// AWS Signature Version 4, in the header or in the query:
+/// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+package struct SigV4: SigningScheme {
+  static let label = "AWS4-HMAC-SHA256"
+  static let terminator = "aws4_request"
+  static let unsignedPayload = "UNSIGNED-PAYLOAD"
+
+  /// What a signer is to do, and what a verifier is to insist on.
+  package struct Options: Sendable {
+    /// The region, as `us-east-1`; `nil` lets a verifier accept any.
+    package var region: String?
+    /// The service, as `execute-api`; `nil` lets a verifier accept any.
+    package var service: String?
+    /// Whether dot segments and empty ones are taken out of the path. For `s3` they never are.
+    package var normalizePath = true
+    /// Whether x-amz-content-sha256 is added and signed. Header form only.
+    package var signBody = false
+    /// Whether the session token is added after signing, and not signed.
+    package var omitSessionToken = false
+    /// For how many seconds a URL that carries its signature is valid; `nil` for the header form.
+    package var presignSeconds: Int?
+
+    /// Makes the defaults.
+    package init() {}
+  }
+
+  /// What a claim of this scheme has besides.
+  struct Parts: Sendable {
+    /// `20150830T123600Z`.
+    let date: String
+    let region: String
+    let service: String
+    let isPresigned: Bool
+
+    /// `20150830/us-east-1/service/aws4_request`.
+    var scope: String { "\(date.prefix(8))/\(region)/\(service)/\(SigV4.terminator)" }
+  }
+
+  package let name = SchemeName.sigv4
+  package let options: Options
+
+  /// Makes the scheme.
+  package init(_ options: Options = Options()) { self.options = options }
+
+  // MARK: Signing
+
+  package func sign(
+    _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
+  ) throws(SigningFault) -> SignedRequest {
+    try request.check()
+    guard let region = options.region, let service = options.service, Self.isScopePart(region),
+      Self.isScopePart(service)
+    else { throw SigningFault(.malformedSignature, "sigv4 needs a region and a service; say which") }
+    var request = request
+    let given = request.headers["X-Amz-Date"].flatMap { CivilTime(basic: $0) }
+    let time = given ?? CivilTime(seconds: moment.now)
+    let parts = Parts(
+      date: time.basic, region: region, service: service, isPresigned: options.presignSeconds != nil)
+    return parts.isPresigned
+      ? try presign(&request, key, parts) : try signHeader(&request, key, parts)
+  }
+
+  private func signHeader(
+    _ request: inout SigningRequest, _ key: SigningKey, _ parts: Parts
+  ) throws(SigningFault) -> SignedRequest {
+    var added = [HTTPField("X-Amz-Date", parts.date)]
+    if options.signBody { added.append(HTTPField("X-Amz-Content-Sha256", try Self.digest(request.body))) }
+    let token = key.sessionToken.map { HTTPField("X-Amz-Security-Token", $0.text) }
+    if let token, !options.omitSessionToken { added.append(token) }
+    for field in added { request.headers[field.name] = field.value }
+    let claim = Claim(
+      keyID: key.id, covered: Self.names(request), signature: [], parts: .sigV4(parts))
+    let strings = try strings(claim, request, [])
+    let signature = Hex.text(try code(of: strings.toSign, parts, key))
+    if let token, options.omitSessionToken { added.append(token) }
+    let credential =
+      "\(Self.label) Credential=\(key.id)/\(parts.scope), SignedHeaders=\(claim.covered.joined(separator: ";")), "
+      + "Signature=\(signature)"
+    return SignedRequest(
+      name, key.id, headers: added + [HTTPField("Authorization", credential)], signature: signature,
+      strings: strings)
+  }
+
+  private func presign(
+    _ request: inout SigningRequest, _ key: SigningKey, _ parts: Parts
+  ) throws(SigningFault) -> SignedRequest {
+    guard let seconds = options.presignSeconds, (1...604_800).contains(seconds) else {
+      throw SigningFault(.malformedSignature, "a presigned URL is valid for 1 to 604800 seconds")
+    }
+    request.headers["X-Amz-Date"] = nil
+    let names = Self.names(request)
+    var added = [
+      ("X-Amz-Algorithm", Self.label), ("X-Amz-Credential", "\(key.id)/\(parts.scope)"),
+      ("X-Amz-Date", parts.date), ("X-Amz-Expires", String(seconds)),
+      ("X-Amz-SignedHeaders", names.joined(separator: ";")),
+    ]
+    let token = key.sessionToken.map { ("X-Amz-Security-Token", $0.text) }
+    if let token, !options.omitSessionToken { added.append(token) }
+    request.query = Self.query(request.query, adding: added)
+    let claim = Claim(
+      keyID: key.id, covered: names, signature: [], parts: .sigV4(parts))
+    let strings = try strings(claim, request, [])
+    let signature = Hex.text(try code(of: strings.toSign, parts, key))
+    var last = [("X-Amz-Signature", signature)]
+    if let token, options.omitSessionToken { last.append(token) }
+    return SignedRequest(
+      name, key.id, headers: [], query: Self.query(request.query, adding: last), signature: signature,
+      strings: strings)
+  }
+
+  private static func query(_ query: String?, adding pairs: [(String, String)]) -> String {
+    var out = Array((query ?? "").utf8)
+    for (name, value) in pairs {
+      if !out.isEmpty { out.append(0x26) }
+      out.append(text: name)
+      out.append(0x3d)
+      PercentEncoding.append(value.utf8, to: &out)
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  /// All fields of the request and the host, which need not be a field. What carries the signature cannot be signed.
+  private static func names(_ request: SigningRequest) -> [String] {
+    var names = Set(request.headers.map { $0.name.lowercased() })
+    names.insert("host")
+    names.remove("authorization")
+    return names.sorted()
+  }
+
+  private static func isScopePart(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy(ByteClass.isUnreserved)
+  }
+
+  private static func digest(_ body: [UInt8]) throws(SigningFault) -> String {
+    Hex.text(try crypto { () throws(CryptoError) in try Digest.of(body, .sha256) })
+  }
+
+  // MARK: The strings
+
+  package func strings(
+    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+  ) throws(SigningFault) -> SigningStrings {
+    guard case .sigV4(let parts) = claim.parts else { return SigningStrings([]) }
+    let canonical = mutations.applied(toWhole: try canonical(claim, parts, request, mutations))
+    var out: [UInt8] = []
+    out.append(text: "\(Self.label)\n\(parts.date)\n\(parts.scope)\n")
+    out.append(hex: try crypto { () throws(CryptoError) in try Digest.of(canonical, .sha256) })
+    return SigningStrings(out, canonical: canonical)
+  }
+
+  private func canonical(
+    _ claim: Claim, _ parts: Parts, _ request: SigningRequest, _ mutations: Mutations
+  ) throws(SigningFault) -> [UInt8] {
+    var out: [UInt8] = []
+    out.reserveCapacity(1024)
+    out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
+    out.append(0x0a)
+    appendPath(request.path, parts, to: &out, mutations)
+    out.append(0x0a)
+    if !mutations.contains(.queryLeftOut) {
+      var query = QueryParameters(request.query, plus: false)
+      if parts.isPresigned {
+        let token = options.omitSessionToken ? "X-Amz-Security-Token" : "X-Amz-Signature"
+        query.pairs.removeAll {
+          $0.key.elementsEqual("X-Amz-Signature".utf8) || $0.key.elementsEqual(token.utf8)
+        }
+      }
+      query.append(
+        to: &out, style: mutations.style, order: mutations.order,
+        dropsEmpty: mutations.contains(.emptiesDropped))
+    }
+    out.append(0x0a)
+    for name in claim.covered {
+      out.append(text: name)
+      out.append(0x3a)
+      let isThere = try request.appendValue(
+        of: name, to: &out, joiner: ",", isCollapsed: true, allowsUTF8: true)
+      if !isThere {
+        guard name == "host" else {
+          throw SigningFault(.missingField, "the field \(name) is to be signed and is not there")
+        }
+        request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
+      } else if name == "host", mutations.contains(.portKept), !request.authority.contains(":") {
+        out.append(text: request.scheme == .https ? ":443" : ":80")
+      }
+      out.append(0x0a)
+    }
+    out.append(0x0a)
+    out.append(text: claim.covered.joined(separator: ";"))
+    out.append(0x0a)
+    out.append(text: try payload(parts, request))
+    return out
+  }
+
+  private func payload(_ parts: Parts, _ request: SigningRequest) throws(SigningFault) -> String {
+    if let stated = try request.onlyValue(of: "X-Amz-Content-Sha256") { return stated }
+    if parts.isPresigned, parts.service == "s3" { return Self.unsignedPayload }
+    return try Self.digest(request.body)
+  }
+
+  private func appendPath(
+    _ path: String, _ parts: Parts, to out: inout [UInt8], _ mutations: Mutations
+  ) {
+    let isObjectStore = parts.service == "s3"
+    var isNormalised = options.normalizePath && !isObjectStore
+    if mutations.contains(.pathNotNormalised) { isNormalised = false }
+    if mutations.contains(.pathNormalised) { isNormalised = true }
+    let path = isNormalised ? PathNormalisation.normalised(path) : path
+    var style = PercentEncoding.Style.plain
+    if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
+    // The path on the wire is encoded already: encoding it makes twice, which all services but s3 want.
+    let isOnce =
+      isObjectStore != (mutations.contains(.pathEncodedOnce) || mutations.contains(.pathEncodedTwice))
+    for (index, segment) in path.utf8.split(separator: 0x2f, omittingEmptySubsequences: false).enumerated() {
+      if index > 0 { out.append(0x2f) }
+      if isOnce {
+        PercentEncoding.append(PercentEncoding.decoded(segment), to: &out, style)
+      } else {
+        PercentEncoding.append(segment, to: &out, style)
+      }
+    }
+  }
+
+  /// The MAC of a string: under a key that follows from the secret by day, region and service.
+  private func code(of string: [UInt8], _ parts: Parts, _ key: SigningKey) throws(SigningFault) -> [UInt8] {
+    let mac = try Self.mac(parts, key)
+    return try crypto { () throws(CryptoError) in try mac.code(of: string) }
+  }
+
+  private static func mac(_ parts: Parts, _ key: SigningKey) throws(SigningFault) -> HMAC {
+    try key.scopedMAC(parts.scope) { (secret) throws(CryptoError) in
+      try chain(
+        secret, prefix: "AWS4", [String(parts.date.prefix(8)), parts.region, parts.service, terminator])
+    }
+  }
+
+  private static func chain(
+    _ secret: SecretBytes, prefix: String, _ steps: [String]
+  ) throws(CryptoError) -> HMAC {
+    var key = SecretBytes(count: prefix.utf8.count + secret.count) { memory in
+      memory.copyBytes(from: prefix.utf8)
+      secret.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: memory[prefix.utf8.count...]).copyMemory(from: $0)
+      }
+    }
+    for step in steps {
+      var code = try HMAC(.sha256, key: key).code(of: step)
+      key = SecretBytes(copying: code)
+      wipe(&code)
+    }
+    return try HMAC(.sha256, key: key)
+  }
+
+  // MARK: Verifying
+
+  package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
+    guard case .sigV4(let parts) = claim.parts else { return nil }
+    if let region = options.region, region != parts.region {
+      return SigningFault(.notCovered, "it is signed for the region \(parts.region), not for \(region)")
+    }
+    if let service = options.service, service != parts.service {
+      return SigningFault(.notCovered, "it is signed for the service \(parts.service), not for \(service)")
+    }
+    for field in request.headers {
+      let name = field.name.lowercased()
+      guard name == "host" || name.hasPrefix("x-amz-"), !claim.covered.contains(name) else { continue }
+      if name == "x-amz-security-token", options.omitSessionToken { continue }
+      return SigningFault(
+        .notCovered, "the field \(name) is not signed; AWS wants host and every x-amz- field")
+    }
+    if !claim.covered.contains("host") { return SigningFault(.notCovered, "the host is not signed") }
+    for name in claim.covered where name != "host" && !request.headers.contains(name: name) {
+      return SigningFault(.missingField, "the field \(name) is signed and is not there")
+    }
+    return nil
+  }
+
+  package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
+    guard case .sigV4(let parts) = claim.parts else { return ("", false) }
+    let payload = (try? payload(parts, request)) ?? ""
+    let isUnsigned = Hex.bytes(payload.utf8)?.count != 32
+    return (isUnsigned ? "the body is not signed (\(payload))" : "", isUnsigned && !request.body.isEmpty)
+  }
+
+  package func bodyFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
+    if let stated = request.headers["X-Amz-Content-Sha256"], Hex.bytes(stated.utf8)?.count == 32 {
+      do throws(SigningFault) {
+        guard constantTimeEqual(Array(stated.utf8), Array(try Self.digest(request.body).utf8)) else {
+          return SigningFault(.bodyMismatch, "X-Amz-Content-Sha256 is not the digest of the body")
+        }
+      } catch { return error }
+    }
+    return ContentDigest.fault(in: request)
+  }
+
+  package func isSignature(
+    _ claim: Claim, of string: [UInt8], by key: SigningKey
+  ) throws(SigningFault) -> Bool {
+    guard case .sigV4(let parts) = claim.parts else { return false }
+    return constantTimeEqual(try code(of: string, parts, key), claim.signature)
+  }
+
+  package func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String? {
+    guard case .sigV4(let parts) = claim.parts else { return nil }
+    return (try? code(of: string, parts, key)).map { Hex.text($0) }
+  }
+
+  // MARK: Diagnosis
+
+  package var mutations: [Mutation] { Self.mistakes }
+
+  private static let mistakes: [Mutation] = [
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
+    .notEncoded,
+    .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedOnce,
+    .methodLowerCase, .queryLeftOut,
+  ]
+
+  package func keyCandidates(
+    _ claim: Claim, _ request: SigningRequest, _ key: SigningKey
+  ) -> [KeyCandidate] {
+    guard case .sigV4(let parts) = claim.parts, let secret = try? key.secret() else { return [] }
+    let steps = [String(parts.date.prefix(8)), parts.region, parts.service, Self.terminator]
+    let wrong: [(Mutation, String, String, [String])] = [
+      (.wrongSalt, "the secret was used without \"AWS4\" before it", "", steps),
+      (.wrongSalt, "the key was derived without \"aws4_request\"", "AWS4", Array(steps.dropLast())),
+      (.wrongScheme, "the secret itself was used as the key", "", []),
+    ]
+    return wrong.compactMap { mutation, detail, prefix, steps in
+      guard let mac = try? Self.chain(secret, prefix: prefix, steps) else { return nil }
+      return KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in
+        try crypto { () throws(CryptoError) in try mac.isCode(claim.signature, of: string.span) }
+      }
+    }
+  }
+}
+
+extension SecretBytes {
+  /// The bytes as a text, for what is secret and sent nevertheless.
+  var text: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+}

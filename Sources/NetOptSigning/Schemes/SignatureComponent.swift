@@ -1,0 +1,197 @@
+import NetOptCore
+
+/// A component of a request that is signed (RFC 9421, section 2).
+package struct SignatureComponent: Hashable, Sendable {
+  /// The name and its parameters.
+  let item: StructuredItem
+  /// The name: of a field in lower case, or of a derived component with its @.
+  let name: String
+  /// The identifier as it stands in the signature base.
+  let identifier: String
+
+  private static let derived: Set = [
+    "@method", "@target-uri", "@authority", "@scheme", "@request-target", "@path", "@query", "@query-param",
+  ]
+
+  /// Makes a component without parameters.
+  init(_ name: String) {
+    self.name = name
+    item = StructuredItem(.string(name))
+    identifier = "\"\(name)\""
+  }
+
+  /// Reads a component as the inner list of a signature has it.
+  init(_ item: StructuredItem) throws(SigningFault) {
+    guard case .string(let name) = item.value else {
+      throw SigningFault(.malformedSignature, "a component is no string")
+    }
+    self.item = item
+    self.name = name
+    do { identifier = try StructuredFieldSerializer.item(item) } catch {
+      throw SigningFault(.malformedSignature, "a component cannot be written: \(error.text)")
+    }
+    try check()
+  }
+
+  /// Reads a component as a person writes it: `@method`, `content-type`, or with parameters as in the signature,
+  /// `"@query-param";name="q"` or `example;sf`.
+  package init(text: String) throws(SigningFault) {
+    var quoted = text
+    if !text.hasPrefix("\"") {
+      let name = text.prefix { $0 != ";" }
+      quoted = "\"\(name.lowercased())\"" + text[name.endIndex...]
+    }
+    let item: StructuredItem
+    do { item = try StructuredFieldParser.item(quoted.utf8) } catch {
+      throw SigningFault(.malformedSignature, "\"\(text)\" is no component: \(error.text)")
+    }
+    try self.init(item)
+  }
+
+  private func check() throws(SigningFault) {
+    let keys = item.parameters.keys
+    if name.hasPrefix("@") {
+      guard Self.derived.contains(name) else {
+        throw SigningFault(.malformedSignature, "a request has no component \(name)")
+      }
+      let allowed = name == "@query-param" ? ["name"] : []
+      guard keys == allowed else {
+        throw SigningFault(
+          .malformedSignature,
+          "\(name) \(allowed.isEmpty ? "has no parameters here" : "has the parameter name")")
+      }
+      return
+    }
+    guard HTTPFields.isToken(name), !name.utf8.contains(where: { (0x41...0x5a).contains($0) }) else {
+      throw SigningFault(.malformedSignature, "the component \(identifier) is no field name in lower case")
+    }
+    guard keys.allSatisfy({ ["sf", "key", "bs"].contains($0) }), keys.count <= 1 || !keys.contains("bs")
+    else {
+      throw SigningFault(
+        .malformedSignature, "the component \(identifier) has parameters that make no sense here")
+    }
+  }
+
+  /// Appends the value of the component (RFC 9421, sections 2.1 and 2.2).
+  func appendValue(
+    of request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations
+  ) throws(SigningFault) {
+    switch name {
+    case "@method":
+      out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
+    case "@authority": request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
+    case "@scheme": out.append(text: request.scheme.rawValue)
+    case "@target-uri":
+      out.append(text: request.scheme.rawValue + "://")
+      request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
+      appendTarget(request, to: &out, mutations)
+    case "@request-target": appendTarget(request, to: &out, mutations)
+    case "@path": appendPath(request, to: &out, mutations)
+    case "@query":
+      out.append(0x3f)
+      if !mutations.contains(.queryLeftOut) { PercentEncoding.appendTarget(request.query ?? "", to: &out) }
+    case "@query-param": try appendParameter(request, to: &out)
+    default: try appendField(request, to: &out)
+    }
+  }
+
+  private func appendTarget(_ request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations) {
+    appendPath(request, to: &out, mutations)
+    if let query = request.query, !mutations.contains(.queryLeftOut) {
+      out.append(0x3f)
+      PercentEncoding.appendTarget(query, to: &out)
+    }
+  }
+
+  private func appendPath(_ request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations) {
+    let path =
+      mutations.contains(.pathNormalised) ? PathNormalisation.normalised(request.path) : request.path
+    if mutations.contains(.pathNotNormalised) {
+      out.append(text: path)
+    } else {
+      PercentEncoding.appendTarget(path, to: &out)
+    }
+  }
+
+  private func appendParameter(_ request: SigningRequest, to out: inout [UInt8]) throws(SigningFault) {
+    guard case .string(let wanted) = item.parameters["name"] else {
+      throw SigningFault(.malformedSignature, "the name of \(identifier) is no string")
+    }
+    let values = QueryParameters(request.query, plus: true).pairs.filter { pair in
+      var name: [UInt8] = []
+      PercentEncoding.append(pair.key, to: &name, .form)
+      return name.elementsEqual(wanted.utf8)
+    }
+    guard values.count == 1 else {
+      throw SigningFault(
+        values.isEmpty ? .missingField : .malformedSignature,
+        "the query has \(identifier) \(values.isEmpty ? "not at all" : "more than once, which cannot be signed")"
+      )
+    }
+    PercentEncoding.append(values[0].value, to: &out, .form)
+  }
+
+  private func appendField(_ request: SigningRequest, to out: inout [UInt8]) throws(SigningFault) {
+    guard request.headers.contains(name: name) else {
+      throw SigningFault(.missingField, "the field \(name) is to be signed and is not there")
+    }
+    if item.parameters["bs"] == .boolean(true) {
+      let values = request.headers.values(of: name).map { value in
+        ":" + Base64.text(Array(ByteClass.trimmed(value.utf8))) + ":"
+      }
+      out.append(text: values.joined(separator: ", "))
+    } else if case .string(let key) = item.parameters["key"] {
+      let dictionary = try structured { () throws(StructuredFieldFault) in
+        try StructuredFieldParser.dictionary((request.headers[name] ?? "").utf8)
+      }
+      guard let member = dictionary[key] else {
+        throw SigningFault(.missingField, "the field \(name) has no member \(key)")
+      }
+      out.append(
+        text: try structured { () throws(StructuredFieldFault) in
+          try StructuredFieldSerializer.member(member)
+        })
+    } else if item.parameters["sf"] == .boolean(true) {
+      out.append(text: try serialised(request.headers[name] ?? ""))
+    } else if item.parameters.keys.isEmpty {
+      try request.appendValue(of: name, to: &out)
+    } else {
+      throw SigningFault(
+        .malformedSignature, "the component \(identifier) has parameters that make no sense here")
+    }
+  }
+
+  /// The value of a structured field in its strict form. Which kind of field it is the text does not say: a dictionary is a
+  /// list too, as long as no key comes twice, and an item is a list of one.
+  private func serialised(_ value: String) throws(SigningFault) -> String {
+    if let list = try? StructuredFieldParser.list(value.utf8) {
+      return try structured { () throws(StructuredFieldFault) in try StructuredFieldSerializer.list(list) }
+    }
+    return try structured { () throws(StructuredFieldFault) in
+      try StructuredFieldSerializer.dictionary(try StructuredFieldParser.dictionary(value.utf8))
+    }
+  }
+
+  private func structured<Result>(
+    _ work: () throws(StructuredFieldFault) -> Result
+  ) throws(SigningFault) -> Result {
+    do { return try work() } catch {
+      throw SigningFault(.malformedRequest, "the field \(name) is no structured field: \(error.text)")
+    }
+  }
+}
+
+extension PercentEncoding {
+  /// Appends what stands in a request line: bytes that cannot stand there are encoded, all others stay as they are.
+  static func appendTarget(_ text: String, to out: inout [UInt8]) {
+    for byte in text.utf8 {
+      if byte > 0x20, byte < 0x7f {
+        out.append(byte)
+      } else {
+        out.append(0x25)
+        out.append(Hex.upper[Int(byte >> 4)])
+        out.append(Hex.upper[Int(byte & 15)])
+      }
+    }
+  }
+}

@@ -1,0 +1,160 @@
+public import NetOptCore
+
+/// A request as it is signed and verified: the bytes of its target are kept as they were written.
+public struct SigningRequest: Sendable {
+  /// The method; its case matters.
+  public var method: String
+  /// http or https: says which port is the default one.
+  public var scheme: Origin.Scheme
+  /// Host and port as the request names them, in any case.
+  public var authority: String
+  /// The path as it was written, without the query; begins with "/".
+  public var path: String
+  /// The query as it was written, without its "?"; `nil` when there is none.
+  public var query: String?
+  /// The header fields.
+  public var headers: HTTPFields
+  /// The body as it is sent, after content coding.
+  public var body: [UInt8]
+
+  /// Makes a request of its parts.
+  public init(
+    method: String, scheme: Origin.Scheme = .https, authority: String, path: String, query: String? = nil,
+    headers: HTTPFields = [:], body: [UInt8] = []
+  ) {
+    self.method = method
+    self.scheme = scheme
+    self.authority = authority
+    self.path = path
+    self.query = query
+    self.headers = headers
+    self.body = body
+  }
+
+  /// Makes a request as the client sends it.
+  ///
+  /// - Parameters:
+  ///   - request: the request. A `Host` field in it is the authority.
+  ///   - body: its body.
+  public init(_ request: HTTPRequest, body: [UInt8]) {
+    self.init(
+      method: request.method.rawValue, scheme: request.url.origin.scheme,
+      authority: request.headers["Host"] ?? request.url.origin.authority, path: String(request.url.path),
+      query: request.url.query.map(String.init), headers: request.headers, body: body)
+  }
+
+  /// Makes a request of a URL that is taken raw: spaces, UTF-8, "//" and ".." stay as they are. A `Host` field in the
+  /// headers is the authority, whatever the URL says. A fragment is dropped.
+  ///
+  /// - Throws: `NetOptError.Code.invalidURL`.
+  public init(
+    _ method: String, _ url: String, headers: HTTPFields = [:], body: [UInt8] = []
+  ) throws(NetOptError) {
+    do {
+      try self.init(method, rawURL: url, headers: headers, body: body)
+    } catch {
+      throw NetOptError(.invalidURL, phase: .sign, error.detail)
+    }
+  }
+
+  /// Like the initialiser with a URL; faults have the reason `malformedRequest`.
+  package init(
+    _ method: String, rawURL url: String, headers: HTTPFields, body: [UInt8]
+  ) throws(SigningFault) {
+    let bytes = url.utf8
+    guard let mark = bytes.firstRange(of: "://".utf8),
+      let scheme = Origin.Scheme(rawValue: String(url[..<mark.lowerBound]).lowercased())
+    else { throw SigningFault(.malformedRequest, "the URL has no scheme; begin with https:// or http://") }
+    let rest = bytes[mark.upperBound...].prefix { $0 != UInt8(ascii: "#") }
+    let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+    let target = String(Substring(rest[end...]))
+    self.init(
+      method: method, scheme: scheme, authority: headers["Host"] ?? String(Substring(rest[..<end])),
+      path: "", headers: headers, body: body)
+    set(target: target)
+    try check()
+  }
+
+  /// Takes path and query from the target of a request line. An empty path is "/".
+  package mutating func set(target: String) {
+    let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
+    path = String(target[..<(mark ?? target.endIndex)])
+    if path.isEmpty { path = "/" }
+    query = mark.map { String(target[target.utf8.index(after: $0)...]) }
+  }
+
+  /// Checks what every scheme relies on.
+  package func check() throws(SigningFault) {
+    guard HTTPFields.isToken(method) else {
+      throw SigningFault(.malformedRequest, "the method is not a token; write one as POST")
+    }
+    guard path.utf8.first == UInt8(ascii: "/") else {
+      throw SigningFault(.malformedRequest, "the path does not begin with /")
+    }
+    let isFine = { (byte: UInt8) in byte >= 0x20 && byte != 0x7f }
+    guard ByteClass.all(path, isFine), ByteClass.all(query ?? "", isFine) else {
+      throw SigningFault(.malformedRequest, "the target has a control character; percent-encode it")
+    }
+    try checkAuthority()
+    for field in headers {
+      let isPlain =
+        !field.name.isEmpty && ByteClass.all(field.name, ByteClass.isUnreserved)
+        && ByteClass.all(field.value) { $0 >= 0x20 && $0 < 0x7f }
+      // What is not that simple is looked at more closely.
+      if !isPlain, let fault = HTTPFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
+    }
+  }
+
+  private func checkAuthority() throws(SigningFault) {
+    // What RFC 3986, section 3.2.2, allows in a host and a port.
+    let isFine = { (byte: UInt8) -> Bool in
+      if ByteClass.isUnreserved(byte) { return true }
+      return switch byte {
+      case 0x21, 0x24, 0x25, 0x26, 0x27, 0x28, 0x29, 0x2a, 0x2b, 0x3a, 0x3b, 0x3d, 0x5b, 0x5d: true
+      default: false
+      }
+    }
+    guard !authority.isEmpty, ByteClass.all(authority, isFine) else {
+      throw SigningFault(
+        .malformedRequest, "the request names no usable host; give it a Host field or a URL with one")
+    }
+  }
+
+  /// Host and port, as they are signed: in lower case, without the scheme's default port.
+  ///
+  /// - Parameter keepsPort: whether a default port is kept.
+  func appendAuthority(to out: inout [UInt8], keepsPort: Bool = false) {
+    var authority = authority
+    authority.withUTF8 { text in
+      var end = text.count
+      if !keepsPort, text.last != 0x5d, let colon = text.lastIndex(of: 0x3a) {
+        let port = text[(colon + 1)...]
+        let usual: StaticString = scheme == .https ? "443" : "80"
+        let isUsual = usual.withUTF8Buffer { port.elementsEqual($0) }
+        // Within the brackets of an IPv6 address there are colons too.
+        if isUsual || port.isEmpty { end = colon }
+      }
+      for byte in text[..<end] { out.append(ByteClass.lowered(byte)) }
+    }
+  }
+
+  /// Whether there is a field of a name.
+  func hasField(_ name: String) -> Bool {
+    for field in headers where ByteClass.isSameName(field.name, name) { return true }
+    return false
+  }
+
+  /// Host and port as they are signed.
+  var signedAuthority: String {
+    var out: [UInt8] = []
+    appendAuthority(to: &out)
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  /// The host alone, in lower case.
+  var host: String {
+    let authority = signedAuthority
+    guard let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") else { return authority }
+    return String(authority[..<colon])
+  }
+}

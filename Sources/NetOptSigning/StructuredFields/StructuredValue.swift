@@ -1,0 +1,102 @@
+/// A bare item of a structured field (RFC 9651, section 3.3).
+package enum BareItem: Hashable, Sendable {
+  /// A whole number of up to 15 digits.
+  case integer(Int64)
+  /// A number in thousandths: up to 12 digits before the point, 3 behind it.
+  case decimal(thousandths: Int64)
+  /// Visible ASCII and spaces.
+  case string(String)
+  /// A token.
+  case token(String)
+  /// Bytes.
+  case bytes([UInt8])
+  /// True or false.
+  case boolean(Bool)
+  /// Seconds since 1970.
+  case date(Int64)
+  /// A text for people, any Unicode.
+  case displayString(String)
+}
+
+/// Keys and values in order; a key occurs once.
+package struct StructuredMap<Value: Hashable & Sendable>: Hashable, Sendable {
+  /// A key and its value.
+  package struct Entry: Hashable, Sendable {
+    package let key: String
+    package var value: Value
+  }
+
+  /// The entries in order.
+  package private(set) var entries: [Entry] = []
+  private var positions: [String: Int] = [:]
+
+  /// Makes an empty map.
+  package init() {}
+
+  /// The value of a key. A new key is put at the end; a known one keeps its place: RFC 9651, section 4.2.2.
+  package subscript(key: String) -> Value? {
+    get { positions[key].map { entries[$0].value } }
+    set {
+      guard let newValue else { return }
+      if let position = positions[key] {
+        entries[position].value = newValue
+      } else {
+        positions[key] = entries.count
+        entries.append(Entry(key: key, value: newValue))
+      }
+    }
+  }
+
+  /// The keys in order.
+  package var keys: [String] { entries.map(\.key) }
+}
+
+/// Parameters of an item or an inner list (RFC 9651, section 3.1.2).
+package typealias Parameters = StructuredMap<BareItem>
+
+/// An item with its parameters (RFC 9651, section 3.3).
+package struct StructuredItem: Hashable, Sendable {
+  package var value: BareItem
+  package var parameters: Parameters
+
+  /// Makes an item.
+  package init(_ value: BareItem, _ parameters: Parameters = Parameters()) {
+    self.value = value
+    self.parameters = parameters
+  }
+}
+
+/// An inner list with its parameters (RFC 9651, section 3.1.1).
+package struct InnerList: Hashable, Sendable {
+  package var items: [StructuredItem]
+  package var parameters: Parameters
+
+  /// Makes an inner list.
+  package init(_ items: [StructuredItem], _ parameters: Parameters = Parameters()) {
+    self.items = items
+    self.parameters = parameters
+  }
+}
+
+/// A member of a list or a dictionary.
+package enum StructuredMember: Hashable, Sendable {
+  case item(StructuredItem)
+  case innerList(InnerList)
+}
+
+/// A list (RFC 9651, section 3.1).
+package typealias StructuredList = [StructuredMember]
+
+/// A dictionary (RFC 9651, section 3.2).
+package typealias StructuredDictionary = StructuredMap<StructuredMember>
+
+/// Why a text is no structured field, or a value cannot be written as one.
+package struct StructuredFieldFault: Error, Hashable, Sendable {
+  /// The byte at which a text breaks the rule; `nil` when a value is written.
+  package let offset: Int?
+  /// The rule.
+  package let rule: String
+
+  /// `byte 12: a key begins with a lower-case letter or *`.
+  package var text: String { offset.map { "byte \($0): \(rule)" } ?? rule }
+}

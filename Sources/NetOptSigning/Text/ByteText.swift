@@ -1,0 +1,118 @@
+/// Writing and reading of texts as bytes: what is signed is put together without a String in between.
+extension [UInt8] {
+  /// Appends a text.
+  mutating func append(text: String) {
+    append(contentsOf: text.utf8)
+  }
+
+  /// Appends bytes as hexadecimal digits in lower case.
+  mutating func append(hex bytes: some Sequence<UInt8>) {
+    let digits = Hex.lower
+    for byte in bytes {
+      append(digits[Int(byte >> 4)])
+      append(digits[Int(byte & 15)])
+    }
+  }
+}
+
+/// Hexadecimal digits.
+enum Hex {
+  static let lower = Array("0123456789abcdef".utf8)
+  static let upper = Array("0123456789ABCDEF".utf8)
+
+  /// Bytes in lower case.
+  static func text(_ bytes: some Sequence<UInt8>) -> String {
+    var out: [UInt8] = []
+    out.append(hex: bytes)
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  /// The bytes of digits in lower case, `nil` for anything else.
+  static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
+    guard text.count % 2 == 0 else { return nil }
+    var out: [UInt8] = []
+    out.reserveCapacity(text.count / 2)
+    var high: UInt8?
+    for byte in text {
+      guard let digit = lowerDigit(byte) else { return nil }
+      if let first = high {
+        out.append(first << 4 | digit)
+        high = nil
+      } else {
+        high = digit
+      }
+    }
+    return out
+  }
+
+  private static func lowerDigit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x61...0x66: byte - 0x57
+    default: nil
+    }
+  }
+
+  /// The value of a digit in either case.
+  static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x37
+    case 0x61...0x66: byte - 0x57
+    default: nil
+    }
+  }
+}
+
+/// Bytes by what they are in HTTP.
+enum ByteClass {
+  static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+  /// Letters, digits, "-", ".", "_", "~": RFC 3986, section 2.3.
+  static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: true
+    default: false
+    }
+  }
+
+  /// Whether all bytes of a text are of a kind. Faster than the view of its UTF-8, which looks at where the text is for each byte.
+  static func all(_ text: String, _ isFine: (UInt8) -> Bool) -> Bool {
+    var text = text
+    return text.withUTF8 { bytes in
+      for byte in bytes where !isFine(byte) { return false }
+      return true
+    }
+  }
+
+  /// Whether two names of fields are the same, without regard to case.
+  static func isSameName(_ a: String, _ b: String) -> Bool {
+    guard a.utf8.count == b.utf8.count else { return false }
+    var (a, b) = (a, b)
+    return a.withUTF8 { a in
+      b.withUTF8 { b in
+        for index in a.indices where a[index] != b[index] && lowered(a[index]) != lowered(b[index]) {
+          return false
+        }
+        return true
+      }
+    }
+  }
+
+  /// Whether all bytes are visible ASCII or spaces and tabs, as a field's value may have them.
+  static func isPlain(_ text: some Sequence<UInt8>) -> Bool {
+    text.allSatisfy { (0x20...0x7e).contains($0) || $0 == 0x09 }
+  }
+
+  /// The letter in lower case.
+  static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+
+  /// A text without the spaces and tabs around it.
+  static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ text: Bytes) -> Bytes.SubSequence {
+    guard let first = text.firstIndex(where: { !isSpace($0) }),
+      let last = text.lastIndex(where: { !isSpace($0) })
+    else { return text[text.startIndex..<text.startIndex] }
+    return text[first...last]
+  }
+}

@@ -1,0 +1,159 @@
+import NetOptCrypto
+
+/// Looks for the mistake that explains a signature: every one by itself, then two at once. Each try is a MAC of its own, and their
+/// number is bounded. What is found is told, and never accepted.
+struct NearMissSearch {
+  let scheme: any SigningScheme
+  let claim: Claim
+  let request: SigningRequest
+  let key: SigningKey
+  /// The strings without a mistake.
+  let strings: SigningStrings
+  let ring: KeyRing
+
+  /// The most MACs that are tried.
+  static let limit = 1000
+  /// A body that is larger is not written in other forms.
+  private static let largestBody = 1 << 20
+  private static let bodies: [Mutation] = [
+    .bodyLeftOut, .bodyLineEnd, .bodyCompact, .bodySorted, .bodySpaced, .bodySortedAndSpaced,
+  ]
+
+  /// A string that a signer with some mistakes would have signed.
+  private struct Candidate {
+    let mutations: [Mutation]
+    let strings: SigningStrings
+  }
+
+  /// - Returns: the mistake, or `nil` when none explains the signature.
+  func run() -> VerificationReport.NearMiss? {
+    var left = Self.limit
+    let singles = candidates()
+    for candidate in singles {
+      left -= 1
+      if isExplained(candidate.strings.toSign) { return miss(candidate) }
+    }
+    let keys = keyCandidates()
+    for use in keys {
+      left -= 1
+      if (try? use.explains(strings.toSign)) == true { return miss(use, nil) }
+    }
+    var seen = Set(singles.map(\.strings.toSign))
+    seen.insert(strings.toSign)
+    for candidate in pairs() where seen.insert(candidate.strings.toSign).inserted {
+      guard left > 0 else { return nil }
+      left -= 1
+      if isExplained(candidate.strings.toSign) { return miss(candidate) }
+    }
+    for candidate in singles {
+      for use in keys {
+        guard left > 0 else { return nil }
+        left -= 1
+        if (try? use.explains(candidate.strings.toSign)) == true { return miss(use, candidate) }
+      }
+    }
+    return nil
+  }
+
+  private func isExplained(_ string: [UInt8]) -> Bool {
+    (try? scheme.isSignature(claim, of: string, by: key)) ?? false
+  }
+
+  // MARK: Candidates
+
+  /// Requests as they were signed, if the mistake is in the body.
+  private var changedBodies: [(Mutation, SigningRequest)] {
+    guard request.body.count <= Self.largestBody, signsBody else { return [] }
+    return Self.bodies.compactMap { mutation in
+      guard let body = Mutations([mutation]).body(request.body), body != request.body else { return nil }
+      var changed = request
+      changed.body = body
+      return (mutation, changed)
+    }
+  }
+
+  /// Whether the string depends on the body.
+  private var signsBody: Bool {
+    var changed = request
+    changed.body.append(0)
+    return (try? scheme.strings(claim, changed, []))?.toSign != strings.toSign
+  }
+
+  /// The strings with one mistake each, without those that the mistake does not change.
+  private func candidates() -> [Candidate] {
+    strings(request, [], scheme.mutations.map { [$0] })
+      + changedBodies.flatMap { strings($0.1, [$0.0], [[]]) }
+  }
+
+  /// The strings with two mistakes.
+  private func pairs() -> [Candidate] {
+    let all = scheme.mutations
+    let twos = all.indices.flatMap { first in
+      all[(first + 1)...].map { [all[first], $0] }
+    }
+    return strings(request, [], twos)
+      + changedBodies.flatMap { strings($0.1, [$0.0], all.map { [$0] }) }
+  }
+
+  private func strings(
+    _ request: SigningRequest, _ before: [Mutation], _ sets: [[Mutation]]
+  ) -> [Candidate] {
+    sets.compactMap { set in
+      guard let changed = try? scheme.strings(claim, request, Mutations(set)),
+        changed.toSign != strings.toSign
+      else { return nil }
+      return Candidate(mutations: before + set, strings: changed)
+    }
+  }
+
+  private func keyCandidates() -> [KeyCandidate] {
+    var candidates: [KeyCandidate] = []
+    for other in ring.otherVersions(of: claim.keyID) {
+      let (scheme, claim) = (scheme, claim)
+      candidates.append(
+        KeyCandidate(
+          mutation: .otherKeyVersion, detail: "it was signed with \(other.id), and says \(claim.keyID)"
+        ) { string throws(SigningFault) in
+          try scheme.isSignature(claim, of: string, by: other)
+        })
+      // The key id is signed too: who signs with another version may name it there.
+      var renamed = claim
+      renamed.keyID = other.id
+      let whole = try? scheme.strings(renamed, request, [])
+      candidates.append(
+        KeyCandidate(
+          mutation: .otherKeyVersion,
+          detail: "it was signed with and for \(other.id), and says \(claim.keyID)"
+        ) { _ throws(SigningFault) in
+          guard let whole else { return false }
+          return try scheme.isSignature(claim, of: whole.toSign, by: other)
+        })
+      if let salted = try? other.secret(), other.salt != key.salt, !other.salt.isEmpty,
+        let mac = try? SigningKey.derivedMAC((try? key.secret()) ?? salted, salt: other.salt)
+      {
+        candidates.append(
+          KeyCandidate(mutation: .wrongSalt, detail: "the salt is that of \(other.id)") {
+            string throws(SigningFault) in
+            try crypto { () throws(CryptoError) in try mac.isCode(claim.signature, of: string.span) }
+          })
+      }
+    }
+    return candidates + scheme.keyCandidates(claim, request, key)
+  }
+
+  // MARK: What is told
+
+  private func miss(_ candidate: Candidate) -> VerificationReport.NearMiss {
+    VerificationReport.NearMiss(
+      mutations: candidate.mutations,
+      detail: candidate.mutations.map(\.meaning).joined(separator: "; and "),
+      firstDifference: .between(strings.lines, candidate.strings.lines))
+  }
+
+  private func miss(_ use: KeyCandidate, _ candidate: Candidate?) -> VerificationReport.NearMiss {
+    VerificationReport.NearMiss(
+      mutations: (candidate?.mutations ?? []) + [use.mutation],
+      detail: ((candidate?.mutations ?? []).map(\.meaning) + [use.detail]).joined(separator: "; and "),
+      firstDifference: candidate.flatMap { .between(strings.lines, $0.strings.lines) })
+  }
+}

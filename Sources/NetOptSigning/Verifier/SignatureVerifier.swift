@@ -1,0 +1,260 @@
+import Glibc
+import NetOptCore
+import NetOptCrypto
+
+/// Verifies the signatures of requests, and says what is wrong with one that does not match. Safe to use from any
+/// thread; it blocks for as long as the nonce store does.
+public struct SignatureVerifier: Sendable {
+  /// How a verifier works.
+  public struct Policy: Sendable {
+    /// How far the signer's clock may be off, in seconds. Default: 300.
+    public var window: Int64 = 300
+    /// Whether weak schemes are accepted, of keys that are marked for them. Default: no.
+    public var allowWeak = false
+    /// Whether a mismatch is diagnosed. Takes some hundred times as long, so that who sends nonsense keeps the verifier busy: for
+    /// tests, not for service. Default: no.
+    public var diagnose = false
+    /// Whether reports have the strings that were signed. Default: no.
+    public var explain = false
+    /// Whether reports have the signature that would be right. Who sees it can sign without the key: for tests on one's
+    /// own machine alone. Default: no.
+    public var showExpected = false
+
+    /// Makes the defaults.
+    public init() {}
+  }
+
+  /// What one request is to be verified against besides.
+  public struct Expectation: Sendable {
+    /// The id of the key that has to be used; it stands in for one that the signature does not name.
+    public var keyID: String?
+    /// The present moment in seconds since 1970; `nil` for the system's clock.
+    public var now: Int64?
+    /// The string that the signer signed, to be compared.
+    public var stringToSign: [UInt8]?
+
+    /// Makes the defaults.
+    public init(keyID: String? = nil, now: Int64? = nil, stringToSign: [UInt8]? = nil) {
+      self.keyID = keyID
+      self.now = now
+      self.stringToSign = stringToSign
+    }
+  }
+
+  /// The keys.
+  public let keys: KeyRing
+  /// How it works.
+  public let policy: Policy
+  private let nonces: (any NonceStore)?
+
+  /// Makes a verifier.
+  ///
+  /// - Parameters:
+  ///   - keys: the keys.
+  ///   - nonces: where used nonces are kept; `nil` leaves replays undetected, and the report says so.
+  public init(keys: KeyRing, nonces: (any NonceStore)?, policy: Policy = Policy()) {
+    self.keys = keys
+    self.nonces = nonces
+    self.policy = policy
+  }
+
+  /// Verifies a request that is signed in `netopt1`.
+  public func verify(_ request: SigningRequest, _ expectation: Expectation = Expectation())
+    -> VerificationReport
+  {
+    verify(request, scheme: NetOpt1(), expectation)
+  }
+
+  /// Verifies a request that is signed in some scheme.
+  ///
+  /// After the signature has been read, every failure costs one MAC: that a key is unknown, or not valid, takes as long
+  /// to find out as that a signature is wrong.
+  package func verify(
+    _ request: SigningRequest, scheme: any SigningScheme, _ expectation: Expectation = Expectation()
+  ) -> VerificationReport {
+    var findings = Findings(scheme.name)
+    let now = expectation.now ?? Int64(time(nil))
+    let claim: Claim
+    do throws(SigningFault) {
+      try request.check()
+      var read = try scheme.claim(in: request)
+      try Self.settle(&read, expectation)
+      claim = read
+      findings.report.keyID = read.keyID
+      findings.pass("parse", "the signature can be read")
+    } catch {
+      findings.fail("parse", error)
+      return findings.report
+    }
+    let key = key(of: claim, request, scheme, now, &findings)
+    checkTime(claim, now, &findings)
+    let note = scheme.coverageNote(claim, request)
+    findings.check(
+      "coverage", scheme.coverageFault(claim, request), note.text.isEmpty ? "complete" : note.text)
+    findings.check("body", scheme.bodyFault(claim, request), "no digest contradicts it")
+    checkSignature(claim, request, scheme, key, expectation, &findings)
+    if findings.report.isValid { recordNonce(claim, now, &findings) }
+    if findings.report.isValid {
+      findings.report.assurance = scheme.name.isWeak || note.isWeak ? .weak : .strong
+    }
+    return findings.report
+  }
+
+  private static func settle(_ claim: inout Claim, _ expectation: Expectation) throws(SigningFault) {
+    guard let wanted = expectation.keyID else { return }
+    if claim.keyID.isEmpty { claim.keyID = wanted }
+    guard claim.keyID == wanted else {
+      throw SigningFault(
+        .unknownKey, "it is signed with the key \(Self.shown(claim.keyID)), not with \(wanted)")
+    }
+  }
+
+  /// What a request says, as a report may show it.
+  private static func shown(_ text: String) -> String { String(text.prefix(80)) }
+
+  /// What a key is, and whether it is the one of the claim or stands in for it.
+  private struct FoundKey {
+    let key: SigningKey
+    let isGenuine: Bool
+  }
+
+  private func key(
+    of claim: Claim, _ request: SigningRequest, _ scheme: any SigningScheme, _ now: Int64,
+    _ findings: inout Findings
+  ) -> FoundKey {
+    do throws(SigningFault) {
+      let found = try scheme.key(of: claim, request, in: keys)
+      let decoy = scheme.decoy(for: claim)
+      guard let found else {
+        throw SigningFault(.unknownKey, "no key of the ring has this id")
+      }
+      var fault = found.fault(scheme.name, request, at: now)
+      if fault == nil, scheme.name.isWeak || Self.wrapsWeak(scheme), !policy.allowWeak {
+        fault = SigningFault(
+          .weakScheme, "\(scheme.name.rawValue) is weak, and weak schemes are not allowed (--allow-weak)")
+      }
+      if fault == nil {
+        do throws(SigningFault) { _ = try found.material() } catch { fault = error }
+      }
+      findings.check("key", fault, found.kind)
+      return FoundKey(
+        key: fault?.reason == .keyUnavailable ? decoy : found, isGenuine: fault?.reason != .keyUnavailable)
+    } catch {
+      findings.fail("key", error)
+      return FoundKey(key: scheme.decoy(for: claim), isGenuine: false)
+    }
+  }
+
+  private static func wrapsWeak(_ scheme: any SigningScheme) -> Bool {
+    (scheme as? SealedKey)?.inner.scheme.name.isWeak ?? false
+  }
+
+  private func checkTime(_ claim: Claim, _ now: Int64, _ findings: inout Findings) {
+    guard let created = claim.created else {
+      findings.pass("time", "the signature has no time")
+      return
+    }
+    // Numbers of any size come in.
+    let skew = created.subtractingReportingOverflow(now).partialValue
+    findings.report.clockSkew = skew
+    var fault: SigningFault?
+    if created > now, created - now > policy.window {
+      fault = SigningFault(
+        .fromTheFuture,
+        "signed \(created - now) s in the future, \(policy.window) s are allowed; set the signer's clock")
+    } else if let expires = claim.expires, expires < now {
+      fault = SigningFault(.signatureExpired, "the signature expired \(now - expires) s ago; sign afresh")
+    } else if !claim.outlivesWindow, created < now, now - created > policy.window {
+      fault = SigningFault(
+        .tooOld, "signed \(now - created) s ago, \(policy.window) s are allowed; sign afresh, or set a clock")
+    }
+    findings.check("time", fault, "within the window")
+  }
+
+  private func checkSignature(
+    _ claim: Claim, _ request: SigningRequest, _ scheme: any SigningScheme, _ found: FoundKey,
+    _ expectation: Expectation, _ findings: inout Findings
+  ) {
+    do throws(SigningFault) {
+      let strings = try scheme.strings(claim, request, [])
+      if policy.explain { findings.show(strings) }
+      if let theirs = expectation.stringToSign {
+        let isOfLines =
+          strings.canonical != nil && theirs != strings.toSign && !theirs.starts(with: Array("AWS4-".utf8))
+        findings.report.firstDifference = .between(isOfLines ? strings.lines : strings.toSign, theirs)
+      }
+      if policy.showExpected, found.isGenuine {
+        findings.report.expectedSignature = scheme.expectedSignature(of: strings.toSign, claim, by: found.key)
+      }
+      let isRight = try scheme.isSignature(claim, of: strings.toSign, by: found.key)
+      guard found.isGenuine else {
+        findings.fail("signature", SigningFault(.signatureMismatch, "there is no key to check it with"))
+        return
+      }
+      guard !isRight else {
+        findings.pass("signature", "it is that of the request")
+        return
+      }
+      findings.fail(
+        "signature", SigningFault(.signatureMismatch, "it is not that of this request under this key"))
+      if policy.diagnose {
+        findings.report.nearMiss = NearMissSearch(
+          scheme: scheme, claim: claim, request: request, key: found.key, strings: strings, ring: keys
+        ).run()
+      }
+    } catch {
+      findings.fail("signature", error)
+    }
+  }
+
+  private func recordNonce(_ claim: Claim, _ now: Int64, _ findings: inout Findings) {
+    guard let nonce = claim.nonce else {
+      findings.pass("nonce", "there is none: a replay within the time window is not noticed")
+      return
+    }
+    guard let nonces else {
+      findings.pass("nonce", "nonces are not kept: a replay is not noticed (--nonce-store)")
+      return
+    }
+    // For as long as a signature with this nonce can be within the window, whichever way the clock is off.
+    let end = claim.expires.map { max($0, now) } ?? now
+    let expiry = end.addingReportingOverflow(2 * policy.window)
+    do throws(NonceStoreError) {
+      let isNew = try nonces.record(
+        nonce, of: claim.keyID, until: expiry.overflow ? .max : expiry.partialValue, now: now)
+      findings.check(
+        "nonce",
+        isNew ? nil : SigningFault(.replayed, "the nonce has been used; every request needs a new one"),
+        "it is new")
+    } catch {
+      findings.fail(
+        "nonce", SigningFault(.nonceStoreFailed, "the nonce could not be kept: \(error.description)"))
+    }
+  }
+}
+
+/// A report in the making.
+private struct Findings {
+  var report: VerificationReport
+
+  init(_ scheme: SchemeName) { report = VerificationReport(scheme) }
+
+  mutating func pass(_ name: String, _ detail: String) {
+    report.checks.append(.init(name: name, ok: true, detail: detail))
+  }
+
+  /// The first failure is the reason.
+  mutating func fail(_ name: String, _ fault: SigningFault) {
+    report.checks.append(.init(name: name, ok: false, detail: fault.detail))
+    if report.reason == .ok { report.reason = fault.reason }
+  }
+
+  mutating func check(_ name: String, _ fault: SigningFault?, _ detail: @autoclosure () -> String) {
+    if let fault { fail(name, fault) } else { pass(name, detail()) }
+  }
+
+  mutating func show(_ strings: SigningStrings) {
+    report.stringToSign = String(decoding: strings.toSign, as: UTF8.self)
+    report.canonicalRequest = strings.canonical.map { String(decoding: $0, as: UTF8.self) }
+  }
+}

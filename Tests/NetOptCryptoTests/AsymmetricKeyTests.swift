@@ -1,0 +1,80 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCrypto
+
+/// The keys of RFC 9421, appendix B.1.
+@Suite struct AsymmetricKeyTests {
+  private func key(_ name: String, isPrivate: Bool) throws -> AsymmetricKey {
+    let pem = try RepositoryFile.bytes(
+      "Tests/Vectors/rfc9421/test-key-\(name)-\(isPrivate ? "private" : "public").pem")
+    return try AsymmetricKey(pem: SecretBytes(copying: pem), isPrivate: isPrivate)
+  }
+
+  @Test(arguments: [
+    ("ed25519", SignatureAlgorithm.ed25519), ("ecc-p256", .ecdsaP256), ("rsa", .rsaPSS), ("rsa", .rsaPKCS1),
+    ("rsa-pss", .rsaPSS),
+  ])
+  func whatTheOneSignsTheOtherVerifies(_ name: String, _ algorithm: SignatureAlgorithm) throws {
+    let pair = try key(name, isPrivate: true)
+    let verifying = try key(name, isPrivate: false)
+    let message = Array("message".utf8)
+    var signature = try pair.signature(of: message, algorithm)
+    #expect(try verifying.isSignature(signature, of: message, algorithm))
+    #expect(try !verifying.isSignature(signature, of: message + [0], algorithm))
+    #expect(try !verifying.isSignature([], of: message, algorithm))
+    signature[5] ^= 1
+    #expect(try !verifying.isSignature(signature, of: message, algorithm))
+    if algorithm.isDeterministic {
+      #expect(try pair.signature(of: message, algorithm) == pair.signature(of: message, algorithm))
+    }
+  }
+
+  @Test func aPublicKeyDoesNotSign() throws {
+    let key = try key("ed25519", isPrivate: false)
+    #expect(throws: CryptoError.self) { try key.signature(of: [1], .ed25519) }
+    #expect(throws: CryptoError.self) { try key.signature(of: [1], .rsaPSS) }
+    #expect(throws: CryptoError.self) { try key.isSignature([1], of: [1], .ecdsaP256) }
+  }
+
+  @Test(arguments: ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "nonsense"])
+  func whatIsNoKeyIsRefused(_ text: String) {
+    for isPrivate in [true, false] {
+      #expect(throws: CryptoError.self) {
+        try AsymmetricKey(pem: SecretBytes(copying: Array(text.utf8)), isPrivate: isPrivate)
+      }
+    }
+  }
+}
+
+@Suite struct AESGCMTests {
+  private let key = SecretBytes(copying: [UInt8](repeating: 0, count: 32))
+  private let nonce = [UInt8](repeating: 0, count: 12)
+
+  /// Test cases 13 and 14 of the specification of GCM (McGrew, Viega 2004).
+  @Test func theSpecificationsVectors() throws {
+    let empty = try AESGCM.seal(SecretBytes(copying: []), key: key, nonce: nonce, additional: [])
+    #expect(empty == hex("530f8afbc74536b9a963b4f1c4cb738b"))
+    let zeros = try AESGCM.seal(
+      SecretBytes(copying: [UInt8](repeating: 0, count: 16)), key: key, nonce: nonce, additional: [])
+    #expect(zeros == hex("cea7403d4d606b6e074ec5d3baf39d18 d0d1c8a799996bf0265b98b5d48ab919"))
+  }
+
+  @Test func whatWasChangedDoesNotOpen() throws {
+    let message = SecretBytes(copying: Array("secret".utf8))
+    let sealed = try AESGCM.seal(message, key: key, nonce: nonce, additional: [1, 2])
+    #expect(try AESGCM.open(sealed, key: key, nonce: nonce, additional: [1, 2]) == message)
+    #expect(try AESGCM.open(sealed, key: key, nonce: nonce, additional: [1]) == nil)
+    for index in sealed.indices {
+      var changed = sealed
+      changed[index] ^= 1
+      #expect(try AESGCM.open(changed, key: key, nonce: nonce, additional: [1, 2]) == nil)
+    }
+    #expect(try AESGCM.open([1], key: key, nonce: nonce, additional: []) == nil)
+    #expect(throws: CryptoError.self) {
+      try AESGCM.open(sealed, key: SecretBytes(copying: [1]), nonce: nonce, additional: [])
+    }
+    #expect(throws: CryptoError.self) { try AESGCM.seal(message, key: key, nonce: [1], additional: []) }
+  }
+}

@@ -1,0 +1,56 @@
+import FoundationEssentials
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptSQLite
+
+@Suite struct DatabaseTests {
+  private func path() throws -> String { try TemporaryDirectory.make("sqlite") + "/test.db" }
+
+  @Test func whatIsCommittedIsThereForOthers() throws {
+    let path = try path()
+    let first = try Database(path)
+    try first.execute("CREATE TABLE t (a INTEGER, b TEXT, c BLOB)")
+    try first.transaction { () throws(SQLiteError) in
+      try Statement("INSERT INTO t VALUES (?, ?, ?)", in: first).run(.integer(7), .text("é"), .blob([0, 1]))
+    }
+    #expect(first.changes == 1)
+    let second = try Database(path)
+    let count = try Statement("SELECT a FROM t WHERE b = ? AND c = ?", in: second)
+    #expect(try count.integer(.text("é"), .blob([0, 1])) == 7)
+    #expect(try count.integer(.text("e"), .blob([0, 1])) == nil)
+  }
+
+  @Test func aTransactionThatFailsLeavesNothing() throws {
+    let database = try Database(try path())
+    try database.execute("CREATE TABLE t (a INTEGER PRIMARY KEY)")
+    #expect(throws: SQLiteError.self) {
+      try database.transaction { () throws(SQLiteError) in
+        try database.execute("INSERT INTO t VALUES (1)")
+        try database.execute("INSERT INTO t VALUES (1)")
+      }
+    }
+    #expect(try Statement("SELECT count(*) FROM t", in: database).integer() == 0)
+  }
+
+  @Test func whatIsNoDatabaseIsLeftAlone() throws {
+    let path = try path()
+    let text = String(repeating: "no database, but something that matters\n", count: 50)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    let database = try Database(path)
+    do {
+      try database.execute("CREATE TABLE t (a)")
+      Issue.record("it was accepted")
+    } catch {
+      #expect(error.isCorrupt)
+      #expect(error.netOptError(in: .sign).code == .unreadableFile)
+      #expect(error.description.contains(path))
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(text.utf8))
+  }
+
+  @Test func aFolderIsNoDatabase() throws {
+    let folder = try TemporaryDirectory.make("sqlite")
+    #expect(throws: SQLiteError.self) { try Database(folder) }
+  }
+}

@@ -1,0 +1,145 @@
+import NetOptCore
+import NetOptCrypto
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptSigning
+
+/// Whatever comes in gets a reason, and nothing crashes.
+@Suite struct MalformedInputTests {
+  private static let now: Int64 = 1_700_000_000
+  private static let message = """
+    POST /user/search?q=a%20b%2Bc&tag=%C3%A9&tag=x&empty= HTTP/1.1\r
+    Host: API.Example.com:443\r
+    content-type: application/json\r
+    Authorization: NETOPT1-HMAC-SHA256 keyid=app1.v2,ts=1700000000,nonce=AAECAwQFBgcICQoLDA0ODw,headers=content-type,\
+    sig=34aa7469d684228686cb97a4d4d5f06d765335c90515211c836443deb7eb68e4\r
+    Content-Length: 18\r
+    \r
+    {"hello": "world"}
+    """
+
+  private func verdict(_ message: [UInt8]) -> Reason {
+    do throws(SigningFault) {
+      let request = try SigningRequest(http: message, scheme: .https)
+      let verifier = SignatureVerifier(keys: KeyRing([GoldenVectorTests.key]), nonces: nil)
+      return verifier.verify(request, .init(now: Self.now)).reason
+    } catch {
+      return error.reason
+    }
+  }
+
+  @Test func theMessageIsAccepted() {
+    #expect(verdict(Array(Self.message.utf8)) == .ok)
+    #expect(verdict(Array(Self.message.utf8.filter { $0 != 0x0d })) == .ok)
+    let chunked = Self.message.replacing("Content-Length: 18", with: "Transfer-Encoding: chunked")
+      .replacing(
+        "{\"hello\": \"world\"}", with: "5\r\n{\"hel\r\nd;x=1\r\nlo\": \"world\"}\r\n0\r\nX: y\r\n\r\n")
+    #expect(verdict(Array(chunked.utf8)) == .ok)
+    let absolute = Self.message.replacing("POST /", with: "POST https://api.example.com/")
+      .replacing("Host: API.Example.com:443", with: "Host: other.example")
+    #expect(verdict(Array(absolute.utf8)) == .ok)
+  }
+
+  @Test func everyTruncationIsNoticed() {
+    let bytes = Array(Self.message.utf8)
+    for count in bytes.indices { #expect(verdict(Array(bytes[..<count])) != .ok, "\(count)") }
+  }
+
+  @Test(arguments: [
+    "", "\r\n", "GET", "GET /", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    "GET / HTTP/1.1\r\n Host: a\r\n\r\n", "GET / HTTP/1.1\r\nHost a\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", "GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET x HTTP/1.1\r\nHost: a\r\n\r\n",
+    "G@T / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nab",
+    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
+    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\na",
+  ])
+  func whatIsNoMessageIsMalformed(_ text: String) {
+    #expect(verdict(Array(text.utf8)) == .malformedRequest)
+  }
+
+  @Test func invalidUTF8IsMalformed() {
+    #expect(
+      verdict(Array("GET /".utf8) + [0xff] + Array(" HTTP/1.1\r\nHost: a\r\n\r\n".utf8)) == .malformedRequest)
+  }
+
+  @Test func largeRequestsAreVerified() throws {
+    var request = GoldenVectorTests.request
+    let queries = [
+      String(repeating: "x", count: 1 << 20), (0..<10_000).map { "p\($0)=\($0)" }.joined(separator: "&"),
+      String(repeating: "&", count: 10_000), String(repeating: "%", count: 100_000),
+    ]
+    for query in queries {
+      request.query = query
+      let signed = try NetOpt1().sign(request, with: GoldenVectorTests.key, at: GoldenVectorTests.moment)
+      var sent = request
+      for field in signed.headers { sent.headers[field.name] = field.value }
+      let verifier = SignatureVerifier(keys: KeyRing([GoldenVectorTests.key]), nonces: nil)
+      #expect(verifier.verify(sent, .init(now: Self.now)).isValid)
+    }
+  }
+
+  /// Messages, lines and fields with bytes changed, left out and doubled by chance.
+  @Test(arguments: 1...6 as ClosedRange<UInt64>)
+  func mutatedInputNeverCrashes(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let vectors = try VectorTests.Vectors()
+    let ring = try #require(vectors.rings["main"])
+    var policy = SignatureVerifier.Policy()
+    policy.allowWeak = true
+    policy.explain = true
+    let verifier = SignatureVerifier(keys: ring, nonces: nil, policy: policy)
+    let lines = Self.lines
+    for _ in 0..<1500 {
+      var bytes = Array(
+        (random.below(3) == 0 ? Self.message : lines[Int(random.below(UInt64(lines.count)))]).utf8)
+      for _ in 0...random.below(3) { Self.mutate(&bytes, &random) }
+      for scheme in SchemeName.allCases {
+        let made = try SchemeOptions.scheme(scheme, nil, isVerifying: true, keys: ring)
+        if let line = try? SigningLine(bytes) {
+          _ = verifier.verify(line.request, scheme: made, .init(now: Self.now)).json(id: line.id)
+        }
+        if let request = try? SigningRequest(http: bytes, scheme: .https) {
+          let report = verifier.verify(request, scheme: made, .init(now: Self.now))
+          #expect(report.reason != .ok || scheme == .netopt1 || scheme == .saltedMD5)
+        }
+      }
+      _ = try? StructuredFieldParser.list(bytes)
+      _ = try? StructuredFieldParser.dictionary(bytes)
+      _ = try? StructuredFieldParser.item(bytes)
+      _ = try? KeyFile.keys(JSONDocument.read(SecretBytes(copying: bytes)))
+      for shape in JSONShape.allCases { _ = shape.applied(to: bytes) }
+    }
+  }
+
+  private static let lines = [
+    #"{"id":1,"method":"POST","url":"https://api.example.com/a?b=c","headers":[["X-Netopt-Key","old"],["X-Netopt-Sig","00"]],"body":"x"}"#,
+    #"{"method":"GET","url":"https://e.com/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=A%2F20150830%2Fr%2Fs%2Faws4_request&X-Amz-Date=20150830T123600Z&X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature=00"}"#,
+    #"{"method":"GET","url":"https://e.com/","headers":[["Signature-Input","a=(\"@method\" \"date\";sf);created=1700000000;keyid=\"test-shared-secret\""],["Signature","a=:AAAA:"],["Date","x"]]}"#,
+    #"{"method":"GET","url":"https://e.com/","headers":[["X-Netopt-Sealed","AQtwbGF0Zm9ybS52MQAAAAAAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAA"],["Authorization","NETOPT1-HMAC-SHA256 keyid=a,ts=1,nonce=AAECAwQFBgcICQoLDA0ODw,headers=,sig=00"]]}"#,
+    #"{"schema":1,"keys":[{"id":"a","secret":"\u00e9\ud83d\ude00","schemes":["netopt1"],"scopes":[{"hosts":["a"]}]}]}"#,
+  ]
+
+  private static func mutate(_ bytes: inout [UInt8], _ random: inout SplitMix64) {
+    guard !bytes.isEmpty else { return }
+    let index = Int(random.below(UInt64(bytes.count)))
+    switch random.below(5) {
+    case 0: bytes[index] = UInt8(truncatingIfNeeded: random.next())
+    case 1: bytes.remove(at: index)
+    case 2: bytes.insert(bytes[index], at: index)
+    case 3: bytes.removeSubrange(index..<min(index + Int(random.below(20)), bytes.count))
+    default:
+      bytes.insert(contentsOf: Array("\"%,;=:()\\ \0\n".utf8.shuffled(using: &random).prefix(2)), at: index)
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptSigning
+
+@Suite struct NonceStoreTests {
+  private func path() throws -> String { try TemporaryDirectory.make("nonces") + "/nonces.db" }
+
+  private func stores() throws -> [any NonceStore] {
+    [MemoryNonceStore(limit: 3), try SQLiteNonceStore(try path(), limit: 3)]
+  }
+
+  @Test func aNonceIsNewOncePerKey() throws {
+    for store in try stores() {
+      #expect(try store.record("n", of: "a", until: 100, now: 1))
+      #expect(try !store.record("n", of: "a", until: 100, now: 1))
+      #expect(try store.record("n", of: "b", until: 100, now: 1))
+    }
+  }
+
+  @Test func aFullStoreRefusesUntilSomethingExpires() throws {
+    for store in try stores() {
+      for number in 1...3 { #expect(try store.record("\(number)", of: "a", until: 100, now: 1)) }
+      #expect(throws: NonceStoreError.self) { try store.record("4", of: "a", until: 100, now: 50) }
+      #expect(throws: NonceStoreError.self) { try store.record("4", of: "a", until: 100, now: 100) }
+      #expect(try store.record("4", of: "a", until: 200, now: 101))
+      #expect(try store.record("1", of: "a", until: 200, now: 101))
+    }
+  }
+
+  @Test func aReplayIsRefusedAfterARestart() throws {
+    let path = try path()
+    do {
+      let store = try SQLiteNonceStore(path)
+      #expect(try store.record("n", of: "a", until: 100, now: 1))
+    }
+    let store = try SQLiteNonceStore(path)
+    #expect(try !store.record("n", of: "a", until: 100, now: 2))
+    var status = stat()
+    #expect(stat(path, &status) == 0 && status.st_mode & 0o077 == 0)
+  }
+
+  @Test func ofManyAtOnceOneIsFirst() async throws {
+    let path = try path()
+    let stores = [try SQLiteNonceStore(path), try SQLiteNonceStore(path)]
+    for round in 0..<20 {
+      let wins = await withTaskGroup(of: Bool.self, returning: Int.self) { group in
+        for index in 0..<6 {
+          group.addTask { (try? stores[index % 2].record("n\(round)", of: "a", until: 100, now: 1)) ?? false }
+        }
+        return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+      }
+      #expect(wins == 1)
+    }
+  }
+
+  @Test func whatIsNoStoreIsRefusedAndLeftAlone() throws {
+    let path = try path()
+    let text = String(repeating: "something that matters\n", count: 100)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    do {
+      _ = try SQLiteNonceStore(path)
+      Issue.record("it was opened")
+    } catch { #expect(error.code == .unreadableFile) }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(text.utf8))
+  }
+
+  @Test func aStoreThatFailsRefusesTheRequest() throws {
+    struct Broken: NonceStore {
+      func record(_: String, of _: String, until _: Int64, now _: Int64) throws(NonceStoreError) -> Bool {
+        throw NonceStoreError("the disk is gone")
+      }
+    }
+    let signed = try NetOpt1().sign(
+      GoldenVectorTests.request, with: GoldenVectorTests.key, at: GoldenVectorTests.moment)
+    var request = GoldenVectorTests.request
+    for field in signed.headers { request.headers[field.name] = field.value }
+    let verifier = SignatureVerifier(keys: KeyRing([GoldenVectorTests.key]), nonces: Broken())
+    let report = verifier.verify(request, .init(now: 1_700_000_000))
+    #expect(report.reason == .nonceStoreFailed && !report.isValid && report.assurance == .none)
+  }
+
+  @Test func aReplayIsRefused() throws {
+    let signed = try NetOpt1().sign(
+      GoldenVectorTests.request, with: GoldenVectorTests.key, at: GoldenVectorTests.moment)
+    var request = GoldenVectorTests.request
+    for field in signed.headers { request.headers[field.name] = field.value }
+    let store = try SQLiteNonceStore(try path())
+    let verifier = SignatureVerifier(keys: KeyRing([GoldenVectorTests.key]), nonces: store)
+    // A forgery must not use the nonce up.
+    var forged = request
+    forged.body = []
+    #expect(verifier.verify(forged, .init(now: 1_700_000_000)).reason == .signatureMismatch)
+    #expect(verifier.verify(request, .init(now: 1_700_000_000)).isValid)
+    #expect(verifier.verify(request, .init(now: 1_700_000_000)).reason == .replayed)
+    #expect(verifier.verify(request, .init(now: 1_700_000_300)).reason == .replayed)
+    #expect(verifier.verify(request, .init(now: 1_700_000_301)).reason == .tooOld)
+  }
+}

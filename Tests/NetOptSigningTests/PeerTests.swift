@@ -1,0 +1,123 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptCrypto
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptSigning
+
+/// Signatures of others verified by netopt, and netopt's by others: http-message-signatures and botocore, from PyPI.
+@Suite(
+  .enabled("the Python packages are not there: run scripts/signing-peers, which needs PyPI") {
+    try await Peers.areInstalled
+  })
+struct PeerTests {
+  private static let now: Int64 = 1_700_000_000
+
+  private let ring: KeyRing
+  private let aws: KeyRing
+
+  init() throws {
+    let vectors = try VectorTests.Vectors()
+    ring = try #require(vectors.rings["main"])
+    aws = try #require(vectors.rings["aws"])
+  }
+
+  @Test func whatOthersSignedIsAccepted() async throws {
+    let lines = try await Peers.run(["sign"]).split(separator: "\n")
+    #expect(lines.count == 140)
+    for text in lines {
+      let item = try JSONDocument.read(SecretBytes(copying: Array(text.utf8)))
+      let isAWS = try item.required("kind").string() == "sigv4"
+      let line = try SigningLine(item.required("line"))
+      let scheme = try SchemeOptions.scheme(
+        isAWS ? .sigv4 : .rfc9421, nil, isVerifying: true, keys: ring)
+      let verifier = SignatureVerifier(keys: isAWS ? aws : ring, nonces: nil)
+      let report = verifier.verify(line.request, scheme: scheme, .init(now: Self.now))
+      #expect(report.isValid, "\(report.reason): \(report.detail): \(text)")
+      var changed = line.request
+      changed.method += "X"
+      #expect(verifier.verify(changed, scheme: scheme, .init(now: Self.now)).reason == .signatureMismatch)
+    }
+  }
+
+  @Test func whatWasSignedHereOthersAccept() async throws {
+    let algorithms = [
+      ("hmac-sha256", "test-shared-secret"), ("ed25519", "test-key-ed25519"),
+      ("ecdsa-p256-sha256", "test-key-ecc-p256"),
+      ("rsa-pss-sha512", "test-key-rsa"), ("rsa-v1_5-sha256", "test-key-rsa"),
+    ]
+    var lines: [String] = []
+    for request in try Self.requests() {
+      for (algorithm, key) in algorithms {
+        var options = RFC9421.Options()
+        options.algorithm = RFC9421.Algorithm(algorithm)
+        var names = ["@method", "@authority", "@target-uri", "@query"]
+        if !request.body.isEmpty { names += ["content-digest", "content-type"] }
+        options.components = names.map { SignatureComponent($0) }
+        lines.append(try Self.line(algorithm, request, RFC9421(options), try #require(ring[key])))
+      }
+      var options = SigV4.Options()
+      options.region = "eu-west-1"
+      options.service = "execute-api"
+      lines.append(try Self.line("sigv4", request, SigV4(options), try #require(aws.keys.first)))
+    }
+    let file = try TemporaryDirectory.make("peers") + "/lines"
+    try Data(lines.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: file))
+    #expect(try await Peers.run(["verify", file]) == "\(lines.count)\n")
+  }
+
+  private static func requests() throws -> [SigningRequest] {
+    let body = Array(#"{"hello": "world"}"#.utf8)
+    return [
+      try SigningRequest("GET", "https://api.example.com/"),
+      try SigningRequest("DELETE", "https://api.example.com/a/b%20c/%C3%A9?b=2&a=%20&a=1"),
+      try SigningRequest(
+        "POST", "https://api.example.com/orders?x=", headers: ["Content-Type": "application/json"], body: body
+      ),
+      try SigningRequest(
+        "PUT", "https://api.example.com:8443/x", headers: ["Content-Type": "text/plain", "X-Trace": "a b"],
+        body: body),
+    ]
+  }
+
+  private static func line(
+    _ kind: String, _ request: SigningRequest, _ scheme: any SigningScheme, _ key: SigningKey
+  ) throws -> String {
+    let signed = try scheme.sign(request, with: key, at: SigningMoment(now: now))
+    var headers = request.headers
+    for field in signed.headers { headers[field.name] = field.value }
+    let json: JSONValue = [
+      "kind": .string(kind), "method": .string(request.method),
+      "url": .string("https://\(request.authority)\(request.path)" + (request.query.map { "?\($0)" } ?? "")),
+      "headers": .array(headers.map { [.string($0.name), .string($0.value)] }),
+      "body_base64": .string(Base64.text(request.body)),
+    ]
+    return json.description
+  }
+}
+
+private enum Peers {
+  private static let python = RepositoryFile.path(".build/signing-peers/bin/python")
+
+  static var areInstalled: Bool {
+    get async throws {
+      guard FileManager.default.isExecutableFile(atPath: python) else { return false }
+      return try await start(["-c", "import botocore, http_message_signatures, requests"]).status == 0
+    }
+  }
+
+  /// What the script prints.
+  static func run(_ arguments: [String]) async throws -> String {
+    let (status, output) = try await start([RepositoryFile.path("Tests/Vectors/peers.py")] + arguments)
+    #expect(status == 0, "\(output)")
+    return output
+  }
+
+  private static func start(_ arguments: [String]) async throws -> (status: Int32?, output: String) {
+    let child = try ChildProcess(python, arguments, in: try TemporaryDirectory.make("peers"))
+    try await wait(for: "the peers to end", within: .seconds(120)) { child.exitStatus() != nil }
+    let output = try Data(contentsOf: URL(fileURLWithPath: child.output))
+    return (child.exitStatus(), String(decoding: output, as: UTF8.self))
+  }
+}

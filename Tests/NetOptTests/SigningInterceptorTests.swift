@@ -1,0 +1,110 @@
+import NetOptCore
+import NetOptLocking
+import NetOptSigning
+import Testing
+
+@testable import NetOpt
+
+@Suite struct SigningInterceptorTests {
+  /// The end of a chain: a server that verifies with a clock of its own.
+  private final class Server: Interceptor {
+    let clock: Int64
+    let isTLS: Bool
+    private let verifier: SignatureVerifier
+    private let seen = Locked<[(HTTPRequest, VerificationReport)]>([])
+    var requests: [HTTPRequest] { seen.withLock { $0.map(\.0) } }
+    var reports: [VerificationReport] { seen.withLock { $0.map(\.1) } }
+
+    init(clock: Int64, isTLS: Bool = true) {
+      self.clock = clock
+      self.isTLS = isTLS
+      verifier = SignatureVerifier(keys: SigningInterceptorTests.ring, nonces: MemoryNonceStore())
+    }
+
+    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+      let body: [UInt8] = if case .bytes(let bytes) = request.body.source { bytes } else { [] }
+      let report = verifier.verify(SigningRequest(request, body: body), .init(now: clock))
+      seen.withLock { $0.append((request, report)) }
+      let plan = RoutePlan(
+        origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
+      return HTTPResponse(
+        url: request.url,
+        head: ResponseHead(
+          status: report.isValid ? 200 : 401, fields: ["Date": "Tue, 14 Nov 2023 22:13:20 GMT"]),
+        body: ResponseBody([]), route: RouteReport(plan: plan, legs: []),
+        tls: isTLS ? TLSReport(verified: true) : nil)
+    }
+  }
+
+  /// What the servers' `Date` says.
+  private static let date: Int64 = 1_700_000_000
+  private static let ring = KeyRing([SigningKey(id: "k", secret: Array("secret".utf8), salt: "s")])
+
+  private func chain(_ server: Server, clock: Int64) throws -> InterceptorChain {
+    let signer = try RequestSigner(keys: Self.ring, keyID: "k")
+    let signing = SigningInterceptor(.init(signer: signer, hosts: ["api.example.com"])) { clock }
+    return InterceptorChain(
+      [signing, server], context: CallContext(id: 1, started: .init(nanoseconds: 0), deadline: nil))
+  }
+
+  @Test func eachAttemptIsSignedAfresh() async throws {
+    let server = Server(clock: Self.date)
+    let chain = try chain(server, clock: Self.date)
+    let request = try HTTPRequest(
+      .post, "https://api.example.com/a?b=c d".replacing(" ", with: "%20"), body: .text("x"))
+    #expect(try await chain.proceed(request).status == 200)
+    #expect(try await chain.proceed(request).status == 200)
+    let fields = server.requests.map { $0.headers["Authorization"] }
+    #expect(fields.count == 2 && fields[0] != fields[1] && fields[0] != nil)
+  }
+
+  @Test func otherHostsAreNotSignedFor() async throws {
+    let server = Server(clock: Self.date)
+    let chain = try chain(server, clock: Self.date)
+    _ = try await chain.proceed(try HTTPRequest(.get, "https://other.example.com/"))
+    #expect(server.requests[0].headers["Authorization"] == nil)
+  }
+
+  @Test func theClockIsLearntOnceAndKept() async throws {
+    let server = Server(clock: Self.date)
+    let chain = try chain(server, clock: Self.date - 4000)
+    let request = try HTTPRequest(.post, "https://api.example.com/", body: .text("x"))
+    #expect(try await chain.proceed(request).status == 200)
+    #expect(server.reports.map(\.reason) == [.tooOld, .ok])
+    #expect(try await chain.proceed(request).status == 200)
+    #expect(server.requests.count == 3)
+  }
+
+  @Test func aRefusalThatTheClockDoesNotExplainIsTheAnswer() async throws {
+    // The server verifies with another clock than its Date says: signing again does not help, and is tried once.
+    let server = Server(clock: Self.date + 9000)
+    let chain = try chain(server, clock: Self.date - 4000)
+    #expect(try await chain.proceed(try HTTPRequest(.get, "https://api.example.com/")).status == 401)
+    #expect(server.requests.count == 2)
+    #expect(try await chain.proceed(try HTTPRequest(.get, "https://api.example.com/")).status == 401)
+    #expect(server.requests.count == 3)
+  }
+
+  @Test func nobodyIsBelievedMoreThanADayOrWithoutTLS() async throws {
+    let far = Server(clock: Self.date)
+    #expect(
+      try await chain(far, clock: Self.date - 90_000).proceed(
+        try HTTPRequest(.get, "https://api.example.com/")
+      ).status == 401)
+    #expect(far.requests.count == 1)
+    let plain = Server(clock: Self.date, isTLS: false)
+    #expect(
+      try await chain(plain, clock: Self.date - 4000).proceed(
+        try HTTPRequest(.get, "http://api.example.com/")
+      ).status == 401)
+    #expect(plain.requests.count == 1)
+  }
+
+  @Test func aStreamCannotBeSigned() async throws {
+    let server = Server(clock: Self.date)
+    let stream = AsyncStream<[UInt8]> { $0.finish() }
+    let request = try HTTPRequest(.post, "https://api.example.com/", body: .stream(stream))
+    await #expect(throws: NetOptError.self) { try await chain(server, clock: Self.date).proceed(request) }
+    #expect(server.requests.isEmpty)
+  }
+}

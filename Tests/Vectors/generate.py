@@ -1,0 +1,438 @@
+"""Writes signing.json, the vectors for every scheme, next to itself.
+
+Nothing here uses netopt: netopt1, salted-md5 and sealed-key are written anew from docs/signing.md, RFC 9421 is signed by
+http-message-signatures, SigV4 by botocore, and AWS's and the RFC's own examples are taken as they are published.
+
+    python3 -m venv venv && venv/bin/pip install http-message-signatures botocore requests
+    venv/bin/python Tests/Vectors/generate.py
+"""
+import base64, datetime, hashlib, hmac, json, pathlib, urllib.parse
+
+HERE = pathlib.Path(__file__).parent
+NOW = 1_700_000_000
+NONCE = "AAECAwQFBgcICQoLDA0ODw"
+SECRET, SALT = "netopt-test-secret", "salt-2024"
+PLATFORM = "0123456789abcdef0123456789abcdef"
+cases, rings = [], {}
+
+
+def add(name, scheme, action, line, expect, ring="main", **flags):
+    cases.append({"name": name, "scheme": scheme, "ring": ring, "action": action, **flags,
+                  "line": {"scheme": scheme, **line}, "expect": expect})
+
+
+def nonce(n):
+    return base64.urlsafe_b64encode(n.to_bytes(16, "big")).decode().rstrip("=")
+
+
+# netopt1 ------------------------------------------------------------------------------------------------------------
+
+def enc(raw, safe="-._~"):
+    return urllib.parse.quote(raw, safe=safe)
+
+
+def pairs(query):
+    out = []
+    for piece in query.split("&") if query else []:
+        k, _, v = piece.partition("=")
+        out.append((urllib.parse.unquote_to_bytes(k.replace("+", " ")), urllib.parse.unquote_to_bytes(v.replace("+", " "))))
+    return out
+
+
+def authority(url):
+    default = {"https": ":443", "http": ":80"}[url.scheme]
+    return url.netloc.lower().removesuffix(default)
+
+
+USUAL = ("content-encoding", "content-type", "idempotency-key")
+
+
+def netopt1(line, secret=SECRET, salt=SALT, key="app1.v2", ts=NOW, nonce_=NONCE, names=None, m=()):
+    """The string and the signature; m are the mistakes to make."""
+    url = urllib.parse.urlsplit(line["url"])
+    headers = {}
+    for k, v in line.get("headers", []):
+        headers.setdefault(k.lower(), []).append(v.strip(" \t"))
+    if names is None:
+        names = [n for n in USUAL if n in headers]
+    body = line.get("body", "").encode()
+    if "body_base64" in line:
+        body = base64.b64decode(line["body_base64"])
+    if "body-left-out" in m: body = b""
+    if "body-line-end" in m: body += b"\n"
+    if "body-compact" in m: body = json.dumps(json.loads(body), separators=(",", ":")).encode()
+    if "body-sorted" in m: body = json.dumps(json.loads(body), separators=(",", ":"), sort_keys=True).encode()
+    if "body-spaced" in m: body = json.dumps(json.loads(body)).encode()
+    if "body-sorted-and-spaced" in m: body = json.dumps(json.loads(body), sort_keys=True).encode()
+    path = url.path or "/"
+    if "path-not-normalised" not in m:
+        if "path-normalised" in m:
+            kept = []
+            for s in path.split("/"):
+                if s == "..": kept = kept[:-1]
+                elif s and s != ".": kept.append(s)
+            path = "/" + "/".join(kept) + ("/" if path.endswith("/") and kept else "")
+        path = "/".join(enc(urllib.parse.unquote_to_bytes(s)) for s in path.split("/"))
+        if "path-encoded-twice" in m: path = path.replace("%", "%25")
+    def e(raw):
+        if "not-encoded" in m: return raw.decode()
+        text = enc(raw)
+        if "plus-for-space" in m: text = text.replace("%20", "+")
+        if "encoded-twice" in m: text = text.replace("%", "%25")
+        return text
+    ps = pairs(url.query)
+    if "empties-dropped" in m: ps = [p for p in ps if p[1]]
+    ps = [(e(k), e(v)) for k, v in ps]
+    if "params-not-sorted" in m: pass
+    elif "duplicate-order" in m: ps.sort(key=lambda p: p[0])
+    else: ps.sort(key=lambda p: (p[0].encode(), p[1].encode()))
+    params = "" if "query-left-out" in m else "&".join(k + "=" + v for k, v in ps)
+    if "lower-case-hex" in m:
+        lower = lambda t: "%".join([t.split("%")[0]] + [p[:2].lower() + p[2:] for p in t.split("%")[1:]])
+        path, params = lower(path), lower(params)
+    host = url.netloc.lower() if "port-kept" in m else authority(url)
+    lines = ["NETOPT1-HMAC-SHA256", key, str(ts) + ("000" if "time-in-milliseconds" in m else ""), nonce_,
+             line["method"].lower() if "method-lower-case" in m else line["method"], host, path, params, ";".join(names)]
+    lines += [n + ":" + ", ".join(headers.get(n, [])) for n in names]
+    lines.append(hashlib.sha256(body).hexdigest())
+    string = ("\r\n" if "carriage-returns" in m else "\n").join(lines) + ("\n" if "trailing-newline" in m else "")
+    k = hmac.digest(secret.encode(), b"netopt1\n" + salt.encode(), "sha256")
+    if "secret-as-key" in m: k = secret.encode()
+    sig = hmac.digest(k, string.encode(), "sha256").hex()
+    auth = f"NETOPT1-HMAC-SHA256 keyid={key},ts={ts},nonce={nonce_},headers={';'.join(names)},sig={sig}"
+    return string, sig, auth
+
+
+def signed(line, **how):
+    return {**line, "headers": line.get("headers", []) + [["Authorization", netopt1(line, **how)[2]]], "now": NOW}
+
+
+GOLDEN = {"method": "POST", "url": "https://API.Example.com:443/user/search?q=a%20b%2Bc&tag=%C3%A9&tag=x&empty=",
+          "headers": [["content-type", "application/json"]], "body": '{"hello": "world"}'}
+J = [["Content-Type", "application/json"]]
+REQUESTS = {
+    "golden": GOLDEN,
+    "get": {"method": "GET", "url": "https://api.example.com/"},
+    "no path": {"method": "GET", "url": "https://api.example.com"},
+    "plain http, default port": {"method": "GET", "url": "http://api.example.com:80/x"},
+    "other port": {"method": "GET", "url": "https://api.example.com:8443/x"},
+    "https on port 80": {"method": "GET", "url": "https://api.example.com:80/x"},
+    "ipv6": {"method": "GET", "url": "https://[2001:db8::7]:443/x"},
+    "plus is a space": {"method": "GET", "url": "https://api.example.com/s?q=a+b"},
+    "bare key": {"method": "GET", "url": "https://api.example.com/s?b&a&a=&c=%26%3D"},
+    "duplicates": {"method": "GET", "url": "https://api.example.com/s?t=b&t=a&t=&t=a"},
+    "reserved bytes": {"method": "GET", "url": "https://api.example.com/s?k=!*'();:@/?,[]~-._"},
+    "utf-8, raw": {"method": "GET", "url": "https://api.example.com/é/日本?ключ=значение"},
+    "utf-8, encoded": {"method": "GET", "url": "https://api.example.com/%C3%A9/%e6%97%a5?k=%f0%9f%98%80"},
+    "slashes and dots": {"method": "GET", "url": "https://api.example.com//a/./b/../c//"},
+    "encoded slash": {"method": "GET", "url": "https://api.example.com/a%2Fb/c%2fd"},
+    "space in the path": {"method": "GET", "url": "https://api.example.com/a b?c d=e f"},
+    "binary body": {"method": "PUT", "url": "https://api.example.com/blob", "body_base64": base64.b64encode(bytes(range(256))).decode()},
+    "repeated and padded fields": {"method": "POST", "url": "https://api.example.com/x", "body": "x",
+                                   "headers": [["Content-Type", " text/plain "], ["IDEMPOTENCY-KEY", "k-1"], ["content-encoding", "gzip"], ["Content-Encoding", "br"]]},
+    "delete": {"method": "DELETE", "url": "https://api.example.com/item/7", "headers": [["Idempotency-Key", "7"]]},
+}
+for label, line in REQUESTS.items():
+    string, sig, auth = netopt1(line)
+    add(f"netopt1 signs: {label}", "netopt1", "sign", {**line, "key_id": "app1.v2", "now": NOW, "nonce": NONCE},
+        {"string_to_sign": string, "signature": sig, "headers": [["Authorization", auth]]})
+    add(f"netopt1 accepts: {label}", "netopt1", "verify", signed(line), {"valid": True, "reason": "ok", "assurance": "strong"})
+more = {**GOLDEN, "headers": J + [["X-Trace", "7"], ["x-trace", " 8"]]}
+add("netopt1 signs named fields", "netopt1", "sign", {**more, "key_id": "app1.v2", "now": NOW, "nonce": NONCE, "options": {"headers": ["X-Trace", "content-type"]}},
+    {"signature": netopt1(more, names=["content-type", "x-trace"])[1]})
+add("netopt1 accepts named fields", "netopt1", "verify", {**signed(more, names=["content-type", "x-trace"]), "options": {"headers": ["x-trace"]}}, {"valid": True, "reason": "ok"})
+add("netopt1 accepts the edge of the window", "netopt1", "verify", {**signed(GOLDEN), "now": NOW + 300}, {"valid": True, "reason": "ok"})
+
+good = signed(GOLDEN)
+def refuse(name, line, reason, **flags):
+    add(f"netopt1 refuses: {name}", "netopt1", "verify", line, {"valid": False, "reason": reason}, **flags)
+def changed(**parts): return {**good, **parts}
+def reauth(old, new):
+    return {**good, "headers": [[k, v.replace(old, new) if k == "Authorization" else v] for k, v in good["headers"]]}
+refuse("another method", changed(method="PUT"), "signature-mismatch")
+refuse("method in another case", changed(method="Post"), "signature-mismatch")
+refuse("another host", changed(url=good["url"].replace("API", "APP")), "signature-mismatch")
+refuse("another port", changed(url=good["url"].replace(":443", ":444")), "signature-mismatch")
+refuse("another path", changed(url=good["url"].replace("search", "searcx")), "signature-mismatch")
+refuse("a slash more", changed(url=good["url"].replace("search", "search/")), "signature-mismatch")
+refuse("another value", changed(url=good["url"].replace("tag=x", "tag=y")), "signature-mismatch")
+refuse("a parameter more", changed(url=good["url"] + "&z="), "signature-mismatch")
+refuse("an empty piece more", changed(url=good["url"] + "&"), "signature-mismatch")
+refuse("a duplicate less", changed(url=good["url"].replace("&tag=x", "")), "signature-mismatch")
+refuse("another field value", changed(headers=[["content-type", "text/plain"], good["headers"][1]]), "signature-mismatch")
+refuse("another body", changed(body='{"hello":"world"}'), "signature-mismatch")
+refuse("no body", changed(body=""), "signature-mismatch")
+refuse("a field that is signed is gone", changed(headers=[good["headers"][1]]), "missing-field")
+refuse("a field that is not signed", changed(headers=good["headers"] + [["Idempotency-Key", "1"]]), "not-covered")
+refuse("named field is not signed", {**good, "headers": good["headers"] + [["x-trace", "1"]], "options": {"headers": ["content-type", "x-trace"]}}, "not-covered")
+refuse("another time", reauth(f"ts={NOW}", f"ts={NOW + 1}"), "signature-mismatch")
+refuse("another nonce", reauth(NONCE, nonce(5)), "signature-mismatch")
+refuse("another key", reauth("app1.v2", "app1.v1"), "signature-mismatch")
+refuse("unknown key", reauth("app1.v2", "app9.v1"), "unknown-key")
+refuse("another signature", reauth("sig=34", "sig=35"), "signature-mismatch")
+refuse("upper-case signature", reauth("sig=34aa", "sig=34AA"), "malformed-signature")
+refuse("short signature", reauth("sig=34", "sig="), "malformed-signature")
+refuse("leading zero in ts", reauth(f"ts={NOW}", f"ts=0{NOW}"), "malformed-signature")
+refuse("ts with a sign", reauth(f"ts={NOW}", f"ts=+{NOW}"), "malformed-signature")
+refuse("short nonce", reauth(NONCE, NONCE[:-1]), "malformed-signature")
+refuse("nonce of 22 characters that no 16 bytes have", reauth(NONCE, NONCE[:-1] + "x"), "malformed-signature")
+refuse("key id with a slash", reauth("app1.v2", "app1/v2"), "malformed-signature")
+refuse("names not sorted", reauth("headers=content-type", "headers=x;content-type"), "malformed-signature")
+refuse("name twice", reauth("headers=content-type", "headers=content-type;content-type"), "malformed-signature")
+refuse("name in upper case", reauth("headers=content-type", "headers=Content-Type"), "malformed-signature")
+refuse("parameter twice", reauth(",sig=", ",ts=1,sig="), "malformed-signature")
+refuse("parameter missing", reauth("headers=content-type,", ""), "malformed-signature")
+refuse("unknown parameter", reauth(",sig=", ",x=1,sig="), "malformed-signature")
+refuse("no signature", GOLDEN | {"now": NOW}, "no-signature")
+refuse("other authorization", {**GOLDEN, "now": NOW, "headers": [["Authorization", "Bearer x"]]}, "no-signature")
+refuse("two signatures", changed(headers=good["headers"] + [good["headers"][1]]), "malformed-signature")
+refuse("too old", {**good, "now": NOW + 301}, "too-old")
+refuse("from the future", {**good, "now": NOW - 301}, "from-the-future")
+for key, reason in [("expired", "key-expired"), ("early", "key-not-yet-valid"), ("scoped", "out-of-scope"), ("aws-only", "scheme-not-allowed")]:
+    refuse(f"key {key}", signed(GOLDEN, key=key), reason)
+scoped = {"method": "GET", "url": "https://a.example.com/public/x"}
+add("netopt1 accepts within the scope", "netopt1", "verify", signed(scoped, key="scoped"), {"valid": True, "reason": "ok"})
+refuse("beside the path of the scope", signed({**scoped, "url": "https://a.example.com/publicity"}, key="scoped"), "out-of-scope")
+refuse("out of the scope by dots", signed({**scoped, "url": "https://a.example.com/public/%2e%2e/x"}, key="scoped"), "out-of-scope")
+refuse("body that is not that of Content-Digest", signed({**GOLDEN, "headers": J + [["Content-Digest", "sha-256=:" + base64.b64encode(hashlib.sha256(b"x").digest()).decode() + ":"]]}), "body-mismatch")
+for name, parts in {"bad url": {"url": "nowhere"}, "method with a space": {"method": "GE T"}, "NUL in the url": {"url": "https://api.example.com/\0"},
+                    "NUL in a field": {"headers": [["X", "a\0b"]]}, "line end in a field": {"headers": [["X", "a\nAuthorization: b"]]},
+                    "odd field name": {"headers": [["X Y", "a"]]}, "bad base64": {"body_base64": "****", "body": None},
+                    "no host": {"url": "https:///x"}, "user in the url": {"url": "https://u@api.example.com/"}}.items():
+    line = {**good, **parts}
+    line = {k: v for k, v in line.items() if v is not None}
+    refuse(name, line, "malformed-request")
+
+# near misses
+MISS = {"method": "POST", "url": "https://API.example.com:443/a%2fb/./c?q=a%20b&tag=%C3%A9&tag=x&empty=&a=1",
+        "headers": J, "body": '{"b": 1,  "a": [1, 2.50, "x"]}'}
+ALL = ["plus-for-space", "lower-case-hex", "empties-dropped", "encoded-twice", "not-encoded", "trailing-newline", "carriage-returns", "port-kept",
+       "path-not-normalised", "path-normalised", "path-encoded-twice", "method-lower-case", "query-left-out", "params-not-sorted",
+       "time-in-milliseconds", "body-left-out", "body-line-end"]
+def miss(code, line):
+    add(f"netopt1 names: {code}", "netopt1", "verify", line, {"valid": False, "reason": "signature-mismatch", "near_miss": code}, explain=True)
+for code in ALL: miss(code, signed(MISS, m=(code,)))
+miss("duplicate-order", signed({**MISS, "url": "https://api.example.com/?t=b&t=a"}, m=("duplicate-order",)))
+BODY = {**MISS, "body": '{"b": 1,  "a": [1, 2, "x"]}'}
+for code in ["body-compact", "body-sorted", "body-spaced", "body-sorted-and-spaced"]: miss(code, signed(BODY, m=(code,)))
+miss("older-key-version", signed(MISS, secret="older-secret", salt="salt-2023"))
+miss("wrong-salt", signed(MISS, salt=""))
+miss("wrong-salt", signed(MISS, m=("secret-as-key",)))
+miss("plus-for-space+port-kept", signed(MISS, m=("plus-for-space", "port-kept")))
+miss("body-compact+trailing-newline", signed(BODY, m=("body-compact", "trailing-newline")))
+miss("empties-dropped+wrong-salt", signed(MISS, salt="", m=("empties-dropped",)))
+
+# salted-md5 -----------------------------------------------------------------------------------------------------------
+
+def salted(line, secret="s3cret", salt="pepper", o={}):
+    url = urllib.parse.urlsplit(line["url"])
+    h = lambda raw: hashlib.new(o.get("hash", "md5"), raw).hexdigest().encode()
+    api = o.get("api", url.path[1:]).encode()
+    ps = [(k, v) for k, v in pairs(url.query) if v or o.get("keep_empty")]
+    if o.get("encode"): ps = [(enc(k).encode(), enc(v).encode()) for k, v in ps]
+    p = b"&".join(sorted(k + b"=" + v for k, v in ps))
+    digest = h(secret.encode() + api + p if o.get("secret", "prefix") == "prefix" else api + p + secret.encode())
+    for _ in range(o.get("rounds", 2) - 1):
+        digest = h(digest + salt.encode() if o.get("salt", "suffix") == "suffix" else salt.encode() + digest)
+    return digest.decode()
+
+OLD = {"method": "GET", "url": "https://api.example.com/user/search?q=a%20b&page=1&empty="}
+assert salted(OLD) == "0faad350a8983f8bd1d1e919fad4d3cf"
+assert salted(OLD, o={"rounds": 1}) == "031e668114520f456dbd5c4a793b264a"
+for o in [{}, {"hash": "sha1"}, {"hash": "sha256"}, {"rounds": 1}, {"rounds": 3}, {"secret": "suffix"}, {"salt": "prefix"}, {"keep_empty": True},
+          {"encode": True}, {"api": "search.v1"}, {"hash": "sha256", "rounds": 5, "secret": "suffix", "salt": "prefix", "keep_empty": True, "encode": True}]:
+    text = json.dumps(o)
+    line = {**OLD, "options": o, "now": NOW}
+    add(f"salted-md5 signs {text}", "salted-md5", "sign", {**line, "key_id": "old"}, {"signature": salted(OLD, o=o), "headers": [["X-Netopt-Key", "old"], ["X-Netopt-Sig", salted(OLD, o=o)]]}, allow_weak=True)
+    add(f"salted-md5 accepts {text}", "salted-md5", "verify", {**line, "headers": [["X-Netopt-Key", "old"], ["X-Netopt-Sig", salted(OLD, o=o)]]}, {"valid": True, "reason": "ok", "assurance": "weak"}, allow_weak=True)
+def old(sig=salted(OLD), key="old", **parts): return {**OLD, "headers": [["X-Netopt-Key", key], ["X-Netopt-Sig", sig]], "now": NOW, **parts}
+weak = lambda name, line, expect, **f: add(f"salted-md5 {name}", "salted-md5", "verify", line, expect, **{"allow_weak": True, **f})
+weak("refuses without leave", old(), {"valid": False, "reason": "weak-scheme"}, allow_weak=False)
+weak("refuses a key that is not legacy", old(key="modern"), {"valid": False, "reason": "key-not-legacy"})
+weak("refuses another parameter", old(url=OLD["url"] + "&x=1"), {"valid": False, "reason": "signature-mismatch"})
+weak("refuses another path", old(url=OLD["url"].replace("user", "users")), {"valid": False, "reason": "signature-mismatch"})
+weak("refuses an unknown key", old(key="nobody"), {"valid": False, "reason": "unknown-key"})
+weak("refuses odd digits", old(sig="zz"), {"valid": False, "reason": "malformed-signature"})
+weak("cannot see an empty parameter more", old(url=OLD["url"] + "&zz="), {"valid": True, "reason": "ok", "assurance": "weak"})
+weak("cannot see another body", old(body="x", method="POST"), {"valid": True, "reason": "ok", "assurance": "weak"})
+clash = "https://api.example.com/pay?to=bob%26zamount%3D1"
+weak("cannot tell a value from two parameters", old(url="https://api.example.com/pay?to=bob&zamount=1", sig=salted({"url": clash})), {"valid": True, "reason": "ok", "assurance": "weak"})
+weak("names the hash", old(sig=salted(OLD, o={"hash": "sha1"})), {"valid": False, "reason": "signature-mismatch", "near_miss": "wrong-scheme"}, explain=True)
+weak("names the salt", old(sig=salted(OLD, salt="")), {"valid": False, "reason": "signature-mismatch", "near_miss": "wrong-salt"}, explain=True)
+
+# sealed-key -----------------------------------------------------------------------------------------------------------
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+def sealed(line, api, platform="platform.v1", key=PLATFORM, own="callers-own-key", n=b"\0" * 11 + b"\1"):
+    url = urllib.parse.urlsplit(line["url"])
+    data = f"{line['method']}\n{authority(url)}\n{api}".encode()
+    blob = bytes([1, len(platform)]) + platform.encode() + n + AESGCM(key.encode()).encrypt(n, own.encode(), data)
+    return base64.urlsafe_b64encode(blob).decode().rstrip("=")
+
+SEAL_NONCE = base64.urlsafe_b64encode(b"\0" * 11 + b"\1").decode()
+S = {"method": "POST", "url": "https://api.example.com/user/search?q=1", "headers": J, "body": "{}"}
+inner = netopt1(S, secret="callers-own-key", salt="platform-salt", key="caller")
+strong_headers = [["X-Netopt-Sealed", sealed(S, "/user/search")], ["Authorization", inner[2]]]
+add("sealed-key signs around netopt1", "sealed-key", "sign", {**S, "key_id": "caller", "now": NOW, "nonce": NONCE, "options": {"platform_key_id": "platform.v1", "seal_nonce": SEAL_NONCE}}, {"signature": inner[1], "headers": strong_headers})
+def seal(name, expect, line=S, headers=strong_headers, **f):
+    add(f"sealed-key {name}", "sealed-key", "verify", {**line, "headers": line.get("headers", []) + headers, "now": NOW, **f.pop("extra", {})}, expect, **f)
+seal("accepts around netopt1", {"valid": True, "reason": "ok", "assurance": "strong"})
+seal("refuses another method", {"valid": False, "reason": "signature-mismatch"}, {**S, "method": "PUT"})
+seal("refuses another path", {"valid": False, "reason": "signature-mismatch"}, {**S, "url": S["url"].replace("user", "usex")})
+seal("refuses another body", {"valid": False, "reason": "signature-mismatch"}, {**S, "body": "[]"})
+seal("refuses a key sealed under another", {"valid": False, "reason": "signature-mismatch"}, headers=[["X-Netopt-Sealed", sealed(S, "/user/search", key="x" * 32)], strong_headers[1]])
+seal("refuses an unknown platform", {"valid": False, "reason": "unknown-key"}, headers=[["X-Netopt-Sealed", sealed(S, "/user/search", platform="nobody")], strong_headers[1]])
+seal("refuses what is cut off", {"valid": False, "reason": "malformed-signature"}, headers=[["X-Netopt-Sealed", strong_headers[0][1][:20]], strong_headers[1]])
+seal("refuses another version", {"valid": False, "reason": "malformed-signature"}, headers=[["X-Netopt-Sealed", "Ag" + strong_headers[0][1][2:]], strong_headers[1]])
+seal("refuses without the inner signature", {"valid": False, "reason": "no-signature"}, headers=strong_headers[:1])
+T = {"method": "GET", "url": "https://api.example.com/user/search?q=1"}
+weak_sig = salted(T, secret="callers-own-key", salt="legacy-salt")
+weak_headers = [["X-Netopt-Sealed", sealed(T, "user/search", platform="platform.old")], ["X-Netopt-Key", "caller"], ["X-Netopt-Sig", weak_sig]]
+W = {"options": {"inner": "salted-md5"}}
+add("sealed-key signs around salted-md5", "sealed-key", "sign", {**T, "key_id": "caller", "now": NOW, "options": {"inner": "salted-md5", "platform_key_id": "platform.old", "seal_nonce": SEAL_NONCE}}, {"signature": weak_sig, "headers": weak_headers}, allow_weak=True)
+seal("accepts around salted-md5", {"valid": True, "reason": "ok", "assurance": "weak"}, T, weak_headers, extra=W, allow_weak=True)
+seal("refuses salted-md5 without leave", {"valid": False, "reason": "weak-scheme"}, T, weak_headers, extra=W)
+seal("refuses salted-md5 under a platform key that is not legacy", {"valid": False, "reason": "key-not-legacy"}, T, [["X-Netopt-Sealed", sealed(T, "user/search")]] + weak_headers[1:], extra=W, allow_weak=True)
+
+# rfc9421 --------------------------------------------------------------------------------------------------------------
+
+RFC = {"method": "POST", "url": "https://example.com/foo?param=Value&Pet=dog", "body": '{"hello": "world"}', "headers": [
+    ["Date", "Tue, 20 Apr 2021 02:07:55 GMT"], ["Content-Type", "application/json"],
+    ["Content-Digest", "sha-512=:WZDPaVn/7XgHaAy8pmojAkGWoRx2UFChF41A2svX+TaPm+AbwAgBWnrIiYllu7BNNyealdVLvRwEmTHWXvJwew==:"], ["Content-Length", "18"]]}
+AT = 1618884473
+EXAMPLES = {
+    "b21": ('();created=1618884473;keyid="test-key-rsa-pss";nonce="b3k2pp5k7z-50gnwp.yemd"', "d2pmTvmbncD3xQm8E9ZV2828BjQWGgiwAaw5bAkgibUopemLJcWDy/lkbbHAve4cRAtx31Iq786U7it++wgGxbtRxf8Udx7zFZsckzXaJMkA7ChG52eSkFxykJeNqsrWH5S+oxNFlD4dzVuwe8DhTSja8xxbR/Z2cOGdCbzR72rgFWhzx2VjBqJzsPLMIQKhO4DGezXehhWwE56YCE+O6c0mKZsfxVrogUvA4HELjVKWmAvtl6UnCh8jYzuVG5WSb/QEVPnP5TmcAnLH1g+s++v6d4s8m0gCw1fV5/SITLq9mhho8K3+7EPYTU8IU1bLhdxO5Nyt8C8ssinQ98Xw9Q=="),
+    "b22": ('("@authority" "content-digest" "@query-param";name="Pet");created=1618884473;keyid="test-key-rsa-pss";tag="header-example"', "LjbtqUbfmvjj5C5kr1Ugj4PmLYvx9wVjZvD9GsTT4F7GrcQEdJzgI9qHxICagShLRiLMlAJjtq6N4CDfKtjvuJyE5qH7KT8UCMkSowOB4+ECxCmT8rtAmj/0PIXxi0A0nxKyB09RNrCQibbUjsLS/2YyFYXEu4TRJQzRw1rLEuEfY17SARYhpTlaqwZVtR8NV7+4UKkjqpcAoFqWFQh62s7Cl+H2fjBSpqfZUJcsIk4N6wiKYd4je2U/lankenQ99PZfB4jY3I5rSV2DSBVkSFsURIjYErOs0tFTQosMTAoxk//0RoKUqiYY8Bh0aaUEb0rQl3/XaVe4bXTugEjHSw=="),
+    "b23": ('("date" "@method" "@path" "@query" "@authority" "content-type" "content-digest" "content-length");created=1618884473;keyid="test-key-rsa-pss"', "bbN8oArOxYoyylQQUU6QYwrTuaxLwjAC9fbY2F6SVWvh0yBiMIRGOnMYwZ/5MR6fb0Kh1rIRASVxFkeGt683+qRpRRU5p2voTp768ZrCUb38K0fUxN0O0iC59DzYx8DFll5GmydPxSmme9v6ULbMFkl+V5B1TP/yPViV7KsLNmvKiLJH1pFkh/aYA2HXXZzNBXmIkoQoLd7YfW91kE9o/CCoC1xMy7JA1ipwvKvfrs65ldmlu9bpG6A9BmzhuzF8Eim5f8ui9eH8LZH896+QIF61ka39VBrohr9iyMUJpvRX2Zbhl5ZJzSRxpJyoEZAFL2FUo5fTIztsDZKEgM4cUA=="),
+    "b25": ('("date" "@authority" "content-type");created=1618884473;keyid="test-shared-secret"', "pxcQw6G3AjtMBQjwo8XzkZf/bws5LelbaMk5rGIGtE8="),
+    "b26": ('("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"', "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw=="),
+}
+def rfc(input_, sig, label="sig1", line=RFC, **parts):
+    return {**line, "headers": line["headers"] + [["Signature-Input", f"{label}={input_}"], ["Signature", f"{label}=:{sig}:"]], "now": AT, **parts}
+for name, (input_, sig) in EXAMPLES.items():
+    strong = {"assurance": "strong"} if name == "b23" else {"assurance": "weak"}
+    add(f"rfc9421 accepts the RFC's example {name}", "rfc9421", "verify", rfc(input_, sig, "sig-" + name), {"valid": True, "reason": "ok", **strong})
+for name, key, components in [("b25", "test-shared-secret", ["date", "@authority", "content-type"]), ("b26", "test-key-ed25519", ["date", "@method", "@path", "@authority", "content-type", "content-length"])]:
+    input_, sig = EXAMPLES[name]
+    add(f"rfc9421 signs the RFC's example {name}", "rfc9421", "sign", {**RFC, "key_id": key, "options": {"label": "sig-" + name, "components": components, "created": AT}, "now": AT},
+        {"signature": sig, "headers": [["Signature-Input", f"sig-{name}={input_}"], ["Signature", f"sig-{name}=:{sig}:"]]})
+
+import requests, http_message_signatures as hms
+from http_message_signatures import algorithms as A
+pem = lambda name: (HERE / "rfc9421" / name).read_bytes()
+class Keys(hms.HTTPSignatureKeyResolver):
+    names = {"test-key-ed25519": "test-key-ed25519-private.pem", "test-key-ecc-p256": "test-key-ecc-p256-private.pem", "test-key-rsa": "test-key-rsa-private.pem", "test-key-rsa-2": "test-key-rsa-private.pem"}
+    def resolve_private_key(self, key_id):
+        if key_id == "test-shared-secret": return base64.b64decode(pem("test-shared-secret"))
+        return pem(self.names[key_id])
+    resolve_public_key = resolve_private_key
+ALGORITHMS = {"hmac-sha256": (A.HMAC_SHA256, "test-shared-secret"), "ed25519": (A.ED25519, "test-key-ed25519"), "ecdsa-p256-sha256": (A.ECDSA_P256_SHA256, "test-key-ecc-p256"),
+              "rsa-pss-sha512": (A.RSA_PSS_SHA512, "test-key-rsa"), "rsa-v1_5-sha256": (A.RSA_V1_5_SHA256, "test-key-rsa-2")}
+FULL = ("@method", "@authority", "@target-uri", "@path", "@query", "content-digest", "content-type")
+for alg, (kind, key) in ALGORITHMS.items():
+    message = requests.Request("POST", RFC["url"], headers={"Content-Type": "application/json", "Content-Digest": RFC["headers"][2][1]}, data=RFC["body"].encode()).prepare()
+    hms.HTTPMessageSigner(signature_algorithm=kind, key_resolver=Keys()).sign(
+        message, key_id=key, created=datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc), expires=datetime.datetime.fromtimestamp(NOW + 60, datetime.timezone.utc),
+        nonce="n-" + alg, label="sig1", covered_component_ids=FULL, body=RFC["body"].encode(), use_existing_digest=True)
+    line = {"method": "POST", "url": RFC["url"], "body": RFC["body"], "headers": [[k, v] for k, v in message.headers.items()], "now": NOW}
+    case = lambda name, line, valid, reason, **f: add(f"rfc9421 {alg} {name}", "rfc9421", "verify", line, {"valid": valid, "reason": reason, **({"assurance": "strong"} if valid else {})}, algorithm=alg, **f)
+    case("accepts what http-message-signatures signed", line, True, "ok")
+    case("refuses another method", {**line, "method": "PUT"}, False, "signature-mismatch")
+    case("refuses another path", {**line, "url": line["url"].replace("foo", "fop")}, False, "signature-mismatch")
+    case("refuses another query", {**line, "url": line["url"].replace("dog", "cat")}, False, "signature-mismatch")
+    case("refuses another host", {**line, "url": line["url"].replace("example.com", "example.org")}, False, "signature-mismatch")
+    case("refuses another body", {**line, "body": "{}"}, False, "body-mismatch")
+    case("refuses another field", {**line, "headers": [[k, "text/plain" if k == "Content-Type" else v] for k, v in line["headers"]]}, False, "signature-mismatch")
+    case("refuses another time", {**line, "headers": [[k, v.replace(f"created={NOW}", f"created={NOW - 1}")] for k, v in line["headers"]]}, False, "signature-mismatch")
+    case("refuses what has expired", {**line, "now": NOW + 61}, False, "signature-expired")
+    case("refuses an unknown key", {**line, "headers": [[k, v.replace(key, "nobody")] for k, v in line["headers"]]}, False, "unknown-key")
+    case("refuses when more has to be signed", {**line, "headers": line["headers"] + [["X-A", "1"]], "options": {"components": ["x-a"]}}, False, "not-covered")
+line = rfc(*EXAMPLES["b26"])
+bad = lambda name, line, reason: add(f"rfc9421 refuses: {name}", "rfc9421", "verify", line, {"valid": False, "reason": reason})
+bad("no signature", {**RFC, "now": AT}, "no-signature")
+bad("no dictionary", rfc("(", "AA=="), "malformed-signature")
+bad("unknown component", rfc('("@nothing");created=1618884473;keyid="test-key-ed25519"', "AA=="), "malformed-signature")
+bad("component twice", rfc('("date" "date");created=1618884473;keyid="test-key-ed25519"', "AA=="), "malformed-signature")
+bad("field that is not there", rfc('("x-none");created=1618884473;keyid="test-key-ed25519"', "AA=="), "missing-field")
+bad("no time", rfc('("date");keyid="test-key-ed25519"', "AA=="), "not-covered")
+bad("algorithm of another key", rfc('("date");created=1618884473;keyid="test-key-ed25519";alg="hmac-sha256"', "AA=="), "signature-mismatch")
+cases[-1]["expect"]["reason"] = "scheme-not-allowed"
+bad("unknown algorithm", rfc('("date");created=1618884473;keyid="test-key-ed25519";alg="rot13"', "AA=="), "malformed-signature")
+bad("two labels", {**line, "headers": line["headers"] + [["Signature-Input", 'b=();created=1618884473'], ["Signature", "b=:AA==:"]]}, "malformed-signature")
+bad("too old", {**line, "now": AT + 301}, "too-old")
+
+# sigv4 ----------------------------------------------------------------------------------------------------------------
+
+def unfold(text):
+    head, _, body = text.partition("\n\n")
+    head = head.rstrip("\n")
+    lines, fields = head.split("\n"), []
+    method, target = lines[0].split(" ", 1)[0], lines[0].split(" ", 1)[1].rsplit(" ", 1)[0]
+    for l in lines[1:]:
+        if l[:1] in " \t" and fields: fields[-1][1] += "\n" + l
+        elif l: fields.append(list(l.partition(":")[::2]))
+    host = next(v for k, v in fields if k.lower() == "host").strip()
+    return {"method": method, "url": "https://" + host + target, "headers": fields, "body": body}
+
+suite = json.loads((HERE / "aws-sigv4.json").read_text())["cases"]
+for c in suite:
+    x = c["context"]
+    token = x["credentials"].get("token")
+    ring = "aws" if not token else "aws-token-" + hashlib.sha256(token.encode()).hexdigest()[:8]
+    rings[ring] = {"schema": 1, "keys": [{"id": x["credentials"]["access_key_id"], "secret": x["credentials"]["secret_access_key"], "schemes": ["sigv4"], **({"session_token": token} if token else {})}]}
+    now = int(datetime.datetime.fromisoformat(x["timestamp"].replace("Z", "+00:00")).timestamp())
+    for form in ("header", "query"):
+        o = {"region": x["region"], "service": x["service"], "normalize_path": x["normalize"]}
+        if x.get("omit_session_token"): o["omit_session_token"] = True
+        if form == "header" and x["sign_body"]: o["sign_body"] = True
+        if form == "query": o["presign_seconds"] = x["expiration_in_seconds"]
+        add(f"sigv4 signs AWS's {c['name']}, {form}", "sigv4", "sign", {**unfold(c["request"]), "now": now, "options": o},
+            {"canonical_request": c[form + "_canonical_request"], "string_to_sign": c[form + "_string_to_sign"], "signature": c[form + "_signature"]}, ring=ring)
+
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+import botocore.auth
+botocore.auth.get_current_datetime = lambda *a, **k: datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc).replace(tzinfo=None)
+for url, headers, body in [("https://api.example.com/a/b?x=1&y=", {"Content-Type": "text/plain", "X-Amz-Meta": "a  b"}, b"hello"), ("https://api.example.com/", {}, b""),
+                           ("https://api.example.com/sp%20ace/%E1%88%B4?b=%20&a=%2B&a=1", {"My-Header": "v"}, b"{}")]:
+    for presigned in (False, True):
+        # botocore moves the body of a presigned request into its query.
+        method, data = ("GET", b"") if presigned else ("POST", body)
+        request = AWSRequest(method, url, headers=dict(headers), data=data)
+        signer = (SigV4QueryAuth if presigned else SigV4Auth)(Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"), "execute-api", "eu-west-1", **({"expires": 600} if presigned else {}))
+        signer.add_auth(request)
+        line = {"method": method, "url": request.url, "headers": [[k, v] for k, v in request.headers.items()], "body": data.decode(), "now": NOW}
+        name = f"sigv4 {urllib.parse.urlsplit(url).path} {'query' if presigned else 'header'}"
+        case = lambda what, line, valid, reason, **f: add(f"{name} {what}", "sigv4", "verify", line, {"valid": valid, "reason": reason}, ring="aws", **f)
+        case("accepts what botocore signed", line, True, "ok")
+        case("refuses another method", {**line, "method": "PUT"}, False, "signature-mismatch")
+        case("refuses another path", {**line, "url": line["url"].replace(".com/", ".com/z")}, False, "signature-mismatch")
+        case("refuses a parameter more", {**line, "url": line["url"] + ("&" if "?" in line["url"] else "?") + "zz=1"}, False, "signature-mismatch")
+        case("refuses another body", {**line, "body": "other"}, False, "signature-mismatch")
+        case("refuses another host", {**line, "url": line["url"].replace("api.", "app.")}, False, "signature-mismatch")
+        case("refuses another region", {**line, "options": {"region": "us-east-1"}}, False, "not-covered")
+        case("refuses what is too late", {**line, "now": NOW + 601}, False, "signature-expired" if presigned else "too-old")
+        case("refuses an unknown key", json.loads(json.dumps(line).replace("AKIDEXAMPLE", "AKIDNOBODY")), False, "unknown-key")
+        case("refuses an x-amz- field that is not signed", {**line, "headers": line["headers"] + [["x-amz-acl", "public"]]}, False, "not-covered")
+
+def key(id, secret, schemes=("netopt1",), **more): return {"id": id, "secret": secret, "schemes": list(schemes), **more}
+text = lambda name: pem(name).decode()
+rings["main"] = {"schema": 1, "keys": [
+    key("app1.v2", SECRET, salt=SALT), key("app1.v1", "older-secret", salt="salt-2023"),
+    key("expired", SECRET, salt=SALT, not_after=NOW - 1), key("early", SECRET, salt=SALT, not_before="2033-01-01T00:00:00Z"), key("aws-only", SECRET, ["sigv4"], salt=SALT),
+    key("scoped", SECRET, salt=SALT, scopes=[{"hosts": ["*.example.com"], "methods": ["GET"], "path_prefixes": ["/public"]}]),
+    key("old", "s3cret", ["salted-md5"], salt="pepper", legacy=True), key("modern", "s3cret", ["salted-md5", "netopt1"], salt="pepper"),
+    key("platform.v1", PLATFORM, ["sealed-key"], salt="platform-salt"), key("platform.old", PLATFORM, ["sealed-key"], salt="legacy-salt", legacy=True), key("caller", "callers-own-key", ["sealed-key"]),
+    {"id": "test-shared-secret", "secret_base64": text("test-shared-secret").strip(), "schemes": ["rfc9421"]},
+    {"id": "test-key-ed25519", "private_key_pem": text("test-key-ed25519-private.pem"), "schemes": ["rfc9421"]},
+    {"id": "test-key-ecc-p256", "private_key_pem": text("test-key-ecc-p256-private.pem"), "schemes": ["rfc9421"]},
+    {"id": "test-key-rsa", "private_key_pem": text("test-key-rsa-private.pem"), "schemes": ["rfc9421"]},
+    {"id": "test-key-rsa-2", "private_key_pem": text("test-key-rsa-private.pem"), "schemes": ["rfc9421"]},
+    {"id": "test-key-rsa-pss", "public_key_pem": text("test-key-rsa-pss-public.pem"), "schemes": ["rfc9421"]},
+]}
+(HERE / "signing.json").write_text(json.dumps({"schema_version": 1, "rings": rings, "cases": cases}, indent=1, ensure_ascii=False) + "\n")
+count = {}
+for c in cases: count[c["scheme"]] = count.get(c["scheme"], 0) + 1
+print(len(cases), count)
