@@ -13,7 +13,7 @@ extension CurlMulti {
       guard deadline > loop.now() else { return deadlinePassed(exchange) }
       loop.schedule(exchange, at: deadline)
     }
-    if exchange.purpose == .connection { return race(exchange) }
+    if exchange.purpose.endsAtGate { return race(exchange) }
     if exchange.request.options.connection == .fresh { return race(exchange) }
     let group = connections.group(for: exchange)
     exchange.join(group)
@@ -290,12 +290,12 @@ extension CurlMulti {
 
   func deadlinePassed(_ exchange: Exchange) {
     guard !exchange.isOver else { return }
-    if exchange.transfers.contains(where: { isHeldBack($0) }) {
-      // A probe that was not let begin says nothing about its endpoint.
-      return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
-    }
-    if exchange.purpose == .connection {
-      // The limit of an attempt to connect is the endpoint's, not a call's: what it did not do in time is blamed on it.
+    if exchange.purpose == .probe {
+      if exchange.transfers.contains(where: { isHeldBack($0) }) {
+        // A probe that was not let begin says nothing about its endpoint.
+        return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
+      }
+      // Its limit is the endpoint's, not a call's: what was not done in time is blamed on it.
       for transfer in exchange.transfers {
         let host = exchange.plan.origin.host
         note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer, host: host))
