@@ -81,6 +81,19 @@ import Testing
     let status = try #require(bench.status(of: a, origin))
     #expect(status.state == .open && status.lastFailure?.kind == .connectTimeout)
   }
+
+  @Test func whatIsOverLeavesNoTaskBehind() async throws {
+    let bench = Bench([a], host: origin.host, atStart: true) { clock, _ in Self.ready(clock, after: 2) }
+    bench.prober.start()
+    for round in 2..<20 {
+      let endpoints = [ListedEndpoint(IPAddress(v4: 0x0a00_0000 + UInt32(round)))]
+      let list = EndpointList(hosts: [origin.host: HostEntry(endpoints: endpoints)])
+      bench.router.adopt(list)
+      bench.prober.adopt(list)
+    }
+    try await wait(for: "the end of all tasks") { bench.prober.taskCount == 0 }
+    bench.prober.stop()
+  }
 }
 
 /// A connection that a probe asks for.
