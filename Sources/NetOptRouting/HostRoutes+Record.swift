@@ -146,6 +146,15 @@ extension HostRoutes {
       serviceFailed(address, connect, ready, "it answered \(status)", rest, at: now, using: &random)
     case .broke, .silent:
       if isFrozen { break }
+      if outcome == .broke, let failure = leg.failure {
+        update(address, at: now) {
+          $0.measured(connect: connect, ready: ready, at: now)
+          return connect != nil || ready != nil
+        }
+        // The others are of the connection that was to take its place, which was never ready.
+        failed(address, failure, wasReady: failure.kind == .reset, at: now, using: &random)
+        break
+      }
       let what =
         outcome == .silent
         ? "it did not answer a request in time" : "the connection failed after a request was sent"
@@ -168,7 +177,8 @@ extension HostRoutes {
   }
 
   private mutating func failed(
-    _ address: IPAddress, _ failure: LegFailure, at now: MonotonicInstant, using random: inout SplitMix64
+    _ address: IPAddress, _ failure: LegFailure, wasReady: Bool = false, at now: MonotonicInstant,
+    using random: inout SplitMix64
   ) {
     let host = origin.host
     let mutation = mutation
@@ -177,7 +187,7 @@ extension HostRoutes {
       case .failureLooksFast:
         return $0.succeeded(connect: .milliseconds(1), ready: .milliseconds(2), at: now)
       case .noBlame: return false
-      default: return $0.failed(failure, of: host, at: now, using: &random)
+      default: return $0.failed(failure, of: host, wasReady: wasReady, at: now, using: &random)
       }
     }
   }

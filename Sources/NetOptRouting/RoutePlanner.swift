@@ -204,9 +204,12 @@ public struct RoutePlanner: Sendable {
     var hasFailed = false
     for leg in report.legs {
       switch leg.outcome {
-      case .won where outcome == .silent || outcome == .broke:
+      // A stream that was reset has no failure: its connection is well.
+      case .won where outcome == .silent || outcome == .broke && leg.failure != nil:
         hasFailed = true
-        if let address = leg.address { network.failed(address, at: now) }
+        if let address = leg.address, leg.failure.map({ Blame($0.kind).isOfTheWay }) ?? true {
+          network.failed(address, at: now)
+        }
       case .won where leg.reused: if case .answered = outcome { isReached = true }
       case .won, .lost: isReached = true
       case .failed:
