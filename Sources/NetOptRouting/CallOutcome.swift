@@ -12,7 +12,7 @@ public enum CallOutcome: Hashable, Sendable {
   /// The exchange broke off after the request was sent: its connection failed, which the report of the leg then says, or
   /// its stream alone was reset.
   case broke
-  /// No answer began within the call's time.
+  /// No answer began within the call's time. Whether that was long enough to say something is weighed by who learns from it.
   case silent
   /// It says nothing about the endpoint: the caller ended the call.
   case unknown

@@ -30,6 +30,23 @@ extension HostRoutes {
     return true
   }
 
+  /// The least time without an answer that is a failure, when it is not known how long answers take.
+  private static let longestSilence: Int64 = 1_000_000_000
+  /// The same, when it is known.
+  private static let shortestSilence: Int64 = 250_000_000
+
+  /// What became of a call, as far as it says something: one whose time was over before an answer could be missed is the
+  /// caller's doing. A second without one is silence; less is where answers usually take less than half of it.
+  func weighed(
+    _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
+  ) -> CallOutcome? {
+    guard outcome == .silent, let begun, let winner = report.winner else { return outcome }
+    let trip = winner.address.flatMap(health(of:))?.roundTrip?.smoothedNanoseconds ?? 0
+    let usual = usual.bound.map { max(Self.shortestSilence, 2 * ($0 + trip)) } ?? Self.longestSilence
+    let silence = (now - (begun + winner.ended)).nanoseconds
+    return silence < min(usual, Self.longestSilence) ? .unknown : outcome
+  }
+
   /// Learns from a call's legs, and from how it went on.
   ///
   /// - Parameters:

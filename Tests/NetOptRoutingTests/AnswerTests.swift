@@ -165,6 +165,34 @@ import Testing
     #expect(scene.order() == [two])
   }
 
+  /// A call that is ended by its deadline so long after it was sent, and ten seconds after it began.
+  private func silence(_ scene: inout Scene, _ address: IPAddress, milliseconds: Double) {
+    let begun = scene.now
+    let plan = scene.plan()
+    var leg = RouteReport.Leg.ready(address, from: 10_000 - milliseconds, milliseconds: 0)
+    leg.reused = true
+    scene.wait(10)
+    scene.planner.record(
+      RouteReport(plan: plan, legs: [leg]), outcome: .silent, from: begun, at: scene.now)
+  }
+
+  @Test func aCallThatHadNoTimeLeftSaysNothing() {
+    var scene = scene()
+    for _ in 0..<10 { silence(&scene, one, milliseconds: 900) }
+    #expect(scene.order() == [one, two])
+    silence(&scene, one, milliseconds: 1000)
+    #expect(scene.order() == [two, one])
+  }
+
+  @Test func whereAnswersAreFastALittleSilenceIsEnough() {
+    var scene = scene()
+    call(&scene, one, answer(30), times: 20)
+    for _ in 0..<10 { silence(&scene, one, milliseconds: 200) }
+    #expect(scene.order() == [one, two])
+    silence(&scene, one, milliseconds: 250)
+    #expect(scene.order() == [two, one])
+  }
+
   @Test func whatBeganBeforeALaterSuccessIsNoNews() {
     var scene = scene()
     let begun = scene.now
