@@ -38,7 +38,10 @@ extension Prober {
       while !targets.isEmpty || underWay > 0 {
         while underWay < max(1, configuration.concurrency), let target = targets.popFirst() {
           underWay += 1
-          group.addTask { (target, await self.sample(target, method: method, keep: keep, until: end)) }
+          let isLate = !results.isEmpty
+          group.addTask {
+            (target, await self.sample(target, method: method, keep: keep, until: end, isLate: isLate))
+          }
         }
         guard let (target, samples) = await group.next() else { break }
         underWay -= 1
@@ -49,17 +52,21 @@ extension Prober {
   }
 
   /// One full sample, then some quick ones: of TCP alone, or echoes.
+  ///
+  /// - Parameter isLate: whether others went before, so that it has what they left of the budget.
   private func sample(
-    _ target: Target, method: ProbeMethod?, keep: Bool, until end: MonotonicInstant
+    _ target: Target, method: ProbeMethod?, keep: Bool, until end: MonotonicInstant, isLate: Bool
   ) async -> Samples {
     var samples = Samples()
     let method = self.method(method, for: target.origin)
     // Beyond the budget nothing is dialled: a limit that was cut says nothing about the endpoint.
-    guard timeSource.now() < end else {
+    let rest = end - timeSource.now()
+    guard rest > .zero else {
       giveUp(target)
       return samples
     }
-    switch await probe(target, method, keep: keep, until: end) {
+    let limit = isLate ? rest : configuration.budget
+    switch await probe(target, method, keep: keep, within: limit, isCut: isLate) {
     case .success(let report):
       if !report.reused { samples.connects.append(report.connect) }
       settle(target.origin.host)
@@ -68,9 +75,11 @@ extension Prober {
       guard !error.isCancellation else { return samples }
     }
     for _ in 0..<Self.furtherSamples where samples.failure == nil {
-      guard timeSource.now() < end, !Task.isCancelled else { break }
+      let rest = end - timeSource.now()
+      guard rest > .zero, !Task.isCancelled else { break }
       let quick = method == .icmp ? ProbeMethod.icmp : .tcp
-      guard case .success(let report) = await probe(target, quick, keep: false, until: end) else { break }
+      let result = await probe(target, quick, keep: false, within: rest, isCut: true)
+      guard case .success(let report) = result else { break }
       samples.connects.append(report.connect)
     }
     return samples
@@ -83,15 +92,19 @@ extension Prober {
       probe: .failure(never), of: target.address, for: target.origin, started: timeSource.now())
   }
 
+  /// Takes one sample.
+  ///
+  /// - Parameter isCut: whether the limit is what is left of the budget. What an endpoint has not done by then is not held
+  ///   against it: the limit may be shorter than the way to it.
   private func probe(
-    _ target: Target, _ method: ProbeMethod, keep: Bool, until end: MonotonicInstant
+    _ target: Target, _ method: ProbeMethod, keep: Bool, within limit: Duration, isCut: Bool
   ) async -> Result<ConnectReport, LegError> {
     let started = timeSource.now()
-    let limit = max(end - started, .milliseconds(1))
+    let limit = max(limit, .milliseconds(1))
     let result: Result<ConnectReport, LegError>
     switch method {
     case .icmp: return await echo(target, within: limit, started)
-    case .http: result = await askForHealth(target, within: limit, keep: keep, started)
+    case .http: result = await askForHealth(target, within: limit, isCut: isCut, keep: keep, started)
     case .tcp, .tls:
       // Without TLS a leg ends where TCP is connected.
       let origin =
@@ -100,7 +113,8 @@ extension Prober {
         let endpoint = Endpoint(target.address, port: target.origin.port)
         result = .success(try await transport.connect(to: endpoint, of: origin, within: limit, keep: keep))
       } catch {
-        result = .failure(error)
+        let isExcused = isCut && error.failure.isTimeout
+        result = .failure(LegError(error.failure, isCancellation: error.isCancellation || isExcused))
       }
     }
     router.record(probe: result, of: target.address, for: target.origin, started: started)
@@ -134,7 +148,7 @@ extension Prober {
 
   /// Asks for the host's health path along one leg.
   private func askForHealth(
-    _ target: Target, within limit: Duration, keep: Bool, _ started: MonotonicInstant
+    _ target: Target, within limit: Duration, isCut: Bool, keep: Bool, _ started: MonotonicInstant
   ) async -> Result<ConnectReport, LegError> {
     let health = list?.hosts[target.origin.host]?.health
     let path = health?.path ?? "/"
@@ -161,7 +175,7 @@ extension Prober {
       }
       return .success(ConnectReport(response.route))
     } catch {
-      return .failure(LegError(healthCheck: error, path))
+      return .failure(LegError(healthCheck: error, path, isCut: isCut))
     }
   }
 }
@@ -179,14 +193,22 @@ extension ConnectReport {
 
 extension LegError {
   /// Why a health check failed: its connection, or what came on it.
-  fileprivate init(healthCheck error: NetOptError, _ path: String) {
-    let isCancellation = error.code == .cancelled || error.code == .shutDown
+  ///
+  /// - Parameter isCut: whether its limit was shorter than the endpoint's.
+  fileprivate init(healthCheck error: NetOptError, _ path: String, isCut: Bool) {
+    let isExcused = isCut && error.code == .timeout
+    let isCancellation = error.code == .cancelled || error.code == .shutDown || isExcused
     if let leg = error.route?.legs.last, leg.outcome == .failed, let failure = leg.failure {
       self.init(failure, isCancellation: isCancellation)
     } else if error.route?.winner == nil, error.code == .timeout {
-      self.init(LegFailure(.connectTimeout, error.message))
+      self.init(LegFailure(.connectTimeout, error.message), isCancellation: isCancellation)
     } else {
       self.init(LegFailure(.unhealthy, "HEAD \(path): \(error.message)"), isCancellation: isCancellation)
     }
   }
+}
+
+extension LegFailure {
+  /// Whether it is that something took too long.
+  fileprivate var isTimeout: Bool { kind == .connectTimeout || kind == .tlsTimeout }
 }

@@ -41,7 +41,10 @@ final class Prober: Sendable {
     var hosts: [String: HostState] = [:]
     /// Numbers those who wait.
     var lastWait: UInt64 = 0
-    var tasks: [Task<Void, Never>] = []
+    /// Numbers the tasks.
+    var lastTask: UInt64 = 0
+    /// What probes now.
+    var tasks: [UInt64: Task<Void, Never>] = [:]
     /// Probes that somebody has asked for.
     var samplings: [UInt64: Task<[Target: Samples], Never>] = [:]
     var lastSampling: UInt64 = 0
@@ -60,6 +63,9 @@ final class Prober: Sendable {
 
   /// The list by which is probed.
   var list: EndpointList? { state.withLock(\.list) }
+
+  /// How many tasks probe hosts.
+  var taskCount: Int { state.withLock(\.tasks.count) }
 
   /// - Parameter known: the hosts of which an earlier run's ranking is known.
   init(
@@ -121,8 +127,8 @@ final class Prober: Sendable {
         state.hosts[host] = known.contains(host) ? .remembered : .unused
       }
       unsettled.store(state.hosts.values.count { !$0.isSettled }, ordering: .releasing)
-      defer { state.tasks = [] }
-      return (state.tasks, hosts)
+      defer { state.tasks = [:] }
+      return (Array(state.tasks.values), hosts)
     }
     for task in tasks { task.cancel() }
     begin(direct(hosts))
@@ -137,11 +143,13 @@ final class Prober: Sendable {
     let (tasks, samplings, waiting) = state.withLock { state in
       state.isStopped = true
       defer {
-        state.tasks = []
+        state.tasks = [:]
         state.hosts = state.hosts.mapValues { _ in .settled }
         unsettled.store(0, ordering: .releasing)
       }
-      return (state.tasks, Array(state.samplings.values), state.hosts.values.flatMap(\.whoWaits))
+      return (
+        Array(state.tasks.values), Array(state.samplings.values), state.hosts.values.flatMap(\.whoWaits)
+      )
     }
     for task in tasks { task.cancel() }
     for sampling in samplings { sampling.cancel() }
@@ -245,13 +253,15 @@ final class Prober: Sendable {
         case .waiting, .settled, nil: break
         }
       }
-      state.tasks.append(
-        Task {
-          _ = await self.sample(self.targets(of: hosts), method: self.configuration.method, keep: true)
-          // Those who wait go on waiting when others have taken this one's place.
-          if Task.isCancelled { return }
-          for host in hosts { self.settle(host) }
-        })
+      state.lastTask += 1
+      let id = state.lastTask
+      state.tasks[id] = Task {
+        _ = await self.sample(self.targets(of: hosts), method: self.configuration.method, keep: true)
+        // Those who wait go on waiting when others have taken this one's place.
+        if Task.isCancelled { return }
+        for host in hosts { self.settle(host) }
+        self.state.withLock { $0.tasks[id] = nil }
+      }
     }
   }
 

@@ -41,11 +41,10 @@ final class Retries: Sendable {
     until deadline: MonotonicInstant?
   ) -> RetryPolicy.Decision {
     let now = timeSource.now()
-    let shortest = outcome.route?.shortestAttempt ?? .zero
     return state.withLock { state in
       state.policy.decide(
-        after: outcome, of: request, attempts: attempts, at: now, until: deadline, shortest: shortest,
-        wall: Date(), budget: &state.budget)
+        after: outcome, of: request, attempts: attempts, at: now, until: deadline,
+        shortest: outcome.route?.shortestAttempt ?? .zero, wall: Date(), budget: &state.budget)
     }
   }
 

@@ -31,7 +31,7 @@ struct ConnectionKey: Hashable {
 final class ConnectionGroup {
   let key: ConnectionKey
   /// The sockets that have come to the gate, in use or not.
-  private var ready: [(descriptor: Int32, endpoint: Endpoint)] = []
+  private var ready: [(descriptor: Int32, endpoint: Endpoint, source: AddressSource)] = []
   private var racer: Exchange?
   private var waiting: [Exchange] = []
   /// The TLS sessions of its connections.
@@ -46,20 +46,27 @@ final class ConnectionGroup {
   /// Whether there is a connection that is ready.
   var isReady: Bool { !ready.isEmpty }
 
-  func becameReady(_ descriptor: Int32, to endpoint: Endpoint) { ready.append((descriptor, endpoint)) }
+  /// - Parameter source: where the endpoint's address came from.
+  func becameReady(_ descriptor: Int32, to endpoint: Endpoint, from source: AddressSource) {
+    ready.append((descriptor, endpoint, source))
+  }
 
   func closed(_ descriptor: Int32) { ready.removeAll { $0.descriptor == descriptor } }
 
   /// Whether an endpoint has a connection that is ready.
   func isReady(_ endpoint: Endpoint) -> Bool { ready.contains { $0.endpoint == endpoint } }
 
-  /// The endpoint with the most connections that are ready; of several the lowest address.
+  /// The endpoint with the most connections that are ready and that DNS gave the address of; of several the lowest address.
+  /// A plan that begins with DNS has no endpoint of the list in it: one that was left out of it, or is no longer listed,
+  /// must not come back by way of its connections.
   ///
   /// - Parameter avoidance: which are not asked for.
-  func readyEndpoint(avoiding avoidance: RoutePlan.Avoidance? = nil) -> Endpoint? {
-    let ready = ready.filter { avoidance?.addresses.contains($0.endpoint.address) != true }
-    return ready.map { ready in
-      (ready.endpoint, self.ready.count { $0.endpoint == ready.endpoint })
+  func readyAnswer(avoiding avoidance: RoutePlan.Avoidance? = nil) -> Endpoint? {
+    let answers = ready.filter {
+      $0.source == .dns && avoidance?.addresses.contains($0.endpoint.address) != true
+    }
+    return answers.map { answer in
+      (answer.endpoint, answers.count { $0.endpoint == answer.endpoint })
     }
     .max { ($0.1, $1.0.address) < ($1.1, $0.0.address) }?.0
   }
@@ -72,7 +79,7 @@ final class ConnectionGroup {
   /// The one connection to an endpoint that is ready; `nil` when there are more, or none.
   func onlySocket(to endpoint: Endpoint) -> Int32? {
     var found: Int32?
-    for (descriptor, candidate) in ready where candidate == endpoint {
+    for (descriptor, candidate, _) in ready where candidate == endpoint {
       if found != nil { return nil }
       found = descriptor
     }

@@ -7,6 +7,8 @@ struct ConnectionTable {
   private struct Socket {
     let group: ConnectionGroup
     let endpoint: Endpoint?
+    /// Where the endpoint's address came from for the leg that opened it.
+    let source: AddressSource
     let opener: ObjectIdentifier
     var isReady = false
     /// The port on this side, once it is ready.
@@ -62,7 +64,9 @@ struct ConnectionTable {
     let group = transfer.exchange.group ?? group(for: transfer.exchange)
     group.users += 1
     count += 1
-    sockets[descriptor] = Socket(group: group, endpoint: endpoint, opener: ObjectIdentifier(transfer))
+    let source = transfer.exchange.race.legs[transfer.leg].source
+    sockets[descriptor] = Socket(
+      group: group, endpoint: endpoint, source: source, opener: ObjectIdentifier(transfer))
     if let endpoint { connecting[endpoint, default: 0] += 1 }
   }
 
@@ -73,7 +77,7 @@ struct ConnectionTable {
     sockets[descriptor]?.localPort = transfer.localPort
     guard let endpoint = socket.endpoint else { return }
     connected(endpoint)
-    socket.group.becameReady(descriptor, to: endpoint)
+    socket.group.becameReady(descriptor, to: endpoint, from: socket.source)
   }
 
   mutating func closed(_ descriptor: Int32) {

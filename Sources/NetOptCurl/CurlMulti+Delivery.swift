@@ -13,7 +13,7 @@ extension CurlMulti {
     case .lost:
       // A connection that was asked for ends here too.
       note(transfer, .lost)
-      if exchange.purpose == .connection {
+      if exchange.purpose.endsAtGate {
         succeed(exchange, transfer)
       } else {
         end(transfer)

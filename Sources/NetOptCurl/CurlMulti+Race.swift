@@ -13,15 +13,15 @@ extension CurlMulti {
       guard deadline > loop.now() else { return deadlinePassed(exchange) }
       loop.schedule(exchange, at: deadline)
     }
-    if exchange.purpose == .connection { return race(exchange) }
+    if exchange.purpose.endsAtGate { return race(exchange) }
     if exchange.request.options.connection == .fresh { return race(exchange) }
     let group = connections.group(for: exchange)
     exchange.join(group)
     if group.isReady {
       if exchange.race.legs[0].target == .dns,
-        let endpoint = group.readyEndpoint(avoiding: exchange.plan.avoidance)
+        let answer = group.readyAnswer(avoiding: exchange.plan.avoidance)
       {
-        putFirst(endpoint, in: exchange)
+        putFirst(answer, from: .dns, in: exchange)
       }
       race(exchange)
     } else if group.admit(exchange) {
@@ -36,13 +36,15 @@ extension CurlMulti {
   }
 
   /// Tries an endpoint before all others: it has a connection, or has just won.
-  private func putFirst(_ endpoint: Endpoint, in exchange: Exchange) {
+  ///
+  /// - Parameter source: where its address came from for the leg that opened the connection.
+  private func putFirst(_ endpoint: Endpoint, from source: AddressSource, in exchange: Exchange) {
     guard endpoint.port == exchange.plan.origin.port, !exchange.plan.avoids(endpoint.address) else { return }
     let target = RoutePlan.Leg.Target.address(endpoint.address)
     var legs = exchange.race.legs
     let planned = legs.first { $0.target == target }
-    // Without being in the plan it can only be an answer of DNS.
-    guard planned != nil || legs.contains(where: { $0.target == .dns }) else { return }
+    // What is not in the plan is used only as the answer of DNS that it is: the list's endpoints are left out for a reason.
+    guard planned != nil || source == .dns && legs.contains(where: { $0.target == .dns }) else { return }
     legs.removeAll { $0.target == target }
     legs.insert(planned ?? RoutePlan.Leg(target, source: .dns), at: 0)
     exchange.race = Race(
@@ -220,8 +222,9 @@ extension CurlMulti {
     if let upload = exchange.upload {
       exchange.pump = Task { await upload.pump { exchange.goOnSending() } }
     }
+    let source = exchange.race.legs[transfer.leg].source
     for waiting in exchange.leaveRace() where !waiting.isOver {
-      if let endpoint = transfer.endpoint { putFirst(endpoint, in: waiting) }
+      if let endpoint = transfer.endpoint { putFirst(endpoint, from: source, in: waiting) }
       race(waiting)
     }
   }
@@ -287,12 +290,12 @@ extension CurlMulti {
 
   func deadlinePassed(_ exchange: Exchange) {
     guard !exchange.isOver else { return }
-    if exchange.transfers.contains(where: { isHeldBack($0) }) {
-      // A probe that was not let begin says nothing about its endpoint.
-      return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
-    }
-    if exchange.purpose == .connection {
-      // The limit of an attempt to connect is the endpoint's, not a call's: what it did not do in time is blamed on it.
+    if exchange.purpose == .probe {
+      if exchange.transfers.contains(where: { isHeldBack($0) }) {
+        // A probe that was not let begin says nothing about its endpoint.
+        return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
+      }
+      // Its limit is the endpoint's, not a call's: what was not done in time is blamed on it.
       for transfer in exchange.transfers {
         let host = exchange.plan.origin.host
         note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer, host: host))

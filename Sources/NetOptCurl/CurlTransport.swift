@@ -58,7 +58,7 @@ public final class CurlTransport: Transport {
     let now = loop.now()
     let context = CallContext(id: 0, started: now, deadline: now + limit)
     let exchange = Exchange(
-      .connection, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+      .probe, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
     await exchange.perform()
     return try exchange.takeConnection()
   }
@@ -69,7 +69,7 @@ public final class CurlTransport: Transport {
     _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport {
     let exchange = Exchange(
-      .connection, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+      .warmUp, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
     await exchange.perform()
     return try exchange.takeRoute()
   }

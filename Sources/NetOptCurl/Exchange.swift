@@ -12,8 +12,13 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   enum Purpose {
     /// A request.
     case request
-    /// A connection; it ends at the gate.
-    case connection
+    /// A connection to one endpoint, within a limit that is the endpoint's; it ends at the gate.
+    case probe
+    /// A connection along a whole plan, within a limit that is the caller's; it ends at the gate.
+    case warmUp
+
+    /// Whether it is for a connection alone.
+    var endsAtGate: Bool { self != .request }
   }
 
   let request: HTTPRequest
@@ -199,7 +204,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// The gate: whether this leg may send the request.
   func gate(_ leg: Int) -> Race.Verdict {
     // Whoever asked for a connection has it now.
-    if purpose == .connection { return .lost }
+    if purpose.endsAtGate { return .lost }
     return race.ready(leg)
   }
 

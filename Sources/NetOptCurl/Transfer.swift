@@ -76,7 +76,7 @@ final class Transfer {
   var place: String { endpoint.map { "\($0)" } ?? proxy.map { ProxyURL.shown($0) } ?? "the server" }
 
   /// Whether TLS waits for its turn: a probe's does, if it has any.
-  var takesTurn: Bool { exchange.purpose == .connection && exchange.plan.isSecure }
+  var takesTurn: Bool { exchange.purpose.endsAtGate && exchange.plan.isSecure }
 
   private func now() -> MonotonicInstant { exchange.now() }
 

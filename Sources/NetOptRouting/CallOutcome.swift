@@ -9,9 +9,10 @@ public enum CallOutcome: Hashable, Sendable {
   /// The service answered 502, 503 or 504: what is behind the endpoint does not work just now. `retryAfter` is how
   /// long it asked to be left alone, if it did.
   case unavailable(status: Int, retryAfter: Duration?)
-  /// The connection failed after the request was sent.
+  /// The exchange broke off after the request was sent: its connection failed, which the report of the leg then says, or
+  /// its stream alone was reset.
   case broke
-  /// No answer began within the call's time.
+  /// No answer began within the call's time. Whether that was long enough to say something is weighed by who learns from it.
   case silent
   /// It says nothing about the endpoint: the caller ended the call.
   case unknown

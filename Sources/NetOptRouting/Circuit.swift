@@ -41,7 +41,7 @@ struct Circuit: Hashable, Sendable {
   private var attempt: MonotonicInstant?
   /// How long the endpoint asked to be left alone, when that is why the circuit is open.
   private(set) var rest: Duration?
-  /// Whether the service failed, so that a connection alone shows nothing.
+  /// Whether it failed behind a connection that was ready, so that one alone shows nothing.
   private(set) var needsAnswer = false
 
   /// Whether there is nothing that a success would change.
@@ -87,15 +87,19 @@ struct Circuit: Hashable, Sendable {
 
   /// An attempt failed.
   ///
-  /// - Parameter isService: whether the service failed behind a connection that works; that counts half.
-  mutating func failed(at now: MonotonicInstant, isService: Bool = false, using random: inout SplitMix64) {
+  /// - Parameters:
+  ///   - isService: whether the service failed behind a connection that works; that counts half.
+  ///   - wasReady: whether the connection had been ready, so that another one alone shows nothing.
+  mutating func failed(
+    at now: MonotonicInstant, isService: Bool = false, wasReady: Bool = false, using random: inout SplitMix64
+  ) {
     if isForgotten(at: now) { self = Circuit() }
     let state = state(at: now)
     streak += isService ? 1 : 2
     recent.add(halves: isService ? 1 : 2, at: now)
     lastFailure = now
     attempt = nil
-    if isService { needsAnswer = true }
+    if isService || wasReady { needsAnswer = true }
     // A failure while it is open is of an attempt that began before: it says nothing new.
     if state == .open { return }
     if state == .closed, streak < 2 * Self.threshold, !recent.isBad { return }

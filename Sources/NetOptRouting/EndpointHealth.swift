@@ -204,16 +204,19 @@ struct EndpointHealth: Sendable {
 
   /// A connection failed.
   ///
-  /// - Parameter host: whose endpoint it is.
+  /// - Parameters:
+  ///   - host: whose endpoint it is.
+  ///   - wasReady: whether it had been ready before, so that another one alone shows nothing.
   /// - Returns: whether anything has changed.
   mutating func failed(
-    _ failure: LegFailure, of host: String, at now: MonotonicInstant, using random: inout SplitMix64
+    _ failure: LegFailure, of host: String, wasReady: Bool = false, at now: MonotonicInstant,
+    using random: inout SplitMix64
   ) -> Bool {
     let blame = Blame(failure.kind)
     if blame == .nobody { return false }
     remember(at: now)
     switch blame {
-    case .endpoint: circuit.failed(at: now, using: &random)
+    case .endpoint: circuit.failed(at: now, wasReady: wasReady, using: &random)
     case .certificate: quarantine = Quarantine(failure.kind, of: host, at: now)
     case .localNetwork, .nobody: break
     }

@@ -38,6 +38,20 @@ extension HostRoutes {
     reviewDue = min(reviewDue, due)
   }
 
+  /// Puts all endpoints where they belong after many have changed. One by one each would be looked for among all others.
+  mutating func reassessAll(at now: MonotonicInstant) {
+    kept.removeAll(keepingCapacity: true)
+    (ranking, leftOut) = assessed(for: PlanWish(), at: now)
+    timed.removeAll(keepingCapacity: true)
+    reviewDue = MonotonicInstant(nanoseconds: .max)
+    for index in endpoints.indices {
+      staggers[index] = stagger(endpoints[index].health.readiness(secure: isSecure))
+      guard let due = endpoints[index].health.nextChange(after: now) else { continue }
+      timed.append((index, due))
+      reviewDue = min(reviewDue, due)
+    }
+  }
+
   /// Puts the endpoints where they belong that time has changed.
   mutating func review(at now: MonotonicInstant) {
     let bound = usual.bound ?? .max

@@ -30,6 +30,23 @@ extension HostRoutes {
     return true
   }
 
+  /// The least time without an answer that is a failure, when it is not known how long answers take.
+  private static let longestSilence: Int64 = 1_000_000_000
+  /// The same, when it is known.
+  private static let shortestSilence: Int64 = 250_000_000
+
+  /// What became of a call, as far as it says something: one whose time was over before an answer could be missed is the
+  /// caller's doing. A second without one is silence; less is where answers usually take less than half of it.
+  func weighed(
+    _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
+  ) -> CallOutcome? {
+    guard outcome == .silent, let begun, let winner = report.winner else { return outcome }
+    let trip = winner.address.flatMap(health(of:))?.roundTrip?.smoothedNanoseconds ?? 0
+    let usual = usual.bound.map { max(Self.shortestSilence, 2 * ($0 + trip)) } ?? Self.longestSilence
+    let silence = (now - (begun + winner.ended)).nanoseconds
+    return silence < min(usual, Self.longestSilence) ? .unknown : outcome
+  }
+
   /// Learns from a call's legs, and from how it went on.
   ///
   /// - Parameters:
@@ -146,6 +163,15 @@ extension HostRoutes {
       serviceFailed(address, connect, ready, "it answered \(status)", rest, at: now, using: &random)
     case .broke, .silent:
       if isFrozen { break }
+      if outcome == .broke, let failure = leg.failure {
+        update(address, at: now) {
+          $0.measured(connect: connect, ready: ready, at: now)
+          return connect != nil || ready != nil
+        }
+        // The others are of the connection that was to take its place, which was never ready.
+        failed(address, failure, wasReady: failure.kind == .reset, at: now, using: &random)
+        break
+      }
       let what =
         outcome == .silent
         ? "it did not answer a request in time" : "the connection failed after a request was sent"
@@ -168,7 +194,8 @@ extension HostRoutes {
   }
 
   private mutating func failed(
-    _ address: IPAddress, _ failure: LegFailure, at now: MonotonicInstant, using random: inout SplitMix64
+    _ address: IPAddress, _ failure: LegFailure, wasReady: Bool = false, at now: MonotonicInstant,
+    using random: inout SplitMix64
   ) {
     let host = origin.host
     let mutation = mutation
@@ -177,7 +204,7 @@ extension HostRoutes {
       case .failureLooksFast:
         return $0.succeeded(connect: .milliseconds(1), ready: .milliseconds(2), at: now)
       case .noBlame: return false
-      default: return $0.failed(failure, of: host, at: now, using: &random)
+      default: return $0.failed(failure, of: host, wasReady: wasReady, at: now, using: &random)
       }
     }
   }

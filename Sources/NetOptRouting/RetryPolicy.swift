@@ -68,13 +68,13 @@ public struct RetryPolicy: Sendable {
   ///   - attempts: how many attempts the call has made, this one included.
   ///   - now: the present moment.
   ///   - deadline: when the call has to be over.
-  ///   - shortest: the least time that an attempt takes.
+  ///   - shortest: the least time that an attempt takes, asked for when there is a deadline for a further one.
   ///   - wall: the present moment by the calendar.
   ///   - budget: from which a retry is taken, when everything else speaks for it.
   public mutating func decide(
     after outcome: Outcome, of request: HTTPRequest, attempts: Int, at now: MonotonicInstant,
-    until deadline: MonotonicInstant?, shortest: Duration, wall: @autoclosure () -> Date,
-    budget: inout RetryBudget
+    until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration,
+    wall: @autoclosure () -> Date, budget: inout RetryBudget
   ) -> Decision {
     let status: Int?
     var asked: Duration?
@@ -97,7 +97,7 @@ public struct RetryPolicy: Sendable {
     if let asked, asked > Self.longestWait { return .giveUp(.toldToWait(asked)) }
     let delay =
       if let asked { jittered(asked) } else { wait(before: attempts, isAnswered: status != nil) }
-    if let deadline, now + delay + shortest >= deadline { return .giveUp(.noTimeLeft) }
+    if let deadline, now + delay + shortest() >= deadline { return .giveUp(.noTimeLeft) }
     guard budget.take(at: now) else { return .giveUp(.budgetUsedUp) }
     return .again(after: delay, onFreshConnection: status == 421)
   }

@@ -34,11 +34,9 @@ extension HostRoutes {
         routes.endpoints[index].inFlight = endpoints[old].inFlight
         routes.endpoints[index].probing = endpoints[old].probing
       }
-      if let health = health(of: address) {
-        routes.endpoints[index].health = health
-        routes.reassess(index, at: now)
-      }
+      if let health = health(of: address) { routes.endpoints[index].health = health }
     }
+    routes.reassessAll(at: now)
     routes.answers = answers.filter { routes.index(of: $0.address) == nil }
     for endpoint in endpoints where routes.index(of: endpoint.listed.address) == nil {
       guard routes.answers.count < Self.mostAnswers else { break }

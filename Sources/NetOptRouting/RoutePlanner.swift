@@ -157,7 +157,8 @@ public struct RoutePlanner: Sendable {
   /// - Parameters:
   ///   - report: what became of the legs.
   ///   - outcome: what became of the request; `nil` when only the legs are known.
-  ///   - begun: when the call began. What failed is not held against an endpoint that was seen to work since.
+  ///   - begun: when the call began. What failed is not held against an endpoint that was seen to work since, nor is silence
+  ///     when the call ended soon after it was sent.
   public mutating func record(
     _ report: RouteReport, outcome: CallOutcome? = nil, from begun: MonotonicInstant? = nil,
     at now: MonotonicInstant
@@ -170,16 +171,17 @@ public struct RoutePlanner: Sendable {
       if !network.isClear { network.succeeded() }
       return
     }
+    let weighed = hosts[place].weighed(outcome, of: report, from: begun, at: now)
     if report.isShared {
       giveBackAttempt(of: report.plan, at: now)
       // The legs count with the call whose they are.
-      guard let outcome, outcome != .unknown, let address = report.winner?.address else { return }
-      hosts[place].record(shared: outcome, from: address, at: now, using: &random)
+      guard let weighed, weighed != .unknown, let address = report.winner?.address else { return }
+      hosts[place].record(shared: weighed, from: address, at: now, using: &random)
       return
     }
-    judgeNetwork(by: report, outcome, at: now)
+    judgeNetwork(by: report, weighed, at: now)
     hosts[place].record(
-      report, outcome, from: begun, isFrozen: suspectsNetwork(at: now), at: now, using: &random)
+      report, weighed, from: begun, isFrozen: suspectsNetwork(at: now), at: now, using: &random)
   }
 
   /// Learns from a probe of an endpoint.
@@ -213,9 +215,12 @@ public struct RoutePlanner: Sendable {
     var hasFailed = false
     for leg in report.legs {
       switch leg.outcome {
-      case .won where outcome == .silent || outcome == .broke:
+      // A stream that was reset has no failure: its connection is well.
+      case .won where outcome == .silent || outcome == .broke && leg.failure != nil:
         hasFailed = true
-        if let address = leg.address { network.failed(address, at: now) }
+        if let address = leg.address, leg.failure.map({ Blame($0.kind).isOfTheWay }) ?? true {
+          network.failed(address, at: now)
+        }
       case .won where leg.reused: if case .answered = outcome { isReached = true }
       case .won, .lost: isReached = true
       case .failed:

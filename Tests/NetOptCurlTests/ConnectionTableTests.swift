@@ -12,8 +12,8 @@ import Testing
 
   @Test func knowsWhatIsReady() {
     #expect(!group.isReady)
-    #expect(group.readyEndpoint() == nil)
-    group.becameReady(7, to: b)
+    #expect(group.readyAnswer() == nil)
+    group.becameReady(7, to: b, from: .dns)
     #expect(group.isReady)
     #expect(group.isReady(b))
     #expect(!group.isReady(a))
@@ -22,19 +22,29 @@ import Testing
   }
 
   @Test func prefersTheEndpointWithMoreConnectionsThenTheLowerAddress() {
-    group.becameReady(7, to: b)
-    group.becameReady(8, to: a)
-    #expect(group.readyEndpoint() == a)
-    group.becameReady(9, to: b)
-    #expect(group.readyEndpoint() == b)
+    group.becameReady(7, to: b, from: .dns)
+    group.becameReady(8, to: a, from: .dns)
+    #expect(group.readyAnswer() == a)
+    group.becameReady(9, to: b, from: .dns)
+    #expect(group.readyAnswer() == b)
+  }
+
+  @Test func whatTheListGaveIsNoAnswerOfDNS() {
+    group.becameReady(7, to: a, from: .list)
+    group.becameReady(8, to: a, from: .list)
+    #expect(group.isReady(a))
+    #expect(group.readyAnswer() == nil)
+    group.becameReady(9, to: b, from: .dns)
+    #expect(group.readyAnswer() == b)
+    #expect(group.readyAnswer(avoiding: .init([b.address])) == nil)
   }
 
   @Test func namesTheSocketOfAnEndpointThatHasOne() {
     #expect(group.onlySocket(to: a) == nil)
-    group.becameReady(7, to: a)
-    group.becameReady(8, to: b)
+    group.becameReady(7, to: a, from: .dns)
+    group.becameReady(8, to: b, from: .dns)
     #expect(group.onlySocket(to: a) == 7)
-    group.becameReady(9, to: a)
+    group.becameReady(9, to: a, from: .dns)
     #expect(group.onlySocket(to: a) == nil)
   }
 }

@@ -41,6 +41,40 @@ import Testing
     await bench.end()
   }
 
+  /// How long a caller waits for connections is no limit of the endpoints'.
+  @Test func aWarmUpThatRunsOutOfTimeBlamesNoEndpoint() async throws {
+    let addresses = IPAddress.freshLoopback(2)
+    let port = try FreePort.find(on: addresses)
+    let silent = try LoopbackServer(.silent, on: addresses[0], port: port)
+    let black = try LoopbackServer(.blackHole, on: addresses[1], port: port)
+    defer { for server in [silent, black] { server.stop() } }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.head, "https://api.test:\(port)/")
+    for address in addresses {
+      let now = bench.loop.now()
+      let context = CallContext(id: 1, started: now, deadline: now + .milliseconds(100))
+      let plan = bench.plan(request.url, [address])
+      let error = await failure { () throws(NetOptError) in
+        _ = try await bench.transport.warmUp(request, along: plan, in: context)
+      }
+      #expect(error?.code == .timeout)
+      #expect(error?.phase == .connect)
+      #expect(error?.route?.legs.map(\.outcome) == [.cancelled])
+      #expect(error?.route?.legs.first?.failure == nil)
+    }
+    // A probe's limit is.
+    for (address, kind) in zip(addresses, [LegFailure.Kind.tlsTimeout, .connectTimeout]) {
+      do throws(LegError) {
+        _ = try await bench.transport.connect(
+          to: Endpoint(address, port: port), of: request.url.origin, within: .milliseconds(100), keep: false)
+        Issue.record("a connection to a server that stays silent")
+      } catch {
+        #expect(error.failure.kind == kind && !error.isCancellation)
+      }
+    }
+    await bench.end()
+  }
+
   @Test func cancellingTheTaskEndsTheTransfer() async throws {
     let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
     defer { silent.stop() }

@@ -183,6 +183,45 @@ import Testing
     await bench.end()
   }
 
+  @Test func anEndpointThatWonIsNotTriedByAPlanThatLeavesItOut() async throws {
+    let addresses = IPAddress.freshLoopback(3)
+    let port = try FreePort.find(on: addresses)
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: Array(addresses[1...]), port: port)
+    let silent = try LoopbackServer(.silent, on: addresses[0], port: port)
+    defer {
+      origin.stop()
+      silent.stop()
+    }
+    let bench = try await TransportBench(answers: [addresses[2]])
+    let request = try HTTPRequest(.get, "https://api.test:\(port)/echo")
+    async let first = bench.execute(request, Array(addresses[..<2]))
+    try await wait(for: "the first call to race") { silent.connections == 1 }
+    let second = try await bench.execute(request, [addresses[2]], dns: true)
+    #expect(try await first.remote?.address == addresses[1])
+    #expect(second.remote?.address == addresses[2])
+    #expect(second.route.source == .list)
+    await bench.end()
+  }
+
+  @Test func aConnectionToWhatTheListHadIsNoAnswerOfDNS() async throws {
+    let addresses = IPAddress.freshLoopback(2)
+    let port = try FreePort.find(on: addresses)
+    let origin = try await NginxOrigin.start(for: ["api.test"], on: addresses, port: port)
+    defer { origin.stop() }
+    let bench = try await TransportBench(answers: [addresses[1]])
+    let request = try HTTPRequest(.get, "https://api.test:\(port)/echo")
+    let listed = try await bench.execute(request, [addresses[0]])
+    #expect(listed.remote?.address == addresses[0])
+    let answered = try await bench.execute(request, [], dns: true)
+    #expect(answered.remote?.address == addresses[1])
+    #expect(answered.route.source == .dns)
+    // From then on there is a connection to the answer, and nothing is looked up.
+    let again = try await bench.execute(request, [], dns: true)
+    #expect(again.remote?.address == addresses[1])
+    #expect(again.reused)
+    await bench.end()
+  }
+
   @Test func callsThatWaitShareTheFailure() async throws {
     let addresses = IPAddress.freshLoopback(1)
     let port = try FreePort.find(on: addresses)

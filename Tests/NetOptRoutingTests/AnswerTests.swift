@@ -16,11 +16,15 @@ import Testing
   }
 
   /// A call over a pooled connection.
-  private func call(_ scene: inout Scene, _ address: IPAddress, _ outcome: CallOutcome, times: Int = 1) {
+  private func call(
+    _ scene: inout Scene, _ address: IPAddress, _ outcome: CallOutcome, times: Int = 1,
+    failure: LegFailure? = nil
+  ) {
     for _ in 0..<times {
       let plan = scene.plan()
       var leg = RouteReport.Leg.ready(address, milliseconds: 0)
       leg.reused = true
+      leg.failure = failure
       scene.planner.record(RouteReport(plan: plan, legs: [leg]), outcome: outcome, at: scene.now)
       scene.wait(0.1)
     }
@@ -137,6 +141,58 @@ import Testing
     #expect(scene.order() == [one, two])
   }
 
+  @Test func aConnectionThatFailedUnderARequestCountsInFull() {
+    var scene = scene()
+    call(&scene, one, .broke, times: 3, failure: .refused)
+    #expect(scene.state(one) == .open)
+    // It was not there when it was to be opened anew: when it can be, it is back.
+    scene.probe(one, milliseconds: 20)
+    #expect(scene.state(one) == .closed)
+    // It was there, and closed under each request: that it can be opened shows nothing.
+    call(&scene, one, .broke, times: 3, failure: LegFailure(.reset, "closed"))
+    #expect(scene.state(one) == .open)
+    scene.probe(one, milliseconds: 20)
+    #expect(scene.state(one) == .open)
+    // Of a stream alone the service is to blame.
+    call(&scene, two, .broke, times: 3)
+    #expect(scene.state(two) == .closed)
+  }
+
+  @Test func anImpostorInTheConnectionsPlaceIsQuarantined() {
+    var scene = scene()
+    call(&scene, one, .broke, failure: .wrongName)
+    #expect(scene.state(one) == .quarantined)
+    #expect(scene.order() == [two])
+  }
+
+  /// A call that is ended by its deadline so long after it was sent, and ten seconds after it began.
+  private func silence(_ scene: inout Scene, _ address: IPAddress, milliseconds: Double) {
+    let begun = scene.now
+    let plan = scene.plan()
+    var leg = RouteReport.Leg.ready(address, from: 10_000 - milliseconds, milliseconds: 0)
+    leg.reused = true
+    scene.wait(10)
+    scene.planner.record(
+      RouteReport(plan: plan, legs: [leg]), outcome: .silent, from: begun, at: scene.now)
+  }
+
+  @Test func aCallThatHadNoTimeLeftSaysNothing() {
+    var scene = scene()
+    for _ in 0..<10 { silence(&scene, one, milliseconds: 900) }
+    #expect(scene.order() == [one, two])
+    silence(&scene, one, milliseconds: 1000)
+    #expect(scene.order() == [two, one])
+  }
+
+  @Test func whereAnswersAreFastALittleSilenceIsEnough() {
+    var scene = scene()
+    call(&scene, one, answer(30), times: 20)
+    for _ in 0..<10 { silence(&scene, one, milliseconds: 200) }
+    #expect(scene.order() == [one, two])
+    silence(&scene, one, milliseconds: 250)
+    #expect(scene.order() == [two, one])
+  }
+
   @Test func whatBeganBeforeALaterSuccessIsNoNews() {
     var scene = scene()
     let begun = scene.now
@@ -233,6 +289,18 @@ import Testing
     #expect(!scene.plan().suspectsNetwork)
     scene.probe(two, fails: .refused)
     #expect(scene.plan().candidates.last?.score == .milliseconds(10_040))
+  }
+
+  @Test(arguments: [nil, LegFailure(.reset, "closed")])
+  func onlyConnectionsThatFailAreASignOfTheNetwork(_ failure: LegFailure?) {
+    var scene = scene()
+    call(&scene, one, .broke, failure: failure)
+    call(&scene, two, .broke, failure: failure)
+    let lookUp = RouteReport.Leg(
+      address: nil, source: .dns, started: .zero, ended: .milliseconds(9), outcome: .failed,
+      failure: LegFailure(.resolve, "no name server answered"))
+    scene.call(scene.plan(), [lookUp])
+    #expect(scene.plan().suspectsNetwork == (failure != nil))
   }
 
   @Test func aNameThatDoesNotExistIsNoSignOfTheNetwork() {

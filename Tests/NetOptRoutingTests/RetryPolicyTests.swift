@@ -16,6 +16,8 @@ import Testing
     var attempts = 1
     var deadline: MonotonicInstant?
     var shortest = Duration.zero
+    /// How often it was asked for.
+    private(set) var looksForShortest = 0
     var wall = Date(timeIntervalSince1970: 0)
 
     init(_ method: HTTPMethod = .get) throws { request = try HTTPRequest(method, "https://a.example/") }
@@ -23,7 +25,12 @@ import Testing
     func decide(_ outcome: RetryPolicy.Outcome) -> RetryPolicy.Decision {
       policy.decide(
         after: outcome, of: request, attempts: attempts, at: RetryPolicyTests.start, until: deadline,
-        shortest: shortest, wall: wall, budget: &budget)
+        shortest: lookForShortest(), wall: wall, budget: &budget)
+    }
+
+    private func lookForShortest() -> Duration {
+      looksForShortest += 1
+      return shortest
     }
   }
 
@@ -59,6 +66,19 @@ import Testing
     let question = try Question()
     #expect(question.decide(try answer(status)) == .giveUp(.final))
     #expect(!RetryPolicy.isFailure(status))
+  }
+
+  @Test func theFastestEndpointIsNotLookedForWhenNoAttemptCanFollow() throws {
+    let question = try Question()
+    question.deadline = Self.start + .seconds(1)
+    #expect(question.decide(failure(.cancelled)) == .giveUp(.final))
+    #expect(question.decide(failure(.connectFailed, sent: false)) == .giveUp(.nothingSent))
+    question.attempts = question.request.options.maxAttempts
+    #expect(question.decide(try answer(503)) == .giveUp(.attemptsUsedUp))
+    #expect(question.looksForShortest == 0)
+    question.attempts = 1
+    #expect(delay(question.decide(try answer(503))) != nil)
+    #expect(question.looksForShortest == 1)
   }
 
   @Test(arguments: [502, 503, 504])

@@ -47,6 +47,53 @@ import Testing
     #expect(scene.state(a) == .open)
   }
 
+  /// So many endpoints, each with a history of its own, and none where it belongs.
+  private func unassessed(_ count: Int) -> HostRoutes {
+    let listed = (0..<count).map { ListedEndpoint(IPAddress(v4: 0x0a00_0000 + UInt32($0))) }
+    var routes = HostRoutes(
+      Origin(.https, host: "a.example"), listed: listed, configuration: RoutingConfiguration(), seed: 1)
+    var random = SplitMix64(seed: 1)
+    for index in 0..<count {
+      let time = Duration.microseconds(Int.random(in: 1000...200_000, using: &random))
+      if index % 7 != 0 {
+        _ = routes.endpoints[index].health.succeeded(connect: time, ready: time * 2, at: .at(0))
+      }
+      for _ in 0..<(index % 5) {
+        _ = routes.endpoints[index].health.failed(
+          index % 11 == 0 ? .wrongName : .refused, of: "a.example", at: .at(0), using: &random)
+      }
+    }
+    return routes
+  }
+
+  @Test func allAtOnceEndpointsComeWhereEachWouldAlone() {
+    for now in [MonotonicInstant.at(0.1), .at(5), .at(1000)] {
+      var all = unassessed(200)
+      var single = all
+      all.reassessAll(at: now)
+      for index in single.endpoints.indices { single.reassess(index, at: now) }
+      #expect(all.ranking.entries == single.ranking.entries)
+      #expect(all.leftOut.map(\.index) == single.leftOut.map(\.index))
+      #expect(all.leftOut.map(\.reason) == single.leftOut.map(\.reason))
+      #expect(all.staggers == single.staggers)
+      #expect(all.timed.map(\.index) == single.timed.map(\.index))
+      #expect(all.timed.map(\.due) == single.timed.map(\.due))
+      #expect(all.reviewDue == single.reviewDue)
+    }
+  }
+
+  /// The lock that it is done under is one that requests wait for.
+  @Test func theLongestListIsAdoptedQuickly() {
+    let old = unassessed(10_000)
+    let listed = old.endpoints.reversed().map(\.listed)
+    var new: HostRoutes?
+    let time = ContinuousClock().measure {
+      new = old.listing(listed, configuration: RoutingConfiguration(), seed: 1, at: .at(1))
+    }
+    #expect((new?.ranking.entries.count ?? 0) + (new?.leftOut.count ?? 0) == 10_000)
+    #expect(time < .seconds(2))
+  }
+
   @Test func theEndpointInUseStaysInUse() {
     var scene = Scene([a, b])
     scene.probe(a, milliseconds: 20)

@@ -1,0 +1,123 @@
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// What probes hold against endpoints, and what they leave behind.
+@Suite struct ProberTests {
+  private let a = IPAddress(v4: 0x0a00_0001)
+  private let b = IPAddress(v4: 0x0a00_0002)
+  private let origin = Origin(.https, host: "api.test")
+
+  /// A prober on a clock that the probes themselves move.
+  private struct Bench {
+    let clock = ManualTimeSource()
+    let router: Router
+    let prober: Prober
+
+    init(
+      _ addresses: [IPAddress], host: String, concurrency: Int = 64, atStart: Bool = false,
+      _ connect: @escaping @Sendable (ManualTimeSource, Probe) -> Result<ConnectReport, LegError>
+    ) {
+      let list = EndpointList(hosts: [host: HostEntry(endpoints: addresses.map { ListedEndpoint($0) })])
+      var configuration = ClientConfiguration()
+      configuration.proxy = .none
+      configuration.probing.atStart = atStart
+      configuration.probing.concurrency = concurrency
+      router = Router(list, configuration, clock)
+      let clock = clock
+      let engine = Engine(
+        transport: ProbedTransport { connect(clock, $0) }, resolver: StubResolver(), loop: nil)
+      prober = Prober(router, engine, list, known: [], configuration.probing, clock)
+    }
+
+    func status(of address: IPAddress, _ origin: Origin) -> EndpointStatus? {
+      router.withPlanner { planner, now in planner.status(of: origin, at: now) }
+        .first { $0.endpoint.address == address }
+    }
+  }
+
+  private static func timeout(_ clock: ManualTimeSource, _ probe: Probe) -> Result<ConnectReport, LegError> {
+    clock.advance(by: probe.limit)
+    return .failure(LegError(LegFailure(.connectTimeout, "did not answer in time")))
+  }
+
+  private static func ready(
+    _ clock: ManualTimeSource, after milliseconds: Int
+  ) -> Result<ConnectReport, LegError> {
+    clock.advance(by: .milliseconds(milliseconds))
+    return .success(
+      ConnectReport(connect: .milliseconds(milliseconds / 2), tls: .milliseconds(milliseconds / 2)))
+  }
+
+  @Test func aQuickSampleThatHasNoTimeLeftIsNoFailure() async throws {
+    let bench = Bench([a], host: origin.host) { clock, probe in
+      probe.origin.scheme == .https ? Self.ready(clock, after: 990) : Self.timeout(clock, probe)
+    }
+    let probe = try #require(try await bench.prober.probe(hosts: nil, method: nil).first?.endpoints.first)
+    #expect(probe.samples == [.milliseconds(495)])
+    #expect(probe.failure == nil)
+    let status = try #require(bench.status(of: a, origin))
+    #expect(status.score == .milliseconds(990))
+    #expect(status.lastFailure == nil)
+  }
+
+  @Test func aLateProbeIsNotBlamedForWhatOthersHaveTaken() async throws {
+    let (a, b) = (a, b)
+    let bench = Bench([a, b], host: origin.host, concurrency: 1) { clock, probe in
+      probe.endpoint.address == b ? Self.timeout(clock, probe) : Self.ready(clock, after: 200)
+    }
+    for _ in 0..<3 { _ = try await bench.prober.probe(hosts: nil, method: nil) }
+    let late = try #require(bench.status(of: b, origin))
+    #expect(late.state == .closed && late.lastFailure == nil)
+    #expect(bench.status(of: a, origin)?.state == .closed)
+  }
+
+  @Test func aProbeThatHadTheWholeBudgetIsBlamed() async throws {
+    let bench = Bench([a], host: origin.host) { clock, probe in Self.timeout(clock, probe) }
+    for _ in 0..<3 { _ = try await bench.prober.probe(hosts: nil, method: nil) }
+    let status = try #require(bench.status(of: a, origin))
+    #expect(status.state == .open && status.lastFailure?.kind == .connectTimeout)
+  }
+
+  @Test func whatIsOverLeavesNoTaskBehind() async throws {
+    let bench = Bench([a], host: origin.host, atStart: true) { clock, _ in Self.ready(clock, after: 2) }
+    bench.prober.start()
+    for round in 2..<20 {
+      let endpoints = [ListedEndpoint(IPAddress(v4: 0x0a00_0000 + UInt32(round)))]
+      let list = EndpointList(hosts: [origin.host: HostEntry(endpoints: endpoints)])
+      bench.router.adopt(list)
+      bench.prober.adopt(list)
+    }
+    try await wait(for: "the end of all tasks") { bench.prober.taskCount == 0 }
+    bench.prober.stop()
+  }
+}
+
+/// A connection that a probe asks for.
+private struct Probe {
+  let endpoint: Endpoint
+  let origin: Origin
+  let limit: Duration
+}
+
+/// A transport of which nothing but connections is asked.
+private struct ProbedTransport: Transport {
+  let connect: @Sendable (Probe) -> Result<ConnectReport, LegError>
+
+  func connect(
+    to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+  ) async throws(LegError) -> ConnectReport {
+    try connect(Probe(endpoint: endpoint, origin: origin, limit: limit)).get()
+  }
+
+  func execute(
+    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> HTTPResponse {
+    throw NetOptError(.unsupported, phase: .send, "this transport sends no requests")
+  }
+
+  func shutdown() async {}
+}
