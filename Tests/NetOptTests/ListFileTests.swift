@@ -150,6 +150,31 @@ import Testing
     await client.shutdown()
   }
 
+  @Test func theSignersKeyMayChangeAlone() async throws {
+    let (first, second) = (try ListSigner(), try ListSigner())
+    let bytes = listBytes(serial: 1)
+    try replaceFile(path, bytes)
+    try replaceFile(path + ".minisig", try first.signature(of: bytes))
+    let client = try client(ListRecorder(), keys: [first.publicKey, second.publicKey])
+    #expect(client.listStatus.signedBy == first.publicKey.id)
+    try replaceFile(path + ".minisig", try second.signature(of: bytes))
+    try await wait(for: "the other key") { client.listStatus.signedBy == second.publicKey.id }
+    await client.shutdown()
+  }
+
+  /// An error of the last URL is none of the next one's.
+  @Test func aFileWithAnotherURLBeginsAnew() async throws {
+    let recorder = ListRecorder()
+    try replaceFile(path, listBytes(serial: 1, refresh: "https://nowhere.invalid/one.json"))
+    let client = try client(recorder)
+    await #expect(throws: NetOptError.self) { try await client.refreshList() }
+    #expect(client.listWarning != nil)
+    try replaceFile(path, listBytes(serial: 2, refresh: "https://nowhere.invalid/two.json"))
+    try await use(2, recorder)
+    #expect(client.listWarning == nil)
+    await client.shutdown()
+  }
+
   @Test func theDirectoryMayGoAndComeBack() async throws {
     let folder = "\(directory)/folder"
     let path = "\(folder)/list.json"
