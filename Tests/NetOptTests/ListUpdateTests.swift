@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import NetOptCore
 import NetOptLocking
 import NetOptRouting
@@ -10,9 +9,9 @@ import Testing
 
 /// A client looks for newer lists. A list that is no good never takes the place of one that is, and the error says why.
 @Suite struct ListUpdateTests {
-  private static let url = "https://api.test/list.json"
-  private let directory: String
-  private let signer: ListSigner
+  static let url = "https://api.test/list.json"
+  let directory: String
+  let signer: ListSigner
 
   init() throws {
     directory = try TemporaryDirectory.make("updates")
@@ -20,7 +19,7 @@ import Testing
   }
 
   /// A server that answers as it is told to, and a client with a list that names it.
-  private struct Scene {
+  struct Scene {
     let client: NetOptClient
     let recorder: ListRecorder
     let transport: StubTransport
@@ -31,7 +30,7 @@ import Testing
     }
   }
 
-  private func scene(
+  func scene(
     _ list: [UInt8]? = nil, keys: Bool = false, refresh: Bool = true, probing: Bool = false,
     _ answer: @escaping @Sendable (String, HTTPRequest) -> StubAnswer
   ) throws -> Scene {
@@ -58,13 +57,13 @@ import Testing
   }
 
   /// Where the scene's client keeps copies.
-  private func store(_ keys: [MinisignPublicKey] = []) -> ListStore {
+  func store(_ keys: [MinisignPublicKey] = []) -> ListStore {
     ListStore(
       directory: "\(directory)/state", for: ListReader(trustedKeys: keys, allowPrivateAddresses: true))
   }
 
   /// Keeps a copy as an earlier process would have, which looked for it an hour ago.
-  private func keep(_ list: [UInt8]) throws {
+  func keep(_ list: [UInt8]) throws {
     let url = try HTTPURL(Self.url)
     let hour = Date() - 3600
     try store().keep(.init(source: Self.url, tag: "\"x\"", list: list, signature: nil), of: url) { _ in false
@@ -72,8 +71,7 @@ import Testing
     try store().keep(.init(checked: hour, attempted: hour), of: url)
   }
 
-  private static func respond(_ body: [UInt8], _ fields: HTTPFields = [:], _ status: Int = 200) -> StubAnswer
-  {
+  static func respond(_ body: [UInt8], _ fields: HTTPFields = [:], _ status: Int = 200) -> StubAnswer {
     .response(StubResponse(status, fields: fields, body: body))
   }
 
@@ -249,109 +247,6 @@ import Testing
     #expect(client.listWarning?.code == .invalidSignature)
     #expect(client.listWarning?.message.contains("the last good copy of \(Self.url)") == true)
     await client.shutdown()
-  }
-
-  @Test func aClientWithoutKeysLeavesTheSignedCopyAlone() async throws {
-    let url = try HTTPURL(Self.url)
-    let new = listBytes(serial: 6, refresh: Self.url)
-    let signature = try signer.signature(of: new)
-    let answer: @Sendable (String, HTTPRequest) -> StubAnswer = { target, _ in
-      Self.respond(target == "/list.json" ? new : signature)
-    }
-    for keys in [true, false] {
-      let scene = try scene(keys: keys, refresh: false, answer)
-      #expect(try await scene.client.refreshList().serial == 6)
-      await scene.client.shutdown()
-    }
-    #expect(try store([signer.publicKey]).copy(of: url)?.signature == signature)
-    #expect(try store().copy(of: url)?.signature == nil)
-    let again = try scene(keys: true, refresh: false, answer)
-    #expect(again.client.list?.serial == 6)
-    #expect(again.client.listWarning == nil)
-    await again.client.shutdown()
-  }
-
-  @Test func aCopyThatHasExpiredKeepsAnOlderListOut() async throws {
-    try keep(listBytes(serial: 6, refresh: Self.url, expires: "2026-01-01T00:00:00Z"))
-    let scene = try scene(refresh: false) { _, _ in .silence }
-    #expect(scene.client.list?.serial == 6)
-    #expect(scene.client.listWarning?.message.contains("has expired") == true)
-    await scene.client.shutdown()
-  }
-
-  @Test(arguments: ["none", "damaged"]) func aCopyThatIsLostIsFetchedAgain(kind: String) async throws {
-    let new = listBytes(serial: 6, refresh: Self.url)
-    try keep(new)
-    let folder = "\(directory)/state"
-    let name = try #require(
-      try FileManager.default.contentsOfDirectory(atPath: folder).first { $0.hasSuffix(".list") })
-    if kind == "none" {
-      try #require(unlink("\(folder)/\(name)") == 0)
-    } else {
-      try replaceFile("\(folder)/\(name)", [1])
-    }
-    let scene = try scene { _, _ in Self.respond(new) }
-    try await scene.recorder.events.wait(for: "the list") { $0.count == 1 }
-    #expect(scene.client.list?.serial == 6)
-    await scene.client.shutdown()
-    #expect(try store().copy(of: try HTTPURL(Self.url))?.list == new)
-  }
-
-  @Test func aCopyThatIsLostWhileItIsUsedIsKeptAgain() async throws {
-    let new = listBytes(serial: 6, refresh: Self.url)
-    try keep(new)
-    let scene = try scene(refresh: false) { _, _ in Self.respond([], [:], 304) }
-    #expect(scene.client.list?.serial == 6)
-    let folder = "\(directory)/state"
-    for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.hasSuffix(".list") {
-      try #require(unlink("\(folder)/\(name)") == 0)
-    }
-    _ = try await scene.client.refreshList()
-    await scene.client.shutdown()
-    #expect(try store().copy(of: try HTTPURL(Self.url))?.list == new)
-  }
-
-  @Test func whoIsCancelledLeavesTheOthersTheirRefresh() async throws {
-    let address = try #require(IPAddress("127.0.0.1"))
-    let scene = try scene(refresh: false) { _, _ in .silence }
-    let isOpen = Latch()
-    scene.transport.set(
-      .answer { _, _ in
-        .response(StubResponse(body: listBytes(serial: 6, refresh: Self.url)))
-      }.taking(answer: .milliseconds(300)), for: address)
-    let first = Task { try await scene.client.refreshList() }
-    try await wait(for: "the request") { scene.requests.count == 1 }
-    let second = Task {
-      isOpen.open()
-      return try await scene.client.refreshList()
-    }
-    try await isOpen.wait()
-    first.cancel()
-    await #expect(throws: NetOptError.self) { try await first.value }
-    #expect(try await second.value.serial == 6)
-    #expect(scene.requests.count == 1)
-    await scene.client.shutdown()
-  }
-
-  @Test func aServerMaySayWhenItWantsToBeAsked() async throws {
-    let scene = try scene { _, _ in
-      Self.respond(
-        [], ["Date": "Sun, 06 Nov 1994 08:00:00 GMT", "Retry-After": "Sun, 06 Nov 1994 10:00:00 GMT"], 503)
-    }
-    try await scene.recorder.events.wait(for: "a failure") { $0.count == 1 }
-    await scene.client.shutdown()
-    let notBefore = try #require(store().record(of: try HTTPURL(Self.url)).notBefore)
-    #expect(abs(notBefore.timeIntervalSinceNow - 7200) < 60)
-  }
-
-  @Test func aListInCodeIsRefreshedOverTLSAlone() throws {
-    var configuration = ClientConfiguration()
-    configuration.list = .list(
-      EndpointList(refresh: .init(url: try HTTPURL("http://api.test/list.json")), hosts: [:]))
-    let error = #expect(throws: NetOptError.self) {
-      try NetOptClient(configuration, transport: StubTransport(), resolver: StubResolver())
-    }
-    #expect(error?.code == .invalidConfiguration)
   }
 
   @Test func anUnsignedFileIsRefusedWhenKeysAreTrusted() throws {
