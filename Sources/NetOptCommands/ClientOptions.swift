@@ -61,6 +61,8 @@ enum ClientOptions {
     var configuration = ClientConfiguration()
     if let file = arguments.value(of: list) { configuration.list = .file(file) }
     configuration.trustedKeys = try trustedKeys(arguments)
+    // A command ends before a newer list would be there. It says what it was started with; `iplist update` looks.
+    configuration.listUpdates.refresh = false
     configuration.listUpdates.stateDirectory = ListStore.directory(in: context.environment)
     configuration.allowPrivateAddresses = arguments.has(allowPrivate)
     configuration.routing = RoutingConfiguration(environment: context.environment)
@@ -89,6 +91,8 @@ enum ClientOptions {
       texts = variable.split(separator: ",").map { word in
         String(word.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
       }
+      // Without keys nothing is verified: that is not what whoever has set it wants.
+      if texts.isEmpty { throw UsageError("\(arguments.name(of: trustedKey)) names no key") }
     }
     return try texts.map { text in
       if let key = try? MinisignPublicKey(text) { return key }

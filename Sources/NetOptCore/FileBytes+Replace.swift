@@ -10,7 +10,7 @@ extension FileBytes {
   /// - Parameters:
   ///   - path: the file.
   ///   - bytes: its new content.
-  ///   - mode: its permissions when there was none. The umask takes away from them what it should.
+  ///   - mode: its permissions when there was none; otherwise it keeps those, and the owner where the system allows it. The umask takes away from them what it should.
   ///   - what: what the file is, for the error.
   ///   - phase: in which it is written.
   /// - Throws: `NetOptError.Code.unwritableFile`, naming the file and the system's reason. Nothing is left behind then.
@@ -29,7 +29,11 @@ extension FileBytes {
     let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw failure(errno) }
     var status = stat()
-    if stat(target, &status) == 0 { fchmod(descriptor, status.st_mode & 0o7777) }
+    if stat(target, &status) == 0 {
+      // Root's new file would not be readable to whom the old one belongs. Others may give it to a group of theirs at most.
+      if fchown(descriptor, status.st_uid, status.st_gid) != 0 { _ = fchown(descriptor, .max, status.st_gid) }
+      fchmod(descriptor, status.st_mode & 0o7777)
+    }
     var code = write(bytes, to: descriptor)
     if code == 0, fsync(descriptor) != 0 { code = errno }
     if close(descriptor) != 0, code == 0 { code = errno }

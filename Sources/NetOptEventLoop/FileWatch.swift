@@ -24,7 +24,7 @@ package struct FileIdentity: Hashable, Sendable {
 /// Tells when files are changed, replaced, removed or made: inotify(7) on the directories in which they are.
 ///
 /// A file that is watched itself is lost when another takes its place, which is how editors and deployments write. So
-/// its directory is watched, and the one of what it leads to when it is a link; whatever happens there, it is looked
+/// its directory is watched, and that of every link on the way to it; whatever happens there, it is looked
 /// whether the files are other ones than before. A burst of changes counts as one.
 package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable {
   // Unchecked: after it is made, it is touched on the loop's thread alone.
@@ -125,8 +125,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
 
   /// Watches the directories in which the files are now. They may be other ones than before.
   private func watchDirectories() {
-    let wanted = Set(
-      paths.flatMap { [FileBytes.folder(of: $0), FileBytes.folder(of: FileBytes.resolved($0))] })
+    let wanted = Set(paths.flatMap { [FileBytes.folder(of: $0)] + Self.directories(of: $0) })
     var isMissing = false
     var watched: [String: Int32] = [:]
     for directory in wanted {
@@ -139,5 +138,42 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     }
     directories = watched
     if isMissing { loop.schedule(self, at: loop.now() + Self.patience) }
+  }
+
+  /// The directories of the links on the way to a file, whichever component of whichever path they are
+  /// (path_resolution(7)), and the one that it is in in the end.
+  private static func directories(of path: String) -> [String] {
+    var directories: [String] = []
+    var folder = path.hasPrefix("/") ? "" : FileBytes.resolved(".")
+    var rest = path.split(separator: "/").map(String.init)
+    // As many as the system follows; one more is an error of its own.
+    var links = 40
+    while !rest.isEmpty {
+      let name = rest.removeFirst()
+      if name == "." { continue }
+      if name == ".." {
+        folder = folder.lastIndex(of: "/").map { String(folder[..<$0]) } ?? ""
+        continue
+      }
+      let isLast = rest.isEmpty
+      let target = link("\(folder)/\(name)")
+      if target != nil || isLast { directories.append(folder.isEmpty ? "/" : folder) }
+      guard let target else {
+        folder += "/" + name
+        continue
+      }
+      links -= 1
+      if links == 0 { break }
+      if target.hasPrefix("/") { folder = "" }
+      rest = target.split(separator: "/").map(String.init) + rest
+    }
+    return directories
+  }
+
+  /// What a link says; `nil` for anything else.
+  private static func link(_ path: String) -> String? {
+    var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink(path, &target, target.count)
+    return count > 0 ? String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
   }
 }

@@ -17,18 +17,24 @@ public struct EndpointList: Hashable, Sendable {
 
   /// Where newer issues of a list are found.
   public struct Refresh: Hashable, Sendable {
+    /// How often a list may be looked for: from once a minute to once in 365 days.
+    public static let intervals: ClosedRange<Duration> = .seconds(60) ... .seconds(365 * 86_400)
     /// How often a list is looked for unless it says so itself: once a day.
     public static let defaultInterval = Duration.seconds(86_400)
 
     /// The list's own URL; always `https`.
     public let url: HTTPURL
-    /// How often it is looked at.
+    /// How often it is looked at; one of `intervals`.
     public let every: Duration
 
     /// Makes a refresh rule.
+    ///
+    /// - Parameters:
+    ///   - url: where newer issues are found.
+    ///   - every: how often they are looked for. What is outside of `intervals` becomes the nearest one.
     public init(url: HTTPURL, every: Duration = Refresh.defaultInterval) {
       self.url = url
-      self.every = every
+      self.every = every.asRefreshInterval
     }
   }
 
@@ -131,5 +137,13 @@ public struct ListedEndpoint: Hashable, Sendable {
     self.region = region
     self.isp = isp
     self.weight = min(max(weight, Self.weights.lowerBound), Self.weights.upperBound)
+  }
+}
+
+extension Duration {
+  /// The nearest interval at which a list may be looked for.
+  var asRefreshInterval: Duration {
+    let range = EndpointList.Refresh.intervals
+    return min(max(self, range.lowerBound), range.upperBound)
   }
 }

@@ -90,7 +90,7 @@ struct ListChecker {
     switch field {
     case .missing: return EndpointList.Refresh.defaultInterval
     case .value(let text):
-      if let interval = Duration(interval: text), (.seconds(60) ... .seconds(31_536_000)).contains(interval) {
+      if let interval = Duration(interval: text), EndpointList.Refresh.intervals.contains(interval) {
         return interval
       }
       fallthrough

@@ -13,14 +13,19 @@ public struct RefreshSchedule: Sendable {
     public var checked: Date?
     /// When it was last looked for.
     public var attempted: Date?
-    /// How often in a row that failed.
+    /// How often in a row that had no success, also when nobody heard the end.
     public var failures: Int
+    /// Until when the server wants to be left alone, if it said so.
+    public var notBefore: Date?
 
     /// Makes a record; of nothing, without arguments.
-    public init(checked: Date? = nil, attempted: Date? = nil, failures: Int = 0) {
+    public init(
+      checked: Date? = nil, attempted: Date? = nil, failures: Int = 0, notBefore: Date? = nil
+    ) {
       self.checked = checked
       self.attempted = attempted
       self.failures = failures
+      self.notBefore = notBefore
     }
   }
 
@@ -39,14 +44,14 @@ public struct RefreshSchedule: Sendable {
   /// Makes a schedule when a process starts.
   ///
   /// - Parameters:
-  ///   - every: how often the list wants to be looked for.
+  ///   - every: how often the list wants to be looked for; one of `EndpointList.Refresh.intervals`, or the nearest counts.
   ///   - record: what the last process left. One from the future is taken for none: the calendar was set back.
   ///   - now: the present moment.
   ///   - wall: the same moment by the calendar.
   ///   - seed: what jitter follows from. Give each process another one.
   public init(every: Duration, record: Record, now: MonotonicInstant, wall: Date, seed: UInt64) {
     random = SplitMix64(seed: seed)
-    self.every = every
+    self.every = every.asRefreshInterval
     let isUsable = [record.checked, record.attempted].allSatisfy { $0.map { $0 <= wall } ?? true }
     self.record = isUsable ? record : Record()
     due = now
@@ -56,12 +61,21 @@ public struct RefreshSchedule: Sendable {
       due =
         now + max(.zero, Self.pause(after: max(record.failures, 1)) - Self.time(from: attempted, to: wall))
     } else if let checked = record.checked, Self.day(checked) == Self.day(wall) {
-      due = now + max(.zero, jittered(every) - Self.time(from: checked, to: wall))
+      due = now + max(.zero, jittered(self.every) - Self.time(from: checked, to: wall))
+    }
+    if let notBefore = record.notBefore {
+      // What is further off was not said by the server: the calendar was set back.
+      let rest = Self.time(from: wall, to: notBefore)
+      if rest <= Self.mostPatience { due = max(due, now + rest) }
     }
   }
 
-  /// Notes that the list is being looked for.
-  public mutating func began(wall: Date) { record.attempted = wall }
+  /// Notes that the list is being looked for. It counts as a failure until it is found: whoever is always ended before
+  /// the answer comes must ask less and less often too.
+  public mutating func began(wall: Date) {
+    record.attempted = wall
+    record.failures = min(record.failures + 1, 1000)
+  }
 
   /// Notes that the list was found, newer or not.
   public mutating func succeeded(at now: MonotonicInstant, wall: Date) {
@@ -69,19 +83,24 @@ public struct RefreshSchedule: Sendable {
     due = now + jittered(every)
   }
 
-  /// Notes that the list was not found, or was no good.
+  /// Notes that the list, which was being looked for, was not found, or was no good.
   ///
-  /// - Parameter patience: how long the server asks to be left alone (RFC 9110, section 10.2.3), if it does.
-  public mutating func failed(at now: MonotonicInstant, patience: Duration? = nil) {
-    record.failures = min(record.failures + 1, 1000)
+  /// - Parameters:
+  ///   - now: the present moment.
+  ///   - wall: the same moment by the calendar.
+  ///   - patience: how long the server asks to be left alone (RFC 9110, section 10.2.3), if it does.
+  public mutating func failed(at now: MonotonicInstant, wall: Date, patience: Duration? = nil) {
+    let patience = patience.map { min(max($0, .zero), Self.mostPatience) }
+    record.notBefore = patience.map { wall + Double($0.nanoseconds) / 1e9 }
     // Only ever later, so that those who failed together do not come back together.
-    let pause = Self.pause(after: record.failures)
+    let pause = Self.pause(after: max(record.failures, 1))
     let drawn = pause + .nanoseconds(Int64(random.below(UInt64(pause.nanoseconds / 2 + 1))))
-    due = now + max(drawn, min(patience ?? .zero, Self.mostPatience))
+    due = now + max(drawn, patience ?? .zero)
   }
 
   /// Follows a list that wants to be looked for at other intervals.
   public mutating func follow(every: Duration, at now: MonotonicInstant) {
+    let every = every.asRefreshInterval
     guard every != self.every else { return }
     self.every = every
     if record.failures == 0 { due = min(due, now + jittered(every)) }

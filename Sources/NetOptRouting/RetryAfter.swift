@@ -1,14 +1,14 @@
-import FoundationEssentials
-import NetOptCore
+package import FoundationEssentials
+package import NetOptCore
 
 /// How long a server asks to be left alone: `Retry-After` (RFC 9110, section 10.2.3).
-enum RetryAfter {
+package enum RetryAfter {
   /// Reads the field of a response's head.
   ///
   /// - Parameter wall: the present moment by the calendar, asked for when the field is a date and the head has no `Date` by
   ///   the server's own clock.
   /// - Returns: `nil` without the field, and when it cannot be read.
-  static func delay(_ head: ResponseHead, wall: () -> Date) -> Duration? {
+  package static func delay(_ head: ResponseHead, wall: () -> Date) -> Duration? {
     guard let text = head.first("Retry-After") else { return nil }
     if let first = text.utf8.first, (0x30...0x39).contains(first) {
       guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

@@ -35,6 +35,8 @@ import Testing
     #expect(file(of: configuration) == "built in")
     #expect(!configuration.allowPrivateAddresses)
     #expect(configuration.probing.atStart)
+    // It is over before a newer list would be there.
+    #expect(!configuration.listUpdates.refresh)
     #expect(configuration.dns.servers.isEmpty)
     #expect(configuration.tls.caFile == nil)
     #expect(configuration.routing == RoutingConfiguration())

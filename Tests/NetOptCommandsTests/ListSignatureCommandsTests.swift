@@ -90,12 +90,25 @@ import Testing
     #expect(await verify(["--trusted-key", "\(other)/list.pub"]).code == 0)
   }
 
+  @Test func aFileThatIsTooLargeIsNotVerifiedByItsBeginning() async throws {
+    #expect(await sign().code == 0)
+    try Files.write(String(repeating: " ", count: (1 << 20) + 2), to: file)
+    let run = await verify()
+    #expect(run.code == 65)
+    #expect(run.errors.contains("is larger than 1048576 bytes"))
+  }
+
   @Test func keysComeFromTheEnvironmentToo() async throws {
     #expect(await sign().code == 0)
     let text = String(try Files.read(publicKey).split(separator: "\n")[1])
     for value in [text, publicKey, " \(text) , \(publicKey)"] {
       let run = await Run(["iplist", "verify", file], environment: ["NETOPT_TRUSTED_KEYS": value])
       #expect(run.code == 0, "\(run.errors)")
+    }
+    for command in [["iplist", "verify", file], ["get", "https://a.example/"]] {
+      let empty = await Run(command, environment: ["NETOPT_TRUSTED_KEYS": ","])
+      #expect(empty.code == 64)
+      #expect(empty.errors.contains("names no key"))
     }
     let none = await Run(["iplist", "verify", file])
     #expect(none.code == 64)

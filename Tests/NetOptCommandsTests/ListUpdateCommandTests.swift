@@ -101,6 +101,18 @@ import Testing
       let page = await update(options, client(["/list.json": new, "/list.json.minisig": "<html>"]))
       #expect(page.code == 1)
     }
+    let other = try TemporaryDirectory.make("other")
+    try await MinisignProgram.makeKey(in: other)
+    let bySomebody = await Run([
+      "iplist", "sign", "--key", "\(other)/list.key", "-x", "\(other)/signature", "\(elsewhere)/list.json",
+    ])
+    #expect(bySomebody.code == 0, "\(bySomebody.errors)")
+    let foreign = await update(
+      [], client(["/list.json": new, "/list.json.minisig": try Files.read("\(other)/signature")]))
+    #expect(foreign.code == 1)
+    #expect(foreign.errors.contains("signatures are replaced, not verified"))
+    #expect(foreign.errors.contains("name the new key with --trusted-key"))
+    #expect(foreign.errors.hasSuffix("\(file) is as it was\n"))
     let changed = await update(keys, client(["/list.json": new + " ", "/list.json.minisig": signature]))
     #expect(changed.code == 1)
     #expect(changed.errors.contains("was changed"))

@@ -53,7 +53,7 @@ import Testing
     var now = MonotonicInstant.at(0)
     for failures in 1...12 {
       schedule.began(wall: Self.wall)
-      schedule.failed(at: now)
+      schedule.failed(at: now, wall: Self.wall)
       let least = min(60 * pow2(failures - 1), 21_600)
       #expect(schedule.due >= now + .seconds(least) && schedule.due <= now + .seconds(1.5 * least))
       #expect(schedule.record.failures == failures)
@@ -61,18 +61,61 @@ import Testing
     }
     schedule.succeeded(at: now, wall: Self.wall)
     #expect(schedule.record.failures == 0)
-    schedule.failed(at: now)
+    schedule.began(wall: Self.wall)
+    schedule.failed(at: now, wall: Self.wall)
     #expect(schedule.due <= now + .seconds(90))
   }
 
   @Test func aServerMayAskForMorePatience() {
     var schedule = schedule()
-    schedule.failed(at: .at(0), patience: .seconds(7200))
+    schedule.began(wall: Self.wall)
+    schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(7200))
     #expect(schedule.due == .at(7200))
-    schedule.failed(at: .at(0), patience: .seconds(1))
+    schedule.began(wall: Self.wall)
+    schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(1))
     #expect(schedule.due >= .at(120))
-    schedule.failed(at: .at(0), patience: .seconds(1e9))
+    schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(1e9))
     #expect(schedule.due == .at(86_400))
+    schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(-5))
+    #expect(schedule.due >= .at(120))
+  }
+
+  @Test func aRestartIsNoReasonForLessPatience() {
+    var first = schedule()
+    first.began(wall: before(600))
+    first.failed(at: .at(0), wall: before(600), patience: .seconds(7200))
+    #expect(first.record.notBefore == Self.wall + 6600)
+    #expect(schedule(first.record).due == .at(6600))
+    // Not what no server can have said, and not for ever.
+    first.succeeded(at: .at(0), wall: Self.wall)
+    #expect(first.record.notBefore == nil)
+    #expect(schedule(.init(notBefore: Self.wall + 90_000)).due == .at(0))
+    #expect(schedule(.init(notBefore: before(1))).due == .at(0))
+  }
+
+  @Test func attemptsWithoutAnEndAreMadeLessAndLessOften() {
+    var record = RefreshSchedule.Record()
+    for least in [60.0, 120, 240, 480] {
+      var schedule = schedule(record)
+      schedule.began(wall: Self.wall)
+      record = schedule.record
+      #expect(self.schedule(record).due == .at(least))
+    }
+  }
+
+  @Test func intervalsThatNoListMayHaveAreBroughtIntoRange() throws {
+    let url = try HTTPURL("https://a.example/list.json")
+    for (every, least) in [
+      (.zero, 54), (.seconds(-1), 54), (.seconds(Int64.min), 54), (.seconds(Int64.max), 0.9 * 31_536_000),
+    ] as [(Duration, Double)] {
+      #expect(EndpointList.Refresh.intervals.contains(EndpointList.Refresh(url: url, every: every).every))
+      var schedule = schedule(every: every)
+      schedule.began(wall: Self.wall)
+      schedule.succeeded(at: .at(0), wall: Self.wall)
+      #expect(schedule.due >= .at(least) && schedule.due <= .at(least / 0.9 * 1.1))
+      schedule.follow(every: .seconds(-1), at: .at(0))
+      #expect(schedule.due <= .at(least / 0.9 * 1.1))
+    }
   }
 
   @Test func whoIsStartedInALoopDoesNotAskInALoop() {
@@ -97,7 +140,8 @@ import Testing
     let due = schedule.due
     schedule.follow(every: .seconds(600), at: .at(100))
     #expect(schedule.due == due)
-    schedule.failed(at: .at(100), patience: .seconds(5000))
+    schedule.began(wall: Self.wall)
+    schedule.failed(at: .at(100), wall: Self.wall, patience: .seconds(5000))
     schedule.follow(every: .seconds(60), at: .at(100))
     #expect(schedule.due == .at(5100))
   }

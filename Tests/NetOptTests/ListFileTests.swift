@@ -134,6 +134,47 @@ import Testing
     await client.shutdown()
   }
 
+  /// A link in the middle of the chain, in a folder that neither the first link nor the file is in.
+  @Test func everyLinkOnTheWayIsWatched() async throws {
+    for name in ["a", "one", "two"] { try #require(mkdir("\(directory)/\(name)", 0o755) == 0) }
+    try replaceFile("\(directory)/one/list.json", listBytes(serial: 1))
+    try replaceFile("\(directory)/two/list.json", listBytes(serial: 2))
+    try #require(symlink("../one/list.json", "\(directory)/a/middle") == 0)
+    try #require(symlink("\(directory)/a/middle", "\(directory)/link.json") == 0)
+    let recorder = ListRecorder()
+    let client = try client(recorder, path: "\(directory)/link.json")
+    #expect(client.list?.serial == 1)
+    try #require(symlink("../two/list.json", "\(directory)/a/next") == 0)
+    try #require(rename("\(directory)/a/next", "\(directory)/a/middle") == 0)
+    try await use(2, recorder)
+    await client.shutdown()
+  }
+
+  @Test func theSignersKeyMayChangeAlone() async throws {
+    let (first, second) = (try ListSigner(), try ListSigner())
+    let bytes = listBytes(serial: 1)
+    try replaceFile(path, bytes)
+    try replaceFile(path + ".minisig", try first.signature(of: bytes))
+    let client = try client(ListRecorder(), keys: [first.publicKey, second.publicKey])
+    #expect(client.listStatus.signedBy == first.publicKey.id)
+    try replaceFile(path + ".minisig", try second.signature(of: bytes))
+    try await wait(for: "the other key") { client.listStatus.signedBy == second.publicKey.id }
+    await client.shutdown()
+  }
+
+  /// An error of the last URL is none of the next one's.
+  @Test func aFileWithAnotherURLBeginsAnew() async throws {
+    let recorder = ListRecorder()
+    try replaceFile(path, listBytes(serial: 1, refresh: "https://nowhere.invalid/one.json"))
+    let client = try client(recorder)
+    await #expect(throws: NetOptError.self) { try await client.refreshList() }
+    #expect(client.listWarning != nil)
+    try replaceFile(path, listBytes(serial: 2, refresh: "https://nowhere.invalid/two.json"))
+    try await use(2, recorder)
+    #expect(client.listWarning == nil)
+    await client.shutdown()
+  }
+
   @Test func theDirectoryMayGoAndComeBack() async throws {
     let folder = "\(directory)/folder"
     let path = "\(folder)/list.json"

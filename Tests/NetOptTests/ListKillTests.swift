@@ -21,7 +21,7 @@ import Testing
     try replaceFile(path, first)
     try replaceFile(path + ".minisig", try signer.signature(of: first))
     let reader = ListReader(trustedKeys: [signer.publicKey], allowPrivateAddresses: true)
-    let store = ListStore(directory: "\(directory)/state")
+    let store = ListStore(directory: "\(directory)/state", for: reader)
     let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 20
     var random = SplitMix64(seed: UInt64(rounds))
     var last: (file: Int64, copy: Int64) = (1, 0)

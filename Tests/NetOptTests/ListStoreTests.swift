@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
@@ -13,7 +14,8 @@ import Testing
 
   init() throws {
     directory = try TemporaryDirectory.make("store") + "/state/netopt/lists"
-    store = ListStore(directory: directory)
+    store = ListStore(
+      directory: directory, for: ListReader(trustedKeys: [], allowPrivateAddresses: true))
     url = try HTTPURL("https://a.example/list.json?x=1")
   }
 
@@ -50,6 +52,36 @@ import Testing
     #expect(try store.copy(of: url) == copy(9))
   }
 
+  @Test func whoTrustsOthersHasCopiesOfHisOwn() throws {
+    let keys = [try ListSigner().publicKey, try ListSigner().publicKey]
+    func store(_ keys: [MinisignPublicKey], _ allow: Bool = true) -> ListStore {
+      ListStore(directory: directory, for: ListReader(trustedKeys: keys, allowPrivateAddresses: allow))
+    }
+    try store(keys).keep(copy(1), of: url) { _ in false }
+    try store(keys).keep(RefreshSchedule.Record(failures: 1), of: url)
+    for other in [self.store, store([], false), store(Array(keys.prefix(1))), store(keys, false)] {
+      #expect(try other.copy(of: url) == nil)
+      #expect(other.record(of: url) == .init())
+      try other.keep(copy(2), of: url) { _ in false }
+    }
+    #expect(try store(keys.reversed()).copy(of: url) == copy(1))
+    #expect(store(keys.reversed()).record(of: url).failures == 1)
+  }
+
+  /// In a process of its own: where it runs is changed.
+  @Test func aDirectoryMayBeRelative() async throws {
+    await #expect(processExitsWith: .success) {
+      let directory = try TemporaryDirectory.make("relative")
+      try #require(chdir(directory) == 0)
+      let store = ListStore(
+        directory: "state/lists", for: ListReader(trustedKeys: [], allowPrivateAddresses: true))
+      let url = try HTTPURL("https://a.example/list.json")
+      try store.keep(RefreshSchedule.Record(failures: 3), of: url)
+      #expect(store.record(of: url).failures == 3)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/state/lists").count == 2)
+    }
+  }
+
   @Test func damageIsSeen() throws {
     try store.keep(copy(2), of: url) { _ in false }
     let path = directory + "/" + (try #require(files.first { $0.hasSuffix(".list") }))
@@ -78,7 +110,8 @@ import Testing
     let moment = Date(timeIntervalSince1970: 1_795_168_800)
     for record in [
       RefreshSchedule.Record(checked: moment, attempted: moment + 5, failures: 0),
-      RefreshSchedule.Record(attempted: moment, failures: 7), RefreshSchedule.Record(),
+      RefreshSchedule.Record(attempted: moment, failures: 7, notBefore: moment + 60),
+      RefreshSchedule.Record(),
     ] {
       try store.keep(record, of: url)
       #expect(store.record(of: url) == record)

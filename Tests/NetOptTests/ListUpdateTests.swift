@@ -9,9 +9,9 @@ import Testing
 
 /// A client looks for newer lists. A list that is no good never takes the place of one that is, and the error says why.
 @Suite struct ListUpdateTests {
-  private static let url = "https://api.test/list.json"
-  private let directory: String
-  private let signer: ListSigner
+  static let url = "https://api.test/list.json"
+  let directory: String
+  let signer: ListSigner
 
   init() throws {
     directory = try TemporaryDirectory.make("updates")
@@ -19,7 +19,7 @@ import Testing
   }
 
   /// A server that answers as it is told to, and a client with a list that names it.
-  private struct Scene {
+  struct Scene {
     let client: NetOptClient
     let recorder: ListRecorder
     let transport: StubTransport
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  private func scene(
+  func scene(
     _ list: [UInt8]? = nil, keys: Bool = false, refresh: Bool = true, probing: Bool = false,
     _ answer: @escaping @Sendable (String, HTTPRequest) -> StubAnswer
   ) throws -> Scene {
@@ -56,8 +56,22 @@ import Testing
       recorder: recorder, transport: transport)
   }
 
-  private static func respond(_ body: [UInt8], _ fields: HTTPFields = [:], _ status: Int = 200) -> StubAnswer
-  {
+  /// Where the scene's client keeps copies.
+  func store(_ keys: [MinisignPublicKey] = []) -> ListStore {
+    ListStore(
+      directory: "\(directory)/state", for: ListReader(trustedKeys: keys, allowPrivateAddresses: true))
+  }
+
+  /// Keeps a copy as an earlier process would have, which looked for it an hour ago.
+  func keep(_ list: [UInt8]) throws {
+    let url = try HTTPURL(Self.url)
+    let hour = Date() - 3600
+    try store().keep(.init(source: Self.url, tag: "\"x\"", list: list, signature: nil), of: url) { _ in false
+    }
+    try store().keep(.init(checked: hour, attempted: hour), of: url)
+  }
+
+  static func respond(_ body: [UInt8], _ fields: HTTPFields = [:], _ status: Int = 200) -> StubAnswer {
     .response(StubResponse(status, fields: fields, body: body))
   }
 
@@ -214,13 +228,17 @@ import Testing
       #expect(scene.client.listStatus.signedBy == signer.publicKey.id)
       await scene.client.shutdown()
     }
-    // The copy is verified again when it is loaded: by another key it is none.
+    // The copy is verified again when it is loaded: one that another key has signed is none.
     var configuration = ClientConfiguration()
     configuration.list = .file("\(directory)/list.json")
     let other = try ListSigner()
     try replaceFile(
       "\(directory)/list.json.minisig", try other.signature(of: listBytes(serial: 5, refresh: Self.url)))
     configuration.trustedKeys = [other.publicKey]
+    try store([other.publicKey]).keep(
+      .init(source: Self.url, tag: nil, list: new, signature: try signer.signature(of: new)),
+      of: try HTTPURL(Self.url)
+    ) { _ in false }
     configuration.allowPrivateAddresses = true
     configuration.listUpdates.refresh = false
     configuration.listUpdates.stateDirectory = "\(directory)/state"
@@ -329,8 +347,10 @@ import Testing
     await scene.client.shutdown()
     #expect(scene.client.listStatus.lastError == nil)
     #expect(scene.recorder.events.events.isEmpty)
-    let record = ListStore(directory: "\(directory)/state").record(of: try HTTPURL(Self.url))
-    #expect(record.failures == 0)
+    let record = store().record(of: try HTTPURL(Self.url))
+    // It counts until there is an answer: whoever is always ended before that asks less and less often.
+    #expect(record.failures == 1)
+    #expect(record.checked == nil)
     #expect(record.attempted != nil)
   }
 

@@ -14,7 +14,7 @@ let key = try MinisignSecretKey(
   throw NetOptError(.invalidKey, phase: .list, "the key is encrypted")
 }
 let reader = ListReader(trustedKeys: [key.publicKey], allowPrivateAddresses: true)
-let store = ListStore(directory: "\(directory)/state")
+let store = ListStore(directory: "\(directory)/state", for: reader)
 let endpoints = (0..<250).map { #"{"ip":"10.0.\#($0).1","region":"somewhere"}"# }.joined(separator: ",")
 var serial = try reader.file("\(directory)/list.json", at: Date(), allowExpired: false).list.serial
 while true {

@@ -73,7 +73,7 @@ extension ClientConfiguration {
     guard listUpdates.keepCopy else { return nil }
     let directory =
       listUpdates.stateDirectory ?? ListStore.directory(in: ProcessInfo.processInfo.environment)
-    return directory.map { ListStore(directory: $0) }
+    return directory.map { ListStore(directory: $0, for: listReader) }
   }
 
   /// The file that the list is read from, and that of its signature.
@@ -84,15 +84,22 @@ extension ClientConfiguration {
 
   /// Reads and checks the list and the last good copy of it.
   ///
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the configured list. A copy that is no good is
-  ///   passed over.
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the configured list, `invalidConfiguration` for
+  ///   one made in code that is to be refreshed over `http`. A copy that is no good is passed over.
   func startList() throws(NetOptError) -> ListStart {
     var start = ListStart()
     let configured: ListChoice.Configured
     switch list {
     case .none: return start
     case .builtIn: configured = .init(list: .builtIn, source: .builtIn)
-    case .list(let given): configured = .init(list: given, source: .given)
+    case .list(let given):
+      // Of lists that are read this is a rule.
+      if let url = given.refresh?.url, url.origin.scheme != .https {
+        throw NetOptError(
+          .invalidConfiguration, phase: .list,
+          "the list that was given is to be refreshed from \(url); newer issues are fetched over https alone")
+      }
+      configured = .init(list: given, source: .given)
     case .file(let path):
       start.identities = listFiles.map { FileIdentity($0) }
       let read = try listReader.file(path, at: Date(), allowExpired: true)
@@ -108,11 +115,13 @@ extension ClientConfiguration {
     return start
   }
 
-  /// The last good copy of a list, when it says where newer issues are found and there is one that is still good.
+  /// The last good copy of a list, when it says where newer issues are found and there is one.
   func lastGoodCopy(of list: EndpointList) throws(NetOptError) -> ListChoice.Fetched? {
     guard let url = list.refresh?.url, let copy = try listStore?.copy(of: url) else { return nil }
     let name = "the last good copy of \(url)"
-    let verified = try listReader.check(copy.list, signature: copy.signature, name: name, at: Date())
+    // One that has expired goes over DNS; the older list that it has replaced is not to come back.
+    let verified = try listReader.check(
+      copy.list, signature: copy.signature, name: name, at: Date(), allowExpired: true)
     return ListChoice.Fetched(list: verified, copy: copy, source: .lastGoodCopy(of: url))
   }
 }

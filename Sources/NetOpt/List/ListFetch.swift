@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import NetOptCore
 import NetOptRouting
 
@@ -76,9 +77,7 @@ package struct ListFetch: Sendable {
     of response: HTTPResponse, from url: HTTPURL, upTo limit: Int
   ) async throws(Failure) -> [UInt8] {
     guard response.status == 200 else {
-      let patience = response.head.first("Retry-After").flatMap { Int64($0) }.map {
-        Duration.seconds(min(max($0, 0), 86_400))
-      }
+      let patience = RetryAfter.delay(response.head) { Date() }
       throw Failure(
         error: Self.error(url, "the server answered with status \(response.status)", nil), patience: patience)
     }

@@ -117,38 +117,55 @@ package struct ListReader: Sendable {
   }
 
   /// Puts a list and its signature in the place of older ones. Whatever happens on the way, what is there afterwards
-  /// is one of the two lists, whole, with its signature beside it for those who read it with `file`.
+  /// is one of the two lists, whole, with its signature beside it for those who read it with `file`. Of a link, what it
+  /// leads to is replaced; signatures are beside the path as it is given, where `file` looks for them.
   ///
   /// - Returns: false when the list that is there by now is as new, because another process has replaced it.
-  /// - Throws: `unwritableFile`; then the old list is still there.
+  /// - Throws: `unwritableFile`; then the old list is still there, unless the message says that it was replaced.
   package func replace(_ path: String, by new: VerifiedList, at now: Date) throws(NetOptError) -> Bool {
-    let path = FileBytes.resolved(path)
     let next = Self.nextSignatureFile(of: path)
+    let last = Self.signatureFile(of: path)
     // The lock is on the folder: the files themselves are replaced. Closing it gives the lock back.
-    let lock = open(FileBytes.folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let lock = open(FileBytes.folder(of: FileBytes.resolved(path)), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     defer { if lock >= 0 { close(lock) } }
     if lock >= 0 { while flock(lock, LOCK_EX) != 0, errno == EINTR {} }
-    if let present = try? file(path, at: now, allowExpired: true), present.list.serial >= new.list.serial {
-      return false
-    }
-    for file in [path, next] { FileBytes.removeDrafts(of: file) }
+    let present = try? file(path, at: now, allowExpired: true)
+    if let present, present.list.serial >= new.list.serial { return false }
+    for file in [path, last, next] { FileBytes.removeDrafts(of: file) }
     if let signature = new.signature {
-      try FileBytes.replace(next, with: signature, mode: 0o644, as: "the signature of the IP list", in: .list)
+      try keepSignature(of: present, path)
+      try Self.write(signature, to: next)
     }
     try FileBytes.replace(path, with: new.bytes, mode: 0o644, as: "the IP list", in: .list)
-    if new.signature != nil { try Self.settle(next, of: path) }
+    if let signature = new.signature {
+      do throws(NetOptError) { try Self.write(signature, to: last) } catch {
+        throw NetOptError(
+          .unwritableFile, phase: .list,
+          "\(path) was replaced, but its signature is still in \(next): \(error.message)",
+          underlying: error.underlying)
+      }
+      unlink(next)
+      FileBytes.syncFolder(FileBytes.folder(of: next))
+    }
     return true
   }
 
-  /// Gives the new signature its name, now that the new list has its own.
-  private static func settle(_ next: String, of path: String) throws(NetOptError) {
-    guard rename(next, signatureFile(of: path)) == 0 else {
-      let reason = String(cString: strerror(errno))
+  /// Gives the signature of the list that is there its name, when a process that was killed left it under the name of
+  /// the next one: that is about to be written over.
+  private func keepSignature(of present: VerifiedList?, _ path: String) throws(NetOptError) {
+    let next = Self.nextSignatureFile(of: path)
+    let last = Self.signatureFile(of: path)
+    guard let left = try Self.signature(next), left != (try Self.signature(last)) else { return }
+    if trustedKeys.isEmpty {
       throw NetOptError(
-        .unwritableFile, phase: .list,
-        "the signature of \(path) is in \(next) and cannot be renamed to \(signatureFile(of: path)): \(reason)",
-        underlying: NetOptError.Underlying(.system, code: errno, text: reason))
+        .invalidSignature, phase: .list,
+        "\(path) was being replaced when that was cut short, and without a trusted key nobody can say whether its signature is \(last) or \(next); name the key, or remove the wrong one"
+      )
     }
-    FileBytes.syncFolder(FileBytes.folder(of: path))
+    if let present, present.signature == left { try Self.write(left, to: last) }
+  }
+
+  private static func write(_ signature: [UInt8], to path: String) throws(NetOptError) {
+    try FileBytes.replace(path, with: signature, mode: 0o644, as: "the signature of the IP list", in: .list)
   }
 }

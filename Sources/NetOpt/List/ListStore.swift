@@ -31,9 +31,18 @@ package struct ListStore: Sendable {
   }
 
   private let directory: String
+  /// What the lists of this store are checked by, in words.
+  private let rules: String
 
   /// Makes a store. The directory is made when something is written, for the user alone.
-  package init(directory: String) { self.directory = directory }
+  ///
+  /// - Parameter reader: by whose rules copies are checked. What it takes no other reader need take, so those who trust
+  ///   other keys, or none, have copies of their own.
+  package init(directory: String, for reader: ListReader) {
+    self.directory = directory
+    rules = (["\(reader.allowPrivateAddresses)"] + reader.trustedKeys.map(\.description).sorted())
+      .joined(separator: "\n")
+  }
 
   /// Where the copies are by the XDG base directory specification: `netopt/lists` in `$XDG_STATE_HOME`, or in
   /// `~/.local/state`. `nil` when the environment names no home.
@@ -84,7 +93,9 @@ package struct ListStore: Sendable {
       fields[name].flatMap { Int64($0) }.map { Date(timeIntervalSince1970: Double($0)) }
     }
     let failures = min(max(fields["failures"].flatMap { Int($0) } ?? 0, 0), 1000)
-    return RefreshSchedule.Record(checked: date("checked"), attempted: date("attempted"), failures: failures)
+    return RefreshSchedule.Record(
+      checked: date("checked"), attempted: date("attempted"), failures: failures,
+      notBefore: date("not-before"))
   }
 
   /// Keeps when a list was looked for.
@@ -92,7 +103,10 @@ package struct ListStore: Sendable {
   /// - Throws: `unwritableFile`.
   package func keep(_ record: RefreshSchedule.Record, of url: HTTPURL) throws(NetOptError) {
     var fields: [(String, String)] = [("failures", String(record.failures))]
-    for (name, date) in [("checked", record.checked), ("attempted", record.attempted)] {
+    let dates = [
+      ("checked", record.checked), ("attempted", record.attempted), ("not-before", record.notBefore),
+    ]
+    for (name, date) in dates {
       if let date { fields.append((name, String(Int64(date.timeIntervalSince1970)))) }
     }
     let bytes = Header.text("netopt-record 1", fields)
@@ -105,10 +119,11 @@ package struct ListStore: Sendable {
 
   // MARK: Files
 
-  /// The file of a URL: its name is a digest, since a URL has characters and a length that names do not.
+  /// The file of a URL, by the rules of this store: its name is a digest, since a URL has characters and a length that
+  /// names do not.
   private func file(_ url: HTTPURL, _ kind: String) throws(NetOptError) -> String {
     do throws(CryptoError) {
-      let digits = try Digest.of(url.description, .sha256).prefix(16).map { byte in
+      let digits = try Digest.of("\(url)\n\(rules)", .sha256).prefix(16).map { byte in
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
       }
       return "\(directory)/\(digits.joined()).\(kind)"
@@ -146,7 +161,7 @@ package struct ListStore: Sendable {
 
   /// The specification asks for 0700.
   private func makeDirectory() {
-    var path = ""
+    var path = directory.hasPrefix("/") ? "" : "."
     for part in directory.split(separator: "/") {
       path += "/" + part
       mkdir(path, 0o700)

@@ -12,6 +12,7 @@ actor ListUpdater {
   /// What runs, so that it can be ended from anywhere.
   private struct Running {
     var task: Task<Void, Never>?
+    var refresh: Task<NetOptError?, Never>?
     var watch: FileWatch?
     var isStopped = false
   }
@@ -89,6 +90,7 @@ actor ListUpdater {
       return running
     }
     running.task?.cancel()
+    running.refresh?.cancel()
     running.watch?.stop()
   }
 
@@ -110,7 +112,6 @@ actor ListUpdater {
         }
       }
     }
-    refreshing?.cancel()
   }
 
   /// Makes the schedule that the list in use asks for.
@@ -123,7 +124,9 @@ actor ListUpdater {
     if schedule != nil {
       schedule?.follow(every: every, at: now)
     } else {
-      let record = root.flatMap { store?.record(of: $0) } ?? RefreshSchedule.Record()
+      var record = root.flatMap { store?.record(of: $0) } ?? RefreshSchedule.Record()
+      // What was found then is lost, or refused by now.
+      if choice.fetched == nil { record.checked = nil }
       schedule = RefreshSchedule(
         every: every, record: record, now: now, wall: Date(), seed: .random(in: 0 ... .max))
     }
@@ -148,18 +151,33 @@ actor ListUpdater {
 
   /// - Returns: why there was no good list, if so.
   private func refreshOnce() async -> NetOptError? {
-    if let refreshing { return await refreshing.value }
+    let task = refreshing ?? beginRefresh()
+    // Others may wait for the same end: who is cancelled leaves alone. The stream ends for that one.
+    let (ends, end) = AsyncStream<NetOptError?>.makeStream()
+    Task {
+      end.yield(await task.value)
+      end.finish()
+    }
+    for await error in ends { return error }
+    return NetOptError(.cancelled, phase: .list, "waiting for the refresh of the list was cancelled")
+  }
+
+  private func beginRefresh() -> Task<NetOptError?, Never> {
     let task = Task { await self.lookForNewer() }
     refreshing = task
-    defer { refreshing = nil }
-    return await withTaskCancellationHandler {
-      await task.value
-    } onCancel: {
-      task.cancel()
+    let isStopped = running.withLock { running in
+      running.refresh = task
+      return running.isStopped
     }
+    if isStopped { task.cancel() }
+    return task
   }
 
   private func lookForNewer() async -> NetOptError? {
+    defer {
+      refreshing = nil
+      running.withLock { $0.refresh = nil }
+    }
     guard let url = choice.list.refresh?.url else { return nil }
     schedule?.began(wall: Date())
     keepRecord()
@@ -177,9 +195,11 @@ actor ListUpdater {
       }
       return refreshError
     } catch {
-      // Who asked, or the client, has ended: that is nobody's failure, and the attempt is on record.
+      // That was about another list's URL.
+      if root != asked { return nil }
+      // The client has ended: that is nobody's failure, and the attempt is on record.
       if Task.isCancelled || running.withLock(\.isStopped) { return error.error }
-      schedule?.failed(at: timeSource.now(), patience: error.patience)
+      schedule?.failed(at: timeSource.now(), wall: Date(), patience: error.patience)
       keepRecord()
       let reason = Self.error(error.error, choice.list)
       report(refresh: reason)
@@ -202,7 +222,7 @@ actor ListUpdater {
     let now = Date()
     schedule?.succeeded(at: timeSource.now(), wall: now)
     lastCheck = now
-    refreshError = copy.flatMap { keep($0) }
+    refreshError = (copy ?? lostCopy).flatMap { keep($0) }
     keepRecord()
     if isNewer {
       use()
@@ -225,7 +245,8 @@ actor ListUpdater {
     do throws(NetOptError) {
       try store.keep(copy, of: root) { present in
         let list = try? reader.check(
-          present.list, signature: present.signature, name: "the last good copy", at: Date())
+          present.list, signature: present.signature, name: "the last good copy", at: Date(),
+          allowExpired: true)
         return list.map { $0.list.serial > serial } ?? false
       }
       return nil
@@ -235,6 +256,13 @@ actor ListUpdater {
         "the list with serial \(serial) is in use, but not kept for the next start: \(error.message)",
         underlying: error.underlying)
     }
+  }
+
+  /// The copy of what was fetched, when there is no whole one on the disk.
+  private var lostCopy: ListStore.Copy? {
+    guard let root, let store else { return nil }
+    let kept = (try? store.copy(of: root)) ?? nil
+    return kept == nil ? choice.fetched?.copy : nil
   }
 
   /// What cannot be kept is missed by the next start, and by nobody else.
@@ -251,17 +279,31 @@ actor ListUpdater {
     do throws(NetOptError) {
       let read = try configuration.listReader.file(path, at: Date(), allowExpired: false)
       fileError = nil
-      guard read.bytes != choice.configured.bytes else { return publish() }
+      guard read.bytes != choice.configured.bytes else {
+        // Another key may have signed it.
+        choice.configured.signedBy = read.signedBy
+        return publish()
+      }
       let before = root
       choice.configured = ListChoice.Configured(
         list: read.list, source: .file(path), bytes: read.bytes, signedBy: read.signedBy)
-      if root != before {
-        choice.fetched = (try? configuration.lastGoodCopy(of: read.list)) ?? nil
-        schedule = nil
-      }
+      if root != before { beginAnew() }
       use()
     } catch {
       report(file: Self.error(error, choice.list))
+    }
+  }
+
+  /// The list is kept up to date from elsewhere: what is known of the last URL says nothing of this one.
+  private func beginAnew() {
+    schedule = nil
+    choice.fetched = nil
+    refreshError = nil
+    lastCheck = root.flatMap { store?.record(of: $0).checked }
+    do throws(NetOptError) {
+      choice.fetched = try configuration.lastGoodCopy(of: choice.configured.list)
+    } catch {
+      refreshError = error
     }
   }
 

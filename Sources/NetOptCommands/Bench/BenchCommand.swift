@@ -44,7 +44,6 @@ struct BenchCommand: Command {
     let run = RunContext(arguments, in: context)
     var configuration = try ClientOptions.configuration(arguments, in: context)
     configuration.probing.atStart = false
-    configuration.listUpdates.refresh = false
     configuration.proxy = .none
     // What one run has learned must not decide what the next one finds.
     configuration.rankingHistory = .none

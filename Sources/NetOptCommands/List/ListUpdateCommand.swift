@@ -14,7 +14,8 @@ struct ListUpdateCommand: Command {
       must have a higher serial. When a key is trusted, or the list has a signature beside it, the signature is fetched \
       too, and replaced with the list.
 
-      Exit code 1 says that there was no good list; the file is then as it was.
+      Exit code 1 says that there was no good list, or that it could not be written; unless it says otherwise, the file \
+      is then as it was.
       """,
     operands: "[FILE]", operandCount: 0...1,
     options: [
@@ -40,39 +41,54 @@ struct ListUpdateCommand: Command {
       throw NetOptError(
         .invalidList, phase: .list, "\(file): $.refresh: is missing; it names the URL of newer issues")
     }
-    let hasSignature = try ListReader.signature(ListReader.signatureFile(of: file)) != nil
+    let signatureFile = ListReader.signatureFile(of: file)
+    let signature = try ListReader.signature(signatureFile)
+    let unverified =
+      try reader.trustedKeys.isEmpty ? signature.map { try MinisignSignature($0, file: signatureFile) } : nil
+    if unverified != nil {
+      context.say(
+        "note: \(file) has a signature, but no key is trusted: signatures are replaced, not verified")
+    }
     configuration.list = .list(old.list)
-    configuration.listUpdates.refresh = false
     configuration.listUpdates.keepCopy = false
     configuration.probing.atStart = false
     let result = try await context.withClient(configuration) { client in
-      let fetch = ListFetch(isSigned: hasSignature || !reader.trustedKeys.isEmpty) {
+      let fetch = ListFetch(isSigned: signature != nil || !reader.trustedKeys.isEmpty) {
         (request) throws(NetOptError) in
         var request = request
         request.options = options
         return try await client.execute(request)
       }
-      return await Self.update(file, old, from: url, fetch, reader, at: context.now())
+      return await Self.update(file, old, from: url, fetch, reader, unverified, at: context.now())
     }
     let report = ListUpdateReport(file: file, url: url, old: old.list, result: result)
     if arguments.has(.json) { try context.print(report.json) } else { try context.output.write(report.text) }
     guard case .failure(let error) = result else { return .ok }
-    context.say("\(error.message); \(file) is as it was")
+    let present = try? FileBytes.read(file, upTo: EndpointList.maximumBytes, as: "the IP list", in: .list)
+    context.say(present == old.bytes ? "\(error.message); \(file) is as it was" : error.message)
     return .failed
   }
 
   /// - Returns: the list that is there afterwards; `nil` when it is the one that was there before.
   private static func update(
     _ file: String, _ old: VerifiedList, from url: HTTPURL, _ fetch: ListFetch, _ reader: ListReader,
-    at now: Date
+    _ unverified: MinisignSignature?, at now: Date
   ) async -> Result<EndpointList?, NetOptError> {
     do throws(ListFetch.Failure) {
       guard case .copy(let copy) = try await fetch.list(from: url, unless: nil) else { return .success(nil) }
       do throws(NetOptError) {
         let new = try reader.check(
           copy.list, signature: copy.signature, name: url.description, at: now)
-        // Without keys it is not verified, but what is put beside the list should be a signature.
-        if let signature = copy.signature { _ = try MinisignSignature(signature, file: "\(url).minisig") }
+        // Without keys it is not verified, but what is put beside the list should be a signature by the same key.
+        if let unverified, let signature = copy.signature {
+          let key = try MinisignSignature(signature, file: "\(url).minisig").keyName
+          guard key == unverified.keyName else {
+            throw NetOptError(
+              .invalidSignature, phase: .list,
+              "\(url).minisig is by the key \(key), and that of \(file) by \(unverified.keyName); if that is right, name the new key with --trusted-key"
+            )
+          }
+        }
         guard try ListAcceptance.isNewer(new.list, than: old.list, from: url.description) else {
           return .success(nil)
         }

@@ -38,6 +38,11 @@ struct ListVerifyCommand: Command {
     let bytes: [UInt8]
     do throws(NetOptError) {
       bytes = try context.read(file, upTo: EndpointList.maximumBytes, for: .list)
+      guard bytes.count <= EndpointList.maximumBytes else {
+        throw NetOptError(
+          .invalidList, phase: .list,
+          "\(file): is larger than \(EndpointList.maximumBytes) bytes, which no IP list may be")
+      }
       signature = try MinisignSignature(
         context.read(signatureFile, upTo: 16 * 1024, for: .list), file: signatureFile)
     } catch {

@@ -54,7 +54,6 @@ struct ProbeCommand: Command {
     // What the command measures is what it prints: nothing is measured beside it.
     configuration.probing.atStart = false
     configuration.rankingHistory = .none
-    configuration.listUpdates.refresh = false
     let hosts = arguments.operands.map(Origin.normalized(host:))
     let isJSON = arguments.has(.json)
     let interval = try arguments.number(Self.interval, in: 0.1...86_400)

@@ -1,0 +1,108 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// A list and its signature are replaced, whatever happened to the last one who did that.
+@Suite struct ListReplaceTests {
+  private let directory: String
+  private let signer: ListSigner
+  private let reader: ListReader
+  private var path: String { "\(directory)/list.json" }
+
+  init() throws {
+    directory = try TemporaryDirectory.make("replace")
+    signer = try ListSigner()
+    reader = ListReader(trustedKeys: [signer.publicKey], allowPrivateAddresses: true)
+  }
+
+  private func list(_ serial: Int) throws -> VerifiedList {
+    let bytes = listBytes(serial: serial)
+    return try reader.check(bytes, signature: try signer.signature(of: bytes), name: "new", at: .now)
+  }
+
+  private func write(list: Int, signature: Int, next: Int? = nil, at path: String) throws {
+    try replaceFile(path, listBytes(serial: list))
+    try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: signature)))
+    if let next {
+      try replaceFile(path + ".minisig.next", try signer.signature(of: listBytes(serial: next)))
+    }
+  }
+
+  private func serial(_ path: String) throws -> Int64 {
+    try reader.file(path, at: .now, allowExpired: false).list.serial
+  }
+
+  /// The first process was killed after it replaced the list, the second one cannot write the list.
+  @Test func twoThatAreCutShortLeaveAListThatIsSigned() throws {
+    // A draft's name would be too long; those of the signatures, beside the link, are not.
+    let target = "\(directory)/" + String(repeating: "x", count: 250)
+    try replaceFileInPlace(target)
+    try #require(symlink(target, path) == 0)
+    try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: 1)))
+    try replaceFile(path + ".minisig.next", try signer.signature(of: listBytes(serial: 2)))
+    #expect(try serial(path) == 2)
+    let error = #expect(throws: NetOptError.self) { try reader.replace(path, by: try list(3), at: .now) }
+    #expect(error?.underlying?.code == ENAMETOOLONG)
+    #expect(try serial(path) == 2)
+  }
+
+  private func replaceFileInPlace(_ path: String) throws {
+    let bytes = listBytes(serial: 2)
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+    try #require(descriptor >= 0)
+    defer { close(descriptor) }
+    try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
+  }
+
+  @Test func whatWasCutShortIsFinishedByTheNext() throws {
+    try write(list: 2, signature: 1, next: 2, at: path)
+    #expect(try reader.replace(path, by: try list(3), at: .now))
+    #expect(try serial(path) == 3)
+    try write(list: 2, signature: 2, next: 3, at: path)
+    #expect(try reader.replace(path, by: try list(4), at: .now))
+    #expect(try serial(path) == 4)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: directory).sorted() == [
+        "list.json", "list.json.minisig",
+      ])
+  }
+
+  @Test func withoutAKeyNobodyGuessesWhichSignatureIsTheLists() throws {
+    try write(list: 2, signature: 1, next: 2, at: path)
+    let reader = ListReader(trustedKeys: [], allowPrivateAddresses: true)
+    let error = #expect(throws: NetOptError.self) { try reader.replace(path, by: try list(3), at: .now) }
+    #expect(error?.code == .invalidSignature)
+    #expect(try serial(path) == 2)
+  }
+
+  @Test func aListBehindALinkIsReplacedWithTheSignatureBesideTheLink() throws {
+    try #require(mkdir("\(directory)/there", 0o755) == 0)
+    try replaceFile("\(directory)/there/list.json", listBytes(serial: 1))
+    try #require(symlink("there/list.json", path) == 0)
+    try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: 1)))
+    #expect(try reader.replace(path, by: try list(2), at: .now))
+    #expect(try serial(path) == 2)
+    #expect(try !reader.replace(path, by: try list(2), at: .now))
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "there/list.json")
+    // Links to both stay links.
+    try #require(rename(path + ".minisig", "\(directory)/there/list.json.minisig") == 0)
+    try #require(symlink("there/list.json.minisig", path + ".minisig") == 0)
+    #expect(try reader.replace(path, by: try list(3), at: .now))
+    for path in [path, "\(directory)/there/list.json"] { #expect(try serial(path) == 3) }
+  }
+
+  /// What a service can read it can read afterwards, also when root has replaced it.
+  @Test(.enabled(if: geteuid() == 0)) func theOwnerStays() throws {
+    try replaceFile(path, [1])
+    try #require(chown(path, 12_345, 54_321) == 0 && chmod(path, 0o600) == 0)
+    try replaceFile(path, [2])
+    var status = stat()
+    try #require(stat(path, &status) == 0)
+    #expect(status.st_uid == 12_345 && status.st_gid == 54_321 && status.st_mode & 0o7777 == 0o600)
+  }
+}

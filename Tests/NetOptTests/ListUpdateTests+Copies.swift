@@ -1,0 +1,114 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// What becomes of copies, and of those who wait for a refresh.
+extension ListUpdateTests {
+  @Test func aClientWithoutKeysLeavesTheSignedCopyAlone() async throws {
+    let url = try HTTPURL(Self.url)
+    let new = listBytes(serial: 6, refresh: Self.url)
+    let signature = try signer.signature(of: new)
+    let answer: @Sendable (String, HTTPRequest) -> StubAnswer = { target, _ in
+      Self.respond(target == "/list.json" ? new : signature)
+    }
+    for keys in [true, false] {
+      let scene = try scene(keys: keys, refresh: false, answer)
+      #expect(try await scene.client.refreshList().serial == 6)
+      await scene.client.shutdown()
+    }
+    #expect(try store([signer.publicKey]).copy(of: url)?.signature == signature)
+    #expect(try store().copy(of: url)?.signature == nil)
+    let again = try scene(keys: true, refresh: false, answer)
+    #expect(again.client.list?.serial == 6)
+    #expect(again.client.listWarning == nil)
+    await again.client.shutdown()
+  }
+
+  @Test func aCopyThatHasExpiredKeepsAnOlderListOut() async throws {
+    try keep(listBytes(serial: 6, refresh: Self.url, expires: "2026-01-01T00:00:00Z"))
+    let scene = try scene(refresh: false) { _, _ in .silence }
+    #expect(scene.client.list?.serial == 6)
+    #expect(scene.client.listWarning?.message.contains("has expired") == true)
+    await scene.client.shutdown()
+  }
+
+  @Test(arguments: ["none", "damaged"]) func aCopyThatIsLostIsFetchedAgain(kind: String) async throws {
+    let new = listBytes(serial: 6, refresh: Self.url)
+    try keep(new)
+    let folder = "\(directory)/state"
+    let name = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: folder).first { $0.hasSuffix(".list") })
+    if kind == "none" {
+      try #require(unlink("\(folder)/\(name)") == 0)
+    } else {
+      try replaceFile("\(folder)/\(name)", [1])
+    }
+    let scene = try scene { _, _ in Self.respond(new) }
+    try await scene.recorder.events.wait(for: "the list") { $0.count == 1 }
+    #expect(scene.client.list?.serial == 6)
+    await scene.client.shutdown()
+    #expect(try store().copy(of: try HTTPURL(Self.url))?.list == new)
+  }
+
+  @Test func aCopyThatIsLostWhileItIsUsedIsKeptAgain() async throws {
+    let new = listBytes(serial: 6, refresh: Self.url)
+    try keep(new)
+    let scene = try scene(refresh: false) { _, _ in Self.respond([], [:], 304) }
+    #expect(scene.client.list?.serial == 6)
+    let folder = "\(directory)/state"
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.hasSuffix(".list") {
+      try #require(unlink("\(folder)/\(name)") == 0)
+    }
+    _ = try await scene.client.refreshList()
+    await scene.client.shutdown()
+    #expect(try store().copy(of: try HTTPURL(Self.url))?.list == new)
+  }
+
+  @Test func whoIsCancelledLeavesTheOthersTheirRefresh() async throws {
+    let address = try #require(IPAddress("127.0.0.1"))
+    let scene = try scene(refresh: false) { _, _ in .silence }
+    let isOpen = Latch()
+    scene.transport.set(
+      .answer { _, _ in
+        .response(StubResponse(body: listBytes(serial: 6, refresh: Self.url)))
+      }.taking(answer: .milliseconds(300)), for: address)
+    let first = Task { try await scene.client.refreshList() }
+    try await wait(for: "the request") { scene.requests.count == 1 }
+    let second = Task {
+      isOpen.open()
+      return try await scene.client.refreshList()
+    }
+    try await isOpen.wait()
+    first.cancel()
+    await #expect(throws: NetOptError.self) { try await first.value }
+    #expect(try await second.value.serial == 6)
+    #expect(scene.requests.count == 1)
+    await scene.client.shutdown()
+  }
+
+  @Test func aServerMaySayWhenItWantsToBeAsked() async throws {
+    let scene = try scene { _, _ in
+      Self.respond(
+        [], ["Date": "Sun, 06 Nov 1994 08:00:00 GMT", "Retry-After": "Sun, 06 Nov 1994 10:00:00 GMT"], 503)
+    }
+    try await scene.recorder.events.wait(for: "a failure") { $0.count == 1 }
+    await scene.client.shutdown()
+    let notBefore = try #require(store().record(of: try HTTPURL(Self.url)).notBefore)
+    #expect(abs(notBefore.timeIntervalSinceNow - 7200) < 60)
+  }
+
+  @Test func aListInCodeIsRefreshedOverTLSAlone() throws {
+    var configuration = ClientConfiguration()
+    configuration.list = .list(
+      EndpointList(refresh: .init(url: try HTTPURL("http://api.test/list.json")), hosts: [:]))
+    let error = #expect(throws: NetOptError.self) {
+      try NetOptClient(configuration, transport: StubTransport(), resolver: StubResolver())
+    }
+    #expect(error?.code == .invalidConfiguration)
+  }
+}
