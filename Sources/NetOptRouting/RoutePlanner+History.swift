@@ -67,10 +67,10 @@ extension HostRoutes {
       let isNews = endpoints[index].health.adopt(
         ready: old.ready.flatMap(RoundTripEstimate.init),
         roundTrip: old.roundTrip.flatMap(RoundTripEstimate.init), measured: now + (.zero - age))
-      if isNews { reassess(index, at: now) }
       isOfUse = isOfUse || isNews
     }
     guard isOfUse else { return false }
+    reassessAll(at: now)
     if leader == nil { leader = history.leader.flatMap(index(of:)) }
     return true
   }
