@@ -165,11 +165,11 @@ import Testing
   /// An error of the last URL is none of the next one's.
   @Test func aFileWithAnotherURLBeginsAnew() async throws {
     let recorder = ListRecorder()
-    try replaceFile(path, listBytes(serial: 1, refresh: "https://nowhere.invalid/one.json"))
+    try replaceFile(path, listBytes(serial: 1, refresh: "https://127.0.0.1:1/one.json"))
     let client = try client(recorder)
     await #expect(throws: NetOptError.self) { try await client.refreshList() }
     #expect(client.listWarning != nil)
-    try replaceFile(path, listBytes(serial: 2, refresh: "https://nowhere.invalid/two.json"))
+    try replaceFile(path, listBytes(serial: 2, refresh: "https://127.0.0.1:1/two.json"))
     try await use(2, recorder)
     #expect(client.listWarning == nil)
     await client.shutdown()

@@ -9,6 +9,21 @@ import Testing
 
 /// What becomes of copies, and of those who wait for a refresh.
 extension ListUpdateTests {
+  /// Where the scene's client keeps copies.
+  func store(_ keys: [MinisignPublicKey] = []) -> ListStore {
+    ListStore(
+      directory: "\(directory)/state", for: ListReader(trustedKeys: keys, allowPrivateAddresses: true))
+  }
+
+  /// Keeps a copy as an earlier process would have, which looked for it an hour ago.
+  private func keep(_ list: [UInt8]) throws {
+    let url = try HTTPURL(Self.url)
+    let hour = Date() - 3600
+    try store().keep(.init(source: Self.url, tag: "\"x\"", list: list, signature: nil), of: url) { _ in false
+    }
+    try store().keep(.init(checked: hour, attempted: hour), of: url)
+  }
+
   @Test func aClientWithoutKeysLeavesTheSignedCopyAlone() async throws {
     let url = try HTTPURL(Self.url)
     let new = listBytes(serial: 6, refresh: Self.url)

@@ -56,21 +56,6 @@ import Testing
       recorder: recorder, transport: transport)
   }
 
-  /// Where the scene's client keeps copies.
-  func store(_ keys: [MinisignPublicKey] = []) -> ListStore {
-    ListStore(
-      directory: "\(directory)/state", for: ListReader(trustedKeys: keys, allowPrivateAddresses: true))
-  }
-
-  /// Keeps a copy as an earlier process would have, which looked for it an hour ago.
-  func keep(_ list: [UInt8]) throws {
-    let url = try HTTPURL(Self.url)
-    let hour = Date() - 3600
-    try store().keep(.init(source: Self.url, tag: "\"x\"", list: list, signature: nil), of: url) { _ in false
-    }
-    try store().keep(.init(checked: hour, attempted: hour), of: url)
-  }
-
   static func respond(_ body: [UInt8], _ fields: HTTPFields = [:], _ status: Int = 200) -> StubAnswer {
     .response(StubResponse(status, fields: fields, body: body))
   }
