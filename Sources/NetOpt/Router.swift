@@ -54,7 +54,8 @@ final class Router: Sendable {
     guard let plan else {
       throw NetOptError(.connectFailed, phase: .connect, "there is no other endpoint for a second copy")
     }
-    attempt.isPlanned(plan)
+    // The plan as it was: the other one leads back to the attempt.
+    attempt.isPlanned(usual)
     return plan
   }
 
