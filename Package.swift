@@ -41,6 +41,7 @@ let package = Package(
     module("NetOptRouting", ["NetOptCore"]),
     module("NetOptSQLite", ["NetOptCore", "CSQLite"]),
     module("NetOptSigning", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
+    module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
     module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
     module("NetOptCurl", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CCurl"]),
     module("NetOptNetwork", ["NetOptCore", "NetOptEventLoop", "CNetwork"]),
@@ -48,8 +49,8 @@ let package = Package(
     module(
       "NetOpt",
       [
-        "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptEventLoop",
-        "NetOptNetwork", "NetOptCurl", "NetOptResolver",
+        "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptCaching",
+        "NetOptEventLoop", "NetOptNetwork", "NetOptCurl", "NetOptResolver",
       ]),
     module("NetOptBench", ["NetOptCore"]),
     module(
@@ -76,6 +77,9 @@ let package = Package(
     tests(
       "NetOptSigning",
       ["NetOptSigning", "NetOptCrypto", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "netopt-cli"]),
+    tests(
+      "NetOptCaching",
+      ["NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptSQLite", "NetOptTestSupport"]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),

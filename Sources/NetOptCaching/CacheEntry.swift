@@ -1,0 +1,64 @@
+package import NetOptCore
+
+/// A stored response: the response as it came, before any model, with its content decoded. It does not change, so that a hit
+/// shares it with everybody who has it, body included; what changes, as after a 304, is a new entry.
+package final class CacheEntry: Sendable {
+  /// What it is found by.
+  package let key: CacheKey
+  /// The values that the request had in the fields that the response's `Vary` names, in the order of the names; empty
+  /// without `Vary`. One key has an entry for each (RFC 9111, section 4.1).
+  package let selectors: [Selector]
+  /// The status.
+  package let status: Int
+  /// The reason phrase, as HTTP/1.1 had one.
+  package let reason: String
+  /// The fields that are stored: without those of the connection, `Content-Encoding` and `Content-Length`.
+  package let fields: HTTPFields
+  /// The decoded body.
+  package let body: [UInt8]
+  /// When its request was sent: milliseconds since 1970.
+  package let requested: Int64
+  /// When its head came: milliseconds since 1970.
+  package let received: Int64
+  /// Until when it is fresh by its own declaration, in `api` mode and as a negative answer: milliseconds since 1970. `nil`
+  /// leaves it to RFC 9111.
+  package let declaredExpiry: Int64?
+  /// The version of the resource, in versioned mode.
+  package let resourceVersion: Int64?
+  /// How long fetching it took, in microseconds: what it costs to lose it.
+  package let fetchMicroseconds: Int64
+
+  /// A field that `Vary` names, with its value in the request.
+  package struct Selector: Hashable, Sendable {
+    /// The name in small letters.
+    package let name: String
+    /// The value, its white space evened out; `nil` when the request had no such field.
+    package let value: String?
+
+    /// Makes one.
+    package init(name: String, value: String?) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// Makes an entry.
+  package init(
+    key: CacheKey, selectors: [Selector] = [], status: Int, reason: String = "", fields: HTTPFields,
+    body: [UInt8],
+    requested: Int64, received: Int64, declaredExpiry: Int64? = nil, resourceVersion: Int64? = nil,
+    fetchMicroseconds: Int64
+  ) {
+    self.key = key
+    self.selectors = selectors
+    self.status = status
+    self.reason = reason
+    self.fields = fields
+    self.body = body
+    self.requested = requested
+    self.received = received
+    self.declaredExpiry = declaredExpiry
+    self.resourceVersion = resourceVersion
+    self.fetchMicroseconds = fetchMicroseconds
+  }
+}

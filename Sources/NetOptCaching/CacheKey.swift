@@ -1,0 +1,55 @@
+package import NetOptCrypto
+
+/// What a response is found by: the MD5 of the API's name and its canonical parameters, in one partition.
+///
+/// MD5 finds the place and nothing more. Two keys are equal when their texts are, so that two texts with one digest are two
+/// keys, and the entry of one is a miss for the other.
+package struct CacheKey: Hashable, Sendable {
+  /// Whose entries these are: credentials or a tenant, as the caller names them. Partitions never see each other's entries.
+  package let partition: String
+  /// The text that was hashed: the API's name, a NUL, the canonical parameters.
+  package let text: String
+  /// The MD5 of `text`, 16 bytes.
+  package let digest: MD5Digest
+
+  /// Makes a key.
+  ///
+  /// - Parameters:
+  ///   - api: the name of a declared API with its service and environment; else method, origin and path.
+  ///   - parameters: the canonical parameters.
+  ///   - partition: whose entry it is.
+  /// - Throws: when this machine's libcrypto has no MD5.
+  package init(api: String, parameters: String, partition: String = "") throws(CryptoError) {
+    self.partition = partition
+    text = api + "\0" + parameters
+    digest = MD5Digest(try Digest.of(text, .md5))
+  }
+
+  /// By digest first: nearly all keys that differ do so there.
+  package static func == (a: CacheKey, b: CacheKey) -> Bool {
+    a.digest == b.digest && a.text == b.text && a.partition == b.partition
+  }
+
+  /// The digest alone is spread well enough.
+  package func hash(into hasher: inout Hasher) { hasher.combine(digest.high) }
+}
+
+/// The 16 bytes of an MD5 digest, as two words.
+package struct MD5Digest: Hashable, Sendable {
+  /// The first eight bytes, big-endian.
+  package let high: UInt64
+  /// The last eight bytes, big-endian.
+  package let low: UInt64
+
+  /// Takes 16 bytes.
+  package init(_ bytes: [UInt8]) {
+    precondition(bytes.count == 16, "an MD5 digest has 16 bytes")
+    high = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }
+    low = bytes[8...].reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// The 16 bytes.
+  package var bytes: [UInt8] {
+    (0..<16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? high : low) >> UInt64(56 - 8 * ($0 & 7))) }
+  }
+}
