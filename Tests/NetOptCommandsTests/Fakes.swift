@@ -133,12 +133,20 @@ struct Run {
     code = await Program.netopt.run(arguments, in: context, interruption: interruption).number
     self.output = output.text
     self.errors = errors.text
-    configurations = made.all
+    configurations = made.takeAll()
   }
 }
 
 private final class ConfigurationLog: Sendable {
   private let configurations = Locked<[ClientConfiguration]>([])
-  var all: [ClientConfiguration] { configurations.withLock(\.self) }
+
+  /// Empties the log: a configuration's warning handler leads to the context, and that to the log.
+  func takeAll() -> [ClientConfiguration] {
+    configurations.withLock { configurations in
+      defer { configurations = [] }
+      return configurations
+    }
+  }
+
   func append(_ configuration: ClientConfiguration) { configurations.withLock { $0.append(configuration) } }
 }
