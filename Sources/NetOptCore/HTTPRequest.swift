@@ -8,59 +8,43 @@ public struct HTTPRequest: Sendable {
     var options: RequestOptions
   }
 
-  /// Unchecked sendable: the parts are changed only while a single request refers to them.
-  private final class Storage: @unchecked Sendable {
-    // Unchecked exclusivity for the same reason (docs/adr/0009).
-    @exclusivity(unchecked) var parts: Parts
-    init(_ parts: Parts) { self.parts = parts }
-  }
-
-  // A request passes through every interceptor, and a call that waits has a copy in each one's frame.
-  private var storage: Storage
-
-  private var parts: Parts {
-    _read { yield storage.parts }
-    _modify {
-      if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
-      yield &storage.parts
-    }
-  }
+  private var parts: SharedParts<Parts>
 
   /// The method.
   public var method: HTTPMethod {
-    _read { yield storage.parts.method }
-    _modify { yield &parts.method }
+    _read { yield parts.value.method }
+    _modify { yield &parts.value.method }
   }
   /// The URL.
   public var url: HTTPURL {
-    _read { yield storage.parts.url }
-    _modify { yield &parts.url }
+    _read { yield parts.value.url }
+    _modify { yield &parts.value.url }
   }
   /// The header fields; `Host`, `Content-Length` and what `RequestOptions` asks for are added when it is sent.
   public var headers: HTTPFields {
-    _read { yield storage.parts.headers }
-    _modify { yield &parts.headers }
+    _read { yield parts.value.headers }
+    _modify { yield &parts.value.headers }
   }
   /// The body.
   public var body: RequestBody {
-    _read { yield storage.parts.body }
-    _modify { yield &parts.body }
+    _read { yield parts.value.body }
+    _modify { yield &parts.value.body }
   }
   /// Limits and wishes for this request alone.
   public var options: RequestOptions {
-    _read { yield storage.parts.options }
-    _modify { yield &parts.options }
+    _read { yield parts.value.options }
+    _modify { yield &parts.value.options }
   }
 
   /// `options.hedges`, without a copy of the others.
-  package var hedges: Bool { storage.parts.options.hedges }
+  package var hedges: Bool { parts.value.options.hedges }
 
   /// Makes a request.
   public init(
     _ method: HTTPMethod, _ url: HTTPURL, headers: HTTPFields = [:], body: RequestBody = .none,
     options: RequestOptions = RequestOptions()
   ) {
-    storage = Storage(Parts(method: method, url: url, headers: headers, body: body, options: options))
+    parts = SharedParts(Parts(method: method, url: url, headers: headers, body: body, options: options))
   }
 
   /// Makes a request from a URL's text.

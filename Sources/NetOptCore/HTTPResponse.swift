@@ -13,69 +13,53 @@ public struct HTTPResponse: Sendable {
     var otherAttempts: [AttemptReport] = []
   }
 
-  /// Unchecked sendable: the parts are changed only while a single response refers to them.
-  private final class Storage: @unchecked Sendable {
-    // Unchecked exclusivity for the same reason (docs/adr/0009).
-    @exclusivity(unchecked) var parts: Parts
-    init(_ parts: Parts) { self.parts = parts }
-  }
-
-  // Each interceptor's frame has room for the result of the ones below it, for as long as the call waits.
-  private var storage: Storage
-
-  private var parts: Parts {
-    _read { yield storage.parts }
-    _modify {
-      if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
-      yield &storage.parts
-    }
-  }
+  private var parts: SharedParts<Parts>
 
   /// What was requested in the end, after redirects.
   public var url: HTTPURL {
-    _read { yield storage.parts.url }
-    _modify { yield &parts.url }
+    _read { yield parts.value.url }
+    _modify { yield &parts.value.url }
   }
   /// The head.
   public var head: ResponseHead {
-    _read { yield storage.parts.head }
-    _modify { yield &parts.head }
+    _read { yield parts.value.head }
+    _modify { yield &parts.value.head }
   }
   /// The body. Read it to its end, or let go of the response: that cancels the transfer.
   public var body: ResponseBody {
-    _read { yield storage.parts.body }
-    _modify { yield &parts.body }
+    _read { yield parts.value.body }
+    _modify { yield &parts.value.body }
   }
   /// The way the request took, and why.
   public var route: RouteReport {
-    _read { yield storage.parts.route }
-    _modify { yield &parts.route }
+    _read { yield parts.value.route }
+    _modify { yield &parts.value.route }
   }
   /// The endpoint that answered, when there was one.
   public var remote: Endpoint? {
-    _read { yield storage.parts.remote }
-    _modify { yield &parts.remote }
+    _read { yield parts.value.remote }
+    _modify { yield &parts.value.remote }
   }
   /// Whether the connection had been used before.
   public var reused: Bool {
-    _read { yield storage.parts.reused }
-    _modify { yield &parts.reused }
+    _read { yield parts.value.reused }
+    _modify { yield &parts.value.reused }
   }
   /// How the connection was secured; `nil` for plain HTTP.
   public var tls: TLSReport? {
-    _read { yield storage.parts.tls }
-    _modify { yield &parts.tls }
+    _read { yield parts.value.tls }
+    _modify { yield &parts.value.tls }
   }
   /// How often the request was sent, redirects not counted.
   public var attempts: Int {
-    _read { yield storage.parts.attempts }
-    _modify { yield &parts.attempts }
+    _read { yield parts.value.attempts }
+    _modify { yield &parts.value.attempts }
   }
   /// The call's attempts that did not give this response, in the order in which they began: those that failed before it,
   /// and a copy that was slower. Empty for nearly all calls.
   public var otherAttempts: [AttemptReport] {
-    get { storage.parts.otherAttempts }
-    set { parts.otherAttempts = newValue }
+    get { parts.value.otherAttempts }
+    set { parts.value.otherAttempts = newValue }
   }
 
   /// Makes a response.
@@ -83,7 +67,7 @@ public struct HTTPResponse: Sendable {
     url: HTTPURL, head: ResponseHead, body: ResponseBody, route: RouteReport, remote: Endpoint? = nil,
     reused: Bool = false, tls: TLSReport? = nil, attempts: Int = 1
   ) {
-    storage = Storage(
+    parts = SharedParts(
       Parts(
         url: url, head: head, body: body, route: route, remote: remote, reused: reused, tls: tls,
         attempts: attempts))
