@@ -1,11 +1,7 @@
 import Glibc
 
 extension FileBytes {
-  /// Puts a file in the place of another, or where none was: whoever opens it, and whatever happens to the process or
-  /// the machine, finds the old one or the new one, whole. A link stays a link: what it leads to is replaced.
-  ///
-  /// The bytes are written beside the file, to `.NAME.SOMETHING.part`, and brought to the disk (fsync(2)); then the
-  /// name is changed (rename(2)), and that is brought to the disk too.
+  /// Puts a file in the place of another, or where none was, as `FileDraft` does it.
   ///
   /// - Parameters:
   ///   - path: the file.
@@ -17,32 +13,13 @@ extension FileBytes {
   package static func replace(
     _ path: String, with bytes: [UInt8], mode: UInt32, as what: String, in phase: NetOptError.Phase
   ) throws(NetOptError) {
-    func failure(_ code: Int32) -> NetOptError {
-      let reason = String(cString: strerror(code))
-      return NetOptError(
-        .unwritableFile, phase: phase, "\(what) \(path) cannot be written: \(reason)",
-        underlying: NetOptError.Underlying(.system, code: code, text: reason))
+    do throws(FileDraft.Failure) {
+      let draft = try FileDraft(of: path, mode: mode)
+      try draft.write(bytes)
+      try draft.commit()
+    } catch {
+      throw failure(.unwritableFile, path, what, phase, error.code)
     }
-    let target = resolved(path)
-    let folder = folder(of: target)
-    let draft = "\(folder)/\(draftPrefix(of: target))\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
-    let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-    guard descriptor >= 0 else { throw failure(errno) }
-    var status = stat()
-    if stat(target, &status) == 0 {
-      // Root's new file would not be readable to whom the old one belongs. Others may give it to a group of theirs at most.
-      if fchown(descriptor, status.st_uid, status.st_gid) != 0 { _ = fchown(descriptor, .max, status.st_gid) }
-      fchmod(descriptor, status.st_mode & 0o7777)
-    }
-    var code = write(bytes, to: descriptor)
-    if code == 0, fsync(descriptor) != 0 { code = errno }
-    if close(descriptor) != 0, code == 0 { code = errno }
-    if code == 0, rename(draft, target) != 0 { code = errno }
-    guard code == 0 else {
-      unlink(draft)
-      throw failure(code)
-    }
-    syncFolder(folder)
   }
 
   /// Removes what processes that were killed while they replaced a file have left beside it. To be called only by one
@@ -65,7 +42,7 @@ extension FileBytes {
     }
   }
 
-  private static func draftPrefix(of path: String) -> String {
+  static func draftPrefix(of path: String) -> String {
     ".\(path.split(separator: "/").last ?? "file")."
   }
 
@@ -88,16 +65,5 @@ extension FileBytes {
     guard let real = realpath(path, nil) else { return path }
     defer { free(real) }
     return String(cString: real)
-  }
-
-  /// - Returns: 0, or errno(3).
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno != EINTR { return errno }
-      rest = rest.dropFirst(max(count, 0))
-    }
-    return 0
   }
 }
