@@ -76,8 +76,9 @@ extension RepeatedCall {
     guard let plan = first.plan, let address = first.remote?.address ?? plan.legs[0].address else {
       return nil
     }
-    let hedge = Attempt(first.number + 1, .hedge, avoiding: .init([address], isStrict: true))
-    return plan.carriedOut(by: hedge) != nil && retries.takeHedge() ? hedge : nil
+    let avoidance = RoutePlan.Avoidance([address], isStrict: true)
+    return plan.avoiding(avoidance) != nil && retries.takeHedge()
+      ? Attempt(first.number + 1, .hedge, avoiding: avoidance) : nil
   }
 
   /// Remembers how long an answer took.

@@ -43,7 +43,7 @@ final class Router: Sendable {
   func plan(for request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
     guard let attempt else { return plan(for: request) }
     let usual = plan(for: request)
-    let plan = usual.carriedOut(by: attempt)
+    let plan = if let avoidance = attempt.avoidance { usual.avoiding(avoidance) } else { RoutePlan?(usual) }
     let now = timeSource.now()
     planner.withLock {
       $0.ended(usual)
@@ -54,8 +54,7 @@ final class Router: Sendable {
     guard let plan else {
       throw NetOptError(.connectFailed, phase: .connect, "there is no other endpoint for a second copy")
     }
-    // The plan as it was: the other one leads back to the attempt.
-    attempt.isPlanned(usual)
+    attempt.isPlanned(plan)
     return plan
   }
 

@@ -13,13 +13,12 @@ extension RoutePlan {
     }
   }
 
-  /// The same plan for one of several attempts of a call. Where that keeps away from some addresses, the others come first, in
-  /// their order, DNS among them.
+  /// The same plan for an attempt that keeps away from some addresses: the others come first, in their order, DNS among them.
   ///
   /// - Returns: `nil` when nothing is left, which happens when the avoidance is strict.
-  public func carriedOut(by attempt: Attempt) -> RoutePlan? {
-    let legs = attempt.avoidance?.ordered(legs) ?? legs
-    return legs.isEmpty ? nil : with(legs, for: attempt)
+  public func avoiding(_ avoidance: Avoidance) -> RoutePlan? {
+    let legs = avoidance.ordered(legs)
+    return legs.isEmpty ? nil : with(legs, avoiding: avoidance)
   }
 
   /// Legs that a look-up gave, in the order in which an attempt of this plan tries them.

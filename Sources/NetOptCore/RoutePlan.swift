@@ -94,12 +94,12 @@ public struct RoutePlan: Sendable {
     let startsTwo: Bool
     let multiplexes: Bool
     let suspectsNetwork: Bool
-    let attempt: Attempt?
+    let avoidance: Avoidance?
 
     init(
       _ origin: Origin, _ policy: String, _ directOff: DirectOff?, _ candidates: any CandidateSource,
       _ legs: [Leg], _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool,
-      _ suspectsNetwork: Bool, _ attempt: Attempt?
+      _ suspectsNetwork: Bool, _ avoidance: Avoidance?
     ) {
       self.origin = origin
       isSecure = origin.scheme == .https
@@ -111,7 +111,7 @@ public struct RoutePlan: Sendable {
       self.startsTwo = startsTwo
       self.multiplexes = multiplexes
       self.suspectsNetwork = suspectsNetwork
-      self.attempt = attempt
+      self.avoidance = avoidance
     }
   }
 
@@ -148,10 +148,8 @@ public struct RoutePlan: Sendable {
   /// Whether this machine's network is taken to be down: several endpoints and DNS failed within seconds, and nothing
   /// has worked since. What fails then is held against no endpoint.
   public var suspectsNetwork: Bool { storage.suspectsNetwork }
-  /// The attempt that the plan is for, when that is one of several.
-  public var attempt: Attempt? { storage.attempt }
   /// What an attempt that is not the call's first keeps away from; `nil` in the plan of a first one.
-  public var avoidance: Avoidance? { storage.attempt?.avoidance }
+  public var avoidance: Avoidance? { storage.avoidance }
 
   /// Makes a plan.
   ///
@@ -159,12 +157,12 @@ public struct RoutePlan: Sendable {
   public init(
     origin: Origin, policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
-    suspectsNetwork: Bool = false, attempt: Attempt? = nil
+    suspectsNetwork: Bool = false, avoidance: Avoidance? = nil
   ) {
     self.init(
       origin: origin, policy: policy, directOff: directOff, weighed: Candidates(all: candidates), legs: legs,
       withoutList: withoutList, startsTwo: startsTwo, multiplexes: multiplexes,
-      suspectsNetwork: suspectsNetwork, attempt: attempt)
+      suspectsNetwork: suspectsNetwork, avoidance: avoidance)
   }
 
   /// Makes a plan whose candidates are put into words later.
@@ -173,22 +171,22 @@ public struct RoutePlan: Sendable {
   package init(
     origin: Origin, policy: String, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
     legs: [Leg], withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
-    suspectsNetwork: Bool = false, attempt: Attempt? = nil
+    suspectsNetwork: Bool = false, avoidance: Avoidance? = nil
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
     storage = Storage(
       origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, suspectsNetwork,
-      attempt)
+      avoidance)
   }
 
-  /// The same plan with other legs, for one of several attempts of a call.
+  /// The same plan with other legs, for an attempt that keeps away from some addresses.
   ///
   /// - Precondition: there is a leg.
-  func with(_ legs: [Leg], for attempt: Attempt) -> RoutePlan {
+  func with(_ legs: [Leg], avoiding avoidance: Avoidance) -> RoutePlan {
     RoutePlan(
       origin: origin, policy: policy, directOff: directOff, weighed: storage.candidates, legs: legs,
       withoutList: withoutList, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
-      suspectsNetwork: suspectsNetwork, attempt: attempt)
+      suspectsNetwork: suspectsNetwork, avoidance: avoidance)
   }
 
   /// Whether this is the very plan that the other one is, not only an equal one.

@@ -6,33 +6,10 @@ public struct CallContext: Sendable {
   public var started: MonotonicInstant
   /// When the call has to be over, or `nil`.
   public var deadline: MonotonicInstant?
-  /// One reference: every interceptor's frame has a copy of the context, for as long as the call waits.
-  private enum Way: Sendable {
-    case open
-    case attempt(Attempt)
-    case planned(RoutePlan)
-  }
-
-  private var way = Way.open
-
   /// The way the request is to take, once it is planned.
-  public var plan: RoutePlan? {
-    get { if case .planned(let plan) = way { plan } else { nil } }
-    set { way = newValue.map { .planned($0) } ?? .open }
-  }
-
-  /// Which of several attempts this is; `nil` for a first one that has no copy beside it, as nearly all are. The plan is made
-  /// for it, and takes it over.
-  public var attempt: Attempt? {
-    get {
-      switch way {
-      case .open: nil
-      case .attempt(let attempt): attempt
-      case .planned(let plan): plan.attempt
-      }
-    }
-    set { way = newValue.map { .attempt($0) } ?? .open }
-  }
+  public var plan: RoutePlan?
+  /// Which of several attempts this is; `nil` for a first one that has no copy beside it, as nearly all are.
+  public var attempt: Attempt?
 
   /// Makes a context.
   public init(id: UInt64, started: MonotonicInstant, deadline: MonotonicInstant?) {

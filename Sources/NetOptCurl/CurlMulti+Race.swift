@@ -209,7 +209,7 @@ extension CurlMulti {
     guard !exchange.isOver, transfer.verdict != .lost, !exchange.isWon else { return }
     exchange.isWon = true
     note(transfer, .won)
-    if let attempt = exchange.plan.attempt { attempt.isSent(to: transfer.endpoint) }
+    if let attempt = exchange.context.attempt { attempt.isSent(to: transfer.endpoint) }
     if let timer = exchange.raceTimer { loop.cancel(timer) }
     if let lookUp = exchange.lookUp {
       lookUp.task.cancel()

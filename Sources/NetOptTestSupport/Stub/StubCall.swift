@@ -188,7 +188,7 @@ struct StubCall {
       return
     }
     end(leg, .won)
-    plan.attempt?.isSent(to: race.legs[leg].address.map { Endpoint($0, port: plan.origin.port) })
+    context.attempt?.isSent(to: race.legs[leg].address.map { Endpoint($0, port: plan.origin.port) })
     let exchange = StubExchange(request: request, target: race.legs[leg].target, transport: transport)
     let events = events
     group.addTask {
