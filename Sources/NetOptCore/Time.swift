@@ -30,7 +30,12 @@ public struct MonotonicInstant: Hashable, Comparable, Sendable {
 
 extension Duration {
   /// The whole duration in nanoseconds, rounded towards zero, saturating.
-  public var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
+  public var nanoseconds: Int64 {
+    let attoseconds = attoseconds
+    // A division of 128 bits is a call of a function that divides bit by bit. Up to an hour does without: 10^9 is 2^9 x 1953125.
+    if attoseconds >= 0, let scaled = Int64(exactly: attoseconds >> 9) { return scaled / 1_953_125 }
+    return Int64(clamping: attoseconds / 1_000_000_000)
+  }
 
   /// The whole duration in microseconds, rounded towards zero.
   public var microseconds: Int64 { nanoseconds / 1000 }

@@ -31,13 +31,14 @@ struct ConnectionKey: Hashable {
 final class ConnectionGroup {
   let key: ConnectionKey
   /// The sockets that have come to the gate, in use or not.
-  private var ready: [(descriptor: Int32, endpoint: Endpoint, source: AddressSource)] = []
-  private var racer: Exchange?
-  private var waiting: [Exchange] = []
+  // Unchecked exclusivity: see CurlMulti.
+  @exclusivity(unchecked) private var ready: [(descriptor: Int32, endpoint: Endpoint, source: AddressSource)] = []
+  @exclusivity(unchecked) private var racer: Exchange?
+  @exclusivity(unchecked) private var waiting: [Exchange] = []
   /// The TLS sessions of its connections.
   private(set) lazy var sessions = SessionCache()
   /// How many exchanges and sockets have to do with the group.
-  var users = 0
+  @exclusivity(unchecked) var users = 0
 
   init(_ key: ConnectionKey) { self.key = key }
 

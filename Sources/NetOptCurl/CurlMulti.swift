@@ -22,8 +22,8 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) var connecting: [Int32: Transfer] = [:]
 
   private let handle: MultiHandle
-  private var timer: CurlTimer?
-  private var handshakes = Handshakes<Transfer>()
+  @exclusivity(unchecked) private var timer: CurlTimer?
+  @exclusivity(unchecked) private var handshakes = Handshakes<Transfer>()
   private var handshakeTimer: HandshakeTimer?
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
@@ -33,7 +33,7 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
-  private var turnEndIsAsked = false
+  @exclusivity(unchecked) private var turnEndIsAsked = false
   private(set) var isShutDown = false
   /// Whether it ends when what is under way has ended.
   private var isRetired = false

@@ -48,7 +48,7 @@ final class Transfer {
   @exclusivity(unchecked) private var head: [UInt8] = []
   @exclusivity(unchecked) private var body: [UInt8] = []
   /// Chunks before `body` that are full.
-  private var chunks: [[UInt8]] = []
+  @exclusivity(unchecked) private var chunks: [[UInt8]] = []
   /// What all of them hold together.
   private var bodyBytes = 0
   /// What the consumer had not read when it was last asked.

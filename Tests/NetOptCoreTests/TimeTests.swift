@@ -7,6 +7,11 @@ import Testing
       (Duration.zero, 0), (.nanoseconds(-7), -7), (.seconds(1), 1_000_000_000),
       (.milliseconds(-1500), -1_500_000_000),
       (.nanoseconds(Int64.max), .max), (.nanoseconds(Int64.min), .min),
+      (Duration(secondsComponent: 1, attosecondsComponent: 999_999_999), 1_000_000_000),
+      (Duration(secondsComponent: 1, attosecondsComponent: 1_000_000_000), 1_000_000_001),
+      (Duration(secondsComponent: -1, attosecondsComponent: -999_999_999), -1_000_000_000),
+      // On both sides of what is divided in 64 bits.
+      (.seconds(4722), 4_722_000_000_000), (.seconds(4723), 4_723_000_000_000),
       (.nanoseconds(Int64.max) + .nanoseconds(1), .max), (.nanoseconds(Int64.min) - .nanoseconds(1), .min),
       (.seconds(Int64.max), .max), (.seconds(Int64.min), .min), (.seconds(Int64.max) * 8, .max),
       (.seconds(Int64.min) * 8, .min), (Duration(secondsComponent: 0, attosecondsComponent: 999_999_999), 0),
