@@ -40,14 +40,17 @@ extension CallObserver {
 }
 
 /// Tells observers of a call, from its start to the end of its body.
+///
+/// What it stands around is not the next link of the chain but a part of it: see `RetryInterceptor`.
 struct EventInterceptor: Interceptor {
   let observers: [any CallObserver]
+  let redirect: RedirectInterceptor
 
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     let call = ObservedCall(id: next.context.id, observers: observers)
     call.willStart(request)
     do throws(NetOptError) {
-      return call.didReceiveHead(try await next.proceed(request))
+      return call.didReceiveHead(try await redirect.intercept(request, next: next))
     } catch {
       call.bodyDidFail(error)
       throw error

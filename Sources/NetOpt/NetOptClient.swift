@@ -91,18 +91,23 @@ public final class NetOptClient: Sendable {
     upkeep = Upkeep(router, prober, ranking, configuration.probing, timeSource)
     retries = Retries(timeSource, observers: configuration.observers)
     var links: [any Interceptor] = []
-    if !configuration.observers.isEmpty { links.append(EventInterceptor(observers: configuration.observers)) }
-    links.append(RedirectInterceptor())
+    let redirect = RedirectInterceptor()
+    links.append(
+      configuration.observers.isEmpty
+        ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
     links += configuration.interceptors
-    let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep)
-    let transport = TransportInterceptor(transport: engine.transport)
-    links.append(RetryInterceptor(retries: retries, route: route))
-    if let signing = configuration.signing { links.append(SigningInterceptor(signing)) }
-    links.append(transport)
+    let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep, transport: engine.transport)
+    if let signing = configuration.signing {
+      let last = TransportInterceptor(transport: engine.transport)
+      links.append(RetryInterceptor(retries: retries, route: route.withoutTransport))
+      links += [SigningInterceptor(signing), last]
+    } else {
+      links.append(RetryInterceptor(retries: retries, route: route))
+    }
     self.links = links
     // What keeps the list up to date is no call: it is tried again when its schedule says so.
     (listInUse, updater) = Self.updates(
-      configuration, start, router, prober, [RedirectInterceptor(), route, transport], timeSource)
+      configuration, start, router, prober, [redirect, route], timeSource)
     if let loop = engine.loop {
       let transition = NetworkTransition(
         transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober,

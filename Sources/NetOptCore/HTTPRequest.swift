@@ -1,43 +1,44 @@
 /// A request: what is sent, and how. A value that is one reference: copies share what they hold until one of them is changed.
 public struct HTTPRequest: Sendable {
-  private struct Parts: Sendable {
-    var method: HTTPMethod
-    var url: HTTPURL
-    var headers: HTTPFields
-    var body: RequestBody
-    var options: RequestOptions
+  @usableFromInline
+  struct Parts: Sendable {
+    @usableFromInline var method: HTTPMethod
+    @usableFromInline var url: HTTPURL
+    @usableFromInline var headers: HTTPFields
+    @usableFromInline var body: RequestBody
+    @usableFromInline var options: RequestOptions
   }
 
-  private var parts: SharedParts<Parts>
+  @usableFromInline var parts: SharedParts<Parts>
 
   /// The method.
-  public var method: HTTPMethod {
+  @inlinable public var method: HTTPMethod {
     _read { yield parts.value.method }
     _modify { yield &parts.value.method }
   }
   /// The URL.
-  public var url: HTTPURL {
+  @inlinable public var url: HTTPURL {
     _read { yield parts.value.url }
     _modify { yield &parts.value.url }
   }
   /// The header fields; `Host`, `Content-Length` and what `RequestOptions` asks for are added when it is sent.
-  public var headers: HTTPFields {
+  @inlinable public var headers: HTTPFields {
     _read { yield parts.value.headers }
     _modify { yield &parts.value.headers }
   }
   /// The body.
-  public var body: RequestBody {
+  @inlinable public var body: RequestBody {
     _read { yield parts.value.body }
     _modify { yield &parts.value.body }
   }
   /// Limits and wishes for this request alone.
-  public var options: RequestOptions {
+  @inlinable public var options: RequestOptions {
     _read { yield parts.value.options }
     _modify { yield &parts.value.options }
   }
 
   /// `options.hedges`, without a copy of the others.
-  package var hedges: Bool { parts.value.options.hedges }
+  @inlinable package var hedges: Bool { parts.value.options.hedges }
 
   /// Makes a request.
   public init(

@@ -1,63 +1,64 @@
 /// A response: its head, and a body that streams. A value that is one reference: copies share what they hold until one of them
 /// is changed.
 public struct HTTPResponse: Sendable {
-  private struct Parts: Sendable {
-    var url: HTTPURL
-    var head: ResponseHead
-    var body: ResponseBody
-    var route: RouteReport
-    var remote: Endpoint?
-    var reused: Bool
-    var tls: TLSReport?
-    var attempts: Int
-    var otherAttempts: [AttemptReport] = []
+  @usableFromInline
+  struct Parts: Sendable {
+    @usableFromInline var url: HTTPURL
+    @usableFromInline var head: ResponseHead
+    @usableFromInline var body: ResponseBody
+    @usableFromInline var route: RouteReport
+    @usableFromInline var remote: Endpoint?
+    @usableFromInline var reused: Bool
+    @usableFromInline var tls: TLSReport?
+    @usableFromInline var attempts: Int
+    @usableFromInline var otherAttempts: [AttemptReport] = []
   }
 
-  private var parts: SharedParts<Parts>
+  @usableFromInline var parts: SharedParts<Parts>
 
   /// What was requested in the end, after redirects.
-  public var url: HTTPURL {
+  @inlinable public var url: HTTPURL {
     _read { yield parts.value.url }
     _modify { yield &parts.value.url }
   }
   /// The head.
-  public var head: ResponseHead {
+  @inlinable public var head: ResponseHead {
     _read { yield parts.value.head }
     _modify { yield &parts.value.head }
   }
   /// The body. Read it to its end, or let go of the response: that cancels the transfer.
-  public var body: ResponseBody {
+  @inlinable public var body: ResponseBody {
     _read { yield parts.value.body }
     _modify { yield &parts.value.body }
   }
   /// The way the request took, and why.
-  public var route: RouteReport {
+  @inlinable public var route: RouteReport {
     _read { yield parts.value.route }
     _modify { yield &parts.value.route }
   }
   /// The endpoint that answered, when there was one.
-  public var remote: Endpoint? {
+  @inlinable public var remote: Endpoint? {
     _read { yield parts.value.remote }
     _modify { yield &parts.value.remote }
   }
   /// Whether the connection had been used before.
-  public var reused: Bool {
+  @inlinable public var reused: Bool {
     _read { yield parts.value.reused }
     _modify { yield &parts.value.reused }
   }
   /// How the connection was secured; `nil` for plain HTTP.
-  public var tls: TLSReport? {
+  @inlinable public var tls: TLSReport? {
     _read { yield parts.value.tls }
     _modify { yield &parts.value.tls }
   }
   /// How often the request was sent, redirects not counted.
-  public var attempts: Int {
+  @inlinable public var attempts: Int {
     _read { yield parts.value.attempts }
     _modify { yield &parts.value.attempts }
   }
   /// The call's attempts that did not give this response, in the order in which they began: those that failed before it,
   /// and a copy that was slower. Empty for nearly all calls.
-  public var otherAttempts: [AttemptReport] {
+  @inlinable public var otherAttempts: [AttemptReport] {
     get { parts.value.otherAttempts }
     set { parts.value.otherAttempts = newValue }
   }

@@ -32,7 +32,8 @@ final class ConnectionGroup {
   let key: ConnectionKey
   /// The sockets that have come to the gate, in use or not.
   // Unchecked exclusivity: see CurlMulti.
-  @exclusivity(unchecked) private var ready: [(descriptor: Int32, endpoint: Endpoint, source: AddressSource)] = []
+  @exclusivity(unchecked) private var ready:
+    [(descriptor: Int32, endpoint: Endpoint, source: AddressSource)] = []
   @exclusivity(unchecked) private var racer: Exchange?
   @exclusivity(unchecked) private var waiting: [Exchange] = []
   /// The TLS sessions of its connections.

@@ -4,20 +4,30 @@ import NetOptEventLoop
 /// The sockets that libcurl has open, and what is known of them. libcurl keeps the pool; this only knows of it what
 /// decides whether a call has to wait for a race, and what the loop watches.
 struct ConnectionTable {
-  private struct Socket {
+  private final class Socket {
     let group: ConnectionGroup
     let endpoint: Endpoint?
     /// Where the endpoint's address came from for the leg that opened it.
     let source: AddressSource
     let opener: ObjectIdentifier
-    var isReady = false
+    // Unchecked exclusivity: see CurlMulti.
+    @exclusivity(unchecked) var isReady = false
     /// The port on this side, once it is ready.
     var localPort: Int32 = 0
     var stalls = Stalls()
     /// What the loop watches it for.
-    var watched: Readiness = []
+    @exclusivity(unchecked) var watched: Readiness = []
     /// Whether libcurl wants to know.
-    var isWanted = false
+    @exclusivity(unchecked) var isWanted = false
+
+    init(
+      _ group: ConnectionGroup, _ endpoint: Endpoint?, _ source: AddressSource, openedBy transfer: Transfer
+    ) {
+      self.group = group
+      self.endpoint = endpoint
+      self.source = source
+      opener = ObjectIdentifier(transfer)
+    }
   }
 
   /// Beyond so many groups those that nobody uses are forgotten.
@@ -65,16 +75,15 @@ struct ConnectionTable {
     group.users += 1
     count += 1
     let source = transfer.exchange.race.legs[transfer.leg].source
-    sockets[descriptor] = Socket(
-      group: group, endpoint: endpoint, source: source, opener: ObjectIdentifier(transfer))
+    sockets[descriptor] = Socket(group, endpoint, source, openedBy: transfer)
     if let endpoint { connecting[endpoint, default: 0] += 1 }
   }
 
   mutating func becameReady(_ descriptor: Int32, of transfer: Transfer) {
     guard let socket = sockets[descriptor], !socket.isReady, socket.opener == ObjectIdentifier(transfer)
     else { return }
-    sockets[descriptor]?.isReady = true
-    sockets[descriptor]?.localPort = transfer.localPort
+    socket.isReady = true
+    socket.localPort = transfer.localPort
     guard let endpoint = socket.endpoint else { return }
     connected(endpoint)
     socket.group.becameReady(descriptor, to: endpoint, from: socket.source)
@@ -143,11 +152,11 @@ struct ConnectionTable {
   /// A connection that becomes idle stays watched: the next request would have it watched again, two system calls
   /// for each. A socket that is being connected may be closed without a word, and its number mean another one.
   mutating func wants(_ descriptor: Int32, _ readiness: Readiness) -> Watching {
-    sockets[descriptor]?.isWanted = !readiness.isEmpty
-    if sockets[descriptor]?.isReady == true, readiness.isEmpty || sockets[descriptor]?.watched == readiness {
-      return .leave
+    if let socket = sockets[descriptor] {
+      socket.isWanted = !readiness.isEmpty
+      if socket.isReady, readiness.isEmpty || socket.watched == readiness { return .leave }
+      socket.watched = readiness
     }
-    sockets[descriptor]?.watched = readiness
     return readiness.isEmpty ? .unwatch : .watch(readiness)
   }
 
@@ -156,8 +165,8 @@ struct ConnectionTable {
   /// - Returns: whether libcurl wants to know of it. The loop is to unwatch it otherwise: the other side has closed an
   ///   idle connection, which libcurl finds out when it wants to use it.
   mutating func isWanted(_ descriptor: Int32) -> Bool {
-    guard sockets[descriptor]?.isWanted == false else { return true }
-    sockets[descriptor]?.watched = []
+    guard let socket = sockets[descriptor], !socket.isWanted else { return true }
+    socket.watched = []
     return false
   }
 }

@@ -8,17 +8,18 @@ public struct DescriptorTable<Value> {
   /// Makes an empty table.
   @inlinable public init() {}
 
-  /// The value of a descriptor, or `nil`; of a negative number there is none, and it cannot get one.
+  /// The value of a descriptor, or `nil`; of a negative number there is none, and it cannot get one. No accessor that yields:
+  /// each use of one allocates its frame.
   @inlinable public subscript(descriptor: Int32) -> Value? {
-    @inline(__always) _read {
+    get {
       let place = Int(descriptor)
-      if slots.indices.contains(place) { yield slots[place] } else { yield nil }
+      return slots.indices.contains(place) ? slots[place] : nil
     }
-    @inline(__always) _modify {
+    set {
       let place = Int(descriptor)
       precondition(place >= 0, "a descriptor is not negative")
       if place >= slots.count { slots += [Value?](repeating: nil, count: place + 1 - slots.count) }
-      yield &slots[place]
+      slots[place] = newValue
     }
   }
 
