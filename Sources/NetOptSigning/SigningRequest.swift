@@ -158,7 +158,13 @@ public struct SigningRequest: Sendable {
         if isUsual || port.isEmpty { end = colon }
         if keepsPort, !isUsual, !port.isEmpty { return out += text.map(ByteClass.lowered) }
       }
-      for byte in text[..<end] { out.append(ByteClass.lowered(byte)) }
+      let host = UnsafeBufferPointer(rebasing: text[..<end])
+      // Most are in lower case: then they are copied at once.
+      if host.allSatisfy({ ByteClass.lowered($0) == $0 }) {
+        out.append(contentsOf: host)
+      } else {
+        for byte in host { out.append(ByteClass.lowered(byte)) }
+      }
       if keepsPort { out.append(text: ":\(usual)") }
     }
   }
