@@ -12,7 +12,7 @@ import Testing
   private func inputs(_ target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
     let folder = "\(Self.folder)/\(target.rawValue)"
     return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { name in
-      (name, Array(try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name)"))))
+      (name, try FileBytes.read("\(folder)/\(name)", upTo: 1 << 20, as: "the corpus's", in: .list))
     }
   }
 
