@@ -27,8 +27,12 @@ SEEDS ?= 5000
 FROM ?= 1
 MUTATION ?=
 
+# How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
+FUZZ_SECONDS ?= 180
+FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories
+
 .PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak kill-list \
-  perf-build clean
+  fuzz-build fuzz perf-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -56,7 +60,7 @@ install: build ## Install netopt to PREFIX, /usr/local by default
 	install -D -m 755 .build/release/netopt "$(DESTDIR)$(PREFIX)/bin/netopt"
 
 lint: ## Check format, layers, file lengths and scripts
-	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples)
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)
 	scripts/check-layers
 	python3 -m doctest Benchmarks/perf/report.py
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
@@ -101,8 +105,24 @@ perf-record: perf-build ## Record what a request costs now
 kill-list: dependencies ## Kill a process that replaces lists, 200 times, and look whether there is always a whole one
 	KILL_ROUNDS=$(KILL_ROUNDS) $(TEST) --filter ListKillTests
 
+# The compiler alone is told of the fuzzer: linked by the driver, libFuzzer would bring a main of its own. What it finds is new is
+# kept below Fuzz/.build; the inputs that break a rule are there too.
+fuzz-build: dependencies
+	@library=$$(echo "$$(dirname "$$(readlink -f "$$(command -v $(SWIFT))")")"/../lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-$$(uname -m).a); \
+	if [[ ! -f "$$library" ]]; then echo "this toolchain has no libFuzzer: $$library" >&2; exit 1; fi; \
+	$(SWIFT) build -c release --package-path Fuzz -Xswiftc -Xfrontend -Xswiftc -sanitize=fuzzer -Xlinker "$$library"
+
+fuzz: fuzz-build ## Fuzz every parser of netopt's for FUZZ_SECONDS each
+	@for target in $(FUZZ_TARGETS); do \
+	  mkdir -p "Fuzz/.build/corpus/$$target"; \
+	  echo "== $$target"; \
+	  SWIFT_BACKTRACE=enable=no Fuzz/.build/release/netopt-fuzz "$$target" -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	    -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 -verbosity=0 "-artifact_prefix=Fuzz/.build/$$target-" \
+	    "Fuzz/.build/corpus/$$target" "Fuzz/Corpus/$$target"; \
+	done
+
 soak: perf-build ## Perform a million requests and look whether anything grows
 	python3 Benchmarks/perf soak
 
 clean: ## Remove what was built
-	rm -rf .build Benchmarks/.build
+	rm -rf .build Benchmarks/.build Fuzz/.build

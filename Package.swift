@@ -25,6 +25,7 @@ let package = Package(
     .library(name: "NetOpt", targets: ["NetOpt"]),
     .library(name: "NetOptSigning", targets: ["NetOptSigning"]),
     .library(name: "NetOptTestSupport", targets: ["NetOptTestSupport"]),
+    .library(name: "NetOptFuzzing", targets: ["NetOptFuzzing"]),
     .executable(name: "netopt", targets: ["netopt-cli"]),
   ],
   targets: [
@@ -71,6 +72,8 @@ let package = Package(
     .executableTarget(
       name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"], swiftSettings: settings),
 
+    module("NetOptFuzzing", ["NetOpt", "NetOptCore", "NetOptCrypto", "NetOptRouting", "NetOptSigning"]),
+
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
     tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptSQLite", ["NetOptSQLite", "NetOptCore", "NetOptTestSupport"]),
@@ -103,6 +106,7 @@ let package = Package(
         "NetOptTestSupport",
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
+    tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]
 )

@@ -31,6 +31,9 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
   /// The position past the last.
   public var endIndex: Int { fields.count }
 
+  /// Iterates over the fields as over an array, which is faster than by their positions.
+  public func makeIterator() -> IndexingIterator<[HTTPField]> { fields.makeIterator() }
+
   /// The field at a position.
   public subscript(position: Int) -> HTTPField {
     get { fields[position] }

@@ -21,7 +21,10 @@ public enum CallOutcome: Hashable, Sendable {
   public init(_ response: HTTPResponse) {
     let status = response.status
     if status == 502 || status == 503 || status == 504 {
-      self = .unavailable(status: status, retryAfter: Self.retryAfter(response.head))
+      // A date is passed over: it would be compared with a clock that may be wrong, and the circuit opens by itself when it
+      // goes on.
+      let delay = response.head.first("Retry-After").flatMap(RetryAfter.seconds)
+      self = .unavailable(status: status, retryAfter: delay)
     } else {
       self = .answered(wait: response.timings.wait)
     }
@@ -34,15 +37,5 @@ public enum CallOutcome: Hashable, Sendable {
     case .timeout where error.phase == .receive: self = .silent
     default: self = .unknown
     }
-  }
-
-  /// The delay in seconds that the response names (RFC 9110, section 10.2.3). A date is passed over: it would be
-  /// compared with a clock that may be wrong, and the circuit opens by itself when it goes on.
-  private static func retryAfter(_ head: ResponseHead) -> Duration? {
-    guard let text = head.first("Retry-After"), !text.isEmpty,
-      text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
-    else { return nil }
-    // More digits than a number has room for are a long time as well.
-    return .seconds(Int64(text) ?? Int64.max / 4)
   }
 }

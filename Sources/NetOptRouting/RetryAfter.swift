@@ -10,13 +10,17 @@ package enum RetryAfter {
   /// - Returns: `nil` without the field, and when it cannot be read.
   package static func delay(_ head: ResponseHead, wall: () -> Date) -> Duration? {
     guard let text = head.first("Retry-After") else { return nil }
-    if let first = text.utf8.first, (0x30...0x39).contains(first) {
-      guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-      return .seconds(UInt32(text) ?? .max)
-    }
+    if let delay = seconds(text) { return delay }
     guard let date = Date(http: text) else { return nil }
     let now = head.first("Date").flatMap { Date(http: $0) } ?? wall()
     return .seconds(min(max(date.timeIntervalSince(now), 0), Double(UInt32.max)))
+  }
+
+  /// Reads a number of seconds, delay-seconds in RFC 9110; `nil` for anything else, a date among it. More digits than a
+  /// number has room for are a long time as well: 136 years.
+  static func seconds(_ text: String) -> Duration? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return .seconds(UInt32(text) ?? .max)
   }
 }
 

@@ -89,7 +89,8 @@ private struct File: Decodable {
 
     var value: RouteHistory.Host? {
       guard let scheme = Origin.Scheme(rawValue: scheme), HTTPURL.hostNameFault(host) == nil, port > 0,
-        let learned = Date(rfc3339: learned)
+        // What is before 1970 nobody learned, and calendars differ about how it is written.
+        let learned = Date(rfc3339: learned), learned.timeIntervalSince1970 >= 0
       else { return nil }
       var known: [RouteHistory.Endpoint] = []
       for endpoint in endpoints {

@@ -61,6 +61,7 @@ public struct RequestSigner: Sendable {
     _ request: SigningRequest, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
     if let fault = key.fault(scheme.name, request, at: moment.now) { throw fault }
+    try scheme.checkKind(of: request)
     return try scheme.sign(request, with: key, at: moment)
   }
 }

@@ -16,6 +16,8 @@ public struct SigningRequest: Sendable {
   public var headers: HTTPFields
   /// The body as it is sent, after content coding.
   public var body: [UInt8]
+  /// The status, when it is a response; `nil` for a request.
+  public private(set) var status: Int?
 
   /// Makes a request of its parts.
   public init(
@@ -29,6 +31,13 @@ public struct SigningRequest: Sendable {
     self.query = query
     self.headers = headers
     self.body = body
+  }
+
+  /// Makes a response, which `rfc9421` alone signs and verifies: by `@status` and its fields. What a response signs of its
+  /// request (`;req`) is not supported.
+  public init(status: Int, headers: HTTPFields, body: [UInt8] = []) {
+    self.init(method: "", authority: "", path: "", headers: headers, body: body)
+    self.status = status
   }
 
   /// Makes a request as the client sends it.
@@ -85,6 +94,27 @@ public struct SigningRequest: Sendable {
 
   /// Checks what every scheme relies on.
   package func check() throws(SigningFault) {
+    if let status {
+      guard (100...999).contains(status) else {
+        throw SigningFault(.malformedRequest, "a status has three digits")
+      }
+    } else {
+      try checkTarget()
+    }
+    for field in headers {
+      let isPlain =
+        !field.name.isEmpty && ByteClass.all(field.name, ByteClass.isUnreserved)
+        && ByteClass.all(field.value) { $0 >= 0x20 && $0 < 0x7f }
+      // What is not that simple is looked at more closely.
+      if !isPlain, let fault = HTTPFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
+      // Schemes sign one or the other, scopes are held against the authority: they must not be two hosts.
+      if ByteClass.isSameName(field.name, "Host"), !ByteClass.isSameName(field.value, authority) {
+        throw SigningFault(.malformedRequest, "the Host field is not the host that the request is for")
+      }
+    }
+  }
+
+  private func checkTarget() throws(SigningFault) {
     guard HTTPFields.isToken(method) else {
       throw SigningFault(.malformedRequest, "the method is not a token; write one as POST")
     }
@@ -96,13 +126,6 @@ public struct SigningRequest: Sendable {
       throw SigningFault(.malformedRequest, "the target has a control character; percent-encode it")
     }
     try checkAuthority()
-    for field in headers {
-      let isPlain =
-        !field.name.isEmpty && ByteClass.all(field.name, ByteClass.isUnreserved)
-        && ByteClass.all(field.value) { $0 >= 0x20 && $0 < 0x7f }
-      // What is not that simple is looked at more closely.
-      if !isPlain, let fault = HTTPFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
-    }
   }
 
   private func checkAuthority() throws(SigningFault) {
@@ -122,19 +145,27 @@ public struct SigningRequest: Sendable {
 
   /// Host and port, as they are signed: in lower case, without the scheme's default port.
   ///
-  /// - Parameter keepsPort: whether a default port is kept.
+  /// - Parameter keepsPort: whether a default port is kept, or put there.
   func appendAuthority(to out: inout [UInt8], keepsPort: Bool = false) {
+    let usual: StaticString = scheme == .https ? "443" : "80"
     var authority = authority
     authority.withUTF8 { text in
       var end = text.count
-      if !keepsPort, text.last != 0x5d, let colon = text.lastIndex(of: 0x3a) {
+      // Within the brackets of an IPv6 address there are colons too.
+      if text.last != 0x5d, let colon = text.lastIndex(of: 0x3a) {
         let port = text[(colon + 1)...]
-        let usual: StaticString = scheme == .https ? "443" : "80"
         let isUsual = usual.withUTF8Buffer { port.elementsEqual($0) }
-        // Within the brackets of an IPv6 address there are colons too.
         if isUsual || port.isEmpty { end = colon }
+        if keepsPort, !isUsual, !port.isEmpty { return out += text.map(ByteClass.lowered) }
       }
-      for byte in text[..<end] { out.append(ByteClass.lowered(byte)) }
+      let host = UnsafeBufferPointer(rebasing: text[..<end])
+      // Most are in lower case: then they are copied at once.
+      if host.allSatisfy({ ByteClass.lowered($0) == $0 }) {
+        out.append(contentsOf: host)
+      } else {
+        for byte in host { out.append(ByteClass.lowered(byte)) }
+      }
+      if keepsPort { out.append(text: ":\(usual)") }
     }
   }
 

@@ -16,6 +16,8 @@ import Testing
   @Test func eachCommandIsShown() {
     for command in [
       "get", "probe", "bench", "iplist check", "iplist sign", "iplist verify", "iplist update", "help",
+      "keys new",
+      "sign", "verify",
     ] {
       #expect(Self.commands.contains { $0.hasPrefix("netopt \(command) ") })
     }
@@ -33,9 +35,11 @@ import Testing
     let signed = try await MinisignProgram.run(["-S", "-s", "list.key", "-m", "iplist.json"], in: directory)
     #expect(signed.isFine)
     let arguments = command.split(separator: " ").dropFirst().map { word in
-      [".json", ".key", ".pub"].contains { word.hasSuffix($0) } ? "\(directory)/\(word)" : String(word)
+      [".json", ".key", ".pub", ".http"].contains { word.hasSuffix($0) }
+        ? "\(directory)/\(word)" : String(word)
     }
     let signature = try Files.read("\(directory)/iplist.json.minisig")
+    if !command.hasPrefix("netopt keys new") { try await Self.makeKeyAndRequest(in: directory) }
     let probe = EndpointProbe(
       address: Samples.address("1.1.1.1"), rank: 1, rtt: .milliseconds(9), samples: [.milliseconds(9)],
       state: .closed, chosen: true)
@@ -49,5 +53,16 @@ import Testing
     }
     let run = await Run(arguments, client: client)
     #expect(run.code == 0, "\(command): \(run.errors)")
+  }
+
+  /// A key ring, and a request that is signed with its key.
+  private static func makeKeyAndRequest(in directory: String) async throws {
+    let keys = ["--keys", "\(directory)/keys.json", "--key-id", "app1.v1"]
+    #expect(await Run(["keys", "new"] + keys).code == 0)
+    let signed = await Run(["sign"] + keys + ["https://api.example.com/user/search?q=1"])
+    #expect(signed.code == 0, "\(signed.errors)")
+    try Files.write(
+      "GET /user/search?q=1 HTTP/1.1\nHost: api.example.com\n\(signed.output)\n",
+      to: "\(directory)/request.http")
   }
 }

@@ -31,7 +31,7 @@ struct SigningFixture {
         {"id":"c2","secret":"\(c)-legacy","salt":"s","schemes":["salted-md5","netopt1"],"legacy":true},
         {"id":"c3","secret_command":"echo \(c)-command; exit 3","schemes":["netopt1"]},
         {"id":"c4","secret_env":"NETOPT_TEST_NOT_SET","schemes":["netopt1"]},
-        {"id":"c5","secret":"\(c)-platform-of-32-bytes...","schemes":["sealed-key"],"legacy":true},
+        {"id":"c5","secret":"\(c)-platform-of-32-bytes","schemes":["sealed-key"],"legacy":true},
         {"id":"c6","secret":"\(c)-caller","schemes":["sealed-key"]},
         {"id":"c7","secret_command":"printf '%s\\\\n' \(c)-printed","salt":"s","schemes":["netopt1"]}]}
       """, to: keys)

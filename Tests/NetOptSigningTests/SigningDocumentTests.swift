@@ -1,4 +1,4 @@
-import FoundationEssentials
+import NetOptCore
 import NetOptTestSupport
 import Testing
 
@@ -18,7 +18,8 @@ import Testing
     let directory = try TemporaryDirectory.make("example")
     let child = try ChildProcess(program, ["-c", try example(language)], in: directory)
     try await wait(for: "the example to end", within: .seconds(30)) { child.exitStatus() != nil }
-    let output = String(decoding: try Data(contentsOf: URL(fileURLWithPath: child.output)), as: UTF8.self)
+    let bytes = try FileBytes.read(child.output, upTo: 1 << 20, as: "the test's", in: .list)
+    let output = String(decoding: bytes, as: UTF8.self)
     #expect(output == GoldenVectorTests.signature + "\n")
   }
 

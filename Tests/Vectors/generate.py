@@ -216,6 +216,11 @@ miss("duplicate-order", signed({**MISS, "url": "https://api.example.com/?t=b&t=a
 BODY = {**MISS, "body": '{"b": 1,  "a": [1, 2, "x"]}'}
 for code in ["body-compact", "body-sorted", "body-spaced", "body-sorted-and-spaced"]: miss(code, signed(BODY, m=(code,)))
 miss("older-key-version", signed(MISS, secret="older-secret", salt="salt-2023"))
+def resigned(line, sig): return {**line, "headers": [[k, v.rsplit("=", 1)[0] + "=" + sig if k == "Authorization" else v] for k, v in line["headers"]]}
+older = netopt1(MISS, secret="older-secret", salt="salt-2023", key="app1.v1")[1]
+miss("older-key-version", resigned(signed(MISS), older))
+miss("wrong-salt", signed(MISS, salt="salt-2023"))
+miss("wrong-scheme", resigned(signed(MISS), hashlib.sha256(SECRET.encode() + netopt1(MISS)[0].encode()).hexdigest()))
 miss("wrong-salt", signed(MISS, salt=""))
 miss("wrong-salt", signed(MISS, m=("secret-as-key",)))
 miss("plus-for-space+port-kept", signed(MISS, m=("plus-for-space", "port-kept")))
@@ -417,6 +422,152 @@ for url, headers, body in [("https://api.example.com/a/b?x=1&y=", {"Content-Type
         case("refuses an unknown key", json.loads(json.dumps(line).replace("AKIDEXAMPLE", "AKIDNOBODY")), False, "unknown-key")
         case("refuses an x-amz- field that is not signed", {**line, "headers": line["headers"] + [["x-amz-acl", "public"]]}, False, "not-covered")
 
+# near misses of the other schemes ---------------------------------------------------------------------------------------
+
+def with_port(url): return url.netloc.lower() if ":" in url.netloc else url.netloc.lower() + {"https": ":443", "http": ":80"}[url.scheme]
+def lower(text):
+    head, *rest = text.split("%")
+    return "%".join([head] + [p[:2].lower() + p[2:] for p in rest])
+def normal(path):
+    kept = []
+    for s in path.split("/"):
+        if s == "..": kept = kept[:-1]
+        elif s and s != ".": kept.append(s)
+    return "/" + "/".join(kept) + ("/" if path.endswith("/") and kept else "")
+def body_of(text, m):
+    if "body-left-out" in m: return b""
+    if "body-line-end" in m: return text.encode() + b"\n"
+    if "body-compact" in m: return json.dumps(json.loads(text), separators=(",", ":")).encode()
+    if "body-sorted" in m: return json.dumps(json.loads(text), separators=(",", ":"), sort_keys=True).encode()
+    if "body-spaced" in m: return json.dumps(json.loads(text)).encode()
+    if "body-sorted-and-spaced" in m: return json.dumps(json.loads(text), sort_keys=True).encode()
+    return text.encode()
+def ended(text, m): return text.replace("\n", "\r\n" if "carriage-returns" in m else "\n") + ("\n" if "trailing-newline" in m else "")
+BODIES = ["body-left-out", "body-line-end", "body-compact", "body-sorted", "body-spaced", "body-sorted-and-spaced"]
+OTHER = {"method": "POST", "url": "https://API.example.com/\u00e9/%2Fb/./c?q=a%20b&tag=%C3%A9&tag=a&empty=&a=1", "headers": J, "body": '{"b": 1,  "a": [1, 2, "x"]}'}
+
+def rfc_near(line, m=(), secret="peer-secret-2", how="sha256", salt=None):
+    """Signed with HMAC in rfc9421; m are the mistakes to make."""
+    url = urllib.parse.urlsplit(line["url"])
+    raw = lambda text: "".join(c if "!" <= c <= "~" else enc(c) for c in text)
+    path, query = url.path, raw(url.query)
+    if "path-normalised" in m: path = normal(path)
+    if "path-not-normalised" not in m: path = raw(path)
+    if "path-encoded-twice" in m: path = path.replace("%", "%25")
+    if "empties-dropped" in m: query = "&".join(p for p in query.split("&") if p.partition("=")[2])
+    if "plus-for-space" in m: query = query.replace("%20", "+")
+    if "lower-case-hex" in m: path, query = lower(path), lower(query)
+    if "not-encoded" in m: query = urllib.parse.unquote(query)
+    if "encoded-twice" in m: query = query.replace("%", "%25")
+    if "query-left-out" in m: query = ""
+    digest = "sha-256=:" + base64.b64encode(hashlib.sha256(body_of(line["body"], m)).digest()).decode() + ":"
+    params = f'("@method" "@authority" "@path" "@query" "content-digest" "content-type");created={NOW};keyid="peer.v2"'
+    base = "\n".join([f'"@method": {line["method"].lower() if "method-lower-case" in m else line["method"]}',
+                      f'"@authority": {with_port(url) if "port-kept" in m else authority(url)}', f'"@path": {path}', f'"@query": ?{query}',
+                      f'"content-digest": {digest}', f'"content-type": {line["headers"][0][1]}', f'"@signature-params": {params}'])
+    k = secret.encode() if salt is None else hmac.digest(secret.encode(), b"netopt1\n" + salt.encode(), "sha256")
+    sig = base64.b64encode(hmac.digest(k, ended(base, m).encode(), how)).decode()
+    return {**line, "headers": line["headers"] + [["Content-Digest", digest], ["Signature-Input", "sig1=" + params], ["Signature", f"sig1=:{sig}:"]], "now": NOW}
+
+def names(scheme, code, line, reason="signature-mismatch", **flags):
+    add(f"{scheme} names: {code}", scheme, "verify", line, {"valid": False, "reason": reason, "near_miss": code}, explain=True, **flags)
+add("rfc9421 accepts what near misses are made of", "rfc9421", "verify", rfc_near(OTHER), {"valid": True, "reason": "ok", "assurance": "strong"})
+for code in ["plus-for-space", "lower-case-hex", "empties-dropped", "encoded-twice", "not-encoded", "trailing-newline", "carriage-returns", "port-kept", "path-not-normalised",
+             "path-normalised", "path-encoded-twice", "method-lower-case", "query-left-out"]: names("rfc9421", code, rfc_near(OTHER, (code,)))
+for code in BODIES: names("rfc9421", code, rfc_near(OTHER, (code,)), "body-mismatch")
+names("rfc9421", "older-key-version", rfc_near(OTHER, secret="peer-secret-1"))
+names("rfc9421", "wrong-salt", rfc_near(OTHER, salt="peer-salt-2"))
+names("rfc9421", "wrong-scheme", rfc_near(OTHER, how="sha512"))
+names("rfc9421", "lower-case-hex+method-lower-case", rfc_near(OTHER, ("lower-case-hex", "method-lower-case")))
+names("rfc9421", "query-left-out+older-key-version", rfc_near(OTHER, ("query-left-out",), secret="peer-secret-1"))
+
+def sig_near(line, m=(), secret="peer-secret-2", prefix="AWS4", steps=4, service="execute-api"):
+    """Signed in sigv4; m are the mistakes to make."""
+    url = urllib.parse.urlsplit(line["url"])
+    path = url.path
+    if ("path-not-normalised" not in m and service != "s3") or "path-normalised" in m: path = normal(path)
+    twice = (service != "s3") != bool({"path-encoded-once", "path-encoded-twice"} & set(m))
+    path = "/".join(enc(s.encode() if twice else urllib.parse.unquote_to_bytes(s)) for s in path.split("/"))
+    ps = [tuple(urllib.parse.unquote_to_bytes(part) for part in piece.partition("=")[::2]) for piece in url.query.split("&")]
+    if "empties-dropped" in m: ps = [p for p in ps if p[1]]
+    def e(raw):
+        if "not-encoded" in m: return raw.decode()
+        text = enc(raw)
+        if "plus-for-space" in m: text = text.replace("%20", "+")
+        return text.replace("%", "%25") if "encoded-twice" in m else text
+    ps = [(e(k), e(v)) for k, v in ps]
+    if "duplicate-order" in m: ps.sort(key=lambda p: p[0])
+    elif "params-not-sorted" not in m: ps.sort(key=lambda p: (p[0].encode(), p[1].encode()))
+    query = "" if "query-left-out" in m else "&".join(k + "=" + v for k, v in ps)
+    if "lower-case-hex" in m: path, query = lower(path), lower(query)
+    date = datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    fields = {"content-type": line["headers"][0][1], "host": with_port(url) if "port-kept" in m else authority(url), "x-amz-date": date}
+    canonical = "\n".join([line["method"].lower() if "method-lower-case" in m else line["method"], path, query] + [f"{k}:{v}" for k, v in fields.items()]
+                          + ["", ";".join(fields), hashlib.sha256(body_of(line["body"], m)).hexdigest()])
+    chain = [date[:8], "eu-west-1", service, "aws4_request"]
+    k = (prefix + secret).encode()
+    for step in chain[:steps]: k = hmac.digest(k, step.encode(), "sha256")
+    string = f"AWS4-HMAC-SHA256\n{date}\n{'/'.join(chain)}\n{hashlib.sha256(ended(canonical, m).encode()).hexdigest()}"
+    sig = hmac.digest(k, string.encode(), "sha256").hex()
+    credential = f"AWS4-HMAC-SHA256 Credential=peer.v2/{'/'.join(chain)}, SignedHeaders={';'.join(fields)}, Signature={sig}"
+    return {**line, "headers": line["headers"] + [["X-Amz-Date", date], ["Authorization", credential]], "now": NOW}
+
+AWS = {**OTHER, "url": "https://api.example.com/a%20b/./c?q=a%20b&tag=%C3%A9&tag=a&empty=&a=1"}
+add("sigv4 accepts what near misses are made of", "sigv4", "verify", sig_near(AWS), {"valid": True, "reason": "ok", "assurance": "strong"})
+for code in ["plus-for-space", "lower-case-hex", "empties-dropped", "duplicate-order", "params-not-sorted", "encoded-twice", "not-encoded", "trailing-newline", "carriage-returns", "port-kept",
+             "path-not-normalised", "path-encoded-once", "method-lower-case", "query-left-out"] + BODIES:
+    line = {**AWS, "url": "https://api.example.com/?t=b&t=a"} if code == "duplicate-order" else AWS
+    names("sigv4", code, sig_near(line, (code,)))
+names("sigv4", "path-normalised", sig_near(AWS, ("path-normalised",), service="s3"))
+names("sigv4", "older-key-version", sig_near(AWS, secret="peer-secret-1"))
+names("sigv4", "wrong-salt", sig_near(AWS, prefix=""))
+names("sigv4", "wrong-salt", sig_near(AWS, steps=3))
+names("sigv4", "wrong-scheme", sig_near(AWS, prefix="", steps=0))
+names("sigv4", "plus-for-space+port-kept", sig_near(AWS, ("plus-for-space", "port-kept")))
+names("sigv4", "body-compact+trailing-newline", sig_near(AWS, ("body-compact", "trailing-newline")))
+digest = hashlib.sha256(body_of(AWS["body"], ("body-compact",))).hexdigest()
+stated = {**sig_near(AWS), "headers": sig_near(AWS)["headers"] + [["X-Amz-Content-Sha256", digest]]}
+add("sigv4 refuses a stated digest that is not signed", "sigv4", "verify", stated, {"valid": False, "reason": "not-covered"})
+
+def salted_near(line, m=(), secret="legacy-secret-2", salt="pepper-2", how="md5", rounds=2):
+    """Signed in salted-md5; m are the mistakes to make."""
+    url = urllib.parse.urlsplit(line["url"])
+    h = lambda raw: hashlib.new(how, raw).hexdigest().encode()
+    ps = [(k, v) for k, v in pairs(url.query) if v or "empties-dropped" in m]
+    def e(raw):
+        text = enc(raw) if {"encoded-twice", "lower-case-hex"} & set(m) else raw.decode()
+        return (text.replace(" ", "+") if "plus-for-space" in m else text).encode()
+    ps = [(e(k), e(v)) for k, v in ps]
+    if "duplicate-order" in m: ps.sort(key=lambda p: p[0])
+    elif "params-not-sorted" not in m: ps.sort(key=lambda p: p[0] + b"=" + p[1])
+    p = b"" if "query-left-out" in m else b"&".join(k + b"=" + v for k, v in ps)
+    digest = h(secret.encode() + url.path[1:].encode() + p + (b"\n" if "trailing-newline" in m else b""))
+    for _ in range(rounds - 1): digest = h(digest + salt.encode())
+    return {**line, "headers": [["X-Netopt-Key", "legacy.v2"], ["X-Netopt-Sig", digest.decode()]], "now": NOW}
+
+PAY = {"method": "GET", "url": "https://api.example.com/user/search?q=a%20b&tag=x&page=1&tag=a&empty=&c=%C3%A9"}
+allowed = {"allow_weak": True}
+add("salted-md5 accepts what near misses are made of", "salted-md5", "verify", salted_near(PAY), {"valid": True, "reason": "ok", "assurance": "weak"}, **allowed)
+for code in ["empties-dropped", "duplicate-order", "params-not-sorted", "encoded-twice", "trailing-newline", "query-left-out"]:
+    names("salted-md5", code, salted_near(PAY, (code,)), **allowed)
+# Where nothing is encoded, these are made with another one.
+names("salted-md5", "lower-case-hex", {**PAY, "headers": [["X-Netopt-Key", "legacy.v2"], ["X-Netopt-Sig", hashlib.md5(hashlib.md5(b"legacy-secret-2user/search" + b"&".join(sorted(
+    lower(enc(k)).encode() + b"=" + lower(enc(v)).encode() for k, v in pairs(urllib.parse.urlsplit(PAY["url"]).query) if v))).hexdigest().encode() + b"pepper-2").hexdigest()]],
+    "now": NOW, "options": {"encode": True}}, **allowed)
+names("salted-md5", "older-key-version", salted_near(PAY, secret="legacy-secret-1", salt="pepper-1"), **allowed)
+names("salted-md5", "wrong-salt", salted_near(PAY, salt=""), **allowed)
+names("salted-md5", "wrong-scheme", salted_near(PAY, how="sha256"), **allowed)
+names("salted-md5", "wrong-scheme", salted_near(PAY, rounds=3), **allowed)
+names("salted-md5", "empties-dropped+wrong-salt", salted_near(PAY, ("empties-dropped",), salt=""), **allowed)
+
+def sealed_near(m=(), salt="platform-salt"):
+    line = {**OTHER, "url": "https://api.example.com/user/search?q=a%20b&empty="}
+    auth = netopt1(line, secret="callers-own-key", salt=salt, key="caller", m=m)[2]
+    return {**line, "headers": J + [["X-Netopt-Sealed", sealed(line, "/user/search")], ["Authorization", auth]], "now": NOW}
+add("sealed-key accepts what near misses are made of", "sealed-key", "verify", sealed_near(), {"valid": True, "reason": "ok", "assurance": "strong"})
+for code in ["plus-for-space", "empties-dropped", "trailing-newline", "method-lower-case", "query-left-out", "body-compact", "body-sorted"]: names("sealed-key", code, sealed_near((code,)))
+names("sealed-key", "wrong-salt", sealed_near(salt=""))
+
 def key(id, secret, schemes=("netopt1",), **more): return {"id": id, "secret": secret, "schemes": list(schemes), **more}
 text = lambda name: pem(name).decode()
 rings["main"] = {"schema": 1, "keys": [
@@ -425,6 +576,8 @@ rings["main"] = {"schema": 1, "keys": [
     key("scoped", SECRET, salt=SALT, scopes=[{"hosts": ["*.example.com"], "methods": ["GET"], "path_prefixes": ["/public"]}]),
     key("old", "s3cret", ["salted-md5"], salt="pepper", legacy=True), key("modern", "s3cret", ["salted-md5", "netopt1"], salt="pepper"),
     key("platform.v1", PLATFORM, ["sealed-key"], salt="platform-salt"), key("platform.old", PLATFORM, ["sealed-key"], salt="legacy-salt", legacy=True), key("caller", "callers-own-key", ["sealed-key"]),
+    key("peer.v2", "peer-secret-2", ["rfc9421", "sigv4"], salt="peer-salt-2"), key("peer.v1", "peer-secret-1", ["rfc9421", "sigv4"], salt="peer-salt-1"),
+    key("legacy.v2", "legacy-secret-2", ["salted-md5"], salt="pepper-2", legacy=True), key("legacy.v1", "legacy-secret-1", ["salted-md5"], salt="pepper-1", legacy=True),
     {"id": "test-shared-secret", "secret_base64": text("test-shared-secret").strip(), "schemes": ["rfc9421"]},
     {"id": "test-key-ed25519", "private_key_pem": text("test-key-ed25519-private.pem"), "schemes": ["rfc9421"]},
     {"id": "test-key-ecc-p256", "private_key_pem": text("test-key-ecc-p256-private.pem"), "schemes": ["rfc9421"]},

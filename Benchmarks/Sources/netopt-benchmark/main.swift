@@ -10,7 +10,7 @@ let usage = """
          netopt-benchmark soak     --url URL [--cacert FILE] [--connect-to …] [-n REQUESTS] [-c STREAMS]
          netopt-benchmark planning [--endpoints N] [-n PLANS]
          netopt-benchmark list     [--endpoints N] [-n TIMES]
-         netopt-benchmark signing  [-n TIMES] [--rounds N] [--body BYTES]
+         netopt-benchmark signing  [-n TIMES] [--rounds N] [--body BYTES] [--scheme NAME]
 
   Measures netopt and prints one line of JSON with what it cost.
   """

@@ -5,6 +5,8 @@ import NetOptCore
 struct LineReader {
   private let input: any ByteInput
   private var buffer: [UInt8] = []
+  /// How much of the buffer has no line end: a long line comes in many pieces, and is not looked through for each.
+  private var searched = 0
   private var hasEnded = false
   private let limit: Int
 
@@ -21,14 +23,19 @@ struct LineReader {
   /// - Throws: `InputError`; `NetOptError` for a line that is too long, after which no other is read.
   mutating func next() throws -> [UInt8]? {
     while true {
-      if let end = buffer.firstIndex(of: 0x0a) {
+      if let end = buffer[searched...].firstIndex(of: 0x0a) {
         let line = Array(buffer[..<end])
         buffer.removeFirst(end + 1)
+        searched = 0
         if line.contains(where: { $0 != 0x20 && $0 != 0x0d && $0 != 0x09 }) { return line }
         continue
       }
+      searched = buffer.count
       if hasEnded {
-        defer { buffer = [] }
+        defer {
+          buffer = []
+          searched = 0
+        }
         return buffer.isEmpty ? nil : buffer
       }
       guard buffer.count <= limit else {

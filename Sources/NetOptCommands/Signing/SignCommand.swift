@@ -1,4 +1,3 @@
-import FoundationEssentials
 import NetOptCore
 import NetOptSigning
 
@@ -44,7 +43,7 @@ struct SignCommand: Command {
       let signed = try sign(
         request, scheme, keys, arguments.value(of: SigningOptions.keyID),
         SigningMoment(
-          now: try SigningOptions.moment(arguments) ?? Self.seconds(context),
+          now: try SigningOptions.moment(arguments, in: context),
           nonce: arguments.value(of: Self.nonce)), arguments)
       let line = SignedLine(id: nil, request, signed, explains: arguments.has(Self.explain))
       if arguments.has(.json) { try context.print(line.json) } else { try context.output.write(line.text) }
@@ -53,10 +52,6 @@ struct SignCommand: Command {
       if arguments.has(.json) { try context.print(SignedLine.failure(id: nil, fault)) }
       throw fault.signingError
     }
-  }
-
-  private static func seconds(_ context: CommandContext) -> Int64 {
-    Int64(context.now().timeIntervalSince1970)
   }
 
   private func sign(
@@ -97,10 +92,10 @@ struct SignCommand: Command {
       let name = try line.scheme ?? SigningOptions.schemeName(arguments) ?? .netopt1
       let options = try line.options ?? SigningOptions.schemeOptions(arguments, name)
       let scheme = try SchemeOptions.scheme(name, options, isVerifying: false, keys: keys)
-      let pinned = try SigningOptions.moment(arguments)
+      let now = try line.now ?? SigningOptions.moment(arguments, in: context)
       let signed = try sign(
         line.request, scheme, keys, line.keyID ?? arguments.value(of: SigningOptions.keyID),
-        SigningMoment(now: line.now ?? pinned ?? Self.seconds(context), nonce: line.nonce), arguments)
+        SigningMoment(now: now, nonce: line.nonce), arguments)
       return SignedLine(id: line.id, line.request, signed, explains: arguments.has(Self.explain)).json
     } catch let fault as SigningFault {
       throw SigningLine.Fault(id: line.id, fault: fault)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NetOptCore
 import NetOptCrypto
 import NetOptSigning
@@ -67,9 +68,10 @@ enum SigningOptions {
     try arguments.choice(scheme, of: SchemeName.self)
   }
 
-  /// The moment that `--now` pins.
-  static func moment(_ arguments: Arguments) throws(UsageError) -> Int64? {
+  /// The moment that `--now` pins, or the present one, in seconds since 1970.
+  static func moment(_ arguments: Arguments, in context: CommandContext) throws(UsageError) -> Int64 {
     try arguments.integer(now, in: 1...999_999_999_999).map(Int64.init)
+      ?? Int64(context.now().timeIntervalSince1970)
   }
 
   /// The options of the scheme.

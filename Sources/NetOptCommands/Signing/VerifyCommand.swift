@@ -1,4 +1,3 @@
-import FoundationEssentials
 import NetOptCore
 import NetOptSigning
 
@@ -60,7 +59,7 @@ struct VerifyCommand: Command {
   ) throws -> ExitCode {
     var expectation = SignatureVerifier.Expectation(
       keyID: arguments.value(of: SigningOptions.keyID),
-      now: try SigningOptions.moment(arguments) ?? Self.seconds(context))
+      now: try SigningOptions.moment(arguments, in: context))
     if let file = arguments.value(of: Self.compare) {
       expectation.stringToSign = try context.read(file, upTo: 1 << 20, for: .sign)
     }
@@ -81,10 +80,6 @@ struct VerifyCommand: Command {
       try context.output.write(VerificationText(report).text)
     }
     return report.isValid ? .ok : .failed
-  }
-
-  private static func seconds(_ context: CommandContext) -> Int64 {
-    Int64(context.now().timeIntervalSince1970)
   }
 
   private func lines(
@@ -117,10 +112,10 @@ struct VerifyCommand: Command {
       let fault = SigningFault(.malformedRequest, "options: \(error.detail)")
       return (line.id, VerificationReport(name, unread: fault))
     }
-    let pinned = try SigningOptions.moment(arguments)
+    let now = try line.now ?? SigningOptions.moment(arguments, in: context)
     let expectation = SignatureVerifier.Expectation(
       keyID: line.keyID ?? arguments.value(of: SigningOptions.keyID),
-      now: line.now ?? pinned ?? Self.seconds(context),
+      now: now,
       stringToSign: line.stringToSign.map { Array($0.utf8) })
     return (line.id, verifier.verify(line.request, scheme: scheme, expectation))
   }

@@ -71,11 +71,12 @@ private struct HTTPMessageReader {
       request.set(target: target)
       return request
     }
-    // The authority of an absolute target is the one that counts: RFC 9112, section 3.2.2.
+    // The authority of an absolute target is the one that counts, whatever the field says: RFC 9112, section 3.2.2.
     var others = headers
     others["Host"] = nil
     var request = try SigningRequest(words[0], rawURL: target, headers: others, body: body)
     request.headers = headers
+    if headers.contains(name: "Host") { request.headers["Host"] = request.authority }
     return request
   }
 
@@ -99,13 +100,17 @@ private struct HTTPMessageReader {
 
   private mutating func fields() throws(SigningFault) -> HTTPFields {
     var fields = HTTPFields()
+    // Kept apart from the others while lines are added to it: a value of many folds would be copied for each.
+    var last: HTTPField?
     while let line = try line() {
       if let first = line.utf8.first, ByteClass.isSpace(first) {
-        guard let last = fields.indices.last else { throw Self.fault("the first field begins with a space") }
-        let folded = String(Substring(ByteClass.trimmed(line.utf8)))
-        fields[last].value += fields[last].value.isEmpty ? folded : " " + folded
+        guard last != nil else { throw Self.fault("the first field begins with a space") }
+        let folded = Substring(ByteClass.trimmed(line.utf8))
+        if last?.value.isEmpty == false { last?.value += " " }
+        last?.value += folded
         continue
       }
+      if let last { fields.append(last) }
       guard let colon = line.utf8.firstIndex(of: 0x3a) else {
         throw Self.fault("a line of the head has no colon")
       }
@@ -114,8 +119,9 @@ private struct HTTPMessageReader {
         throw Self.fault("a line of the head has no field name before its colon")
       }
       let value = ByteClass.trimmed(line.utf8[line.utf8.index(after: colon)...])
-      fields.append(HTTPField(name, String(Substring(value))))
+      last = HTTPField(name, String(Substring(value)))
     }
+    if let last { fields.append(last) }
     return fields
   }
 

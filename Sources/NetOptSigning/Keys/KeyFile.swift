@@ -116,9 +116,11 @@ enum KeyFile {
         return .pair(try AsymmetricKey(pem: pem, isPrivate: given[0] == "private_key_pem"))
       } catch { throw member.fault(error.description) }
     case "secret_base64":
-      guard let bytes = Base64.decode(Array(try member.string().utf8)), !bytes.isEmpty else {
+      // Nobody else refers to the array, so that it is this one that is wiped.
+      guard var bytes = try member.secret().withUnsafeBytes({ Base64.decode($0) }), !bytes.isEmpty else {
         throw member.fault("has to be base64 with its padding, and not empty")
       }
+      defer { wipe(&bytes) }
       return .secret(.bytes(SecretBytes(copying: bytes)))
     default:
       let secret = try member.secret()

@@ -1,4 +1,5 @@
 public import NetOptCore
+package import NetOptCrypto
 
 /// Where signers and verifiers find keys. Safe to use from any thread.
 public struct KeyRing: Sendable {
@@ -40,11 +41,16 @@ public struct KeyRing: Sendable {
   public static func load(_ path: String) throws(NetOptError) -> KeyRing {
     let text = try KeyFile.read(path)
     do throws(JSONFault) {
-      return KeyRing(try KeyFile.keys(JSONDocument.read(text)))
+      return try KeyRing(json: text)
     } catch {
       throw NetOptError(
         .invalidKeys, phase: .sign, "the key ring \(path) is not usable: \(error.place): \(error.rule)")
     }
+  }
+
+  /// Reads the text of a key ring file.
+  package init(json text: SecretBytes) throws(JSONFault) {
+    self.init(try KeyFile.keys(JSONDocument.read(text)))
   }
 
   /// The other versions of a key: ids that differ behind the last dot alone, as `app1.v1` and `app1.v2` do.

@@ -15,7 +15,7 @@ extension SigningRequest {
   ) throws(SigningFault) -> Bool {
     var isFirst = true
     for field in headers where ByteClass.isSameName(field.name, name) {
-      if !isFirst { out.append(text: joiner.description) }
+      if !isFirst { out.append(text: joiner) }
       isFirst = false
       var value = field.value
       let isFine = value.withUTF8 { value in

@@ -255,11 +255,12 @@ package struct NetOpt1: SigningScheme {
       }
     }
     guard isFine, names.allSatisfy({ ByteClass.all($0, ByteClass.isUnreserved) || HTTPFields.isToken($0) }),
-      !names.contains("authorization")
+      !names.contains("authorization"), names.count <= Claim.mostCovered
     else {
       throw SigningFault(
         .malformedSignature,
-        "headers is not a list of names in lower case, sorted, each once, parted by ;")
+        "headers is not a list of up to \(Claim.mostCovered) names in lower case, sorted, each once, parted by ;"
+      )
     }
     return names
   }
@@ -346,15 +347,24 @@ package struct NetOpt1: SigningScheme {
       return try HMAC(.sha256, key: SecretBytes(copying: derived))
     }
     add(.wrongSalt, "the key was derived from the salt without \"netopt1\" LF before it", salted)
-    for variant in SaltedMD5.diagnosed where key.isLegacy || key.schemes.contains(.netopt1) {
-      let request = request
-      candidates.append(
-        KeyCandidate(
-          mutation: .wrongScheme, detail: "it is a salted \(variant.hash.rawValue) as salted-md5 makes it"
-        ) { _ throws(SigningFault) in
-          try variant.code(of: variant.parts(of: request, []), by: key) == signature
-        })
-    }
+    candidates.append(
+      KeyCandidate(mutation: .wrongScheme, detail: "it is a plain SHA-256 of secret and string, not an HMAC")
+      {
+        string throws(SigningFault) in
+        let digest = try crypto { () throws(CryptoError) in
+          var digest = try Digest(.sha256)
+          secret.withSpan { digest.update($0) }
+          digest.update(string)
+          return try digest.finish()
+        }
+        return constantTimeEqual(digest, signature)
+      })
+    candidates.append(
+      KeyCandidate(mutation: .wrongScheme, detail: "it is a salted sha256 as salted-md5 makes it") {
+        _ throws(SigningFault) in
+        let salted = SaltedMD5.sha256
+        return constantTimeEqual(try salted.code(of: salted.parts(of: request, []), by: key), signature)
+      })
     return candidates
   }
 }

@@ -77,7 +77,7 @@ package struct RFC9421: SigningScheme {
 
   /// What is signed of a request unless it is said otherwise.
   static func usual(_ request: SigningRequest) -> [SignatureComponent] {
-    var names = ["@method", "@authority", "@path", "@query"]
+    var names = request.status == nil ? ["@method", "@authority", "@path", "@query"] : ["@status"]
     if !request.body.isEmpty { names.append("content-digest") }
     for name in ["content-type", "content-encoding", "idempotency-key"]
     where request.headers.contains(name: name) {
@@ -244,6 +244,9 @@ package struct RFC9421: SigningScheme {
   }
 
   private func claim(_ label: String, _ list: InnerList, _ bytes: [UInt8]) throws(SigningFault) -> Claim {
+    guard list.items.count <= Claim.mostCovered else {
+      throw SigningFault(.malformedSignature, "more than \(Claim.mostCovered) components are signed")
+    }
     var components: [SignatureComponent] = []
     for item in list.items {
       let component = try SignatureComponent(item)
@@ -351,8 +354,9 @@ package struct RFC9421: SigningScheme {
   package var mutations: [Mutation] { Self.mistakes }
 
   private static let mistakes: [Mutation] = [
-    .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .methodLowerCase,
-    .queryLeftOut, .lowerCaseHex,
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .notEncoded, .trailingNewline,
+    .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedTwice, .methodLowerCase,
+    .queryLeftOut,
   ]
 
   package func keyCandidates(

@@ -60,15 +60,14 @@ package struct SaltedMD5: SigningScheme {
     self.options = options
   }
 
-  private init(variant hash: Hash, _ change: (inout Options) -> Void = { _ in }) {
+  private init(hash: Hash) {
     var options = Options()
     options.hash = hash
-    change(&options)
     self.options = options
   }
 
-  /// The variants that a diagnosis tries for the signature of another scheme.
-  static let diagnosed: [SaltedMD5] = Hash.allCases.map { SaltedMD5(variant: $0) }
+  /// The variant whose signatures are as long as those of `netopt1`, which a diagnosis tries.
+  static let sha256 = SaltedMD5(hash: .sha256)
 
   var hash: Hash { options.hash }
 
@@ -107,7 +106,7 @@ package struct SaltedMD5: SigningScheme {
     }
     let keepsEmpty = options.keepEmpty != mutations.contains(.emptiesDropped)
     let isEncoded = options.encode != mutations.contains(.encodedTwice)
-    var pairs: [[UInt8]] = []
+    var pairs: [(text: [UInt8], key: [UInt8], place: Int)] = []
     for pair in QueryParameters(request.query, plus: true).pairs where !own.contains(pair.key) {
       if pair.value.isEmpty, !keepsEmpty { continue }
       var text: [UInt8] = []
@@ -115,14 +114,19 @@ package struct SaltedMD5: SigningScheme {
       if mutations.contains(.plusForSpace) { style.insert(.plusForSpace) }
       if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
       PercentEncoding.append(pair.key, to: &text, style)
+      let key = text
       text.append(0x3d)
       PercentEncoding.append(pair.value, to: &text, style)
-      pairs.append(text)
+      pairs.append((text, key, pairs.count))
     }
-    if !mutations.contains(.paramsNotSorted) { pairs.sort(by: less) }
+    if mutations.contains(.duplicateOrder) {
+      pairs.sort { $0.key == $1.key ? $0.place < $1.place : less($0.key, $1.key) }
+    } else if !mutations.contains(.paramsNotSorted) {
+      pairs.sort { less($0.text, $1.text) }
+    }
     for (index, pair) in pairs.enumerated() {
       if index > 0 { out.append(0x26) }
-      out += pair
+      out += pair.text
     }
     return mutations.applied(toWhole: out)
   }
@@ -155,13 +159,14 @@ package struct SaltedMD5: SigningScheme {
     if let names = options.parameters {
       for pair in QueryParameters(request.query, plus: true).pairs {
         let value = String(decoding: pair.value, as: UTF8.self)
-        if pair.key.elementsEqual(names.key.utf8) { key = value }
-        if pair.key.elementsEqual(names.signature.utf8) {
-          guard signature == nil else {
-            throw SigningFault(.malformedSignature, "there are several signatures in the query")
-          }
-          signature = value
+        let isKey = pair.key.elementsEqual(names.key.utf8)
+        let isSignature = pair.key.elementsEqual(names.signature.utf8)
+        guard !(isKey && key != nil), !(isSignature && signature != nil) else {
+          throw SigningFault(
+            .malformedSignature, "there are several \(isKey ? "key ids" : "signatures") in the query")
         }
+        if isKey { key = value }
+        if isSignature { signature = value }
       }
     } else {
       key = try request.onlyValue(of: Self.keyField)
@@ -205,8 +210,8 @@ package struct SaltedMD5: SigningScheme {
   package var mutations: [Mutation] { Self.mistakes }
 
   private static let mistakes: [Mutation] = [
-    .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .paramsNotSorted, .trailingNewline,
-    .queryLeftOut,
+    .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
+    .trailingNewline, .queryLeftOut,
   ]
 
   package func keyCandidates(
@@ -223,7 +228,7 @@ package struct SaltedMD5: SigningScheme {
       let salt = salt ?? key.salt
       candidates.append(
         KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in
-          try variant.code(of: string, secret, salt: salt) == claim.signature
+          constantTimeEqual(try variant.code(of: string, secret, salt: salt), claim.signature)
         })
     }
     add(.wrongSalt, "no salt was used", salt: "") { _ in }

@@ -119,6 +119,9 @@ package struct SealedKey: SigningScheme {
       let id = String(validating: blob[2..<(2 + idLength)], as: UTF8.self)
     else { throw SigningFault(.malformedSignature, "\(Self.field) is cut off, or names no key") }
     var claim = try inner.scheme.claim(in: request)
+    guard !claim.keyID.isEmpty else {
+      throw SigningFault(.malformedSignature, "the request does not say whose key it is")
+    }
     let start = 2 + idLength
     claim.parts = .sealed(
       Parts(
@@ -130,23 +133,48 @@ package struct SealedKey: SigningScheme {
   package func key(
     of claim: Claim, _ request: SigningRequest, in ring: KeyRing
   ) throws(SigningFault) -> SigningKey? {
-    guard case .sealed(let parts) = claim.parts, let platform = ring[parts.platformID] else { return nil }
+    guard case .sealed(let parts) = claim.parts else { return nil }
+    guard let platform = ring[parts.platformID] else {
+      // Opening takes its time too.
+      _ = try open(parts, with: Self.decoyPlatform, request)
+      return nil
+    }
     guard platform.schemes.contains(.sealedKey) else {
       throw SigningFault(
         .schemeNotAllowed, "the key \(platform.id) is not for sealed-key; its schemes say so")
     }
     try checkLegacy(platform)
-    let secret = try platform.secret()
-    let own = try crypto { () throws(CryptoError) in
-      try AESGCM.open(parts.sealed, key: secret, nonce: parts.nonce, additional: additional(request))
-    }
-    guard let own else {
+    guard let own = try open(parts, with: try platform.secret(), request) else {
       throw SigningFault(
         .signatureMismatch,
         "the sealed key does not open: it was sealed for another method, host or API, or under another key"
       )
     }
+    // Around salted-md5 the caller's id is not signed. Whoever is known here has to be the one that he says.
+    if let known = ring[claim.keyID], known.schemes.contains(.sealedKey), try known.secret() != own {
+      throw SigningFault(.signatureMismatch, "the sealed key is not the one of \(known.id)")
+    }
     return Self.caller(claim.keyID, own, platform)
+  }
+
+  private func open(
+    _ parts: Parts, with secret: SecretBytes, _ request: SigningRequest
+  ) throws(SigningFault) -> SecretBytes? {
+    let additional = additional(request)
+    return try crypto { () throws(CryptoError) in
+      try AESGCM.open(parts.sealed, key: secret, nonce: parts.nonce, additional: additional)
+    }
+  }
+
+  private static let decoyPlatform = SecretBytes(count: AESGCM.keyLength) {
+    (_: UnsafeMutableRawBufferPointer) in
+  }
+
+  /// A key that was not used before: one that was opened has to be derived from too.
+  package func decoy(for claim: Claim) -> SigningKey {
+    guard case .sealed(let parts) = claim.parts else { return Decoys.secret }
+    let length = max(parts.sealed.count - AESGCM.tagLength, 1)
+    return SigningKey(id: "decoy", secret: [UInt8](repeating: 0x78, count: length), schemes: [.sealedKey])
   }
 
   package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
@@ -154,7 +182,9 @@ package struct SealedKey: SigningScheme {
   }
 
   package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
-    inner.scheme.coverageNote(claim, request)
+    let note = inner.scheme.coverageNote(claim, request)
+    guard inner.scheme.name.isWeak else { return note }
+    return (note.text + "; nor is the caller's id, unless the key ring has it", true)
   }
 
   package func strings(

@@ -61,9 +61,12 @@ extension SigV4 {
     }
     let covered = names.split(separator: ";", omittingEmptySubsequences: false).map(String.init)
     let isFine = covered.allSatisfy { HTTPFields.isToken($0) && $0 == $0.lowercased() }
-    guard isFine, zip(covered, covered.dropFirst()).allSatisfy({ $0 < $1 }) else {
+    guard isFine, covered.count <= Claim.mostCovered,
+      zip(covered, covered.dropFirst()).allSatisfy({ $0 < $1 })
+    else {
       throw SigningFault(
-        .malformedSignature, "SignedHeaders is not a list of names in lower case, sorted, parted by ;")
+        .malformedSignature,
+        "SignedHeaders is not a list of up to \(Claim.mostCovered) names in lower case, sorted, parted by ;")
     }
     guard let bytes = Hex.bytes(signature.utf8), bytes.count == 32 else {
       throw SigningFault(.malformedSignature, "the signature is not 64 hexadecimal digits in lower case")

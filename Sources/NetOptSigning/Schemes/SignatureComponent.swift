@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// A component of a request that is signed (RFC 9421, section 2).
+/// A component of a request or a response that is signed (RFC 9421, section 2).
 package struct SignatureComponent: Hashable, Sendable {
   /// The name and its parameters.
   let item: StructuredItem
@@ -11,6 +11,7 @@ package struct SignatureComponent: Hashable, Sendable {
 
   private static let derived: Set = [
     "@method", "@target-uri", "@authority", "@scheme", "@request-target", "@path", "@query", "@query-param",
+    "@status",
   ]
 
   /// Makes a component without parameters.
@@ -52,7 +53,7 @@ package struct SignatureComponent: Hashable, Sendable {
     let keys = item.parameters.keys
     if name.hasPrefix("@") {
       guard Self.derived.contains(name) else {
-        throw SigningFault(.malformedSignature, "a request has no component \(name)")
+        throw SigningFault(.malformedSignature, "there is no component \(name)")
       }
       let allowed = name == "@query-param" ? ["name"] : []
       guard keys == allowed else {
@@ -76,7 +77,12 @@ package struct SignatureComponent: Hashable, Sendable {
   func appendValue(
     of request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations
   ) throws(SigningFault) {
+    if name.hasPrefix("@"), (name == "@status") != (request.status != nil) {
+      throw SigningFault(
+        .malformedSignature, "a \(request.status == nil ? "request" : "response") has no component \(name)")
+    }
     switch name {
+    case "@status": out.append(text: String(request.status ?? 0))
     case "@method":
       out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
     case "@authority": request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
@@ -89,7 +95,7 @@ package struct SignatureComponent: Hashable, Sendable {
     case "@path": appendPath(request, to: &out, mutations)
     case "@query":
       out.append(0x3f)
-      if !mutations.contains(.queryLeftOut) { PercentEncoding.appendTarget(request.query ?? "", to: &out) }
+      if !mutations.contains(.queryLeftOut) { Self.append(query: request.query ?? "", to: &out, mutations) }
     case "@query-param": try appendParameter(request, to: &out)
     default: try appendField(request, to: &out)
     }
@@ -99,8 +105,27 @@ package struct SignatureComponent: Hashable, Sendable {
     appendPath(request, to: &out, mutations)
     if let query = request.query, !mutations.contains(.queryLeftOut) {
       out.append(0x3f)
-      PercentEncoding.appendTarget(query, to: &out)
+      Self.append(query: query, to: &out, mutations)
     }
+  }
+
+  /// The query as it stands in the request line, or as a signer with these mistakes has it.
+  private static func append(query: String, to out: inout [UInt8], _ mutations: Mutations) {
+    if mutations.isEmpty { return PercentEncoding.appendTarget(query, to: &out) }
+    var text: [UInt8] = []
+    PercentEncoding.appendTarget(query, to: &text)
+    if mutations.contains(.emptiesDropped) {
+      let kept = text.split(separator: 0x26).filter { $0.contains(0x3d) && $0.last != 0x3d }
+      text = Array(kept.joined(separator: [0x26]))
+    }
+    if mutations.contains(.plusForSpace) {
+      text = Array(
+        text.split(separator: Array("%20".utf8), omittingEmptySubsequences: false).joined(separator: [0x2b]))
+    }
+    if mutations.contains(.lowerCaseHex) { PercentEncoding.lowerHex(&text) }
+    if mutations.contains(.notEncoded) { text = PercentEncoding.decoded(text) }
+    if mutations.contains(.encodedTwice) { text = PercentEncoding.again(text) }
+    out += text
   }
 
   private func appendPath(_ request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations) {
@@ -108,9 +133,12 @@ package struct SignatureComponent: Hashable, Sendable {
       mutations.contains(.pathNormalised) ? PathNormalisation.normalised(request.path) : request.path
     if mutations.contains(.pathNotNormalised) {
       out.append(text: path)
-    } else {
-      PercentEncoding.appendTarget(path, to: &out)
+      return
     }
+    var text: [UInt8] = []
+    PercentEncoding.appendTarget(path, to: &text)
+    if mutations.contains(.lowerCaseHex) { PercentEncoding.lowerHex(&text) }
+    out += mutations.contains(.pathEncodedTwice) ? PercentEncoding.again(text) : text
   }
 
   private func appendParameter(_ request: SigningRequest, to out: inout [UInt8]) throws(SigningFault) {
@@ -182,6 +210,20 @@ package struct SignatureComponent: Hashable, Sendable {
 }
 
 extension PercentEncoding {
+  /// Writes the digits of what is encoded in lower case.
+  fileprivate static func lowerHex(_ text: inout [UInt8]) {
+    for index in text.indices where text[index] == 0x25 {
+      for digit in text.indices.clamped(to: (index + 1)..<(index + 3)) {
+        text[digit] = ByteClass.lowered(text[digit])
+      }
+    }
+  }
+
+  /// What is encoded, encoded once more.
+  fileprivate static func again(_ text: [UInt8]) -> [UInt8] {
+    text.flatMap { $0 == 0x25 ? Array("%25".utf8) : [$0] }
+  }
+
   /// Appends what stands in a request line: bytes that cannot stand there are encoded, all others stay as they are.
   static func appendTarget(_ text: String, to out: inout [UInt8]) {
     for byte in text.utf8 {

@@ -61,6 +61,14 @@ package struct KeyCandidate: Sendable {
 }
 
 extension SigningScheme {
+  /// Checks whether the scheme is for what is signed: a request or a response.
+  func checkKind(of request: SigningRequest) throws(SigningFault) {
+    guard request.status == nil || name == .rfc9421 else {
+      throw SigningFault(
+        .malformedRequest, "\(name.rawValue) signs requests; a response is signed in rfc9421")
+    }
+  }
+
   package func key(
     of claim: Claim, _ request: SigningRequest, in ring: KeyRing
   ) throws(SigningFault) -> SigningKey? { ring[claim.keyID] }
@@ -123,6 +131,9 @@ package struct Claim: Sendable {
   var covered: [String] = []
   var signature: [UInt8]
   var parts = Parts.none
+
+  /// The most names that a signature may cover. Each is looked for among the fields, before the signature is known to be right.
+  static let mostCovered = 256
 }
 
 /// What is signed.

@@ -2,15 +2,19 @@
 extension [UInt8] {
   /// Appends a text.
   mutating func append(text: String) {
-    append(contentsOf: text.utf8)
+    // At once: the view of its UTF-8 is copied by way of a function that knows nothing of arrays.
+    var text = text
+    text.withUTF8 { append(contentsOf: $0) }
   }
 
+  /// Appends a text.
+  mutating func append(text: StaticString) { text.withUTF8Buffer { append(contentsOf: $0) } }
+
   /// Appends bytes as hexadecimal digits in lower case.
-  mutating func append(hex bytes: some Sequence<UInt8>) {
-    let digits = Hex.lower
-    for byte in bytes {
-      append(digits[Int(byte >> 4)])
-      append(digits[Int(byte & 15)])
+  mutating func append(hex bytes: [UInt8]) {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 2 * bytes.count) { room in
+      Hex.write(bytes, to: room)
+      append(contentsOf: UnsafeBufferPointer(room))
     }
   }
 }
@@ -21,10 +25,22 @@ enum Hex {
   static let upper = Array("0123456789ABCDEF".utf8)
 
   /// Bytes in lower case.
-  static func text(_ bytes: some Sequence<UInt8>) -> String {
-    var out: [UInt8] = []
-    out.append(hex: bytes)
-    return String(decoding: out, as: UTF8.self)
+  static func text(_ bytes: [UInt8]) -> String {
+    String(unsafeUninitializedCapacity: 2 * bytes.count) { room in
+      write(bytes, to: room)
+      return 2 * bytes.count
+    }
+  }
+
+  /// Writes bytes as digits in lower case.
+  ///
+  /// - Parameter room: has twice as many bytes.
+  static func write(_ bytes: [UInt8], to room: UnsafeMutableBufferPointer<UInt8>) {
+    for (index, byte) in bytes.enumerated() {
+      let (high, low) = (byte >> 4, byte & 15)
+      room[2 * index] = high < 10 ? 0x30 + high : 0x57 + high
+      room[2 * index + 1] = low < 10 ? 0x30 + low : 0x57 + low
+    }
   }
 
   /// The bytes of digits in lower case, `nil` for anything else.
@@ -70,6 +86,7 @@ enum ByteClass {
   static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
   /// Letters, digits, "-", ".", "_", "~": RFC 3986, section 2.3.
+  @inline(__always)
   static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: true
@@ -78,6 +95,7 @@ enum ByteClass {
   }
 
   /// Whether all bytes of a text are of a kind. Faster than the view of its UTF-8, which looks at where the text is for each byte.
+  @inline(__always)
   static func all(_ text: String, _ isFine: (UInt8) -> Bool) -> Bool {
     var text = text
     return text.withUTF8 { bytes in

@@ -61,10 +61,24 @@ struct NearMissSearch {
 
   // MARK: Candidates
 
+  /// Finds the body whose digest a request carries.
+  static func body(
+    _ scheme: any SigningScheme, _ claim: Claim, _ request: SigningRequest
+  ) -> VerificationReport.NearMiss? {
+    for (mutation, changed) in bodies(of: request) where scheme.bodyFault(claim, changed) == nil {
+      return VerificationReport.NearMiss(
+        mutations: [mutation], detail: mutation.meaning,
+        firstDifference: .between(request.body, changed.body))
+    }
+    return nil
+  }
+
   /// Requests as they were signed, if the mistake is in the body.
-  private var changedBodies: [(Mutation, SigningRequest)] {
-    guard request.body.count <= Self.largestBody, signsBody else { return [] }
-    return Self.bodies.compactMap { mutation in
+  private var changedBodies: [(Mutation, SigningRequest)] { signsBody ? Self.bodies(of: request) : [] }
+
+  private static func bodies(of request: SigningRequest) -> [(Mutation, SigningRequest)] {
+    guard request.body.count <= largestBody else { return [] }
+    return bodies.compactMap { mutation in
       guard let body = Mutations([mutation]).body(request.body), body != request.body else { return nil }
       var changed = request
       changed.body = body

@@ -77,6 +77,7 @@ public struct SignatureVerifier: Sendable {
     let claim: Claim
     do throws(SigningFault) {
       try request.check()
+      try scheme.checkKind(of: request)
       var read = try scheme.claim(in: request)
       try Self.settle(&read, expectation)
       claim = read
@@ -91,7 +92,11 @@ public struct SignatureVerifier: Sendable {
     let note = scheme.coverageNote(claim, request)
     findings.check(
       "coverage", scheme.coverageFault(claim, request), note.text.isEmpty ? "complete" : note.text)
-    findings.check("body", scheme.bodyFault(claim, request), "no digest contradicts it")
+    let bodyFault = scheme.bodyFault(claim, request)
+    findings.check("body", bodyFault, "no digest contradicts it")
+    if policy.diagnose, bodyFault?.reason == .bodyMismatch {
+      findings.report.nearMiss = NearMissSearch.body(scheme, claim, request)
+    }
     checkSignature(claim, request, scheme, key, expectation, &findings)
     if findings.report.isValid { recordNonce(claim, now, &findings) }
     if findings.report.isValid {
@@ -124,21 +129,22 @@ public struct SignatureVerifier: Sendable {
   ) -> FoundKey {
     do throws(SigningFault) {
       let found = try scheme.key(of: claim, request, in: keys)
-      let decoy = scheme.decoy(for: claim)
-      guard let found else {
-        throw SigningFault(.unknownKey, "no key of the ring has this id")
-      }
-      var fault = found.fault(scheme.name, request, at: now)
+      // An unknown key is looked at as a known one is: both take the same time.
+      let key = found ?? scheme.decoy(for: claim)
+      var fault = key.fault(scheme.name, request, at: now)
       if fault == nil, scheme.name.isWeak || Self.wrapsWeak(scheme), !policy.allowWeak {
         fault = SigningFault(
           .weakScheme, "\(scheme.name.rawValue) is weak, and weak schemes are not allowed (--allow-weak)")
       }
       if fault == nil {
-        do throws(SigningFault) { _ = try found.material() } catch { fault = error }
+        do throws(SigningFault) { _ = try key.material() } catch { fault = error }
       }
-      findings.check("key", fault, found.kind)
-      return FoundKey(
-        key: fault?.reason == .keyUnavailable ? decoy : found, isGenuine: fault?.reason != .keyUnavailable)
+      if found == nil { fault = SigningFault(.unknownKey, "no key of the ring has this id") }
+      findings.check("key", fault, key.kind)
+      guard fault?.reason != .keyUnavailable else {
+        return FoundKey(key: scheme.decoy(for: claim), isGenuine: false)
+      }
+      return FoundKey(key: key, isGenuine: found != nil)
     } catch {
       findings.fail("key", error)
       return FoundKey(key: scheme.decoy(for: claim), isGenuine: false)
@@ -198,9 +204,9 @@ public struct SignatureVerifier: Sendable {
       findings.fail(
         "signature", SigningFault(.signatureMismatch, "it is not that of this request under this key"))
       if policy.diagnose {
-        findings.report.nearMiss = NearMissSearch(
-          scheme: scheme, claim: claim, request: request, key: found.key, strings: strings, ring: keys
-        ).run()
+        let search = NearMissSearch(
+          scheme: scheme, claim: claim, request: request, key: found.key, strings: strings, ring: keys)
+        findings.report.nearMiss = search.run() ?? findings.report.nearMiss
       }
     } catch {
       findings.fail("signature", error)
@@ -217,11 +223,10 @@ public struct SignatureVerifier: Sendable {
       return
     }
     // For as long as a signature with this nonce can be within the window, whichever way the clock is off.
-    let end = claim.expires.map { max($0, now) } ?? now
-    let expiry = end.addingReportingOverflow(2 * policy.window)
+    let expiry = now.addingReportingOverflow(2 * policy.window)
     do throws(NonceStoreError) {
       let isNew = try nonces.record(
-        nonce, of: claim.keyID, until: expiry.overflow ? .max : expiry.partialValue, now: now)
+        Self.kept(nonce), of: claim.keyID, until: expiry.overflow ? .max : expiry.partialValue, now: now)
       findings.check(
         "nonce",
         isNew ? nil : SigningFault(.replayed, "the nonce has been used; every request needs a new one"),
@@ -229,6 +234,14 @@ public struct SignatureVerifier: Sendable {
     } catch {
       findings.fail(
         "nonce", SigningFault(.nonceStoreFailed, "the nonce could not be kept: \(error.description)"))
+    }
+  }
+
+  /// The nonce as it is kept: a long one by its digest, so that entries have a bounded size.
+  private static func kept(_ nonce: String) throws(NonceStoreError) -> String {
+    guard nonce.utf8.count > 64 else { return nonce }
+    do { return "sha-256:" + Hex.text(try Digest.of(nonce, .sha256)) } catch {
+      throw NonceStoreError(error.description)
     }
   }
 }

@@ -1,0 +1,81 @@
+import NetOptCore
+import NetOptSigning
+
+/// What holds for the canonical form of a request's target, held against a second and slow way to make it, which is written from
+/// docs/signing.md alone.
+enum CanonicalRules {
+  static func target(_ input: [UInt8]) -> String? {
+    let url =
+      "https://api.example.com" + (input.first == 0x2f ? "" : "/") + String(decoding: input, as: UTF8.self)
+    guard let request = try? SigningRequest("GET", url), let lines = lines(of: request) else { return nil }
+    if lines.count != 10 { return "the string has \(lines.count) lines" }
+    let path = joined(request.path.utf8.split(separator: 0x2f, omittingEmptySubsequences: false), "/") {
+      encoded(decoded($0, plus: false))
+    }
+    if lines[6] != path { return "the path is \(lines[6]), and should be \(path)" }
+    let query = canonical(request.query)
+    if lines[7] != query { return "the parameters are \(lines[7]), and should be \(query)" }
+    var again = request
+    again.path = lines[6]
+    again.query = request.query == nil ? nil : lines[7]
+    if Self.lines(of: again) != lines { return "the canonical form of the canonical form is another one" }
+    return nil
+  }
+
+  private static func lines(of request: SigningRequest) -> [String]? {
+    let signed = try? SigningRules.signer?.sign(
+      request, at: SigningMoment(now: 1_700_000_000, nonce: "AAECAwQFBgcICQoLDA0ODw"))
+    return signed?.stringToSign.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+  }
+
+  private static func canonical(_ query: String?) -> String {
+    guard let query, !query.isEmpty else { return "" }
+    let pairs = query.utf8.split(separator: 0x26, omittingEmptySubsequences: false).map { piece in
+      let mark = piece.firstIndex(of: 0x3d) ?? piece.endIndex
+      return (
+        encoded(decoded(piece[..<mark], plus: true)),
+        encoded(
+          decoded(mark < piece.endIndex ? piece[piece.index(after: mark)...] : piece[mark...], plus: true))
+      )
+    }
+    let sorted = pairs.sorted { a, b in
+      a.0 == b.0
+        ? Array(a.1.utf8).lexicographicallyPrecedes(b.1.utf8)
+        : Array(a.0.utf8).lexicographicallyPrecedes(b.0.utf8)
+    }
+    return sorted.map { "\($0.0)=\($0.1)" }.joined(separator: "&")
+  }
+
+  private static func joined<Piece>(_ pieces: [Piece], _ separator: String, _ text: (Piece) -> String)
+    -> String
+  {
+    pieces.map(text).joined(separator: separator)
+  }
+
+  private static func decoded(_ text: Substring.UTF8View, plus: Bool) -> [UInt8] {
+    let bytes = Array(text)
+    var out: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      if bytes[index] == 0x25, index + 2 < bytes.count,
+        let high = Character(UnicodeScalar(bytes[index + 1])).hexDigitValue,
+        let low = Character(UnicodeScalar(bytes[index + 2])).hexDigitValue
+      {
+        out.append(UInt8(high * 16 + low))
+        index += 3
+      } else {
+        out.append(plus && bytes[index] == 0x2b ? 0x20 : bytes[index])
+        index += 1
+      }
+    }
+    return out
+  }
+
+  private static func encoded(_ bytes: [UInt8]) -> String {
+    let kept = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
+    return bytes.map { byte in
+      let hex = String(byte, radix: 16, uppercase: true)
+      return kept.contains(byte) ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + hex
+    }.joined()
+  }
+}

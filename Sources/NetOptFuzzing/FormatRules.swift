@@ -1,0 +1,82 @@
+import FoundationEssentials
+import NetOpt
+import NetOptCore
+import NetOptCrypto
+import NetOptRouting
+import NetOptSigning
+
+/// What holds for formats: what can be read is written, and what was written is read again as the same.
+enum FormatRules {
+  static func structuredField(_ input: [UInt8]) -> String? {
+    if let item = try? StructuredFieldParser.item(input) {
+      let again = try? StructuredFieldParser.item(StructuredFieldSerializer.item(item).utf8)
+      if again != item { return "the item is another one when it is written and read" }
+    }
+    if let list = try? StructuredFieldParser.list(input) {
+      let again = try? StructuredFieldParser.list(StructuredFieldSerializer.list(list).utf8)
+      if again != list { return "the list is another one when it is written and read" }
+    }
+    if let dictionary = try? StructuredFieldParser.dictionary(input) {
+      let again = try? StructuredFieldParser.dictionary(StructuredFieldSerializer.dictionary(dictionary).utf8)
+      if again != dictionary { return "the dictionary is another one when it is written and read" }
+    }
+    return nil
+  }
+
+  /// Secrets from the environment or from commands are not fetched by reading.
+  static func keyRing(_ input: [UInt8]) -> String? {
+    guard let ring = try? KeyRing(json: SecretBytes(copying: input)) else { return nil }
+    for key in ring.keys {
+      if ring[key.id] !== key { return "the key \(key.id) is not found by its id" }
+      if let from = key.notBefore, let until = key.notAfter, from > until {
+        return "\(key.id) is never valid"
+      }
+    }
+    return nil
+  }
+
+  static func list(_ input: [UInt8]) -> String? {
+    let rules = ListRules(now: Date(timeIntervalSince1970: 1_780_000_000))
+    let (list, faults) = EndpointList.check(input, rules: rules)
+    if (list == nil) == faults.isEmpty { return "there is a list and faults, or neither" }
+    if faults.count > 101 { return "there are \(faults.count) faults" }
+    // The other reader of JSON is stricter: what it accepts is JSON.
+    let isJSON = (try? JSONDocument.read(SecretBytes(copying: input))) != nil
+    let isRefused = faults.contains { $0.description.contains("not JSON") }
+    if isJSON, isRefused { return "one reader says that it is JSON, the other that it is not" }
+    return nil
+  }
+
+  static func minisign(_ input: [UInt8]) -> String? {
+    if let signature = try? MinisignSignature(input, file: "input") {
+      let again = try? MinisignSignature(Array(signature.text.utf8), file: "input")
+      if again != signature { return "the signature is another one when it is written and read" }
+    }
+    if let text = String(validating: input, as: UTF8.self), let key = try? MinisignPublicKey(text) {
+      if let signature = try? MinisignSignature(input, file: "input"),
+        (try? signature.verify(input, of: "input", by: [key])) != nil
+      {
+        return "a file is its own signature"
+      }
+    }
+    do {
+      _ = try MinisignSecretKey(input, file: "input") { () throws(NetOptError) in
+        throw NetOptError(.cancelled, phase: .list, "nobody is asked")
+      }
+    } catch {
+      if error.description.isEmpty { return "an error says nothing" }
+    }
+    return nil
+  }
+
+  static func history(_ input: [UInt8]) -> String? {
+    guard let history = try? RouteHistory(json: input, network: "n") else { return nil }
+    guard let again = try? RouteHistory(json: history.json(network: "n").bytes(), network: "n") else {
+      return "a history that was written cannot be read"
+    }
+    if again.json(network: "n").bytes() != history.json(network: "n").bytes() {
+      return "the history is another one when it is written and read"
+    }
+    return nil
+  }
+}

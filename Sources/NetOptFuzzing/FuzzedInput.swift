@@ -1,0 +1,18 @@
+/// A fuzz target as a program outside of this package runs it.
+public struct FuzzedInput: Sendable {
+  /// The names of the targets.
+  public static let targets = FuzzTarget.allCases.map(\.rawValue)
+
+  private let target: FuzzTarget
+
+  /// Finds a target by its name; `nil` when there is none of that name.
+  public init?(target name: String) {
+    guard let target = FuzzTarget(rawValue: name) else { return nil }
+    self.target = target
+  }
+
+  /// Runs the target on an input. Ends the process, with a message, when a rule does not hold.
+  public func run(_ input: UnsafeBufferPointer<UInt8>) {
+    if let fault = target.fault(in: Array(input)) { fatalError("\(target.rawValue): \(fault)") }
+  }
+}

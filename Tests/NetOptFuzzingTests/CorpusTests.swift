@@ -1,0 +1,67 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptFuzzing
+
+/// The short form of fuzzing: the corpora, and changes of what is in them by chance. `make fuzz` goes on from there.
+@Suite struct CorpusTests {
+  private static let folder = RepositoryFile.path("Fuzz/Corpus")
+
+  private func inputs(_ target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
+    let folder = "\(Self.folder)/\(target.rawValue)"
+    return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { name in
+      (name, try FileBytes.read("\(folder)/\(name)", upTo: 1 << 20, as: "the corpus's", in: .list))
+    }
+  }
+
+  @Test func everyTargetHasItsCorpusAndNoOtherIsThere() throws {
+    let folders = try FileManager.default.contentsOfDirectory(atPath: Self.folder)
+    #expect(Set(folders) == Set(FuzzTarget.allCases.map(\.rawValue)))
+    #expect(FuzzedInput.targets.allSatisfy { FuzzedInput(target: $0) != nil })
+    #expect(FuzzedInput(target: "nothing") == nil)
+  }
+
+  @Test(arguments: FuzzTarget.allCases)
+  func everyRuleHolds(_ target: FuzzTarget) throws {
+    let inputs = try inputs(target)
+    #expect(inputs.count >= 3)
+    for (name, bytes) in inputs { #expect(target.fault(in: bytes) == nil, "\(name)") }
+  }
+
+  @Test(arguments: FuzzTarget.allCases)
+  func everyRuleHoldsForWhatIsMadeOfThem(_ target: FuzzTarget) throws {
+    let inputs = try inputs(target).map(\.bytes)
+    var random = SplitMix64(seed: 1)
+    for round in 0..<600 {
+      var bytes = inputs[Int(random.below(UInt64(inputs.count)))]
+      for _ in 0...random.below(4) { Self.mutate(&bytes, inputs, &random) }
+      let fault = target.fault(in: bytes)
+      #expect(fault == nil, "round \(round): \(String(decoding: bytes, as: UTF8.self))")
+    }
+  }
+
+  private static let separators = Array("\"%,;=:()[]{}\\ \0\r\n+&?/".utf8)
+
+  private static func mutate(_ bytes: inout [UInt8], _ inputs: [[UInt8]], _ random: inout SplitMix64) {
+    guard !bytes.isEmpty else {
+      bytes = [UInt8(truncatingIfNeeded: random.next())]
+      return
+    }
+    let index = Int(random.below(UInt64(bytes.count)))
+    switch random.below(6) {
+    case 0: bytes[index] = UInt8(truncatingIfNeeded: random.next())
+    case 1: bytes.removeSubrange(index..<min(index + 1 + Int(random.below(8)), bytes.count))
+    case 2:
+      bytes.insert(contentsOf: bytes[index..<min(index + 1 + Int(random.below(20)), bytes.count)], at: index)
+    case 3: bytes.insert(separators[Int(random.below(UInt64(separators.count)))], at: index)
+    case 4: bytes[index] ^= 1 << UInt8(random.below(8))
+    default:
+      // A part of another input.
+      let other = inputs[Int(random.below(UInt64(inputs.count)))]
+      let start = Int(random.below(UInt64(max(other.count, 1))))
+      bytes.insert(contentsOf: other[start..<min(start + Int(random.below(40)), other.count)], at: index)
+    }
+  }
+}

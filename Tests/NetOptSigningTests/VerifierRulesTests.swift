@@ -1,0 +1,151 @@
+import NetOptCore
+import NetOptLocking
+import Testing
+
+@testable import NetOptSigning
+
+/// Rules of the verifier that no vector of another implementation tells of: bounds, and what an attacker would try.
+@Suite struct VerifierRulesTests {
+  private static let now: Int64 = 1_700_000_000
+  private static let key = SigningKey(
+    id: "k", secret: Array("some secret".utf8), salt: "s", schemes: [.netopt1, .rfc9421, .sigv4])
+
+  private func signed(
+    _ request: SigningRequest, _ scheme: any SigningScheme, _ key: SigningKey = key
+  ) throws -> SigningRequest {
+    let result = try scheme.sign(request, with: key, at: SigningMoment(now: Self.now))
+    var request = request
+    for field in result.headers { request.headers[field.name] = field.value }
+    if let query = result.query { request.query = query }
+    return request
+  }
+
+  private func report(
+    _ request: SigningRequest, _ scheme: any SigningScheme, nonces: (any NonceStore)? = nil
+  ) -> VerificationReport {
+    SignatureVerifier(keys: KeyRing([Self.key]), nonces: nonces).verify(
+      request, scheme: scheme, .init(now: Self.now))
+  }
+
+  // MARK: One host
+
+  /// Scopes are held against the host that a request is for, and sigv4 signs the field.
+  @Test func aRequestForTwoHostsIsMalformed() throws {
+    var aws = SigV4.Options()
+    (aws.region, aws.service) = ("r", "s")
+    var request = try SigningRequest("GET", "https://a.example/", headers: ["Host": "b.example"])
+    #expect(request.authority == "b.example")
+    request = try signed(request, SigV4(aws))
+    #expect(report(request, SigV4(aws)).isValid)
+    request.authority = "a.example"
+    #expect(report(request, SigV4(aws)).reason == .malformedRequest)
+    request.authority = "B.Example"
+    #expect(report(request, SigV4(aws)).isValid)
+  }
+
+  @Test func theTargetOfAProxyRequestTakesTheFieldsPlace() throws {
+    let message = "GET http://a.example/x HTTP/1.1\r\nHost: b.example\r\n\r\n"
+    let request = try SigningRequest(message: Array(message.utf8))
+    #expect(request.authority == "a.example" && request.headers["Host"] == "a.example")
+  }
+
+  // MARK: Bounds
+
+  @Test func whatIsCoveredIsBounded() throws {
+    var request = try SigningRequest("GET", "https://a.example/")
+    let names = (0..<300).map { "x-\($0 + 1000)" }
+    for name in names { request.headers.append(HTTPField(name, "1")) }
+    var options = RFC9421.Options()
+    for count in [256, 257] {
+      let netopt1 = try NetOpt1(fields: Array(names.prefix(count)))
+      let isFine = count == 256
+      #expect(report(try signed(request, netopt1), netopt1).reason == (isFine ? .ok : .malformedSignature))
+      options.components = names.prefix(count).map { SignatureComponent($0) }
+      let rfc9421 = RFC9421(options)
+      #expect(report(try signed(request, rfc9421), rfc9421).reason == (isFine ? .ok : .malformedSignature))
+    }
+    var aws = SigV4.Options()
+    (aws.region, aws.service) = ("r", "s")
+    #expect(report(try signed(request, SigV4(aws)), SigV4(aws)).reason == .malformedSignature)
+  }
+
+  @Test(.timeLimit(.minutes(1))) func aFieldOfManyFoldsIsRead() throws {
+    let count = 200_000
+    let message = "GET / HTTP/1.1\nHost: a\nX: 0\n" + String(repeating: " a\n", count: count) + "\n"
+    let request = try SigningRequest(message: Array(message.utf8))
+    #expect(request.headers["X"]?.utf8.count == 1 + 2 * count)
+  }
+
+  /// Entries of the store have a bounded size, and a nonce that is long is one nevertheless.
+  @Test func longNoncesAreKeptShort() throws {
+    final class Store: NonceStore {
+      let kept = Locked<[String: Int64]>([:])
+      func record(
+        _ nonce: String, of key: String, until expiry: Int64, now: Int64
+      ) throws(NonceStoreError) -> Bool { kept.withLock { $0.updateValue(expiry, forKey: nonce) == nil } }
+    }
+    let store = Store()
+    var options = RFC9421.Options()
+    let request = try SigningRequest("GET", "https://a.example/")
+    for (nonce, isNew) in [
+      ("short", true), (String(repeating: "n", count: 5000), true),
+      (String(repeating: "n", count: 5000), false),
+      (String(repeating: "n", count: 5001), true),
+    ] {
+      options.nonce = nonce
+      options.expires = Self.now + 999_999
+      let report = report(try signed(request, RFC9421(options)), RFC9421(options), nonces: store)
+      #expect(report.reason == (isNew ? .ok : .replayed))
+    }
+    let kept = store.kept.withLock(\.self)
+    #expect(kept.count == 3 && kept["short"] != nil && kept.keys.allSatisfy { $0.utf8.count <= 72 })
+    // The window ends a signature, whatever `expires` says: nothing is kept for longer.
+    #expect(kept.values.allSatisfy { $0 == Self.now + 600 })
+  }
+
+  // MARK: What is open
+
+  @Test func aBodyThatIsNotSignedIsWeakAlsoWhereThereIsNone() throws {
+    var aws = SigV4.Options()
+    (aws.region, aws.service) = ("r", "s3")
+    aws.presignSeconds = 60
+    var request = try signed(try SigningRequest("GET", "https://a.example/file"), SigV4(aws))
+    #expect(report(request, SigV4(aws)).assurance == .weak)
+    request.body = [1]
+    #expect(report(request, SigV4(aws)).assurance == .weak)
+    aws.presignSeconds = nil
+    #expect(
+      report(try signed(try SigningRequest("GET", "https://a.example/file"), SigV4(aws)), SigV4(aws))
+        .assurance == .strong)
+  }
+
+  @Test func aKeyIdThatIsThereTwiceIsRefused() throws {
+    var options = SaltedMD5.Options()
+    options.parameters = ("k", "s")
+    let old = SigningKey(id: "old", secret: Array("x".utf8), schemes: [.saltedMD5], legacy: true)
+    var request = try signed(try SigningRequest("GET", "https://a.example/x?q=1"), SaltedMD5(options), old)
+    var policy = SignatureVerifier.Policy()
+    policy.allowWeak = true
+    let verifier = SignatureVerifier(keys: KeyRing([old]), nonces: nil, policy: policy)
+    #expect(verifier.verify(request, scheme: try SaltedMD5(options), .init(now: Self.now)).isValid)
+    request.query? += "&k=other"
+    #expect(
+      verifier.verify(request, scheme: try SaltedMD5(options), .init(now: Self.now)).reason
+        == .malformedSignature)
+  }
+
+  /// An unknown key and a wrong signature are told apart by the report alone: all checks are made, and one MAC computed.
+  @Test func everyCheckIsMadeForAnUnknownKeyToo() throws {
+    var aws = SigV4.Options()
+    (aws.region, aws.service) = ("r", "s")
+    let schemes: [any SigningScheme] = [NetOpt1(), RFC9421(), SigV4(aws)]
+    for scheme in schemes {
+      let request = try signed(try SigningRequest("GET", "https://a.example/"), scheme)
+      let stranger = SignatureVerifier(keys: KeyRing([]), nonces: nil)
+      let report = stranger.verify(request, scheme: scheme, .init(now: Self.now))
+      #expect(report.reason == .unknownKey)
+      #expect(report.checks.map(\.name) == ["parse", "key", "time", "coverage", "body", "signature"])
+      #expect(report.checks.map(\.ok) == [true, false, true, true, true, false])
+    }
+  }
+}
