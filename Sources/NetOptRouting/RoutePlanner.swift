@@ -60,7 +60,7 @@ public struct RoutePlanner: Sendable {
   ) -> RoutePlan {
     if case .pinned(let address) = options.routing { return pinned(address, origin, options) }
     if let proxy, !options.directDespiteProxy {
-      return plan([RoutePlan.Leg(.proxy(proxy), source: .dns)], .proxy, origin, options, at: now)
+      return plan([RoutePlan.Leg(.proxy, source: .dns)], .proxy, origin, options, through: proxy, at: now)
     }
     if options.routing == .automatic, let place = listedPlace(of: origin) {
       if let list, list.expires != nil, list.isExpired(at: wall()) {
@@ -105,10 +105,10 @@ public struct RoutePlanner: Sendable {
 
   private func plan(
     _ legs: [RoutePlan.Leg], _ off: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions,
-    at now: MonotonicInstant
+    through proxy: String? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
     RoutePlan(
-      origin: origin, policy: configuration.policy.rawValue, directOff: off, legs: legs,
+      origin: origin, proxy: proxy, policy: configuration.policy.rawValue, directOff: off, legs: legs,
       multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
       suspectsNetwork: network.isClear ? false : network.isSuspected(at: now))
   }
