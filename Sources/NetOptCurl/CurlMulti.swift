@@ -301,7 +301,9 @@ actor CurlMulti: LoopActor {
   // MARK: The end
 
   /// Ends everything when what is under way has ended. No new work comes from now on.
-  func retire() {
+  ///
+  /// - Returns: the calls that wait for another one's race, which are to go on elsewhere: nothing of them is under way here.
+  func retire() -> [Exchange] {
     isRetired = true
     askForTurnEnd()
   }
@@ -318,6 +320,12 @@ actor CurlMulti: LoopActor {
     handle.close()
     applyInterests()
     records.removeTransfers()
+    let waiting = connections.takeWaiting().filter { !$0.isOver }
+    for exchange in waiting {
+      exchange.leave()
+      remove(exchange)
+    }
+    return waiting
     connecting = [:]
     idleHandles = []
   }
