@@ -7,10 +7,14 @@ final class AresLookUp: LoopWork {
 
   let name: String
   let channel: AresChannel
-  private let whenEnded: @Sendable (Outcome) -> Void
+  private let whenEnded: @Sendable (Outcome, DNSCache.Network) -> Void
 
-  /// - Parameter whenEnded: called once, on the loop's thread, when the look-up was submitted to the channel's loop.
-  init(_ name: String, on channel: AresChannel, whenEnded: @escaping @Sendable (Outcome) -> Void) {
+  /// - Parameter whenEnded: called once, on the loop's thread, when the look-up was submitted to the channel's loop; told in
+  ///   which network the servers were asked.
+  init(
+    _ name: String, on channel: AresChannel,
+    whenEnded: @escaping @Sendable (Outcome, DNSCache.Network) -> Void
+  ) {
     self.name = name
     self.channel = channel
     self.whenEnded = whenEnded
@@ -18,16 +22,16 @@ final class AresLookUp: LoopWork {
 
   func run() { channel.assumeIsolated { $0.start(self) } }
 
-  func end(_ outcome: Outcome) { whenEnded(outcome) }
+  func end(_ outcome: Outcome, in network: DNSCache.Network) { whenEnded(outcome, network) }
 }
 
-/// A new beginning of a channel.
+/// A new beginning of a channel, in another network.
 final class AresRenewal: LoopWork {
   private let channel: AresChannel
 
   init(_ channel: AresChannel) { self.channel = channel }
 
-  func run() { channel.assumeIsolated { $0.renew() } }
+  func run() { channel.assumeIsolated { $0.networkChanged() } }
 }
 
 /// The end of a channel.
