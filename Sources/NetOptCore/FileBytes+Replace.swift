@@ -2,7 +2,8 @@ import Glibc
 
 extension FileBytes {
   /// Puts a file in the place of another, or where none was: whoever opens it, and whatever happens to the process or
-  /// the machine, finds the old one or the new one, whole. A link stays a link: what it leads to is replaced.
+  /// the machine, finds the old one or the new one, whole. A link stays a link: what it leads to is replaced, unless the file is
+  /// netopt's own.
   ///
   /// The bytes are written beside the file, to `.NAME.SOMETHING.part`, and brought to the disk (fsync(2)); then the
   /// name is changed (rename(2)), and that is brought to the disk too.
@@ -11,11 +12,14 @@ extension FileBytes {
   ///   - path: the file.
   ///   - bytes: its new content.
   ///   - mode: its permissions when there was none; otherwise it keeps those, and the owner where the system allows it. The umask takes away from them what it should.
+  ///   - isOwn: whether nobody else has to do with the file. Then what is in its place goes, be it a link or a pipe, and the new
+  ///     file has the mode. Default: no.
   ///   - what: what the file is, for the error.
   ///   - phase: in which it is written.
   /// - Throws: `NetOptError.Code.unwritableFile`, naming the file and the system's reason. Nothing is left behind then.
   package static func replace(
-    _ path: String, with bytes: [UInt8], mode: UInt32, as what: String, in phase: NetOptError.Phase
+    _ path: String, with bytes: [UInt8], mode: UInt32, isOwn: Bool = false, as what: String,
+    in phase: NetOptError.Phase
   ) throws(NetOptError) {
     func failure(_ code: Int32) -> NetOptError {
       let reason = String(cString: strerror(code))
@@ -23,13 +27,13 @@ extension FileBytes {
         .unwritableFile, phase: phase, "\(what) \(path) cannot be written: \(reason)",
         underlying: NetOptError.Underlying(.system, code: code, text: reason))
     }
-    let target = resolved(path)
+    let target = isOwn ? path : resolved(path)
     let folder = folder(of: target)
     let draft = "\(folder)/\(draftPrefix(of: target))\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
     let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw failure(errno) }
     var status = stat()
-    if stat(target, &status) == 0 {
+    if !isOwn, stat(target, &status) == 0 {
       // Root's new file would not be readable to whom the old one belongs. Others may give it to a group of theirs at most.
       if fchown(descriptor, status.st_uid, status.st_gid) != 0 { _ = fchown(descriptor, .max, status.st_gid) }
       fchmod(descriptor, status.st_mode & 0o7777)
