@@ -100,9 +100,11 @@ public final class NetOptClient: Sendable {
     if let signing = configuration.signing { links.append(SigningInterceptor(signing)) }
     links.append(transport)
     self.links = links
-    // What keeps the list up to date is no call: it is tried again when its schedule says so.
+    // What keeps the list up to date is no call: it is tried again when its schedule says so, and keeps no probe going.
+    var refreshRoute = route
+    refreshRoute.isUse = false
     (listInUse, updater) = Self.updates(
-      configuration, start, router, prober, [RedirectInterceptor(), route, transport], timeSource)
+      configuration, start, router, prober, [RedirectInterceptor(), refreshRoute, transport], timeSource)
     if let loop = engine.loop {
       let transition = NetworkTransition(
         transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober,

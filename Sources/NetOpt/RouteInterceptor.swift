@@ -7,10 +7,15 @@ struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
   let upkeep: Upkeep
+  /// Whether its calls are the caller's, for which endpoints are probed. What a client does for itself waits for no probe, and
+  /// has none begin or go on.
+  var isUse = true
 
   @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
-    if !prober.isSettled(request) { await prober.waitForFirstAnswer(to: request, until: next.deadline) }
+    if isUse, !prober.isSettled(request) {
+      await prober.waitForFirstAnswer(to: request, until: next.deadline)
+    }
     let next = next.along(try plan(request, next.attempt))
     do throws(NetOptError) {
       let response = try await next.proceed(request)
@@ -24,8 +29,8 @@ struct RouteInterceptor: Interceptor {
   // Not inlined, like what learns: what it needs room for would be kept by every call that waits.
   @inline(never)
   private func plan(_ request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
-    let plan = try router.plan(for: request, attempt)
-    if plan.directOff == nil { upkeep.requestWasPlanned() }
+    let plan = try router.plan(for: request, attempt, isUse: isUse)
+    if isUse, plan.directOff == nil { upkeep.requestWasPlanned() }
     return plan
   }
 

@@ -52,10 +52,11 @@ public struct RoutePlanner: Sendable {
   ///   - origin: what the request's URL names.
   ///   - options: of the request; `routing`, `family`, `verification`, `version` and `directDespiteProxy` count.
   ///   - proxy: the URL of the proxy that is set for this origin, if any.
+  ///   - isUse: whether the origin is in use by that, so that its endpoints are probed. Default: yes.
   ///   - now: the present moment. A half-open endpoint's one attempt is taken by the plan that it leads.
   ///   - wall: the same moment by the calendar, asked for when the list expires some day.
   public mutating func plan(
-    for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil,
+    for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil, isUse: Bool = true,
     now: MonotonicInstant, wall: @autoclosure () -> Date
   ) -> RoutePlan {
     if case .pinned(let address) = options.routing { return pinned(address, origin, options) }
@@ -70,7 +71,7 @@ public struct RoutePlanner: Sendable {
         family: options.family, unverified: options.verification == .none,
         multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1),
         suspectsNetwork: suspectsNetwork(at: now))
-      hosts[place].used(at: now)
+      if isUse { hosts[place].used(at: now) }
       return hosts[place].plan(wish, at: now, using: &random)
     }
     let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone

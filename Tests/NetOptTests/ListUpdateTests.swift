@@ -32,7 +32,8 @@ import Testing
 
   func scene(
     _ list: [UInt8]? = nil, keys: Bool = false, refresh: Bool = true, probing: Bool = false,
-    _ answer: @escaping @Sendable (String, HTTPRequest) -> StubAnswer
+    _ answer: @escaping @Sendable (String, HTTPRequest) -> StubAnswer,
+    and change: (inout ClientConfiguration) -> Void = { _ in }
   ) throws -> Scene {
     let address = try #require(IPAddress("127.0.0.1"))
     let transport = StubTransport([address: .answer { request, _ in answer(request.url.target, request) }])
@@ -51,6 +52,7 @@ import Testing
     configuration.listUpdates.refresh = refresh
     configuration.listUpdates.stateDirectory = "\(directory)/state"
     configuration.listObservers = [recorder]
+    change(&configuration)
     return Scene(
       client: try NetOptClient(configuration, transport: transport, resolver: StubResolver()),
       recorder: recorder, transport: transport)
