@@ -25,6 +25,7 @@ actor CurlMulti: LoopActor {
   private var timer: CurlTimer?
   private var handshakes = Handshakes<Transfer>()
   private var handshakeTimer: HandshakeTimer?
+  private var newConnectionsTimer: NewConnectionsTimer?
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
   @exclusivity(unchecked) private var underWay: [Exchange] = []
@@ -204,6 +205,18 @@ actor CurlMulti: LoopActor {
     loop.schedule(timer, at: due)
   }
 
+  private func scheduleNewConnections() {
+    guard let due = records.newConnections.due else { return }
+    let timer = newConnectionsTimer ?? NewConnectionsTimer(self)
+    newConnectionsTimer = timer
+    loop.schedule(timer, at: due)
+  }
+
+  fileprivate func newConnectionsHadTheirTime() {
+    records.newConnections.settle(at: loop.now())
+    scheduleNewConnections()
+  }
+
   /// A request waits for a connection that a probe is opening: the probe does not wait for its turn any more.
   func hurryHandshake(with endpoint: Endpoint) {
     if handshakes.hurry({ $0.endpoint == endpoint }) { scheduleHandshake() }
@@ -231,6 +244,7 @@ actor CurlMulti: LoopActor {
       launches.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
     if hasRecords { askForTurnEnd() }
+    if !records.newConnections.isEmpty { scheduleNewConnections() }
     if let timeout = records.timeout { setTimer(timeout) }
     records.timeout = nil
     if isRetired, underWay.isEmpty { shutDown() }
@@ -306,6 +320,12 @@ actor CurlMulti: LoopActor {
   func retire() -> [Exchange] {
     isRetired = true
     askForTurnEnd()
+    let waiting = connections.takeWaiting().filter { !$0.isOver }
+    for exchange in waiting {
+      exchange.leave()
+      remove(exchange)
+    }
+    return waiting
   }
 
   /// Fails what is under way and closes everything.
@@ -317,15 +337,11 @@ actor CurlMulti: LoopActor {
     timer = nil
     if let handshakeTimer { loop.cancel(handshakeTimer) }
     handshakeTimer = nil
+    if let newConnectionsTimer { loop.cancel(newConnectionsTimer) }
+    newConnectionsTimer = nil
     handle.close()
     applyInterests()
     records.removeTransfers()
-    let waiting = connections.takeWaiting().filter { !$0.isOver }
-    for exchange in waiting {
-      exchange.leave()
-      remove(exchange)
-    }
-    return waiting
     connecting = [:]
     idleHandles = []
   }
@@ -361,4 +377,16 @@ private final class HandshakeTimer: LoopTimer {
   }
 
   override func fire() { multi.onLoop(()) { multi, _ in multi.beginHandshake() } }
+}
+
+/// Fires when a connection is not new any more.
+private final class NewConnectionsTimer: LoopTimer {
+  private unowned let multi: CurlMulti
+
+  init(_ multi: CurlMulti) {
+    self.multi = multi
+    super.init()
+  }
+
+  override func fire() { multi.onLoop(()) { multi, _ in multi.newConnectionsHadTheirTime() } }
 }
