@@ -20,9 +20,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   private var timer: AresTimer?
   private var isShutDown = false
   private var interests: [Int32: Readiness] = [:]
-  private var ended: [(lookUp: AresLookUp, outcome: AresLookUp.Outcome, network: DNSCache.Network)] = []
-  /// Counts the networks as the cache does, but later: an answer may have come from the one before by then.
-  private var network: DNSCache.Network = 0
+  private var ended: [(lookUp: AresLookUp, outcome: AresLookUp.Outcome)] = []
   private var awaitsEndOfTurn = false
   /// What the system's configuration was when the handle was opened.
   private var system: SystemServers?
@@ -46,7 +44,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   func start(_ lookUp: AresLookUp) {
     actAtEndOfTurn()
     if isShutDown {
-      ended.append((lookUp, .failure(AresStatus.shutDown), network))
+      ended.append((lookUp, .failure(AresStatus.shutDown)))
       return
     }
     if servers.isEmpty, handle != nil, SystemServers(configuration.systemFile) != system { renew() }
@@ -54,7 +52,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     do throws(NetOptError) {
       channel = try open()
     } catch {
-      ended.append((lookUp, .failure(error), network))
+      ended.append((lookUp, .failure(error)))
       return
     }
     var hints = ares_addrinfo_hints()
@@ -82,15 +80,9 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     _ = consume last
   }
 
-  /// This machine is in another network: what ends from now on was asked there.
-  func networkChanged() {
-    network += 1
-    renew()
-  }
-
   /// Closes the channel and starts what is under way on a new one: c-ares reads the system's configuration when a channel
   /// is opened (`ares_reinit` came with 1.22), and goes on asking servers of a network that is gone.
-  private func renew() {
+  func renew() {
     guard handle != nil, !isShutDown else { return }
     actAtEndOfTurn()
     isRenewing = true
@@ -136,11 +128,11 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     if isRenewing, status == netopt_ares_destruction { return interrupted.append(lookUp) }
     guard status == netopt_ares_success, let answer, !answer.addresses.isEmpty else {
       let status = status == netopt_ares_success ? netopt_ares_no_data : status
-      ended.append((lookUp, .failure(AresStatus.error(status, name: lookUp.name, servers: servers)), network))
+      ended.append((lookUp, .failure(AresStatus.error(status, name: lookUp.name, servers: servers))))
       return
     }
     let addresses = AddressOrder.sorted(answer.addresses, isReachable: SourceAddress.fits)
-    ended.append((lookUp, .success(ResolvedAddresses(addresses, timeToLive: answer.timeToLive)), network))
+    ended.append((lookUp, .success(ResolvedAddresses(addresses, timeToLive: answer.timeToLive))))
   }
 
   // MARK: What the loop tells
@@ -179,7 +171,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     setTimer()
     let ended = ended
     self.ended = []
-    for (lookUp, outcome, network) in ended { lookUp.end(outcome, in: network) }
+    for (lookUp, outcome) in ended { lookUp.end(outcome) }
   }
 
   private func setTimer() {

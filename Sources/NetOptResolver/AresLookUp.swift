@@ -7,14 +7,10 @@ final class AresLookUp: LoopWork {
 
   let name: String
   let channel: AresChannel
-  private let whenEnded: @Sendable (Outcome, DNSCache.Network) -> Void
+  private let whenEnded: @Sendable (Outcome) -> Void
 
-  /// - Parameter whenEnded: called once, on the loop's thread, when the look-up was submitted to the channel's loop; told in
-  ///   which network the servers were asked.
-  init(
-    _ name: String, on channel: AresChannel,
-    whenEnded: @escaping @Sendable (Outcome, DNSCache.Network) -> Void
-  ) {
+  /// - Parameter whenEnded: called once, on the loop's thread, when the look-up was submitted to the channel's loop.
+  init(_ name: String, on channel: AresChannel, whenEnded: @escaping @Sendable (Outcome) -> Void) {
     self.name = name
     self.channel = channel
     self.whenEnded = whenEnded
@@ -22,16 +18,16 @@ final class AresLookUp: LoopWork {
 
   func run() { channel.assumeIsolated { $0.start(self) } }
 
-  func end(_ outcome: Outcome, in network: DNSCache.Network) { whenEnded(outcome, network) }
+  func end(_ outcome: Outcome) { whenEnded(outcome) }
 }
 
-/// A new beginning of a channel, in another network.
+/// A new beginning of a channel.
 final class AresRenewal: LoopWork {
   private let channel: AresChannel
 
   init(_ channel: AresChannel) { self.channel = channel }
 
-  func run() { channel.assumeIsolated { $0.networkChanged() } }
+  func run() { channel.assumeIsolated { $0.renew() } }
 }
 
 /// The end of a channel.

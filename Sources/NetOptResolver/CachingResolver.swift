@@ -154,8 +154,7 @@ package final class CachingResolver: Resolver {
   }
 
   private func startLookUp(_ name: String) {
-    start(name) { [self] outcome, network in
-      if isOfOldNetwork(outcome, network) { return startLookUp(name) }
+    start(name) { [self] outcome in
       let now = timeSource.now()
       let (continuations, outcome) = state.withLock { state in
         let (waiters, outcome) = state.cache.ended(name, with: outcome, at: now)
@@ -166,34 +165,22 @@ package final class CachingResolver: Resolver {
   }
 
   private func startFreshLookUp(_ name: String, for waiter: DNSCache.Waiter) {
-    start(name) { [self] outcome, network in
-      if isOfOldNetwork(outcome, network) { return startFreshLookUp(name, for: waiter) }
+    start(name) { [self] outcome in
       let outcome = outcome.map(DNSCache.bounded)
       state.withLock { state in state.answer(waiter, with: outcome) }?.resume(returning: outcome)
     }
   }
 
-  /// Whether a look-up is to be made again: its outcome came before the channel had heard of another network. Who waits for it
-  /// gets what is said there, and nothing is kept of it.
-  private func isOfOldNetwork(_ outcome: Outcome, _ network: DNSCache.Network?) -> Bool {
-    // After the end there is nobody to ask again.
-    if case .failure(let error) = outcome, error.code == .shutDown { return false }
-    return state.withLock { state in !state.isShutDown && network.map { $0 < state.cache.network } ?? false }
-  }
-
-  /// - Parameter whenEnded: told in which network it was asked; `nil` for what is the same in all of them.
-  private func start(
-    _ name: String, whenEnded: @escaping @Sendable (Outcome, DNSCache.Network?) -> Void
-  ) {
+  private func start(_ name: String, whenEnded: @escaping @Sendable (Outcome) -> Void) {
     // Here and not before the cache is asked, which is the quicker of the two.
     if let address = IPAddress(name) {
       let answer = ResolvedAddresses([address], timeToLive: DNSCache.lifetimes.upperBound)
-      return whenEnded(.success(answer), nil)
+      return whenEnded(.success(answer))
     }
     if let fault = HTTPURL.hostNameFault(name) {
-      return whenEnded(.failure(AresStatus.noName(name, fault)), nil)
+      return whenEnded(.failure(AresStatus.noName(name, fault)))
     }
-    let lookUp = AresLookUp(name, on: channel) { whenEnded($0, $1) }
-    if !loop.submit(lookUp) { whenEnded(.failure(AresStatus.shutDown), nil) }
+    let lookUp = AresLookUp(name, on: channel, whenEnded: whenEnded)
+    if !loop.submit(lookUp) { whenEnded(.failure(AresStatus.shutDown)) }
   }
 }

@@ -40,12 +40,12 @@ struct DNSCache {
 
   /// Counts the networks that this machine has been in. Name servers answer as suits their network: what one of them said
   /// is given in another network only when nobody answers there.
-  typealias Network = Int
+  private typealias Network = Int
 
   private var entries: BoundedDictionary<String, Entry>
   /// The look-ups under way, and who waits for each. Nobody waits for a refresh.
   private var underWay: [String: [Waiter]] = [:]
-  private(set) var network: Network = 0
+  private var network: Network = 0
 
   /// - Parameter limit: the most names that are kept.
   init(limit: Int = 10_000) { entries = BoundedDictionary(limit: limit) }

@@ -1,4 +1,3 @@
-import Dispatch
 import NetOptCore
 import NetOptEventLoop
 import NetOptResolver
@@ -105,31 +104,6 @@ import Testing
       server.answer(with: .loopback)
       #expect(try await again.value.addresses == [.loopback])
     }
-  }
-
-  /// The answer is read in the very turn in which the network changes, before the channel hears of that.
-  @Test(arguments: [false, true])
-  func anAnswerOfTheOldNetworkIsNotTakenForOneOfTheNewOne(fresh: Bool) async throws {
-    let server = try FakeNameServer(.holding)
-    defer { server.stop() }
-    let loop = try EventLoop()
-    let resolver = try CachingResolver(loop, .asking([server.endpoint], timeout: .seconds(60)))
-    let old = IPAddress(v4: 0xc000_0201)
-    let waiting = Task { try await resolver.resolve("api.example.com", fresh: fresh) }
-    try await server.wait(forQuestions: 2)
-    let change = ChangeInTheTurnOfAnAnswer(loop) { resolver.networkChanged() }
-    #expect(loop.submit(change))
-    server.answer(with: old)
-    change.answerIsThere.signal()
-    try await server.wait(forQuestions: 4)
-    server.answer(with: .loopback)
-    #expect(try await waiting.value.addresses == [.loopback])
-    if !fresh {
-      #expect(try await resolver.resolve("api.example.com").addresses == [.loopback])
-      #expect(server.questionCount == 4)
-    }
-    await resolver.shutdown()
-    loop.stop()
   }
 
   @Test func aCancelledTaskDoesNotWait() async throws {
@@ -241,25 +215,4 @@ import Testing
       server.stop()
     }
   }
-}
-
-/// Holds the loop until an answer has come, and has the network change right after that was read: timers fire after
-/// descriptors are read.
-private final class ChangeInTheTurnOfAnAnswer: LoopTimer, LoopWork, @unchecked Sendable {
-  // Unchecked: after it is made, it is touched on the loop's thread alone, but for the semaphore.
-  let answerIsThere = DispatchSemaphore(value: 0)
-  private let loop: EventLoop
-  private let change: @Sendable () -> Void
-
-  init(_ loop: EventLoop, _ change: @escaping @Sendable () -> Void) {
-    self.loop = loop
-    self.change = change
-  }
-
-  func run() {
-    loop.schedule(self, at: loop.now())
-    answerIsThere.wait()
-  }
-
-  override func fire() { change() }
 }
