@@ -46,7 +46,8 @@ struct RankingStore: Sendable {
     // The user's alone, like the files. That it failed shows when the directory is locked.
     try? FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    let lock = try FileLock(directory, .folder, within: Self.patience, as: "the ranking", in: .list)
+    let lock = try FileLock(
+      directory, .folder, within: Self.patience, as: "the ranking \(path(network))", in: .list)
     defer { withExtendedLifetime(lock) {} }
     let old = (try? load(network))?.current(at: date)
     let merged = old.map(history.merged(with:)) ?? history

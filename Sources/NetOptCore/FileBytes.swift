@@ -29,7 +29,7 @@ package enum FileBytes {
   ) throws(NetOptError) -> [UInt8]? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else {
-      if errno == ENOENT { return nil }
+      if errno == ENOENT || errno == ENOTDIR { return nil }
       throw errno == ELOOP
         ? notRegular(path, what, phase) : failure(.unreadableFile, path, what, phase, errno)
     }

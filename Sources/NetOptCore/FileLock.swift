@@ -36,7 +36,13 @@ package struct FileLock: ~Copyable {
       case .file: open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
       case .folder: open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
       }
-    guard opened >= 0 else { throw FileBytes.failure(.unwritableFile, path, what, phase, errno) }
+    guard opened >= 0 else {
+      let code = errno
+      let reason = String(cString: strerror(code))
+      throw NetOptError(
+        .unwritableFile, phase: phase, "\(what) cannot be written: \(path) cannot be opened: \(reason)",
+        underlying: NetOptError.Underlying(.system, code: code, text: reason))
+    }
     guard Self.lock(opened, within: limit) else {
       close(opened)
       let reason = String(cString: strerror(EWOULDBLOCK))

@@ -162,7 +162,7 @@ import Testing
     }
     #expect(try store.load(network)?.hosts == [host("a.test")])
     // All of what many write at once is there afterwards.
-    let hosts = (0..<8).map { host("h\($0).test") }
+    let hosts = (0..<4).map { host("h\($0).test") }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for host in hosts {
         group.addTask { [store, network, date] in
