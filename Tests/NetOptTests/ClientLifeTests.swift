@@ -8,16 +8,15 @@ import Testing
 @Suite struct ClientLifeTests {
   @Test func nothingIsLeftAfterShutdown() async throws {
     await #expect(processExitsWith: .success) {
-      // The first use of clocks, tasks and programs opens descriptors of the runtime's and the kit's own. The servers have ended
-      // when it is counted: one of them is in this process, and closes its side of a connection when it gets to it.
-      let first = try await Lab([.works, .behaves(.silent), .refuses])
-      let usual = try await first.client()
-      _ = try await usual.execute(try first.request()).body.collect(upTo: 100)
-      await usual.shutdown()
-      try await Task.sleep(for: .milliseconds(1))
-      first.stop()
-      let before = ProcessFootprint.now.descriptors
       let lab = try await Lab([.works, .behaves(.silent), .refuses])
+      defer { lab.stop() }
+      // The first use of clocks and tasks opens descriptors of the runtime's own.
+      let first = try await lab.client()
+      _ = try await first.execute(try lab.request()).body.collect(upTo: 100)
+      await first.shutdown()
+      // One of the servers is in this process, and closes its side of a connection when it gets to it.
+      try await wait(for: "the servers to see the end") { lab.openConnections == 0 }
+      let before = ProcessFootprint.now
       for round in 0..<5 {
         let client = try await lab.client()
         for _ in 0..<10 { _ = try await client.execute(try lab.request()).body.collect(upTo: 100) }
@@ -26,9 +25,10 @@ import Testing
         if round < 3 { await client.shutdown() }
         withExtendedLifetime(unread) {}
       }
-      try await wait(for: "the loops to end") { !ProcessFootprint.now.threadNames.contains("netopt-loop") }
-      lab.stop()
-      try await wait(for: "descriptors to be as before") { ProcessFootprint.now.descriptors == before }
+      try await wait(for: "descriptors and threads to be as before") {
+        let now = ProcessFootprint.now
+        return now.descriptors == before.descriptors && !now.threadNames.contains("netopt-loop")
+      }
     }
   }
 
