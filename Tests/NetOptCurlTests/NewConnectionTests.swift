@@ -94,18 +94,4 @@ import Testing
     await bench.end()
     server.process.stop()
   }
-
-  /// Nothing that is done for that hides the end of a connection.
-  @Test func aWarmConnectionThatIsGoneIsNotUsed() async throws {
-    let server = try await Server()
-    let bench = try await TransportBench()
-    let request = try await warmUp(bench, server)
-    server.process.stop()
-    let error = await failure { () throws(NetOptError) in
-      _ = try await bench.execute(request, [server.address])
-    }
-    #expect(error?.route?.legs.map(\.reused) == [false])
-    #expect(error?.route?.legs.first?.failure?.kind == .refused)
-    await bench.end()
-  }
 }

@@ -374,7 +374,7 @@ import Testing
   /// A list may have ten thousand endpoints, and the network takes them all along when it goes: what it took is given back in one
   /// go, in much less time than it took to hold it against them one by one.
   @Test func forgivingManyIsQuick() throws {
-    let addresses = (0..<2000).map { IPAddress(v4: 0x0a00_0001 + UInt32($0)) }
+    let addresses = (0..<1000).map { IPAddress(v4: 0x0a00_0001 + UInt32($0)) }
     let clock = ContinuousClock()
     var routes = HostRoutes(
       Origin(.https, host: "a.example"), listed: addresses.map { ListedEndpoint($0) },
