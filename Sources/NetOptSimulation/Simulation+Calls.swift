@@ -7,7 +7,7 @@ extension Simulation {
     arrivals += 1
     rules.lastArrival = now
     clients[client].requests += 1
-    clients[client].retryBudget.callBegins(at: now)
+    clients[client].retryBudget += 0.2
     let last = clients[client].plan
     let plan = plan(client)
     let isNew = !(last?.isIdentical(to: plan) ?? false)
@@ -188,7 +188,11 @@ extension Simulation {
 
   /// Takes a retry from the client's budget.
   private func takeRetry(_ client: Int) -> Bool {
-    guard clients[client].retryBudget.take(at: now) else { return false }
+    let passed = (now - clients[client].retryBudgetAt).milliseconds / 1000
+    clients[client].retryBudget = min(clients[client].retryBudget + 10 * passed, 100)
+    clients[client].retryBudgetAt = now
+    guard clients[client].retryBudget >= 1 else { return false }
+    clients[client].retryBudget -= 1
     clients[client].retries += 1
     return true
   }

@@ -31,7 +31,9 @@ package final class Simulation {
     var probeAt: MonotonicInstant?
     var probedAt = Simulation.start
     var probeNumber = 0
-    var retryBudget = RetryBudget(at: Simulation.start)
+    /// The retries that may be made now: 20 % of the requests and ten a second, saved up for ten seconds at most.
+    var retryBudget = 10.0
+    var retryBudgetAt = Simulation.start
     var retries = 0
     var requests = 0
     var probes = 0

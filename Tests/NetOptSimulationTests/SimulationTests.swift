@@ -61,12 +61,4 @@ import Testing
     while let (_, number) = queue.next() { order.append(number) }
     #expect(order == times.indices.sorted { (times[$0], $0) < (times[$1], $1) })
   }
-
-  /// What a simulated client may send again is what a real one may: the budget is the same value, and saves nothing up.
-  @Test func retriesComeFromTheClientsOwnBudget() {
-    let simulation = Simulation(seed: 1)
-    var budget: RetryBudget = simulation.clients[0].retryBudget
-    let later = Simulation.start + .seconds(1000)
-    #expect((0..<200).count { _ in budget.take(at: later) } == 10)
-  }
 }
