@@ -1,9 +1,11 @@
-// What the Glibc module does not bring: rtnetlink(7) and the messages of ICMP.
+// What the Glibc module does not bring: rtnetlink(7), the messages of ICMP and those of error queues (ip(7)).
 #pragma once
 // First: the kernel's headers then leave out what it declares (linux/libc-compat.h).
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <time.h>
 
+#include <linux/errqueue.h>
 #include <linux/icmp.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

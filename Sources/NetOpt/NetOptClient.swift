@@ -105,9 +105,11 @@ public final class NetOptClient: Sendable {
       links.append(RetryInterceptor(retries: retries, route: route))
     }
     self.links = links
-    // What keeps the list up to date is no call: it is tried again when its schedule says so.
+    // What keeps the list up to date is no call: it is tried again when its schedule says so, and keeps no probe going.
+    var refreshRoute = route
+    refreshRoute.isUse = false
     (listInUse, updater) = Self.updates(
-      configuration, start, router, prober, [redirect, route], timeSource)
+      configuration, start, router, prober, [redirect, refreshRoute], timeSource)
     if let loop = engine.loop {
       let transition = NetworkTransition(
         transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober,

@@ -113,15 +113,16 @@ final class Prober: Sendable {
     begin(direct(Array(list.hosts.keys)))
   }
 
-  /// Begins anew in another network: as at the start, and of a long list with the hosts that were used.
+  /// Begins anew in another network, with the hosts that are in use. The others are probed when they are first used there, so
+  /// that a client that sends nothing costs nothing wherever its machine goes.
   ///
   /// - Parameter known: the hosts whose ranking in that network is known.
   func probeAgain(known: Set<String>) {
-    guard configuration.atStart, let list else { return }
+    guard configuration.atStart, list != nil else { return }
+    let inUse = router.withPlanner { planner, now in planner.hostsInUse(at: now) }
     let (tasks, hosts) = state.withLock { state -> ([Task<Void, Never>], [String]) in
       guard !state.isStopped else { return ([], []) }
-      let all = list.endpointCount <= Self.mostAtStart
-      let hosts = state.hosts.filter { all || !$0.value.isUntouched }.map(\.key)
+      let hosts = state.hosts.filter { inUse.contains($0.key) || !$0.value.whoWaits.isEmpty }.map(\.key)
       // Who waits goes on waiting, for the probes that come.
       for (host, old) in state.hosts where old.whoWaits.isEmpty {
         state.hosts[host] = known.contains(host) ? .remembered : .unused

@@ -5,12 +5,15 @@ import NetOptRouting
 /// The files in which rankings are kept, one for each network: `rankings/FINGERPRINT.json` in the state directory.
 ///
 /// Each file is replaced as a whole, so that two programs never leave a broken one; what both know of one network is put
-/// together, and of one host the later one counts.
+/// together under a lock on the directory (flock(2)), and of one host the later one counts. What is in the place of a file and is
+/// no regular one is not read, and goes when the file is written.
 struct RankingStore: Sendable {
   /// The most networks that are kept; beyond it those go that were not seen for the longest time.
   static let mostNetworks = 16
   /// What another program left behind when it was killed is removed after this time, in seconds.
   private static let draftLifetime = 3600.0
+  /// How long is waited for another program that writes there. A client that is shut down does not wait long for that.
+  static let patience = Duration.seconds(1)
 
   /// The directory with the files.
   let directory: String
@@ -25,8 +28,8 @@ struct RankingStore: Sendable {
   /// - Throws: `unreadableFile`; `invalidConfiguration` for a file that is none of netopt's.
   func load(_ network: String) throws(NetOptError) -> RouteHistory? {
     let path = path(network)
-    guard FileManager.default.fileExists(atPath: path) else { return nil }
-    let bytes = try FileBytes.read(path, upTo: RouteHistory.maximumBytes, as: "the ranking", in: .list)
+    let bytes = try FileBytes.readOwn(path, upTo: RouteHistory.maximumBytes, as: "the ranking", in: .list)
+    guard let bytes else { return nil }
     do throws(RouteHistory.Fault) {
       return try RouteHistory(json: bytes, network: network)
     } catch {
@@ -38,16 +41,19 @@ struct RankingStore: Sendable {
 
   /// Writes what is known of a network, and what is kept of it besides.
   ///
-  /// - Throws: `unwritableFile`.
+  /// - Throws: `unwritableFile`, also when another program writes there for too long.
   func save(_ history: RouteHistory, _ network: String, at date: Date) throws(NetOptError) {
+    // The user's alone, like the files. That it failed shows when the directory is locked.
+    try? FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let lock = try FileLock(
+      directory, .folder, within: Self.patience, as: "the ranking \(path(network))", in: .list)
+    defer { withExtendedLifetime(lock) {} }
     let old = (try? load(network))?.current(at: date)
     let merged = old.map(history.merged(with:)) ?? history
     if merged == old { return }
     let json = merged.json(network: network).bytes(indented: true) + [0x0a]
-    // The user's alone, like the files. That it failed shows when the file is written.
-    try? FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    try FileBytes.replace(path(network), with: json, mode: 0o600, as: "the ranking", in: .list)
+    try FileBytes.replace(path(network), with: json, mode: 0o600, isOwn: true, as: "the ranking", in: .list)
     prune(keeping: network, at: date)
   }
 

@@ -10,6 +10,9 @@ struct RouteInterceptor: Interceptor {
   /// What sends the request, unless other links come first. A link of its own would cost each call 450 instructions, and its
   /// frame while it waits.
   var transport: (any Transport)?
+  /// Whether its calls are the caller's, for which endpoints are probed. What a client does for itself waits for no probe, and
+  /// has none begin or go on.
+  var isUse = true
 
   /// The same before links of the chain.
   var withoutTransport: RouteInterceptor {
@@ -20,7 +23,9 @@ struct RouteInterceptor: Interceptor {
 
   @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
-    if !prober.isSettled(request) { await prober.waitForFirstAnswer(to: request, until: next.deadline) }
+    if isUse, !prober.isSettled(request) {
+      await prober.waitForFirstAnswer(to: request, until: next.deadline)
+    }
     let plan = try plan(request, next.attempt)
     let next = next.along(plan)
     do throws(NetOptError) {
@@ -40,8 +45,8 @@ struct RouteInterceptor: Interceptor {
   // Not inlined, like what learns: what it needs room for would be kept by every call that waits.
   @inline(never)
   private func plan(_ request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
-    let plan = try router.plan(for: request, attempt)
-    if plan.directOff == nil { upkeep.requestWasPlanned() }
+    let plan = try router.plan(for: request, attempt, isUse: isUse)
+    if isUse, plan.directOff == nil { upkeep.requestWasPlanned() }
     return plan
   }
 

@@ -24,12 +24,13 @@ final class Router: Sendable {
     environment = ProxyEnvironment(ProcessInfo.processInfo.environment)
   }
 
-  private func plan(for request: HTTPRequest) -> RoutePlan {
+  private func plan(for request: HTTPRequest, isUse: Bool) -> RoutePlan {
     let origin = request.url.origin
     let proxy = proxy(for: origin)
     let now = timeSource.now()
     return planner.withLock {
-      let plan = $0.plan(for: origin, options: request.options, proxy: proxy, now: now, wall: Date())
+      let plan = $0.plan(
+        for: origin, options: request.options, proxy: proxy, isUse: isUse, now: now, wall: Date())
       $0.began(plan)
       return plan
     }
@@ -37,12 +38,16 @@ final class Router: Sendable {
 
   /// The plan for an attempt of a call.
   ///
-  /// - Parameter attempt: which one, when it is one of several.
+  /// - Parameters:
+  ///   - attempt: which one, when it is one of several.
+  ///   - isUse: whether the call is one for which endpoints are probed.
   /// - Throws: `connectFailed` when the attempt is to go elsewhere and there is no elsewhere.
   @inline(never)
-  func plan(for request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
-    guard let attempt else { return plan(for: request) }
-    let usual = plan(for: request)
+  func plan(for request: HTTPRequest, _ attempt: Attempt?, isUse: Bool = true) throws(NetOptError)
+    -> RoutePlan
+  {
+    guard let attempt else { return plan(for: request, isUse: isUse) }
+    let usual = plan(for: request, isUse: isUse)
     let plan = if let avoidance = attempt.avoidance { usual.avoiding(avoidance) } else { RoutePlan?(usual) }
     let now = timeSource.now()
     planner.withLock {

@@ -7,14 +7,17 @@ extension FileBytes {
   ///   - path: the file.
   ///   - bytes: its new content.
   ///   - mode: its permissions when there was none; otherwise it keeps those, and the owner where the system allows it. The umask takes away from them what it should.
+  ///   - isOwn: whether nobody else has to do with the file. Then what is in its place goes, be it a link or a pipe, and the new
+  ///     file has the mode. Default: no.
   ///   - what: what the file is, for the error.
   ///   - phase: in which it is written.
   /// - Throws: `NetOptError.Code.unwritableFile`, naming the file and the system's reason. Nothing is left behind then.
   package static func replace(
-    _ path: String, with bytes: [UInt8], mode: UInt32, as what: String, in phase: NetOptError.Phase
+    _ path: String, with bytes: [UInt8], mode: UInt32, isOwn: Bool = false, as what: String,
+    in phase: NetOptError.Phase
   ) throws(NetOptError) {
     do throws(FileDraft.Failure) {
-      let draft = try FileDraft(of: path, mode: mode)
+      let draft = try FileDraft(of: path, mode: mode, isOwn: isOwn)
       try draft.write(bytes)
       try draft.commit()
     } catch {

@@ -16,6 +16,34 @@ package enum FileBytes {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(.unreadableFile, path, what, phase, errno) }
     defer { close(descriptor) }
+    return try content(of: descriptor, path, upTo: limit, what, phase)
+  }
+
+  /// Reads a file that nobody but netopt has to do with: a regular one that is no link. Anything else in its place is refused, and
+  /// nothing waits for what may never come from it (fifo(7)).
+  ///
+  /// - Returns: `nil` when there is no such file.
+  /// - Throws: as `read`.
+  package static func readOwn(
+    _ path: String, upTo limit: Int, as what: String, in phase: NetOptError.Phase
+  ) throws(NetOptError) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw errno == ELOOP
+        ? notRegular(path, what, phase) : failure(.unreadableFile, path, what, phase, errno)
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw notRegular(path, what, phase)
+    }
+    return try content(of: descriptor, path, upTo: limit, what, phase)
+  }
+
+  private static func content(
+    of descriptor: Int32, _ path: String, upTo limit: Int, _ what: String, _ phase: NetOptError.Phase
+  ) throws(NetOptError) -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     while bytes.count <= limit {
@@ -26,6 +54,15 @@ package enum FileBytes {
       bytes += buffer[..<count]
     }
     return bytes
+  }
+
+  private static func notRegular(
+    _ path: String, _ what: String, _ phase: NetOptError.Phase
+  ) -> NetOptError {
+    NetOptError(
+      .unreadableFile, phase: phase,
+      "\(what) \(path) is not read: it is no regular file but a link, a pipe or the like; remove it",
+      underlying: NetOptError.Underlying(.system, code: ELOOP, text: String(cString: strerror(ELOOP))))
   }
 
   /// The error of a file that cannot be read or written.

@@ -24,10 +24,14 @@ package struct FileDraft: ~Copyable {
   ///     and the owner where the system allows it.
   ///   - keepsSpecial: whether what is there and no regular file, such as /dev/null or a pipe, is written to instead of being
   ///     replaced.
-  package init(of target: String, mode: mode_t, keepsSpecial: Bool = false) throws(Failure) {
-    let target = FileBytes.resolved(target)
+  ///   - isOwn: whether the file is netopt's own, and nobody's to lead elsewhere: a link is replaced, and permissions are
+  ///     those given here.
+  package init(
+    of target: String, mode: mode_t, isOwn: Bool = false, keepsSpecial: Bool = false
+  ) throws(Failure) {
+    let target = isOwn ? target : FileBytes.resolved(target)
     var status = stat()
-    let exists = stat(target, &status) == 0
+    let exists = !isOwn && stat(target, &status) == 0
     if keepsSpecial, exists, status.st_mode & S_IFMT != S_IFREG {
       let descriptor = open(target, O_WRONLY | O_CLOEXEC)
       guard descriptor >= 0 else { throw Failure(code: errno) }

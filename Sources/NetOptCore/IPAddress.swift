@@ -4,9 +4,9 @@ import Glibc
 ///
 /// Parsing and printing are the C library's (`inet_pton(3)`, `inet_ntop(3)`): IPv6 text is accepted in every form
 /// of RFC 4291 and printed in the form of RFC 5952.
-public struct IPAddress: Hashable, Sendable {
+public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
   /// The version of the Internet Protocol.
-  public enum Family: Hashable, Sendable {
+  public enum Family: Hashable, Sendable, BitwiseCopyable {
     /// IPv4.
     case v4
     /// IPv6.

@@ -1,5 +1,5 @@
 /// Where an address came from.
-public enum AddressSource: String, Hashable, Sendable {
+public enum AddressSource: String, Hashable, Sendable, BitwiseCopyable {
   /// The IP list.
   case list
   /// The name system, or the URL itself when its host is an address.
@@ -52,24 +52,26 @@ public struct RoutePlan: Sendable {
     }
   }
 
-  /// One leg: something to connect to.
-  public struct Leg: Hashable, Sendable {
+  /// One leg: something to connect to. It holds no reference: a plan of a hundred legs is written with each change.
+  public struct Leg: Hashable, Sendable, BitwiseCopyable {
     /// What a leg leads to.
-    public enum Target: Hashable, Sendable {
+    public enum Target: Hashable, Sendable, BitwiseCopyable {
       /// An address, dialled directly.
       case address(IPAddress)
       /// What the resolver answers when the leg's turn comes.
       case dns
-      /// An HTTP or SOCKS proxy, by its URL. The proxy resolves the name.
-      case proxy(String)
+      /// The plan's HTTP or SOCKS proxy. It resolves the name.
+      case proxy
     }
 
     /// What the leg leads to.
     public let target: Target
     /// Where its address comes from.
     public let source: AddressSource
+    private let staggerNanoseconds: Int64
+
     /// How long the leg is given to be ready before the next one starts beside it.
-    public let stagger: Duration
+    public var stagger: Duration { .nanoseconds(staggerNanoseconds) }
 
     /// The address, when the leg leads to one.
     public var address: IPAddress? { if case .address(let address) = target { address } else { nil } }
@@ -78,13 +80,14 @@ public struct RoutePlan: Sendable {
     public init(_ target: Target, source: AddressSource, stagger: Duration = .defaultStagger) {
       self.target = target
       self.source = source
-      self.stagger = stagger
+      staggerNanoseconds = stagger.nanoseconds
     }
   }
 
   /// A plan is handed through many hands for each request, and copied for each report: it is one reference.
   private final class Storage: Sendable {
     let origin: Origin
+    let proxy: String?
     let isSecure: Bool
     let policy: String
     let directOff: DirectOff?
@@ -97,11 +100,13 @@ public struct RoutePlan: Sendable {
     let avoidance: Avoidance?
 
     init(
-      _ origin: Origin, _ policy: String, _ directOff: DirectOff?, _ candidates: any CandidateSource,
+      _ origin: Origin, _ proxy: String?,
+      _ policy: String, _ directOff: DirectOff?, _ candidates: any CandidateSource,
       _ legs: [Leg], _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool,
       _ suspectsNetwork: Bool, _ avoidance: Avoidance?
     ) {
       self.origin = origin
+      self.proxy = proxy
       isSecure = origin.scheme == .https
       self.policy = policy
       self.directOff = directOff
@@ -126,6 +131,8 @@ public struct RoutePlan: Sendable {
 
   /// What is connected to.
   public var origin: Origin { storage.origin }
+  /// The URL of the HTTP or SOCKS proxy, where a leg leads to one.
+  public var proxy: String? { storage.proxy }
   /// Whether it is connected to with TLS.
   package var isSecure: Bool { storage.isSecure }
   /// The name of the selection policy.
@@ -153,29 +160,34 @@ public struct RoutePlan: Sendable {
 
   /// Makes a plan.
   ///
-  /// - Precondition: there is a leg.
+  /// - Precondition: there is a leg, and a proxy when one leads there.
   public init(
-    origin: Origin, policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
+    origin: Origin, proxy: String? = nil,
+    policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, avoidance: Avoidance? = nil
   ) {
     self.init(
-      origin: origin, policy: policy, directOff: directOff, weighed: Candidates(all: candidates), legs: legs,
+      origin: origin, proxy: proxy,
+      policy: policy, directOff: directOff, weighed: Candidates(all: candidates), legs: legs,
       withoutList: withoutList, startsTwo: startsTwo, multiplexes: multiplexes,
       suspectsNetwork: suspectsNetwork, avoidance: avoidance)
   }
 
   /// Makes a plan whose candidates are put into words later.
   ///
-  /// - Precondition: there is a leg.
+  /// - Precondition: there is a leg, and a proxy when one leads there.
   package init(
-    origin: Origin, policy: String, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
+    origin: Origin, proxy: String? = nil,
+    policy: String, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
     legs: [Leg], withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, avoidance: Avoidance? = nil
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
+    precondition(proxy != nil || legs[0].target != .proxy, "a plan that leads to a proxy says to which")
     storage = Storage(
-      origin, policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, suspectsNetwork,
+      origin, proxy,
+      policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, suspectsNetwork,
       avoidance)
   }
 
@@ -184,7 +196,8 @@ public struct RoutePlan: Sendable {
   /// - Precondition: there is a leg.
   func with(_ legs: [Leg], avoiding avoidance: Avoidance) -> RoutePlan {
     RoutePlan(
-      origin: origin, policy: policy, directOff: directOff, weighed: storage.candidates, legs: legs,
+      origin: origin, proxy: proxy,
+      policy: policy, directOff: directOff, weighed: storage.candidates, legs: legs,
       withoutList: withoutList, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
       suspectsNetwork: suspectsNetwork, avoidance: avoidance)
   }

@@ -100,6 +100,12 @@ final class ConnectionGroup {
     return true
   }
 
+  /// Takes out those who wait, who will not hear of the race's outcome.
+  func takeWaiting() -> [Exchange] {
+    defer { waiting = [] }
+    return waiting
+  }
+
   /// The exchange's race is over, or the exchange is.
   ///
   /// - Returns: those who waited for it.

@@ -68,6 +68,9 @@ struct ConnectionTable {
     return group
   }
 
+  /// Takes out those who wait for a race, of whatever group.
+  func takeWaiting() -> [Exchange] { groups.values.flatMap { $0.takeWaiting() } }
+
   mutating func opened(_ descriptor: Int32, by transfer: Transfer) {
     closed(descriptor)
     let endpoint = transfer.endpoint

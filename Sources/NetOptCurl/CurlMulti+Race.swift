@@ -100,7 +100,7 @@ extension CurlMulti {
     case .address(let address):
       report.address = address
       endpoint = Endpoint(address, port: exchange.plan.origin.port)
-    case .proxy(let url): proxy = url
+    case .proxy: proxy = exchange.plan.proxy
     }
     exchange.reports.append(report)
     var easy: EasyHandle?

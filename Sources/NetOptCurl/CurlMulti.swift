@@ -25,6 +25,7 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var timer: CurlTimer?
   @exclusivity(unchecked) private var handshakes = Handshakes<Transfer>()
   private var handshakeTimer: HandshakeTimer?
+  private var newConnectionsTimer: NewConnectionsTimer?
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
   @exclusivity(unchecked) private var underWay: [Exchange] = []
@@ -204,6 +205,18 @@ actor CurlMulti: LoopActor {
     loop.schedule(timer, at: due)
   }
 
+  private func scheduleNewConnections() {
+    guard let due = records.newConnections.due else { return }
+    let timer = newConnectionsTimer ?? NewConnectionsTimer(self)
+    newConnectionsTimer = timer
+    loop.schedule(timer, at: due)
+  }
+
+  fileprivate func newConnectionsHadTheirTime() {
+    records.newConnections.settle(at: loop.now())
+    scheduleNewConnections()
+  }
+
   /// A request waits for a connection that a probe is opening: the probe does not wait for its turn any more.
   func hurryHandshake(with endpoint: Endpoint) {
     if handshakes.hurry({ $0.endpoint == endpoint }) { scheduleHandshake() }
@@ -231,6 +244,7 @@ actor CurlMulti: LoopActor {
       launches.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
     if hasRecords { askForTurnEnd() }
+    if !records.newConnections.isEmpty { scheduleNewConnections() }
     if let timeout = records.timeout { setTimer(timeout) }
     records.timeout = nil
     if isRetired, underWay.isEmpty { shutDown() }
@@ -301,9 +315,17 @@ actor CurlMulti: LoopActor {
   // MARK: The end
 
   /// Ends everything when what is under way has ended. No new work comes from now on.
-  func retire() {
+  ///
+  /// - Returns: the calls that wait for another one's race, which are to go on elsewhere: nothing of them is under way here.
+  func retire() -> [Exchange] {
     isRetired = true
     askForTurnEnd()
+    let waiting = connections.takeWaiting().filter { !$0.isOver }
+    for exchange in waiting {
+      exchange.leave()
+      remove(exchange)
+    }
+    return waiting
   }
 
   /// Fails what is under way and closes everything.
@@ -315,6 +337,8 @@ actor CurlMulti: LoopActor {
     timer = nil
     if let handshakeTimer { loop.cancel(handshakeTimer) }
     handshakeTimer = nil
+    if let newConnectionsTimer { loop.cancel(newConnectionsTimer) }
+    newConnectionsTimer = nil
     handle.close()
     applyInterests()
     records.removeTransfers()
@@ -353,4 +377,16 @@ private final class HandshakeTimer: LoopTimer {
   }
 
   override func fire() { multi.onLoop(()) { multi, _ in multi.beginHandshake() } }
+}
+
+/// Fires when a connection is not new any more.
+private final class NewConnectionsTimer: LoopTimer {
+  private unowned let multi: CurlMulti
+
+  init(_ multi: CurlMulti) {
+    self.multi = multi
+    super.init()
+  }
+
+  override func fire() { multi.onLoop(()) { multi, _ in multi.newConnectionsHadTheirTime() } }
 }

@@ -19,7 +19,8 @@ final class Multis: @unchecked Sendable {
     current = try CurlMulti(configuration, legs: legs, loop: loop)
   }
 
-  /// Has new work go to new connections. What is under way goes on.
+  /// Has new work go to new connections. What is under way goes on; who only waits for the outcome of a race, which may take its
+  /// time in a network that is gone, goes on as new work.
   func renew() {
     let old = current
     let isShutDown = old.assumeIsolated { $0.isShutDown }
@@ -28,7 +29,7 @@ final class Multis: @unchecked Sendable {
     current = new
     retired.removeAll { $0.assumeIsolated { $0.isShutDown } }
     retired.append(old)
-    old.assumeIsolated { $0.retire() }
+    for waiting in old.assumeIsolated({ $0.retire() }) { waiting.run() }
   }
 
   /// Fails what is under way and closes everything.

@@ -102,7 +102,12 @@ final class Transfer {
     // A replay begins anew: what is known of the connection before is of no use.
     readyAt = now()
     sentAt = nil
-    if verdict == .send { sends += 1 }
+    if verdict == .send {
+      sends += 1
+      if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
+    } else if verdict == .lost, exchange.plan.isSecure, let descriptor, let readyAt {
+      records.newConnections.add(descriptor, localPort: localPort, at: readyAt)
+    }
     tlsVersion = OpenSSL.loaded?.version(of: easy)
     records.ready.append(self)
     return verdict == .send

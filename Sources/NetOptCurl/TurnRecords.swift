@@ -29,6 +29,8 @@ final class TurnRecords {
   @exclusivity(unchecked) var ready: [Transfer] = []
   /// Transfers that received something, or paused.
   @exclusivity(unchecked) var touched: [Transfer] = []
+  /// What was opened of late and has carried no request: kept here, as callbacks have to do with it.
+  @exclusivity(unchecked) var newConnections = NewConnections()
   /// What libcurl wants its timer set to, in milliseconds: -1 for off, `nil` for no change.
   @exclusivity(unchecked) var timeout: Int?
 
@@ -47,6 +49,7 @@ final class TurnRecords {
 
   func closed(_ descriptor: Int32) {
     socketEvents.append(.closed(descriptor))
+    if !newConnections.isEmpty { newConnections.closed(descriptor) }
     wants(descriptor, [])
     if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {
       interests[index].wasClosed = true

@@ -21,18 +21,40 @@ package struct FileIdentity: Hashable, Sendable {
   }
 }
 
+/// When it is looked for what cannot be watched: soon at first, then after pauses that double.
+struct LookPauses {
+  static let shortest = Duration.seconds(1)
+  static let longest = Duration.seconds(30)
+
+  private var pause = shortest
+  private var due: MonotonicInstant?
+
+  /// The next look. Looks in between, for other reasons, do not put it off.
+  mutating func next(at now: MonotonicInstant) -> MonotonicInstant {
+    if let due, due > now { return due }
+    let next = now + pause
+    pause = min(pause * 2, Self.longest)
+    due = next
+    return next
+  }
+
+  /// Something has changed: it is looked soon again.
+  mutating func reset() { self = LookPauses() }
+}
+
 /// Tells when files are changed, replaced, removed or made: inotify(7) on the directories in which they are.
 ///
 /// A file that is watched itself is lost when another takes its place, which is how editors and deployments write. So
 /// its directory is watched, and that of every link on the way to it; whatever happens there, it is looked
 /// whether the files are other ones than before. A burst of changes counts as one.
+///
+/// Where a directory is not there, or the system does not watch it, it is looked from time to time, at first every second and then
+/// less often, up to twice a minute.
 package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable {
   // Unchecked: after it is made, it is touched on the loop's thread alone.
 
   /// Long enough for a list and its signature to be written one after the other, and short for a person.
   private static let settling = Duration.milliseconds(100)
-  /// How often it is looked for a directory that is not there.
-  private static let patience = Duration.seconds(1)
   private static let events = UInt32(
     IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF
       | IN_MOVE_SELF)
@@ -44,6 +66,8 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   private var known: [FileIdentity?]
   private var descriptor: Int32 = -1
   private var directories: [String: Int32] = [:]
+  private var looks = LookPauses()
+  private var hasToldOfRefusal = false
 
   /// Makes a watch that does not watch yet.
   ///
@@ -51,7 +75,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   ///   - paths: the files, which need not exist.
   ///   - known: what is known of them: a file that is another one by now has changed.
   ///   - onChange: called on the loop's thread; it hands the work on.
-  ///   - onFailure: called there when the system cannot watch.
+  ///   - onFailure: called there when the system cannot watch: once when it refuses to watch a directory, be it one or many.
   package init(
     _ loop: EventLoop, _ paths: [String], known: [FileIdentity?], onChange: @escaping @Sendable () -> Void,
     onFailure: @escaping @Sendable (NetOptError) -> Void
@@ -120,24 +144,42 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     let present = paths.map { FileIdentity($0) }
     guard present != known else { return }
     known = present
+    looks.reset()
     onChange()
   }
 
   /// Watches the directories in which the files are now. They may be other ones than before.
   private func watchDirectories() {
     let wanted = Set(paths.flatMap { [FileBytes.folder(of: $0)] + Self.directories(of: $0) })
+    var refusal: (directory: String, code: Int32)?
     var isMissing = false
     var watched: [String: Int32] = [:]
     for directory in wanted {
       // Of a directory that is watched already this gives the same number; of one in its place another.
       let number = inotify_add_watch(descriptor, directory, Self.events)
-      if number >= 0 { watched[directory] = number } else { isMissing = true }
+      if number >= 0 {
+        watched[directory] = number
+        continue
+      }
+      isMissing = true
+      // One that is not there will be: it is no failure.
+      if errno != ENOENT, errno != ENOTDIR { refusal = (directory, errno) }
     }
     for (_, number) in directories where !watched.values.contains(number) {
       _ = inotify_rm_watch(descriptor, number)
     }
+    // There is something new to watch.
+    if !Set(watched.keys).isSubset(of: directories.keys) { looks.reset() }
     directories = watched
-    if isMissing { loop.schedule(self, at: loop.now() + Self.patience) }
+    if let refusal, !hasToldOfRefusal {
+      hasToldOfRefusal = true
+      let seconds = LookPauses.longest.components.seconds
+      onFailure(
+        systemError(
+          "inotify_add_watch of \(refusal.directory), without which changes of \(paths[0]) are seen up to \(seconds) s late,",
+          refusal.code))
+    }
+    if isMissing { loop.schedule(self, at: looks.next(at: loop.now())) } else { looks.reset() }
   }
 
   /// The directories of the links on the way to a file, whichever component of whichever path they are

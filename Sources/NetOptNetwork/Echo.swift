@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// The socket is a datagram socket for ICMP where `net.ipv4.ping_group_range` lets this process have one (icmp(7)),
 /// else a raw one, which wants CAP_NET_RAW. It is connected, so that the kernel gives it packets of that address alone,
-/// and the errors that come back.
+/// and the errors that come back; of those a raw socket sees other programs' as well, and passes them over.
 ///
 /// Unchecked sendable: made by the caller, then confined to the loop.
 package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Sendable {
@@ -66,7 +66,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
       loop.watch(socket.descriptor, for: .read, self)
       sent = loop.now()
       loop.schedule(self, at: sent + limit)
-      try socket.send(message.request(address.family))
+      try socket.send(message)
     } catch {
       end(.failure(error))
     }
@@ -78,7 +78,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     do throws(LegError) {
       // More than that waits for the next turn: others want the loop too.
       for _ in 0..<Self.mostAtOnce {
-        guard let bytes = try socket.receive() else { break }
+        guard let bytes = try socket.receive(for: message) else { break }
         let identifier = socket.identifier ?? message.identifier
         if message.isAnswered(by: bytes, identifier: identifier, from: address, to: socket.local) {
           return end(.success(now - sent))

@@ -59,6 +59,23 @@ struct EchoMessage: Hashable, Sendable {
       && bytes[(start + Self.headerSize)...] == payload[...]
   }
 
+  /// Whether an error of ICMP is about this request: it quotes the beginning of what it is about (RFC 792; RFC 4443, section 3).
+  ///
+  /// - Parameters:
+  ///   - bytes: the ICMP message that the error quotes, without an IP header; perhaps cut off.
+  ///   - identifier: the one that the request left with.
+  func isQuoted(by bytes: ArraySlice<UInt8>, identifier: UInt16, _ family: IPAddress.Family) -> Bool {
+    let start = bytes.startIndex
+    let type = family == .v4 ? ICMP_ECHO : ICMP6_ECHO_REQUEST
+    // What has to be quoted at least ends with the sequence; of the payload as much counts as there is.
+    guard bytes.count >= Self.headerSize else { return false }
+    let quoted = bytes[(start + Self.headerSize)...].prefix(payload.count)
+    return bytes[start] == UInt8(type) && bytes[start + 1] == 0
+      && Self.number(in: bytes, at: start + 4) == identifier
+      && Self.number(in: bytes, at: start + 6) == sequence
+      && quoted.elementsEqual(payload.prefix(quoted.count))
+  }
+
   /// The ICMP message in what a raw socket of IPv4 gives, which is the whole packet (raw(7)); `nil` when it is none.
   static func message(inPacket packet: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     guard let first = packet.first, first >> 4 == 4 else { return nil }

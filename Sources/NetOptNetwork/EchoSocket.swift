@@ -49,20 +49,33 @@ struct EchoSocket {
     identifier = isRaw ? nil : SocketAddress.localPort(of: opened)
   }
 
-  /// Sends a message.
-  func send(_ bytes: [UInt8]) throws(LegError) {
-    let count = bytes.withUnsafeBytes {
-      Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+  /// The most errors of others that are passed over at once.
+  private static let mostForeignErrors = 64
+
+  /// Sends a request.
+  func send(_ message: EchoMessage) throws(LegError) {
+    let bytes = message.request(address.family)
+    for _ in 0..<Self.mostForeignErrors {
+      let count = bytes.withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      if count >= 0 { return }
+      let code = errno
+      // An error that came back before anything was sent is about somebody else's packet, and kept this one from leaving.
+      if code == EINTR { continue }
+      guard let error = nextError(), !error.isOwn else { throw Self.failed(address, code) }
     }
-    if count < 0 { throw Self.failed(address, errno) }
+    throw Self.failed(address, EAGAIN)
   }
 
   /// The next ICMP message that has come; `nil` when there is none yet.
   ///
+  /// - Parameter message: what was sent. A raw socket is told of every error about a packet of ICMP to its address, also one of
+  ///   another program; those are passed over.
   /// - Throws: `unreachable` when an error came back instead.
-  func receive() throws(LegError) -> ArraySlice<UInt8>? {
+  func receive(for message: EchoMessage) throws(LegError) -> ArraySlice<UInt8>? {
     var buffer = [UInt8](repeating: 0, count: 1500)
-    while true {
+    for _ in 0..<Self.mostForeignErrors {
       var source = sockaddr_in6()
       var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
       let capacity = buffer.count
@@ -72,11 +85,19 @@ struct EchoSocket {
         }
       }
       if count < 0 {
-        switch errno {
-        case EINTR: continue
-        case EAGAIN: return nil
-        default: throw Self.failed(address, errno)
+        let code = errno
+        if code == EINTR { continue }
+        while let error = nextError() {
+          if error.isOwn
+            || message.isQuoted(
+              by: error.quoted, identifier: identifier ?? message.identifier, address.family)
+          {
+            throw Self.failed(address, error.code)
+          }
         }
+        // Who it was about was in the queue: what the call itself says is the last of them, and comes once.
+        if code == EAGAIN { return nil }
+        continue
       }
       // A datagram socket gets what bears its identifier, whoever it is from, although it is connected.
       let sender = withUnsafeBytes(of: &source) { IPAddress(socketAddress: $0.baseAddress) }
@@ -85,6 +106,57 @@ struct EchoSocket {
       // What is no ICMP message is no reply either.
       return hasPacketHeader ? EchoMessage.message(inPacket: bytes) ?? [] : bytes
     }
+    return nil
+  }
+
+  /// An error about a packet that was sent from here.
+  private struct QueuedError {
+    let code: Int32
+    /// Whether it is this machine's, about a packet of this socket, and no message of ICMP.
+    let isOwn: Bool
+    /// The beginning of the packet, without its IP header.
+    let quoted: ArraySlice<UInt8>
+  }
+
+  /// Takes an error from the socket's queue: `IP_RECVERR` in ip(7), `IPV6_RECVERR` in ipv6(7).
+  private func nextError() -> QueuedError? {
+    var quoted = [UInt8](repeating: 0, count: 1500)
+    // Longs, as the headers in it are aligned like them (cmsg(3)).
+    var control = [Int](repeating: 0, count: 64)
+    var header = msghdr()
+    let count = quoted.withUnsafeMutableBytes { quoted in
+      control.withUnsafeMutableBytes { control in
+        var part = iovec(iov_base: quoted.baseAddress, iov_len: quoted.count)
+        return withUnsafeMutablePointer(to: &part) { part in
+          header.msg_iov = part
+          header.msg_iovlen = 1
+          header.msg_control = control.baseAddress
+          header.msg_controllen = control.count
+          return recvmsg(descriptor, &header, Int32(MSG_ERRQUEUE | MSG_DONTWAIT))
+        }
+      }
+    }
+    guard count >= 0 else { return nil }
+    let error = control.withUnsafeBytes { control -> sock_extended_err? in
+      let headerSize = MemoryLayout<cmsghdr>.stride
+      var start = 0
+      while start + headerSize <= header.msg_controllen {
+        let part = control.loadUnaligned(fromByteOffset: start, as: cmsghdr.self)
+        let isError =
+          part.cmsg_level == Int32(IPPROTO_IP) && part.cmsg_type == IP_RECVERR
+          || part.cmsg_level == Int32(IPPROTO_IPV6) && part.cmsg_type == IPV6_RECVERR
+        if isError, start + headerSize + MemoryLayout<sock_extended_err>.size <= control.count {
+          return control.loadUnaligned(fromByteOffset: start + headerSize, as: sock_extended_err.self)
+        }
+        // The next one begins where a long would (CMSG_ALIGN).
+        start += max((Int(part.cmsg_len) + 7) & ~7, headerSize)
+      }
+      return nil
+    }
+    guard let error else { return QueuedError(code: 0, isOwn: false, quoted: []) }
+    return QueuedError(
+      code: Int32(error.ee_errno), isOwn: error.ee_origin == UInt8(SO_EE_ORIGIN_LOCAL),
+      quoted: quoted[..<count])
   }
 
   func close() { Glibc.close(descriptor) }

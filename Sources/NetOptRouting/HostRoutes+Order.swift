@@ -22,7 +22,14 @@ extension HostRoutes {
   /// Puts an endpoint of which something has changed where it belongs.
   mutating func reassess(_ index: Int, at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
-    staggers[index] = stagger(endpoints[index].health.readiness(secure: isSecure))
+    writeLeg(to: index)
+    // The usual case first, for which nothing of the health has to be copied.
+    if endpoints[index].health.isClear {
+      let standing = endpoints[index].health.clearScore(secure: isSecure).map { Ranking.Standing.known($0) }
+      ranking.place(entry(index, standing ?? .unknown))
+      if !leftOut.isEmpty { leftOut.removeAll { $0.index == index } }
+      return noteNextChange(of: index, at: now)
+    }
     switch assess(index, unverified: false, at: now) {
     case .usable(let standing):
       ranking.place(entry(index, standing))
@@ -32,6 +39,15 @@ extension HostRoutes {
       leftOut.removeAll { $0.index == index }
       leftOut.insert(one, at: leftOut.firstIndex { $0.index > index } ?? leftOut.endIndex)
     }
+    noteNextChange(of: index, at: now)
+  }
+
+  private mutating func writeLeg(to index: Int) {
+    let estimate = endpoints[index].health.readiness(secure: isSecure)
+    listedLegs[index] = RoutePlan.Leg(.address(addresses[index]), source: .list, stagger: stagger(estimate))
+  }
+
+  private mutating func noteNextChange(of index: Int, at now: MonotonicInstant) {
     if !timed.isEmpty { timed.removeAll { $0.index == index } }
     guard let due = endpoints[index].health.nextChange(after: now) else { return }
     timed.append((index, due))
@@ -45,7 +61,7 @@ extension HostRoutes {
     timed.removeAll(keepingCapacity: true)
     reviewDue = MonotonicInstant(nanoseconds: .max)
     for index in endpoints.indices {
-      staggers[index] = stagger(endpoints[index].health.readiness(secure: isSecure))
+      writeLeg(to: index)
       guard let due = endpoints[index].health.nextChange(after: now) else { continue }
       timed.append((index, due))
       reviewDue = min(reviewDue, due)

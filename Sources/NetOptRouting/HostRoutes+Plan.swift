@@ -133,13 +133,10 @@ extension HostRoutes {
         buffer.initializeElement(at: written, to: leg)
         written += 1
       }
-      func write(_ index: Int) {
-        write(RoutePlan.Leg(.address(addresses[index]), source: .list, stagger: staggers[index]))
-      }
-      if front < entries.count { write(entries[front].index) }
-      for position in entries.indices where position != front { write(entries[position].index) }
+      if front < entries.count { write(listedLegs[entries[front].index]) }
+      for position in entries.indices where position != front { write(listedLegs[entries[position].index]) }
       if mutation != .noLookUp || written == 0 { write(Self.lookUp) }
-      for index in lastResorts { write(index) }
+      for index in lastResorts { write(listedLegs[index]) }
     }
   }
 

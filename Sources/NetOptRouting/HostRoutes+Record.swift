@@ -135,9 +135,10 @@ extension HostRoutes {
   /// It was this machine's network: what failures since a moment have changed is undone.
   mutating func forgive(since moment: MonotonicInstant, at now: MonotonicInstant) {
     settled = nil
-    for index in endpoints.indices where endpoints[index].health.forgive(since: moment) {
-      reassess(index, at: now)
-    }
+    var isForgiven = false
+    for index in endpoints.indices where endpoints[index].health.forgive(since: moment) { isForgiven = true }
+    // All at once: it is the network that failed, and with it many of them.
+    if isForgiven { reassessAll(at: now) }
     for index in answers.indices { _ = answers[index].health.forgive(since: moment) }
   }
 

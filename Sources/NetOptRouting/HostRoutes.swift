@@ -49,8 +49,8 @@ struct HostRoutes: Sendable {
   var ranking = Ranking()
   /// The others, in the list's order.
   var leftOut: [LeftOut] = []
-  /// How long each endpoint is given to be ready.
-  var staggers: [Duration]
+  /// The leg to each endpoint, with the time that it is given to be ready. Plans are written from these.
+  var listedLegs: [RoutePlan.Leg]
   /// The endpoints that the passing of time changes, and when.
   var timed: [(index: Int, due: MonotonicInstant)] = []
   /// When the first of them is due.
@@ -94,7 +94,7 @@ struct HostRoutes: Sendable {
     self.endpoints = endpoints
     self.indices = indices
     addresses = endpoints.map(\.listed.address)
-    staggers = Array(repeating: .defaultStagger, count: addresses.count)
+    listedLegs = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
     ranking = Ranking(endpoints.indices.map { entry($0, .unknown) })
   }
 

@@ -40,6 +40,11 @@ extension RoutePlanner {
     return max(suspectsNetwork(at: now) ? network.nextProbe ?? next : next, now)
   }
 
+  /// The names of the list whose origins are in use: for which a plan was made in the last five minutes.
+  public func hostsInUse(at now: MonotonicInstant) -> Set<String> {
+    Set(hosts.lazy.filter { $0.isInUse(at: now) && !$0.endpoints.isEmpty }.map(\.origin.host))
+  }
+
   /// An endpoint that shows whether the network is back: the one in use of an origin that is in use.
   private func anyInUse(at now: MonotonicInstant) -> (place: Int, address: IPAddress)? {
     let usable = hosts.indices.filter { hosts[$0].isInUse(at: now) && !hosts[$0].endpoints.isEmpty }

@@ -52,15 +52,16 @@ public struct RoutePlanner: Sendable {
   ///   - origin: what the request's URL names.
   ///   - options: of the request; `routing`, `family`, `verification`, `version` and `directDespiteProxy` count.
   ///   - proxy: the URL of the proxy that is set for this origin, if any.
+  ///   - isUse: whether the origin is in use by that, so that its endpoints are probed. Default: yes.
   ///   - now: the present moment. A half-open endpoint's one attempt is taken by the plan that it leads.
   ///   - wall: the same moment by the calendar, asked for when the list expires some day.
   public mutating func plan(
-    for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil,
+    for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil, isUse: Bool = true,
     now: MonotonicInstant, wall: @autoclosure () -> Date
   ) -> RoutePlan {
     if case .pinned(let address) = options.routing { return pinned(address, origin, options) }
     if let proxy, !options.directDespiteProxy {
-      return plan([RoutePlan.Leg(.proxy(proxy), source: .dns)], .proxy, origin, options, at: now)
+      return plan([RoutePlan.Leg(.proxy, source: .dns)], .proxy, origin, options, through: proxy, at: now)
     }
     if options.routing == .automatic, let place = listedPlace(of: origin) {
       if let list, list.expires != nil, list.isExpired(at: wall()) {
@@ -70,7 +71,7 @@ public struct RoutePlanner: Sendable {
         family: options.family, unverified: options.verification == .none,
         multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1),
         suspectsNetwork: suspectsNetwork(at: now))
-      hosts[place].used(at: now)
+      if isUse { hosts[place].used(at: now) }
       return hosts[place].plan(wish, at: now, using: &random)
     }
     let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone
@@ -105,10 +106,10 @@ public struct RoutePlanner: Sendable {
 
   private func plan(
     _ legs: [RoutePlan.Leg], _ off: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions,
-    at now: MonotonicInstant
+    through proxy: String? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
     RoutePlan(
-      origin: origin, policy: configuration.policy.rawValue, directOff: off, legs: legs,
+      origin: origin, proxy: proxy, policy: configuration.policy.rawValue, directOff: off, legs: legs,
       multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
       suspectsNetwork: network.isClear ? false : network.isSuspected(at: now))
   }

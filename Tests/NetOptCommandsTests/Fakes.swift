@@ -63,9 +63,9 @@ final class ScriptedBody: BodySource {
 
 /// Answers the way a test wants it, and remembers what it was asked for.
 final class ScriptedClient: Client {
-  let list: EndpointList?
   let listWarning: NetOptError?
   let listStatus: ListStatus
+  private let used: Locked<EndpointList?>
   private let answer: @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
   private let probes: [HostProbe]
   private let asked = Locked<[HTTPRequest]>([])
@@ -78,7 +78,7 @@ final class ScriptedClient: Client {
       (request) throws(NetOptError) in Samples.response(to: request)
     }
   ) {
-    self.list = list
+    used = Locked(list)
     listWarning = warning
     var status = ListStatus(source: .none)
     status.note = note
@@ -87,6 +87,7 @@ final class ScriptedClient: Client {
     self.answer = answer
   }
 
+  var list: EndpointList? { used.withLock(\.self) }
   var requests: [HTTPRequest] { asked.withLock(\.self) }
   var probings: [(hosts: [String]?, method: ProbeMethod?)] { probed.withLock(\.self) }
   var isShutDown: Bool { down.withLock(\.self) }
@@ -96,7 +97,13 @@ final class ScriptedClient: Client {
     return try await answer(request)
   }
 
+  /// Another list is in use from now on.
+  func use(_ list: EndpointList) { used.withLock { $0 = list } }
+
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe] {
+    for host in hosts ?? [] where list?.hosts[host] == nil {
+      throw NetOptError(.invalidRequest, phase: .list, "the IP list has no host \(host)")
+    }
     probed.withLock { $0.append((hosts, method)) }
     return probes
   }

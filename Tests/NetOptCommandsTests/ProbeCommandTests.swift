@@ -144,6 +144,40 @@ import Testing
     #expect(lines.allSatisfy { $0.hasPrefix("{\"schema_version\":1,\"network\":") && $0.hasSuffix("}") })
   }
 
+  /// The list may lose a host while it is watched, and get it back.
+  @Test func aHostThatTheListLosesIsWaitedFor() async throws {
+    let client = try Self.client()
+    let whole = try #require(client.list)
+    let part = EndpointList(hosts: whole.hosts.filter { $0.key == "www.example.com" })
+    let interruption = Interruption()
+    let run = Task {
+      await Run(
+        ["probe", "--watch", "--interval", "0.1", "api.example.com", "www.example.com"], client: client,
+        interruption: interruption)
+    }
+    func round(of hosts: [String]) async throws {
+      let count = client.probings.count
+      try await wait(for: "a round of \(hosts)") {
+        client.probings.dropFirst(count).contains { $0.hosts == hosts }
+      }
+    }
+    try await round(of: ["api.example.com", "www.example.com"])
+    client.use(part)
+    try await round(of: ["www.example.com"])
+    client.use(EndpointList(hosts: [:]))
+    client.use(whole)
+    try await round(of: ["api.example.com", "www.example.com"])
+    interruption.receive(SIGINT)
+    let ended = await run.value
+    #expect(ended.code == 130)
+    let lines = ended.errors.split(separator: "\n")
+    #expect(
+      lines.first == "netopt: api.example.com is not in the list any more; it is probed again when it is back"
+    )
+    #expect(lines.last?.hasSuffix("is in the list again") == true)
+    #expect(lines.contains("netopt: api.example.com is in the list again"))
+  }
+
   @Test func withoutAListThereIsNothingToProbe() async {
     let run = await Run(["probe"])
     #expect(run.code == 64)

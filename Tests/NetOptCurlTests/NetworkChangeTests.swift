@@ -58,6 +58,52 @@ import Testing
     await bench.end()
   }
 
+  /// A race may take as long as its limits allow where nobody answers any more.
+  @Test func whoWaitsForARaceOfTheOldOneGoesOnInTheNewOne() async throws {
+    // TCP is connected, and TLS goes unanswered.
+    let server = try LoopbackServer(.silent)
+    defer { server.stop() }
+    let bench = try await TransportBench()
+    let address = server.endpoint.address
+    let request = try HTTPRequest(.get, "https://api.test:\(server.endpoint.port)/")
+    let calls = (0..<3).map { _ in Task { try await bench.execute(request, [address]) } }
+    try await wait(for: "the race") { server.connections == 1 }
+    // One after the other: of those who wait, one runs the race that the others wait for.
+    bench.transport.networkChanged()
+    try await wait(for: "a race in the new network") { server.connections == 2 }
+    bench.transport.networkChanged()
+    try await wait(for: "a race in the newest network") { server.connections == 3 }
+    // Each of them can be ended still, wherever it is.
+    for call in calls {
+      call.cancel()
+      let error = await failure { () throws(NetOptError) in
+        do { _ = try await call.value } catch let error as NetOptError { throw error } catch {}
+      }
+      #expect(error?.code == .cancelled)
+    }
+    await bench.end()
+  }
+
+  @Test func whoGoesOnInTheNewOneKeepsItsDeadline() async throws {
+    let server = try LoopbackServer(.silent)
+    defer { server.stop() }
+    let bench = try await TransportBench()
+    let address = server.endpoint.address
+    var request = try HTTPRequest(.get, "https://api.test:\(server.endpoint.port)/")
+    let first = Task { [request] in try await bench.execute(request, [address]) }
+    try await wait(for: "the race") { server.connections == 1 }
+    request.options.timeout = .milliseconds(300)
+    let waiting = Task { [request] in try await bench.execute(request, [address]) }
+    bench.transport.networkChanged()
+    let error = await failure { () throws(NetOptError) in
+      do { _ = try await waiting.value } catch let error as NetOptError { throw error } catch {}
+    }
+    #expect(error?.code == .timeout)
+    first.cancel()
+    _ = try? await first.value
+    await bench.end()
+  }
+
   @Test func theOldConnectionsAreClosedWhenNothingIsUnderWayOnThem() async throws {
     await #expect(processExitsWith: .success) {
       let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))

@@ -71,6 +71,25 @@ import Testing
     }
   }
 
+  @Test(arguments: [IPAddress.Family.v4, .v6])
+  func anErrorIsAboutTheRequestThatItQuotes(family: IPAddress.Family) {
+    let request = message.request(family)
+    func isQuoted(_ bytes: [UInt8], identifier: UInt16 = 0x1234) -> Bool {
+      message.isQuoted(by: bytes[...], identifier: identifier, family)
+    }
+    // Routers quote at least eight bytes, most of them all.
+    for count in 8...request.count { #expect(isQuoted(Array(request.prefix(count)))) }
+    for count in 0..<8 { #expect(!isQuoted(Array(request.prefix(count)))) }
+    #expect(isQuoted(request + [0, 0, 0, 0]))
+    #expect(!isQuoted(request, identifier: 0x1235))
+    #expect(!isQuoted(reply(family)))
+    for index in [0, 1, 4, 5, 6, 7, 8, 63] {
+      var other = request
+      other[index] ^= 1
+      #expect(!isQuoted(other), "byte \(index)")
+    }
+  }
+
   @Test func aPacketLosesItsHeader() {
     let reply = reply(.v4)
     var header = [UInt8](repeating: 0, count: 24)

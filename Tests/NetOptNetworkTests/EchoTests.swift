@@ -100,4 +100,64 @@ import Testing
     #expect(cancelled.isCancellation)
     loop.stop()
   }
+
+  /// A raw socket is told of what became of every program's packets to its address.
+  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func errorsOfOtherProgramsArePassedOver() throws {
+    let namespace = try NetworkNamespace()
+    defer { namespace.end() }
+    try namespace.addLink("hole")
+    try namespace.ip("addr add 192.0.2.2/24 dev hole")
+    try namespace.ip("neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev hole")
+    try namespace.run {
+      let here = IPAddress(v4: 0xc000_0202)
+      let there = IPAddress(v4: 0xc000_0201)
+      var random = SplitMix64(seed: 7)
+      let mine = EchoMessage(identifier: 0x1234, sequence: 1, using: &random)
+      let socket = try EchoSocket(to: there)
+      defer { socket.close() }
+      try #require(socket.identifier == nil, "a raw socket")
+      // Before anything was sent, which such an error would keep from leaving.
+      try Self.deliverError(
+        to: socket, at: here, about: EchoMessage(identifier: 9, sequence: 1, using: &random), to: there)
+      try socket.send(mine)
+      #expect(try socket.receive(for: mine) == nil)
+      let others = [
+        EchoMessage(identifier: 0x4321, sequence: 1, using: &random),
+        EchoMessage(identifier: 0x1234, sequence: 2, using: &random),
+        EchoMessage(identifier: 0x1234, sequence: 1, using: &random),
+      ]
+      for other in others {
+        try Self.deliverError(to: socket, at: here, about: other, to: there)
+        #expect(try socket.receive(for: mine) == nil)
+      }
+      // Behind one of another program's.
+      try Self.deliverError(to: socket, at: here, about: others[0], to: there)
+      try Self.deliverError(to: socket, at: here, about: mine, to: there)
+      let error = #expect(throws: LegError.self) { try socket.receive(for: mine) }
+      #expect(error?.failure.kind == .unreachable)
+      #expect(error?.failure.message.contains("No route to host") == true)
+      #expect(try socket.receive(for: mine) == nil)
+    }
+  }
+
+  /// Has the kernel take a packet for an error of a router (RFC 792), and waits until the socket knows of it.
+  private static func deliverError(
+    to socket: EchoSocket, at source: IPAddress, about message: EchoMessage, to destination: IPAddress
+  ) throws {
+    let request = message.request(.v4)
+    // The packet that did not get there: its header without a checksum, which nobody looks at.
+    var packet: [UInt8] = [0x45, 0, 0, UInt8(20 + request.count), 0, 0, 0, 0, 64, 1, 0, 0]
+    packet += source.bytes + destination.bytes + request
+    var error: [UInt8] = [3, 1, 0, 0, 0, 0, 0, 0] + packet
+    let sum = EchoMessage.checksum(error[...])
+    error[2] = UInt8(sum >> 8)
+    error[3] = UInt8(sum & 0xff)
+    let router = try EchoSocket(to: source)
+    defer { router.close() }
+    let count = error.withUnsafeBytes { Glibc.send(router.descriptor, $0.baseAddress, $0.count, 0) }
+    guard count == error.count else { throw TestSupportError("no message of ICMP could be sent") }
+    var descriptors = [pollfd(fd: socket.descriptor, events: 0, revents: 0)]
+    guard poll(&descriptors, 1, 10_000) == 1 else { throw TestSupportError("the error did not arrive") }
+  }
 }

@@ -124,4 +124,23 @@ import Testing
     // Over 4000 s.
     #expect((1500...2100).contains(probes))
   }
+
+  /// What a client does for itself, such as looking for a newer list, keeps no probe going.
+  @Test func aPlanThatIsNoUseHasNothingProbed() {
+    var scene = scene()
+    let plan = scene.planner.plan(for: scene.origin, isUse: false, now: scene.now, wall: today)
+    #expect(plan.addresses == [one, two])
+    #expect(!scene.planner.isUsed)
+    #expect(scene.planner.hostsInUse(at: scene.now).isEmpty)
+    #expect(scene.planner.nextProbe(after: scene.now) == nil)
+    _ = scene.plan()
+    #expect(scene.planner.hostsInUse(at: scene.now) == ["a.example"])
+    // Nor does it make the use last longer.
+    scene.wait(299)
+    _ = scene.planner.plan(for: scene.origin, isUse: false, now: scene.now, wall: today)
+    #expect(scene.planner.nextProbe(after: scene.now) != nil)
+    scene.wait(2)
+    #expect(scene.planner.nextProbe(after: scene.now) == nil)
+    #expect(scene.planner.hostsInUse(at: scene.now).isEmpty)
+  }
 }

@@ -370,4 +370,34 @@ import Testing
     #expect((1...RoutePlanner.mostUnlisted).contains(remembered))
     #expect(scene.plan().candidates.first?.score == .milliseconds(20))
   }
+
+  /// A list may have ten thousand endpoints, and the network takes them all along when it goes: what it took is given back in one
+  /// go, in much less time than it took to hold it against them one by one.
+  @Test func forgivingManyIsQuick() throws {
+    let addresses = (0..<1000).map { IPAddress(v4: 0x0a00_0001 + UInt32($0)) }
+    let clock = ContinuousClock()
+    var routes = HostRoutes(
+      Origin(.https, host: "a.example"), listed: addresses.map { ListedEndpoint($0) },
+      configuration: RoutingConfiguration(), seed: 1)
+    var random = SplitMix64(seed: 1)
+    let start = MonotonicInstant.at(0)
+    for (index, address) in addresses.enumerated() {
+      let report = ConnectReport(connect: .milliseconds(index % 97 + 1), tls: .milliseconds(5))
+      routes.record(probe: .success(report), of: address, isFrozen: false, at: start, using: &random)
+    }
+    let before = routes.ranking.entries
+    let failed = start + .seconds(1)
+    let holding = clock.measure {
+      for address in addresses {
+        for _ in 0..<3 {
+          let failure = LegError(LegFailure(.connectTimeout, "it did not answer"))
+          routes.record(probe: .failure(failure), of: address, isFrozen: false, at: failed, using: &random)
+        }
+      }
+    }
+    #expect(routes.ranking.entries.isEmpty && routes.leftOut.count == addresses.count)
+    let forgiving = clock.measure { routes.forgive(since: start, at: failed) }
+    #expect(routes.ranking.entries == before && routes.leftOut.isEmpty)
+    #expect(forgiving < holding / 20, "\(forgiving), and \(holding) to hold it against them")
+  }
 }

@@ -75,7 +75,7 @@ import Testing
       #expect(all.ranking.entries == single.ranking.entries)
       #expect(all.leftOut.map(\.index) == single.leftOut.map(\.index))
       #expect(all.leftOut.map(\.reason) == single.leftOut.map(\.reason))
-      #expect(all.staggers == single.staggers)
+      #expect(all.listedLegs == single.listedLegs)
       #expect(all.timed.map(\.index) == single.timed.map(\.index))
       #expect(all.timed.map(\.due) == single.timed.map(\.due))
       #expect(all.reviewDue == single.reviewDue)

@@ -130,7 +130,8 @@ import Testing
     let proxy = "http://127.0.0.1:3128"
     let proxied = scene.planner.plan(
       for: scene.origin, proxy: proxy, now: scene.now, wall: today)
-    #expect(proxied.legs == [RoutePlan.Leg(.proxy(proxy), source: .dns)])
+    #expect(proxied.legs == [RoutePlan.Leg(.proxy, source: .dns)])
+    #expect(proxied.proxy == proxy)
     #expect(proxied.directOff == .proxy)
     let direct = scene.planner.plan(
       for: scene.origin, options: options { $0.directDespiteProxy = true }, proxy: proxy, now: scene.now,
@@ -139,7 +140,7 @@ import Testing
     #expect(direct.directOff == nil)
     let literal = scene.planner.plan(
       for: Origin(.http, host: "192.0.2.9"), proxy: proxy, now: scene.now, wall: today)
-    #expect(literal.legs == proxied.legs)
+    #expect(literal.legs == proxied.legs && literal.proxy == proxy)
   }
 
   @Test func pinnedWinsOverEverything() {

@@ -7,8 +7,8 @@ import Testing
   private let addresses = (1...4).map { IPAddress(v4: 0xc000_0200 + $0) }
   private let clock = ManualTimeSource()
 
-  private func plan(_ legs: [RoutePlan.Leg], multiplexes: Bool = true) -> RoutePlan {
-    RoutePlan(origin: origin, policy: "test", legs: legs, multiplexes: multiplexes)
+  private func plan(_ legs: [RoutePlan.Leg], proxy: String? = nil, multiplexes: Bool = true) -> RoutePlan {
+    RoutePlan(origin: origin, proxy: proxy, policy: "test", legs: legs, multiplexes: multiplexes)
   }
 
   private func plan(_ addresses: IPAddress..., multiplexes: Bool = true) -> RoutePlan {
@@ -161,7 +161,8 @@ import Testing
   @Test func aProxyIsALegWithoutAnAddress() async throws {
     let url = "http://proxy.example:3128"
     let transport = StubTransport(proxies: [url: .respond(207)], timeSource: clock)
-    let response = try await start(transport, plan([RoutePlan.Leg(.proxy(url), source: .dns)])).value.get()
+    let response = try await start(transport, plan([RoutePlan.Leg(.proxy, source: .dns)], proxy: url)).value
+      .get()
     #expect(response.status == 207)
     #expect(response.remote == nil)
     #expect(transport.received.map(\.address) == [nil])

@@ -50,6 +50,9 @@ struct Lab {
   var unlisted: IPAddress { addresses[addresses.count - 1] }
   var listed: [IPAddress] { Array(addresses.dropLast()) }
 
+  /// How many connections the servers of this process have open.
+  var openConnections: Int { others.reduce(0) { $0 + $1.openConnections } }
+
   func stop() {
     origin.stop()
     dns.stop()

@@ -105,4 +105,45 @@ import Testing
     try #require(stat(path, &status) == 0)
     #expect(status.st_uid == 12_345 && status.st_gid == 54_321 && status.st_mode & 0o7777 == 0o600)
   }
+
+  /// Whoever hangs with the lock does not have others hang.
+  @Test func whoWaitsForALockIsToldWhoseItIs() throws {
+    let directory = try TemporaryDirectory.make("lock")
+    let path = "\(directory)/list.json"
+    let bytes = listBytes(serial: 1)
+    try replaceFile(path, bytes)
+    let reader = ListReader(trustedKeys: [], allowPrivateAddresses: true)
+    let new = try reader.check(listBytes(serial: 2), signature: nil, name: "new", at: .now)
+    do {
+      let lock = try FileLock(directory, .folder, as: "the test", in: .list)
+      let error = #expect(throws: NetOptError.self) {
+        try reader.replace(path, by: new, at: .now, patience: .milliseconds(20))
+      }
+      #expect(error?.code == .unwritableFile)
+      #expect(error?.underlying?.code == EWOULDBLOCK)
+      let message = error?.message ?? ""
+      #expect(message.contains(path) && message.contains("another process has had the lock on \(directory)"))
+      #expect(try FileBytes.read(path, upTo: 10_000, as: "the list", in: .list) == bytes)
+      withExtendedLifetime(lock) {}
+    }
+    #expect(try reader.replace(path, by: new, at: .now, patience: .milliseconds(20)))
+  }
+
+  @Test func theStoreWaitsNoLongerThanItIsTold() throws {
+    let directory = try TemporaryDirectory.make("store-lock")
+    let reader = ListReader(trustedKeys: [], allowPrivateAddresses: true)
+    let store = ListStore(directory: directory, for: reader, patience: .milliseconds(20))
+    let url = try HTTPURL("https://api.test/list.json")
+    let copy = ListStore.Copy(source: "\(url)", tag: nil, list: listBytes(serial: 1), signature: nil)
+    try store.keep(copy, of: url) { _ in false }
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+    let name = try #require(names.first { $0.hasSuffix(".lock") })
+    do {
+      let lock = try FileLock("\(directory)/\(name)", .file, as: "the test", in: .list)
+      let error = #expect(throws: NetOptError.self) { try store.keep(copy, of: url) { _ in false } }
+      #expect(error?.underlying?.code == EWOULDBLOCK && error?.message.contains(name) == true)
+      withExtendedLifetime(lock) {}
+    }
+    try store.keep(copy, of: url) { _ in false }
+  }
 }

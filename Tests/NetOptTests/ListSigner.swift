@@ -54,12 +54,14 @@ final class ListRecorder: ListObserver {
     case changed(ListStatus)
     case current(ListStatus)
     case failed(NetOptError, ListStatus)
+    case expired(NetOptError, ListStatus)
 
+    var isExpiry: Bool { if case .expired = self { true } else { false } }
     var isFailure: Bool { if case .failed = self { true } else { false } }
     var isChange: Bool { if case .changed = self { true } else { false } }
     var status: ListStatus {
       switch self {
-      case .changed(let status), .current(let status), .failed(_, let status): status
+      case .changed(let status), .current(let status), .failed(_, let status), .expired(_, let status): status
       }
     }
   }
@@ -69,4 +71,5 @@ final class ListRecorder: ListObserver {
   func listDidChange(_ status: ListStatus) { events.record(.changed(status)) }
   func listIsCurrent(_ status: ListStatus) { events.record(.current(status)) }
   func listDidFail(_ error: NetOptError, _ status: ListStatus) { events.record(.failed(error, status)) }
+  func listDidExpire(_ error: NetOptError, _ status: ListStatus) { events.record(.expired(error, status)) }
 }

@@ -32,7 +32,8 @@ import Testing
 
   func scene(
     _ list: [UInt8]? = nil, keys: Bool = false, refresh: Bool = true, probing: Bool = false,
-    _ answer: @escaping @Sendable (String, HTTPRequest) -> StubAnswer
+    _ answer: @escaping @Sendable (String, HTTPRequest) -> StubAnswer,
+    and change: (inout ClientConfiguration) -> Void = { _ in }
   ) throws -> Scene {
     let address = try #require(IPAddress("127.0.0.1"))
     let transport = StubTransport([address: .answer { request, _ in answer(request.url.target, request) }])
@@ -51,6 +52,7 @@ import Testing
     configuration.listUpdates.refresh = refresh
     configuration.listUpdates.stateDirectory = "\(directory)/state"
     configuration.listObservers = [recorder]
+    change(&configuration)
     return Scene(
       client: try NetOptClient(configuration, transport: transport, resolver: StubResolver()),
       recorder: recorder, transport: transport)
@@ -392,5 +394,56 @@ import Testing
     #expect(try await client.refreshList().serial == 4)
     #expect(client.listWarning == nil)
     await client.shutdown()
+  }
+
+  /// A client whose only requests are its own for the list is not in use: it probes nothing and keeps no ranking.
+  @Test func lookingForANewerListIsNoUse() async throws {
+    let rankings = "\(directory)/state/rankings"
+    for isUsed in [false, true] {
+      let scene = try scene(refresh: false, probing: true) { _, _ in
+        Self.respond(listBytes(serial: 6, refresh: Self.url))
+      } and: { configuration in
+        configuration.rankingHistory = .directory("\(directory)/state")
+      }
+      try await scene.client.refreshList()
+      #expect(scene.requests.count == 1)
+      if isUsed { _ = try await scene.client.execute(try HTTPRequest(.get, "https://api.test/")) }
+      await scene.client.shutdown()
+      #expect(FileManager.default.fileExists(atPath: rankings) == isUsed)
+    }
+  }
+
+  // MARK: Expiry
+
+  @Test func whoWatchesTheListIsToldOnceWhenItExpires() async throws {
+    let recorder = ListRecorder()
+    var configuration = ClientConfiguration()
+    configuration.proxy = .none
+    configuration.probing.atStart = false
+    configuration.rankingHistory = .none
+    configuration.listObservers = [recorder]
+    configuration.list = .file("\(directory)/list.json")
+    configuration.allowPrivateAddresses = true
+    let soon = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 1)
+    try replaceFile("\(directory)/list.json", listBytes(serial: 1, expires: soon.formatted(.iso8601)))
+    let client = try NetOptClient(configuration)
+    #expect(client.listWarning == nil)
+    #expect(recorder.events.events.isEmpty)
+    let events = try await recorder.events.wait(for: "the end") { !$0.isEmpty }
+    #expect(Date() >= soon)
+    guard case .expired(let error, let status) = events[0] else {
+      Issue.record("\(events)")
+      return
+    }
+    #expect(error.message.hasPrefix("the IP list has expired") && status.serial == 1)
+    #expect(client.listWarning?.message == error.message)
+    // The next one has an end of its own, which is told of as well; that of the first is not told again.
+    let later = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 1)
+    try replaceFile("\(directory)/list.json", listBytes(serial: 2, expires: later.formatted(.iso8601)))
+    let all = try await recorder.events.wait(for: "the other end") { $0.count { $0.isExpiry } == 2 }
+    #expect(all.map(\.status.serial) == [1, 2, 2])
+    #expect(all.map(\.isChange) == [false, true, false])
+    await client.shutdown()
+    #expect(recorder.events.events.count == 3)
   }
 }

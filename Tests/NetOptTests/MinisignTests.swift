@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NetOptCore
 import NetOptCrypto
 import NetOptTestSupport
@@ -47,6 +48,37 @@ import Testing
     #expect(verified.isFine)
     try replaceFile("\(directory)/list", content + [0x20])
     #expect(try await !MinisignProgram.run(["-V", "-p", "list.pub", "-m", "list"], in: directory).isFine)
+  }
+
+  private static let excessive: [(operations: UInt64, memory: UInt64)] = [
+    (68_719_476_736, 1_073_741_824), (134_217_729, 1_073_741_824), (33_554_432, 2_147_483_649), (.max, .max),
+    (33_554_432, 32_768),
+  ]
+
+  /// A key from elsewhere may ask for hours of work, or for all of the memory. Nobody is asked for a password then.
+  @Test(arguments: excessive)
+  func aKeyThatAsksForTooMuchIsRefused(_ wish: (operations: UInt64, memory: UInt64)) async throws {
+    let (operations, memory) = wish
+    try await MinisignProgram.makeKey(in: directory)
+    let lines = try String(decoding: read("list.key"), as: UTF8.self).split(separator: "\n")
+    var body = Array(try #require(Data(base64Encoded: String(lines[1]))))
+    body[2..<4] = Array("Sc".utf8)[...]
+    for byte in 0..<8 {
+      body[38 + byte] = UInt8(truncatingIfNeeded: operations >> (8 * byte))
+      body[46 + byte] = UInt8(truncatingIfNeeded: memory >> (8 * byte))
+    }
+    let text = "\(lines[0])\n\(Data(body).base64EncodedString())\n"
+    let error = #expect(throws: NetOptError.self) {
+      try MinisignSecretKey(Array(text.utf8), file: "huge.key") { () throws(NetOptError) in
+        Issue.record("nobody has to type a password for that")
+        return SecretBytes(copying: [])
+      }
+    }
+    #expect(error?.code == .invalidKey)
+    #expect(error?.message.hasPrefix("huge.key: ") == true)
+    if memory >= 1 << 16 {
+      #expect(error?.message.contains("\(operations) operations and \(memory >> 20) MiB") == true)
+    }
   }
 
   @Test func anEncryptedKeyNeedsItsPassword() async throws {

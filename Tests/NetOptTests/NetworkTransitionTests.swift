@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NetOptCore
 import NetOptEventLoop
 import NetOptRouting
@@ -43,6 +44,7 @@ import Testing
     }
     prober.start()
     try await wait(for: "the first ranking") { transport.opened.count >= 6 && leader() == addresses[0] }
+    _ = try router.plan(for: try HTTPRequest(.get, "https://api.test/"), nil)
     // There, the first endpoint cannot be reached.
     transport.set(.refuse, for: addresses[0])
     transition.perform(office)
@@ -60,6 +62,43 @@ import Testing
     transport.set(.silent, for: addresses[1])
     transition.perform(home)
     try await wait(for: "the first ranking again") { leader() == addresses[0] }
+    prober.stop()
+    await transport.shutdown()
+  }
+
+  /// Whoever sends nothing costs nothing, wherever the machine goes: a laptop's daemon must not call home at every café.
+  @Test func hostsThatAreNotInUseAreNotProbed() async throws {
+    let address = IPAddress.freshLoopback(1)[0]
+    let hosts = ["api.test", "www.test"]
+    let transport = StubTransport([address: .respond()])
+    let list = EndpointList(
+      hosts: Dictionary(
+        uniqueKeysWithValues: hosts.map { ($0, HostEntry(endpoints: [ListedEndpoint(address)])) }))
+    var configuration = ClientConfiguration()
+    configuration.proxy = .none
+    let router = Router(list, configuration)
+    let engine = Engine(transport: transport, resolver: StubResolver(), loop: nil)
+    let prober = Prober(router, engine, list, known: [], configuration.probing, SystemTimeSource())
+    prober.start()
+    try await wait(for: "the start's probes") { prober.taskCount == 0 }
+    let atStart = transport.opened.count
+    #expect(atStart == 6)
+    _ = router.beginNetwork(at: .now)
+    prober.probeAgain(known: [])
+    #expect(prober.taskCount == 0)
+    // One is used, and is probed when that is.
+    let request = try HTTPRequest(.get, "https://api.test/")
+    #expect(!prober.isSettled(request))
+    await prober.waitForFirstAnswer(to: request, until: nil)
+    _ = try router.plan(for: request, nil)
+    try await wait(for: "its probes") { prober.taskCount == 0 }
+    // The pooled connection is the stub's to keep, whatever the network: a probe opens two others beside it.
+    #expect(transport.opened.count == atStart + 2)
+    _ = router.beginNetwork(at: .now)
+    prober.probeAgain(known: [])
+    #expect(prober.taskCount == 1)
+    try await wait(for: "its probes") { prober.taskCount == 0 }
+    #expect(transport.opened.count == atStart + 4)
     prober.stop()
     await transport.shutdown()
   }

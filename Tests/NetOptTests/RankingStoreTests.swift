@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
@@ -121,5 +122,55 @@ import Testing
     #expect(StateDirectory.path(["XDG_STATE_HOME": "", "HOME": "/h"]) == "/h/.local/state/netopt")
     #expect(StateDirectory.path(["HOME": ""]) == nil)
     #expect(StateDirectory.path([:]) == nil)
+  }
+
+  /// What others put in a file's place is neither followed nor waited for, and goes when the ranking is written.
+  @Test(arguments: ["link", "dangling", "pipe"])
+  func whatIsNoRegularFileIsNotRead(kind: String) throws {
+    try store.save(RouteHistory(hosts: [host("a.test")]), network, at: date)
+    let elsewhere = "\(directory)/elsewhere"
+    let original = try Data(contentsOf: URL(filePath: file))
+    switch kind {
+    case "pipe":
+      try FileManager.default.removeItem(atPath: file)
+      try #require(mkfifo(file, 0o600) == 0)
+    default:
+      if kind == "link" { try original.write(to: URL(filePath: elsewhere)) }
+      try FileManager.default.removeItem(atPath: file)
+      try #require(symlink(elsewhere, file) == 0)
+    }
+    let error = #expect(throws: NetOptError.self) { try store.load(network) }
+    #expect(error?.code == .unreadableFile)
+    #expect(error?.message.contains("\(file) is not read: it is no regular file") == true)
+    try store.save(RouteHistory(hosts: [host("b.test")]), network, at: date)
+    #expect(try store.load(network)?.hosts == [host("b.test")])
+    // What the link led to is as it was.
+    if kind == "link" { #expect(try Data(contentsOf: URL(filePath: elsewhere)) == original) }
+    if kind == "dangling" { #expect(!FileManager.default.fileExists(atPath: elsewhere)) }
+  }
+
+  /// Between reading what is there and writing both, nobody else writes.
+  @Test func whatIsMergedIsUnderALock() async throws {
+    try store.save(RouteHistory(hosts: [host("a.test")]), network, at: date)
+    do {
+      let lock = try FileLock(store.directory, .folder, as: "the test", in: .list)
+      let error = #expect(throws: NetOptError.self) {
+        try store.save(RouteHistory(hosts: [host("b.test")]), network, at: date)
+      }
+      #expect(error?.code == .unwritableFile && error?.message.contains(store.directory) == true)
+      withExtendedLifetime(lock) {}
+    }
+    #expect(try store.load(network)?.hosts == [host("a.test")])
+    // All of what many write at once is there afterwards.
+    let hosts = (0..<4).map { host("h\($0).test") }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for host in hosts {
+        group.addTask { [store, network, date] in
+          try store.save(RouteHistory(hosts: [host]), network, at: date)
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try store.load(network)?.hosts == [host("a.test")] + hosts)
   }
 }

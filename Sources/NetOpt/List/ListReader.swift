@@ -120,15 +120,19 @@ package struct ListReader: Sendable {
   /// is one of the two lists, whole, with its signature beside it for those who read it with `file`. Of a link, what it
   /// leads to is replaced; signatures are beside the path as it is given, where `file` looks for them.
   ///
+  /// - Parameter patience: how long is waited for another process that replaces it. Default: 5 s.
   /// - Returns: false when the list that is there by now is as new, because another process has replaced it.
   /// - Throws: `unwritableFile`; then the old list is still there, unless the message says that it was replaced.
-  package func replace(_ path: String, by new: VerifiedList, at now: Date) throws(NetOptError) -> Bool {
+  package func replace(
+    _ path: String, by new: VerifiedList, at now: Date, patience: Duration = FileLock.patience
+  ) throws(NetOptError) -> Bool {
     let next = Self.nextSignatureFile(of: path)
     let last = Self.signatureFile(of: path)
-    // The lock is on the folder: the files themselves are replaced. Closing it gives the lock back.
-    let lock = open(FileBytes.folder(of: FileBytes.resolved(path)), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    defer { if lock >= 0 { close(lock) } }
-    if lock >= 0 { while flock(lock, LOCK_EX) != 0, errno == EINTR {} }
+    // On the folder: the files themselves are replaced.
+    let lock = try FileLock(
+      FileBytes.folder(of: FileBytes.resolved(path)), .folder, within: patience, as: "the IP list \(path)",
+      in: .list)
+    defer { withExtendedLifetime(lock) {} }
     let present = try? file(path, at: now, allowExpired: true)
     if let present, present.list.serial >= new.list.serial { return false }
     for file in [path, last, next] { FileBytes.removeDrafts(of: file) }

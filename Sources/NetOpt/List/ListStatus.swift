@@ -62,6 +62,9 @@ public protocol ListObserver: Sendable {
   func listIsCurrent(_ status: ListStatus)
   /// A list could not be fetched or read, or was refused. The one in use stays in use; `lastError` says why.
   func listDidFail(_ error: NetOptError, _ status: ListStatus)
+  /// The list in use has expired, and requests go over DNS until there is another one. Told once of each list, when it expires
+  /// or, of one that had expired by then, when it comes into use.
+  func listDidExpire(_ error: NetOptError, _ status: ListStatus)
 }
 
 extension ListObserver {
@@ -71,4 +74,6 @@ extension ListObserver {
   public func listIsCurrent(_ status: ListStatus) {}
   /// Does nothing.
   public func listDidFail(_ error: NetOptError, _ status: ListStatus) {}
+  /// Does nothing.
+  public func listDidExpire(_ error: NetOptError, _ status: ListStatus) {}
 }

@@ -33,13 +33,16 @@ package struct ListStore: Sendable {
   private let directory: String
   /// What the lists of this store are checked by, in words.
   private let rules: String
+  private let patience: Duration
 
   /// Makes a store. The directory is made when something is written, for the user alone.
   ///
   /// - Parameter reader: by whose rules copies are checked. What it takes no other reader need take, so those who trust
   ///   other keys, or none, have copies of their own.
-  package init(directory: String, for reader: ListReader) {
+  /// - Parameter patience: how long is waited for another process that writes there. Default: 5 s.
+  package init(directory: String, for reader: ListReader, patience: Duration = FileLock.patience) {
     self.directory = directory
+    self.patience = patience
     rules = (["\(reader.allowPrivateAddresses)"] + reader.trustedKeys.map(\.description).sorted())
       .joined(separator: "\n")
   }
@@ -145,17 +148,10 @@ package struct ListStore: Sendable {
   /// Does something while no other process does, and makes the directory before.
   private func withLock(_ url: HTTPURL, _ body: () throws(NetOptError) -> Void) throws(NetOptError) {
     makeDirectory()
-    let path = try file(url, "lock")
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      let reason = String(cString: strerror(errno))
-      throw NetOptError(
-        .unwritableFile, phase: .list, "the state directory \(directory) cannot be written to: \(reason)",
-        underlying: NetOptError.Underlying(.system, code: errno, text: reason))
-    }
-    // Closing the descriptor gives the lock back, also when the process dies.
-    defer { close(descriptor) }
-    while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+    let lock = try FileLock(
+      try file(url, "lock"), .file, within: patience, as: "the copy of the IP list in the state directory",
+      in: .list)
+    defer { withExtendedLifetime(lock) {} }
     try body()
   }
 

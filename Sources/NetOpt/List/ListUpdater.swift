@@ -13,6 +13,8 @@ actor ListUpdater {
   private struct Running {
     var task: Task<Void, Never>?
     var refresh: Task<NetOptError?, Never>?
+    /// Waits for the end of the list in use.
+    var expiry: Task<Void, Never>?
     var watch: FileWatch?
     var isStopped = false
   }
@@ -60,7 +62,7 @@ actor ListUpdater {
 
   // MARK: Life
 
-  /// Begins to look for newer issues, and to watch the file.
+  /// Begins to look for newer issues, to watch the file, and to wait for the end of the list.
   ///
   /// - Parameters:
   ///   - loop: where the file is watched; without one it is not.
@@ -77,6 +79,7 @@ actor ListUpdater {
         watch.start()
         running.watch = watch
       }
+      running.expiry = expiry(of: inUse.list)
       guard configuration.listUpdates.refresh else { return }
       guard inUse.list?.refresh != nil || !files.isEmpty else { return }
       running.task = Task { await self.keepUpToDate() }
@@ -91,7 +94,31 @@ actor ListUpdater {
     }
     running.task?.cancel()
     running.refresh?.cancel()
+    running.expiry?.cancel()
     running.watch?.stop()
+  }
+
+  // MARK: Expiry
+
+  /// The clock by which lists expire may be set meanwhile.
+  private static let longestWaitForExpiry = 3600.0
+
+  /// Waits until a list has expired, and tells whoever wants to know; `nil` when there is nobody, or no end.
+  private nonisolated func expiry(of list: EndpointList?) -> Task<Void, Never>? {
+    guard let expires = list?.expires, !configuration.listObservers.isEmpty else { return nil }
+    return Task { [weak self] in
+      while true {
+        let rest = expires.timeIntervalSince(Date())
+        if rest <= 0 { break }
+        do { try await Task.sleep(for: .seconds(min(rest, Self.longestWaitForExpiry))) } catch { return }
+      }
+      await self?.listDidExpire(expires)
+    }
+  }
+
+  private func listDidExpire(_ expires: Date) {
+    guard choice.list.expires == expires, let error = inUse.warning(at: Date()) else { return }
+    tell { $0.listDidExpire(error, $1) }
   }
 
   // MARK: Refreshing
@@ -314,7 +341,13 @@ actor ListUpdater {
     let list = choice.list
     let isOther = list != inUse.list
     publish()
-    if isOther { adopt(list) }
+    if isOther {
+      adopt(list)
+      running.withLock { running in
+        running.expiry?.cancel()
+        running.expiry = running.isStopped ? nil : expiry(of: list)
+      }
+    }
     if configuration.listUpdates.refresh { followSchedule() }
     if isOther { tell { $0.listDidChange($1) } }
   }

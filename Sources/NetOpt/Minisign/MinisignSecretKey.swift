@@ -4,7 +4,9 @@ package import NetOptCrypto
 
 /// A secret key of minisign's, which signs.
 package struct MinisignSecretKey: Sendable {
-  /// The most memory that deriving a key from a password may take. minisign's own takes 1 GiB.
+  /// The most operations and memory that deriving a key from a password may ask for. minisign's own keys ask for 2^25, and for
+  /// 1 GiB or less; a key from elsewhere could keep the processor busy for hours.
+  private static let operationsLimit: UInt64 = 1 << 27
   private static let memoryLimit: UInt64 = 2 << 30
   private static let length = 158
 
@@ -36,11 +38,13 @@ package struct MinisignSecretKey: Sendable {
     guard isEncrypted || body[2..<4].elementsEqual([0, 0]) else {
       throw text.fault("the key is encrypted in a way that minisign does not have")
     }
+    // Before anybody is asked for a password.
+    let scrypt = try isEncrypted ? Self.scrypt(body, text) : nil
     (idBytes, key) = try withListErrors {
       // The key's id, its seed, its public key, and a checksum of them.
       let secret =
-        try isEncrypted
-        ? Self.decrypted(body, with: password(), text) : SecretBytes(copying: Array(body[54...]))
+        try scrypt.map { try Self.decrypted(body, by: $0, with: password(), text) }
+        ?? SecretBytes(copying: Array(body[54...]))
       let key = try Ed25519.PrivateKey(seed: secret.part(8..<40))
       guard secret.part(40..<72) == SecretBytes(copying: key.publicKey.bytes) else {
         throw text.fault("the key is damaged: its halves do not belong together")
@@ -80,12 +84,24 @@ package struct MinisignSecretKey: Sendable {
     }
   }
 
+  /// How a key is derived from the password.
+  private static func scrypt(_ body: [UInt8], _ text: MinisignText) throws(NetOptError) -> Scrypt {
+    let operations = number(body, 38)
+    let memory = number(body, 46)
+    guard operations <= operationsLimit, memory <= memoryLimit else {
+      throw text.fault(
+        "its password is to be tried with \(operations) operations and \(memory >> 20) MiB of memory, and \(operationsLimit) and \(memoryLimit >> 20) are allowed: minisign's own keys take 33554432 and 1024"
+      )
+    }
+    let scrypt = Scrypt(operations: operations, memory: memory)
+    guard let scrypt else { throw text.fault("the parameters of its password make no sense") }
+    return scrypt
+  }
+
   /// Decrypts the part that is encrypted, and checks that it was the right password.
   private static func decrypted(
-    _ body: [UInt8], with password: SecretBytes, _ text: MinisignText
+    _ body: [UInt8], by scrypt: Scrypt, with password: SecretBytes, _ text: MinisignText
   ) throws -> SecretBytes {
-    let scrypt = Scrypt(operations: number(body, 38), memory: number(body, 46))
-    guard let scrypt else { throw text.fault("the parameters of its password make no sense") }
     let stream = try scrypt.key(
       from: password, salt: Array(body[6..<38]), length: 104, memoryLimit: memoryLimit)
     let secret = stream.withSpan { stream in
@@ -118,7 +134,7 @@ extension Scrypt {
   /// writes into its keys. `nil` for limits of which it makes none.
   fileprivate init?(operations: UInt64, memory: UInt64) {
     let operations = max(operations, 32_768)
-    guard operations <= 1 << 36, memory <= 1 << 36, memory >= 1 << 16 else { return nil }
+    guard memory >= 1 << 16 else { return nil }
     let blockSize: UInt64 = 8
     func exponent(_ most: UInt64) -> UInt64 {
       (1..<63).first { UInt64(1) << $0 > most / 2 } ?? 63

@@ -73,6 +73,11 @@ struct Waterfall: Sendable {
 
   /// Where the address came from and why, in words.
   private var way: String {
+    // One address, by the caller's wish or by the URL's.
+    if let off = route.plan.directOff, off != .proxy, let address = route.plan.legs[0].address {
+      return route.plan.origin.address == address
+        ? "to the address in the URL" : "to \(address), as asked for, which is not in the list"
+    }
     switch route.plan.directOff {
     case .proxy: return "through the proxy; direct mode is off"
     case .flag: return "DNS, as asked for; direct mode is off"

@@ -27,7 +27,7 @@ struct ProbeCommand: Command {
       whether a server runs there.
 
       --watch redraws the table on a terminal; otherwise it prints one table after the other, and with --json one \
-      object a line. Times are smoothed over the rounds.
+      object a line. Times are smoothed over the rounds. A host that is taken out of the list meanwhile is waited for.
       """,
     operands: "[HOST...]", operandCount: 0...10_000,
     options: [
@@ -64,12 +64,22 @@ struct ProbeCommand: Command {
         return try await client.probe(hosts: hosts.isEmpty ? nil : hosts, method: method)
       }
       var round = 0
+      var missing: Set<String> = []
       while true {
-        let probes = try await client.probe(hosts: hosts.isEmpty ? nil : hosts, method: method)
-        // What was interrupted is no result.
-        guard !Task.isCancelled else { return [HostProbe]() }
-        try Self.print(probes, isJSON, round: round, in: context)
-        round += 1
+        // The list may be another one by now.
+        let listed = hosts.filter { client.list?.hosts[$0] != nil }
+        missing = Self.tell(missing: Set(hosts).subtracting(listed), before: missing, in: context)
+        if hosts.isEmpty || !listed.isEmpty {
+          do {
+            let probes = try await client.probe(hosts: hosts.isEmpty ? nil : listed, method: method)
+            // What was interrupted is no result.
+            guard !Task.isCancelled else { return [HostProbe]() }
+            try Self.print(probes, isJSON, round: round, in: context)
+            round += 1
+          } catch let error as NetOptError where error.code == .invalidRequest {
+            // A host was taken out of the list just now: the next round says which.
+          }
+        }
         do { try await Task.sleep(for: .seconds(interval ?? 2)) } catch { return [HostProbe]() }
       }
     }
@@ -78,6 +88,17 @@ struct ProbeCommand: Command {
     let silent = probes.filter { !$0.endpoints.contains { $0.rtt != nil && $0.failure == nil } }
     for probe in silent { context.say("no endpoint of \(probe.host) answered") }
     return silent.isEmpty ? .ok : .failed
+  }
+
+  /// Says which hosts the list has lost, and which ones are back.
+  private static func tell(
+    missing: Set<String>, before: Set<String>, in context: CommandContext
+  ) -> Set<String> {
+    for host in missing.subtracting(before).sorted() {
+      context.say("\(host) is not in the list any more; it is probed again when it is back")
+    }
+    for host in before.subtracting(missing).sorted() { context.say("\(host) is in the list again") }
+    return missing
   }
 
   /// Prints one round.

@@ -15,13 +15,13 @@ public final class EventRecorder<Event: Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - what: the condition in words, for the error.
-  ///   - limit: how long to wait before it counts as failed. Default: 10 s.
+  ///   - limit: how long to wait before it counts as failed. Default: 60 s.
   ///   - holds: the condition; asked after each event.
   /// - Returns: the events that met it.
   /// - Throws: `TestSupportError` with the events, when the limit passes or the task is cancelled.
   @discardableResult
   public func wait(
-    for what: String, within limit: Duration = .seconds(10),
+    for what: String, within limit: Duration = .seconds(60),
     until holds: @escaping @Sendable ([Event]) -> Bool
   ) async throws -> [Event] {
     let recorded = recorded

@@ -4,12 +4,12 @@ import NetOptCore
 ///
 /// - Parameters:
 ///   - what: the condition in words, for the error.
-///   - limit: how long to wait before it counts as failed. Default: 10 s, which leaves room for a sanitizer on a
-///     busy machine; it is never waited out when the condition holds.
+///   - limit: how long to wait before it counts as failed. Default: 60 s, which is for what hangs and leaves room for a
+///     sanitizer on a busy machine; it is never waited out when the condition holds.
 ///   - condition: the condition.
 /// - Throws: `TestSupportError` when the limit passes; what `condition` throws; `CancellationError`.
 public func wait(
-  for what: String, within limit: Duration = .seconds(10), isolation: isolated (any Actor)? = #isolation,
+  for what: String, within limit: Duration = .seconds(60), isolation: isolated (any Actor)? = #isolation,
   until condition: () async throws -> Bool
 ) async throws {
   let clock = SystemTimeSource()

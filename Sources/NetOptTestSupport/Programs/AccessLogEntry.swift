@@ -87,11 +87,11 @@ extension NginxOrigin {
   ///
   /// - Parameters:
   ///   - count: how many at least.
-  ///   - limit: how long to wait. Default: 10 s.
+  ///   - limit: how long to wait. Default: 60 s.
   ///   - fits: which entries count. Default: all.
   /// - Throws: `TestSupportError` when they do not come in time.
   public func waitForLog(
-    _ count: Int, within limit: Duration = .seconds(10),
+    _ count: Int, within limit: Duration = .seconds(60),
     where fits: @Sendable (AccessLogEntry) -> Bool = { _ in true }
   ) async throws -> [AccessLogEntry] {
     var entries: [AccessLogEntry] = []

@@ -189,7 +189,8 @@ struct StubCall {
     }
     end(leg, .won)
     context.attempt?.isSent(to: race.legs[leg].address.map { Endpoint($0, port: plan.origin.port) })
-    let exchange = StubExchange(request: request, target: race.legs[leg].target, transport: transport)
+    let exchange = StubExchange(
+      request: request, place: .init(race.legs[leg].target, of: plan), transport: transport)
     let events = events
     group.addTask {
       if let answer = await exchange.run() { events.note(.answered(answer)) }

@@ -3,7 +3,7 @@ import NetOptCore
 /// Sends the request on a connection that has won, and gets the answer, the way the script says.
 struct StubExchange: Sendable {
   let request: HTTPRequest
-  let target: RoutePlan.Leg.Target
+  let place: StubTransport.Place
   let transport: StubTransport
 
   /// Performs the exchange.
@@ -12,10 +12,10 @@ struct StubExchange: Sendable {
   func run() async -> Result<StubResponse, NetOptError>? {
     do {
       let body = try await wholeBody()
-      let address: IPAddress? = if case .address(let address) = target { address } else { nil }
+      let address: IPAddress? = if case .address(let address) = place { address } else { nil }
       let outcome = transport.state.update { state in
         state.received.append(.init(request: request, body: body, address: address))
-        return state.outcomes[target] ?? .refuse
+        return state.outcomes[place] ?? .refuse
       }
       let clock = transport.timeSource
       if outcome.answerTime > .zero { try await clock.sleep(until: clock.now() + outcome.answerTime) }

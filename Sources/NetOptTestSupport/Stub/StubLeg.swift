@@ -8,7 +8,7 @@ struct StubLeg: Sendable {
   /// Whether the connection is kept for other requests.
   let isKept: Bool
 
-  private var target: RoutePlan.Leg.Target { connection.target }
+  private var place: StubTransport.Place { connection.place }
   private var origin: Origin { connection.origin }
 
   /// Opens the connection.
@@ -19,10 +19,10 @@ struct StubLeg: Sendable {
   func open(
     on transport: StubTransport, connected: @Sendable () -> Void = {}
   ) async throws(LegError) -> MonotonicInstant {
-    let target = target
+    let place = place
     let outcome = transport.state.update { state in
-      if case .address(let address) = target { state.opened.append(address) }
-      return state.outcomes[target] ?? .refuse
+      if case .address(let address) = place { state.opened.append(address) }
+      return state.outcomes[place] ?? .refuse
     }
     let clock = transport.timeSource
     let start = clock.now()
@@ -81,10 +81,10 @@ struct StubLeg: Sendable {
   }
 
   private func failure(_ kind: LegFailure.Kind) -> LegError {
-    let place =
-      switch target {
+    let destination =
+      switch place {
       case .address(let address): "\(Endpoint(address, port: origin.port))"
-      case .dns: "DNS"
+      case .name: "DNS"
       case .proxy(let url): "the proxy \(url)"
       }
     let what =
@@ -101,6 +101,6 @@ struct StubLeg: Sendable {
       case .unreachable: "cannot be reached from this machine"
       case .unhealthy, .resolve, .nameNotFound, .proxy, .other: "failed"
       }
-    return LegError(LegFailure(kind, "\(place) \(what)"))
+    return LegError(LegFailure(kind, "\(destination) \(what)"))
   }
 }

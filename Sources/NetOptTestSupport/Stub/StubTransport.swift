@@ -18,17 +18,34 @@ public final class StubTransport: Transport {
     public let address: IPAddress?
   }
 
+  /// What the script knows, and a connection leads to.
+  enum Place: Hashable {
+    case address(IPAddress)
+    case proxy(String)
+    /// What is no place, before the resolver has answered.
+    case name
+
+    init(_ target: RoutePlan.Leg.Target, of plan: RoutePlan) {
+      self =
+        switch target {
+        case .address(let address): .address(address)
+        case .proxy: .proxy(plan.proxy ?? "")
+        case .dns: .name
+        }
+    }
+  }
+
   /// What tells open connections apart.
   struct Connection: Hashable {
     let origin: Origin
-    let target: RoutePlan.Leg.Target
+    let place: Place
     let isVerified: Bool
     /// Whether it carries many requests at once: HTTP/2.
     let multiplexes: Bool
   }
 
   struct State {
-    var outcomes: [RoutePlan.Leg.Target: StubOutcome]
+    var outcomes: [Place: StubOutcome]
     /// How many connections are open and ready for a request.
     var pool: [Connection: Int] = [:]
     var received: [Received] = []
@@ -53,7 +70,7 @@ public final class StubTransport: Transport {
     _ script: [IPAddress: StubOutcome] = [:], proxies: [String: StubOutcome] = [:],
     resolver: any Resolver = StubResolver(), timeSource: any TimeSource = SystemTimeSource()
   ) {
-    var outcomes: [RoutePlan.Leg.Target: StubOutcome] = [:]
+    var outcomes: [Place: StubOutcome] = [:]
     for (address, outcome) in script { outcomes[.address(address)] = outcome }
     for (proxy, outcome) in proxies { outcomes[.proxy(proxy)] = outcome }
     state = AsyncCondition(State(outcomes: outcomes))
@@ -65,7 +82,7 @@ public final class StubTransport: Transport {
   public func set(_ outcome: StubOutcome, for address: IPAddress) {
     state.update { state in
       state.outcomes[.address(address)] = outcome
-      state.pool = state.pool.filter { $0.key.target != .address(address) }
+      state.pool = state.pool.filter { $0.key.place != .address(address) }
     }
   }
 
@@ -97,7 +114,7 @@ public final class StubTransport: Transport {
     guard begin() else { throw Self.shutDownLegError }
     defer { end() }
     let connection = Connection(
-      origin: origin, target: .address(endpoint.address), isVerified: true,
+      origin: origin, place: .address(endpoint.address), isVerified: true,
       multiplexes: origin.scheme == .https)
     let leg = StubLeg(connection: connection, limit: limit, isKept: keep)
     return try await leg.connect(on: self)

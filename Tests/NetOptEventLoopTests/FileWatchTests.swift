@@ -1,0 +1,91 @@
+import Glibc
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptEventLoop
+
+/// What is done where the system does not watch; what it sees where it does is tested with lists.
+@Suite struct FileWatchTests {
+  @Test func looksBecomeRarer() {
+    var pauses = LookPauses()
+    var now = MonotonicInstant(nanoseconds: 0)
+    var waited: [Duration] = []
+    for _ in 0..<7 {
+      let next = pauses.next(at: now)
+      // Looks for other reasons change nothing.
+      #expect(pauses.next(at: now + .milliseconds(10)) == next)
+      waited.append(next - now)
+      now = next
+    }
+    #expect(waited == [1, 2, 4, 8, 16, 30, 30].map { Duration.seconds($0) })
+    pauses.reset()
+    #expect(pauses.next(at: now) == now + .seconds(1))
+  }
+
+  @Test func aRefusalIsToldOnce() async throws {
+    let loop = try EventLoop()
+    let failures = EventRecorder<NetOptError>()
+    // Longer than a name may be: inotify_add_watch(2) refuses it.
+    let folder = "/tmp/" + String(repeating: "x", count: 300)
+    let watch = FileWatch(
+      loop, ["\(folder)/list.json", "\(folder)/list.json.minisig"], known: [nil, nil], onChange: {},
+      onFailure: { failures.record($0) })
+    watch.start()
+    try await failures.wait(for: "the refusal") { !$0.isEmpty }
+    // The second look is a second later, and as vain.
+    let looks = LoopProbe(loop)
+    try await wait(for: "another look") { await looks.due(of: watch) > loop.now() + .milliseconds(1500) }
+    let message = failures.events[0].message
+    #expect(failures.events.count == 1)
+    #expect(
+      message.contains(folder) && message.contains("list.json") && message.contains("30 s late"), "\(message)"
+    )
+    watch.stop()
+    loop.stop()
+  }
+
+  @Test func aDirectoryThatIsNotThereIsNoFailure() async throws {
+    let directory = try TemporaryDirectory.make("watch")
+    let loop = try EventLoop()
+    let changes = EventRecorder<Bool>()
+    let path = "\(directory)/later/list.json"
+    let watch = FileWatch(
+      loop, [path], known: [nil], onChange: { changes.record(true) },
+      onFailure: { _ in changes.record(false) })
+    watch.start()
+    try #require(mkdir("\(directory)/later", 0o755) == 0)
+    try FileBytes.replace(path, with: [1], mode: 0o644, as: "the file", in: .list)
+    try await changes.wait(for: "the file") { !$0.isEmpty }
+    #expect(changes.events == [true])
+    watch.stop()
+    loop.stop()
+  }
+}
+
+/// Looks at a timer where that is allowed.
+private struct LoopProbe {
+  private let loop: EventLoop
+
+  init(_ loop: EventLoop) { self.loop = loop }
+
+  func due(of timer: FileWatch) async -> MonotonicInstant {
+    await withCheckedContinuation { continuation in
+      _ = loop.submit(Look(timer, continuation))
+    }
+  }
+
+  private final class Look: LoopWork {
+    private let timer: FileWatch
+    private let continuation: CheckedContinuation<MonotonicInstant, Never>
+
+    init(_ timer: FileWatch, _ continuation: CheckedContinuation<MonotonicInstant, Never>) {
+      self.timer = timer
+      self.continuation = continuation
+    }
+
+    func run() {
+      continuation.resume(returning: timer.isScheduled ? timer.due : MonotonicInstant(nanoseconds: 0))
+    }
+  }
+}
