@@ -1,12 +1,14 @@
 /// Writing and reading of texts as bytes: what is signed is put together without a String in between.
 extension [UInt8] {
   /// Appends a text.
-  mutating func append(text: String) {
+  @inlinable
+  package mutating func append(text: String) {
     append(contentsOf: text.utf8)
   }
 
   /// Appends bytes as hexadecimal digits in lower case.
-  mutating func append(hex bytes: some Sequence<UInt8>) {
+  @inlinable
+  package mutating func append(hex bytes: some Sequence<UInt8>) {
     let digits = Hex.lower
     for byte in bytes {
       append(digits[Int(byte >> 4)])
@@ -16,19 +18,20 @@ extension [UInt8] {
 }
 
 /// Hexadecimal digits.
-enum Hex {
-  static let lower = Array("0123456789abcdef".utf8)
-  static let upper = Array("0123456789ABCDEF".utf8)
+@usableFromInline package enum Hex {
+  @usableFromInline package static let lower = Array("0123456789abcdef".utf8)
+  @usableFromInline package static let upper = Array("0123456789ABCDEF".utf8)
 
   /// Bytes in lower case.
-  static func text(_ bytes: some Sequence<UInt8>) -> String {
+  @inlinable
+  package static func text(_ bytes: some Sequence<UInt8>) -> String {
     var out: [UInt8] = []
     out.append(hex: bytes)
     return String(decoding: out, as: UTF8.self)
   }
 
   /// The bytes of digits in lower case, `nil` for anything else.
-  static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
+  package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 2 == 0 else { return nil }
     var out: [UInt8] = []
     out.reserveCapacity(text.count / 2)
@@ -54,7 +57,8 @@ enum Hex {
   }
 
   /// The value of a digit in either case.
-  static func digit(_ byte: UInt8) -> UInt8? {
+  @inlinable
+  package static func digit(_ byte: UInt8) -> UInt8? {
     switch byte {
     case 0x30...0x39: byte - 0x30
     case 0x41...0x46: byte - 0x37
@@ -65,12 +69,15 @@ enum Hex {
 }
 
 /// Bytes by what they are in HTTP.
-enum ByteClass {
-  static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+@usableFromInline package enum ByteClass {
+  @inlinable
+  package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+  @inlinable
+  package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
   /// Letters, digits, "-", ".", "_", "~": RFC 3986, section 2.3.
-  static func isUnreserved(_ byte: UInt8) -> Bool {
+  @inlinable
+  package static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: true
     default: false
@@ -78,7 +85,8 @@ enum ByteClass {
   }
 
   /// Whether all bytes of a text are of a kind. Faster than the view of its UTF-8, which looks at where the text is for each byte.
-  static func all(_ text: String, _ isFine: (UInt8) -> Bool) -> Bool {
+  @inlinable
+  package static func all(_ text: String, _ isFine: (UInt8) -> Bool) -> Bool {
     var text = text
     return text.withUTF8 { bytes in
       for byte in bytes where !isFine(byte) { return false }
@@ -87,7 +95,8 @@ enum ByteClass {
   }
 
   /// Whether two names of fields are the same, without regard to case.
-  static func isSameName(_ a: String, _ b: String) -> Bool {
+  @inlinable
+  package static func isSameName(_ a: String, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count else { return false }
     var (a, b) = (a, b)
     return a.withUTF8 { a in
@@ -101,15 +110,18 @@ enum ByteClass {
   }
 
   /// Whether all bytes are visible ASCII or spaces and tabs, as a field's value may have them.
-  static func isPlain(_ text: some Sequence<UInt8>) -> Bool {
+  @inlinable
+  package static func isPlain(_ text: some Sequence<UInt8>) -> Bool {
     text.allSatisfy { (0x20...0x7e).contains($0) || $0 == 0x09 }
   }
 
   /// The letter in lower case.
-  static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+  @inlinable
+  package static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
   /// A text without the spaces and tabs around it.
-  static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ text: Bytes) -> Bytes.SubSequence {
+  @inlinable
+  package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ text: Bytes) -> Bytes.SubSequence {
     guard let first = text.firstIndex(where: { !isSpace($0) }),
       let last = text.lastIndex(where: { !isSpace($0) })
     else { return text[text.startIndex..<text.startIndex] }
