@@ -62,3 +62,13 @@ package final class CacheEntry: Sendable {
     self.fetchMicroseconds = fetchMicroseconds
   }
 }
+
+extension CacheEntry {
+  /// The same with another body.
+  package func replacingBody(_ body: [UInt8]) -> CacheEntry {
+    CacheEntry(
+      key: key, selectors: selectors, status: status, reason: reason, fields: fields, body: body,
+      requested: requested, received: received, declaredExpiry: declaredExpiry,
+      resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
+  }
+}
