@@ -11,6 +11,7 @@ public struct HTTPResponse: Sendable {
     var tls: TLSReport?
     var attempts: Int
     var otherAttempts: [AttemptReport] = []
+    var cacheStatus = CacheStatus.off
   }
 
   /// Unchecked sendable: the parts are changed only while a single response refers to them.
@@ -66,7 +67,7 @@ public struct HTTPResponse: Sendable {
     _read { yield storage.parts.tls }
     _modify { yield &parts.tls }
   }
-  /// How often the request was sent, redirects not counted.
+  /// How often the request was sent, redirects not counted; 0 when it was answered from the cache.
   public var attempts: Int {
     _read { yield storage.parts.attempts }
     _modify { yield &parts.attempts }
@@ -76,6 +77,12 @@ public struct HTTPResponse: Sendable {
   public var otherAttempts: [AttemptReport] {
     get { storage.parts.otherAttempts }
     set { parts.otherAttempts = newValue }
+  }
+
+  /// What the cache had to do with it.
+  public var cacheStatus: CacheStatus {
+    get { storage.parts.cacheStatus }
+    set { parts.cacheStatus = newValue }
   }
 
   /// Makes a response.
