@@ -56,8 +56,9 @@ let package = Package(
     module(
       "NetOptCommands",
       [
-        "NetOptBench", "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork",
-        "NetOptRouting", "NetOptSigning",
+        "NetOptBench", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptEventLoop",
+        "NetOptLocking",
+        "NetOptNetwork", "NetOptRouting", "NetOptSigning",
       ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
@@ -92,7 +93,8 @@ let package = Package(
     tests(
       "NetOpt",
       [
-        "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork", "NetOptRouting",
+        "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork",
+        "NetOptRouting",
         "NetOptSigning", "NetOptTestSupport", "list-writer",
       ]),
     tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),

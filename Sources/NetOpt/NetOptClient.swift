@@ -33,17 +33,20 @@ public final class NetOptClient: Sendable {
   private let retries: Retries
   private let listInUse: ListInUse
   private let updater: ListUpdater?
+  /// The cache, when there is one.
+  let cache: ResponseCache?
   private let links: [any Interceptor]
   private let timeSource: any TimeSource
   private let lastID = Atomic<UInt64>(0)
 
   /// Makes a client, and starts probing the list's endpoints.
   ///
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes no
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list or a seed pack, `invalidConfiguration` for a setting that makes no
   ///   sense and for authorities that cannot be read, `libraryFailed` when the system gives no descriptor or thread.
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
     let start = try configuration.startList()
     try configuration.checkAuthorities()
+    let cache = try configuration.responseCache(SystemTimeSource())
     let loop = try EventLoop()
     do throws(NetOptError) {
       let router = Router(start.choice?.list, configuration)
@@ -51,7 +54,7 @@ public final class NetOptClient: Sendable {
       let transport = try CurlTransport(
         CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router), loop: loop)
       let engine = Engine(transport: transport, resolver: resolver, loop: loop)
-      self.init(configuration, start, router, engine, SystemTimeSource())
+      self.init(configuration, start, router, engine, cache, SystemTimeSource())
     } catch {
       loop.stop()
       throw error
@@ -72,12 +75,13 @@ public final class NetOptClient: Sendable {
     let start = try configuration.startList()
     let engine = Engine(transport: transport, resolver: resolver, loop: nil)
     let router = Router(start.choice?.list, configuration, timeSource)
-    self.init(configuration, start, router, engine, timeSource)
+    let cache = try configuration.responseCache(timeSource)
+    self.init(configuration, start, router, engine, cache, timeSource)
   }
 
   private init(
     _ configuration: ClientConfiguration, _ start: ListStart, _ router: Router, _ engine: Engine,
-    _ timeSource: any TimeSource
+    _ cache: ResponseCache?, _ timeSource: any TimeSource
   ) {
     self.router = router
     self.engine = engine
@@ -94,6 +98,8 @@ public final class NetOptClient: Sendable {
     if !configuration.observers.isEmpty { links.append(EventInterceptor(observers: configuration.observers)) }
     links.append(RedirectInterceptor())
     links += configuration.interceptors
+    self.cache = cache
+    if let cache { links.append(CacheInterceptor(cache: cache)) }
     let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep)
     let transport = TransportInterceptor(transport: engine.transport)
     links.append(RetryInterceptor(retries: retries, route: route))
@@ -145,6 +151,7 @@ public final class NetOptClient: Sendable {
 
   deinit {
     stopBackgroundWork()
+    if let cache { Task { await cache.finish() } }
     engine.shutDownLater(ranking)
   }
 
@@ -250,6 +257,7 @@ public final class NetOptClient: Sendable {
   public func shutdown() async {
     stopBackgroundWork()
     await engine.shutDown(ranking)
+    await cache?.finish()
   }
 
   private func stopBackgroundWork() {
@@ -257,6 +265,7 @@ public final class NetOptClient: Sendable {
     upkeep.stop()
     // Whoever waits to be sent again is refused.
     retries.stop()
+    cache?.stop()
     prober.stop()
   }
 }
