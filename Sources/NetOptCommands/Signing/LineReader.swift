@@ -7,13 +7,17 @@ struct LineReader {
   private var buffer: [UInt8] = []
   private var hasEnded = false
   private let limit: Int
+  private let phase: NetOptError.Phase
 
   /// Makes a reader.
   ///
-  /// - Parameter limit: the most bytes of a line.
-  init(_ input: any ByteInput, limit: Int) {
+  /// - Parameters:
+  ///   - limit: the most bytes of a line.
+  ///   - phase: what the lines are read for.
+  init(_ input: any ByteInput, limit: Int, phase: NetOptError.Phase = .sign) {
     self.input = input
     self.limit = limit
+    self.phase = phase
   }
 
   /// The next line without its end that is not empty; `nil` when there is none.
@@ -32,7 +36,7 @@ struct LineReader {
         return buffer.isEmpty ? nil : buffer
       }
       guard buffer.count <= limit else {
-        throw NetOptError(.unreadableFile, phase: .sign, "a line has more than \(limit >> 20) MiB")
+        throw NetOptError(.unreadableFile, phase: phase, "a line has more than \(limit >> 20) MiB")
       }
       let piece = try read()
       if piece.isEmpty { hasEnded = true } else { buffer += piece }
@@ -42,9 +46,9 @@ struct LineReader {
   private func read() throws -> [UInt8] {
     do { return try input.read(upTo: 65_536) } catch InputError.refused(let number) {
       throw NetOptError(
-        .unreadableFile, phase: .sign, "cannot read standard input: \(String(cString: strerror(number)))")
+        .unreadableFile, phase: phase, "cannot read standard input: \(String(cString: strerror(number)))")
     } catch {
-      throw NetOptError(.cancelled, phase: .sign, "reading standard input was interrupted")
+      throw NetOptError(.cancelled, phase: phase, "reading standard input was interrupted")
     }
   }
 }
