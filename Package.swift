@@ -101,7 +101,8 @@ let package = Package(
     tests(
       "NetOptCommands",
       [
-        "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting",
+        "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptLocking",
+        "NetOptRouting",
         "NetOptTestSupport",
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),

@@ -4,7 +4,9 @@ import Testing
 
 struct FresheningTests {
   private func updated(_ old: HTTPFields, _ news: HTTPFields) throws -> CacheEntry {
-    Freshening.updated(try stored(old), with: news, requested: start + 5000, received: start + 5100)
+    Freshening.updated(
+      try stored(old), with: news, for: try asked(["Foo": "1"]), requested: start + 5000,
+      received: start + 5100)
   }
 
   @Test func a304BringsTheFieldsUpToDate() throws {
@@ -20,7 +22,7 @@ struct FresheningTests {
     #expect(
       entry.fields == [
         "A": "1", "Content-Length": "10", "Content-Type": "text/plain", "b": "3", "C": "4",
-        "Cache-Control": "max-age=9", "Set-Cookie": "a=2",
+        "Cache-Control": "max-age=9", "Set-Cookie": "a=2", "Date": date(5),
       ])
     #expect(entry.body == Array("0123456789".utf8))
     #expect(entry.terms.age(at: start + 5100) == 100)
@@ -28,8 +30,18 @@ struct FresheningTests {
   }
 
   @Test func theTagOfDecodedContentStaysWeak() throws {
-    #expect(try updated(["ETag": "W/\"a\""], ["ETag": "\"a\""]).fields == ["ETag": "W/\"a\""])
-    #expect(try updated(["ETag": "\"a\""], ["ETag": "\"a\""]).fields == ["ETag": "\"a\""])
+    #expect(try updated(["ETag": "W/\"a\""], ["ETag": "\"a\""]).fields["ETag"] == "W/\"a\"")
+    #expect(try updated(["ETag": "\"a\""], ["ETag": "\"a\""]).fields["ETag"] == "\"a\"")
+  }
+
+  @Test func whatA304SaysNewlyCounts() throws {
+    // Without a date it is from when it came.
+    let old = try updated(["Date": date(-5000), "Cache-Control": "max-age=60"], [:])
+    #expect(old.terms.age(at: start + 5100) == 100)
+    #expect(try updated([:], ["Vary": "Foo"]).selectors == [.init(name: "foo", value: "1")])
+    #expect(Freshening.isKept(old))
+    #expect(try !Freshening.isKept(updated([:], ["Cache-Control": "no-store"])))
+    #expect(try !Freshening.isKept(updated([:], ["Vary": "*"])))
   }
 
   @Test func a304AboutSomethingElseIsNotBelieved() throws {

@@ -1,4 +1,5 @@
 import NetOpt
+import NetOptCaching
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
@@ -75,6 +76,27 @@ import Testing
     let text = try await run(["cache", "explain", url])
     #expect(text.contains("STORED    nothing"))
     #expect(text.contains("ANSWER    refused: it has no-store (RFC 9111, section 5.2.2.5)"))
+  }
+
+  @Test func whatWasEvictedIsExplained() async throws {
+    let store = DiskStore(directory, limits: CacheLimits(maxBytes: 100_000)) { _ in }
+    let urls = try (0..<20).map { try HTTPURL("http://127.0.0.1:1/\($0)") }
+    for url in urls {
+      store.insert(
+        CacheEntry(
+          key: try RequestKey.url(url, partition: ""), status: 200, fields: ["Cache-Control": "max-age=600"],
+          body: [UInt8](repeating: 0x78, count: 9000), requested: 1_795_219_200_000,
+          received: 1_795_219_200_000,
+          fetchMicroseconds: 1000))
+    }
+    let evicted = try #require(
+      try urls.first { try store.eviction(of: RequestKey.url($0, partition: "")) != nil })
+    store.close()
+    let text = try await run(["cache", "explain", "--offline", evicted.description])
+    #expect(text.contains("STORED    nothing"))
+    #expect(text.contains(": there was no room, and it was worth the least (netopt, disk tier)"))
+    let json = try await run(["cache", "explain", "--offline", "--json", evicted.description])
+    #expect(json.contains("\"evicted\":{\"rule\":\"there was no room"))
   }
 
   @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })

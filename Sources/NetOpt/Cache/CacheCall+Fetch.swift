@@ -124,8 +124,9 @@ extension CacheCall {
     _ entry: CacheEntry, _ response: HTTPResponse, _ news: HTTPFields, _ fetch: Fetch
   ) -> HTTPResponse {
     let received = cache.now()
-    let updated = Freshening.updated(entry, with: news, requested: fetch.requested, received: received)
-    if fetch.ticket?.isInvalidated != true { cache.insert(updated) }
+    let updated = Freshening.updated(
+      entry, with: news, for: wanted, requested: fetch.requested, received: received)
+    replace(entry, with: updated, unless: fetch.ticket?.isInvalidated == true)
     fetch.ticket?.complete(.entry(updated))
     return self.response(validated: updated, response, fetch)
   }
@@ -180,7 +181,7 @@ extension CacheCall {
     let draft = EntryDraft(
       cache: cache, ticket: fetch.ticket, key: key, selectors: Vary(fields).selectors(of: wanted.fields),
       status: response.status,
-      fields: StoredFields.stored(fields, control: terms.control, isDecoded: isDecoded),
+      fields: StoredFields.stored(fields, control: terms.control, isDecoded: isDecoded, received: received),
       requested: fetch.requested, received: received,
       declaredExpiry: declaredExpiry(response.status, received: received), resourceVersion: version,
       begun: fetch.begun, isStored: isStored)
@@ -220,11 +221,17 @@ extension CacheCall {
     guard case .http = rules, let entry = fetch.entry else { return }
     switch Freshening.afterHead(entry, status: status, fields) {
     case .update:
-      cache.insert(
-        Freshening.updated(entry, with: fields, requested: fetch.requested, received: received))
+      let updated = Freshening.updated(
+        entry, with: fields, for: wanted, requested: fetch.requested, received: received)
+      replace(entry, with: updated, unless: false)
     case .remove: cache.store.remove(entry)
     case .nothing: break
     }
+  }
+
+  private func replace(_ entry: CacheEntry, with updated: CacheEntry, unless isInvalidated: Bool) {
+    if updated.selectors != entry.selectors || !Freshening.isKept(updated) { cache.store.remove(entry) }
+    if !isInvalidated, Freshening.isKept(updated) { cache.insert(updated) }
   }
 
   // MARK: Beside the call

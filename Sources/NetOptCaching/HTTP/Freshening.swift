@@ -8,16 +8,24 @@ package enum Freshening {
   ///   - news: the fields of the 304, or of the answer to HEAD.
   ///   - requested: when that was asked for: milliseconds since 1970.
   ///   - received: when it came.
+  ///   - request: what was asked; its fields select the response from now on, by what `Vary` says now.
   package static func updated(
-    _ entry: CacheEntry, with news: HTTPFields, requested: Int64, received: Int64,
-    declaredExpiry: Int64? = nil
+    _ entry: CacheEntry, with news: HTTPFields, for request: CacheRequest, requested: Int64, received: Int64
   ) -> CacheEntry {
-    let fields = StoredFields.updated(entry.fields, with: news, control: CacheControl(news))
+    var fields = StoredFields.updated(entry.fields, with: news, control: CacheControl(news))
+    // What comes without a date is from when it came (RFC 9110, section 6.6.1).
+    if !news.contains(name: "Date") { fields["Date"] = CivilTime(seconds: received / 1000).http }
     return CacheEntry(
-      key: entry.key, selectors: entry.selectors, status: entry.status, reason: entry.reason, fields: fields,
-      body: entry.body, requested: requested, received: received,
-      declaredExpiry: declaredExpiry ?? entry.declaredExpiry, resourceVersion: entry.resourceVersion,
+      key: entry.key, selectors: Vary(fields).selectors(of: request.fields), status: entry.status,
+      reason: entry.reason, fields: fields, body: entry.body, requested: requested, received: received,
+      declaredExpiry: entry.declaredExpiry, resourceVersion: entry.resourceVersion,
       fetchMicroseconds: entry.fetchMicroseconds)
+  }
+
+  /// Whether the updated entry may be kept: what it says now counts.
+  package static func isKept(_ updated: CacheEntry) -> Bool {
+    let control = updated.terms.control
+    return (!control.noStore || control.mustUnderstand) && Vary(updated.fields) != .everything
   }
 
   /// What is done to a stored response after an answer to HEAD (section 4.3.5).

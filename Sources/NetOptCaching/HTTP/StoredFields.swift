@@ -13,8 +13,14 @@ package enum StoredFields {
   /// - Parameters:
   ///   - fields: those of the response.
   ///   - isDecoded: whether its content was decoded on the way.
-  package static func stored(_ fields: HTTPFields, control: CacheControl, isDecoded: Bool) -> HTTPFields {
+  ///   - received: when it came: milliseconds since 1970. A response without `Date` gets that (RFC 9110, section 6.6.1).
+  package static func stored(
+    _ fields: HTTPFields, control: CacheControl, isDecoded: Bool, received: Int64
+  ) -> HTTPFields {
     var left = left(fields, control)
+    if !left.contains(name: "Date") {
+      left.append(HTTPField("Date", CivilTime(seconds: received / 1000).http))
+    }
     if isDecoded {
       left.removeAll { isNamed($0, ["content-encoding", "content-length"]) }
       weaken(&left)
