@@ -122,5 +122,9 @@ struct RequestKeyTests {
     #expect(mine == (try partition(["authorization": "Bearer mine"])))
     #expect(!mine.contains("mine"))
     #expect(try partition([:], isVerified: false) != partition([:]))
+    let signed = try ["a", "b"].map {
+      try RequestKey.partition("tenant", try asked(), isVerified: true, signedBy: $0)
+    }
+    #expect(Set(signed + ["tenant"]).count == 3)
   }
 }

@@ -28,7 +28,8 @@ struct CacheCall: Sendable {
     self.cache = cache
     do {
       let partition = try RequestKey.partition(
-        options.partition, wanted, isVerified: request.options.verification == .full)
+        options.partition, wanted, isVerified: request.options.verification == .full,
+        signedBy: cache.signer(for: request.url.origin.host))
       (key, rules) = try Self.key(options.mode, request, wanted, cache.policy, partition)
     } catch {
       // Without MD5 nothing is found.

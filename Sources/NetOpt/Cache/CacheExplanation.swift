@@ -18,13 +18,16 @@ package struct CacheExplanation: Sendable {
 
   /// Looks at what is stored in a directory, without the network.
   ///
-  /// - Parameter warn: is told what is wrong with the directory.
+  /// - Parameters:
+  ///   - signing: how the request would be signed.
+  ///   - warn: is told what is wrong with the directory.
   /// - Throws: `invalidRequest` for one that is never answered from a cache; `unreadableFile` for a seed pack.
   package static func of(
     _ request: HTTPRequest, _ configuration: ClientConfiguration.Cache,
+    signing: ClientConfiguration.Signing? = nil,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) async throws(NetOptError) -> CacheExplanation {
-    let cache = try ResponseCache(configuration, SystemTimeSource(), warn: warn)
+    let cache = try ResponseCache(configuration, SystemTimeSource(), signing: signing, warn: warn)
     guard let call = CacheCall(request, cache) else {
       throw NetOptError(.invalidRequest, phase: .cache, "the cache is not used for such a request")
     }

@@ -20,16 +20,19 @@ final class ResponseCache: Sendable {
   let timeSource: any TimeSource
   /// The date: milliseconds since 1970.
   let now: @Sendable () -> Int64
+  private let signing: ClientConfiguration.Signing?
   private let pendingLimit: Int
   private let state = Locked(State())
 
   /// - Parameters:
+  ///   - signing: how requests are signed on their way: who signs sees other answers than who does not.
   ///   - trustedKeys: those who may sign seed packs; without any, signatures are not looked at.
   ///   - warn: is told what goes wrong with the directory and with files of seed packs.
   /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
-    trustedKeys: [MinisignPublicKey] = [], warn: @escaping @Sendable (NetOptError) -> Void
+    signing: ClientConfiguration.Signing? = nil, trustedKeys: [MinisignPublicKey] = [],
+    warn: @escaping @Sendable (NetOptError) -> Void
   ) throws(NetOptError) {
     var seeds: [SeedPack] = []
     for directory in configuration.seedPacks {
@@ -48,6 +51,7 @@ final class ResponseCache: Sendable {
     options = configuration.options
     entryLimit = configuration.maxEntryBytes
     pendingLimit = configuration.maxPendingBytes
+    self.signing = signing
     now = configuration.now
     self.timeSource = timeSource
     flights = Flights(timeSource)
@@ -69,6 +73,12 @@ final class ResponseCache: Sendable {
         }
         _ = try MinisignSignature(signature, file: name + ".minisig").verify(index, of: name, by: trustedKeys)
       }, warn: warn)
+  }
+
+  /// The id of the key that requests to a host are signed with; `nil` for none.
+  func signer(for host: String) -> String? {
+    guard let signing, signing.hosts.contains(host) else { return nil }
+    return signing.signer.key.id
   }
 
   // MARK: Entries
@@ -142,6 +152,8 @@ extension ClientConfiguration {
   func responseCache(_ timeSource: any TimeSource) throws(NetOptError) -> ResponseCache? {
     guard let cache else { return nil }
     let warningHandler = warningHandler
-    return try ResponseCache(cache, timeSource, trustedKeys: trustedKeys) { warningHandler?($0) }
+    return try ResponseCache(cache, timeSource, signing: signing, trustedKeys: trustedKeys) {
+      warningHandler?($0)
+    }
   }
 }

@@ -37,14 +37,16 @@ package enum RequestKey {
       parameters: String(decoding: parameters, as: UTF8.self), partition: partition)
   }
 
-  /// The partition that a request belongs to: the caller's, apart for each `Authorization`, and for requests that did not
-  /// check who answers.
-  package static func partition(_ named: String, _ request: CacheRequest, isVerified: Bool)
-    throws(CryptoError)
-    -> String
-  {
+  /// The partition that a request belongs to: the caller's, apart for each `Authorization`, for each key that requests are
+  /// signed with on their way, and for requests that did not check who answers.
+  ///
+  /// - Parameter signedBy: the id of the key.
+  package static func partition(
+    _ named: String, _ request: CacheRequest, isVerified: Bool, signedBy: String? = nil
+  ) throws(CryptoError) -> String {
     var partition = named
     if !isVerified { partition += "\0unverified" }
+    if let signedBy { partition += "\0signed by \(signedBy)" }
     let credentials = request.fields.isEmpty ? nil : request.fields["Authorization"]
     guard let credentials else { return partition }
     var digest: [UInt8] = []

@@ -20,7 +20,8 @@ struct CacheExplainCommand: Command {
     operands: "URL", operandCount: 1...1,
     options: [
       OptionGroup("Request", RequestArguments.options), CacheArguments.group,
-      OptionGroup("Output", [offline, .json]), ClientOptions.routing, ClientOptions.connection,
+      OptionGroup("Output", [offline, .json]), OptionGroup("Signing", RequestSigning.options),
+      ClientOptions.routing, ClientOptions.connection,
     ],
     examples: [
       .init(
@@ -33,13 +34,17 @@ struct CacheExplainCommand: Command {
     if caching.mode == nil || caching.mode == .off { caching.mode = .http }
     guard var cache = caching.configuration else { throw UsageError("there is no cache to be explained") }
     let request = try RequestArguments.request(arguments, isHead: false, in: context)
-    var explanation = try await CacheExplanation.of(request, cache) { context.say("warning: \($0.message)") }
+    let signing = try RequestSigning.configuration(arguments, request)
+    var explanation = try await CacheExplanation.of(request, cache, signing: signing) {
+      context.say("warning: \($0.message)")
+    }
     if !arguments.has(Self.offline) {
       // In memory alone, with what is stored: the cache stays as it is.
       cache.directory = nil
       cache.entries = explanation.entries
       var configuration = try ClientOptions.configuration(arguments, in: context)
       configuration.cache = cache
+      configuration.signing = signing
       var asked = request
       // Which answer decides is what is asked here, not the one that a redirect leads to.
       asked.options.maxRedirects = 0
