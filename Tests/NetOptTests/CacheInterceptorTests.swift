@@ -271,6 +271,8 @@ import Testing
     var reader = first.body.makeAsyncIterator()
     _ = try await reader.next()
     #expect(try await lab.ask(.get, "/2").text.count == 101)
+    // What only passes takes no room from others.
+    #expect(lab.client.cache?.pendingBytes == 100)
     _ = try await reader.next()
     #expect(try await reader.next() == nil)
     #expect(try await lab.ask(.get, "/1").response.cacheStatus.outcome == .hit)

@@ -99,6 +99,9 @@ final class ResponseCache: Sendable {
 
   // MARK: Bodies on their way
 
+  /// How many bytes are kept of bodies that are on their way, or whose reader has not let go of them.
+  var pendingBytes: Int { state.withLock(\.pending) }
+
   /// Takes room for bytes of a body that is kept until its end.
   func reserve(_ count: Int) -> Bool {
     state.withLock { state in

@@ -145,20 +145,22 @@ final class StoringBody: BodySource {
       complete()
       return
     }
-    let isReserved = draft.cache.reserve(chunk.count)
-    let (isKept, released) = state.withLock { state -> (Bool, Int) in
+    // What only passes takes no room.
+    let isReserved = state.withLock(\.isKept) && draft.cache.reserve(chunk.count)
+    let released = state.withLock { state -> Int? in
       state.isReading = false
       state.chunks.append(chunk)
-      state.count += isReserved ? chunk.count : 0
-      guard state.isKept, !isReserved || state.count > draft.limit else { return (state.isKept, 0) }
+      if isReserved { state.count += chunk.count }
+      guard state.isKept, !isReserved || state.count > draft.limit else { return nil }
       state.isKept = false
       state.chunks.removeSubrange(..<state.position)
       state.position = 0
       defer { state.count = 0 }
-      return (false, state.count)
+      return state.count
     }
+    guard let released else { return }
     draft.cache.release(released)
-    if !isKept { draft.ticket?.complete(.unshared) }
+    draft.ticket?.complete(.unshared)
   }
 
   private func complete() {
