@@ -225,6 +225,26 @@ import Testing
     await lab.client.shutdown()
   }
 
+  @Test func oneWithMoreTimeTakesOver() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number == 1 {
+        try? await gate.wait()
+        throw NetOptError(.timeout, phase: .receive, "the call's time limit passed")
+      }
+      return CacheLab.response(request, 200, Self.fields, "answer \(number)")
+    }
+    let first = try await start(1, on: lab)[0]
+    try await wait(for: "the first fetch") { lab.sent == 1 }
+    let others = try await start(10, on: lab) { $0.options.timeout = .seconds(600) }
+    let impatient = try await start(1, on: lab)[0]
+    gate.open()
+    for call in [first] { await #expect(throws: NetOptError.self) { try await call.value } }
+    for call in others + [impatient] { #expect(try await call.value == "answer 2") }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
   @Test func partitionsAndSelectorsAreFetchedApart() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in

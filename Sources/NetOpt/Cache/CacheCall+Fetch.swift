@@ -97,10 +97,12 @@ extension CacheCall {
 
   /// Tells those who wait that the fetch failed. Who cancelled did so for himself, and a limit of time may be the call's own.
   private func fail(_ error: NetOptError, _ fetch: Fetch, _ next: InterceptorChain) {
-    switch error.code {
-    case .cancelled: fetch.ticket?.handOver()
-    case .timeout: fetch.ticket?.handOver(beyond: next.deadline.map { $0 + .milliseconds(100) }, else: error)
-    default: fetch.ticket?.complete(.failed(error))
+    if error.code == .cancelled {
+      fetch.ticket?.handOver()
+    } else if error.code == .timeout, let deadline = next.deadline {
+      fetch.ticket?.handOver(beyond: deadline + .milliseconds(100), else: error)
+    } else {
+      fetch.ticket?.complete(.failed(error))
     }
   }
 
