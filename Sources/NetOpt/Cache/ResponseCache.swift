@@ -39,13 +39,12 @@ final class ResponseCache: Sendable {
       seeds.append(try Self.seedPack(directory, trustedKeys, warn))
     }
     let limits = { CacheLimits(maxBytes: $0, maxAge: configuration.maxAge) }
+    let disk = configuration.directory.map { directory in
+      DiskCache(
+        DiskStore(directory, limits: limits(configuration.maxDiskBytes), now: configuration.now, warn: warn))
+    }
     store = TieredStore(
-      memory: MemoryStore(limits(configuration.maxBytes), now: configuration.now),
-      disk: configuration.directory.map { directory in
-        DiskCache(
-          DiskStore(directory, limits: limits(configuration.maxDiskBytes), now: configuration.now, warn: warn)
-        )
-      })
+      memory: MemoryStore(limits(configuration.maxBytes), now: configuration.now), disk: disk, seeds: seeds)
     for entry in configuration.entries.reversed() { store.memory.insert(entry) }
     policy = CachePolicy(staleWhenUnreachable: configuration.staleWhenUnreachable.wholeMilliseconds)
     options = configuration.options
