@@ -57,8 +57,9 @@ let package = Package(
     module(
       "NetOptCommands",
       [
-        "NetOptBench", "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork",
-        "NetOptRouting", "NetOptSigning",
+        "NetOptBench", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptEventLoop",
+        "NetOptLocking",
+        "NetOptNetwork", "NetOptRouting", "NetOptSigning",
       ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
@@ -95,14 +96,16 @@ let package = Package(
     tests(
       "NetOpt",
       [
-        "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork", "NetOptRouting",
+        "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork",
+        "NetOptRouting",
         "NetOptSigning", "NetOptTestSupport", "list-writer",
       ]),
     tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests(
       "NetOptCommands",
       [
-        "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting",
+        "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptLocking",
+        "NetOptRouting",
         "NetOptTestSupport",
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),

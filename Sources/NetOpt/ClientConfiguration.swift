@@ -1,3 +1,4 @@
+package import NetOptCaching
 public import NetOptCore
 public import NetOptRouting
 public import NetOptSigning
@@ -60,6 +61,8 @@ public struct ClientConfiguration: Sendable {
   public var userAgent = "netopt/\(NetOptVersion.string)"
   /// How requests are signed; `nil` for not at all, the default.
   public var signing: Signing?
+  /// How responses are cached; `nil`, the default, for not at all: requests then pass by no cache.
+  public var cache: Cache?
   /// Interceptors around each call, outermost first, within netopt's own events and redirects: each hop of a
   /// redirected call passes through them, once for all of its attempts.
   public var interceptors: [any Interceptor] = []
@@ -147,6 +150,41 @@ public struct ClientConfiguration: Sendable {
       self.signer = signer
       self.hosts = hosts
     }
+  }
+
+  /// How responses are cached.
+  public struct Cache: Sendable {
+    /// How the cache is used for requests whose own options do not say it. Default: as RFC 9111 says.
+    public var options = CacheOptions.http
+    /// How many bytes are kept in memory. Default: 64 MiB.
+    public var maxBytes = 64 << 20
+    /// Where entries are kept on disk too, to be found by other processes and after a restart: a directory of this user's,
+    /// which is made when it is not there. What goes wrong with it goes to `warningHandler`, and requests go on without it.
+    /// Default: nowhere.
+    public var directory: String?
+    /// How many bytes are kept on disk. Default: 1 GiB.
+    public var maxDiskBytes = 1 << 30
+    /// How long an entry is kept at most; it says nothing about freshness. Default: as long as there is room.
+    public var maxAge: Duration?
+    /// How many bytes the body of an entry may have; a larger one passes and is not stored. Default: 4 MiB.
+    public var maxEntryBytes = 4 << 20
+    /// How many bytes of bodies that are on their way are kept in all, to be stored at their end. What comes beyond passes and
+    /// is not stored. Default: 32 MiB.
+    public var maxPendingBytes = 32 << 20
+    /// For how long after it went stale a response may be used when the origin cannot be reached and nothing forbids it
+    /// (RFC 9111, section 4.2.4). Default: a day; zero for not at all.
+    public var staleWhenUnreachable = Duration.seconds(86_400)
+    /// Folders with resources that are shipped with the service, each with an `index.json`
+    /// (docs/schemas/seed-pack.schema.json). They are read only, count nowhere, and lose to whatever is newer. With
+    /// `trustedKeys` their indexes have to be signed by one of them.
+    public var seedPacks: [String] = []
+    /// What is stored from the start.
+    package var entries: [CacheEntry] = []
+    /// The date: milliseconds since 1970.
+    package var now: @Sendable () -> Int64 = { WallClock.now() }
+
+    /// Makes the defaults.
+    public init() {}
   }
 
   /// Which proxy is used.

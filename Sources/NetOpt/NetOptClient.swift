@@ -33,17 +33,20 @@ public final class NetOptClient: Sendable {
   private let retries: Retries
   private let listInUse: ListInUse
   private let updater: ListUpdater?
+  /// The cache, when there is one.
+  let cache: ResponseCache?
   private let links: [any Interceptor]
   private let timeSource: any TimeSource
   private let lastID = Atomic<UInt64>(0)
 
   /// Makes a client, and starts probing the list's endpoints.
   ///
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes no
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list or a seed pack, `invalidConfiguration` for a setting that makes no
   ///   sense and for authorities that cannot be read, `libraryFailed` when the system gives no descriptor or thread.
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
     let start = try configuration.startList()
     try configuration.checkAuthorities()
+    let cache = try configuration.responseCache(SystemTimeSource())
     let loop = try EventLoop()
     do throws(NetOptError) {
       let router = Router(start.choice?.list, configuration)
@@ -51,7 +54,7 @@ public final class NetOptClient: Sendable {
       let transport = try CurlTransport(
         CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router), loop: loop)
       let engine = Engine(transport: transport, resolver: resolver, loop: loop)
-      self.init(configuration, start, router, engine, SystemTimeSource())
+      self.init(configuration, start, router, engine, cache, SystemTimeSource())
     } catch {
       loop.stop()
       throw error
@@ -72,12 +75,13 @@ public final class NetOptClient: Sendable {
     let start = try configuration.startList()
     let engine = Engine(transport: transport, resolver: resolver, loop: nil)
     let router = Router(start.choice?.list, configuration, timeSource)
-    self.init(configuration, start, router, engine, timeSource)
+    let cache = try configuration.responseCache(timeSource)
+    self.init(configuration, start, router, engine, cache, timeSource)
   }
 
   private init(
     _ configuration: ClientConfiguration, _ start: ListStart, _ router: Router, _ engine: Engine,
-    _ timeSource: any TimeSource
+    _ cache: ResponseCache?, _ timeSource: any TimeSource
   ) {
     self.router = router
     self.engine = engine
@@ -96,6 +100,8 @@ public final class NetOptClient: Sendable {
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
     links += configuration.interceptors
+    self.cache = cache
+    if let cache { links.append(CacheInterceptor(cache: cache)) }
     let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep, transport: engine.transport)
     if let signing = configuration.signing {
       let last = TransportInterceptor(transport: engine.transport)
@@ -152,6 +158,7 @@ public final class NetOptClient: Sendable {
 
   deinit {
     stopBackgroundWork()
+    if let cache { Task { await cache.finish() } }
     engine.shutDownLater(ranking)
   }
 
@@ -257,6 +264,7 @@ public final class NetOptClient: Sendable {
   public func shutdown() async {
     stopBackgroundWork()
     await engine.shutDown(ranking)
+    await cache?.finish()
   }
 
   private func stopBackgroundWork() {
@@ -264,6 +272,7 @@ public final class NetOptClient: Sendable {
     upkeep.stop()
     // Whoever waits to be sent again is refused.
     retries.stop()
+    cache?.stop()
     prober.stop()
   }
 }

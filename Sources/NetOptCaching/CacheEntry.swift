@@ -12,7 +12,8 @@ package final class CacheEntry: Sendable {
   package let status: Int
   /// The reason phrase, as HTTP/1.1 had one.
   package let reason: String
-  /// The fields that are stored: without those of the connection, `Content-Encoding` and `Content-Length`.
+  /// The fields that are stored: without those of the connection; when the content was decoded, without `Content-Encoding`
+  /// and `Content-Length` too.
   package let fields: HTTPFields
   /// The decoded body.
   package let body: [UInt8]
@@ -27,6 +28,8 @@ package final class CacheEntry: Sendable {
   package let resourceVersion: Int64?
   /// How long fetching it took, in microseconds: what it costs to lose it.
   package let fetchMicroseconds: Int64
+  /// What the fields say of its use.
+  package let terms: ResponseTerms
 
   /// A field that `Vary` names, with its value in the request.
   package struct Selector: Hashable, Sendable {
@@ -60,5 +63,16 @@ package final class CacheEntry: Sendable {
     self.declaredExpiry = declaredExpiry
     self.resourceVersion = resourceVersion
     self.fetchMicroseconds = fetchMicroseconds
+    terms = ResponseTerms(status: status, fields: fields, requested: requested, received: received)
+  }
+}
+
+extension CacheEntry {
+  /// The same with another body.
+  package func replacingBody(_ body: [UInt8]) -> CacheEntry {
+    CacheEntry(
+      key: key, selectors: selectors, status: status, reason: reason, fields: fields, body: body,
+      requested: requested, received: received, declaredExpiry: declaredExpiry,
+      resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }
 }

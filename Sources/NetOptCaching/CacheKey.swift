@@ -11,6 +11,9 @@ package struct CacheKey: Hashable, Sendable {
   package let text: String
   /// The MD5 of `text`, 16 bytes.
   package let digest: MD5Digest
+  /// Where this process looks for it: another for each partition, and in each process, so that nobody can pick keys that
+  /// all lie in one place.
+  package let place: UInt64
 
   /// Makes a key.
   ///
@@ -20,18 +23,28 @@ package struct CacheKey: Hashable, Sendable {
   ///   - partition: whose entry it is.
   /// - Throws: when this machine's libcrypto has no MD5.
   package init(api: String, parameters: String, partition: String = "") throws(CryptoError) {
+    let text = api + "\0" + parameters
+    self.init(text: text, digest: MD5Digest(try Digest.of(text, .md5)), partition: partition)
+  }
+
+  /// Makes a key of a text and what is taken for its digest: as it was stored, or one that another text has too.
+  package init(text: String, digest: MD5Digest, partition: String = "") {
     self.partition = partition
-    text = api + "\0" + parameters
-    digest = MD5Digest(try Digest.of(text, .md5))
+    self.text = text
+    self.digest = digest
+    var hasher = Hasher()
+    hasher.combine(digest.high)
+    hasher.combine(partition)
+    place = UInt64(bitPattern: Int64(hasher.finalize()))
   }
 
-  /// By digest first: nearly all keys that differ do so there.
+  /// By place first: nearly all keys that differ do so there.
   package static func == (a: CacheKey, b: CacheKey) -> Bool {
-    a.digest == b.digest && a.text == b.text && a.partition == b.partition
+    a.place == b.place && a.digest == b.digest && a.text == b.text && a.partition == b.partition
   }
 
-  /// The digest alone is spread well enough.
-  package func hash(into hasher: inout Hasher) { hasher.combine(digest.high) }
+  /// Equal keys have one place.
+  package func hash(into hasher: inout Hasher) { hasher.combine(place) }
 }
 
 /// The 16 bytes of an MD5 digest, as two words.

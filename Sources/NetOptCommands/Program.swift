@@ -13,8 +13,10 @@ package struct Program: Sendable {
 
   /// The program as it is installed.
   package static let netopt = Program([
-    GetCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand(), ListSignCommand(), ListVerifyCommand(),
+    GetCommand(), FetchCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand(), ListSignCommand(),
+    ListVerifyCommand(),
     ListUpdateCommand(), SignCommand(), VerifyCommand(), KeysNewCommand(), KeysListCommand(),
+    CacheExplainCommand(),
   ])
 
   /// Runs the program.

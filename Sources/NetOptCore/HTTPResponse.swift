@@ -12,6 +12,7 @@ public struct HTTPResponse: Sendable {
     @usableFromInline var tls: TLSReport?
     @usableFromInline var attempts: Int
     @usableFromInline var otherAttempts: [AttemptReport] = []
+    @usableFromInline var cacheStatus = CacheStatus.off
   }
 
   @usableFromInline var parts: SharedParts<Parts>
@@ -51,7 +52,7 @@ public struct HTTPResponse: Sendable {
     _read { yield parts.value.tls }
     _modify { yield &parts.value.tls }
   }
-  /// How often the request was sent, redirects not counted.
+  /// How often the request was sent, redirects not counted; 0 when it was answered from the cache.
   @inlinable public var attempts: Int {
     _read { yield parts.value.attempts }
     _modify { yield &parts.value.attempts }
@@ -61,6 +62,12 @@ public struct HTTPResponse: Sendable {
   @inlinable public var otherAttempts: [AttemptReport] {
     get { parts.value.otherAttempts }
     set { parts.value.otherAttempts = newValue }
+  }
+
+  /// What the cache had to do with it.
+  @inlinable public var cacheStatus: CacheStatus {
+    get { parts.value.cacheStatus }
+    set { parts.value.cacheStatus = newValue }
   }
 
   /// Makes a response.

@@ -20,6 +20,7 @@ extension BodyEndObserver {
 final class MemoryBody: BodySource {
   private struct State {
     var rest: [UInt8]
+    var isBegun = false
     var observer: (any BodyEndObserver)?
   }
 
@@ -36,6 +37,9 @@ final class MemoryBody: BodySource {
   /// Has somebody told of the end. To be called before the body is read.
   func observe(_ observer: any BodyEndObserver) { state.withLock { $0.observer = observer } }
 
+  /// The body, unless somebody has begun to read it.
+  var unread: [UInt8]? { state.withLock { $0.isBegun ? nil : $0.rest } }
+
   func next() async throws(NetOptError) -> [UInt8]? {
     let chunk = take(all: false)
     return chunk.isEmpty ? nil : chunk
@@ -46,6 +50,7 @@ final class MemoryBody: BodySource {
     let (rest, observer) = state.withLock { state in
       let rest = state.rest
       state.rest = []
+      state.isBegun = true
       return (rest, all || rest.isEmpty ? state.observer.take() : nil)
     }
     observer?.bodyDidEnd(timings)

@@ -80,6 +80,9 @@ public struct RequestOptions: Hashable, Sendable {
   /// that may be repeated, and drawn from the budget for retries. Default: no.
   public var hedges = false
 
+  /// How the cache is used; `nil`, the default, for what the client's configuration says. A client without a cache uses none.
+  public var cache: CacheOptions?
+
   /// Makes the defaults.
   public init() {}
 }

@@ -39,6 +39,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     return true
   }
 
+  /// All of the body, when it is in memory and nobody has begun to read it; else `nil`. It can be read afterwards.
+  package var whole: [UInt8]? { memory?.unread }
+
   /// What the phases of the exchange took so far.
   public var timings: Timings { source.timings }
 

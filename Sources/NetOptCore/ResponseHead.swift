@@ -16,13 +16,25 @@ public struct ResponseHead: Sendable, Hashable {
 
   /// Makes a head from fields. A line end or NUL in one becomes a space, as RFC 9110, section 5.5 asks of recipients.
   public init(status: Int, version: HTTPVersion = .http1_1, fields: HTTPFields = [:]) {
-    self.init(
-      status: status, version: version,
-      lines: fields.flatMap { Self.harmless("\($0.name): \($0.value)") + [0x0d, 0x0a] })
+    var lines: [UInt8] = []
+    lines.reserveCapacity(fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })
+    for field in fields {
+      Self.append(field.name, to: &lines)
+      lines.append(0x3a)
+      lines.append(0x20)
+      Self.append(field.value, to: &lines)
+      lines.append(0x0d)
+      lines.append(0x0a)
+    }
+    self.init(status: status, version: version, lines: lines)
   }
 
-  private static func harmless(_ text: String) -> [UInt8] {
-    text.utf8.map { $0 == 0 || $0 == 0x0a || $0 == 0x0d ? 0x20 : $0 }
+  private static func append(_ text: String, to lines: inout [UInt8]) {
+    let start = lines.count
+    lines.append(contentsOf: text.utf8)
+    for index in start..<lines.count where lines[index] == 0 || lines[index] == 0x0a || lines[index] == 0x0d {
+      lines[index] = 0x20
+    }
   }
 
   /// All fields, in the order in which they came. Bytes that are no UTF-8 are replaced.

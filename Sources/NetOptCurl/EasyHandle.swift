@@ -39,6 +39,8 @@ final class EasyHandle {
     var decompress: Bool
     var fresh: Bool
     var proxy: String?
+    /// Whether a connection may turn out to carry many requests, which is then waited for.
+    var mayMultiplex: Bool
   }
 
   /// - Throws: `libraryFailed` when libcurl gives no handle, `invalidConfiguration` when it refuses a setting.
@@ -69,7 +71,6 @@ final class EasyHandle {
   ) throws(NetOptError) {
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_PATH_AS_IS, 1)
-    set(CURLOPT_PIPEWAIT, 1)
     set(CURLOPT_TCP_KEEPALIVE, 1)
     set(CURLOPT_CERTINFO, 1)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -113,7 +114,7 @@ final class EasyHandle {
     }
     setHead(request)
     setEndpoint(transfer.endpoint)
-    let wanted = Settings(request.options, proxy: transfer.proxy)
+    let wanted = Settings(request, proxy: transfer.proxy)
     if wanted != settings { try apply(wanted) }
   }
 
@@ -129,6 +130,8 @@ final class EasyHandle {
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, wanted.connectTimeout.nanoseconds / 1_000_000)))
     // The empty string means everything that this libcurl can decode. What is asked for is among the header lines.
     set(CURLOPT_ACCEPT_ENCODING, wanted.decompress ? "" : nil)
+    // Without TLS libcurl would wait for the answer to the request before, to learn that there is only HTTP/1.1.
+    set(CURLOPT_PIPEWAIT, wanted.mayMultiplex ? 1 : 0)
     set(CURLOPT_FRESH_CONNECT, wanted.fresh ? 1 : 0)
     set(CURLOPT_FORBID_REUSE, wanted.fresh ? 1 : 0)
     set(CURLOPT_SSL_SESSIONID_CACHE, wanted.fresh ? 0 : 1)
@@ -221,12 +224,14 @@ final class EasyHandle {
 }
 
 extension EasyHandle.Settings {
-  fileprivate init(_ options: RequestOptions, proxy: String?) {
+  fileprivate init(_ request: HTTPRequest, proxy: String?) {
+    let options = request.options
     verification = options.verification
     version = options.version
     connectTimeout = options.connectTimeout
     decompress = options.decompress
     fresh = options.connection == .fresh
     self.proxy = proxy
+    mayMultiplex = request.url.origin.scheme == .https
   }
 }

@@ -9,19 +9,35 @@ package final class Database: @unchecked Sendable {
   /// The file.
   package let path: String
 
+  /// What may be done to the file.
+  package enum Access: Sendable {
+    /// It is made when it is not there, and links are followed.
+    case create
+    /// It is made when it is not there. A path with a symbolic link anywhere in it is refused.
+    case createWithoutLinks
+    /// It must be there, and is written to. A path with a symbolic link anywhere in it is refused.
+    case existingWithoutLinks
+  }
+
   /// Opens a database, which is made when it is not there, readable by its owner alone.
   ///
   /// - Parameters:
   ///   - path: the file.
+  ///   - access: what may be done to the file.
   ///   - patience: how long to wait for another connection that is writing, in milliseconds.
   /// - Throws: when the file cannot be opened or is no database. It is left as it is then.
-  package init(_ path: String, patience: Int32 = 5000) throws(SQLiteError) {
-    // SQLite would make the file readable by others, as far as the umask allows.
-    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    if descriptor >= 0 { close(descriptor) }
+  package init(_ path: String, access: Access = .create, patience: Int32 = 5000) throws(SQLiteError) {
+    var flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    if access != .existingWithoutLinks {
+      // SQLite would make the file readable by others, as far as the umask allows. One that is there is not touched:
+      // closing it would take away the locks that other connections of this process have (fcntl(2)).
+      let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      if descriptor >= 0 { close(descriptor) }
+      flags |= SQLITE_OPEN_CREATE
+    }
+    if access != .create { flags |= SQLITE_OPEN_NOFOLLOW }
     var opened: OpaquePointer?
     // Extended result codes from the start; no mutex of SQLite's own, because the owner has one.
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
     let code = sqlite3_open_v2(path, &opened, flags, nil)
     guard code == SQLITE_OK, let opened else {
       let error = SQLiteError(path, code, opened)

@@ -10,6 +10,13 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// SQLite's text for it.
   package let reason: String
 
+  /// Makes an error of SQLite's that another than SQLite has found.
+  package init(corrupt path: String, _ reason: String) {
+    self.path = path
+    code = SQLITE_CORRUPT
+    self.reason = reason
+  }
+
   init(_ path: String, _ code: Int32, _ handle: OpaquePointer?) {
     self.path = path
     self.code = code
@@ -19,6 +26,15 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// Whether the file is no database, or a broken one.
   package var isCorrupt: Bool { [SQLITE_NOTADB, SQLITE_CORRUPT].contains(code & 0xff) }
+
+  /// Whether somebody else had the database for longer than we wait.
+  package var isBusy: Bool { [SQLITE_BUSY, SQLITE_LOCKED].contains(code & 0xff) }
+
+  /// Whether the statement makes no sense for this database: it has another schema.
+  package var isOtherSchema: Bool { code & 0xff == SQLITE_ERROR }
+
+  /// Whether the file is no longer where it was opened: SQLITE_READONLY_DBMOVED, which Swift does not import.
+  package var isMoved: Bool { code == SQLITE_READONLY | 4 << 8 }
 
   /// `the database nonces.db: file is not a database`.
   package var description: String { "the database \(path): \(reason)" }

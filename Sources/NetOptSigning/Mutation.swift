@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// A mistake that a signer makes. The names are stable.
 public enum Mutation: String, Hashable, Sendable, CaseIterable {
   /// Spaces in parameters were written as "+", not as "%20".

@@ -194,23 +194,6 @@ import Testing
     #expect(question.decide(failure(.sendFailed)) == .giveUp(.budgetUsedUp))
   }
 
-  @Test(arguments: [
-    ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777.0), ("Sun Nov  6 08:49:37 1994", 784_111_777),
-    ("Friday, 20-Nov-26 00:00:00 GMT", 1_795_132_800), ("Fri, 20 Nov 2026 00:00:00 GMT", 1_795_132_800),
-  ])
-  func datesAreRead(_ text: String, _ seconds: Double) {
-    #expect(Date(http: text)?.timeIntervalSince1970 == seconds)
-  }
-
-  @Test(arguments: [
-    "", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 31 Feb 2026 08:49:37 GMT",
-    "Sun, 06 XYZ 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT", "a b c d e f", "1994-11-06T08:49:37Z",
-    "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37 GMT",
-  ])
-  func otherTextsAreNoDates(_ text: String) {
-    #expect(Date(http: text) == nil)
-  }
-
   @Test func aDateIsComparedWithTheServersOwn() throws {
     let head = ResponseHead(
       status: 503,

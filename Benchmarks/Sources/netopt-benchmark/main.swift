@@ -11,6 +11,7 @@ let usage = """
          netopt-benchmark planning [--endpoints N] [-n PLANS]
          netopt-benchmark list     [--endpoints N] [-n TIMES]
          netopt-benchmark signing  [-n TIMES] [--rounds N] [--body BYTES] [--scheme NAME]
+         netopt-benchmark cached   [-n REQUESTS] [--rounds N] [--body BYTES]
 
   Measures netopt and prints one line of JSON with what it cost.
   """
@@ -26,6 +27,7 @@ func run(_ name: String?, _ arguments: [String]) async throws -> String {
   case "planning": try PlanningBenchmark.run(Options(arguments, known: PlanningBenchmark.options))
   case "signing": try SigningBenchmark.run(Options(arguments, known: SigningBenchmark.options))
   case "list": try ListBenchmark.run(Options(arguments, known: ListBenchmark.options))
+  case "cached": try await CachedBenchmark.run(Options(arguments, known: CachedBenchmark.options))
   default: throw UsageError("say what to measure")
   }
 }

@@ -14,7 +14,7 @@ extension Exchange {
       "tls": tls.map { ["verified": .bool($0.verified), "version": .optional($0.version)] } ?? nil,
       "timings_us": timings.json,
       "reused": .bool(reused),
-      "cache": "off",
+      "cache": .string(cacheStatus.outcome.rawValue),
       "signed": .optional(signedBy),
       "attempts": .integer(Int64(attempts)),
       "headers": .array(head.fields.map { [.string($0.name), .string($0.value)] }),

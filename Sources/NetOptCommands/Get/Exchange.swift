@@ -24,6 +24,8 @@ struct Exchange: Sendable {
   var otherAttempts: [AttemptReport]
   /// The number of bytes of the body, decompressed.
   var bodyBytes: Int64
+  /// What the cache had to do with it.
+  var cacheStatus: CacheStatus
   /// The id of the key that signed the request, or `nil`.
   var signedBy: String?
 
@@ -39,6 +41,7 @@ struct Exchange: Sendable {
     reused = response.reused
     attempts = response.attempts
     otherAttempts = response.otherAttempts
+    cacheStatus = response.cacheStatus
     self.bodyBytes = bodyBytes
   }
 }

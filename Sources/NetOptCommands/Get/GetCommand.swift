@@ -25,7 +25,8 @@ struct GetCommand: Command {
     options: [
       OptionGroup("Request", RequestArguments.options + [head]),
       OptionGroup("Output", [output, verbose, .json]),
-      OptionGroup("Signing", RequestSigning.options), ClientOptions.routing, ClientOptions.connection,
+      OptionGroup("Signing", RequestSigning.options), CacheArguments.group, ClientOptions.routing,
+      ClientOptions.connection,
     ],
     examples: [
       .init("netopt get https://one.one.one.one/", "prints the page"),
@@ -36,6 +37,8 @@ struct GetCommand: Command {
       .init(
         "netopt get --iplist iplist.json --json https://api.example.com/ | jq .route",
         "prints how the address was chosen, and drops the body"),
+      .init(
+        "netopt get --cache ~/.cache/netopt https://api.example.com/", "keeps the response for the next time"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
@@ -67,6 +70,7 @@ struct GetCommand: Command {
     let request = try RequestArguments.request(arguments, isHead: isHead, in: context)
     var configuration = try ClientOptions.configuration(arguments, in: context)
     configuration.signing = try RequestSigning.configuration(arguments, request)
+    configuration.cache = try CacheArguments(arguments).configuration
     let signing = configuration.signing
     // Opened before anything is sent: who cannot have the answer should not have asked.
     let sink = try BodySink(destination, output: context.output)

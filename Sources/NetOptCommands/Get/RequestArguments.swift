@@ -11,12 +11,12 @@ enum RequestArguments {
     "data", short: "d", takes: .required("DATA"),
     "send a body; @FILE is a file's content without its line ends, @- standard input's; more than one are joined by &"
   )
-  private static let maxRedirects = Option(
+  static let maxRedirects = Option(
     "max-redirs", takes: .required("N"),
     "how many redirects to follow; 0 gives the redirect itself; default: 10")
-  private static let retry = Option(
+  static let retry = Option(
     "retry", takes: .required("N"),
-    "how often to send a request again that may be repeated; 0 for never; default: 2")
+    "how often to send a request again that may be repeated; 0 for never; default: 2 (fetch: 0)")
   private static let location = Option("location", short: "L", "follow redirects, which is the default")
 
   /// The options.
@@ -33,13 +33,18 @@ enum RequestArguments {
   ) throws -> HTTPRequest {
     var request = try HTTPRequest(.get, arguments.operands[0])
     request.options = try ClientOptions.requestOptions(arguments)
-    if let limit = try arguments.integer(maxRedirects, in: 0...1000) { request.options.maxRedirects = limit }
-    if let retries = try arguments.integer(retry, in: 0...100) { request.options.maxAttempts = retries + 1 }
+    try limits(arguments, &request.options)
     let data = arguments.values(of: data)
     if isHead, !data.isEmpty { throw UsageError("-I asks for HEAD, which has no body; leave -I or -d away") }
     (request.headers, request.body) = try content(arguments, in: context)
     request.method = try method(arguments, default: isHead ? .head : data.isEmpty ? .get : .post)
     return request
+  }
+
+  /// How often a request may be redirected and sent again.
+  static func limits(_ arguments: Arguments, _ options: inout RequestOptions) throws(UsageError) {
+    if let limit = try arguments.integer(maxRedirects, in: 0...1000) { options.maxRedirects = limit }
+    if let retries = try arguments.integer(retry, in: 0...100) { options.maxAttempts = retries + 1 }
   }
 
   /// Method, header fields and body, for a request that is not sent.

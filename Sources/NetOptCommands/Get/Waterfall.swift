@@ -46,14 +46,24 @@ struct Waterfall: Sendable {
 
   private var facts: [String] {
     guard let exchange else { return [fact("ROUTE", way)] + network }
+    guard exchange.attempts > 0 else {
+      return cache(exchange) + [fact("BODY", Text.count(exchange.bodyBytes, "byte"))]
+    }
     let connection = exchange.reused ? "pooled connection" : "new connection"
     let attempts = exchange.attempts > 1 ? ", \(exchange.attempts) attempts" : ""
     return [
       fact("SERVER", (exchange.remote.map(\.description) ?? "unknown") + ", \(connection)\(attempts)"),
       fact("TLS", security(exchange.tls)), fact("ROUTE", way),
-    ] + network + [
+    ] + network + cache(exchange) + [
       fact("BODY", Text.count(exchange.bodyBytes, "byte"))
     ]
+  }
+
+  private func cache(_ exchange: Exchange) -> [String] {
+    let status = exchange.cacheStatus
+    guard status.outcome != .off else { return [] }
+    let storing = status.storing.map { "; \(status.isStored ? "stored" : "not stored"): \($0)" } ?? ""
+    return [fact("CACHE", "\(status.outcome.rawValue): \(status.rule)\(storing)")]
   }
 
   private var network: [String] {

@@ -9,13 +9,17 @@ struct LineReader {
   private var searched = 0
   private var hasEnded = false
   private let limit: Int
+  private let phase: NetOptError.Phase
 
   /// Makes a reader.
   ///
-  /// - Parameter limit: the most bytes of a line.
-  init(_ input: any ByteInput, limit: Int) {
+  /// - Parameters:
+  ///   - limit: the most bytes of a line.
+  ///   - phase: what the lines are read for.
+  init(_ input: any ByteInput, limit: Int, phase: NetOptError.Phase = .sign) {
     self.input = input
     self.limit = limit
+    self.phase = phase
   }
 
   /// The next line without its end that is not empty; `nil` when there is none.
@@ -39,7 +43,7 @@ struct LineReader {
         return buffer.isEmpty ? nil : buffer
       }
       guard buffer.count <= limit else {
-        throw NetOptError(.unreadableFile, phase: .sign, "a line has more than \(limit >> 20) MiB")
+        throw NetOptError(.unreadableFile, phase: phase, "a line has more than \(limit >> 20) MiB")
       }
       let piece = try read()
       if piece.isEmpty { hasEnded = true } else { buffer += piece }
@@ -49,9 +53,9 @@ struct LineReader {
   private func read() throws -> [UInt8] {
     do { return try input.read(upTo: 65_536) } catch InputError.refused(let number) {
       throw NetOptError(
-        .unreadableFile, phase: .sign, "cannot read standard input: \(String(cString: strerror(number)))")
+        .unreadableFile, phase: phase, "cannot read standard input: \(String(cString: strerror(number)))")
     } catch {
-      throw NetOptError(.cancelled, phase: .sign, "reading standard input was interrupted")
+      throw NetOptError(.cancelled, phase: phase, "reading standard input was interrupted")
     }
   }
 }

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// What a key may be used for. A part that is `nil` is not limited.
 public struct KeyScope: Hashable, Sendable {
   /// Hosts; `*.example.com` stands for every name below.

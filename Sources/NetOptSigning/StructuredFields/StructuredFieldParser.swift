@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// Reads structured fields (RFC 9651, section 4.2), strictly: what the algorithm there fails at fails here.
 package struct StructuredFieldParser {
   private let text: [UInt8]

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// Writes structured fields (RFC 9651, section 4.1).
 package enum StructuredFieldSerializer {
   /// Writes a list; nothing for an empty one, which is not sent.

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// Reads JSON (RFC 8259) strictly, from left to right.
 struct JSONParser {
   private let bytes: UnsafeRawBufferPointer

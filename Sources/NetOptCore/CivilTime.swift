@@ -66,24 +66,83 @@ package struct CivilTime: Hashable, Sendable {
     self.init(parts)
   }
 
-  // MARK: The form of HTTP
+  // MARK: The forms of HTTP
 
   private static let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// Reads `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7); `nil` for anything else, the obsolete forms
-  /// included.
-  package init?(http text: some StringProtocol) {
-    let bytes = Array(text.utf8)
-    guard bytes.count == 29, bytes[3...4].elementsEqual(", ".utf8), bytes[25...].elementsEqual(" GMT".utf8),
-      bytes[19] == 0x3a, bytes[22] == 0x3a, [7, 11, 16].allSatisfy({ bytes[$0] == 0x20 }),
-      let month = Self.months.firstIndex(where: { bytes[8..<11].elementsEqual($0.utf8) }),
-      let day = Self.number(bytes[5..<7]), let year = Self.number(bytes[12..<16]),
-      let hour = Self.number(bytes[17..<19]), let minute = Self.number(bytes[20..<22]),
-      let second = Self.number(bytes[23..<25])
+  /// Reads an HTTP-date (RFC 9110, section 5.6.7) in any of its three forms: `Sun, 06 Nov 1994 08:49:37 GMT`,
+  /// `Sunday, 06-Nov-94 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`. `nil` for anything else. Letters count in either case,
+  /// since some servers write them so; the day of the week is not compared with the date.
+  ///
+  /// - Parameter present: seconds since 1970, from which a year of two digits lies fifty years away at most; without it,
+  ///   such a year is one of this century.
+  package init?(http text: some StringProtocol, near present: Int64? = nil) {
+    let bytes = text.utf8.map(ByteClass.lowered)
+    guard let start = bytes.firstIndex(where: { $0 == 0x2c || $0 == 0x20 }), start >= 3 else { return nil }
+    let rest = bytes[start...]
+    let parts: [Int]?
+    switch (bytes[start], rest.count) {
+    case (0x2c, 26): parts = Self.parts(rest, ", 00 aaa 0000 00:00:00 gmt")
+    case (0x2c, 24):
+      parts = Self.parts(rest, ", 00-aaa-00 00:00:00 gmt").map { parts in
+        [Self.century(of: parts[0], near: present)] + parts.dropFirst()
+      }
+    case (0x20, 21): parts = Self.parts(rest, " aaa 00 00:00:00 0000", monthFirst: true)
+    default: parts = nil
+    }
+    guard let parts else { return nil }
+    self.init(parts)
+  }
+
+  /// `Sun, 06 Nov 1994 08:49:37 GMT`.
+  package var http: String {
+    let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    let weekday = Int(seconds.floorDivided(by: 86_400)) % 7
+    return days[(weekday + 7) % 7] + ", " + Self.padded(day) + " " + Self.months[month - 1] + " "
+      + Self.padded(year, 4) + " " + Self.padded(hour) + ":" + Self.padded(minute) + ":" + Self.padded(second)
+      + " GMT"
+  }
+
+  /// Reads the numbers and the month of a text that has a form: `0` stands for a digit, `aaa` for the month. A day may
+  /// have a space for its first digit.
+  ///
+  /// - Returns: year, month, day, hour, minute, second.
+  private static func parts(_ text: ArraySlice<UInt8>, _ form: String, monthFirst: Bool = false) -> [Int]? {
+    var numbers: [Int] = []
+    var month: [UInt8] = []
+    var isInNumber = false
+    for (byte, wanted) in zip(text, form.utf8) {
+      switch wanted {
+      case 0x30:
+        // Only asctime(3) pads with a space.
+        let isPadding = monthFirst && byte == 0x20 && numbers.isEmpty
+        guard ByteClass.isDigit(byte) || isPadding else { return nil }
+        if !isInNumber { numbers.append(0) }
+        numbers[numbers.count - 1] = numbers[numbers.count - 1] * 10 + (isPadding ? 0 : Int(byte - 0x30))
+        isInNumber = true
+        continue
+      case 0x61 where month.count < 3: month.append(byte)
+      case byte: break
+      default: return nil
+      }
+      isInNumber = false
+    }
+    guard let number = months.firstIndex(where: { $0.lowercased().utf8.elementsEqual(month) }),
+      numbers.count == 5
     else { return nil }
-    self.init([year, month + 1, day, hour, minute, second])
+    return monthFirst
+      ? [numbers[4], number + 1, numbers[0], numbers[1], numbers[2], numbers[3]]
+      : [numbers[1], number + 1, numbers[0], numbers[2], numbers[3], numbers[4]]
+  }
+
+  /// The year that two digits stand for: none that is more than fifty years ahead (RFC 9110, section 5.6.7).
+  private static func century(of digits: Int, near present: Int64?) -> Int {
+    guard let present else { return 2000 + digits }
+    let now = CivilTime(seconds: present).year
+    let year = now - now % 100 + digits
+    return year > now + 50 ? year - 100 : year
   }
 
   // MARK: RFC 3339

@@ -1,25 +1,29 @@
 /// Percent-encoding (RFC 3986, section 2.1) in the one form that is signed.
-enum PercentEncoding {
+@usableFromInline package enum PercentEncoding {
   /// How bytes are written. Everything but `plain` is a mistake that other implementations make.
-  struct Style: OptionSet {
-    let rawValue: Int
+  @usableFromInline package struct Style: OptionSet, Sendable {
+    @usableFromInline package let rawValue: Int
+
+    /// Makes a style of its bits.
+    @inlinable package init(rawValue: Int) { self.rawValue = rawValue }
 
     /// Unreserved bytes as they are, every other as `%XX`.
-    static let plain: Style = []
+    @usableFromInline package static let plain: Style = []
     /// Hexadecimal digits in lower case.
-    static let lowerHex = Style(rawValue: 1)
+    @usableFromInline package static let lowerHex = Style(rawValue: 1)
     /// A space as "+".
-    static let plusForSpace = Style(rawValue: 2)
+    @usableFromInline package static let plusForSpace = Style(rawValue: 2)
     /// Encoded, and then encoded once more.
-    static let twice = Style(rawValue: 4)
+    @usableFromInline package static let twice = Style(rawValue: 4)
     /// "*" is left as it is and "~" is encoded: the form of HTML's forms.
-    static let form = Style(rawValue: 8)
+    @usableFromInline package static let form = Style(rawValue: 8)
     /// Not at all.
-    static let none = Style(rawValue: 16)
+    @usableFromInline package static let none = Style(rawValue: 16)
   }
 
   /// Appends bytes in encoded form.
-  static func append(
+  @inlinable
+  package static func append(
     _ bytes: some Sequence<UInt8>, to out: inout [UInt8], _ style: Style = .plain
   ) {
     if style.contains(.none) {
@@ -49,7 +53,8 @@ enum PercentEncoding {
   /// The bytes with every `%XX` decoded once. A "%" that no two digits follow stays as it is.
   ///
   /// - Parameter plus: whether "+" is a space, as in forms.
-  static func decoded(_ text: some Collection<UInt8>, plus: Bool = false) -> [UInt8] {
+  @inlinable
+  package static func decoded(_ text: some Collection<UInt8>, plus: Bool = false) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(text.count)
     var index = text.startIndex

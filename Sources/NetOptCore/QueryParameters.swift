@@ -1,27 +1,27 @@
 /// The parameters of a query, decoded, in their order, and the canonical form in which they are signed.
 package struct QueryParameters: Sendable {
   /// One `key=value`, decoded.
-  struct Pair: Sendable {
-    var key: [UInt8]
-    var value: [UInt8]
+  package struct Pair: Sendable {
+    package var key: [UInt8]
+    package var value: [UInt8]
   }
 
   /// The order in which the pairs are written. Everything but `byKeyAndValue` is another implementation's.
-  enum Order {
+  package enum Order {
     case byKeyAndValue
     /// By key alone; the values of one key stay in the order in which they came.
     case byKey
     case asGiven
   }
 
-  var pairs: [Pair]
+  package var pairs: [Pair]
   /// Whether the query has a "+" that is not encoded.
-  let hasPlus: Bool
+  package let hasPlus: Bool
 
   /// Reads a query. Every piece between two "&" is a pair; one without "=" has an empty value.
   ///
   /// - Parameter plus: whether "+" stands for a space.
-  init(_ query: String?, plus: Bool) {
+  package init(_ query: String?, plus: Bool) {
     pairs = []
     guard let query, !query.isEmpty else {
       hasPlus = false
@@ -44,7 +44,7 @@ package struct QueryParameters: Sendable {
   }
 
   /// Appends the canonical form of a query, as `append` does it of its pairs, but at once.
-  static func append(query: String, plus: Bool, to out: inout [UInt8]) {
+  package static func append(query: String, plus: Bool, to out: inout [UInt8]) {
     var query = query
     query.withUTF8 { bytes in
       guard !bytes.isEmpty else { return }
@@ -65,7 +65,7 @@ package struct QueryParameters: Sendable {
   }
 
   /// Appends the canonical form: keys and values encoded, sorted as bytes, joined as `k=v&k=v`.
-  func append(
+  package func append(
     to out: inout [UInt8], style: PercentEncoding.Style = .plain, order: Order = .byKeyAndValue,
     dropsEmpty: Bool = false
   ) {
@@ -101,4 +101,4 @@ package struct QueryParameters: Sendable {
 }
 
 /// Whether bytes come before others.
-func less(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lexicographicallyPrecedes(b) }
+package func less(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lexicographicallyPrecedes(b) }

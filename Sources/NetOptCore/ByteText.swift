@@ -1,17 +1,17 @@
 /// Writing and reading of texts as bytes: what is signed is put together without a String in between.
 extension [UInt8] {
   /// Appends a text.
-  mutating func append(text: String) {
+  package mutating func append(text: String) {
     // At once: the view of its UTF-8 is copied by way of a function that knows nothing of arrays.
     var text = text
     text.withUTF8 { append(contentsOf: $0) }
   }
 
   /// Appends a text.
-  mutating func append(text: StaticString) { text.withUTF8Buffer { append(contentsOf: $0) } }
+  package mutating func append(text: StaticString) { text.withUTF8Buffer { append(contentsOf: $0) } }
 
   /// Appends bytes as hexadecimal digits in lower case.
-  mutating func append(hex bytes: [UInt8]) {
+  package mutating func append(hex bytes: [UInt8]) {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 2 * bytes.count) { room in
       Hex.write(bytes, to: room)
       append(contentsOf: UnsafeBufferPointer(room))
@@ -20,12 +20,12 @@ extension [UInt8] {
 }
 
 /// Hexadecimal digits.
-enum Hex {
-  static let lower = Array("0123456789abcdef".utf8)
-  static let upper = Array("0123456789ABCDEF".utf8)
+@usableFromInline package enum Hex {
+  @usableFromInline package static let lower = Array("0123456789abcdef".utf8)
+  @usableFromInline package static let upper = Array("0123456789ABCDEF".utf8)
 
   /// Bytes in lower case.
-  static func text(_ bytes: [UInt8]) -> String {
+  package static func text(_ bytes: [UInt8]) -> String {
     String(unsafeUninitializedCapacity: 2 * bytes.count) { room in
       write(bytes, to: room)
       return 2 * bytes.count
@@ -35,7 +35,7 @@ enum Hex {
   /// Writes bytes as digits in lower case.
   ///
   /// - Parameter room: has twice as many bytes.
-  static func write(_ bytes: [UInt8], to room: UnsafeMutableBufferPointer<UInt8>) {
+  package static func write(_ bytes: [UInt8], to room: UnsafeMutableBufferPointer<UInt8>) {
     for (index, byte) in bytes.enumerated() {
       let (high, low) = (byte >> 4, byte & 15)
       room[2 * index] = high < 10 ? 0x30 + high : 0x57 + high
@@ -44,7 +44,7 @@ enum Hex {
   }
 
   /// The bytes of digits in lower case, `nil` for anything else.
-  static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
+  package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 2 == 0 else { return nil }
     var out: [UInt8] = []
     out.reserveCapacity(text.count / 2)
@@ -70,7 +70,8 @@ enum Hex {
   }
 
   /// The value of a digit in either case.
-  static func digit(_ byte: UInt8) -> UInt8? {
+  @inlinable
+  package static func digit(_ byte: UInt8) -> UInt8? {
     switch byte {
     case 0x30...0x39: byte - 0x30
     case 0x41...0x46: byte - 0x37
@@ -81,13 +82,15 @@ enum Hex {
 }
 
 /// Bytes by what they are in HTTP.
-enum ByteClass {
-  static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+@usableFromInline package enum ByteClass {
+  @inlinable
+  package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+  @inlinable
+  package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
   /// Letters, digits, "-", ".", "_", "~": RFC 3986, section 2.3.
-  @inline(__always)
-  static func isUnreserved(_ byte: UInt8) -> Bool {
+  @inlinable
+  package static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: true
     default: false
@@ -95,8 +98,8 @@ enum ByteClass {
   }
 
   /// Whether all bytes of a text are of a kind. Faster than the view of its UTF-8, which looks at where the text is for each byte.
-  @inline(__always)
-  static func all(_ text: String, _ isFine: (UInt8) -> Bool) -> Bool {
+  @inlinable
+  package static func all(_ text: String, _ isFine: (UInt8) -> Bool) -> Bool {
     var text = text
     return text.withUTF8 { bytes in
       for byte in bytes where !isFine(byte) { return false }
@@ -105,7 +108,8 @@ enum ByteClass {
   }
 
   /// Whether two names of fields are the same, without regard to case.
-  static func isSameName(_ a: String, _ b: String) -> Bool {
+  @inlinable
+  package static func isSameName(_ a: String, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count else { return false }
     var (a, b) = (a, b)
     return a.withUTF8 { a in
@@ -119,15 +123,18 @@ enum ByteClass {
   }
 
   /// Whether all bytes are visible ASCII or spaces and tabs, as a field's value may have them.
-  static func isPlain(_ text: some Sequence<UInt8>) -> Bool {
+  @inlinable
+  package static func isPlain(_ text: some Sequence<UInt8>) -> Bool {
     text.allSatisfy { (0x20...0x7e).contains($0) || $0 == 0x09 }
   }
 
   /// The letter in lower case.
-  static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+  @inlinable
+  package static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
   /// A text without the spaces and tabs around it.
-  static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ text: Bytes) -> Bytes.SubSequence {
+  @inlinable
+  package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ text: Bytes) -> Bytes.SubSequence {
     guard let first = text.firstIndex(where: { !isSpace($0) }),
       let last = text.lastIndex(where: { !isSpace($0) })
     else { return text[text.startIndex..<text.startIndex] }

@@ -1,0 +1,260 @@
+import NetOptCaching
+import NetOptCore
+
+/// Asking the origin.
+extension CacheCall {
+  /// A fetch: why, and for whom.
+  struct Fetch: Sendable {
+    var forward: CacheStatus.Forward
+    var rule: CacheRule
+    /// What is stored, and stale.
+    var entry: CacheEntry?
+    /// The fields that ask whether it still holds.
+    var conditions = HTTPFields()
+    /// The duty to tell others of the outcome.
+    var ticket: Flights.Ticket?
+    /// Whether the answer may be stored.
+    var stores = true
+    var requested: Int64 = 0
+    var begun = MonotonicInstant(nanoseconds: 0)
+  }
+
+  /// Goes on when no stored response answers at once.
+  func goOn(_ decision: CacheDecision, _ next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    switch decision {
+    case .serve(let service): return serve(service, refreshingWith: next)
+    case .refuse(let rule):
+      return gatewayTimeout(rule, "the request wants a stored response, and there is none")
+    case .bypass(let rule):
+      var fetch = Fetch(forward: .bypass, rule: rule)
+      fetch.stores = false
+      return try await perform(fetch, next)
+    case .fetch(let forward, let rule):
+      return try await share(Fetch(forward: forward, rule: rule), next)
+    case .validate(let entry, let conditions, let forward, let rule):
+      return try await share(Fetch(forward: forward, rule: rule, entry: entry, conditions: conditions), next)
+    }
+  }
+
+  /// Fetches, or waits for the same fetch of somebody else.
+  private func share(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    guard isShared else { return try await perform(fetch, next) }
+    var fetch = fetch
+    switch await cache.flights.join(flightKey, until: next.deadline) {
+    case .lead(let ticket):
+      fetch.ticket = ticket
+      // The last fetch may have ended between the look and the start of this one.
+      if case .serve(let service) = decide(cache.store.memory.entries(for: key)) {
+        ticket.complete(.entry(service.entry))
+        return serve(service, refreshingWith: next)
+      }
+      return try await perform(fetch, next)
+    case .entry(let entry):
+      if case .serve(let service) = decide([entry]) {
+        return serve(service, isCollapsed: true, refreshingWith: next)
+      }
+    case .unshared: break
+    case .answered(let status):
+      if let service = fetch.entry.flatMap({ afterFailure(status, $0) }) {
+        return response(service, isCollapsed: true)
+      }
+    case .trouble(let entry): return response(trouble: entry, fetch)
+    case .failed(let error): return try recover(from: error, fetch.entry)
+    }
+    return try await perform(fetch, next)
+  }
+
+  /// What the fetch is found by: the key, and the request's values of the fields that the stored responses depend on.
+  private var flightKey: Flights.Key {
+    let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
+    let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: wanted.fields)
+    return Flights.Key(key: key, selectors: selectors)
+  }
+
+  /// Fetches.
+  private func perform(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    var fetch = fetch
+    var forwarded = request
+    for field in fetch.conditions { forwarded.headers[field.name] = field.value }
+    fetch.requested = cache.now()
+    fetch.begun = cache.timeSource.now()
+    do throws(NetOptError) {
+      let response = try await next.proceed(forwarded)
+      guard response.status == 304, !fetch.conditions.isEmpty, let entry = fetch.entry else {
+        return answered(response, fetch)
+      }
+      let news = response.headers
+      if entry.terms.validators.admit(news) { return validated(entry, response, news, fetch) }
+      // The 304 is about something else than what is stored (RFC 9111, section 4.3.4).
+      fetch.conditions = [:]
+      cache.store.remove(entry)
+      return answered(try await next.proceed(request), fetch)
+    } catch {
+      fail(error, fetch, next)
+      return try recover(from: error, fetch.entry)
+    }
+  }
+
+  /// Tells those who wait that the fetch failed. Who cancelled did so for himself, and a limit of time may be the call's own.
+  private func fail(_ error: NetOptError, _ fetch: Fetch, _ next: InterceptorChain) {
+    if error.code == .cancelled {
+      fetch.ticket?.handOver()
+    } else if error.code == .timeout, let deadline = next.deadline {
+      fetch.ticket?.handOver(beyond: deadline + .milliseconds(100), else: error)
+    } else {
+      fetch.ticket?.complete(.failed(error))
+    }
+  }
+
+  private static let unreachable: Set<NetOptError.Code> = [
+    .connectFailed, .sendFailed, .receiveFailed, .timeout, .nameNotFound, .resolverFailed, .protocolViolation,
+  ]
+
+  /// Answers in the place of an origin that could not be reached: with what is stored, or with the word that it may not be
+  /// used.
+  private func recover(from error: NetOptError, _ entry: CacheEntry?) throws(NetOptError) -> HTTPResponse {
+    guard let entry, Self.unreachable.contains(error.code), case .http = rules else { throw error }
+    if let service = afterFailure(nil, entry) { return response(service, error: error) }
+    return gatewayTimeout(
+      .unreachable, "the origin could not be reached: \(error.message)", route: error.route)
+  }
+
+  // MARK: Answers of the origin
+
+  /// The origin says that what is stored still holds.
+  private func validated(
+    _ entry: CacheEntry, _ response: HTTPResponse, _ news: HTTPFields, _ fetch: Fetch
+  ) -> HTTPResponse {
+    let received = cache.now()
+    let updated = Freshening.updated(
+      entry, with: news, for: wanted, requested: fetch.requested, received: received)
+    replace(entry, with: updated, unless: fetch.ticket?.isInvalidated == true)
+    fetch.ticket?.complete(.entry(updated))
+    return self.response(validated: updated, response, fetch)
+  }
+
+  /// The origin gave an answer of its own.
+  private func answered(_ response: HTTPResponse, _ fetch: Fetch) -> HTTPResponse {
+    let fields = response.headers
+    let received = cache.now()
+    var response = response
+    invalidate(response.status, fields)
+    if wanted.method == .head, fetch.stores { freshen(response.status, fields, fetch, received) }
+    if let entry = fetch.entry, let service = afterFailure(response.status, entry) {
+      fetch.ticket?.complete(.answered(response.status))
+      return self.response(service, status: response.status)
+    }
+    let terms = ResponseTerms(
+      status: response.status, fields: fields, requested: fetch.requested, received: received)
+    var storing = fetch.stores ? self.storing(response.status, fields, terms) : .refused(fetch.rule)
+    let isShared = storing.isStored || isTrouble(response.status, terms.control, fetch)
+    if isShared, !keep(&response, fields, terms, fetch, received, isStored: storing.isStored) {
+      storing = .refused(.tooLarge)
+    } else if !isShared {
+      fetch.ticket?.complete(.unshared)
+    }
+    if !storing.isStored { replaced(response.status, fetch) }
+    response.cacheStatus = CacheStatus(
+      .miss, by: fetch.rule, forward: fetch.forward, forwardedStatus: response.status,
+      timeToLive: storing.isStored ? terms.timeLeft(at: received) / 1000 : nil, storing: storing.rule,
+      isStored: storing.isStored)
+    return response
+  }
+
+  /// Whether those who wait share an answer that is not stored: were each to ask for itself, a server in trouble would get
+  /// all of their requests at once.
+  private func isTrouble(_ status: Int, _ control: CacheControl, _ fetch: Fetch) -> Bool {
+    fetch.ticket != nil && CachePolicy.troubles.contains(status) && !control.noStore
+  }
+
+  /// Keeps the body, to be stored at its end or only to be handed to those who wait.
+  ///
+  /// - Returns: false when it is too large.
+  private func keep(
+    _ response: inout HTTPResponse, _ fields: HTTPFields, _ terms: ResponseTerms, _ fetch: Fetch,
+    _ received: Int64,
+    isStored: Bool
+  ) -> Bool {
+    if let length = response.head.first("Content-Length").flatMap({ Int($0) }), length > cache.entryLimit {
+      fetch.ticket?.complete(.unshared)
+      return false
+    }
+    let isDecoded = wanted.wantsDecoded && ContentCoding.isDecodable(fields)
+    let draft = EntryDraft(
+      cache: cache, ticket: fetch.ticket, key: key, selectors: Vary(fields).selectors(of: wanted.fields),
+      status: response.status,
+      fields: StoredFields.stored(fields, control: terms.control, isDecoded: isDecoded, received: received),
+      requested: fetch.requested, received: received,
+      declaredExpiry: declaredExpiry(response.status, received: received), resourceVersion: version,
+      begun: fetch.begun, isStored: isStored)
+    if let whole = response.body.whole {
+      guard whole.count <= cache.entryLimit else {
+        fetch.ticket?.complete(.unshared)
+        return false
+      }
+      draft.complete(whole)
+      return true
+    }
+    let body = StoringBody(response.body, draft)
+    fetch.ticket?.isReceiving(body)
+    response.body = ResponseBody(body)
+    return true
+  }
+
+  /// The answer is not stored: what it replaces is forgotten.
+  private func replaced(_ status: Int, _ fetch: Fetch) {
+    guard fetch.stores, wanted.method == .get, (200...299).contains(status), status != 206 else { return }
+    if let entry = fetch.entry { cache.store.remove(entry) }
+  }
+
+  private func invalidate(_ status: Int, _ fields: HTTPFields) {
+    // A declared API that is asked with POST changes nothing.
+    if case .declared = rules { return }
+    for url in Invalidation.urls(wanted, status: status, fields) {
+      guard let key = url == request.url ? key : try? RequestKey.url(url, partition: key.partition) else {
+        continue
+      }
+      cache.store.removeAll(for: key)
+      cache.flights.invalidate(key)
+    }
+  }
+
+  private func freshen(_ status: Int, _ fields: HTTPFields, _ fetch: Fetch, _ received: Int64) {
+    guard case .http = rules, let entry = fetch.entry else { return }
+    switch Freshening.afterHead(entry, status: status, fields) {
+    case .update:
+      let updated = Freshening.updated(
+        entry, with: fields, for: wanted, requested: fetch.requested, received: received)
+      replace(entry, with: updated, unless: false)
+    case .remove: cache.store.remove(entry)
+    case .nothing: break
+    }
+  }
+
+  private func replace(_ entry: CacheEntry, with updated: CacheEntry, unless isInvalidated: Bool) {
+    if updated.selectors != entry.selectors || !Freshening.isKept(updated) { cache.store.remove(entry) }
+    if !isInvalidated, Freshening.isKept(updated) { cache.insert(updated) }
+  }
+
+  // MARK: Beside the call
+
+  /// Fetches what is stored anew, beside the call, unless that is being done.
+  func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
+    guard isShared, let ticket = cache.flights.lead(flightKey) else { return }
+    var fetch = Fetch(forward: .stale, rule: .stale, entry: entry)
+    if case .http = rules { fetch.conditions = entry.terms.validators.conditions }
+    fetch.ticket = ticket
+    var chain = next
+    var context = next.context
+    context.plan = nil
+    context.started = cache.timeSource.now()
+    context.deadline = request.options.timeout.map { context.started + $0 }
+    chain.context = context
+    cache.inBackground { [fetch, chain] in
+      guard let response = try? await perform(fetch, chain) else { return }
+      // To its end: only then it is stored. What is too large to be stored is not waited for.
+      guard response.cacheStatus.isStored else { return }
+      _ = try? await response.body.collect(upTo: cache.entryLimit)
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import NetOptCaching
+import NetOptCore
+
+/// Making responses of what is stored.
+extension CacheCall {
+  /// A response from a stored one. The body is not copied, unless only a part of it was asked for.
+  ///
+  /// - Parameters:
+  ///   - status: what the origin answered instead, when it did.
+  ///   - error: why the origin could not be reached, when it could not.
+  func response(
+    _ service: CacheService, isCollapsed: Bool = false, status: Int? = nil, error: NetOptError? = nil
+  ) -> HTTPResponse {
+    let entry = service.entry
+    let now = cache.now()
+    var response = response(entry, service.part, age: entry.terms.age(at: now), route: error?.route)
+    let timeLeft =
+      entry.declaredExpiry.map { $0 - now }
+      ?? (entry.resourceVersion == nil ? entry.terms.timeLeft(at: now) : nil)
+    response.cacheStatus = CacheStatus(
+      service.outcome, by: service.rule,
+      forward: status != nil || error != nil ? .stale : nil, forwardedStatus: status,
+      timeToLive: timeLeft.map { $0 / 1000 }, isCollapsed: isCollapsed)
+    return response
+  }
+
+  /// A response from a stored one that the origin has said to hold.
+  func response(validated entry: CacheEntry, _ news: HTTPResponse, _ fetch: Fetch) -> HTTPResponse {
+    var response = response(entry, .whole, age: nil, route: news.route)
+    response.remote = news.remote
+    response.reused = news.reused
+    response.tls = news.tls
+    response.attempts = news.attempts
+    response.otherAttempts = news.otherAttempts
+    response.body = ResponseBody(entry.body, timings: news.timings)
+    response.cacheStatus = CacheStatus(
+      .revalidated, by: .validated, forward: fetch.forward, forwardedStatus: 304,
+      timeToLive: entry.terms.timeLeft(at: cache.now()) / 1000, storing: .validated, isStored: true)
+    return response
+  }
+
+  /// A response from what the origin said to another call when it was in trouble.
+  func response(trouble entry: CacheEntry, _ fetch: Fetch) -> HTTPResponse {
+    var response = response(entry, .whole, age: nil, route: nil)
+    response.cacheStatus = CacheStatus(
+      .miss, by: fetch.rule, forward: fetch.forward, forwardedStatus: entry.status, isCollapsed: true)
+    return response
+  }
+
+  private func response(
+    _ entry: CacheEntry, _ part: RangePart, age: Int64?, route: RouteReport?
+  ) -> HTTPResponse {
+    var fields = entry.fields
+    // RFC 9111, section 5.1.
+    if let age { fields["Age"] = String(age / 1000) }
+    var status = entry.status
+    var body: [UInt8] = []
+    switch part {
+    case .whole: body = entry.body
+    case .bytes(let range):
+      status = 206
+      body = Array(entry.body[range])
+      fields["Content-Range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(entry.body.count)"
+      fields["Content-Length"] = String(range.count)
+    case .head: break
+    case .notModified:
+      status = 304
+      fields.removeAll { Self.contentFields.contains($0.name.lowercased()) }
+    }
+    return HTTPResponse(
+      url: request.url, head: ResponseHead(status: status, fields: fields), body: ResponseBody(body),
+      route: route ?? noRoute, attempts: 0)
+  }
+
+  /// Fields that a 304 leaves out (RFC 9110, section 15.4.5).
+  private static let contentFields: Set = [
+    "content-type", "content-length", "content-encoding", "content-language", "content-range",
+  ]
+
+  /// The word that the request could not be answered (RFC 9111, sections 5.2.1.7 and 5.2.2.2).
+  func gatewayTimeout(_ rule: CacheRule, _ what: String, route: RouteReport? = nil) -> HTTPResponse {
+    let body = Array("netopt: \(what) (\(rule.section): \(rule.text))\n".utf8)
+    let fields: HTTPFields = [
+      "Content-Type": "text/plain; charset=utf-8", "Content-Length": String(body.count),
+      "Cache-Control": "no-store",
+    ]
+    var response = HTTPResponse(
+      url: request.url, head: ResponseHead(status: 504, fields: fields), body: ResponseBody(body),
+      route: route ?? noRoute, attempts: 0)
+    response.cacheStatus = CacheStatus(.miss, by: rule, forward: route == nil ? nil : .stale)
+    return response
+  }
+
+  /// The way of a request that went nowhere.
+  private var noRoute: RouteReport {
+    RouteReport(
+      plan: RoutePlan(origin: request.url.origin, policy: "cache", legs: [RoutePlan.Leg(.dns, source: .dns)]),
+      legs: [])
+  }
+}

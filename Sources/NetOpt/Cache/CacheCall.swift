@@ -1,0 +1,132 @@
+import NetOptCaching
+import NetOptCore
+
+/// A call that may be answered from the cache.
+struct CacheCall: Sendable {
+  /// Whose rules decide.
+  enum Rules: Sendable {
+    case http(CachePolicy)
+    case declared(DeclaredPolicy)
+    case versioned(VersionedPolicy, wanted: Int64)
+    /// None: a resource of versioned mode without a version, a body that cannot be compared.
+    case none(CacheRule)
+  }
+
+  let request: HTTPRequest
+  let wanted: CacheRequest
+  let key: CacheKey
+  let rules: Rules
+  let cache: ResponseCache
+
+  /// Takes up a call; `nil` when the cache is off for it.
+  init?(_ request: HTTPRequest, _ cache: ResponseCache) {
+    let options = request.options.cache ?? cache.options
+    guard options.mode != .off else { return nil }
+    let wanted = CacheRequest(request)
+    self.request = request
+    self.wanted = wanted
+    self.cache = cache
+    do {
+      let partition = try RequestKey.partition(
+        options.partition, wanted, isVerified: request.options.verification == .full,
+        signedBy: cache.signer(for: request.url.origin.host))
+      (key, rules) = try Self.key(options.mode, request, wanted, cache.policy, partition)
+    } catch {
+      // Without MD5 nothing is found.
+      return nil
+    }
+  }
+
+  private static func key(
+    _ mode: CacheOptions.Mode, _ request: HTTPRequest, _ wanted: CacheRequest, _ policy: CachePolicy,
+    _ partition: String
+  ) throws -> (CacheKey, Rules) {
+    let isRead = request.method == .get || request.method == .head
+    switch mode {
+    case .api(let declaration) where isRead || request.method == .post && declaration.name != nil:
+      guard let body = request.body.bytesInMemory else { break }
+      let key = try RequestKey.api(
+        declaration.name, wanted, query: request.url.query.map(String.init), body: body, partition: partition)
+      return (key, .declared(DeclaredPolicy(declaration)))
+    case .versioned(let versions) where isRead:
+      let policy = VersionedPolicy(versions)
+      guard let (version, query) = policy.version(of: request.url) else {
+        return (try RequestKey.url(request.url, partition: partition), .none(.versionMissing))
+      }
+      let key = try RequestKey.api(versions.name, wanted, query: query, body: [], partition: partition)
+      return (key, .versioned(policy, wanted: version))
+    default: break
+    }
+    return (try RequestKey.url(request.url, partition: partition), .http(policy))
+  }
+
+  // MARK: Decisions
+
+  /// What is done, by what is stored.
+  func decide(_ entries: [CacheEntry]) -> CacheDecision {
+    switch rules {
+    case .http(let policy):
+      // What others declared of it is not what the server says.
+      return policy.decide(
+        wanted, entries.filter { $0.declaredExpiry == nil && $0.resourceVersion == nil }, at: cache.now())
+    case .declared(let policy): return policy.decide(wanted, entries, at: cache.now())
+    case .versioned(let policy, let version): return policy.decide(wanted, wanted: version, entries)
+    case .none(let rule): return .bypass(rule)
+    }
+  }
+
+  /// What takes the place of an answer that did not come, or that says that the server is in trouble.
+  func afterFailure(_ status: Int?, _ entry: CacheEntry) -> CacheService? {
+    guard case .http(let policy) = rules else { return nil }
+    return policy.afterFailure(status, wanted, entry, at: cache.now())
+  }
+
+  /// Whether an answer is stored.
+  func storing(_ status: Int, _ fields: HTTPFields, _ terms: ResponseTerms) -> Storing {
+    switch rules {
+    case .http: Storing(wanted, status: status, fields, terms)
+    case .declared(let policy): policy.storing(wanted, status: status, fields, terms.control)
+    case .versioned(let policy, _): policy.storing(wanted, status: status, fields, terms.control)
+    case .none(let rule): .refused(rule)
+    }
+  }
+
+  /// Until when an answer is fresh by declaration.
+  func declaredExpiry(_ status: Int, received: Int64) -> Int64? {
+    guard case .declared(let policy) = rules else { return nil }
+    return policy.expiry(status: status, received: received, luck: Double.random(in: 0...1))
+  }
+
+  /// The version that an answer has.
+  var version: Int64? { if case .versioned(_, let wanted) = rules { wanted } else { nil } }
+
+  /// Whether the call may wait for the answer to another one, and others for its own.
+  var isShared: Bool {
+    let isPlain =
+      !wanted.conditions.isForCache && wanted.range == nil && !wanted.control.noCache
+      && wanted.control.maxAge == nil
+    if case .declared = rules { return isPlain && request.method != .head }
+    return isPlain && request.method == .get
+  }
+
+  // MARK: Answers
+
+  /// Answers with what is stored.
+  func serve(
+    _ service: CacheService, isCollapsed: Bool = false, refreshingWith next: InterceptorChain
+  ) -> HTTPResponse {
+    if service.refreshes { refresh(service.entry, next) }
+    return response(service, isCollapsed: isCollapsed)
+  }
+}
+
+extension RequestBody {
+  /// The bytes, none for no body; `nil` for a stream.
+  var bytesInMemory: [UInt8]? {
+    switch source {
+    case .none: []
+    case .bytes(let bytes): bytes
+    case .stream: nil
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import NetOptCaching
+import NetOptCore
+
+/// Answers requests from what is stored, stores answers, and has requests for the same thing wait for one fetch. It is in the
+/// chain only when there is a cache.
+struct CacheInterceptor: Interceptor {
+  let cache: ResponseCache
+
+  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    guard let call = CacheCall(request, cache) else { return try await next.proceed(request) }
+    // Most are answered from memory, without a wait.
+    let decision =
+      if let found = cache.entriesInMemory(for: call.key) { call.decide(found) } else {
+        call.decide(await cache.store.entries(for: call.key))
+      }
+    if case .serve(let service) = decision { return call.serve(service, refreshingWith: next) }
+    return try await call.goOn(decision, next)
+  }
+}

@@ -1,0 +1,247 @@
+import NetOptCaching
+import NetOptCore
+import NetOptLocking
+
+/// The fetches that are under way: one for each key and each set of selectors. Whoever comes later waits for its outcome.
+final class Flights: Sendable {
+  /// What a fetch is for.
+  struct Key: Hashable, Sendable {
+    let key: CacheKey
+    /// As far as they are known before the answer: those of what is stored.
+    let selectors: [CacheEntry.Selector]
+  }
+
+  /// What becomes of a call that joins.
+  enum Outcome: Sendable {
+    /// It makes the fetch itself.
+    case lead(Ticket)
+    /// The fetch gave this.
+    case entry(CacheEntry)
+    /// The fetch gave an answer that cannot be shared.
+    case unshared
+    /// The origin answered that it is in trouble, and what is stored may take the place of that.
+    case answered(Int)
+    /// The origin answered that it is in trouble. This is what it said; it is not stored.
+    case trouble(CacheEntry)
+    /// The fetch failed.
+    case failed(NetOptError)
+  }
+
+  /// One fetch, and those who wait for it.
+  final class Flight: Sendable {
+    struct Waiter {
+      let id: UInt64
+      let deadline: MonotonicInstant?
+      let continuation: CheckedContinuation<Outcome, Never>
+    }
+
+    struct State {
+      var waiters: [Waiter] = []
+      var isInvalidated = false
+      weak var body: StoringBody?
+    }
+
+    let key: Key
+    let state = Locked(State())
+
+    init(_ key: Key) { self.key = key }
+  }
+
+  /// The right and the duty to make a fetch. Letting go of it unused hands it over to one who waits.
+  final class Ticket: Sendable {
+    let flight: Flight
+    private let flights: Flights
+    private let isUsed = Locked(false)
+
+    fileprivate init(_ flight: Flight, _ flights: Flights) {
+      self.flight = flight
+      self.flights = flights
+    }
+
+    deinit { handOver() }
+
+    private func use() -> Bool {
+      isUsed.withLock { isUsed in
+        defer { isUsed = true }
+        return !isUsed
+      }
+    }
+
+    /// Ends the fetch: everyone who waits has the outcome.
+    func complete(_ outcome: Outcome) { if use() { flights.complete(flight, outcome) } }
+
+    /// The fetch was given up, not by its own fault: one who waits makes it again.
+    ///
+    /// - Parameter deadline: of those who wait only one who has more time than this does; the others fail as this one did.
+    func handOver(beyond deadline: MonotonicInstant? = nil, else error: NetOptError? = nil) {
+      if use() { flights.handOver(flight, beyond: deadline, else: error) }
+    }
+
+    /// Whether what is fetched was changed meanwhile: it is not to be stored.
+    var isInvalidated: Bool { flight.state.withLock(\.isInvalidated) }
+
+    /// The body is coming. When anybody waits for it, it is read without regard to the pace of its reader.
+    func isReceiving(_ body: StoringBody) {
+      let hasWaiters = flight.state.withLock { state in
+        state.body = body
+        return !state.waiters.isEmpty
+      }
+      if hasWaiters { body.readAhead() }
+    }
+  }
+
+  private struct State {
+    var underWay: [Key: Flight] = [:]
+    /// Who waits, and for what.
+    var waiting: [UInt64: Flight] = [:]
+    /// Those who are about to wait, and who of them had to leave before.
+    var joining: Set<UInt64> = []
+    var gone: [UInt64: NetOptError] = [:]
+    var lastID: UInt64 = 0
+  }
+
+  private let state = Locked(State())
+  private let timeSource: any TimeSource
+
+  init(_ timeSource: any TimeSource) { self.timeSource = timeSource }
+
+  /// How many fetches are under way.
+  var count: Int { state.withLock(\.underWay.count) }
+
+  /// How many calls wait.
+  var waiting: Int { state.withLock(\.waiting.count) }
+
+  /// Begins a fetch unless one is under way.
+  func lead(_ key: Key) -> Ticket? {
+    let flight = state.withLock { state -> Flight? in
+      guard state.underWay[key] == nil else { return nil }
+      let flight = Flight(key)
+      state.underWay[key] = flight
+      return flight
+    }
+    return flight.map { Ticket($0, self) }
+  }
+
+  /// Begins a fetch, or waits for the one that is under way. When the call's time is over first, or it is cancelled, the
+  /// outcome is a failure of its own.
+  func join(_ key: Key, until deadline: MonotonicInstant?) async -> Outcome {
+    if let ticket = lead(key) { return .lead(ticket) }
+    let id = state.withLock { state in
+      state.lastID += 1
+      state.joining.insert(state.lastID)
+      return state.lastID
+    }
+    let alarm = deadline.map { deadline in
+      let left = deadline - timeSource.now()
+      return Task { [weak self] in
+        do { try await Task.sleep(for: max(left, .zero)) } catch { return }
+        self?.leave(id, Self.timeout)
+      }
+    }
+    let outcome = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        wait(Flight.Waiter(id: id, deadline: deadline, continuation: continuation), key)
+      }
+    } onCancel: {
+      leave(id, Self.cancelled)
+    }
+    alarm?.cancel()
+    state.withLock { state in
+      state.joining.remove(id)
+      state.gone[id] = nil
+    }
+    return outcome
+  }
+
+  /// What becomes of one who begins to wait.
+  private enum Admission {
+    case waits(StoringBody?)
+    case leads(Flight)
+    case left(NetOptError)
+  }
+
+  private func wait(_ waiter: Flight.Waiter, _ key: Key) {
+    let admission = state.withLock { state -> Admission in
+      if let error = state.gone.removeValue(forKey: waiter.id) { return .left(error) }
+      guard let flight = state.underWay[key] else {
+        let flight = Flight(key)
+        state.underWay[key] = flight
+        return .leads(flight)
+      }
+      state.waiting[waiter.id] = flight
+      return .waits(
+        flight.state.withLock { state in
+          state.waiters.append(waiter)
+          return state.body
+        })
+    }
+    switch admission {
+    case .left(let error): waiter.continuation.resume(returning: .failed(error))
+    case .leads(let flight): waiter.continuation.resume(returning: .lead(Ticket(flight, self)))
+    case .waits(let body): body?.readAhead()
+    }
+  }
+
+  /// Has one who waits go, or not begin to.
+  private func leave(_ id: UInt64, _ error: NetOptError) {
+    let waiter = state.withLock { state -> Flight.Waiter? in
+      guard let flight = state.waiting.removeValue(forKey: id) else {
+        if state.joining.contains(id) { state.gone[id] = error }
+        return nil
+      }
+      return flight.state.withLock { state in
+        state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
+      }
+    }
+    waiter?.continuation.resume(returning: .failed(error))
+  }
+
+  private func complete(_ flight: Flight, _ outcome: Outcome) {
+    let waiters = state.withLock { state in
+      if state.underWay[flight.key] === flight { state.underWay[flight.key] = nil }
+      let waiters = flight.state.withLock { state in
+        defer { state.waiters = [] }
+        return state.waiters
+      }
+      for waiter in waiters { state.waiting[waiter.id] = nil }
+      return waiters
+    }
+    for waiter in waiters { waiter.continuation.resume(returning: outcome) }
+  }
+
+  private func handOver(_ flight: Flight, beyond deadline: MonotonicInstant?, else error: NetOptError?) {
+    let next = state.withLock { state -> Flight.Waiter? in
+      let next = flight.state.withLock { state -> Flight.Waiter? in
+        state.body = nil
+        let index = state.waiters.firstIndex { waiter in
+          guard let deadline, let theirs = waiter.deadline else { return true }
+          return theirs > deadline
+        }
+        return index.map { state.waiters.remove(at: $0) }
+      }
+      if let next { state.waiting[next.id] = nil }
+      return next
+    }
+    if let next {
+      next.continuation.resume(returning: .lead(Ticket(flight, self)))
+    } else {
+      complete(flight, error.map { .failed($0) } ?? .unshared)
+    }
+  }
+
+  /// A key's resource was changed: what is being fetched is not stored, and nobody joins it any more.
+  func invalidate(_ key: CacheKey) {
+    state.withLock { state in
+      for flight in state.underWay.values where flight.key.key == key {
+        flight.state.withLock { $0.isInvalidated = true }
+        state.underWay[flight.key] = nil
+      }
+    }
+  }
+
+  private static let cancelled = NetOptError(
+    .cancelled, phase: .cache, "the call was cancelled while it waited for the answer to the same request")
+  private static let timeout = NetOptError(
+    .timeout, phase: .cache, "the call's time limit passed while it waited for the answer to the same request"
+  )
+}

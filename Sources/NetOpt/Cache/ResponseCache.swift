@@ -1,0 +1,161 @@
+import NetOptCaching
+import NetOptCore
+import NetOptLocking
+
+/// What the calls of a client share in order to be answered from a cache. Safe from any thread.
+final class ResponseCache: Sendable {
+  private struct State {
+    /// Bytes of bodies that are kept until their end.
+    var pending = 0
+    var work: [UInt64: Task<Void, Never>] = [:]
+    var lastWork: UInt64 = 0
+    var isStopped = false
+  }
+
+  let store: TieredStore
+  let policy: CachePolicy
+  let options: CacheOptions
+  let entryLimit: Int
+  let flights: Flights
+  let timeSource: any TimeSource
+  /// The date: milliseconds since 1970.
+  let now: @Sendable () -> Int64
+  private let signing: ClientConfiguration.Signing?
+  private let pendingLimit: Int
+  private let state = Locked(State())
+
+  /// - Parameters:
+  ///   - signing: how requests are signed on their way: who signs sees other answers than who does not.
+  ///   - trustedKeys: those who may sign seed packs; without any, signatures are not looked at.
+  ///   - warn: is told what goes wrong with the directory and with files of seed packs.
+  /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
+  init(
+    _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
+    signing: ClientConfiguration.Signing? = nil, trustedKeys: [MinisignPublicKey] = [],
+    warn: @escaping @Sendable (NetOptError) -> Void
+  ) throws(NetOptError) {
+    var seeds: [SeedPack] = []
+    for directory in configuration.seedPacks {
+      seeds.append(try Self.seedPack(directory, trustedKeys, warn))
+    }
+    let limits = { CacheLimits(maxBytes: $0, maxAge: configuration.maxAge) }
+    let disk = configuration.directory.map { directory in
+      DiskCache(
+        DiskStore(directory, limits: limits(configuration.maxDiskBytes), now: configuration.now, warn: warn))
+    }
+    store = TieredStore(
+      memory: MemoryStore(limits(configuration.maxBytes), now: configuration.now), disk: disk, seeds: seeds)
+    for entry in configuration.entries.reversed() { store.memory.insert(entry) }
+    policy = CachePolicy(staleWhenUnreachable: configuration.staleWhenUnreachable.wholeMilliseconds)
+    options = configuration.options
+    entryLimit = configuration.maxEntryBytes
+    pendingLimit = configuration.maxPendingBytes
+    self.signing = signing
+    now = configuration.now
+    self.timeSource = timeSource
+    flights = Flights(timeSource)
+  }
+
+  private static func seedPack(
+    _ directory: String, _ trustedKeys: [MinisignPublicKey], _ warn: @escaping @Sendable (NetOptError) -> Void
+  ) throws(NetOptError) -> SeedPack {
+    try SeedPack(
+      directory,
+      check: { (index, signature) throws(NetOptError) in
+        guard !trustedKeys.isEmpty else { return }
+        let name = directory + "/index.json"
+        guard let signature else {
+          throw NetOptError(
+            .invalidSignature, phase: .cache,
+            "\(name) is not signed, and only seed packs that a trusted key has signed are used; there is no \(name).minisig"
+          )
+        }
+        _ = try MinisignSignature(signature, file: name + ".minisig").verify(index, of: name, by: trustedKeys)
+      }, warn: warn)
+  }
+
+  /// The id of the key that requests to a host are signed with; `nil` for none.
+  func signer(for host: String) -> String? {
+    guard let signing, signing.hosts.contains(host) else { return nil }
+    return signing.signer.key.id
+  }
+
+  // MARK: Entries
+
+  /// The entries of a key, when memory says all there is to say.
+  func entriesInMemory(for key: CacheKey) -> [CacheEntry]? {
+    let found = store.memory.entries(for: key)
+    return store.seeds.isEmpty && (store.disk == nil || !found.isEmpty) ? found : nil
+  }
+
+  /// Keeps an entry.
+  func insert(_ entry: CacheEntry) {
+    let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
+    // What was stale when it came is kept to be validated: for how long that is of use is not known.
+    let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
+    store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
+  }
+
+  // MARK: Bodies on their way
+
+  /// How many bytes are kept of bodies that are on their way, or whose reader has not let go of them.
+  var pendingBytes: Int { state.withLock(\.pending) }
+
+  /// Takes room for bytes of a body that is kept until its end.
+  func reserve(_ count: Int) -> Bool {
+    state.withLock { state in
+      guard count <= pendingLimit - state.pending else { return false }
+      state.pending += count
+      return true
+    }
+  }
+
+  /// Gives room back.
+  func release(_ count: Int) {
+    if count > 0 { state.withLock { $0.pending -= count } }
+  }
+
+  // MARK: Work beside calls
+
+  /// Does something beside the calls. When the client is shut down it is cancelled and waited for.
+  func inBackground(_ body: @escaping @Sendable () async -> Void) {
+    state.withLock { state in
+      guard !state.isStopped else { return }
+      state.lastWork += 1
+      let id = state.lastWork
+      state.work[id] = Task { [weak self] in
+        await body()
+        self?.state.withLock { _ = $0.work.removeValue(forKey: id) }
+      }
+    }
+  }
+
+  /// Ends what is done beside calls.
+  func stop() {
+    let work = state.withLock { state in
+      state.isStopped = true
+      return Array(state.work.values)
+    }
+    for task in work { task.cancel() }
+  }
+
+  /// Returns when nothing is done beside calls any more, and what is stored is on the disk.
+  func finish() async {
+    while let task = state.withLock({ $0.work.first }) {
+      await task.value.value
+      state.withLock { _ = $0.work.removeValue(forKey: task.key) }
+    }
+    await store.shutdown()
+  }
+}
+
+extension ClientConfiguration {
+  /// The client's cache; `nil` without one.
+  func responseCache(_ timeSource: any TimeSource) throws(NetOptError) -> ResponseCache? {
+    guard let cache else { return nil }
+    let warningHandler = warningHandler
+    return try ResponseCache(cache, timeSource, signing: signing, trustedKeys: trustedKeys) {
+      warningHandler?($0)
+    }
+  }
+}

@@ -1,0 +1,187 @@
+import NetOptCaching
+import NetOptCore
+import NetOptLocking
+
+/// A body that is kept as it passes, to be stored when its end is there. What is kept has a limit: beyond it the body only
+/// passes.
+///
+/// Normally its reader sets the pace. When others wait for it too, a task reads ahead of the reader, up to the limit; whoever
+/// comes to the end of what is there first asks for the next chunk, and the other one waits.
+final class StoringBody: BodySource {
+  private struct State {
+    /// What is there and, while it is kept, was there.
+    var chunks: [[UInt8]] = []
+    /// The first one that the reader has not had.
+    var position = 0
+    var count = 0
+    var isKept = true
+    var isReading = false
+    var isReadAhead = false
+    /// How it ended; `nil` inside when it is complete.
+    var end: NetOptError??
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private enum Step {
+    case chunk([UInt8])
+    case end(NetOptError?)
+    case wait
+    case read
+  }
+
+  private let base: ResponseBody
+  private let draft: EntryDraft
+  private let state = Locked(State())
+
+  init(_ base: ResponseBody, _ draft: EntryDraft) {
+    self.base = base
+    self.draft = draft
+  }
+
+  deinit {
+    draft.cache.release(state.withLock(\.count))
+    // Unless it is over, one who waits fetches it again.
+    draft.ticket?.handOver()
+  }
+
+  var timings: Timings { base.timings }
+
+  func next() async throws(NetOptError) -> [UInt8]? {
+    while true {
+      switch nextStep() {
+      case .chunk(let chunk): return chunk
+      case .end(let error):
+        if let error { throw error }
+        return nil
+      case .read: await read()
+      case .wait:
+        await wait()
+        if Task.isCancelled { throw Self.cancelled }
+      }
+    }
+  }
+
+  private func nextStep() -> Step {
+    state.withLock { state in
+      if state.position < state.chunks.count {
+        let chunk = state.chunks[state.position]
+        state.position += 1
+        if !state.isKept, state.position == state.chunks.count {
+          state.chunks = []
+          state.position = 0
+        }
+        return .chunk(chunk)
+      }
+      if let end = state.end { return .end(end) }
+      if state.isReading { return .wait }
+      state.isReading = true
+      return .read
+    }
+  }
+
+  /// Reads on without the reader, as far as is kept.
+  func readAhead() {
+    let begins = state.withLock { state in
+      defer { state.isReadAhead = true }
+      return !state.isReadAhead && state.end == nil && state.isKept
+    }
+    guard begins else { return }
+    draft.cache.inBackground { [self] in
+      while true {
+        switch aheadStep() {
+        case .read: await read()
+        case .wait: await wait()
+        case .chunk, .end: return
+        }
+      }
+    }
+  }
+
+  private func aheadStep() -> Step {
+    state.withLock { state in
+      if state.end != nil || !state.isKept || Task.isCancelled { return .end(nil) }
+      if state.isReading { return .wait }
+      state.isReading = true
+      return .read
+    }
+  }
+
+  /// Waits until a chunk that somebody else asked for is there.
+  private func wait() async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          if state.isReading, !Task.isCancelled { state.waiting.append(continuation) }
+          return !state.isReading || Task.isCancelled
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      wake()
+    }
+  }
+
+  private func wake() {
+    let waiting = state.withLock { state in
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  /// Asks for the next chunk.
+  private func read() async {
+    var iterator = base.makeAsyncIterator()
+    do throws(NetOptError) {
+      took(try await iterator.next())
+    } catch {
+      failed(error)
+    }
+    wake()
+  }
+
+  private func took(_ chunk: [UInt8]?) {
+    guard let chunk else {
+      complete()
+      return
+    }
+    // What only passes takes no room.
+    let isReserved = state.withLock(\.isKept) && draft.cache.reserve(chunk.count)
+    let released = state.withLock { state -> Int? in
+      state.isReading = false
+      state.chunks.append(chunk)
+      if isReserved { state.count += chunk.count }
+      guard state.isKept, !isReserved || state.count > draft.limit else { return nil }
+      state.isKept = false
+      state.chunks.removeSubrange(..<state.position)
+      state.position = 0
+      defer { state.count = 0 }
+      return state.count
+    }
+    guard let released else { return }
+    draft.cache.release(released)
+    draft.ticket?.complete(.unshared)
+  }
+
+  private func complete() {
+    let body = state.withLock { state -> [UInt8]? in
+      state.isReading = false
+      state.end = .some(nil)
+      guard state.isKept else { return nil }
+      return state.chunks.count == 1 ? state.chunks[0] : Array(state.chunks.joined())
+    }
+    guard let body else { return }
+    draft.complete(body)
+  }
+
+  private func failed(_ error: NetOptError) {
+    state.withLock { state in
+      state.isReading = false
+      state.end = error
+    }
+    draft.failed(error)
+  }
+
+  private static let cancelled = NetOptError(
+    .cancelled, phase: .receive, "the call was cancelled while its body was read")
+}

@@ -1,0 +1,61 @@
+/// Writes numbers and texts one behind the other.
+struct ByteWriter {
+  private(set) var bytes: [UInt8] = []
+
+  mutating func integer(_ number: Int64) {
+    var number = number.littleEndian
+    withUnsafeBytes(of: &number) { bytes.append(contentsOf: $0) }
+  }
+
+  mutating func optional(_ number: Int64?) {
+    bytes.append(number == nil ? 0 : 1)
+    if let number { integer(number) }
+  }
+
+  mutating func count(_ count: Int) {
+    precondition(count >= 0 && count <= UInt32.max, "\(count) is no length that can be written")
+    var number = UInt32(count).littleEndian
+    withUnsafeBytes(of: &number) { bytes.append(contentsOf: $0) }
+  }
+
+  mutating func text(_ text: String) {
+    count(text.utf8.count)
+    bytes.append(contentsOf: text.utf8)
+  }
+}
+
+/// Reads what a `ByteWriter` has written. Each call gives `nil` when the bytes are something else.
+struct ByteReader {
+  private let bytes: [UInt8]
+  private var place = 0
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  var isAtEnd: Bool { place == bytes.count }
+
+  mutating func integer() -> Int64? { number(Int64.self) }
+
+  /// A number that may be missing: `.some(nil)` is one that is.
+  mutating func optional() -> Int64?? {
+    guard let flag = number(UInt8.self), flag <= 1 else { return nil }
+    if flag == 0 { return .some(nil) }
+    return integer().map { .some($0) }
+  }
+
+  mutating func count() -> Int? { number(UInt32.self).map(Int.init) }
+
+  mutating func text() -> String? {
+    guard let count = count(), count <= bytes.count - place else { return nil }
+    defer { place += count }
+    return String(validating: bytes[place..<place + count], as: UTF8.self)
+  }
+
+  private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
+    let size = MemoryLayout<Number>.size
+    guard size <= bytes.count - place else { return nil }
+    defer { place += size }
+    var number: Number = 0
+    withUnsafeMutableBytes(of: &number) { $0.copyBytes(from: bytes[place..<place + size]) }
+    return Number(littleEndian: number)
+  }
+}

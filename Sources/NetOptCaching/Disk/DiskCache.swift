@@ -1,0 +1,85 @@
+import NetOptCore
+import NetOptLocking
+
+/// A disk store on a thread of its own: what callers on event loops and in tasks use. Everything happens in the order in
+/// which it was asked for.
+package final class DiskCache: Sendable {
+  /// The store. Whoever uses it directly waits for it.
+  package let store: DiskStore
+  private let thread = DiskThread()
+  private let waiting = Locked(0)
+  /// How many bytes may wait to be written. They are not in the bounds of the memory tier.
+  private let mostWaiting: Int
+
+  /// Makes a cache of a store.
+  ///
+  /// - Parameter mostWaiting: how many bytes of entries may wait to be written; 8 MiB by default. What comes when there are
+  ///   more is not written.
+  package init(_ store: DiskStore, mostWaiting: Int = 8 << 20) {
+    self.store = store
+    self.mostWaiting = mostWaiting
+  }
+
+  /// The entries of a key, after what was inserted and removed before.
+  package func entries(for key: CacheKey) async -> [CacheEntry] {
+    let store = store
+    return await thread.run { store.entries(for: key) } ?? []
+  }
+
+  /// Has an entry written, soon. What it takes the place of is forgotten in any case.
+  package func insert(_ entry: CacheEntry) {
+    let weight = entry.weight
+    let isTaken = waiting.withLock { waiting in
+      guard waiting + weight <= mostWaiting else { return false }
+      waiting += weight
+      return true
+    }
+    guard isTaken else { return remove(entry) }
+    submit { [self] store in
+      store.insert(entry)
+      waiting.withLock { $0 -= weight }
+    }
+  }
+
+  /// Has an entry, and what is older with the same selectors, forgotten soon.
+  package func remove(_ entry: CacheEntry) {
+    // Without the body, which would be kept until then.
+    let mark = entry.replacingBody([])
+    submit { $0.remove(mark) }
+  }
+
+  /// Has all entries of a key forgotten soon.
+  package func removeAll(for key: CacheKey) { submit { $0.removeAll(for: key) } }
+
+  /// Has everything forgotten soon.
+  package func removeAll() { submit { $0.removeAll() } }
+
+  /// Waits until everything that was asked for is done, and the number of hits is written down.
+  package func flush() async {
+    let store = store
+    _ = await thread.run { store.flush() }
+  }
+
+  /// When and why the key's last entry was evicted.
+  package func eviction(of key: CacheKey) async -> (moment: Int64, reason: EvictionReason)? {
+    let store = store
+    return await thread.run { store.eviction(of: key) } ?? nil
+  }
+
+  /// Runs something of the caller's on the thread.
+  func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
+    await thread.run(work)
+  }
+
+  /// Does what was asked for, closes the database and ends the thread. What is asked for later is not done.
+  package func shutdown() async {
+    let store = store
+    _ = await thread.run { store.close() }
+    thread.stop()
+  }
+
+  private func submit(_ work: @escaping @Sendable (DiskStore) -> Void) {
+    let store = store
+    _ = thread.submit { work(store) }
+  }
+}

@@ -1,0 +1,186 @@
+import NetOptCore
+import NetOptCrypto
+import NetOptSQLite
+
+extension DiskConnection {
+  /// A key as the database has it.
+  struct Place {
+    let digest: [UInt8]
+    let owner: [UInt8]
+    let text: [UInt8]
+
+    init(_ key: CacheKey) throws(DiskError) {
+      digest = key.digest.bytes
+      do throws(CryptoError) { owner = try EntryCoding.owner(key.partition) } catch {
+        throw .unfit("\(error)")
+      }
+      text = Array(key.text.utf8)
+    }
+
+    init(digest: [UInt8], owner: [UInt8], text: [UInt8]) {
+      self.digest = digest
+      self.owner = owner
+      self.text = text
+    }
+  }
+
+  /// What a row has of an entry.
+  struct StoredEntry {
+    let id: Int64
+    let selectors: [UInt8]
+    let head: [UInt8]
+    let checksum: [UInt8]
+    let file: String?
+    let length: Int
+    let body: [UInt8]
+  }
+
+  /// The entries of a key that were received since a moment. What does not pass its checksum is removed.
+  func entries(for key: CacheKey, since oldest: Int64) throws(DiskError) -> [CacheEntry] {
+    let place = try Place(key)
+    let rows = try database { () throws(SQLiteError) in
+      try statements.find.rows(
+        .blob(place.digest), .blob(place.owner), .blob(place.text), .integer(oldest)
+      ) { row in
+        StoredEntry(
+          id: row.integer(0), selectors: row.bytes(1), head: row.bytes(2), checksum: row.bytes(3),
+          file: row.text(4), length: Int(row.integer(5)), body: row.bytes(6))
+      }
+    }
+    var entries: [CacheEntry] = []
+    for row in rows {
+      if let entry = entry(key, place, row) {
+        entries.append(entry)
+        pendingHits[row.id, default: 0] += 1
+      } else {
+        try delete(row.id, file: row.file)
+      }
+    }
+    return entries
+  }
+
+  /// The entry of a row; `nil` when it is not what was stored.
+  func entry(_ key: CacheKey, _ place: Place, _ row: StoredEntry) -> CacheEntry? {
+    var body = row.body
+    if let file = row.file {
+      guard let read = files.read(file, length: row.length) else { return nil }
+      body = read
+    }
+    guard body.count == row.length,
+      let checksum = try? EntryCoding.checksum(
+        owner: place.owner, text: place.text, selectors: row.selectors, head: row.head, body: body),
+      checksum == row.checksum
+    else { return nil }
+    return EntryCoding.entry(key, selectors: row.selectors, head: row.head, body: body)
+  }
+
+  /// Removes a row and its file.
+  func delete(_ id: Int64, file: String?) throws(DiskError) {
+    try database { () throws(SQLiteError) in try statements.delete.run(.integer(id)) }
+    if let file { files.remove(file) }
+  }
+
+  /// Keeps an entry in the place of the one with the same selectors, and evicts others until there is room.
+  ///
+  /// - Parameters:
+  ///   - limits: what is kept.
+  ///   - now: the date, for what is said of evicted entries.
+  func insert(_ entry: CacheEntry, _ limits: CacheLimits, now: Int64) throws(DiskError) {
+    let place = try Place(entry.key)
+    let selectors = EntryCoding.bytes(of: entry.selectors)
+    let head = EntryCoding.head(of: entry)
+    let checksum: [UInt8]
+    do throws(CryptoError) {
+      checksum = try EntryCoding.checksum(
+        owner: place.owner, text: place.text, selectors: selectors, head: head, body: entry.body)
+    } catch { throw .unfit("\(error)") }
+    let isInline = entry.body.count <= Self.mostInlineBytes
+    let texts = place.text.count + selectors.count + head.count + place.owner.count
+    let size = DiskSchema.footprint(
+      row: texts + (isInline ? entry.body.count : 0), file: isInline ? nil : entry.body.count)
+    guard size <= limits.mostBytesOfDiskEntry, limits.maxEntries ?? 1 > 0 else {
+      return try remove(entry.key) { $0 == selectors }
+    }
+    func store(_ file: String?, _ publish: () throws(DiskError) -> Void) throws(DiskError) {
+      let removed = try transaction { () throws(DiskError) in
+        try database { () throws(SQLiteError) in try flushHits() }
+        let old = try removeRows(place) { found, _ in found == selectors }
+        let removed = old.files + (try makeRoom(limits, for: size, now: now))
+        try publish()
+        try database { () throws(SQLiteError) in
+          let cost = max(entry.fetchMicroseconds, 1)
+          // What took the place of another goes on being asked for as often.
+          let hits = max(old.hits, 1)
+          let priority = try totals().clock + Double(hits) * Double(cost) / Double(size)
+          try statements.insert.run(
+            .blob(place.digest), .blob(place.owner), .blob(place.text), .blob(selectors),
+            .integer(entry.received),
+            .integer(Int64(size)), .integer(cost), .integer(hits), .real(priority),
+            .integer(Int64(entry.body.count)),
+            .optional(file), .blob(checksum), .blob(head), file == nil ? .blob(entry.body) : .null)
+        }
+        return removed
+      }
+      for file in removed { files.remove(file) }
+    }
+    if isInline { return try store(nil) { () throws(DiskError) in } }
+    let draft = try files.write(entry.body)
+    do throws(DiskError) {
+      try store(draft.name) { () throws(DiskError) in try files.publish(draft) }
+    } catch {
+      files.discard(draft)
+      throw error
+    }
+  }
+
+  /// Removes the entries of a key whose selectors are so.
+  func remove(
+    _ key: CacheKey, upTo received: Int64 = .max, where isMeant: ([UInt8]) -> Bool
+  ) throws(DiskError) {
+    let place = try Place(key)
+    let files = try transaction { () throws(DiskError) in
+      try removeRows(place) { selectors, stored in isMeant(selectors) && stored <= received }.files
+    }
+    for file in files { self.files.remove(file) }
+  }
+
+  /// - Returns: the files of the rows, and how often the one that was asked for most was.
+  private func removeRows(
+    _ place: Place, where isMeant: ([UInt8], Int64) -> Bool
+  ) throws(DiskError) -> (files: [String], hits: Int64) {
+    try database { () throws(SQLiteError) in
+      let rows = try statements.variants.rows(.blob(place.digest), .blob(place.owner), .blob(place.text)) {
+        (
+          id: $0.integer(0), selectors: $0.bytes(1), received: $0.integer(2), file: $0.text(3),
+          hits: $0.integer(4)
+        )
+      }
+      var files: [String] = []
+      var hits: Int64 = 0
+      for row in rows where isMeant(row.selectors, row.received) {
+        try statements.delete.run(.integer(row.id))
+        if let file = row.file { files.append(file) }
+        hits = max(hits, row.hits)
+      }
+      return (files, hits)
+    }
+  }
+
+  /// Removes everything.
+  func removeAll() throws(DiskError) {
+    pendingHits = [:]
+    let orphans = try transaction { () throws(DiskError) in
+      try database { () throws(SQLiteError) in
+        try database.execute("DELETE FROM entries; DELETE FROM evictions; UPDATE totals SET clock = 0")
+      }
+      return try self.orphans()
+    }
+    files.sweep(orphans)
+    try database { () throws(SQLiteError) in try database.execute("PRAGMA incremental_vacuum") }
+  }
+}
+
+extension CacheLimits {
+  /// How large an entry on a disk may be: one that pushes out a tenth of the others is not worth it.
+  var mostBytesOfDiskEntry: Int { max(maxBytes, 0) / 10 }
+}

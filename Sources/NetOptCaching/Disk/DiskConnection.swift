@@ -1,0 +1,107 @@
+import NetOptCore
+import NetOptSQLite
+
+/// An open database with the statements that are used all the time. Not to be used by two threads at once.
+final class DiskConnection {
+  /// Larger bodies go to files.
+  static let mostInlineBytes = 100_000
+  /// How many evictions are remembered.
+  static let mostEvictions: Int64 = 1000
+
+  let database: Database
+  let files: BodyFiles
+  let directory: DiskDirectory
+  let identity: DiskDirectory.Identity?
+  let statements: DiskStatements
+  /// Hits that are not in the database yet, by row.
+  var pendingHits: [Int64: Int64] = [:]
+
+  /// Opens the database of a directory, makes its tables, and removes orphans.
+  ///
+  /// - Parameters:
+  ///   - mayCreate: whether the database is made, and orphans are removed; otherwise it is opened as it is.
+  ///   - patience: how long to wait for other processes, in milliseconds.
+  init(_ directory: DiskDirectory, mayCreate: Bool, patience: Int32) throws(DiskError) {
+    self.directory = directory
+    files = BodyFiles(directory: directory.bodies)
+    do {
+      let database = try Database(
+        directory.database, access: mayCreate ? .createWithoutLinks : .existingWithoutLinks,
+        patience: patience)
+      self.database = database
+      identity = directory.databaseIdentity
+      try database.execute(DiskSchema.settings)
+      let version = try Statement("PRAGMA user_version", in: database)
+      if try version.integer() == 0, mayCreate { try Self.makeTables(database, version) }
+      guard let found = try version.integer(), found == DiskSchema.version else {
+        throw DiskError.unfit(
+          "the database \(directory.database) has a schema that this version of netopt does not know")
+      }
+      statements = try DiskStatements(database)
+    } catch let error as DiskError {
+      throw error
+    } catch let error as SQLiteError {
+      // Tables that are not there, or not as they should be, in a database that says that they are.
+      throw .database(error.isOtherSchema ? SQLiteError(corrupt: directory.database, error.reason) : error)
+    } catch {
+      throw .unfit("\(error)")
+    }
+    if mayCreate { try sweep() }
+  }
+
+  private static func makeTables(_ database: Database, _ version: Statement) throws(SQLiteError) {
+    try database.transaction { () throws(SQLiteError) in
+      // Another process may have been first.
+      guard try version.integer() == 0 else { return }
+      try database.execute(DiskSchema.tables)
+    }
+  }
+
+  /// Removes the files that no row names.
+  private func sweep() throws(DiskError) {
+    let orphans = try transaction { () throws(DiskError) -> [String] in try self.orphans() }
+    files.sweep(orphans)
+    try database { () throws(SQLiteError) in
+      let pages = try Statement("PRAGMA page_count", in: database).integer() ?? 0
+      let free = try Statement("PRAGMA freelist_count", in: database).integer() ?? 0
+      if free > 1024, free > pages / 2 { try database.execute("PRAGMA incremental_vacuum") }
+    }
+  }
+
+  /// The files that no row names.
+  func orphans() throws(DiskError) -> [String] {
+    try files.orphans { (name) throws(DiskError) in
+      try database { () throws(SQLiteError) -> Bool in try statements.file.integer(.text(name)) != nil }
+    }
+  }
+
+  /// Does something with the database.
+  func database<Result>(_ work: () throws(SQLiteError) -> Result) throws(DiskError) -> Result {
+    do throws(SQLiteError) { return try work() } catch { throw .database(error) }
+  }
+
+  /// Performs work in a transaction that may write; is rolled back when the work throws.
+  func transaction<Result>(_ work: () throws(DiskError) -> Result) throws(DiskError) -> Result {
+    var failure: DiskError?
+    var result: Result?
+    do throws(SQLiteError) {
+      try database.transaction { () throws(SQLiteError) in
+        do throws(DiskError) { result = try work() } catch {
+          failure = error
+          throw SQLiteError(corrupt: database.path, "the work failed")
+        }
+      }
+    } catch {
+      throw failure ?? .database(error)
+    }
+    guard let result else { throw .unfit("the transaction has no result") }
+    return result
+  }
+
+  /// What all entries take, and the clock of GDSF.
+  func totals() throws(SQLiteError) -> (entries: Int64, bytes: Int64, clock: Double) {
+    let rows = try statements.totals.rows { row in (row.integer(0), row.integer(1), row.real(2)) }
+    guard let row = rows.first else { throw SQLiteError(corrupt: database.path, "the totals are missing") }
+    return (row.0, row.1, row.2)
+  }
+}

@@ -1,0 +1,36 @@
+import Glibc
+import NetOptCore
+import NetOptSQLite
+
+/// Why the disk cache cannot do what it should.
+enum DiskError: Error {
+  /// SQLite says so.
+  case database(SQLiteError)
+  /// The system says so: what was tried, and errno(3).
+  case system(_ action: String, _ path: String, Int32)
+  /// The directory or the database is not as it must be: what, and what to do.
+  case unfit(String)
+
+  /// Whether the database is broken, so that a new one has to be begun.
+  var isCorrupt: Bool {
+    if case .database(let error) = self { return error.isCorrupt }
+    return false
+  }
+
+  /// The error for those who use netopt.
+  func netOptError(_ consequence: String) -> NetOptError {
+    switch self {
+    case .database(let error):
+      let cause = error.netOptError(in: .cache)
+      return NetOptError(
+        cause.code, phase: .cache, "\(cause.message); \(consequence)", underlying: cause.underlying)
+    case .system(let action, let path, let code):
+      let reason = String(cString: strerror(code))
+      return NetOptError(
+        .unwritableFile, phase: .cache, "the cache's \(path) cannot be \(action): \(reason); \(consequence)",
+        underlying: .init(.system, code: code, text: reason))
+    case .unfit(let reason):
+      return NetOptError(.unreadableFile, phase: .cache, "\(reason); \(consequence)")
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import NetOptSQLite
+
+/// The tables of a disk cache.
+enum DiskSchema {
+  /// `PRAGMA user_version`. A database of an older one is begun anew; one of a newer one is left alone.
+  static let version: Int64 = 1
+
+  static let pageSize = 8192
+
+  /// What has to be set before the first table is made, and for each connection.
+  static let settings = """
+    PRAGMA page_size = \(pageSize);
+    PRAGMA auto_vacuum = INCREMENTAL;
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = NORMAL;
+    PRAGMA journal_size_limit = 16777216;
+    PRAGMA cache_size = -4096;
+    PRAGMA trusted_schema = OFF
+    """
+
+  /// The body is the last column, so that everything else is read without it. The triggers keep what all entries take
+  /// together, which SQLite would otherwise have to add up, for all processes; `clock` is that of GDSF.
+  static let tables = """
+    CREATE TABLE entries (
+      id INTEGER PRIMARY KEY, digest BLOB NOT NULL, owner BLOB NOT NULL, text BLOB NOT NULL, selectors BLOB NOT NULL,
+      received INTEGER NOT NULL, size INTEGER NOT NULL, cost INTEGER NOT NULL, hits INTEGER NOT NULL,
+      priority REAL NOT NULL, length INTEGER NOT NULL, file TEXT, checksum BLOB NOT NULL, head BLOB NOT NULL,
+      body BLOB);
+    CREATE INDEX entries_key ON entries (digest, owner);
+    CREATE INDEX entries_priority ON entries (priority);
+    CREATE INDEX entries_received ON entries (received);
+    CREATE INDEX entries_file ON entries (file) WHERE file IS NOT NULL;
+    CREATE TABLE totals (
+      one INTEGER PRIMARY KEY CHECK (one = 1), entries INTEGER NOT NULL, bytes INTEGER NOT NULL, clock REAL NOT NULL);
+    INSERT INTO totals VALUES (1, 0, 0, 0);
+    CREATE TRIGGER entries_added AFTER INSERT ON entries
+      BEGIN UPDATE totals SET entries = entries + 1, bytes = bytes + new.size; END;
+    CREATE TRIGGER entries_removed AFTER DELETE ON entries
+      BEGIN UPDATE totals SET entries = entries - 1, bytes = bytes - old.size; END;
+    CREATE TABLE evictions (
+      id INTEGER PRIMARY KEY, digest BLOB NOT NULL, owner BLOB NOT NULL, text BLOB NOT NULL, moment INTEGER NOT NULL,
+      reason TEXT NOT NULL);
+    CREATE INDEX evictions_key ON evictions (digest, owner);
+    PRAGMA user_version = \(version)
+    """
+
+  /// How many bytes of disk an entry takes: in the database what does not fit into a page goes to pages of its own
+  /// (https://www.sqlite.org/fileformat2.html, 1.6), and a file has blocks.
+  static func footprint(row: Int, file: Int?) -> Int {
+    let usable = pageSize - 4
+    let payload = row + 128
+    let most = pageSize - 35
+    var bytes = payload
+    if payload > most {
+      let least = (pageSize - 12) * 32 / 255 - 23
+      let local = least + (payload - least) % usable
+      let kept = local <= most ? local : least
+      bytes = kept + (payload - kept + usable - 1) / usable * pageSize
+    }
+    // The indices.
+    return bytes + 128 + (file.map { ($0 + 4095) & ~4095 } ?? 0)
+  }
+}

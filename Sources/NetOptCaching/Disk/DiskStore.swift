@@ -1,0 +1,213 @@
+package import NetOptCore
+import NetOptLocking
+import NetOptSQLite
+
+/// Entries on a disk: an SQLite database with bodies of up to 100 KB, and files for larger ones. It survives the process,
+/// and several processes may share one directory.
+///
+/// Nothing that goes wrong here gets to a request: what cannot be read is a miss, what cannot be written is not kept, and
+/// what went wrong is said once. A database that is broken is put aside, and a new one is begun.
+///
+/// Safe from any thread, one at a time gets in. It reads and writes files, and may wait for other processes: not to be
+/// called on an event loop, nor on a thread of a pool that others need; see `DiskCache`.
+package final class DiskStore: CacheStore {
+  /// The directory, as it was given.
+  package let directory: String
+  /// What the store keeps.
+  package let limits: CacheLimits
+  private let state = Locked(State())
+  private let now: @Sendable () -> Int64
+  private let patience: Int32
+  private let warn: @Sendable (NetOptError) -> Void
+
+  private enum Fault: Hashable { case off, broken, failed }
+
+  private struct State: @unchecked Sendable {
+    // Unchecked: the connection is used under the lock alone.
+    var connection: DiskConnection?
+    /// Whether there is nothing to be had from this directory.
+    var isOff = false
+    var said: Set<Fault> = []
+  }
+
+  /// Makes a store; the directory is looked at when the store is used first.
+  ///
+  /// - Parameters:
+  ///   - directory: made when it is not there, for this user alone. It must belong to this user, others must not be able to
+  ///     write to it, and it may be no symbolic link.
+  ///   - limits: what is kept; 1 GiB by default.
+  ///   - patience: how long to wait for other processes that write, in milliseconds.
+  ///   - now: the date in milliseconds since 1970.
+  ///   - warn: is told what goes wrong, each kind once. It is called on the caller's thread and must not use the store.
+  package init(
+    _ directory: String, limits: CacheLimits = .disk, patience: Int32 = 2000,
+    now: @escaping @Sendable () -> Int64 = WallClock.now, warn: @escaping @Sendable (NetOptError) -> Void
+  ) {
+    self.directory = directory
+    self.limits = limits
+    self.patience = patience
+    self.now = now
+    self.warn = warn
+  }
+
+  /// Opens the database, makes room if the limits are lower than they were, and removes what killed processes have left.
+  /// The first use does so too.
+  package func open() {
+    perform { (connection) throws(DiskError) in
+      let files = try connection.transaction { () throws(DiskError) in
+        try connection.makeRoom(self.limits, for: 0, now: self.now())
+      }
+      for file in files { connection.files.remove(file) }
+    }
+  }
+
+  /// Closes the database. The next use opens it again.
+  package func close() {
+    flush()
+    state.withLock { $0.connection = nil }
+  }
+
+  /// The entries of a key. What is too old, does not pass its checksum, or has another key with the same digest is left
+  /// out.
+  package func entries(for key: CacheKey) -> [CacheEntry] {
+    let oldest = limits.maxAgeMilliseconds.map { now() - $0 } ?? .min
+    return perform { (connection) throws(DiskError) in
+      let entries = try connection.entries(for: key, since: oldest)
+      if connection.pendingHits.count >= 1024 { try self.flush(connection) }
+      return entries
+    } ?? []
+  }
+
+  /// Keeps an entry in the place of the one with the same selectors. One that is larger than a tenth of `maxBytes` is
+  /// not kept, and the one in its place is forgotten.
+  package func insert(_ entry: CacheEntry) {
+    perform { (connection) throws(DiskError) in try connection.insert(entry, self.limits, now: self.now()) }
+  }
+
+  /// Forgets the entry, and what is older with the same selectors.
+  package func remove(_ entry: CacheEntry) {
+    let selectors = EntryCoding.bytes(of: entry.selectors)
+    perform { (connection) throws(DiskError) in
+      try connection.remove(entry.key, upTo: entry.received) { $0 == selectors }
+    }
+  }
+
+  /// Forgets all entries of a key.
+  package func removeAll(for key: CacheKey) {
+    perform { (connection) throws(DiskError) in try connection.remove(key) { _ in true } }
+  }
+
+  /// Forgets everything.
+  package func removeAll() {
+    perform { (connection) throws(DiskError) in try connection.removeAll() }
+  }
+
+  /// Writes down how often entries were asked for. A hit by itself writes nothing.
+  package func flush() {
+    state.withLock { state in
+      guard let connection = state.connection, !connection.pendingHits.isEmpty else { return }
+      // What cannot be written here is an estimate that gets a little worse.
+      try? flush(connection)
+    }
+  }
+
+  private func flush(_ connection: DiskConnection) throws(DiskError) {
+    try connection.transaction { () throws(DiskError) in
+      try connection.database { () throws(SQLiteError) in try connection.flushHits() }
+    }
+  }
+
+  /// When the key's last entry was evicted, in milliseconds since 1970, and why; `nil` when it was not, or long ago.
+  package func eviction(of key: CacheKey) -> (moment: Int64, reason: EvictionReason)? {
+    perform { (connection) throws(DiskError) in try connection.eviction(of: key) } ?? nil
+  }
+
+  // MARK: Faults
+
+  @discardableResult
+  private func perform<Result: Sendable>(
+    _ work: (DiskConnection) throws(DiskError) -> Result
+  ) -> Result? {
+    var warnings: [NetOptError] = []
+    let result = state.withLock { state -> Result? in
+      do throws(DiskError) {
+        guard let connection = try connection(&state, &warnings) else { return nil }
+        return try work(connection)
+      } catch {
+        handle(error, &state, &warnings)
+        return nil
+      }
+    }
+    for warning in warnings { warn(warning) }
+    return result
+  }
+
+  private func connection(
+    _ state: inout State, _ warnings: inout [NetOptError]
+  ) throws(DiskError) -> DiskConnection? {
+    if state.isOff { return nil }
+    if let connection = state.connection {
+      // Somebody may have removed the directory, or put another database in the place of a broken one.
+      if connection.directory.databaseIdentity == connection.identity { return connection }
+      state.connection = nil
+    }
+    do throws(DiskError) {
+      let connection: DiskConnection
+      do throws(DiskError) { connection = try connect() } catch  where error.isCorrupt {
+        putAside(nil, error, &state, &warnings)
+        connection = try connect()
+      }
+      state.connection = connection
+      return connection
+    } catch {
+      // A lock that is held for too long is no reason to give up.
+      if case .database(let cause) = error, cause.isBusy { throw error }
+      state.isOff = true
+      report(.off, error, "nothing is cached on disk", &state, &warnings)
+      return nil
+    }
+  }
+
+  private func connect() throws(DiskError) -> DiskConnection {
+    let directory = try DiskDirectory(directory, mayCreate: true)
+    return try directory.locked(exclusively: false) { () throws(DiskError) in
+      try DiskConnection(directory, mayCreate: true, patience: patience)
+    }
+  }
+
+  private func handle(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
+    if error.isCorrupt {
+      let identity = state.connection?.identity
+      state.connection = nil
+      putAside(identity, error, &state, &warnings)
+    } else if case .database(let cause) = error, cause.isMoved {
+      state.connection = nil
+    } else if case .database(let cause) = error, cause.isBusy {
+      // Another process writes: this entry is not kept.
+    } else {
+      report(.failed, error, "what is fetched meanwhile is not cached on disk", &state, &warnings)
+    }
+  }
+
+  /// Puts a broken database aside, so that the next use begins a new one.
+  private func putAside(
+    _ identity: DiskDirectory.Identity?, _ error: DiskError, _ state: inout State,
+    _ warnings: inout [NetOptError]
+  ) {
+    do throws(DiskError) {
+      let directory = try DiskDirectory(directory, mayCreate: true)
+      guard try directory.setAside(identity ?? directory.databaseIdentity) else { return }
+      report(.broken, error, "it is now \(directory.broken), and a new one is begun", &state, &warnings)
+    } catch {
+      state.isOff = true
+      report(.off, error, "nothing is cached on disk", &state, &warnings)
+    }
+  }
+
+  private func report(
+    _ fault: Fault, _ error: DiskError, _ consequence: String, _ state: inout State,
+    _ warnings: inout [NetOptError]
+  ) {
+    if state.said.insert(fault).inserted { warnings.append(error.netOptError(consequence)) }
+  }
+}

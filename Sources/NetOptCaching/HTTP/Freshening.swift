@@ -1,0 +1,56 @@
+package import NetOptCore
+
+/// What an answer does to a response that is stored.
+package enum Freshening {
+  /// The entry that takes the place of a stored one after the origin said that it still holds (RFC 9111, section 4.3.4).
+  ///
+  /// - Parameters:
+  ///   - news: the fields of the 304, or of the answer to HEAD.
+  ///   - requested: when that was asked for: milliseconds since 1970.
+  ///   - received: when it came.
+  ///   - request: what was asked; its fields select the response from now on, by what `Vary` says now.
+  package static func updated(
+    _ entry: CacheEntry, with news: HTTPFields, for request: CacheRequest, requested: Int64, received: Int64
+  ) -> CacheEntry {
+    var fields = StoredFields.updated(entry.fields, with: news, control: CacheControl(news))
+    // What comes without a date is from when it came (RFC 9110, section 6.6.1).
+    if !news.contains(name: "Date") { fields["Date"] = CivilTime(seconds: received / 1000).http }
+    return CacheEntry(
+      key: entry.key, selectors: Vary(fields).selectors(of: request.fields), status: entry.status,
+      reason: entry.reason, fields: fields, body: entry.body, requested: requested, received: received,
+      declaredExpiry: entry.declaredExpiry, resourceVersion: entry.resourceVersion,
+      fetchMicroseconds: entry.fetchMicroseconds)
+  }
+
+  /// Whether the updated entry may be kept: what it says now counts.
+  package static func isKept(_ updated: CacheEntry) -> Bool {
+    let control = updated.terms.control
+    return (!control.noStore || control.mustUnderstand) && Vary(updated.fields) != .everything
+  }
+
+  /// What is done to a stored response after an answer to HEAD (section 4.3.5).
+  package enum AfterHead: Hashable, Sendable {
+    /// It is of the same representation: its fields are brought up to date.
+    case update
+    /// It is of another one: it is forgotten.
+    case remove
+    /// Nothing.
+    case nothing
+  }
+
+  /// Compares an answer to HEAD with what is stored for GET.
+  package static func afterHead(_ entry: CacheEntry, status: Int, _ fields: HTTPFields) -> AfterHead {
+    guard status == 200, entry.status == 200 else { return .nothing }
+    let theirs = Validators(fields)
+    let ours = entry.terms.validators
+    if let tag = theirs.entityTag, let mine = ours.entityTag, tag.opaque != mine.opaque { return .remove }
+    if let date = theirs.lastModified, let mine = ours.lastModified, date != mine { return .remove }
+    // Of content that is encoded on the way the length says nothing.
+    if !fields.contains(name: "Content-Encoding"), let length = fields["Content-Length"],
+      let mine = entry.fields["Content-Length"], length != mine
+    {
+      return .remove
+    }
+    return .update
+  }
+}

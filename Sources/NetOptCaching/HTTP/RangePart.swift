@@ -1,0 +1,54 @@
+import NetOptCore
+
+/// The part of a stored response that answers a request: all of it, one range of bytes, its head alone, or the word that it is
+/// what the caller has (RFC 9110, sections 14 and 15.4.5).
+package enum RangePart: Hashable, Sendable {
+  /// All of it.
+  case whole
+  /// Bytes of the body: 206.
+  case bytes(Range<Int>)
+  /// The head.
+  case head
+  /// 304.
+  case notModified
+
+  /// Finds the part.
+  ///
+  /// - Returns: `nil` when the origin has to say: several ranges, one that cannot be read or lies outside.
+  package init?(of entry: CacheEntry, for request: CacheRequest) {
+    if request.conditions.isNotModified(entry) {
+      self = .notModified
+    } else if request.method == .head {
+      self = .head
+    } else if let text = request.range, request.conditions.admitRange(of: entry), entry.status == 200 {
+      guard let range = Self.range(text, of: entry.body.count) else { return nil }
+      self = .bytes(range)
+    } else {
+      self = .whole
+    }
+  }
+
+  /// Reads `bytes=a-b`, `bytes=a-` or `bytes=-n` (RFC 9110, section 14.1.2).
+  static func range(_ text: String, of length: Int) -> Range<Int>? {
+    let text = text.lowercased()
+    guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }
+    let bounds = text.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    guard bounds.count == 2 else { return nil }
+    let first = FieldText.trimmed(bounds[0])
+    let last = FieldText.trimmed(bounds[1])
+    if first.isEmpty {
+      guard let count = number(last), count > 0, length > 0 else { return nil }
+      return max(length - count, 0)..<length
+    }
+    guard let start = number(first), start < length else { return nil }
+    if last.isEmpty { return start..<length }
+    guard let end = number(last), end >= start else { return nil }
+    return start..<(min(end, length - 1) + 1)
+  }
+
+  /// A number of digits; one that is too large to be counted is the largest.
+  private static func number(_ text: Substring) -> Int? {
+    guard !text.isEmpty, text.utf8.allSatisfy(ByteClass.isDigit) else { return nil }
+    return Int(text) ?? Int.max - 1
+  }
+}

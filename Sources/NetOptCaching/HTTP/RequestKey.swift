@@ -1,0 +1,61 @@
+package import NetOptCore
+package import NetOptCrypto
+
+/// What requests are found by.
+package enum RequestKey {
+  /// The key of a URL in `http` mode: the URL as it is (RFC 9111, section 2). Parameters in another order are another URL.
+  package static func url(_ url: HTTPURL, partition: String) throws(CryptoError) -> CacheKey {
+    try CacheKey(
+      api: undeclared(.get, url), parameters: url.query.map(String.init) ?? "", partition: partition)
+  }
+
+  /// The key of a request to an API: its name, and the canonical form of the parameters, of the query and of a form that is
+  /// posted.
+  ///
+  /// - Parameters:
+  ///   - name: the API's; `nil` for method, origin and path.
+  ///   - query: the query without what is no part of the key.
+  ///   - body: what is posted; empty for a request without a body.
+  package static func api(
+    _ name: String?, _ request: CacheRequest, query: String?, body: [UInt8], partition: String
+  ) throws(CryptoError) -> CacheKey {
+    var parameters: [UInt8] = []
+    var query = query ?? ""
+    let isForm =
+      request.fields["Content-Type"]?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
+    if isForm, !body.isEmpty {
+      query += (query.isEmpty ? "" : "&") + String(decoding: body, as: UTF8.self)
+    }
+    QueryParameters.append(query: query, plus: true, to: &parameters)
+    if !isForm, !body.isEmpty {
+      // What is posted otherwise stands there by its digest, behind a byte that no parameter has.
+      parameters.append(0)
+      parameters.append(hex: try Digest.of(body, .sha256))
+    }
+    return try CacheKey(
+      api: name ?? undeclared(request.method == .head ? .get : request.method, request.url),
+      parameters: String(decoding: parameters, as: UTF8.self), partition: partition)
+  }
+
+  /// The partition that a request belongs to: the caller's, apart for each `Authorization`, for each key that requests are
+  /// signed with on their way, and for requests that did not check who answers.
+  ///
+  /// - Parameter signedBy: the id of the key.
+  package static func partition(
+    _ named: String, _ request: CacheRequest, isVerified: Bool, signedBy: String? = nil
+  ) throws(CryptoError) -> String {
+    var partition = named
+    if !isVerified { partition += "\0unverified" }
+    if let signedBy { partition += "\0signed by \(signedBy)" }
+    let credentials = request.fields.isEmpty ? nil : request.fields["Authorization"]
+    guard let credentials else { return partition }
+    var digest: [UInt8] = []
+    // Half a digest tells credentials apart, and is of no use to who finds it.
+    digest.append(hex: Array(try Digest.of("netopt cache\0" + credentials, .sha256).prefix(16)))
+    return partition + "\0" + String(decoding: digest, as: UTF8.self)
+  }
+
+  private static func undeclared(_ method: HTTPMethod, _ url: HTTPURL) -> String {
+    "\(method.rawValue) \(url.origin)\(url.path)"
+  }
+}

@@ -1,0 +1,35 @@
+package import NetOptCore
+
+/// What a stored response says of its use, read once: a hit looks at it and parses nothing.
+package struct ResponseTerms: Sendable {
+  /// Its `Cache-Control`.
+  package let control: CacheControl
+  /// For how long it is fresh.
+  package let freshness: Freshness
+  /// What it can be validated with.
+  package let validators: Validators
+  /// When its head came: milliseconds since 1970.
+  package let received: Int64
+
+  /// Reads a response's fields.
+  ///
+  /// - Parameters:
+  ///   - requested: when its request was sent: milliseconds since 1970.
+  ///   - received: when its head came.
+  package init(status: Int, fields: HTTPFields, requested: Int64, received: Int64) {
+    control = CacheControl(fields)
+    freshness = Freshness(
+      status: status, fields: fields, control: control, requested: requested, received: received)
+    validators = Validators(fields)
+    self.received = received
+  }
+
+  /// How old it is (RFC 9111, section 4.2.3), in milliseconds. A clock that was set back makes nothing younger than it was.
+  package func age(at now: Int64) -> Int64 {
+    let (age, overflow) = freshness.initialAge.addingReportingOverflow(max(now - received, 0))
+    return overflow ? .max : age
+  }
+
+  /// For how long it stays fresh, in milliseconds; negative when it is stale.
+  package func timeLeft(at now: Int64) -> Int64 { freshness.lifetime - age(at: now) }
+}

@@ -1,0 +1,67 @@
+package import NetOptCore
+
+/// The fields of a response as they are stored.
+package enum StoredFields {
+  /// Fields that belong to a connection, or to a proxy on it (RFC 9111, section 3.1).
+  private static let unstored: Set = [
+    "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+  ]
+
+  /// The fields to be stored.
+  ///
+  /// - Parameters:
+  ///   - fields: those of the response.
+  ///   - isDecoded: whether its content was decoded on the way.
+  ///   - received: when it came: milliseconds since 1970. A response without `Date` gets that (RFC 9110, section 6.6.1).
+  package static func stored(
+    _ fields: HTTPFields, control: CacheControl, isDecoded: Bool, received: Int64
+  ) -> HTTPFields {
+    var left = left(fields, control)
+    if !left.contains(name: "Date") {
+      left.append(HTTPField("Date", CivilTime(seconds: received / 1000).http))
+    }
+    if isDecoded {
+      left.removeAll { isNamed($0, ["content-encoding", "content-length"]) }
+      weaken(&left)
+    }
+    return left
+  }
+
+  /// The fields of a stored response after a 304, or an answer to HEAD, said that it still holds (section 3.2).
+  package static func updated(_ stored: HTTPFields, with news: HTTPFields, control: CacheControl)
+    -> HTTPFields
+  {
+    // Of the content that is stored it is known what it is.
+    let kept = ["content-length", "content-encoding", "content-range"]
+    var fresh = left(news, control)
+    fresh.removeAll { isNamed($0, kept) }
+    // Content that was decoded has a weak tag.
+    if stored["ETag"].flatMap({ EntityTag($0) })?.isWeak == true { weaken(&fresh) }
+    let names = Set(fresh.map { $0.name.lowercased() })
+    var merged = stored
+    // What it says of its age is told anew or no more.
+    merged.removeAll { names.contains($0.name.lowercased()) || isNamed($0, ["age"]) }
+    merged.append(contentsOf: fresh)
+    return merged
+  }
+
+  /// Without the fields of the connection, those that `Connection` names, and those that `no-cache` names.
+  private static func left(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
+    var dropped = unstored
+    for name in FieldText.members(fields.values(of: "Connection")) { dropped.insert(name.lowercased()) }
+    dropped.formUnion(control.uncachedFields)
+    var left = fields
+    left.removeAll { dropped.contains($0.name.lowercased()) }
+    return left
+  }
+
+  private static func weaken(_ fields: inout HTTPFields) {
+    guard let tag = fields["ETag"].flatMap({ EntityTag($0) }), !tag.isWeak else { return }
+    fields["ETag"] = tag.weakened
+  }
+
+  private static func isNamed(_ field: HTTPField, _ names: [String]) -> Bool {
+    names.contains { HTTPFields.equal($0, field.name) }
+  }
+}

@@ -1,0 +1,90 @@
+package import NetOptCore
+
+/// Whether an answer is stored (RFC 9111, section 3), and as what.
+package struct Storing: Sendable {
+  /// Whether it is.
+  package let isStored: Bool
+  /// What decided.
+  package let rule: CacheRule
+
+  private init(_ isStored: Bool, _ rule: CacheRule) {
+    self.isStored = isStored
+    self.rule = rule
+  }
+
+  /// Not stored.
+  package static func refused(_ rule: CacheRule) -> Storing { Storing(false, rule) }
+  /// Stored.
+  package static func stored(_ rule: CacheRule) -> Storing { Storing(true, rule) }
+
+  /// Final statuses whose meaning this cache knows (RFC 9110, section 15; RFC 6585, RFC 7725).
+  private static let understood: Set = Set(200...205).union([
+    300, 301, 302, 303, 305, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413,
+    414, 415,
+    417, 421, 422, 426, 428, 429, 431, 451, 500, 501, 502, 503, 504, 505, 511,
+  ])
+
+  /// Decides about an answer.
+  ///
+  /// - Parameters:
+  ///   - terms: what the answer says.
+  ///   - fields: its header fields.
+  package init(_ request: CacheRequest, status: Int, _ fields: HTTPFields, _ terms: ResponseTerms) {
+    self = Self.decide(request, status, fields, terms)
+  }
+
+  private static func decide(
+    _ request: CacheRequest, _ status: Int, _ fields: HTTPFields, _ terms: ResponseTerms
+  ) -> Storing {
+    let control = terms.control
+    if request.control.noStore { return .refused(.requestNoStore) }
+    if control.mustUnderstand, !understood.contains(status) { return .refused(.notUnderstood) }
+    // A cache that understands the status need not look at no-store beside must-understand (section 5.2.2.3).
+    if control.noStore, !control.mustUnderstand { return .refused(.noStore) }
+    if status == 206 { return .refused(.partialContent) }
+    // 304 and 416 answer a condition and a range, not the next request.
+    if status < 200 || status == 304 || status == 416 { return .refused(.statusNotStored) }
+    if Vary(fields) == .everything { return .refused(.varyStar) }
+    if request.method == .post { return afterPost(request, status, fields, terms) }
+    guard request.method == .get else { return .refused(.methodNotStored) }
+    return worth(status, terms)
+  }
+
+  private static func worth(_ status: Int, _ terms: ResponseTerms) -> Storing {
+    let freshness = terms.freshness
+    if freshness.isExplicit {
+      let isUseful = freshness.lifetime > 0 || !terms.validators.isEmpty || terms.control.staleIfError != nil
+      return isUseful ? .stored(.storedExplicitly) : .refused(.notWorthStoring)
+    }
+    guard Freshness.heuristicStatuses.contains(status) || terms.control.isMarked else {
+      return .refused(.statusNotStored)
+    }
+    // What has neither is of no use to anybody.
+    return freshness.lifetime > 0 || !terms.validators.isEmpty
+      ? .stored(.storedByStatus) : .refused(.notWorthStoring)
+  }
+
+  /// An answer to POST is stored as one to GET when it says so twice (RFC 9110, section 9.3.3).
+  private static func afterPost(
+    _ request: CacheRequest, _ status: Int, _ fields: HTTPFields, _ terms: ResponseTerms
+  ) -> Storing {
+    guard status == 200, terms.freshness.isExplicit, terms.freshness.lifetime > 0,
+      let location = fields["Content-Location"], let url = try? request.url.resolving(location),
+      url == request.url
+    else { return .refused(.methodNotStored) }
+    return .stored(.storedAfterPost)
+  }
+}
+
+/// What an unsafe request that went well makes invalid (RFC 9111, section 4.4).
+package enum Invalidation {
+  /// The URLs: the request's own, and those that `Location` and `Content-Location` name on the same origin.
+  ///
+  /// - Returns: none for a safe method, and for an error.
+  package static func urls(_ request: CacheRequest, status: Int, _ fields: HTTPFields) -> [HTTPURL] {
+    guard !request.method.isSafe, (200...399).contains(status) else { return [] }
+    let named = ["Location", "Content-Location"].compactMap { fields[$0] }
+    let urls = named.compactMap { try? request.url.resolving($0) }
+    return [request.url] + urls.filter { $0.origin == request.url.origin && $0 != request.url }
+  }
+}

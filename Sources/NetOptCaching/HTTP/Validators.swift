@@ -1,0 +1,126 @@
+package import NetOptCore
+
+/// An entity tag (RFC 9110, section 8.8.3).
+package struct EntityTag: Hashable, Sendable {
+  /// Whether it begins with `W/`.
+  package let isWeak: Bool
+  /// The rest, quotes included.
+  package let opaque: String
+
+  /// Reads a tag as it stands in a field. One without quotes is taken as it is: it is handed back to the server as it came.
+  package init?(_ text: some StringProtocol) {
+    let text = FieldText.trimmed(Substring(text))
+    guard !text.isEmpty else { return nil }
+    isWeak = text.hasPrefix("W/")
+    opaque = String(isWeak ? text.dropFirst(2) : text)
+  }
+
+  /// The tag as it is written.
+  package var text: String { isWeak ? "W/" + opaque : opaque }
+
+  /// The tag for content that was decoded, which is not byte for byte what the server's tag stands for.
+  package var weakened: String { "W/" + opaque }
+
+  /// The tags of a list, `nil` for `*`.
+  static func list(_ values: [String]) -> [EntityTag]? {
+    if values.count == 1, FieldText.trimmed(values[0][...]) == "*" { return nil }
+    // Tags may have commas between their quotes.
+    return values.flatMap { value in
+      var tags: [EntityTag] = []
+      var isQuoted = false
+      var start = value.startIndex
+      for index in value.utf8.indices {
+        let byte = value.utf8[index]
+        if byte == 0x22 { isQuoted.toggle() }
+        if byte == 0x2c, !isQuoted {
+          EntityTag(value[start..<index]).map { tags.append($0) }
+          start = value.utf8.index(after: index)
+        }
+      }
+      EntityTag(value[start...]).map { tags.append($0) }
+      return tags
+    }
+  }
+}
+
+/// What a response can be validated with.
+package struct Validators: Hashable, Sendable {
+  /// `ETag`.
+  package var entityTag: EntityTag?
+  /// `Last-Modified`, as it was written.
+  package var lastModified: String?
+
+  /// Reads them from a response.
+  package init(_ fields: HTTPFields) {
+    entityTag = fields["ETag"].flatMap { EntityTag($0) }
+    lastModified = fields["Last-Modified"].flatMap { CivilTime(http: $0) == nil ? nil : $0 }
+  }
+
+  /// Whether there is none.
+  package var isEmpty: Bool { entityTag == nil && lastModified == nil }
+
+  /// The fields of a request that asks whether a stored response still holds (RFC 9111, section 4.3.1).
+  package var conditions: HTTPFields {
+    var fields = HTTPFields()
+    if let entityTag { fields.append(HTTPField("If-None-Match", entityTag.text)) }
+    if let lastModified { fields.append(HTTPField("If-Modified-Since", lastModified)) }
+    return fields
+  }
+
+  /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). One without a tag says
+  /// nothing against it.
+  package func admit(_ notModified: HTTPFields) -> Bool {
+    guard let theirs = notModified["ETag"].flatMap({ EntityTag($0) }), let entityTag else { return true }
+    return theirs.opaque == entityTag.opaque
+  }
+}
+
+/// The conditions that a request brings (RFC 9110, section 13.1).
+package struct RequestConditions: Sendable {
+
+  /// Whether there is one that only the origin evaluates.
+  package let isForOrigin: Bool
+  /// Whether there is one that a cache evaluates.
+  package let isForCache: Bool
+  private let fields: HTTPFields
+
+  /// Reads them. Nearly all requests have none.
+  package init(_ fields: HTTPFields) {
+    self.fields = fields
+    let first = { (field: HTTPField) in field.name.utf8.first.map { $0 | 0x20 } == 0x69 }
+    guard fields.contains(where: first) else {
+      (isForOrigin, isForCache) = (false, false)
+      return
+    }
+    isForOrigin = fields.contains(name: "If-Match") || fields.contains(name: "If-Unmodified-Since")
+    isForCache = fields.contains(name: "If-None-Match") || fields.contains(name: "If-Modified-Since")
+  }
+
+  /// Whether a stored response makes the answer a 304 (RFC 9111, section 4.3.2).
+  package func isNotModified(_ entry: CacheEntry) -> Bool {
+    guard isForCache, entry.status == 200 else { return false }
+    let tags = fields.values(of: "If-None-Match")
+    if !tags.isEmpty {
+      guard let list = EntityTag.list(tags) else { return true }
+      guard let ours = entry.terms.validators.entityTag else { return false }
+      return list.contains { $0.opaque == ours.opaque }
+    }
+    guard let since = fields["If-Modified-Since"].flatMap({ CivilTime(http: $0) })?.seconds else {
+      return false
+    }
+    let stored = entry.fields["Last-Modified"] ?? entry.fields["Date"]
+    let modified = stored.flatMap { CivilTime(http: $0) }?.seconds ?? entry.received / 1000
+    return modified <= since
+  }
+
+  /// Whether a range is to be taken from a stored response (RFC 9110, section 13.1.5): there is no `If-Range`, or it names
+  /// the response by a strong validator.
+  package func admitRange(of entry: CacheEntry) -> Bool {
+    guard let range = fields["If-Range"] else { return true }
+    if range.utf8.last == 0x22 {
+      guard let tag = EntityTag(range), let ours = entry.terms.validators.entityTag else { return false }
+      return !tag.isWeak && tag == ours
+    }
+    return range == entry.terms.validators.lastModified
+  }
+}

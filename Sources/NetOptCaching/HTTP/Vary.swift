@@ -1,0 +1,53 @@
+package import NetOptCore
+
+/// What `Vary` says of a response (RFC 9111, section 4.1).
+package enum Vary: Hashable, Sendable {
+  /// It is the same whatever the request's fields are.
+  case nothing
+  /// It depends on these fields; in small letters, sorted, each once.
+  case fields([String])
+  /// It depends on what no request shows.
+  case everything
+
+  /// Reads the field.
+  package init(_ fields: HTTPFields) {
+    let names = FieldText.members(fields.values(of: "Vary"))
+    if names.contains("*") {
+      self = .everything
+    } else {
+      self = names.isEmpty ? .nothing : .fields(Set(names.map { $0.lowercased() }).sorted())
+    }
+  }
+
+  /// The values that a request has in the fields.
+  package func selectors(of request: HTTPFields) -> [CacheEntry.Selector] {
+    guard case .fields(let names) = self else { return [] }
+    return names.map { CacheEntry.Selector(name: $0, value: Self.value(of: $0, in: request)) }
+  }
+
+  /// Whether an entry was stored for a request with such fields.
+  package static func selects(_ entry: CacheEntry, _ request: HTTPFields) -> Bool {
+    entry.selectors.allSatisfy { value(of: $0.name, in: request) == $0.value }
+  }
+
+  /// Fields whose values mean the same in any case of letters (RFC 9110, section 12.5).
+  private static let caseless: Set = ["accept", "accept-charset", "accept-encoding", "accept-language"]
+
+  /// A value in the form in which it is compared: lines of one name joined, white space around commas evened out, and in
+  /// small letters where the case means nothing. The order of members is kept: servers look at it.
+  private static func value(of name: String, in request: HTTPFields) -> String? {
+    let values = request.values(of: name)
+    guard !values.isEmpty else { return nil }
+    let joined = evened(values)
+    return caseless.contains(name) ? joined.lowercased() : joined
+  }
+
+  private static func evened(_ values: [String]) -> String {
+    // A comma between quotes separates nothing.
+    if values.contains(where: { $0.utf8.contains(0x22) }) { return values.joined(separator: ",") }
+    return values.flatMap {
+      $0.split(separator: ",", omittingEmptySubsequences: false).map(FieldText.trimmed)
+    }
+    .joined(separator: ",")
+  }
+}

@@ -1,0 +1,54 @@
+package import NetOptCore
+
+/// Decides by the version of a resource that a request names.
+package struct VersionedPolicy: Sendable {
+  /// How versions are compared.
+  package let versions: CacheOptions.Versions
+
+  /// Makes a policy.
+  package init(_ versions: CacheOptions.Versions) { self.versions = versions }
+
+  /// The version that a URL names, and its query without it; `nil` when there is none, or it is no whole number.
+  package func version(of url: HTTPURL) -> (wanted: Int64, query: String)? {
+    guard let query = url.query else { return nil }
+    var wanted: Int64?
+    var rest: [Substring] = []
+    for piece in query.split(separator: "&", omittingEmptySubsequences: false) {
+      let name = piece.prefix { $0 != "=" }
+      if name == versions.parameter {
+        wanted = wanted ?? Int64(piece.dropFirst(name.count + 1))
+      } else {
+        rest.append(piece)
+      }
+    }
+    return wanted.map { ($0, rest.joined(separator: "&")) }
+  }
+
+  /// What is done about a request that names a version.
+  package func decide(
+    _ request: CacheRequest, wanted: Int64, _ entries: [CacheEntry]
+  ) -> CacheDecision {
+    if request.control.noStore { return .bypass(.requestNoStore) }
+    guard let entry = CachePolicy.selected(entries, for: request), let version = entry.resourceVersion,
+      request.decodes(entry)
+    else { return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.uriMiss, .nothingStored) }
+    if request.control.noCache { return .fetch(.request, .requestNoCache) }
+    guard let part = RangePart(of: entry, for: request) else { return .fetch(.partial, .otherRange) }
+    if version >= wanted {
+      return .serve(CacheService(entry, part, .versionFresh, outcome: .hit, refreshes: false))
+    }
+    let (behind, overflow) = wanted.subtractingReportingOverflow(version)
+    if !overflow, behind < versions.threshold {
+      return .serve(CacheService(entry, part, .versionRefresh, outcome: .stale, refreshes: true))
+    }
+    return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.stale, .versionBehind)
+  }
+
+  /// Whether an answer is stored.
+  package func storing(
+    _ request: CacheRequest, status: Int, _ fields: HTTPFields, _ control: CacheControl
+  ) -> Storing {
+    if let refusal = DeclaredPolicy.refusal(request, status, fields, control) { return .refused(refusal) }
+    return (200...299).contains(status) ? .stored(.versioned) : .refused(.statusNotStored)
+  }
+}

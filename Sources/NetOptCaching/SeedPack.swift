@@ -1,0 +1,178 @@
+import FoundationEssentials
+import Glibc
+package import NetOptCore
+import NetOptCrypto
+import NetOptLocking
+
+/// Responses that are shipped with a service: a folder with `index.json` (docs/schemas/seed-pack.schema.json) and a file for
+/// each body. It is read-only, counts nowhere, and loses to whatever is newer.
+///
+/// A body is read, and compared with its SHA-256, when it is asked for first. Then it stays in memory.
+package final class SeedPack: Sendable {
+  /// Looks whether the index is signed by somebody trusted: it gets the index and what is in `index.json.minisig`, `nil`
+  /// without that file, and throws when the pack is not to be used.
+  package typealias SignatureCheck =
+    @Sendable (_ index: [UInt8], _ signature: [UInt8]?) throws(NetOptError) -> Void
+
+  private struct Index: Decodable {
+    struct Resource: Decodable {
+      let key: String
+      let parameters: String?
+      let version: Int64?
+      let file: String
+      let sha256: String
+      let status: Int?
+      let fields: [[String]]?
+    }
+    let schema: Int
+    let issued: Int64
+    let resources: [Resource]
+  }
+
+  private enum Body: Sendable {
+    case unread
+    case entry(CacheEntry)
+    case unusable
+  }
+
+  /// The folder.
+  package let directory: String
+  /// How many resources it has.
+  package var count: Int { resources.count }
+  private let resources: [String: Index.Resource]
+  private let issued: Int64
+  private let bodies = Locked<[String: Body]>([:])
+  private let warn: @Sendable (NetOptError) -> Void
+  private let thread = DiskThread()
+
+  /// The largest index and the largest body that are read.
+  private static let mostIndexBytes = 16 << 20
+  private static let mostBodyBytes = 64 << 20
+
+  /// Reads a pack's index.
+  ///
+  /// - Parameters:
+  ///   - directory: the folder.
+  ///   - check: looks at the signature.
+  ///   - warn: is told of files that are missing, or are not what the index says; their resources are as if they were not
+  ///     in the pack.
+  /// - Throws: `unreadableFile` when the index cannot be read or breaks a rule; what the check throws.
+  package init(
+    _ directory: String, check: SignatureCheck, warn: @escaping @Sendable (NetOptError) -> Void
+  ) throws(NetOptError) {
+    let path = directory + "/index.json"
+    let bytes = try FileBytes.read(path, upTo: Self.mostIndexBytes, as: "the seed pack's index", in: .cache)
+    let hasSignature = access(path + ".minisig", F_OK) == 0
+    let signature =
+      hasSignature
+      ? try FileBytes.read(path + ".minisig", upTo: 4096, as: "the seed pack's signature", in: .cache) : nil
+    try check(bytes, signature)
+    let index: Index
+    do { index = try JSONDecoder().decode(Index.self, from: Data(bytes)) } catch {
+      throw Self.fault(path, "it is not as docs/schemas/seed-pack.schema.json says: \(Self.place(of: error))")
+    }
+    guard index.schema == 1 else { throw Self.fault(path, "its schema is \(index.schema), not 1") }
+    var resources: [String: Index.Resource] = [:]
+    for (number, resource) in index.resources.enumerated() {
+      let place = "$.resources[\(number)]"
+      guard Self.isInside(resource.file) else {
+        throw Self.fault(path, "\(place).file leads out of the folder: \"\(resource.file)\"")
+      }
+      guard resource.fields?.allSatisfy({ $0.count == 2 }) ?? true else {
+        throw Self.fault(path, "\(place).fields has something else than pairs of a name and a value")
+      }
+      guard resources.updateValue(resource, forKey: Self.text(of: resource)) == nil else {
+        throw Self.fault(path, "\(place).key is there twice: \"\(resource.key)\"")
+      }
+    }
+    self.directory = directory
+    self.resources = resources
+    issued = index.issued * 1000
+    self.warn = warn
+  }
+
+  /// The entry of a key, for every partition; `nil` when the pack does not have it. A body is read on a thread of the
+  /// pack's own.
+  package func entry(for key: CacheKey) async -> CacheEntry? {
+    guard let resource = resources[key.text] else { return nil }
+    let body = bodies.withLock { $0[key.text] ?? .unread }
+    switch body {
+    case .unusable: return nil
+    case .entry(let entry): return entry.under(key)
+    case .unread: return await thread.run { [self] in read(resource, key) } ?? nil
+    }
+  }
+
+  /// Whether a seed is newer than what is stored: by version where both have one, else by date.
+  static func isNewer(_ seed: CacheEntry, than stored: CacheEntry) -> Bool {
+    if let ours = seed.resourceVersion, let theirs = stored.resourceVersion { return ours > theirs }
+    return seed.received > stored.received
+  }
+
+  private func read(_ resource: Index.Resource, _ key: CacheKey) -> CacheEntry? {
+    do throws(NetOptError) {
+      let path = "\(directory)/\(resource.file)"
+      let bytes = try FileBytes.read(path, upTo: Self.mostBodyBytes, as: "the seed pack's", in: .cache)
+      guard bytes.count <= Self.mostBodyBytes else { throw Self.fault(path, "it has more than 64 MiB") }
+      let digest = try? Digest.of(bytes, .sha256)
+      guard digest.map(Self.hexadecimal) == resource.sha256.lowercased() else {
+        throw Self.fault(path, "it is not what the index says: its SHA-256 is another")
+      }
+      let fields = HTTPFields((resource.fields ?? []).map { HTTPField($0[0], $0[1]) })
+      let entry = CacheEntry(
+        key: key, status: resource.status ?? 200, fields: fields, body: bytes, requested: issued,
+        received: issued,
+        resourceVersion: resource.version, fetchMicroseconds: 0)
+      bodies.withLock { $0[key.text] = .entry(entry) }
+      return entry
+    } catch {
+      bodies.withLock { $0[key.text] = .unusable }
+      warn(error)
+      return nil
+    }
+  }
+
+  private static func text(of resource: Index.Resource) -> String {
+    resource.key + "\0" + (resource.parameters ?? "")
+  }
+
+  /// Whether a path stays in the folder.
+  private static func isInside(_ path: String) -> Bool {
+    !path.isEmpty && !path.hasPrefix("/") && !path.utf8.contains(0)
+      && path.split(separator: "/", omittingEmptySubsequences: false).allSatisfy {
+        $0 != ".." && $0 != "." && !$0.isEmpty
+      }
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
+  private static func fault(_ path: String, _ reason: String) -> NetOptError {
+    NetOptError(.unreadableFile, phase: .cache, "the seed pack's \(path) cannot be used: \(reason)")
+  }
+
+  private static func place(of error: any Error) -> String {
+    func path(_ context: DecodingError.Context) -> String {
+      context.codingPath.reduce("$") { path, key in
+        key.intValue.map { "\(path)[\($0)]" } ?? "\(path).\(key.stringValue)"
+      }
+    }
+    return switch error as? DecodingError {
+    case .keyNotFound(let key, let context): "\(path(context)).\(key.stringValue) is missing"
+    case .typeMismatch(_, let context), .valueNotFound(_, let context): "\(path(context)) has another type"
+    default: "it is no JSON"
+    }
+  }
+}
+
+extension CacheEntry {
+  /// The same under another key with the same text: a seed is everybody's.
+  fileprivate func under(_ key: CacheKey) -> CacheEntry {
+    if key == self.key { return self }
+    return CacheEntry(
+      key: key, selectors: selectors, status: status, reason: reason, fields: fields, body: body,
+      requested: requested, received: received, declaredExpiry: declaredExpiry,
+      resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
+  }
+}

@@ -1,0 +1,11 @@
+import Glibc
+
+/// The date, in the unit of entries.
+package enum WallClock {
+  /// Milliseconds since 1970.
+  package static func now() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+  }
+}

@@ -1,0 +1,62 @@
+import NetOpt
+import NetOptCaching
+import NetOptCore
+
+/// `netopt cache explain`: what the cache does about a request, and why.
+struct CacheExplainCommand: Command {
+  private static let offline = Option(
+    "offline", "do not ask the origin: say what is stored, and what would be done")
+
+  let declaration = CommandDeclaration(
+    name: "cache explain",
+    summary: "say what the cache does about a request, and why",
+    details: """
+      Says what is stored for a URL and whether it is fresh, when and why it was evicted, what is done about the request, \
+      and whether the answer is stored; each with the rule and the section of the RFC that decides.
+
+      The request is performed, unless a stored response answers it, but nothing in the cache is changed by it. With \
+      --offline it is not performed.
+      """,
+    operands: "URL", operandCount: 1...1,
+    options: [
+      OptionGroup("Request", RequestArguments.options), CacheArguments.group,
+      OptionGroup("Output", [offline, .json]), OptionGroup("Signing", RequestSigning.options),
+      ClientOptions.routing, ClientOptions.connection,
+    ],
+    examples: [
+      .init(
+        "netopt cache explain --cache ~/.cache/netopt https://api.example.com/items",
+        "says why it is fresh, stale, or not stored")
+    ])
+
+  func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+    var caching = try CacheArguments(arguments)
+    if caching.mode == nil || caching.mode == .off { caching.mode = .http }
+    guard var cache = caching.configuration else { throw UsageError("there is no cache to be explained") }
+    let request = try RequestArguments.request(arguments, isHead: false, in: context)
+    let signing = try RequestSigning.configuration(arguments, request)
+    var explanation = try await CacheExplanation.of(request, cache, signing: signing) {
+      context.say("warning: \($0.message)")
+    }
+    if !arguments.has(Self.offline) {
+      // In memory alone, with what is stored: the cache stays as it is.
+      cache.directory = nil
+      cache.entries = explanation.entries
+      var configuration = try ClientOptions.configuration(arguments, in: context)
+      configuration.cache = cache
+      configuration.signing = signing
+      var asked = request
+      // Which answer decides is what is asked here, not the one that a redirect leads to.
+      asked.options.maxRedirects = 0
+      try await context.withClient(configuration) { [asked] client in
+        explanation.response = try await client.execute(asked)
+      }
+    }
+    if arguments.has(.json) {
+      try context.print(explanation.json)
+    } else {
+      try context.output.write(Text.lines(explanation.lines.map(Text.printable)))
+    }
+    return .ok
+  }
+}

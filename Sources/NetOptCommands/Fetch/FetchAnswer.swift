@@ -1,0 +1,52 @@
+import NetOptCore
+import NetOptSigning
+
+/// An answer of `netopt fetch --jsonl`: docs/schemas/fetch-answer.schema.json.
+enum FetchAnswer {
+  /// The line of a response whose body has been read.
+  static func line(_ id: JSONValue, _ response: HTTPResponse, body: [UInt8]) -> JSONValue {
+    var answer: JSONValue = [
+      "id": id,
+      "status": .integer(Int64(response.status)),
+      "reason": .string(ReasonPhrase.of(response.status)),
+      "headers": .array(response.headers.map { [.string($0.name), .string($0.value)] }),
+    ]
+    // What is no text is none in another encoding either.
+    if let text = String(validating: body, as: UTF8.self) {
+      answer.append("body", .string(text))
+    } else {
+      answer.append("body_base64", .string(String(decoding: Base64.encode(body), as: UTF8.self)))
+    }
+    answer.append("from_cache", .bool(response.cacheStatus.isFromCache))
+    return answer
+  }
+
+  /// The line of a request that failed, or could not be read.
+  static func line(_ id: JSONValue, _ error: NetOptError) -> JSONValue { ["id": id, "error": error.json] }
+}
+
+/// The phrases that stand for statuses (RFC 9110, section 15). HTTP/2 sends none, and HTTP/1.1's mean nothing.
+enum ReasonPhrase {
+  private static let phrases: [Int: String] = [
+    200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",
+    205: "Reset Content", 206: "Partial Content", 300: "Multiple Choices", 301: "Moved Permanently",
+    302: "Found",
+    303: "See Other", 304: "Not Modified", 305: "Use Proxy", 307: "Temporary Redirect",
+    308: "Permanent Redirect",
+    400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found",
+    405: "Method Not Allowed", 406: "Not Acceptable", 407: "Proxy Authentication Required",
+    408: "Request Timeout",
+    409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed",
+    413: "Content Too Large",
+    414: "URI Too Long", 415: "Unsupported Media Type", 416: "Range Not Satisfiable",
+    417: "Expectation Failed",
+    421: "Misdirected Request", 422: "Unprocessable Content", 426: "Upgrade Required",
+    428: "Precondition Required",
+    429: "Too Many Requests", 431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons",
+    500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+    504: "Gateway Timeout", 505: "HTTP Version Not Supported", 511: "Network Authentication Required",
+  ]
+
+  /// The phrase of a status, empty for one that has none.
+  static func of(_ status: Int) -> String { phrases[status] ?? "" }
+}

@@ -1,0 +1,68 @@
+import NetOptCaching
+import NetOptCore
+import Testing
+
+struct CacheControlTests {
+  private func read(_ lines: String...) -> CacheControl {
+    CacheControl(HTTPFields(lines.map { HTTPField("Cache-Control", $0) }))
+  }
+
+  @Test func directivesAreRead() {
+    let control = read(
+      "max-age=60, no-cache", "No-Store , must-revalidate,,immutable, stale-while-revalidate=5")
+    #expect(control.maxAge == 60_000)
+    #expect(control.noCache && control.noStore && control.mustRevalidate && control.immutable)
+    #expect(control.staleWhileRevalidate == 5000)
+    #expect(control.staleIfError == nil)
+  }
+
+  @Test(
+    arguments: [
+      ("max-age=\"60\"", 60_000), ("max-age=0060", 60_000), ("MAX-AGE=60", 60_000),
+      ("max-age=60,max-age=5", 60_000),
+      ("max-age=-60", 0), ("max-age=60.0", 0), ("max-age='60'", 0), ("max-age=a60", 0), ("max-age=60a", 0),
+      ("max-age =60", 0), ("max-age= 60", 0), ("max-age", 0), ("max-age=", 0), ("max-age=\"60\"x", 0),
+      ("max-age=2147483648", 2_147_483_648_000), ("max-age=99999999999", 2_147_483_648_000),
+      ("max-age=999999999999999999999999", 2_147_483_648_000),
+      ("extension=\"max-age=3600\", max-age=1", 1000),
+      ("max-age=1, extension=\"max-age=3600, max-age=7\"", 1000),
+      ("extension=\"a\\\", max-age=3600\", max-age=2", 2000), ("=5, max-age=3", 3000),
+    ] as [(String, Int64)])
+  func maxAgeOfOddForms(_ text: String, _ milliseconds: Int64) {
+    #expect(read(text).maxAge == milliseconds)
+  }
+
+  @Test func whatIsQuotedIsNoDirective() {
+    let control = read("extension=\"no-store, no-cache\", foo=\"")
+    #expect(!control.noStore && !control.noCache)
+    // What is not closed ends with its line.
+    #expect(read("foo=\"bar", "no-store").noStore)
+  }
+
+  @Test func noCacheMayNameFields() {
+    let control = read("no-cache=\"Set-Cookie, X-Secret\"")
+    #expect(!control.noCache)
+    #expect(control.uncachedFields == ["set-cookie", "x-secret"])
+    #expect(read("no-cache=\"a\", no-cache").noCache)
+  }
+
+  @Test func whatPermitsIsNothingWhenItCannotBeRead() {
+    let control = read("stale-while-revalidate=x, stale-if-error, max-stale=y, min-fresh=-1")
+    #expect(control.staleWhileRevalidate == nil)
+    #expect(control.staleIfError == nil)
+    #expect(control.maxStale == nil)
+    #expect(control.minFresh == nil)
+    #expect(read("max-stale").maxStale == .max)
+  }
+
+  @Test func anyBytesAreRead() {
+    var generator = SplitMix64(seed: 1)
+    let pieces = ["max-age", "=", "\"", "\\", ",", " ", "\t", "no-cache", "60", "é", "'", ";", "*"]
+    for _ in 0..<5000 {
+      let text = (0..<Int.random(in: 0..<12, using: &generator)).compactMap { _ in
+        pieces.randomElement(using: &generator)
+      }.joined()
+      #expect((read(text).maxAge ?? 0) >= 0)
+    }
+  }
+}

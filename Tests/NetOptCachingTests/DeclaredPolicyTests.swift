@@ -1,0 +1,130 @@
+import NetOptCaching
+import NetOptCore
+import Testing
+
+struct DeclaredPolicyTests {
+  private func policy(
+    _ expired: CacheOptions.Declaration.Expired = .refetch, negative: Duration? = nil,
+    for time: Duration? = .seconds(60)
+  ) -> DeclaredPolicy {
+    DeclaredPolicy(CacheOptions.Declaration(timeToLive: time, expired: expired, negativeTimeToLive: negative))
+  }
+
+  private func word(
+    _ policy: DeclaredPolicy, after seconds: Int64, _ request: HTTPFields = [:]
+  ) throws -> String {
+    // What the server says of its freshness counts for nothing.
+    let entry = try stored(["Cache-Control": "max-age=0"], declaredExpiry: start + 60_000)
+    return words(policy.decide(try asked(request), [entry], at: start + seconds * 1000)).word
+  }
+
+  @Test func theDeclaredTimeDecides() throws {
+    #expect(try word(policy(), after: 59) == "hit")
+    #expect(try word(policy(), after: 60) == "fetch:stale")
+    #expect(try word(policy(.serveAndRefresh(within: .seconds(10))), after: 69) == "stale+refresh")
+    #expect(try word(policy(.serveAndRefresh(within: .seconds(10))), after: 70) == "fetch:stale")
+    #expect(try word(policy(for: nil), after: 1) == "bypass")
+    #expect(try word(policy(), after: 1, ["Cache-Control": "no-store"]) == "bypass")
+    #expect(try word(policy(), after: 1, ["Cache-Control": "no-cache"]) == "fetch:request")
+  }
+
+  private func isStored(_ policy: DeclaredPolicy, _ status: Int, _ fields: HTTPFields = [:]) throws -> Bool {
+    policy.storing(try asked(), status: status, fields, CacheControl(fields)).isStored
+  }
+
+  @Test func noStoreWins() throws {
+    #expect(try isStored(policy(), 200))
+    #expect(try isStored(policy(), 200, ["Cache-Control": "no-cache, max-age=0"]))
+    #expect(try !isStored(policy(), 200, ["Cache-Control": "no-store, max-age=100"]))
+    #expect(try !isStored(policy(), 200, ["Vary": "*"]))
+    #expect(try !isStored(policy(), 206))
+    #expect(try !isStored(policy(for: nil), 200))
+    #expect(try !isStored(policy(for: .zero), 200))
+  }
+
+  @Test func anAnswerToHeadIsNoneToGet() throws {
+    #expect(!policy().storing(try asked([:], .head), status: 200, [:], CacheControl([:])).isStored)
+  }
+
+  @Test func negativeAnswersAreStoredWhenAskedFor() throws {
+    for status in [404, 410] {
+      #expect(try !isStored(policy(), status))
+      #expect(try isStored(policy(negative: .seconds(1)), status))
+    }
+    for status in [301, 401, 403, 429, 500, 503] {
+      #expect(try !isStored(policy(negative: .seconds(1)), status))
+    }
+  }
+
+  @Test func expiryIsJitteredAndNeverLate() {
+    let policy = policy()
+    #expect(policy.expiry(status: 200, received: start, luck: 0) == start + 60_000)
+    #expect(policy.expiry(status: 200, received: start, luck: 1) == start + 54_000)
+    #expect(policy.expiry(status: 404, received: start, luck: 0) == nil)
+  }
+}
+
+struct VersionedPolicyTests {
+  private func policy(threshold: Int64 = 1) -> VersionedPolicy {
+    var versions = CacheOptions.Versions()
+    versions.threshold = threshold
+    return VersionedPolicy(versions)
+  }
+
+  @Test(
+    arguments: [
+      (1, 7, "hit"), (1, 6, "hit"), (1, 8, "fetch:stale"), (3, 8, "stale+refresh"), (3, 9, "stale+refresh"),
+      (3, 10, "fetch:stale"), (3, .max, "fetch:stale"),
+    ] as [(Int64, Int64, String)])
+  func theVersionDecides(_ threshold: Int64, _ wanted: Int64, _ word: String) throws {
+    let entry = try stored([:], version: 7)
+    #expect(words(policy(threshold: threshold).decide(try asked(), wanted: wanted, [entry])).word == word)
+  }
+
+  @Test func theVersionIsNoPartOfTheKey() throws {
+    let found = policy().version(of: try HTTPURL("https://api.test/x.js?a=1&cachevers=12&b=2"))
+    #expect(found?.wanted == 12)
+    #expect(found?.query == "a=1&b=2")
+    #expect(policy().version(of: try HTTPURL("https://api.test/x.js?cachevers=new")) == nil)
+    #expect(policy().version(of: try HTTPURL("https://api.test/x.js?cachevers")) == nil)
+    #expect(policy().version(of: try HTTPURL("https://api.test/x.js")) == nil)
+  }
+}
+
+struct RequestKeyTests {
+  @Test func aURLIsKeptAsItIs() throws {
+    let key = try RequestKey.url(try HTTPURL("https://api.test/a?b=2&a=1"), partition: "p")
+    #expect(key.text == "GET https://api.test/a\0b=2&a=1")
+    #expect(key.partition == "p")
+  }
+
+  @Test func parametersOfAnAPIAreCanonical() throws {
+    func text(_ query: String, _ body: String = "", _ fields: HTTPFields = [:]) throws -> String {
+      try RequestKey.api(
+        "shop/live/item", try asked(fields), query: query, body: Array(body.utf8), partition: ""
+      ).text
+    }
+    #expect(try text("b=2&a=%41+b") == "shop/live/item\0a=A%20b&b=2")
+    let form: HTTPFields = ["Content-Type": "application/x-www-form-urlencoded"]
+    #expect(try text("b=2", "a=1", form) == "shop/live/item\0a=1&b=2")
+    #expect(try text("b=2", "{}") != text("b=2", "{ }"))
+    #expect(try text("b=2", "a=1") != text("b=2", "a=1", form))
+  }
+
+  @Test func credentialsArePartitionsAndNotToBeSeen() throws {
+    func partition(_ fields: HTTPFields, isVerified: Bool = true) throws -> String {
+      try RequestKey.partition("tenant", try asked(fields), isVerified: isVerified)
+    }
+    let mine = try partition(["Authorization": "Bearer mine"])
+    #expect(try partition([:]) == "tenant")
+    #expect(mine != (try partition([:])))
+    #expect(mine != (try partition(["authorization": "Bearer yours"])))
+    #expect(mine == (try partition(["authorization": "Bearer mine"])))
+    #expect(!mine.contains("mine"))
+    #expect(try partition([:], isVerified: false) != partition([:]))
+    let signed = try ["a", "b"].map {
+      try RequestKey.partition("tenant", try asked(), isVerified: true, signedBy: $0)
+    }
+    #expect(Set(signed + ["tenant"]).count == 3)
+  }
+}

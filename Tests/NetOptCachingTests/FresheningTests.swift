@@ -1,0 +1,65 @@
+import NetOptCaching
+import NetOptCore
+import Testing
+
+struct FresheningTests {
+  private func updated(_ old: HTTPFields, _ news: HTTPFields) throws -> CacheEntry {
+    Freshening.updated(
+      try stored(old), with: news, for: try asked(["Foo": "1"]), requested: start + 5000,
+      received: start + 5100)
+  }
+
+  @Test func a304BringsTheFieldsUpToDate() throws {
+    let old: HTTPFields = [
+      "A": "1", "B": "1", "b": "2", "Content-Length": "10", "Content-Type": "text/plain", "Age": "50",
+      "Cache-Control": "max-age=1", "Set-Cookie": "a=1",
+    ]
+    let news: HTTPFields = [
+      "b": "3", "C": "4", "Content-Length": "0", "Content-Encoding": "gzip", "Content-Range": "x",
+      "Cache-Control": "max-age=9", "Connection": "close, d", "d": "5", "Set-Cookie": "a=2",
+    ]
+    let entry = try updated(old, news)
+    #expect(
+      entry.fields == [
+        "A": "1", "Content-Length": "10", "Content-Type": "text/plain", "b": "3", "C": "4",
+        "Cache-Control": "max-age=9", "Set-Cookie": "a=2", "Date": date(5),
+      ])
+    #expect(entry.body == Array("0123456789".utf8))
+    #expect(entry.terms.age(at: start + 5100) == 100)
+    #expect(entry.terms.freshness.lifetime == 9000)
+  }
+
+  @Test func theTagOfDecodedContentStaysWeak() throws {
+    #expect(try updated(["ETag": "W/\"a\""], ["ETag": "\"a\""]).fields["ETag"] == "W/\"a\"")
+    #expect(try updated(["ETag": "\"a\""], ["ETag": "\"a\""]).fields["ETag"] == "\"a\"")
+  }
+
+  @Test func whatA304SaysNewlyCounts() throws {
+    // Without a date it is from when it came.
+    let old = try updated(["Date": date(-5000), "Cache-Control": "max-age=60"], [:])
+    #expect(old.terms.age(at: start + 5100) == 100)
+    #expect(try updated([:], ["Vary": "Foo"]).selectors == [.init(name: "foo", value: "1")])
+    #expect(Freshening.isKept(old))
+    #expect(try !Freshening.isKept(updated([:], ["Cache-Control": "no-store"])))
+    #expect(try !Freshening.isKept(updated([:], ["Vary": "*"])))
+  }
+
+  @Test func a304AboutSomethingElseIsNotBelieved() throws {
+    let validators = Validators(["ETag": "W/\"a\""])
+    #expect(validators.admit(["ETag": "\"a\""]))
+    #expect(validators.admit([:]))
+    #expect(!validators.admit(["ETag": "\"b\""]))
+  }
+
+  @Test(
+    arguments: [
+      ([:], .update), (["ETag": "\"b\""], .remove), (["ETag": "\"a\"", "Content-Length": "10"], .update),
+      (["Content-Length": "11"], .remove), (["Content-Length": "11", "Content-Encoding": "gzip"], .update),
+      (["Last-Modified": date(-1)], .remove),
+    ] as [(HTTPFields, Freshening.AfterHead)])
+  func anAnswerToHeadFreshens(_ fields: HTTPFields, _ effect: Freshening.AfterHead) throws {
+    let entry = try stored(["ETag": "\"a\"", "Content-Length": "10", "Last-Modified": date(-5)])
+    #expect(Freshening.afterHead(entry, status: 200, fields) == effect)
+    #expect(Freshening.afterHead(entry, status: 410, fields) == .nothing)
+  }
+}

@@ -1,0 +1,85 @@
+import NetOptCaching
+import NetOptCore
+import Testing
+
+struct StoringTests {
+  @Test(
+    arguments: [
+      (200, "max-age=10", true, "3"), (200, "private, max-age=10", true, "3"),
+      (200, "no-store", false, "5.2.2.5"),
+      (200, "max-age=10, No-Store", false, "5.2.2.5"),
+      (200, "max-age=10, no-store, must-understand", true, "3"),
+      (599, "max-age=10, no-store, must-understand", false, "5.2.2.3"), (599, "max-age=10", true, "3"),
+      (599, "max-age=10, must-understand", false, "5.2.2.3"), (206, "max-age=10", false, "3.3"),
+      (304, "max-age=10", false, "3"), (416, "max-age=10", false, "3"), (503, "max-age=10", true, "3"),
+      (200, "max-age=0", false, "3"), (200, "no-cache", false, "3"), (200, "max-age=2, no-cache", true, "3"),
+      (301, "max-age=10", true, "3"), (404, "foo", false, "3"),
+    ] as [(Int, String, Bool, String)])
+  func whatIsStored(_ status: Int, _ control: String, _ isStored: Bool, _ section: String) throws {
+    #expect(
+      try storing(["Cache-Control": control], status: status) == (isStored, "RFC 9111, section \(section)"))
+  }
+
+  @Test func whatCanBeValidatedIsStored() throws {
+    #expect(try storing(["ETag": "\"a\""]).isStored)
+    #expect(try storing(["Cache-Control": "no-cache", "ETag": "\"a\""]).isStored)
+    #expect(try storing(["Last-Modified": date(-1), "Date": date(0)]).isStored)
+    #expect(try storing(["ETag": "\"a\""], status: 404).isStored)
+    #expect(try !storing(["ETag": "\"a\""], status: 500).isStored)
+    #expect(try !storing([:]).isStored)
+  }
+
+  @Test func whatTheRequestForbidsIsNotStored() throws {
+    let fresh: HTTPFields = ["Cache-Control": "max-age=10"]
+    #expect(try storing(fresh, to: ["Cache-Control": "no-store"]) == (false, "RFC 9111, section 5.2.1.5"))
+    // This is a private cache.
+    #expect(try storing(fresh, to: ["Authorization": "Bearer secret"]).isStored)
+    #expect(try storing(["Cache-Control": "max-age=10", "Set-Cookie": "a=b"]).isStored)
+    for method in [.put, .delete, .head, "M-SEARCH"] as [HTTPMethod] {
+      #expect(try !storing(fresh, to: [:], method).isStored)
+    }
+  }
+
+  @Test func anAnswerToPostIsStoredWhenItSaysSoTwice() throws {
+    let fields: HTTPFields = ["Cache-Control": "max-age=10", "Content-Location": "/thing"]
+    #expect(try storing(fields, to: [:], .post) == (true, "RFC 9110, section 9.3.3"))
+    #expect(try !storing(["Cache-Control": "max-age=10"], to: [:], .post).isStored)
+    #expect(try !storing(["Content-Location": "/thing", "ETag": "\"a\""], to: [:], .post).isStored)
+    #expect(
+      try !storing(["Cache-Control": "max-age=10", "Content-Location": "/other"], to: [:], .post).isStored)
+  }
+
+  @Test func fieldsOfTheConnectionAreNotStored() {
+    let fields: HTTPFields = [
+      "Connection": "a, B", "A": "1", "b": "2", "C": "3", "Keep-Alive": "x", "TE": "x", "Trailer": "x",
+      "Transfer-Encoding": "chunked", "Upgrade": "x", "Proxy-Connection": "x", "Proxy-Authenticate": "x",
+      "Proxy-Authentication-Info": "x", "Proxy-Authorization": "x", "Set-Cookie": "a=b", "Set-Cookie": "c=d",
+      "Content-Length": "5", "X-Secret": "s",
+    ]
+    let kept = StoredFields.stored(
+      fields, control: CacheControl(["Cache-Control": "no-cache=\"x-secret\""]), isDecoded: false,
+      received: start)
+    #expect(
+      kept == ["C": "3", "Set-Cookie": "a=b", "Set-Cookie": "c=d", "Content-Length": "5", "Date": date(0)])
+  }
+
+  @Test func decodedContentIsAnotherThanWasTagged() {
+    let fields: HTTPFields = ["Content-Encoding": "gzip", "Content-Length": "5", "ETag": "\"a\"", "A": "1"]
+    let kept = StoredFields.stored(fields, control: CacheControl([:]), isDecoded: true, received: start)
+    #expect(kept == ["ETag": "W/\"a\"", "A": "1", "Date": date(0)])
+  }
+
+  @Test func invalidationReachesWhatTheAnswerNames() throws {
+    func targets(_ method: HTTPMethod, _ status: Int, _ fields: HTTPFields) throws -> [String] {
+      Invalidation.urls(try asked([:], method), status: status, fields).map(\.target)
+    }
+    let fields: HTTPFields = ["Location": "/made", "Content-Location": "https://other.test/x"]
+    #expect(try targets(.post, 201, fields) == ["/thing", "/made"])
+    #expect(try targets("M-SEARCH", 302, [:]) == ["/thing"])
+    #expect(try targets(.delete, 500, fields) == [])
+    #expect(try targets(.put, 404, fields) == [])
+    #expect(try targets(.get, 200, fields) == [])
+    #expect(try targets(.post, 200, ["Location": "http://api.test/made"]) == ["/thing"])
+    #expect(try targets(.post, 200, ["Location": "https://api.test:443/made"]) == ["/thing", "/made"])
+  }
+}

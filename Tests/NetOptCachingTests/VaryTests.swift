@@ -1,0 +1,50 @@
+import NetOptCaching
+import NetOptCore
+import Testing
+
+struct VaryTests {
+  private func entry(_ vary: String, _ request: HTTPFields) throws -> CacheEntry {
+    let fields: HTTPFields = ["Cache-Control": "max-age=100", "Vary": vary]
+    return try stored(fields, selectors: Vary(fields).selectors(of: request))
+  }
+
+  @Test(
+    arguments: [
+      (["Foo": "1"], ["Foo": "1"], true), (["Foo": "1"], ["Foo": "2"], false), (["Foo": "1"], [:], false),
+      ([:], ["Foo": "1"], false), ([:], [:], true), (["foo": "1"], ["FOO": "1"], true),
+      (["Foo": "1", "Other": "2"], ["Foo": "1", "Other": "3"], true), (["Foo": ""], [:], false),
+      (["Foo": "1, 2"], ["Foo": "1", "foo": "2"], true), (["Foo": "1,2"], ["Foo": " 1, 2 "], true),
+      (["Foo": "a"], ["Foo": "A"], false), (["Foo": "\"1, 2\""], ["Foo": "\"1,2\""], false),
+    ] as [(HTTPFields, HTTPFields, Bool)])
+  func theSelectedFieldsHaveToMatch(_ first: HTTPFields, _ second: HTTPFields, _ matches: Bool) throws {
+    let word = try decision(second, on: entry("Foo", first)).word
+    #expect(word == (matches ? "hit" : "fetch:vary-miss"))
+  }
+
+  @Test func languagesMeanTheSameInAnyCase() throws {
+    let german = try entry("Accept-Language", ["Accept-Language": "en, de"])
+    #expect(try decision(["Accept-Language": "eN,De"], on: german).word == "hit")
+    // Servers look at the order.
+    #expect(try decision(["Accept-Language": "de, en"], on: german).word == "fetch:vary-miss")
+  }
+
+  @Test func theNewestOfSeveralIsTaken() throws {
+    let one = try entry("Foo", ["Foo": "1"])
+    let two = try entry("Foo", ["Foo": "2"])
+    let selected = CachePolicy.selected([two, one], for: try asked(["Foo": "1"]))
+    #expect(selected === one)
+  }
+
+  @Test(arguments: ["*", "*, *", ", *", "Foo, *", "*, Foo", " * "])
+  func anAsteriskFitsNothing(_ vary: String) throws {
+    #expect(Vary(["Vary": vary]) == .everything)
+    let (isStored, section) = try storing(["Cache-Control": "max-age=100", "Vary": vary])
+    #expect(!isStored)
+    #expect(section == "RFC 9111, section 4.1")
+  }
+
+  @Test func namesAreThoseOfAllLines() {
+    #expect(Vary(["Vary": "B, a", "vary": ", A ,"]) == .fields(["a", "b"]))
+    #expect(Vary(["Vary": ""]) == .nothing)
+  }
+}

@@ -1,0 +1,230 @@
+import FoundationEssentials
+import Glibc
+import NetOpt
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCommands
+
+/// `netopt fetch --jsonl`, in memory and on a loopback server.
+@Suite struct FetchCommandTests {
+  private struct Answer: Decodable {
+    struct Fault: Decodable {
+      let code: String
+      let message: String
+    }
+    let id: Int?
+    let status: Int?
+    let reason: String?
+    let headers: [[String]]?
+    let body: String?
+    let body_base64: String?
+    let from_cache: Bool?
+    let error: Fault?
+  }
+
+  private func answers(_ output: String) throws -> [Answer] {
+    try output.split(separator: "\n").map { try JSONDecoder().decode(Answer.self, from: Data($0.utf8)) }
+  }
+
+  /// Runs the program on real servers.
+  private func fetch(_ lines: [String], _ options: [String] = []) async throws -> [Answer] {
+    let output = MemoryOutput()
+    var context = CommandContext.process()
+    context.environment = [:]
+    context.input = MemoryInput(lines.joined(separator: "\n"))
+    context.output = output
+    context.errors = MemoryOutput()
+    let code = await Program.netopt.run(
+      ["fetch", "--jsonl", "--no-direct"] + options, in: context, interruption: Interruption())
+    #expect(code == .ok)
+    return try answers(output.text)
+  }
+
+  /// A server that counts.
+  private static func server(_ fields: HTTPFields, body: [UInt8]? = nil) throws -> LoopbackServer {
+    let count = Locked(0)
+    return try LoopbackServer(
+      .raw { exchange in
+        _ = try exchange.readBody()
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        try exchange.respond(200, fields, body: body ?? Array("answer \(number)".utf8))
+      })
+  }
+
+  @Test func linesAreRequests() async throws {
+    let client = ScriptedClient { (request) throws(NetOptError) in Samples.response(to: request) }
+    let line = """
+      {"id":"a","method":"POST","url":"https://api.example.com/x?y","headers":[["A","1"],["a","2"]],"body":"hé",\
+      "redirect":"manual","cache":"http","partition":"p"}
+      """
+    let run = await Run(["fetch", "--jsonl"], client: client, input: line)
+    #expect(run.code == 0)
+    let request = try #require(client.requests.first)
+    #expect(request.method == .post)
+    #expect(request.url.description == "https://api.example.com/x?y")
+    #expect(request.headers == ["A": "1", "a": "2"])
+    guard case .bytes(Array("hé".utf8)) = request.body.source else {
+      Issue.record("the body is another one")
+      return
+    }
+    #expect(request.options.maxRedirects == 0)
+    #expect(request.options.maxAttempts == 1)
+    #expect(request.options.cache == NetOptCore.CacheOptions(.http, partition: "p"))
+    #expect(client.isShutDown)
+    #expect(run.configurations.first?.cache?.options == .off)
+  }
+
+  @Test(arguments: [
+    ("", "no request"), ("{}", "has no url"), ("[]", "has to be an object"), ("{\"url\":5}", "$.url"),
+    ("{\"url\":\"ftp://x/\"}", "not a usable URL"), ("{\"url\":\"http://x/\",\"foo\":1}", "no such member"),
+    ("{\"url\":\"http://x/\",\"method\":\"A B\"}", "no method"),
+    ("{\"url\":\"http://x/\",\"headers\":[[\"a\"]]}", "a name and a value"),
+    ("{\"url\":\"http://x/\",\"headers\":[[\"a\",\"b\\nc\"]]}", "line end"),
+    ("{\"url\":\"http://x/\",\"cache\":\"on\"}", "http, api, off"),
+    ("{\"url\":\"http://x/\",\"redirect\":\"no\"}", "follow, manual, error"), ("\u{1}", "no request"),
+  ])
+  func aLineThatIsNoRequestIsAnswered(_ line: String, _ words: String) async throws {
+    let client = ScriptedClient { (request) throws(NetOptError) in Samples.response(to: request) }
+    let good = "{\"id\":2,\"url\":\"https://api.example.com/\"}"
+    // An empty line is none at all.
+    let input = (line.isEmpty ? "nothing" : line) + "\n\n" + good
+    let run = await Run(["fetch", "--jsonl"], client: client, input: input)
+    #expect(run.code == 0)
+    let answers = try answers(run.output)
+    #expect(answers.count == 2)
+    let fault = try #require(answers.first { $0.error != nil }?.error)
+    #expect(["invalid-request", "invalid-url"].contains(fault.code))
+    #expect(fault.message.contains(words))
+    #expect(answers.contains { $0.id == 2 && $0.status == 200 })
+    #expect(client.requests.count == 1)
+  }
+
+  @Test func theFormIsNamed() async throws {
+    let run = await Run(["fetch"])
+    #expect(run.code == 64)
+    #expect(run.errors.contains("--jsonl"))
+  }
+
+  @Test func answersHaveTheirBodies() async throws {
+    let server = try Self.server(["Content-Type": "x", "X-Y": "1"], body: [0xff, 0xfe, 0x00])
+    defer { server.stop() }
+    let answer = try await fetch(["{\"id\":7,\"url\":\"http://\(server.endpoint)/\"}"])[0]
+    #expect(answer.id == 7 && answer.status == 200 && answer.reason == "OK")
+    #expect(answer.headers?.contains(["X-Y", "1"]) == true)
+    #expect(answer.body == nil)
+    #expect(answer.body_base64 == "//4A")
+    #expect(answer.from_cache == false)
+  }
+
+  @Test func eachPartitionIsACacheOfItsOwn() async throws {
+    let server = try Self.server(["Cache-Control": "max-age=60"])
+    defer { server.stop() }
+    func line(_ id: Int, _ more: String) -> String {
+      "{\"id\":\(id),\"url\":\"http://\(server.endpoint)/\",\(more)}"
+    }
+    let http = "\"cache\":\"http\",\"partition\""
+    let lines = [
+      line(1, "\(http):\"a\""), line(2, "\(http):\"a\""), line(3, "\(http):\"b\""),
+      line(4, "\"cache\":\"off\""),
+      line(5, "\"cache\":\"api\""), line(6, "\"cache\":\"api\""),
+    ]
+    // One at a time, so that each finds what the one before it left.
+    let answers = try await fetch(lines, ["--concurrency", "1"])
+    #expect(answers.map(\.id) == [1, 2, 3, 4, 5, 6])
+    #expect(
+      answers.map(\.body) == ["answer 1", "answer 1", "answer 2", "answer 3", "answer 4", "answer 5"])
+    #expect(answers.map(\.from_cache) == [false, true, false, false, false, false])
+    let declared = try await fetch(
+      [line(1, "\"cache\":\"api\""), line(2, "\"cache\":\"api\"")],
+      ["--concurrency", "1", "--cache-ttl", "60"])
+    #expect(declared.map(\.body) == ["answer 6", "answer 6"])
+  }
+
+  @Test func answersComeInTheOrderInWhichTheyAreThere() async throws {
+    let isReleased = Locked(false)
+    let server = try LoopbackServer(
+      .raw { exchange in
+        if exchange.request.target == "/slow" {
+          while !isReleased.withLock(\.self) { try exchange.wait(.milliseconds(1)) }
+        } else {
+          isReleased.withLock { $0 = true }
+        }
+        try exchange.respond(200, text: "x")
+      })
+    defer { server.stop() }
+    let answers = try await fetch(
+      ["slow", "fast"].enumerated().map { "{\"id\":\($0),\"url\":\"http://\(server.endpoint)/\($1)\"}" })
+    #expect(Set(answers.map(\.id)) == [0, 1])
+    #expect(answers.allSatisfy { $0.status == 200 })
+  }
+
+  @Test func redirectsAreFollowedShownOrRefused() async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        if exchange.request.target == "/from" {
+          try exchange.respond(302, ["Location": "/to"])
+        } else {
+          try exchange.respond(200, text: "there")
+        }
+      })
+    defer { server.stop() }
+    let lines = ["follow", "manual", "error"].enumerated().map {
+      "{\"id\":\($0),\"url\":\"http://\(server.endpoint)/from\",\"redirect\":\"\($1)\"}"
+    }
+    let answers = try await fetch(lines, ["--concurrency", "1"])
+    #expect(answers.map(\.status) == [200, 302, nil])
+    #expect(answers[2].error?.code == "too-many-redirects")
+  }
+
+  @Test func aServerInTroubleIsAskedOnce() async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(503, text: "busy") })
+    defer { server.stop() }
+    let answers = try await fetch(["{\"id\":1,\"url\":\"http://\(server.endpoint)/\"}"])
+    #expect(answers[0].status == 503 && answers[0].reason == "Service Unavailable")
+    #expect(server.requests.count == 1)
+  }
+
+  @Test func whoWritesMayWaitForEachAnswer() async throws {
+    let server = try Self.server([:])
+    defer { server.stop() }
+    let directory = try TemporaryDirectory.make("fetch")
+    for pipe in ["in", "out"] { try #require(mkfifo("\(directory)/\(pipe)", 0o600) == 0) }
+    // The shell writes a line, and the next one only when the answer to the first is there.
+    let line = "{\\\"id\\\":1,\\\"url\\\":\\\"http://\(server.endpoint)/\\\"}"
+    let script = """
+      "$0" fetch --jsonl --no-direct <'\(directory)/in' >'\(directory)/out' & exec 3>'\(directory)/in' 4<'\(directory)/out'
+      for i in 1 2 3; do echo "\(line)" >&3; read -r answer <&4; echo "$answer"; done
+      exec 3>&-; wait $!; echo "status $?"
+      """
+    let child = try ChildProcess("/bin/sh", ["-c", script, try Files.program], in: directory)
+    try await wait(for: "the shell to end") { child.exitStatus() != nil }
+    let lines = try Files.read(child.output).split(separator: "\n")
+    #expect(lines.count == 4, "\(lines)")
+    #expect(lines.last == "status 0")
+    #expect(lines.dropLast().allSatisfy { $0.hasPrefix("{\"id\":1,\"status\":200,\"reason\":\"OK\"") })
+  }
+
+  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func answersAreAsTheirSchemaSays() async throws {
+    let server = try Self.server(["A": "1"])
+    defer { server.stop() }
+    let output = MemoryOutput()
+    for input in ["{\"id\":1,\"url\":\"http://\(server.endpoint)/\"}", "{\"id\":\"x\"}"] {
+      var context = CommandContext.process()
+      context.environment = [:]
+      context.input = MemoryInput(input)
+      context.output = output
+      _ = await Program.netopt.run(
+        ["fetch", "--jsonl", "--no-direct"], in: context, interruption: Interruption())
+    }
+    for line in output.text.split(separator: "\n") {
+      #expect(try await JSONSchema.faults(of: String(line), by: "fetch-answer") == "")
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import NetOptCore
+import Testing
+
+struct CivilTimeTests {
+  @Test(arguments: [
+    ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
+    ("Friday, 20-Nov-26 00:00:00 GMT", 1_795_132_800), ("Fri, 20 Nov 2026 00:00:00 GMT", 1_795_132_800),
+    ("FRI, 20 NOV 2026 00:00:00 gMT", 1_795_132_800), ("Fri Nov 20 00:00:00 2026", 1_795_132_800),
+  ])
+  func datesOfHTTPAreRead(_ text: String, _ seconds: Int64) {
+    #expect(CivilTime(http: text)?.seconds == seconds)
+  }
+
+  @Test(arguments: [
+    "", "soon", "0", "-1", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
+    "Sun, 31 Feb 2026 08:49:37 GMT",
+    "Sun, 06 XYZ 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT", "a b c d e f", "1994-11-06T08:49:37Z",
+    "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
+    "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 06  Nov  1994 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT",
+    "Sun, 06 Nov 1994 08.49.37 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun,  6 Nov 1994 08:49:37 GMT",
+    "Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT",
+  ])
+  func otherTextsAreNoDates(_ text: String) {
+    #expect(CivilTime(http: text) == nil)
+  }
+
+  @Test func yearsOfTwoDigitsAreNotMoreThanFiftyYearsAhead() {
+    let present = CivilTime(rfc3339: "2026-11-21T00:00:00Z")?.seconds
+    #expect(CivilTime(http: "Sunday, 06-Nov-94 08:49:37 GMT", near: present)?.year == 1994)
+    #expect(CivilTime(http: "Thursday, 18-Aug-50 02:01:18 GMT", near: present)?.year == 2050)
+    #expect(CivilTime(http: "Thursday, 18-Aug-76 02:01:18 GMT", near: present)?.year == 2076)
+    #expect(CivilTime(http: "Thursday, 18-Aug-77 02:01:18 GMT", near: present)?.year == 1977)
+  }
+
+  @Test func datesAreWrittenInTheFormOfHTTP() {
+    #expect(CivilTime(seconds: 784_111_777).http == "Sun, 06 Nov 1994 08:49:37 GMT")
+  }
+}

@@ -1,0 +1,298 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// What a client with a cache does, mode `http`.
+@Suite struct CacheInterceptorTests {
+  private static let gone = NetOptError(.receiveFailed, phase: .receive, "the connection was closed")
+
+  @Test func aFreshResponseIsNotAskedForAgain() async throws {
+    let lab = try CacheLab { (request, _) throws(NetOptError) in
+      CacheLab.response(request, 200, ["Cache-Control": "max-age=60", "ETag": "\"a\""], "hello")
+    }
+    let first = try await lab.ask()
+    #expect(first.response.cacheStatus.outcome == .miss)
+    #expect(first.response.cacheStatus.text == "netopt; fwd=uri-miss; fwd-status=200; ttl=60; stored")
+    lab.wait(20)
+    let second = try await lab.ask()
+    #expect(lab.sent == 1)
+    #expect(second.text == "hello")
+    #expect(second.response.headers["Age"] == "20")
+    #expect(second.response.attempts == 0)
+    #expect(second.response.cacheStatus.outcome == .hit)
+    #expect(second.response.cacheStatus.text == "netopt; hit; ttl=40")
+    #expect(second.response.cacheStatus.rule.section == "RFC 9111, section 5.2.2.1")
+    await lab.client.shutdown()
+  }
+
+  @Test func withoutACacheNothingIsKept() async throws {
+    let lab = try StubLab([.respond(200, fields: ["Cache-Control": "max-age=60"])])
+    for _ in 0..<2 { #expect(try await lab.client.execute(try lab.request()).cacheStatus == .off) }
+    #expect(lab.receivers.count == 2)
+    #expect(lab.client.cache == nil)
+    await lab.client.shutdown()
+  }
+
+  @Test func aStaleResponseIsValidated() async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      let fields: HTTPFields = ["Cache-Control": "max-age=10", "ETag": "\"a\"", "N": "\(number)"]
+      return request.headers["If-None-Match"] == "\"a\""
+        ? CacheLab.response(request, 304, fields) : CacheLab.response(request, 200, fields, "hello")
+    }
+    _ = try await lab.ask()
+    lab.wait(11)
+    let second = try await lab.ask()
+    #expect(second.response.status == 200)
+    #expect(second.text == "hello")
+    #expect(second.response.headers["N"] == "2")
+    #expect(second.response.cacheStatus.outcome == .revalidated)
+    #expect(second.response.cacheStatus.text == "netopt; fwd=stale; fwd-status=304; ttl=10; stored")
+    lab.wait(9)
+    #expect(try await lab.ask().response.cacheStatus.outcome == .hit)
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test func a304AboutSomethingElseIsAskedForAnew() async throws {
+    let lab = try CacheLab { (request, _) throws(NetOptError) in
+      request.headers.contains(name: "If-None-Match")
+        ? CacheLab.response(request, 304, ["ETag": "\"other\""])
+        : CacheLab.response(request, 200, ["Cache-Control": "max-age=10", "ETag": "\"a\""], "hello")
+    }
+    _ = try await lab.ask()
+    lab.wait(11)
+    let second = try await lab.ask()
+    #expect(second.text == "hello" && second.response.status == 200)
+    #expect(lab.sent == 3)
+    await lab.client.shutdown()
+  }
+
+  @Test(arguments: [
+    ("max-age=10", 200), ("max-age=10, must-revalidate", 504), ("max-age=10, no-cache", 504),
+    ("max-age=10, stale-if-error=5", 200),
+  ])
+  func anOriginThatCannotBeReached(_ control: String, _ status: Int) async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number > 1 { throw Self.gone }
+      return CacheLab.response(request, 200, ["Cache-Control": control], "hello")
+    }
+    _ = try await lab.ask()
+    lab.wait(12)
+    let (response, text) = try await lab.ask()
+    #expect(response.status == status)
+    #expect(text.hasPrefix(status == 200 ? "hello" : "netopt: the origin could not be reached"))
+    #expect(response.cacheStatus.outcome == (status == 200 ? .stale : .miss))
+    // Of what is not stored nothing can be said but the error.
+    await #expect(throws: NetOptError.self) { try await lab.ask(.get, "/other") }
+    await lab.client.shutdown()
+  }
+
+  @Test func aServerInTroubleIsCoveredUpWhereThatIsAllowed() async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      number > 2
+        ? CacheLab.response(request, 503, [:], "busy")
+        : CacheLab.response(
+          request, 200, ["Cache-Control": "max-age=1" + (number == 1 ? ", stale-if-error=60" : "")], "hello")
+    }
+    _ = try await lab.ask(.get, "/a")
+    _ = try await lab.ask(.get, "/b")
+    lab.wait(2)
+    #expect(try await lab.ask(.get, "/a").text == "hello")
+    #expect(try await lab.ask(.get, "/b").text == "busy")
+    await lab.client.shutdown()
+  }
+
+  @Test func staleIsServedWhileItIsRefreshed() async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      CacheLab.response(
+        request, 200, ["Cache-Control": "max-age=10, stale-while-revalidate=60"], "answer \(number)")
+    }
+    _ = try await lab.ask()
+    lab.wait(11)
+    let stale = try await lab.ask()
+    #expect(stale.text == "answer 1")
+    #expect(stale.response.cacheStatus.outcome == .stale)
+    try await wait(for: "the refresh") { try await lab.ask().text == "answer 2" }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test(arguments: ["no-store", "max-age=60, no-store", "max-age=0"])
+  func whatIsNotToBeStoredIsNot(_ control: String) async throws {
+    let lab = try CacheLab { (request, _) throws(NetOptError) in
+      CacheLab.response(request, 200, ["Cache-Control": control], "secret")
+    }
+    #expect(try await lab.ask().response.cacheStatus.isStored == false)
+    _ = try await lab.ask()
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test func setCookieIsStoredAndVaryAsteriskIsNot() async throws {
+    let lab = try CacheLab { (request, _) throws(NetOptError) in
+      let vary: HTTPFields = request.url.path == "/vary" ? ["Vary": "*"] : [:]
+      return CacheLab.response(
+        request, 200, ["Cache-Control": "max-age=60", "Set-Cookie": "a=b", "Set-Cookie": "c=d"] + vary)
+    }
+    for _ in 0..<2 { _ = try await lab.ask(.get, "/vary") }
+    #expect(lab.sent == 2)
+    _ = try await lab.ask()
+    #expect(try await lab.ask().response.headers.values(of: "Set-Cookie") == ["a=b", "c=d"])
+    #expect(lab.sent == 3)
+    await lab.client.shutdown()
+  }
+
+  @Test func usersDoNotSeeEachOthersEntries() async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
+    }
+    for (index, partition) in ["", "one", "two"].enumerated() {
+      for _ in 0..<2 {
+        let text = try await lab.ask { $0.options.cache = CacheOptions(.http, partition: partition) }.text
+        #expect(text == "answer \(index + 1)")
+      }
+    }
+    let credentials = ["Bearer top-secret-1", "Bearer top-secret-2"]
+    for (index, credential) in credentials.enumerated() {
+      for _ in 0..<2 {
+        let (response, text) = try await lab.ask(.get, "/thing", ["Authorization": credential])
+        #expect(text == "answer \(index + 4)")
+        #expect(response.cacheStatus.text?.contains("secret") == false)
+        #expect(!response.cacheStatus.rule.description.contains("secret"))
+      }
+    }
+    // What came without a look at the certificate is nothing for who looks at it.
+    #expect(try await lab.ask { $0.options.verification = .none }.text == "answer 6")
+    #expect(try await lab.ask().text == "answer 1")
+    await lab.client.shutdown()
+  }
+
+  @Test func anUnsafeRequestInvalidates() async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      switch request.method {
+      case .get: CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
+      case .delete: CacheLab.response(request, 500)
+      default: CacheLab.response(request, 201, ["Location": "/made"])
+      }
+    }
+    _ = try await lab.ask()
+    _ = try await lab.ask(.get, "/made")
+    _ = try await lab.ask(.delete)
+    #expect(try await lab.ask().text == "answer 1")
+    #expect(try await lab.ask(.get, "/made").text == "answer 2")
+    _ = try await lab.ask(.post)
+    #expect(try await lab.ask().text == "answer 5")
+    #expect(try await lab.ask(.get, "/made").text == "answer 6")
+    await lab.client.shutdown()
+  }
+
+  @Test func whatWasChangedWhileItWasFetchedIsNotStored() async throws {
+    let (asked, gate) = (Latch(), Latch())
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number == 1 {
+        asked.open()
+        try? await gate.wait()
+      }
+      return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
+    }
+    async let first = lab.ask()
+    try await asked.wait()
+    _ = try await lab.ask(.put)
+    gate.open()
+    #expect(try await first.text == "answer 1")
+    #expect(try await lab.ask().text == "answer 3")
+    await lab.client.shutdown()
+  }
+
+  @Test func partsAreTakenFromWhatIsStored() async throws {
+    let lab = try CacheLab { (request, _) throws(NetOptError) in
+      CacheLab.response(request, 200, ["Cache-Control": "max-age=60", "ETag": "\"a\""], "0123456789")
+    }
+    _ = try await lab.ask()
+    let part = try await lab.ask(.get, "/thing", ["Range": "bytes=2-4"])
+    #expect(part.response.status == 206)
+    #expect(part.text == "234")
+    #expect(part.response.headers["Content-Range"] == "bytes 2-4/10")
+    #expect(part.response.headers["Content-Length"] == "3")
+    let unchanged = try await lab.ask(.get, "/thing", ["If-None-Match": "\"a\""])
+    #expect(unchanged.response.status == 304 && unchanged.text.isEmpty)
+    let head = try await lab.ask(.head)
+    #expect(head.response.status == 200 && head.text.isEmpty)
+    #expect(lab.sent == 1)
+    await lab.client.shutdown()
+  }
+
+  @Test func onlyWhatIsStoredWhenNothingElseIsWanted() async throws {
+    let lab = try CacheLab { (request, _) throws(NetOptError) in CacheLab.response(request) }
+    let (response, text) = try await lab.ask(.get, "/thing", ["Cache-Control": "only-if-cached"])
+    #expect(response.status == 504)
+    #expect(text.contains("RFC 9111, section 5.2.1.7"))
+    #expect(lab.sent == 0)
+    await lab.client.shutdown()
+  }
+
+  @Test func aBodyThatStreamsIsStoredAtItsEnd() async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      let body = GatedBody(
+        ["one ", "two ", "\(number)"], failure: request.url.path == "/cut" ? Self.gone : nil)
+      return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], ResponseBody(body))
+    }
+    #expect(try await lab.ask().text == "one two 1")
+    #expect(try await lab.ask().text == "one two 1")
+    #expect(lab.sent == 1)
+    // Neither what broke off nor what nobody read to its end.
+    for _ in 0..<2 { await #expect(throws: NetOptError.self) { try await lab.ask(.get, "/cut") } }
+    #expect(lab.sent == 3)
+    for _ in 0..<2 { _ = try await lab.client.execute(try HTTPRequest(.get, "https://api.test/left")) }
+    #expect(lab.sent == 5)
+    await lab.client.shutdown()
+  }
+
+  @Test(arguments: [false, true])
+  func aBodyAboveTheLimitPasses(_ streams: Bool) async throws {
+    let chunks = [String](repeating: String(repeating: "x", count: 100), count: 5)
+    let lab = try CacheLab({ $0.maxEntryBytes = 499 }) { (request, _) throws(NetOptError) in
+      let body = streams ? ResponseBody(GatedBody(chunks)) : ResponseBody(Array(chunks.joined().utf8))
+      return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], body)
+    }
+    for _ in 0..<2 { #expect(try await lab.ask().text.count == 500) }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test func bodiesOnTheirWayHaveALimitInAll() async throws {
+    let lab = try CacheLab({ $0.maxPendingBytes = 150 }) { (request, _) throws(NetOptError) in
+      let body = ResponseBody(GatedBody([String(repeating: "x", count: 100), "y"]))
+      return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], body)
+    }
+    let first = try await lab.client.execute(try HTTPRequest(.get, "https://api.test/1"))
+    var reader = first.body.makeAsyncIterator()
+    _ = try await reader.next()
+    #expect(try await lab.ask(.get, "/2").text.count == 101)
+    // What only passes takes no room from others.
+    #expect(lab.client.cache?.pendingBytes == 100)
+    _ = try await reader.next()
+    #expect(try await reader.next() == nil)
+    #expect(try await lab.ask(.get, "/1").response.cacheStatus.outcome == .hit)
+    #expect(try await lab.ask(.get, "/2").response.cacheStatus.outcome == .miss)
+    await lab.client.shutdown()
+  }
+
+  @Test func decodedContentIsStoredAsItIs() async throws {
+    let lab = try CacheLab { (request, _) throws(NetOptError) in
+      let fields: HTTPFields = [
+        "Cache-Control": "max-age=60", "Content-Encoding": "gzip", "Content-Length": "3", "ETag": "\"a\"",
+      ]
+      return CacheLab.response(request, 200, fields, "decoded")
+    }
+    _ = try await lab.ask()
+    let (response, text) = try await lab.ask()
+    #expect(text == "decoded")
+    #expect(response.headers["Content-Encoding"] == nil)
+    #expect(response.headers["Content-Length"] == nil)
+    #expect(response.headers["ETag"] == "W/\"a\"")
+    await lab.client.shutdown()
+  }
+}

@@ -1,0 +1,142 @@
+import NetOptCaching
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// A client with a cache, on a transport that a test scripts, and a date that stands still until it is moved.
+final class CacheLab: Sendable {
+  typealias Handler = @Sendable (HTTPRequest, Int) async throws(NetOptError) -> HTTPResponse
+
+  /// Hands each request to the script, with its number from 1.
+  final class ScriptedTransport: Transport {
+    private let handler: Handler
+    private let received = Locked<[HTTPRequest]>([])
+
+    init(_ handler: @escaping Handler) { self.handler = handler }
+
+    var requests: [HTTPRequest] { received.withLock(\.self) }
+
+    func execute(
+      _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+    ) async throws(NetOptError) -> HTTPResponse {
+      let number = received.withLock { received in
+        received.append(request)
+        return received.count
+      }
+      return try await handler(request, number)
+    }
+
+    func connect(
+      to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+    ) async throws(LegError) -> ConnectReport { ConnectReport(connect: .zero) }
+
+    func shutdown() async {}
+  }
+
+  let transport: ScriptedTransport
+  let client: NetOptClient
+
+  /// Makes a client.
+  ///
+  /// - Parameter handler: answers requests.
+  init(
+    _ change: (inout ClientConfiguration.Cache) -> Void = { _ in }, _ handler: @escaping Handler
+  ) throws {
+    transport = ScriptedTransport(handler)
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    var cache = ClientConfiguration.Cache()
+    let now = Now()
+    cache.now = { now.value.withLock(\.self) }
+    change(&cache)
+    configuration.cache = cache
+    client = try NetOptClient(configuration, transport: transport, resolver: StubResolver())
+    self.now = now
+  }
+
+  private final class Now: Sendable { let value = Locked<Int64>(1_795_219_200_000) }
+  private let now: Now
+
+  /// Lets time pass.
+  func wait(_ seconds: Int64) { now.value.withLock { $0 += seconds * 1000 } }
+
+  /// The present date in the form of HTTP.
+  var date: String { CivilTime(seconds: now.value.withLock(\.self) / 1000).http }
+
+  var sent: Int { transport.requests.count }
+  var flights: Flights { get throws { try #require(client.cache).flights } }
+
+  /// Performs a request and reads the answer.
+  func ask(
+    _ method: HTTPMethod = .get, _ target: String = "/thing", _ headers: HTTPFields = [:],
+    _ change: (inout HTTPRequest) -> Void = { _ in }
+  ) async throws -> (response: HTTPResponse, text: String) {
+    var request = try HTTPRequest(method, "https://api.test\(target)", headers: headers)
+    request.options.maxAttempts = 1
+    change(&request)
+    let response = try await client.execute(request)
+    return (response, String(decoding: try await response.body.collect(upTo: 1 << 24), as: UTF8.self))
+  }
+
+  /// A response of the script.
+  static func response(
+    _ request: HTTPRequest, _ status: Int = 200, _ fields: HTTPFields = [:], _ body: String = ""
+  ) -> HTTPResponse {
+    response(request, status, fields, ResponseBody(Array(body.utf8)))
+  }
+
+  /// A response of the script with a body of its own.
+  static func response(
+    _ request: HTTPRequest, _ status: Int = 200, _ fields: HTTPFields = [:], _ body: ResponseBody
+  ) -> HTTPResponse {
+    HTTPResponse(
+      url: request.url, head: ResponseHead(status: status, fields: fields), body: body,
+      route: RouteReport(
+        plan: RoutePlan(
+          origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)]),
+        legs: []))
+  }
+}
+
+/// A body whose chunks come when a test lets them.
+final class GatedBody: BodySource {
+  private let chunks: [[UInt8]]
+  private let gates: [Latch]
+  private let position = Locked(0)
+  private let failure: NetOptError?
+  let timings = Timings()
+
+  /// Makes a body.
+  ///
+  /// - Parameters:
+  ///   - gates: one for each chunk, which is held back until it is open.
+  ///   - failure: what comes in the place of the end.
+  init(_ chunks: [String], gates: [Latch] = [], failure: NetOptError? = nil) {
+    self.chunks = chunks.map { Array($0.utf8) }
+    self.gates = gates
+    self.failure = failure
+  }
+
+  /// How many chunks were asked for.
+  var asked: Int { position.withLock(\.self) }
+
+  func next() async throws(NetOptError) -> [UInt8]? {
+    let index = position.withLock { position in
+      defer { position += 1 }
+      return position
+    }
+    if index < gates.count {
+      do { try await gates[index].wait() } catch {
+        throw NetOptError(.cancelled, phase: .receive, "the call was cancelled")
+      }
+    }
+    if index < chunks.count { return chunks[index] }
+    if let failure { throw failure }
+    return nil
+  }
+}

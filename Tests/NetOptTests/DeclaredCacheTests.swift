@@ -1,0 +1,114 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// The modes in which the caller decides.
+@Suite struct DeclaredCacheTests {
+  private func api(
+    _ name: String? = "shop/live/item", for time: Duration? = .seconds(60),
+    _ expired: CacheOptions.Declaration.Expired = .refetch, negative: Duration? = nil
+  ) -> CacheOptions {
+    .api(
+      CacheOptions.Declaration(
+        name: name, timeToLive: time, expired: expired, negativeTimeToLive: negative))
+  }
+
+  private func numbered(_ status: Int = 200, _ fields: HTTPFields = [:]) throws -> CacheLab {
+    try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
+      CacheLab.response(request, status, fields, "answer \(number)")
+    }
+  }
+
+  @Test func whatIsDeclaredIsCached() async throws {
+    let lab = try numbered()
+    let options = api()
+    _ = try await lab.ask(.get, "/item?a=1&b=2") { $0.options.cache = options }
+    let (response, text) = try await lab.ask(.get, "/item?b=2&a=1") { $0.options.cache = options }
+    #expect(text == "answer 1")
+    #expect(response.cacheStatus.outcome == .hit)
+    #expect(response.cacheStatus.rule.section == "netopt, api mode")
+    lab.wait(61)
+    #expect(try await lab.ask(.get, "/item?b=2&a=1") { $0.options.cache = options }.text == "answer 2")
+    // Nothing without a declared time, nothing without the mode.
+    for (index, other) in [api(for: nil), .off].enumerated() {
+      #expect(try await lab.ask { $0.options.cache = other }.text == "answer \(index + 3)")
+    }
+    await lab.client.shutdown()
+  }
+
+  @Test func noStoreWins() async throws {
+    let lab = try numbered(200, ["Cache-Control": "no-store"])
+    let options = api()
+    for number in 1...2 {
+      #expect(try await lab.ask { $0.options.cache = options }.text == "answer \(number)")
+    }
+    await lab.client.shutdown()
+  }
+
+  @Test func negativeAnswersAreCachedWhenAskedFor() async throws {
+    let lab = try numbered(404)
+    let (plain, negative) = (api(), api("other", negative: .seconds(2)))
+    for number in 1...2 { #expect(try await lab.ask { $0.options.cache = plain }.text == "answer \(number)") }
+    for _ in 1...2 { #expect(try await lab.ask { $0.options.cache = negative }.text == "answer 3") }
+    lab.wait(3)
+    #expect(try await lab.ask { $0.options.cache = negative }.text == "answer 4")
+    await lab.client.shutdown()
+  }
+
+  @Test func theOldOneIsServedAndRefreshed() async throws {
+    let lab = try numbered()
+    let options = api(.init("a"), for: .seconds(60), .serveAndRefresh(within: .seconds(600)))
+    _ = try await lab.ask { $0.options.cache = options }
+    lab.wait(61)
+    let (response, text) = try await lab.ask { $0.options.cache = options }
+    #expect(text == "answer 1")
+    #expect(response.cacheStatus.outcome == .stale)
+    try await wait(for: "the refresh") { try await lab.ask { $0.options.cache = options }.text == "answer 2" }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test func aDeclaredAPIMayBeAskedWithPost() async throws {
+    let lab = try numbered()
+    let options = api()
+    func post(_ body: String, _ options: CacheOptions) async throws -> String {
+      try await lab.ask(.post) {
+        $0.body = .text(body)
+        $0.options.cache = options
+      }.text
+    }
+    #expect(try await post("{\"a\":1}", options) == "answer 1")
+    #expect(try await post("{\"a\":1}", options) == "answer 1")
+    #expect(try await post("{\"a\":2}", options) == "answer 2")
+    // Without a name it is a request that changes something.
+    #expect(try await post("{\"a\":1}", api(nil)) == "answer 3")
+    #expect(try await post("{\"a\":1}", api(nil)) == "answer 4")
+    await lab.client.shutdown()
+  }
+
+  @Test func versionsDecide() async throws {
+    let lab = try numbered()
+    var versions = CacheOptions.Versions()
+    versions.threshold = 3
+    let options = CacheOptions(.versioned(versions))
+    func get(_ query: String) async throws -> (HTTPResponse, String) {
+      try await lab.ask(.get, "/app.js?\(query)") { $0.options.cache = options }
+    }
+    #expect(try await get("cachevers=5").1 == "answer 1")
+    #expect(try await get("cachevers=4").1 == "answer 1")
+    #expect(lab.transport.requests.first?.url.query == "cachevers=5")
+    // Two behind: served and refreshed.
+    #expect(try await get("cachevers=7").1 == "answer 1")
+    try await wait(for: "the refresh") { try await get("cachevers=7").1 == "answer 2" }
+    // Three behind: fetched.
+    #expect(try await get("cachevers=10").1 == "answer 3")
+    // Without a version it is not cached.
+    let (response, text) = try await get("x=1")
+    #expect(text == "answer 4")
+    #expect(response.cacheStatus.rule.section == "netopt, versioned mode")
+    #expect(try await get("x=1").1 == "answer 5")
+    await lab.client.shutdown()
+  }
+}

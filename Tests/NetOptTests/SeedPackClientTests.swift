@@ -1,0 +1,54 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptCrypto
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// Resources that are shipped with a service, seen from a client.
+@Suite struct SeedPackClientTests {
+  private func pack() throws -> String {
+    let directory = try TemporaryDirectory.make("seeds")
+    let body = Array("shipped".utf8)
+    let digest = try Digest.of(body, .sha256).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    try Data(body).write(to: URL(filePath: directory + "/app.js"))
+    let index = """
+      {"schema":1,"issued":1795219000,"resources":[{"key":"app","parameters":"","version":5,"file":"app.js",\
+      "sha256":"\(digest)"}]}
+      """
+    try Data(index.utf8).write(to: URL(filePath: directory + "/index.json"))
+    return directory
+  }
+
+  @Test func whatIsShippedAnswersUntilThereIsANewerOne() async throws {
+    let directory = try pack()
+    let lab = try CacheLab({ $0.seedPacks = [directory] }) { (request, number) throws(NetOptError) in
+      CacheLab.response(request, 200, [:], "answer \(number)")
+    }
+    var versions = CacheOptions.Versions()
+    versions.name = "app"
+    let options = CacheOptions(.versioned(versions))
+    func get(_ version: Int) async throws -> String {
+      try await lab.ask(.get, "/app.js?cachevers=\(version)") { $0.options.cache = options }.text
+    }
+    #expect(try await get(5) == "shipped")
+    #expect(lab.sent == 0)
+    #expect(try await get(6) == "answer 1")
+    #expect(try await get(5) == "answer 1")
+    await lab.client.shutdown()
+  }
+
+  @Test func withTrustedKeysAPackHasToBeSigned() throws {
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.cache = ClientConfiguration.Cache()
+    configuration.cache?.seedPacks = [try pack()]
+    configuration.trustedKeys = [
+      try MinisignPublicKey("RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3")
+    ]
+    let error = #expect(throws: NetOptError.self) { try NetOptClient(configuration) }
+    #expect(error?.code == .invalidSignature)
+    #expect(error?.message.contains("is not signed") == true)
+  }
+}

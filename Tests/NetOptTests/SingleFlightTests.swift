@@ -1,0 +1,266 @@
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// Calls for one thing that come together.
+@Suite struct SingleFlightTests {
+  private static let fields: HTTPFields = ["Cache-Control": "max-age=60"]
+
+  /// Starts calls that are told apart by their number, and waits until all but one wait for it.
+  private func start(
+    _ count: Int, on lab: CacheLab, _ change: @escaping @Sendable (inout HTTPRequest) -> Void = { _ in }
+  ) async throws -> [Task<String, any Error>] {
+    let before = try lab.flights.waiting
+    let leads = try lab.flights.count == 0 ? 1 : 0
+    let tasks = (0..<count).map { _ in Task { try await lab.ask(.get, "/thing", [:], change).text } }
+    try await wait(for: "the calls to join") { try lab.flights.waiting == before + count - leads }
+    return tasks
+  }
+
+  @Test func aThousandCallsMakeOneFetch() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      return CacheLab.response(request, 200, Self.fields, "answer \(number)")
+    }
+    let calls = try await start(1000, on: lab)
+    gate.open()
+    for call in calls { #expect(try await call.value == "answer 1") }
+    #expect(lab.sent == 1)
+    #expect(try lab.flights.count == 0)
+    await lab.client.shutdown()
+  }
+
+  @Test func aThousandCallsMakeOneFetchOnTheStubTransport() async throws {
+    let clock = ManualTimeSource()
+    let address = IPAddress(v4: 0x0a00_0001)
+    let answer = StubOutcome.respond(200, fields: Self.fields, body: Array("hello".utf8))
+    let transport = StubTransport([address: answer.taking(answer: .seconds(1))], timeSource: clock)
+    var configuration = ClientConfiguration()
+    configuration.probing.atStart = false
+    configuration.list = .list(
+      EndpointList(hosts: ["api.test": HostEntry(port: 443, endpoints: [ListedEndpoint(address, weight: 1)])])
+    )
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.cache = ClientConfiguration.Cache()
+    let client = try NetOptClient(
+      configuration, transport: transport, resolver: StubResolver(), timeSource: clock)
+    let cache = try #require(client.cache)
+    let calls = try (0..<1000).map { _ in
+      let request = try HTTPRequest(.get, "https://api.test/thing")
+      return Task { try await client.execute(request).body.collect(upTo: 100) }
+    }
+    try await wait(for: "the calls to join") { cache.flights.waiting == 999 && transport.received.count == 1 }
+    clock.advance(by: .seconds(2))
+    for call in calls { #expect(try await call.value == Array("hello".utf8)) }
+    #expect(transport.received.count == 1)
+    await client.shutdown()
+  }
+
+  @Test func aThousandCallsMakeOneRequestOnLoopback() async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        try exchange.respond(200, ["Cache-Control": "max-age=60"], text: "hello")
+      })
+    defer { server.stop() }
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.cache = ClientConfiguration.Cache()
+    let client = try NetOptClient(configuration)
+    let url = "http://\(server.endpoint)/thing"
+    try await withThrowingTaskGroup(of: [UInt8].self) { group in
+      for _ in 0..<1000 {
+        group.addTask { try await client.execute(try HTTPRequest(.get, url)).body.collect(upTo: 100) }
+      }
+      for try await body in group { #expect(body == Array("hello".utf8)) }
+    }
+    #expect(server.requests.count == 1)
+    await client.shutdown()
+  }
+
+  @Test func cancellingTheFirstFailsNobodyElse() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      do { try await gate.wait() } catch {
+        throw NetOptError(.cancelled, phase: .receive, "the call was cancelled")
+      }
+      return CacheLab.response(request, 200, Self.fields, "answer \(number)")
+    }
+    let first = try await start(1, on: lab)[0]
+    try await wait(for: "the first fetch") { lab.sent == 1 }
+    let others = try await start(100, on: lab)
+    first.cancel()
+    await #expect(throws: NetOptError.self) { try await first.value }
+    try await wait(for: "another fetch") { lab.sent == 2 }
+    // One who waits may go as well.
+    others[50].cancel()
+    gate.open()
+    for (index, call) in others.enumerated() where index != 50 { #expect(try await call.value == "answer 2") }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test func aFailureFailsAllOnce() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      throw NetOptError(.connectFailed, phase: .connect, "nobody is there")
+    }
+    let calls = try await start(1000, on: lab)
+    gate.open()
+    for call in calls {
+      let error = await #expect(throws: NetOptError.self) { try await call.value }
+      #expect(error?.code == .connectFailed)
+    }
+    #expect(lab.sent == 1)
+    await lab.client.shutdown()
+  }
+
+  @Test func aServerInTroubleIsNotAskedByAll() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      return CacheLab.response(request, 503, [:], "busy \(number)")
+    }
+    let calls = try await start(100, on: lab)
+    gate.open()
+    for call in calls { #expect(try await call.value == "busy 1") }
+    #expect(lab.sent == 1)
+    await lab.client.shutdown()
+  }
+
+  @Test func whatIsNotStoredIsFetchedByEach() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      return CacheLab.response(request, 200, ["Cache-Control": "no-store"], "answer \(number)")
+    }
+    let calls = try await start(20, on: lab)
+    gate.open()
+    var texts: Set<String> = []
+    for call in calls { texts.insert(try await call.value) }
+    #expect(texts.count == 20)
+    #expect(lab.sent == 20)
+    await lab.client.shutdown()
+  }
+
+  @Test func whoReadsSlowlyHoldsUpNobody() async throws {
+    let body = GatedBody(["one ", "two ", "three"])
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      CacheLab.response(request, 200, Self.fields, ResponseBody(body))
+    }
+    // The first one has the head, and reads nothing.
+    let first = try await lab.client.execute(try HTTPRequest(.get, "https://api.test/thing"))
+    #expect(try await lab.ask().text == "one two three")
+    #expect(lab.sent == 1)
+    #expect(try await first.body.collect(upTo: 100) == Array("one two three".utf8))
+    await lab.client.shutdown()
+  }
+
+  @Test func whoLetsGoOfTheBodyHandsItOver() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      let body = GatedBody(["one ", "two"], gates: [gate])
+      return CacheLab.response(request, 200, Self.fields, ResponseBody(body))
+    }
+    var first: HTTPResponse? = try await lab.client.execute(try HTTPRequest(.get, "https://api.test/thing"))
+    let others = try await start(10, on: lab)
+    #expect(first?.status == 200)
+    first = nil
+    gate.open()
+    for call in others { #expect(try await call.value == "one two") }
+    #expect(lab.sent == 1)
+    await lab.client.shutdown()
+  }
+
+  @Test func aBodyAboveTheLimitGoesToTheFirstAlone() async throws {
+    let gate = Latch()
+    let lab = try CacheLab({ $0.maxEntryBytes = 5 }) { (request, number) throws(NetOptError) in
+      let body = GatedBody(["1234", "5678", "\(number)"], gates: [gate])
+      return CacheLab.response(request, 200, Self.fields, ResponseBody(body))
+    }
+    let calls = try await start(10, on: lab)
+    gate.open()
+    var texts: Set<String> = []
+    for call in calls { texts.insert(try await call.value) }
+    #expect(texts.count == 10)
+    #expect(lab.sent == 10)
+    await lab.client.shutdown()
+  }
+
+  @Test func aBodyThatBreaksOffFailsAllOnce() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      let error = NetOptError(.receiveFailed, phase: .receive, "the connection was closed")
+      return CacheLab.response(
+        request, 200, Self.fields, ResponseBody(GatedBody(["one"], gates: [gate], failure: error)))
+    }
+    let calls = try await start(10, on: lab)
+    gate.open()
+    for call in calls { await #expect(throws: NetOptError.self) { try await call.value } }
+    #expect(lab.sent == 1)
+    await lab.client.shutdown()
+  }
+
+  @Test func whoseTimeIsOverGoes() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      return CacheLab.response(request, 200, Self.fields, "answer \(number)")
+    }
+    let first = try await start(1, on: lab)[0]
+    try await wait(for: "the first fetch") { lab.sent == 1 }
+    let error = await #expect(throws: NetOptError.self) {
+      try await lab.ask { $0.options.timeout = .milliseconds(1) }
+    }
+    #expect(error?.code == .timeout)
+    gate.open()
+    #expect(try await first.value == "answer 1")
+    await lab.client.shutdown()
+  }
+
+  @Test func oneWithMoreTimeTakesOver() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number == 1 {
+        try? await gate.wait()
+        throw NetOptError(.timeout, phase: .receive, "the call's time limit passed")
+      }
+      return CacheLab.response(request, 200, Self.fields, "answer \(number)")
+    }
+    let first = try await start(1, on: lab)[0]
+    try await wait(for: "the first fetch") { lab.sent == 1 }
+    let others = try await start(10, on: lab) { $0.options.timeout = .seconds(600) }
+    let impatient = try await start(1, on: lab)[0]
+    gate.open()
+    for call in [first] { await #expect(throws: NetOptError.self) { try await call.value } }
+    for call in others + [impatient] { #expect(try await call.value == "answer 2") }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test func partitionsAndSelectorsAreFetchedApart() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number > 1 { try? await gate.wait() }
+      return CacheLab.response(
+        request, 200, ["Cache-Control": "max-age=60", "Vary": "A"], request.headers["A"] ?? "none")
+    }
+    // From here on it is known what the answer depends on.
+    _ = try await lab.ask()
+    let calls = (0..<20).map { index in
+      Task { try await lab.ask(.get, "/thing", ["A": "\(index % 2)"]).text }
+    }
+    try await wait(for: "the calls to join") { try lab.flights.waiting == 18 }
+    gate.open()
+    for (index, call) in calls.enumerated() { #expect(try await call.value == "\(index % 2)") }
+    #expect(lab.sent == 3)
+    await lab.client.shutdown()
+  }
+}
