@@ -21,13 +21,15 @@ TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-
 PERFFLAGS ?=
 # How often `make kill-list` kills.
 KILL_ROUNDS ?= 200
+# How often `make kill-cache` kills.
+KILL_CACHE_ROUNDS ?= 300
 
 # Which runs of the simulator: `make simulate SEEDS=100000 FROM=5001`, `make simulate MUTATION=no-half-open`.
 SEEDS ?= 5000
 FROM ?= 1
 MUTATION ?=
 
-.PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak kill-list \
+.PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak kill-list kill-cache \
   perf-build clean
 
 help: ## List the targets
@@ -62,7 +64,7 @@ lint: ## Check format, layers, file lengths and scripts
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
-	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers .ci/run; \
+	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi
@@ -88,6 +90,7 @@ perf-build: build
 	if [[ "$$files" != "$$(cat Benchmarks/.build/sources 2>/dev/null)" ]]; then rm -rf Benchmarks/.build; fi; \
 	mkdir -p Benchmarks/.build; printf '%s\n' "$$files" >Benchmarks/.build/sources
 	$(SWIFT) build -c release --package-path Benchmarks --static-swift-stdlib
+	$(BUILD) -c release --product cache-benchmark --static-swift-stdlib
 
 perf: perf-build ## Measure every line of the performance budget against plain libcurl
 	python3 Benchmarks/perf run $(PERFFLAGS)
@@ -100,6 +103,9 @@ perf-record: perf-build ## Record what a request costs now
 
 kill-list: dependencies ## Kill a process that replaces lists, 200 times, and look whether there is always a whole one
 	KILL_ROUNDS=$(KILL_ROUNDS) $(TEST) --filter ListKillTests
+
+kill-cache: dependencies ## Kill two processes that write to one disk cache, 300 times, and look whether it is whole
+	KILL_ROUNDS=$(KILL_CACHE_ROUNDS) $(TEST) --filter CacheKillTests
 
 soak: perf-build ## Perform a million requests and look whether anything grows
 	python3 Benchmarks/perf soak

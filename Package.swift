@@ -56,8 +56,8 @@ let package = Package(
     module(
       "NetOptCommands",
       [
-        "NetOptBench", "NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork",
-        "NetOptRouting", "NetOptSigning",
+        "NetOptBench", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking",
+        "NetOptNetwork", "NetOptRouting", "NetOptSigning",
       ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
@@ -66,6 +66,16 @@ let package = Package(
     .executableTarget(
       name: "list-writer", dependencies: ["NetOpt", "NetOptCore", "NetOptRouting"], path: "Tests/list-writer",
       swiftSettings: settings),
+
+    // Writes to a disk cache until it is killed; a test does that.
+    .executableTarget(
+      name: "cache-writer", dependencies: ["NetOptCaching", "NetOptCore"], path: "Tests/cache-writer",
+      swiftSettings: settings),
+
+    // Measures the stores, which are no part of the library's interface that Benchmarks sees.
+    .executableTarget(
+      name: "cache-benchmark", dependencies: ["NetOptCaching", "NetOptCore"],
+      path: "Benchmarks/Sources/cache-benchmark", swiftSettings: settings),
 
     module("NetOptSimulation", ["NetOptCore", "NetOptRouting"]),
     .executableTarget(
@@ -79,7 +89,10 @@ let package = Package(
       ["NetOptSigning", "NetOptCrypto", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "netopt-cli"]),
     tests(
       "NetOptCaching",
-      ["NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptSQLite", "NetOptTestSupport"]),
+      [
+        "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptSQLite", "NetOptTestSupport",
+        "cache-writer",
+      ]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
@@ -99,8 +112,8 @@ let package = Package(
     tests(
       "NetOptCommands",
       [
-        "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting",
-        "NetOptTestSupport",
+        "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptLocking",
+        "NetOptRouting", "NetOptSQLite", "NetOptTestSupport",
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),

@@ -15,6 +15,7 @@ package struct Program: Sendable {
   package static let netopt = Program([
     GetCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand(), ListSignCommand(), ListVerifyCommand(),
     ListUpdateCommand(), SignCommand(), VerifyCommand(), KeysNewCommand(), KeysListCommand(),
+    CacheStatsCommand(), CacheListCommand(), CacheVerifyCommand(), CacheClearCommand(), CacheSimCommand(),
   ])
 
   /// Runs the program.
