@@ -21,6 +21,8 @@ TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-
 PERFFLAGS ?=
 # How often `make kill-list` kills.
 KILL_ROUNDS ?= 200
+# How often `make kill-cache` kills.
+KILL_CACHE_ROUNDS ?= 300
 
 # Which runs of the simulator: `make simulate SEEDS=100000 FROM=5001`, `make simulate MUTATION=no-half-open`.
 SEEDS ?= 5000
@@ -32,7 +34,7 @@ FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories
 
 .PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak kill-list \
-  fuzz-build fuzz perf-build clean
+  kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -66,7 +68,7 @@ lint: ## Check format, layers, file lengths and scripts
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
-	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers .ci/run; \
+	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi
@@ -92,6 +94,7 @@ perf-build: build
 	if [[ "$$files" != "$$(cat Benchmarks/.build/sources 2>/dev/null)" ]]; then rm -rf Benchmarks/.build; fi; \
 	mkdir -p Benchmarks/.build; printf '%s\n' "$$files" >Benchmarks/.build/sources
 	$(SWIFT) build -c release --package-path Benchmarks --static-swift-stdlib
+	$(BUILD) -c release --product cache-benchmark --static-swift-stdlib
 
 perf: perf-build ## Measure every line of the performance budget against plain libcurl
 	python3 Benchmarks/perf run $(PERFFLAGS)
@@ -120,6 +123,8 @@ fuzz: fuzz-build ## Fuzz every parser of netopt's for FUZZ_SECONDS each
 	    -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 -verbosity=0 "-artifact_prefix=Fuzz/.build/$$target-" \
 	    "Fuzz/.build/corpus/$$target" "Fuzz/Corpus/$$target"; \
 	done
+kill-cache: dependencies ## Kill two processes that write to one disk cache, 300 times, and look whether it is whole
+	KILL_ROUNDS=$(KILL_CACHE_ROUNDS) $(TEST) --filter CacheKillTests
 
 soak: perf-build ## Perform a million requests and look whether anything grows
 	python3 Benchmarks/perf soak

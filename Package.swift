@@ -69,6 +69,16 @@ let package = Package(
       name: "list-writer", dependencies: ["NetOpt", "NetOptCore", "NetOptRouting"], path: "Tests/list-writer",
       swiftSettings: settings),
 
+    // Writes to a disk cache until it is killed; a test does that.
+    .executableTarget(
+      name: "cache-writer", dependencies: ["NetOptCaching", "NetOptCore"], path: "Tests/cache-writer",
+      swiftSettings: settings),
+
+    // Measures the stores, which are no part of the library's interface that Benchmarks sees.
+    .executableTarget(
+      name: "cache-benchmark", dependencies: ["NetOptCaching", "NetOptCore"],
+      path: "Benchmarks/Sources/cache-benchmark", swiftSettings: settings),
+
     module("NetOptSimulation", ["NetOptCore", "NetOptRouting"]),
     .executableTarget(
       name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"], swiftSettings: settings),
@@ -83,7 +93,10 @@ let package = Package(
       ["NetOptSigning", "NetOptCrypto", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "netopt-cli"]),
     tests(
       "NetOptCaching",
-      ["NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptSQLite", "NetOptTestSupport"]),
+      [
+        "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptSQLite", "NetOptTestSupport",
+        "cache-writer",
+      ]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
@@ -105,8 +118,7 @@ let package = Package(
       "NetOptCommands",
       [
         "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptLocking",
-        "NetOptRouting",
-        "NetOptTestSupport",
+        "NetOptRouting", "NetOptSQLite", "NetOptTestSupport",
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
     tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport"]),

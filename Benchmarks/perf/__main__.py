@@ -27,7 +27,7 @@ from instructions import Counter  # noqa: E402
 from lines import LINES, pairs  # noqa: E402
 from origin import Failure, Origin  # noqa: E402
 from peers import peers  # noqa: E402
-from programs import BENCHMARKS, COMMAND, NETOPT, RAW, requests, run  # noqa: E402
+from programs import BENCHMARKS, CACHE, COMMAND, NETOPT, RAW, requests, run  # noqa: E402
 from report import changes, paired, table  # noqa: E402
 
 THRESHOLDS = os.path.join(BENCHMARKS, "thresholds.json")
@@ -136,7 +136,7 @@ def main() -> int:
     try:
         if (os.cpu_count() or 1) < 2:
             raise Failure("one core for the origin and one for the client are needed")
-        for path in (NETOPT, RAW, COMMAND):
+        for path in (NETOPT, RAW, CACHE, COMMAND):
             if not os.access(path, os.X_OK):
                 raise Failure(f"{path} is not built; use make perf")
         return arguments.run(arguments)

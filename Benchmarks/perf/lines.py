@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 from origin import GOOD, HOLE, REFUSING, SILENT, Failure, Origin, program
-from programs import COMMAND, NETOPT, RAW, requests, run
+from programs import CACHE, COMMAND, NETOPT, RAW, requests, run
 from report import Result, figure, paired
 
 Bounds = dict[str, float]
@@ -130,6 +130,17 @@ def routing(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     yield figure("planning/changed", [each["changed_ns"] / 1e3 for each in plans], bounds["planning/changed"], "us")
     lists = [run([NETOPT, "list"])["median_ms"] for _ in range(count)]
     yield figure("list", lists, bounds["list"], "ms")
+
+
+@line
+def cache(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
+    """Hits in the cache's stores, and the memory that they take."""
+    hits = [run([CACHE, "hits"]) for _ in range(count)]
+    yield figure("cache/memory-hit", [each["memory_hit_ns"] / 1e3 for each in hits], bounds["cache/memory-hit"], "us CPU")
+    yield figure("cache/disk-hit", [each["disk_hit_us"] for each in hits], bounds["cache/disk-hit"], "us for 10 KB")
+    for load in ("empty", "small", "middle", "mixed"):
+        taken = [run([CACHE, "memory", load])["resident"] for _ in range(max(1, count // 2))]
+        yield figure(f"cache/resident/{load}", taken, bounds["cache/resident"], "of what is allowed")
 
 
 @line

@@ -12,6 +12,7 @@ BUILD = os.path.join(BENCHMARKS, ".build", "release")
 NETOPT = os.path.join(BUILD, "netopt-benchmark")
 RAW = os.path.join(BUILD, "raw-libcurl")
 URLSESSION = os.path.join(BUILD, "urlsession-requests")
+CACHE = os.path.join(os.path.dirname(BENCHMARKS), ".build", "release", "cache-benchmark")
 COMMAND = os.path.join(os.path.dirname(BENCHMARKS), ".build", "release", "netopt")
 
 

@@ -68,11 +68,11 @@ package final class CacheEntry: Sendable {
 }
 
 extension CacheEntry {
-  /// The same with another body.
-  package func replacingBody(_ body: [UInt8]) -> CacheEntry {
+  /// The same with another key, or another body.
+  package func replacing(key: CacheKey? = nil, body: [UInt8]? = nil) -> CacheEntry {
     CacheEntry(
-      key: key, selectors: selectors, status: status, reason: reason, fields: fields, body: body,
-      requested: requested, received: received, declaredExpiry: declaredExpiry,
+      key: key ?? self.key, selectors: selectors, status: status, reason: reason, fields: fields,
+      body: body ?? self.body, requested: requested, received: received, declaredExpiry: declaredExpiry,
       resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }
 }

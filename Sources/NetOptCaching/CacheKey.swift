@@ -38,6 +38,9 @@ package struct CacheKey: Hashable, Sendable {
     place = UInt64(bitPattern: Int64(hasher.finalize()))
   }
 
+  /// The digest of a text as it was stored; `nil` when this machine's libcrypto has no MD5.
+  static func digest(of text: [UInt8]) -> MD5Digest? { (try? Digest.of(text, .md5)).map { MD5Digest($0) } }
+
   /// By place first: nearly all keys that differ do so there.
   package static func == (a: CacheKey, b: CacheKey) -> Bool {
     a.place == b.place && a.digest == b.digest && a.text == b.text && a.partition == b.partition

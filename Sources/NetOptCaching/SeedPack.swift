@@ -98,7 +98,7 @@ package final class SeedPack: Sendable {
     let body = bodies.withLock { $0[key.text] ?? .unread }
     switch body {
     case .unusable: return nil
-    case .entry(let entry): return entry.under(key)
+    case .entry(let entry): return entry.key == key ? entry : entry.replacing(key: key)
     case .unread: return await thread.run { [self] in read(resource, key) } ?? nil
     }
   }
@@ -115,7 +115,7 @@ package final class SeedPack: Sendable {
       let bytes = try FileBytes.read(path, upTo: Self.mostBodyBytes, as: "the seed pack's", in: .cache)
       guard bytes.count <= Self.mostBodyBytes else { throw Self.fault(path, "it has more than 64 MiB") }
       let digest = try? Digest.of(bytes, .sha256)
-      guard digest.map(Self.hexadecimal) == resource.sha256.lowercased() else {
+      guard digest.map(Hexadecimal.text) == resource.sha256.lowercased() else {
         throw Self.fault(path, "it is not what the index says: its SHA-256 is another")
       }
       let fields = HTTPFields((resource.fields ?? []).map { HTTPField($0[0], $0[1]) })
@@ -144,10 +144,6 @@ package final class SeedPack: Sendable {
       }
   }
 
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
-
   private static func fault(_ path: String, _ reason: String) -> NetOptError {
     NetOptError(.unreadableFile, phase: .cache, "the seed pack's \(path) cannot be used: \(reason)")
   }
@@ -163,16 +159,5 @@ package final class SeedPack: Sendable {
     case .typeMismatch(_, let context), .valueNotFound(_, let context): "\(path(context)) has another type"
     default: "it is no JSON"
     }
-  }
-}
-
-extension CacheEntry {
-  /// The same under another key with the same text: a seed is everybody's.
-  fileprivate func under(_ key: CacheKey) -> CacheEntry {
-    if key == self.key { return self }
-    return CacheEntry(
-      key: key, selectors: selectors, status: status, reason: reason, fields: fields, body: body,
-      requested: requested, received: received, declaredExpiry: declaredExpiry,
-      resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }
 }

@@ -16,7 +16,8 @@ package struct Program: Sendable {
     GetCommand(), FetchCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand(), ListSignCommand(),
     ListVerifyCommand(),
     ListUpdateCommand(), SignCommand(), VerifyCommand(), KeysNewCommand(), KeysListCommand(),
-    CacheExplainCommand(),
+    CacheStatsCommand(), CacheListCommand(), CacheExplainCommand(), CacheVerifyCommand(), CacheClearCommand(),
+    CacheSimCommand(),
   ])
 
   /// Runs the program.

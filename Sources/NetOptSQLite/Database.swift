@@ -51,6 +51,14 @@ package final class Database: @unchecked Sendable {
 
   deinit { sqlite3_close_v2(handle) }
 
+  /// Has the write-ahead log emptied, and not removed, when the last connection is closed. SQLite removes it by its name,
+  /// which may be that of another database's log by then, when databases are put aside and begun anew.
+  package func keepLog() throws(SQLiteError) {
+    var isOn: Int32 = 1
+    let code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isOn)
+    guard code == SQLITE_OK else { throw SQLiteError(path, code, handle) }
+  }
+
   /// Performs statements that return nothing of interest and take no values.
   package func execute(_ sql: String) throws(SQLiteError) {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)

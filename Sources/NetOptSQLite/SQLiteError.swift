@@ -33,6 +33,9 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Whether the statement makes no sense for this database: it has another schema.
   package var isOtherSchema: Bool { code & 0xff == SQLITE_ERROR }
 
+  /// Whether the database has a rule that does not allow what was asked for.
+  package var breaksConstraint: Bool { code & 0xff == SQLITE_CONSTRAINT }
+
   /// Whether the file is no longer where it was opened: SQLITE_READONLY_DBMOVED, which Swift does not import.
   package var isMoved: Bool { code == SQLITE_READONLY | 4 << 8 }
 

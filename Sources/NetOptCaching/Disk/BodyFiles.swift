@@ -21,8 +21,7 @@ struct BodyFiles: Sendable {
 
   /// Writes a body to a draft and brings it to the disk. Nothing is left of it when that fails.
   func write(_ body: [UInt8]) throws(DiskError) -> Draft {
-    let name =
-      Self.hexadecimal(UInt64.random(in: 0 ... .max)) + Self.hexadecimal(UInt64.random(in: 0 ... .max))
+    let name = Hexadecimal.text((0..<16).map { _ in UInt8.random(in: 0 ... .max) })
     let path = path(name + Self.draftSuffix)
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .system("written", path, errno) }
@@ -123,10 +122,5 @@ struct BodyFiles: Sendable {
   /// Files that are called otherwise are none of ours.
   private static func isName(_ name: String) -> Bool {
     name.utf8.count == 32 && name.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
-  }
-
-  private static func hexadecimal(_ number: UInt64) -> String {
-    let digits = String(number, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
   }
 }

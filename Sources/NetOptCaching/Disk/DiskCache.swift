@@ -44,7 +44,7 @@ package final class DiskCache: Sendable {
   /// Has an entry, and what is older with the same selectors, forgotten soon.
   package func remove(_ entry: CacheEntry) {
     // Without the body, which would be kept until then.
-    let mark = entry.replacingBody([])
+    let mark = entry.replacing(body: [])
     submit { $0.remove(mark) }
   }
 

@@ -105,7 +105,7 @@ extension DiskConnection {
       let removed = try transaction { () throws(DiskError) in
         try database { () throws(SQLiteError) in try flushHits() }
         let old = try removeRows(place) { found, _ in found == selectors }
-        let removed = old.files + (try makeRoom(limits, for: size, now: now))
+        let removed = old.files + (try makeRoom(limits, for: size, entries: 1, now: now))
         try publish()
         try database { () throws(SQLiteError) in
           let cost = max(entry.fetchMicroseconds, 1)

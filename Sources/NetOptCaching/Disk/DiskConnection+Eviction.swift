@@ -17,14 +17,16 @@ extension DiskConnection {
     let place: Place
   }
 
-  /// Evicts what is worth the least until an entry of a size fits. In a transaction.
+  /// Evicts what is worth the least until so many bytes, and so many entries, fit. In a transaction.
   ///
   /// GDSF (Cherkasova, 1998): an entry's priority is the clock when it was asked for last, and how often that was times what
   /// fetching it costs, by its size. The clock is the priority of what was evicted last, so that what is no longer asked for
   /// gets its turn.
   ///
   /// - Returns: the files of what was evicted, to be removed when the transaction is over.
-  func makeRoom(_ limits: CacheLimits, for size: Int, now: Int64) throws(DiskError) -> [String] {
+  func makeRoom(
+    _ limits: CacheLimits, for size: Int, entries more: Int, now: Int64
+  ) throws(DiskError) -> [String] {
     try database { () throws(SQLiteError) in
       try flushHits()
       var files: [String] = []
@@ -36,7 +38,8 @@ extension DiskConnection {
       var totals = try totals()
       let before = totals.entries
       while totals.entries > 0,
-        totals.bytes > Int64(limits.maxBytes - size) || totals.entries >= Int64(limits.maxEntries ?? .max)
+        totals.bytes > Int64(limits.maxBytes - size)
+          || totals.entries > Int64(limits.maxEntries ?? .max) - Int64(more)
       {
         guard let victim = try victim(statements.cheapest) else {
           throw SQLiteError(corrupt: database.path, "the totals count entries that are not there")

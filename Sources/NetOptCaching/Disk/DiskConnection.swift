@@ -30,9 +30,12 @@ final class DiskConnection {
         patience: patience)
       self.database = database
       identity = directory.databaseIdentity
-      try database.execute(DiskSchema.settings)
+      try database.keepLog()
       let version = try Statement("PRAGMA user_version", in: database)
-      if try version.integer() == 0, mayCreate { try Self.makeTables(database, version) }
+      let isNew = try version.integer() == 0
+      if isNew, mayCreate { try database.execute(DiskSchema.layout) }
+      try database.execute(DiskSchema.settings)
+      if isNew, mayCreate { try Self.makeTables(database, version) }
       guard let found = try version.integer(), found == DiskSchema.version else {
         throw DiskError.unfit(
           "the database \(directory.database) has a schema that this version of netopt does not know")
@@ -101,7 +104,9 @@ final class DiskConnection {
   /// What all entries take, and the clock of GDSF.
   func totals() throws(SQLiteError) -> (entries: Int64, bytes: Int64, clock: Double) {
     let rows = try statements.totals.rows { row in (row.integer(0), row.integer(1), row.real(2)) }
-    guard let row = rows.first else { throw SQLiteError(corrupt: database.path, "the totals are missing") }
+    guard let row = rows.first, row.0 >= 0, row.1 >= 0, row.2.isFinite else {
+      throw SQLiteError(corrupt: database.path, "the totals are missing, or make no sense")
+    }
     return (row.0, row.1, row.2)
   }
 }

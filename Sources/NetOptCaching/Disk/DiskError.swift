@@ -13,7 +13,10 @@ enum DiskError: Error {
 
   /// Whether the database is broken, so that a new one has to be begun.
   var isCorrupt: Bool {
-    if case .database(let error) = self { return error.isCorrupt }
+    // The statements are always the same: one that makes no sense, or breaks a rule, met other tables than it was made for.
+    if case .database(let error) = self {
+      return error.isCorrupt || error.isOtherSchema || error.breaksConstraint
+    }
     return false
   }
 
@@ -27,7 +30,8 @@ enum DiskError: Error {
     case .system(let action, let path, let code):
       let reason = String(cString: strerror(code))
       return NetOptError(
-        .unwritableFile, phase: .cache, "the cache's \(path) cannot be \(action): \(reason); \(consequence)",
+        action == "opened" ? .unreadableFile : .unwritableFile, phase: .cache,
+        "the cache's \(path) cannot be \(action): \(reason); \(consequence)",
         underlying: .init(.system, code: code, text: reason))
     case .unfit(let reason):
       return NetOptError(.unreadableFile, phase: .cache, "\(reason); \(consequence)")

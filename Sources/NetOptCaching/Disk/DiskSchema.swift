@@ -7,10 +7,11 @@ enum DiskSchema {
 
   static let pageSize = 8192
 
-  /// What has to be set before the first table is made, and for each connection.
+  /// What has to be set before the first table is made. Later it would write to the database for nothing.
+  static let layout = "PRAGMA page_size = \(pageSize); PRAGMA auto_vacuum = INCREMENTAL"
+
+  /// What has to be set for each connection.
   static let settings = """
-    PRAGMA page_size = \(pageSize);
-    PRAGMA auto_vacuum = INCREMENTAL;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
     PRAGMA journal_size_limit = 16777216;

@@ -55,7 +55,7 @@ package final class DiskStore: CacheStore {
   package func open() {
     perform { (connection) throws(DiskError) in
       let files = try connection.transaction { () throws(DiskError) in
-        try connection.makeRoom(self.limits, for: 0, now: self.now())
+        try connection.makeRoom(self.limits, for: 0, entries: 0, now: self.now())
       }
       for file in files { connection.files.remove(file) }
     }
@@ -73,7 +73,7 @@ package final class DiskStore: CacheStore {
     let oldest = limits.maxAgeMilliseconds.map { now() - $0 } ?? .min
     return perform { (connection) throws(DiskError) in
       let entries = try connection.entries(for: key, since: oldest)
-      if connection.pendingHits.count >= 1024 { try self.flush(connection) }
+      if connection.pendingHits.count >= 8192 { try self.flush(connection) }
       return entries
     } ?? []
   }
@@ -130,13 +130,17 @@ package final class DiskStore: CacheStore {
   ) -> Result? {
     var warnings: [NetOptError] = []
     let result = state.withLock { state -> Result? in
-      do throws(DiskError) {
-        guard let connection = try connection(&state, &warnings) else { return nil }
-        return try work(connection)
-      } catch {
-        handle(error, &state, &warnings)
-        return nil
+      // A second time with the database that was begun in the place of a broken one.
+      for _ in 0..<2 {
+        do throws(DiskError) {
+          guard let connection = try connection(&state, &warnings) else { return nil }
+          return try work(connection)
+        } catch {
+          handle(error, &state, &warnings)
+          if !error.isCorrupt { return nil }
+        }
       }
+      return nil
     }
     for warning in warnings { warn(warning) }
     return result

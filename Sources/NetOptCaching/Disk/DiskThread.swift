@@ -27,6 +27,8 @@ final class DiskThread: Sendable {
       return isTaken
     }
 
+    var isEnded: Bool { work.withLock { $0.isEnded } }
+
     func end() {
       work.withLock { $0.isEnded = true }
       sem_post(ready)
@@ -78,8 +80,8 @@ final class DiskThread: Sendable {
 
   /// Ends the thread when everything that was submitted has run, and waits for that. It blocks the caller.
   func stop() {
-    queue.end()
     thread.withLock { handle in
+      queue.end()
       if let handle = handle.take() { pthread_join(handle, nil) }
     }
   }
@@ -87,6 +89,7 @@ final class DiskThread: Sendable {
   private func start() -> Bool {
     thread.withLock { handle in
       if handle != nil { return true }
+      if queue.isEnded { return false }
       var new = pthread_t()
       let argument = Unmanaged.passRetained(queue)
       let code = pthread_create(

@@ -58,7 +58,7 @@ enum EntryCoding {
       let declaredExpiry = reader.optional(), let resourceVersion = reader.optional(),
       let fetchMicroseconds = reader.integer(), let reason = reader.text(), let count = reader.count()
     else { return nil }
-    var fields = HTTPFields()
+    var fields: [HTTPField] = []
     // Each field takes eight bytes at least: a count that is out of all bounds reserves nothing.
     fields.reserveCapacity(min(count, head.count / 8))
     for _ in 0..<count {
@@ -67,18 +67,18 @@ enum EntryCoding {
     }
     guard reader.isAtEnd, let status = Int(exactly: status) else { return nil }
     return CacheEntry(
-      key: key, selectors: selectors, status: status, reason: reason, fields: fields, body: body,
+      key: key, selectors: selectors, status: status, reason: reason, fields: HTTPFields(fields), body: body,
       requested: requested, received: received, declaredExpiry: declaredExpiry,
       resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }
 
-  /// The checksum over all of an entry: 16 bytes of BLAKE2b, which is quick without help from the processor.
+  /// The checksum over all of an entry: 16 bytes of SHA-256, for which the processors of servers have instructions.
   static func checksum(
     owner: [UInt8], text: [UInt8], selectors: [UInt8], head: [UInt8], body: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
     var lengths = ByteWriter()
     for part in [owner, text, selectors, head, body] { lengths.integer(Int64(part.count)) }
-    var digest = try Digest(.blake2b512)
+    var digest = try Digest(.sha256)
     digest.update(lengths.bytes)
     for part in [owner, text, selectors, head, body] { digest.update(part) }
     return Array(try digest.finish().prefix(16))

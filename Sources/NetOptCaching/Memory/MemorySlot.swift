@@ -33,7 +33,7 @@ final class MemorySlot: @unchecked Sendable {
   /// What the slot takes: the entries, itself, its places in the shard's table and in the queues, both of which may be
   /// half empty.
   static func weight(of entries: [CacheEntry]) -> Int {
-    entries.reduce(360) { $0 + $1.weight + 8 }
+    entries.reduce(320) { $0 + $1.weight + 8 }
   }
 
   /// What remembering it takes when it is gone.

@@ -54,15 +54,18 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// - Parameters:
   ///   - capacity: the most bytes of all items.
   ///   - maxCount: the most items.
-  ///   - ghostCost: how many bytes of the capacity each item takes that the ghost remembers.
+  ///   - ghostCost: how many bytes of the capacity each item takes that the ghost remembers. It remembers no more than
+  ///     what takes a tenth.
   package init(capacity: Int, maxCount: Int = .max, ghostCost: Int = 0) {
     self.capacity = capacity
     self.maxCount = maxCount
     self.ghostCost = ghostCost
     smallCapacity = capacity / 10
     smallCount = max(maxCount / 10, 1)
+    let mostGhosts = ghostCost > 0 ? capacity / 10 / ghostCost : Int.max
     ghost = GhostQueue(
-      capacity: capacity / 10 * 9 + capacity % 10 * 9 / 10, maxCount: max(maxCount / 10 * 9, 1))
+      capacity: capacity / 10 * 9 + capacity % 10 * 9 / 10,
+      maxCount: max(min(maxCount / 10 * 9, mostGhosts), 1))
   }
 
   /// What the items take, and what the ghost takes of the capacity.

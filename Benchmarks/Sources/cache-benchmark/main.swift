@@ -1,0 +1,139 @@
+// What a hit in the cache's tiers costs, and what memory takes beside what it counts. It belongs to the package above, because
+// the stores are no part of the library's interface. Prints a line of JSON.
+import Glibc
+import NetOptCaching
+import NetOptCore
+
+let usage = """
+  Usage: cache-benchmark hits [HITS]
+         cache-benchmark memory empty|small|middle|mixed
+  """
+
+func fail(_ text: String) -> Never {
+  let line = "cache-benchmark: \(text)\n"
+  _ = write(STDERR_FILENO, line, line.utf8.count)
+  exit(64)
+}
+
+/// Seconds of CPU that this thread has used; of the whole machine's time for what waits.
+func seconds(_ clock: clockid_t) -> Double {
+  var time = timespec()
+  clock_gettime(clock, &time)
+  return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}
+
+func key(_ number: Int) throws -> CacheKey {
+  try CacheKey(api: "GET https://api.bench.example/items/\(number)", parameters: "page=\(number)&per_page=50")
+}
+
+func entry(_ key: CacheKey, _ count: Int) -> CacheEntry {
+  CacheEntry(
+    key: key, status: 200, reason: "OK",
+    fields: [
+      "Content-Type": "application/json; charset=utf-8",
+      "Cache-Control": "max-age=600, stale-while-revalidate=30",
+      "ETag": "\"5f2b0e8a1c9d4e77\"", "Date": "Sat, 21 Nov 2026 10:00:00 GMT", "Vary": "Accept-Encoding",
+      "Server": "bench", "X-Request-Id": "0f9a4c52-7a5e-4a5b-8a6e-2f1f0b1f2c3d",
+    ], body: [UInt8](repeating: UInt8(truncatingIfNeeded: count), count: count), requested: 1_763_719_200_000,
+    received: 1_763_719_200_020, fetchMicroseconds: 20_000)
+}
+
+func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+/// Nanoseconds that a hit takes: the median of ten rounds, the keys in random order.
+func nanoseconds(_ store: some CacheStore, _ keys: [CacheKey], hits: Int, _ clock: clockid_t) -> Double {
+  var random = SplitMix64(seed: 1)
+  let order = (0..<hits / 10).map { _ in Int(random.below(UInt64(keys.count))) }
+  var bytes = 0
+  let rounds = (0..<10).map { _ in
+    let start = seconds(clock)
+    for place in order { for entry in store.entries(for: keys[place]) { bytes += entry.body.count } }
+    return (seconds(clock) - start) / Double(order.count) * 1e9
+  }
+  guard bytes == order.count * 10 * 10_240 else { fail("not every look-up was a hit") }
+  return median(rounds)
+}
+
+func hits(_ count: Int) throws -> String {
+  let keys = try (0..<4000).map(key)
+  let memory = MemoryStore()
+  for key in keys { memory.insert(entry(key, 10_240)) }
+  let inMemory = nanoseconds(memory, keys, hits: count, CLOCK_THREAD_CPUTIME_ID)
+
+  var template = Array("/tmp/netopt-cache-benchmark.XXXXXX".utf8CString)
+  guard mkdtemp(&template) != nil else { fail("no directory can be made in /tmp") }
+  let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  defer {
+    for name in ["responses.db", "responses.db-wal", "responses.db-shm", "lock"] {
+      unlink("\(directory)/\(name)")
+    }
+    rmdir(directory + "/bodies")
+    rmdir(directory)
+  }
+  let disk = DiskStore(directory) { fail($0.message) }
+  let some = Array(keys.prefix(1000))
+  let start = seconds(CLOCK_MONOTONIC)
+  for key in some { disk.insert(entry(key, 10_240)) }
+  let write = (seconds(CLOCK_MONOTONIC) - start) / Double(some.count) * 1e6
+  // Time and not CPU: what a hit waits for counts.
+  let onDisk = nanoseconds(disk, some, hits: max(count / 50, 10), CLOCK_MONOTONIC) / 1000
+  disk.close()
+  return #"{"memory_hit_ns":\#(inMemory),"disk_hit_us":\#(onDisk),"disk_write_us":\#(write)}"#
+}
+
+/// Kibibytes in memory: proc(5), statm.
+func resident() -> Int {
+  let descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+  defer { close(descriptor) }
+  var buffer = [UInt8](repeating: 0, count: 200)
+  let count = read(descriptor, &buffer, buffer.count)
+  let fields = String(decoding: buffer[..<max(count, 0)], as: UTF8.self).split(separator: " ")
+  return fields.count > 1 ? (Int(fields[1]) ?? 0) * 4 : 0
+}
+
+/// How much memory a store takes at most, by what it may take, while three times as much goes through it.
+func memory(_ load: String) throws -> String {
+  let limits = CacheLimits.memory
+  var random = SplitMix64(seed: 7)
+  let sizes: () -> Int
+  switch load {
+  case "empty": sizes = { 0 }
+  case "small": sizes = { 1000 }
+  case "middle": sizes = { 10_240 }
+  case "mixed": sizes = { Int(random.below(8) == 0 ? random.below(500_000) : random.below(20_000)) }
+  default: fail("there is no load \(load)")
+  }
+  let store = MemoryStore(limits)
+  let before = resident()
+  var most = 0
+  var counted = 0
+  var total = 0
+  var number = 0
+  while total < 3 * limits.maxBytes {
+    let new = entry(try key(number), sizes())
+    total += new.weight
+    store.insert(new)
+    // Some are asked for again, so that both queues fill up.
+    if number % 3 == 0 { for _ in 0..<2 { _ = store.entries(for: try key(number - number % 5)) } }
+    number += 1
+    if number % 500 == 0 {
+      most = max(most, resident() - before)
+      counted = max(counted, store.usage.bytes)
+    }
+  }
+  let allowed = Double(limits.maxBytes) / 1024
+  return
+    #"{"load":"\#(load)","keys":\#(store.usage.keys),"counted":\#(Double(counted) / 1024 / allowed),"#
+    + #""resident":\#(Double(most) / allowed)}"#
+}
+
+let arguments = CommandLine.arguments
+switch arguments.dropFirst().first {
+case "hits":
+  guard let count = Int(arguments.count > 2 ? arguments[2] : "1000000"), count >= 1000 else {
+    fail("HITS is 1000 or more")
+  }
+  print(try hits(count))
+case "memory" where arguments.count == 3: print(try memory(arguments[2]))
+default: fail(usage)
+}

@@ -1,0 +1,200 @@
+package import NetOptCore
+import NetOptSQLite
+
+/// Looks into a disk cache from outside: for people who want to know what is in it. It changes nothing that it is not asked
+/// to change, and evicts nothing. Not to be used by two threads at once.
+package final class DiskInspection {
+  /// What all entries take together.
+  package struct Usage: Hashable, Sendable {
+    /// How many entries.
+    package var entries: Int64
+    /// What they take of `maxBytes`.
+    package var bytes: Int64
+    /// How many bodies have a file of their own.
+    package var files: Int64
+    /// How many partitions have entries.
+    package var partitions: Int64
+    /// How often the entries were asked for.
+    package var hits: Int64
+    /// When the oldest and the newest of them came, in milliseconds since 1970; `nil` without entries.
+    package var oldest: Int64?
+    package var newest: Int64?
+    /// How many of the last thousand evictions were for want of room, and how many for age.
+    package var evictedForRoom: Int64
+    package var evictedForAge: Int64
+  }
+
+  /// An entry, without its body and what may be secret.
+  package struct Item: Hashable, Sendable {
+    /// The API's name, or method, origin and path.
+    package var api: String
+    /// The canonical parameters; values of those whose names speak of secrets are hidden.
+    package var parameters: String
+    /// The beginning of the SHA-256 of the partition's name, which itself may be a secret; `nil` for the one without name.
+    package var partition: String?
+    /// The names of the fields that the entry varies by.
+    package var varies: [String]
+    /// The status; `nil` when the entry cannot be read.
+    package var status: Int?
+    /// The bytes of the body.
+    package var bodyBytes: Int64
+    /// What it takes of `maxBytes`.
+    package var bytes: Int64
+    /// How often it was asked for.
+    package var hits: Int64
+    /// When it came, in milliseconds since 1970.
+    package var received: Int64
+    /// How long fetching it took, in microseconds.
+    package var fetchMicroseconds: Int64
+    /// The version of the resource, in versioned mode.
+    package var resourceVersion: Int64?
+  }
+
+  /// What is wrong with a cache.
+  package struct Verification: Hashable, Sendable {
+    /// How many entries were looked at.
+    package var entries = 0
+    /// The keys of those that are not what was stored, or whose file is missing, and what is wrong.
+    package var faults: [Fault] = []
+    /// How many files no entry names.
+    package var orphans = 0
+    /// What SQLite finds wrong with the database.
+    package var database: [String] = []
+    /// Whether nothing is.
+    package var isSound: Bool { faults.isEmpty && orphans == 0 && database.isEmpty }
+
+    /// An entry that is not what was stored.
+    package struct Fault: Hashable, Sendable {
+      /// The API's name, or method, origin and path.
+      package var api: String
+      /// What is wrong.
+      package var reason: String
+    }
+  }
+
+  private let connection: DiskConnection
+
+  /// Opens the cache of a directory.
+  ///
+  /// - Throws: `unreadableFile` or `libraryFailed` when there is none, or it is broken. It is left as it is.
+  package init(_ directory: String) throws(NetOptError) {
+    connection = try Self.translated { () throws(DiskError) in
+      let directory = try DiskDirectory(directory, mayCreate: false)
+      return try directory.locked(exclusively: false) { () throws(DiskError) in
+        try DiskConnection(directory, mayCreate: false, patience: 5000)
+      }
+    }
+  }
+
+  private static func translated<Result>(
+    _ work: () throws(DiskError) -> Result
+  ) throws(NetOptError) -> Result {
+    do throws(DiskError) { return try work() } catch { throw error.netOptError("nothing was changed") }
+  }
+
+  private func read<Result>(
+    _ sql: String, _ values: Statement.Value..., row: (borrowing Row) -> Result
+  ) throws(NetOptError) -> [Result] {
+    try Self.translated { () throws(DiskError) in
+      try connection.database { () throws(SQLiteError) in
+        let statement = try Statement(sql, in: connection.database)
+        return values.isEmpty ? try statement.rows(read: row) : try statement.rows(values[0], read: row)
+      }
+    }
+  }
+
+  /// What all entries take together.
+  package func usage() throws(NetOptError) -> Usage {
+    let rows = try read(
+      """
+      SELECT count(*), coalesce(sum(size), 0), count(file), count(DISTINCT owner), coalesce(sum(hits), 0),
+        min(received), max(received), (SELECT count(*) FROM evictions WHERE reason = 'room'),
+        (SELECT count(*) FROM evictions WHERE reason = 'age') FROM entries
+      """
+    ) { row in
+      Usage(
+        entries: row.integer(0), bytes: row.integer(1), files: row.integer(2), partitions: row.integer(3),
+        hits: row.integer(4), oldest: row.optionalInteger(5), newest: row.optionalInteger(6),
+        evictedForRoom: row.integer(7), evictedForAge: row.integer(8))
+    }
+    return rows[0]
+  }
+
+  /// The entries that were asked for most, up to so many.
+  package func items(upTo limit: Int) throws(NetOptError) -> [Item] {
+    try read(
+      """
+      SELECT text, owner, selectors, head, length, size, hits, received, cost FROM entries
+      ORDER BY hits DESC, received DESC, id LIMIT ?
+      """, .integer(Int64(limit))
+    ) { row in
+      let selectors = row.bytes(2)
+      let (api, parameters) = Self.split(row.bytes(0))
+      let key = CacheKey(text: "", digest: MD5Digest([UInt8](repeating: 0, count: 16)))
+      let entry = EntryCoding.entry(key, selectors: selectors, head: row.bytes(3), body: [])
+      return Item(
+        api: api, parameters: SecretParameters.hidden(parameters), partition: Self.partition(row.bytes(1)),
+        varies: (EntryCoding.selectors(selectors) ?? []).map(\.name), status: entry?.status,
+        bodyBytes: row.integer(4), bytes: row.integer(5), hits: row.integer(6), received: row.integer(7),
+        fetchMicroseconds: row.integer(8), resourceVersion: entry?.resourceVersion)
+    }
+  }
+
+  /// Reads everything, and looks whether it is what was stored.
+  package func verify() throws(NetOptError) -> Verification {
+    var result = Verification()
+    result.database = try read("PRAGMA integrity_check") { $0.text(0) ?? "" }.filter { $0 != "ok" }
+    let ids = try read("SELECT id FROM entries ORDER BY id") { $0.integer(0) }
+    for id in ids {
+      let rows = try read(
+        "SELECT digest, owner, text, selectors, head, checksum, file, length, body FROM entries WHERE id = ?",
+        .integer(id)
+      ) { row in
+        (
+          DiskConnection.Place(digest: row.bytes(0), owner: row.bytes(1), text: row.bytes(2)),
+          DiskConnection.StoredEntry(
+            id: id, selectors: row.bytes(3), head: row.bytes(4), checksum: row.bytes(5), file: row.text(6),
+            length: Int(clamping: row.integer(7)), body: row.bytes(8))
+        )
+      }
+      // Another process may have removed it meanwhile.
+      guard let (place, entry) = rows.first else { continue }
+      result.entries += 1
+      if let reason = fault(of: entry, at: place) {
+        result.faults.append(.init(api: Self.split(place.text).api, reason: reason))
+      }
+    }
+    result.orphans = try Self.translated { () throws(DiskError) in
+      try connection.transaction { () throws(DiskError) -> [String] in try connection.orphans() }
+    }.count
+    return result
+  }
+
+  private func fault(of entry: DiskConnection.StoredEntry, at place: DiskConnection.Place) -> String? {
+    if let file = entry.file, connection.files.read(file, length: entry.length) == nil {
+      return "the file of its body is missing, or has another length"
+    }
+    let key = CacheKey(text: "", digest: MD5Digest([UInt8](repeating: 0, count: 16)))
+    if connection.entry(key, place, entry) == nil { return "it does not pass its checksum" }
+    return CacheKey.digest(of: place.text)?.bytes == place.digest ? nil : "its key has another digest"
+  }
+
+  /// Removes all entries.
+  ///
+  /// - Returns: how many there were, and what they took.
+  package func clear() throws(NetOptError) -> (entries: Int64, bytes: Int64) {
+    let usage = try usage()
+    try Self.translated { () throws(DiskError) in try connection.removeAll() }
+    return (usage.entries, usage.bytes)
+  }
+
+  private static func split(_ text: [UInt8]) -> (api: String, parameters: String) {
+    let parts = text.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    let texts = parts.map { String(decoding: $0, as: UTF8.self) }
+    return (texts.first ?? "", texts.count > 1 ? texts[1] : "")
+  }
+
+  private static func partition(_ owner: [UInt8]) -> String? {
+    owner.isEmpty ? nil : Hexadecimal.text(Array(owner.prefix(4)))
+  }
+}

@@ -1,0 +1,125 @@
+package import NetOptCore
+
+/// A log of requests: which key, and how large what it stands for is.
+///
+/// Each line has a key, or a key and a size, parted by a comma, a semicolon, a tab or spaces, as libCacheSim's text and
+/// comma-separated traces do. Without a size everything has the size 1. A first line that names the columns may say which
+/// are the keys and the sizes; other columns are ignored. Lines that are empty or begin with # are skipped.
+package struct CacheTrace: Sendable {
+  /// A request.
+  package struct Request: Hashable, Sendable {
+    /// A hash of the key.
+    package let key: UInt64
+    /// In bytes.
+    package let size: Int
+  }
+
+  /// The requests in order.
+  package private(set) var requests: [Request] = []
+  /// How many keys there are.
+  package private(set) var keyCount = 0
+  /// How many bytes the things that the keys stand for have together, as they were asked for first.
+  package private(set) var footprint = 0
+
+  private static let keyNames: Set<String> = ["key", "obj_id", "obj", "object", "id", "lbn", "url"]
+  private static let sizeNames: Set<String> = ["size", "obj_size", "bytes", "length"]
+
+  /// Reads a trace.
+  ///
+  /// - Parameters:
+  ///   - text: the lines.
+  ///   - file: what the text is called in errors.
+  ///   - columns: which columns the keys and the sizes are in, counted from 1; `nil` when the trace says so itself.
+  ///   - ignoresSizes: whether everything has the size 1.
+  /// - Throws: `unreadableFile`, naming the line and what is wrong with it.
+  package init(
+    _ text: [UInt8], file: String, columns told: (key: Int, size: Int?)? = nil, ignoresSizes: Bool = false
+  ) throws(NetOptError) {
+    var sizes: [UInt64: Int] = [:]
+    var columns: (key: Int, size: Int?) = told.map { ($0.key - 1, $0.size.map { $0 - 1 }) } ?? (0, 1)
+    var mayBeHeader = true
+    var number = 0
+    var start = 0
+    while start < text.count {
+      let end = text[start...].firstIndex(of: 0x0a) ?? text.count
+      defer { start = end + 1 }
+      number += 1
+      let fields = Self.fields(text[start..<end])
+      guard let first = fields.first, first.first != 0x23 else { continue }
+      if mayBeHeader {
+        mayBeHeader = false
+        if let told, Self.isHeader(fields, told) { continue }
+        if told == nil, let header = try Self.header(fields, file, number) {
+          columns = header
+          continue
+        }
+        if told == nil, fields.count > 2 {
+          throw Self.fault(
+            file, number, "it has \(fields.count) columns; say with --key-column which has the keys")
+        }
+      }
+      guard columns.key < fields.count else { throw Self.fault(file, number, "the key is missing") }
+      let key = StableHash.fnv1a(fields[columns.key])
+      var size = 1
+      if !ignoresSizes, let column = columns.size, column < fields.count {
+        guard let given = Int(String(decoding: fields[column], as: UTF8.self)), given >= 0 else {
+          throw Self.fault(
+            file, number,
+            "\"\(String(decoding: fields[column].prefix(40), as: UTF8.self))\" is no size, a whole number from 0"
+          )
+        }
+        size = given
+      }
+      if sizes.updateValue(size, forKey: key) == nil {
+        let (sum, overflow) = footprint.addingReportingOverflow(size)
+        guard !overflow else {
+          throw Self.fault(file, number, "the sizes add up to more than can be counted")
+        }
+        footprint = sum
+      }
+      requests.append(Request(key: key, size: size))
+    }
+    keyCount = sizes.count
+    guard !requests.isEmpty else {
+      throw NetOptError(
+        .unreadableFile, phase: .cache, "\(file) has no requests: write a key, or a key and a size, a line")
+    }
+  }
+
+  private static func fields(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+    let hasComma = line.contains { $0 == 0x2c || $0 == 0x3b }
+    // Between commas a column may be empty; spaces are no columns.
+    return line.split(omittingEmptySubsequences: !hasComma) { byte in
+      hasComma ? byte == 0x2c || byte == 0x3b : byte == 0x20 || byte == 0x09 || byte == 0x0d
+    }.map { field in
+      let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d }
+      let rest = field.drop(while: isBlank)
+      return rest.prefix(rest.count - rest.reversed().prefix(while: isBlank).count)
+    }
+  }
+
+  /// Which columns a first line names; `nil` when it is a request.
+  private static func header(
+    _ fields: [ArraySlice<UInt8>], _ file: String, _ number: Int
+  ) throws(NetOptError) -> (key: Int, size: Int?)? {
+    let names = fields.map { String(decoding: $0, as: UTF8.self).lowercased() }
+    let size = names.firstIndex { sizeNames.contains($0) }
+    guard let key = names.firstIndex(where: { keyNames.contains($0) }) else {
+      if size != nil {
+        throw fault(file, number, "it names no column for the keys; say with --key-column which has them")
+      }
+      return nil
+    }
+    return (key, size)
+  }
+
+  /// Whether a first line has names where the sizes would be.
+  private static func isHeader(_ fields: [ArraySlice<UInt8>], _ columns: (key: Int, size: Int?)) -> Bool {
+    guard let size = columns.size, size - 1 < fields.count else { return false }
+    return Int(String(decoding: fields[size - 1], as: UTF8.self)) == nil
+  }
+
+  private static func fault(_ file: String, _ line: Int, _ reason: String) -> NetOptError {
+    NetOptError(.unreadableFile, phase: .cache, "\(file), line \(line): \(reason)")
+  }
+}

@@ -1,0 +1,84 @@
+/// Greedy dual size frequency (Cherkasova, 1998) with a cost of one: the priority of an entry is the clock plus how often it
+/// was asked for by its size, and the clock is the priority of what was evicted last.
+struct SimulatedGDSF: SimulatedCache {
+  private struct Entry {
+    let key: UInt64
+    let size: Int
+    var hits: Int
+    var priority: Double
+    /// Of two with one priority the one that got it earlier goes first.
+    var moment: Int
+  }
+
+  private let capacity: Int
+  private var bytes = 0
+  private var clock = 0.0
+  private var moment = 0
+  private var places: [UInt64: Int] = [:]
+  /// A heap: no entry comes before its parent.
+  private var heap: [Entry] = []
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  mutating func request(_ key: UInt64, size: Int) -> Bool {
+    moment += 1
+    if let place = places[key] {
+      heap[place].hits += 1
+      heap[place].priority = clock + Double(heap[place].hits) / Double(max(heap[place].size, 1))
+      heap[place].moment = moment
+      sink(place)
+      return true
+    }
+    guard size <= capacity else { return false }
+    while bytes + size > capacity { evict() }
+    heap.append(
+      Entry(key: key, size: size, hits: 1, priority: clock + 1 / Double(max(size, 1)), moment: moment))
+    places[key] = heap.count - 1
+    bytes += size
+    rise(heap.count - 1)
+    return false
+  }
+
+  private mutating func evict() {
+    let entry = heap[0]
+    clock = entry.priority
+    bytes -= entry.size
+    places[entry.key] = nil
+    let last = heap.removeLast()
+    guard !heap.isEmpty else { return }
+    heap[0] = last
+    places[last.key] = 0
+    sink(0)
+  }
+
+  private func comesBefore(_ a: Int, _ b: Int) -> Bool {
+    (heap[a].priority, heap[a].moment) < (heap[b].priority, heap[b].moment)
+  }
+
+  private mutating func swap(_ a: Int, _ b: Int) {
+    heap.swapAt(a, b)
+    places[heap[a].key] = a
+    places[heap[b].key] = b
+  }
+
+  private mutating func rise(_ place: Int) {
+    var place = place
+    while place > 0, comesBefore(place, (place - 1) / 2) {
+      swap(place, (place - 1) / 2)
+      place = (place - 1) / 2
+    }
+  }
+
+  private mutating func sink(_ place: Int) {
+    var place = place
+    while true {
+      var first = place
+      for child in [2 * place + 1, 2 * place + 2] where child < heap.count && comesBefore(child, first) {
+        first = child
+      }
+      if first == place { return }
+      swap(place, first)
+      place = first
+    }
+  }
+}

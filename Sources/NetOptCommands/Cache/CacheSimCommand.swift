@@ -1,0 +1,146 @@
+import NetOptCaching
+import NetOptCore
+
+/// `netopt cache sim`: replays a log of keys and sizes.
+struct CacheSimCommand: Command {
+  private static let capacity = Option(
+    "capacity", short: "c", takes: .required("SIZE"),
+    "how much the cache holds: bytes, with k, M or G for their multiples, or a share of what all keys have together, as 0.1 or 10%; may be repeated; default: 1% and 10%"
+  )
+  private static let policy = Option(
+    "policy", short: "p", takes: .required("NAME"),
+    "s3fifo (the memory tier), gdsf (the disk tier), lru or fifo; may be repeated; default: all")
+  private static let keyColumn = Option("key-column", takes: .required("N"), "the column of the keys, from 1")
+  private static let sizeColumn = Option(
+    "size-column", takes: .required("N"), "the column of the sizes, from 1")
+  private static let ignoreSizes = Option("ignore-sizes", "count everything as 1 byte")
+
+  /// The largest trace, in bytes.
+  private static let limit = 4 << 30
+
+  let declaration = CommandDeclaration(
+    name: "cache sim",
+    summary: "replay a log of requests and print how often policies hit",
+    details: """
+      Reads a trace, a key or a key and a size a line, parted by a comma, a tab or spaces, and says for each policy and \
+      capacity which share of the requests, and of the bytes, would have come from the cache. A first line may name the \
+      columns (obj_id and size, say). Without sizes everything counts as 1 byte, so that a capacity is a number of keys. - \
+      is standard input.
+
+      The policies are the ones that the client uses, on their own: freshness does not count, and with gdsf everything \
+      costs the same to fetch.
+      """,
+    operands: "TRACE", operandCount: 1...1,
+    options: [
+      OptionGroup("Cache", [capacity, policy]), OptionGroup("Trace", [keyColumn, sizeColumn, ignoreSizes]),
+      OptionGroup("Output", [.json]),
+    ],
+    examples: [
+      .init("netopt cache sim requests.csv", "compares the policies"),
+      .init("netopt cache sim -p s3fifo -c 64M requests.csv", "says what 64 MiB of memory would bring"),
+    ])
+
+  func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+    let policies = try Self.policies(arguments)
+    let sizes = arguments.values(of: Self.capacity)
+    for size in sizes { _ = try Self.bytes(size, of: 1) }
+    let keyColumn = try arguments.integer(Self.keyColumn, in: 1...1000)
+    let sizeColumn = try arguments.integer(Self.sizeColumn, in: 1...1000)
+    if sizeColumn != nil, keyColumn == nil { throw UsageError("--size-column goes with --key-column") }
+    let file = arguments.operands[0]
+    let name = file == "-" ? "standard input" : file
+    let text = try context.read(file, upTo: Self.limit, for: .cache)
+    guard text.count <= Self.limit else {
+      throw NetOptError(
+        .unreadableFile, phase: .cache, "\(name) has more than \(Self.limit >> 30) GiB; cut it")
+    }
+    let trace = try CacheTrace(
+      text, file: name, columns: keyColumn.map { ($0, sizeColumn) },
+      ignoresSizes: arguments.has(Self.ignoreSizes))
+    var replays: [CacheReplay] = []
+    for size in sizes.isEmpty ? ["1%", "10%"] : sizes {
+      let capacity = try Self.bytes(size, of: trace.footprint)
+      for policy in policies {
+        try Task.checkCancellation()
+        replays.append(CacheReplay(trace, policy, capacity: capacity))
+      }
+    }
+    if arguments.has(.json) {
+      try context.print(Self.json(trace, replays))
+    } else {
+      try context.output.write(Text.lines(Self.lines(trace, replays)))
+    }
+    return .ok
+  }
+
+  private static func policies(_ arguments: Arguments) throws(UsageError) -> [SimulatedPolicy] {
+    let names = arguments.values(of: policy)
+    var policies: [SimulatedPolicy] = []
+    for name in names {
+      guard let policy = SimulatedPolicy(rawValue: name) else {
+        let known = SimulatedPolicy.allCases.map(\.rawValue).joined(separator: ", ")
+        throw UsageError("--policy is one of \(known), not \"\(name)\"")
+      }
+      if !policies.contains(policy) { policies.append(policy) }
+    }
+    return policies.isEmpty ? SimulatedPolicy.allCases : policies
+  }
+
+  /// A capacity in bytes.
+  private static func bytes(_ text: String, of footprint: Int) throws(UsageError) -> Int {
+    let units: [Character: Int] = [
+      "k": 1 << 10, "K": 1 << 10, "m": 1 << 20, "M": 1 << 20, "g": 1 << 30, "G": 1 << 30,
+    ]
+    let isPlain = text.utf8.allSatisfy { (0x30...0x39).contains($0) || [0x25, 0x2e].contains($0) }
+    if isPlain, text.hasSuffix("%"), let share = Double(text.dropLast()), share > 0, share <= 100 {
+      return max(Int(Double(footprint) * share / 100), 1)
+    }
+    if isPlain, text.contains("."), let share = Double(text), share > 0, share <= 1 {
+      return max(Int(Double(footprint) * share), 1)
+    }
+    let unit = text.last.flatMap { units[$0] }
+    if let count = Int(unit == nil ? text : String(text.dropLast())), count > 0 {
+      let (bytes, overflow) = count.multipliedReportingOverflow(by: unit ?? 1)
+      if !overflow { return bytes }
+    }
+    throw UsageError(
+      "--capacity is a number of bytes, as 1000 or 64M, or a share, as 0.1 or 10%, not \"\(text)\"")
+  }
+
+  private static func json(_ trace: CacheTrace, _ replays: [CacheReplay]) -> JSONValue {
+    [
+      "schema_version": 1,
+      "trace": [
+        "requests": .integer(Int64(trace.requests.count)), "keys": .integer(Int64(trace.keyCount)),
+        "bytes": .integer(Int64(trace.footprint)),
+      ],
+      "results": .array(
+        replays.map { replay in
+          [
+            "policy": .string(replay.policy.rawValue), "capacity": .integer(Int64(replay.capacity)),
+            "requests": .integer(Int64(replay.requests)), "hits": .integer(Int64(replay.hits)),
+            "hit_ratio": .number(replay.hitRatio), "byte_hit_ratio": .number(replay.byteHitRatio),
+          ]
+        }),
+    ]
+  }
+
+  private static func lines(_ trace: CacheTrace, _ replays: [CacheReplay]) -> [String] {
+    func ratio(_ value: Double) -> String {
+      let digits = String(Int((value * 10_000).rounded()))
+      let padded = String(repeating: "0", count: max(5 - digits.count, 0)) + digits
+      return "\(padded.dropLast(4)).\(padded.suffix(4))"
+    }
+    var lines = [
+      "\(Text.count(trace.requests.count, "request")), \(Text.count(trace.keyCount, "key")), \(trace.footprint) bytes",
+      Text.left("policy", 8) + Text.right("capacity", 16) + Text.right("requests", 10)
+        + Text.right("bytes", 10),
+    ]
+    for replay in replays {
+      lines.append(
+        Text.left(replay.policy.rawValue, 8) + Text.right(String(replay.capacity), 16)
+          + Text.right(ratio(replay.hitRatio), 10) + Text.right(ratio(replay.byteHitRatio), 10))
+    }
+    return lines
+  }
+}

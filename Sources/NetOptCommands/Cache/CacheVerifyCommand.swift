@@ -1,0 +1,37 @@
+import NetOptCaching
+import NetOptCore
+
+/// `netopt cache verify`: looks whether a disk cache is what was stored.
+struct CacheVerifyCommand: Command {
+  let declaration = CommandDeclaration(
+    name: "cache verify",
+    summary: "read all of a disk cache and check it",
+    details: """
+      Has SQLite check the database, reads every entry and its body, compares checksums and keys, and looks for files that \
+      no entry names. It changes nothing: an entry that is not what was stored is removed when it is asked for, and files \
+      that no entry names are removed when the cache is opened by a client. Fails, with exit code 1, when something is \
+      wrong.
+      """,
+    operands: "", operandCount: 0...0,
+    options: [OptionGroup("Cache", [CacheOptions.directory]), OptionGroup("Output", [.json])],
+    examples: [.init("netopt cache verify --cache /var/cache/app", "checks the cache")])
+
+  func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+    let result = try CacheOptions.inspection(arguments).verify()
+    if arguments.has(.json) {
+      try context.print([
+        "schema_version": 1, "sound": .bool(result.isSound), "entries": .integer(Int64(result.entries)),
+        "faults": .array(result.faults.map { ["api": .string($0.api), "reason": .string($0.reason)] }),
+        "orphans": .integer(Int64(result.orphans)), "database": .array(result.database.map(JSONValue.string)),
+      ])
+    } else {
+      var lines = result.faults.map { "\($0.api): \($0.reason)" }
+      lines += result.database.map { "the database: \($0)" }
+      if result.orphans > 0 { lines.append("\(Text.count(result.orphans, "file")) that no entry names") }
+      let checked = "checked \(result.entries) \(result.entries == 1 ? "entry" : "entries")"
+      lines.append(result.isSound ? "\(checked): sound" : checked)
+      try context.output.write(Text.lines(lines.map(Text.printable)))
+    }
+    return result.isSound ? .ok : .failed
+  }
+}

@@ -1,0 +1,105 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCaching
+
+/// Two processes that write to one directory are killed at any moment: the next start finds a cache whose entries are what
+/// was stored, and no file that no entry names.
+///
+/// `KILL_ROUNDS` says how often; 20 times without it.
+@Suite struct CacheKillTests {
+  @Test func theNextStartHasAWholeCache() async throws {
+    let parent = try TemporaryDirectory.make("killed-cache")
+    let directory = parent + "/cache"
+    let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 20
+    var random = SplitMix64(seed: UInt64(rounds))
+    var orphans = 0
+    var drafts = 0
+    var entries: Int64 = 0
+    for round in 1...rounds {
+      let writers = try (0..<2).map { number in
+        let output = "\(parent)/\(number)"
+        mkdir(output, 0o700)
+        return try ChildProcess(try Self.writer, [directory, "\(random.next())"], in: output)
+      }
+      // From the first writes on: how long they take to start depends on the machine.
+      let before = Self.size(directory)
+      try await wait(for: "the writers to write") {
+        for writer in writers where writer.exitStatus() != nil {
+          throw TestSupportError("a writer ended: \(try Self.read(writer.output))")
+        }
+        return Self.size(directory) != before
+      }
+      usleep(UInt32(random.below(30_000)))
+      writers[0].send(SIGKILL)
+      // In between one goes on while the other's transaction is cut off.
+      usleep(UInt32(random.below(5_000)))
+      writers[1].send(SIGKILL)
+      for writer in writers {
+        try await wait(for: "the writer to be dead") { writer.exitStatus() != nil }
+        try #require(writer.exitStatus() == SIGKILL)
+        #expect(try Self.read(writer.output) == "", "round \(round)")
+      }
+      // The first writers may have been killed before there were tables.
+      let left = (try? FileManager.default.contentsOfDirectory(atPath: directory + "/bodies")) ?? []
+      drafts += left.filter { $0.hasSuffix(".part") }.count
+      orphans += (try? DiskInspection(directory).verify().orphans) ?? 0
+
+      let warnings = Warnings()
+      let store = DiskStore(directory) { warnings.add($0) }
+      store.open()
+      let verification = try DiskInspection(directory).verify()
+      #expect(verification.isSound, "round \(round): \(verification)")
+      for number in 0..<200 as Range<UInt64> {
+        let key = try CacheKey(
+          api: "GET https://a.test/\(number)", parameters: "number=\(number)", partition: "p\(number % 3)")
+        for entry in store.entries(for: key) {
+          #expect(entry.fields["X-Number"] == "\(number)")
+          #expect(Self.isWhole(entry, number), "round \(round), entry \(number)")
+        }
+      }
+      entries = try DiskInspection(directory).usage().entries
+      #expect(warnings.messages.isEmpty, "round \(round): \(warnings.messages)")
+      store.close()
+    }
+    // Otherwise nothing was written, or never cut off, and nothing was tested.
+    #expect(entries > 10)
+    #expect(orphans > 0 && drafts > 0, "\(orphans) orphans, \(drafts) of them drafts")
+  }
+
+  /// Whether the body is what follows from its version.
+  private static func isWhole(_ entry: CacheEntry, _ number: UInt64) -> Bool {
+    guard let version = entry.fields["X-Version"].flatMap({ UInt64($0) }) else { return false }
+    var random = SplitMix64(seed: version &+ number)
+    var expected: [UInt8] = []
+    expected.reserveCapacity(entry.body.count)
+    while expected.count < entry.body.count {
+      withUnsafeBytes(of: random.next()) { expected.append(contentsOf: $0) }
+    }
+    return expected == entry.body
+  }
+
+  /// What changes when something is written.
+  private static func size(_ directory: String) -> [Int] {
+    ["", "-wal"].map { suffix in
+      var status = stat()
+      guard stat("\(directory)/responses.db\(suffix)", &status) == 0 else { return -1 }
+      return status.st_size &+ status.st_mtim.tv_nsec
+    }
+  }
+
+  private static func read(_ path: String) throws -> String {
+    String(decoding: try FileBytes.read(path, upTo: 1 << 20, as: "the output", in: .cache), as: UTF8.self)
+  }
+
+  /// It is built into the directory of the tests.
+  private static var writer: String {
+    get throws {
+      let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+      return FileBytes.folder(of: tests) + "/cache-writer"
+    }
+  }
+}

@@ -1,0 +1,339 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptSQLite
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCaching
+
+/// What goes wrong on disks: nothing of it gets to a request, and each is said once.
+struct DiskFaultTests {
+  let parent: String
+  let directory: String
+  let warnings = Warnings()
+
+  init() throws {
+    parent = try TemporaryDirectory.make("disk-faults")
+    directory = parent + "/cache"
+  }
+
+  private func store(_ directory: String? = nil) -> DiskStore {
+    DiskStore(directory ?? self.directory, patience: 200) { [warnings] in warnings.add($0) }
+  }
+
+  /// Uses a store that cannot work in every way.
+  private func useInVain(_ store: DiskStore) throws {
+    let key = try Samples.key("a")
+    for _ in 0..<3 {
+      store.open()
+      store.insert(Samples.entry(key))
+      store.insert(Samples.entry(key, body: [UInt8](repeating: 1, count: 200_000)))
+      #expect(store.entries(for: key).isEmpty)
+      store.remove(Samples.entry(key))
+      store.removeAll(for: key)
+      store.removeAll()
+      store.flush()
+      store.close()
+    }
+  }
+
+  private func fill(_ count: Int = 40) throws {
+    let store = store()
+    for number in 0..<count {
+      store.insert(
+        Samples.entry(try Samples.key("\(number)"), body: [UInt8](repeating: UInt8(number), count: 3000)))
+    }
+    store.insert(Samples.entry(try Samples.key("large"), body: [UInt8](repeating: 9, count: 200_000)))
+    store.close()
+  }
+
+  private func write(_ bytes: [UInt8], to path: String) throws {
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+  }
+
+  private func read(_ path: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+  }
+
+  @Test func aFileInThePlaceOfTheDirectory() throws {
+    try write([1], to: directory)
+    try useInVain(store())
+    #expect(warnings.messages.count == 1)
+    #expect(warnings.messages[0].contains("is no directory; nothing is cached on disk"))
+    #expect(try read(directory) == [1])
+  }
+
+  @Test func aDirectoryThatCannotBeMade() throws {
+    try useInVain(store("/proc/none/cache"))
+    #expect(warnings.messages.count == 1, "\(warnings.messages)")
+  }
+
+  @Test func aDirectoryThatOthersMayWriteTo() throws {
+    mkdir(directory, 0o700)
+    chmod(directory, 0o777)
+    try useInVain(store())
+    #expect(warnings.messages.count == 1)
+    #expect(warnings.messages[0].contains("chmod go-w"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "a directory is given to somebody else, which takes root"))
+  func somebodyElsesDirectory() throws {
+    mkdir(directory, 0o700)
+    chown(directory, 4711, 4711)
+    try useInVain(store())
+    #expect(warnings.messages.count == 1)
+    #expect(warnings.messages[0].contains("belongs to another user"))
+  }
+
+  @Test func linksAreNotFollowed() throws {
+    let target = parent + "/target"
+    mkdir(target, 0o700)
+    symlink(target, directory)
+    try useInVain(store())
+    #expect(warnings.messages.count == 1)
+    #expect(warnings.messages[0].contains("symbolic link"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: target).isEmpty)
+  }
+
+  @Test(arguments: ["responses.db", "lock", "bodies"]) func linksInsideAreNotFollowed(name: String) throws {
+    let target = parent + "/target"
+    if name == "bodies" { mkdir(target, 0o700) } else { try write([], to: target) }
+    mkdir(directory, 0o700)
+    symlink(target, "\(directory)/\(name)")
+    try useInVain(store())
+    #expect(warnings.messages.count == 1, "\(warnings.messages)")
+    if name != "bodies" { #expect(try read(target).isEmpty) }
+  }
+
+  @Test func aDirectoryBehindALinkIsFine() throws {
+    mkdir(parent + "/target", 0o700)
+    symlink(parent + "/target", parent + "/link")
+    let store = store(parent + "/link/cache")
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(warnings.messages.isEmpty)
+  }
+
+  /// Each piece of the database is overwritten in turn: nothing crashes, and what is found is what was stored.
+  @Test(arguments: ["zeros", "ones", "noise", "cut", "text", "empty"]) func aBrokenDatabase(kind: String)
+    throws
+  {
+    try fill()
+    let database = directory + "/responses.db"
+    let good = try read(database)
+    var random = SplitMix64(seed: 3)
+    for place in stride(from: 0, to: good.count, by: 8192) {
+      var bytes = good
+      let range = place..<min(place + 8192, good.count)
+      switch kind {
+      case "zeros": bytes.replaceSubrange(range, with: [UInt8](repeating: 0, count: range.count))
+      case "ones": bytes.replaceSubrange(range, with: [UInt8](repeating: 255, count: range.count))
+      case "noise":
+        for _ in 0..<20 { bytes[range.lowerBound + Int(random.below(UInt64(range.count)))] ^= 0x41 }
+      case "cut": bytes.removeSubrange((place + 100)...)
+      case "text": bytes = Array("this is no database, but a text of some length\n".utf8)
+      default: bytes = []
+      }
+      try write(bytes, to: database)
+      unlink(database + "-wal")
+      unlink(database + "-shm")
+      let warnings = Warnings()
+      let store = DiskStore(directory) { warnings.add($0) }
+      for number in 0..<40 {
+        let found = store.entries(for: try Samples.key("\(number)"))
+        #expect(found.allSatisfy { $0.body == [UInt8](repeating: UInt8(number), count: 3000) })
+      }
+      for number in 0..<10 {
+        let key = try Samples.key("new \(number)")
+        store.insert(Samples.entry(key, body: [UInt8](repeating: 3, count: 20_000)))
+      }
+      // One may have been lost when the damage was found; then a new database is there.
+      let key = try Samples.key("last")
+      store.insert(Samples.entry(key))
+      #expect(store.entries(for: key).count == 1, "\(kind) at \(place): \(warnings.messages)")
+      #expect(warnings.messages.count <= 1, "\(warnings.messages)")
+      store.close()
+      if kind == "text" {
+        #expect(warnings.messages.first?.contains("file is not a database") ?? false, "\(warnings.messages)")
+        #expect(try read(database + ".broken") == bytes)
+      }
+      if kind == "text" || kind == "empty" { return }
+    }
+  }
+
+  @Test func aBrokenLog() throws {
+    let store = store()
+    for number in 0..<40 { store.insert(Samples.entry(try Samples.key("\(number)"))) }
+    let log = directory + "/responses.db-wal"
+    let good = try read(log)
+    // As if the process had been killed: the log is copied beside, and put back when the store is closed.
+    let database = try read(directory + "/responses.db")
+    store.close()
+    for place in stride(from: 0, to: good.count, by: max(good.count / 20, 1)) {
+      var bytes = good
+      for index in place..<min(place + 500, good.count) { bytes[index] ^= 0x55 }
+      try write(database, to: directory + "/responses.db")
+      try write(bytes, to: log)
+      unlink(directory + "/responses.db-shm")
+      let again = self.store()
+      for number in 0..<40 {
+        #expect(
+          again.entries(for: try Samples.key("\(number)")).allSatisfy { $0.body == Array("hello".utf8) })
+      }
+      let key = try Samples.key("last")
+      again.insert(Samples.entry(key))
+      again.insert(Samples.entry(key))
+      #expect(again.entries(for: key).count == 1)
+      again.close()
+    }
+  }
+
+  @Test(arguments: ["text", "selectors", "head", "checksum", "body", "owner", "length", "received"])
+  func aChangedRowIsAMiss(column: String) throws {
+    try fill(3)
+    let database = try Database(directory + "/responses.db")
+    let change =
+      column == "received" || column == "length"
+      ? "\(column) + 1"
+      : "CAST(coalesce(substr(\(column), 1, length(\(column)) - 1), x'') || x'ee' AS BLOB)"
+    try database.execute("UPDATE entries SET \(column) = \(change) WHERE file IS NULL")
+    let store = store()
+    for number in 0..<3 {
+      let found = store.entries(for: try Samples.key("\(number)"))
+      // When it came is in the head too, where it counts.
+      #expect(found.count == (column == "received" ? 1 : 0))
+      #expect(found.allSatisfy { $0.received == 1_700_000_000_000 })
+    }
+    let left = try Statement("SELECT count(*) FROM entries WHERE file IS NULL", in: database).integer()
+    // What is found, and is not what was stored, is removed.
+    #expect(left == (["text", "owner", "received"].contains(column) ? 3 : 0), "\(column)")
+    #expect(warnings.messages.isEmpty)
+  }
+
+  @Test(arguments: ["changed", "cut", "longer", "gone", "link", "directory"]) func aBrokenBodyFile(
+    kind: String
+  ) throws {
+    try fill(1)
+    let bodies = directory + "/bodies"
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies).first)
+    let path = "\(bodies)/\(name)"
+    var bytes = try read(path)
+    switch kind {
+    case "changed": bytes[100_000] ^= 1
+    case "cut": bytes.removeLast()
+    case "longer": bytes.append(9)
+    default: break
+    }
+    unlink(path)
+    switch kind {
+    case "gone": break
+    case "link":
+      try write(bytes, to: parent + "/elsewhere")
+      symlink(parent + "/elsewhere", path)
+    case "directory": mkdir(path, 0o700)
+    default: try write(bytes, to: path)
+    }
+    let store = store()
+    #expect(store.entries(for: try Samples.key("large")).isEmpty)
+    #expect(try DiskInspection(directory).usage().files == 0)
+    #expect(store.entries(for: try Samples.key("0")).count == 1)
+    if kind == "link" { #expect(try read(parent + "/elsewhere").count == 200_000) }
+  }
+
+  @Test func orphansAreSwept() throws {
+    try fill(1)
+    let bodies = directory + "/bodies"
+    let orphan = String(repeating: "a", count: 32)
+    try write([1], to: "\(bodies)/\(orphan)")
+    try write([1], to: "\(bodies)/\(orphan.replacing("a", with: "b")).part")
+    try write([1], to: "\(bodies)/README")
+    // One that a living process is writing.
+    let files = BodyFiles(directory: bodies)
+    let draft = try files.write([1, 2, 3])
+    let name = draft.name
+    store().open()
+    let left = Set(try FileManager.default.contentsOfDirectory(atPath: bodies))
+    #expect(left.count == 3 && left.contains("README") && left.contains(name + ".part"))
+    files.discard(draft)
+  }
+
+  @Test func aFullDisk() throws {
+    // The largest file of this process, for the time of the test; the signal that comes with it is ignored.
+    try fill(1)
+    signal(SIGXFSZ, SIG_IGN)
+    var before = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &before)
+    var low = rlimit(rlim_cur: 150_000, rlim_max: before.rlim_max)
+    setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &low)
+    defer { setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &before) }
+    let store = store()
+    for number in 0..<60 {
+      let key = try Samples.key("full \(number)")
+      store.insert(Samples.entry(key, body: [UInt8](repeating: 1, count: number % 3 == 0 ? 180_000 : 30_000)))
+      #expect(store.entries(for: key).allSatisfy { $0.body.first == 1 })
+    }
+    #expect(warnings.messages.count == 1, "\(warnings.messages)")
+    #expect(warnings.messages.first?.hasSuffix("what is fetched meanwhile is not cached on disk") ?? false)
+    #expect(store.entries(for: try Samples.key("0")).count == 1)
+    setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &before)
+    let key = try Samples.key("room again")
+    store.insert(Samples.entry(key, body: [UInt8](repeating: 1, count: 180_000)))
+    #expect(store.entries(for: key).count == 1)
+    store.close()
+    #expect(try DiskInspection(directory).verify().isSound)
+  }
+
+  @Test func anotherProcessThatWritesForLong() throws {
+    try fill(1)
+    let database = try Database(directory + "/responses.db")
+    try database.execute("BEGIN IMMEDIATE")
+    let store = store()
+    let key = try Samples.key("a")
+    // It opens when the other one is done; until then everything is a miss, and nothing is said.
+    #expect(store.entries(for: try Samples.key("0")).isEmpty)
+    try database.execute("COMMIT")
+    #expect(store.entries(for: try Samples.key("0")).count == 1)
+    try database.execute("BEGIN IMMEDIATE")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: try Samples.key("0")).count == 1)
+    try database.execute("COMMIT")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(warnings.messages.isEmpty)
+  }
+
+  @Test func aDirectoryThatIsRemovedMeanwhile() throws {
+    let store = store()
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    try FileManager.default.removeItem(atPath: directory)
+    #expect(store.entries(for: key).isEmpty)
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(FileManager.default.fileExists(atPath: directory + "/responses.db"))
+    #expect(warnings.messages.isEmpty)
+  }
+
+  @Test func aNewerSchemaIsLeftAlone() throws {
+    try fill(1)
+    try Database(directory + "/responses.db").execute("PRAGMA user_version = 2")
+    try useInVain(store())
+    #expect(warnings.messages.count == 1)
+    #expect(warnings.messages[0].contains("has a schema that this version of netopt does not know"))
+    #expect(
+      try Statement("SELECT count(*) FROM entries", in: Database(directory + "/responses.db")).integer() == 2)
+  }
+
+  @Test func somebodyElsesDatabaseIsPutAside() throws {
+    mkdir(directory, 0o700)
+    try Database(directory + "/responses.db").execute("CREATE TABLE entries (x); PRAGMA user_version = 1")
+    let store = store()
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(warnings.messages.count == 1)
+  }
+}

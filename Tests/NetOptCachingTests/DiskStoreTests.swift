@@ -1,0 +1,244 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptSQLite
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCaching
+
+struct DiskStoreTests {
+  let directory: String
+  let warnings = Warnings()
+
+  init() throws { directory = try TemporaryDirectory.make("disk-store") + "/cache" }
+
+  private func store(
+    _ limits: CacheLimits = .disk, now: @escaping @Sendable () -> Int64 = { 1_700_000_000_000 }
+  ) -> DiskStore {
+    DiskStore(directory, limits: limits, now: now) { [warnings] in warnings.add($0) }
+  }
+
+  private func files() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: directory + "/bodies")
+  }
+
+  @Test func givesBackAllThatItGot() throws {
+    let key = try Samples.key("a", partition: "tenant")
+    let entry = CacheEntry(
+      key: key, selectors: [.init(name: "accept", value: "text/html"), .init(name: "x", value: nil)],
+      status: 404,
+      reason: "Not Found",
+      fields: ["Content-Type": "text/plain; charset=\"ü\"", "Set-Cookie": "a", "set-cookie": "b"],
+      body: Array(0...255), requested: 5, received: 1_700_000_000_000, declaredExpiry: 9, resourceVersion: -3,
+      fetchMicroseconds: 77)
+    store().insert(entry)
+    let found = try #require(store().entries(for: key).first)
+    #expect(found.key == key && found.selectors == entry.selectors && found.fields == entry.fields)
+    #expect(found.status == 404 && found.reason == "Not Found" && found.body == entry.body)
+    #expect(found.requested == 5 && found.received == entry.received && found.fetchMicroseconds == 77)
+    #expect(found.declaredExpiry == 9 && found.resourceVersion == -3)
+    #expect(warnings.messages.isEmpty)
+  }
+
+  @Test func largeBodiesHaveFiles() throws {
+    let store = store()
+    let key = try Samples.key("a")
+    let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    store.insert(Samples.entry(key, body: Array(body.prefix(100_000))))
+    #expect(try files().isEmpty)
+    store.insert(Samples.entry(key, body: body))
+    #expect(try files().count == 1)
+    #expect(store.entries(for: key).first?.body == body)
+    store.insert(Samples.entry(key, body: body.reversed()))
+    #expect(try files().count == 1)
+    store.insert(Samples.entry(key))
+    #expect(try files().isEmpty)
+    #expect(store.entries(for: key).first?.body == Array("hello".utf8))
+  }
+
+  @Test func isItsUsersOwn() throws {
+    let store = store()
+    store.insert(Samples.entry(try Samples.key("a"), body: [UInt8](repeating: 1, count: 200_000)))
+    for path in [directory, directory + "/bodies"] { #expect(try mode(path) == 0o700) }
+    for name in [
+      "responses.db", "responses.db-wal", "responses.db-shm", "lock",
+      "bodies/" + (try #require(try files().first)),
+    ] {
+      #expect(try mode("\(directory)/\(name)") == 0o600, "\(name)")
+    }
+  }
+
+  private func mode(_ path: String) throws -> UInt32 {
+    var status = stat()
+    let code = lstat(path, &status)
+    try #require(code == 0, "\(path)")
+    return status.st_mode & 0o7777
+  }
+
+  @Test func removesWhatItShould() throws {
+    let store = store()
+    let key = try Samples.key("a")
+    let selectors = [CacheEntry.Selector(name: "accept", value: "x")]
+    let old = Samples.entry(key, received: 1_600_000_000_000)
+    store.insert(old)
+    store.insert(Samples.entry(key, selectors: selectors))
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 2)
+    store.remove(old)
+    #expect(store.entries(for: key).count == 2)
+    store.remove(Samples.entry(key, selectors: selectors))
+    #expect(store.entries(for: key).map(\.selectors) == [[]])
+    store.removeAll(for: key)
+    #expect(store.entries(for: key).isEmpty)
+    store.insert(Samples.entry(key, body: [UInt8](repeating: 0, count: 200_000)))
+    store.removeAll()
+    #expect(store.entries(for: key).isEmpty)
+    #expect(try files().isEmpty)
+  }
+
+  @Test func partitionsDoNotSeeEachOther() throws {
+    let store = store()
+    let mine = try Samples.key("a", partition: "Bearer my-secret")
+    let yours = try Samples.key("a", partition: "Bearer your-secret")
+    let nobodys = try Samples.key("a")
+    store.insert(Samples.entry(mine, body: [1]))
+    #expect(store.entries(for: yours).isEmpty && store.entries(for: nobodys).isEmpty)
+    store.insert(Samples.entry(yours, body: [2]))
+    store.removeAll(for: nobodys)
+    #expect(store.entries(for: mine).map(\.body) == [[1]])
+    #expect(store.entries(for: yours).map(\.body) == [[2]])
+    store.close()
+    for name in try FileManager.default.contentsOfDirectory(atPath: directory)
+    where name.hasPrefix("responses") {
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
+      #expect(!String(decoding: bytes, as: UTF8.self).contains("my-secret"), "\(name)")
+    }
+  }
+
+  @Test func aCollisionIsAMiss() throws {
+    let (one, other) = try Samples.collision()
+    let store = store()
+    store.insert(Samples.entry(one, body: [1]))
+    #expect(store.entries(for: other).isEmpty)
+    store.insert(Samples.entry(other, body: [2]))
+    #expect(store.entries(for: one).map(\.body) == [[1]])
+    store.removeAll(for: one)
+    #expect(store.entries(for: other).map(\.body) == [[2]])
+  }
+
+  @Test func evictsWhatIsWorthTheLeast() throws {
+    let store = store(CacheLimits(maxBytes: 200_000))
+    // Asked for often, and slow to fetch.
+    let dear = try Samples.key("dear")
+    store.insert(Samples.entry(dear, body: [UInt8](repeating: 1, count: 4000), cost: 1_000_000))
+    for _ in 0..<5 { #expect(store.entries(for: dear).count == 1) }
+    for number in 0..<200 {
+      store.insert(
+        Samples.entry(try Samples.key("\(number)"), body: [UInt8](repeating: 2, count: 4000), cost: 10_000))
+    }
+    #expect(store.entries(for: dear).count == 1)
+    let inspection = try DiskInspection(directory)
+    let usage = try inspection.usage()
+    #expect(usage.bytes <= 200_000 && usage.entries > 20 && usage.evictedForRoom > 100)
+    #expect(store.eviction(of: try Samples.key("0"))?.reason == .room)
+    #expect(store.eviction(of: dear)?.reason == nil)
+    #expect(try inspection.items(upTo: 1).first?.hits ?? 0 >= 5)
+  }
+
+  @Test func priorityFollowsTheClock() throws {
+    // What was dear once, and is not asked for any more, gets its turn.
+    let store = store(CacheLimits(maxBytes: 200_000))
+    let old = try Samples.key("old")
+    store.insert(Samples.entry(old, body: [UInt8](repeating: 1, count: 4000), cost: 100_000))
+    for number in 0..<3000 {
+      store.insert(
+        Samples.entry(try Samples.key("\(number)"), body: [UInt8](repeating: 2, count: 4000), cost: 10_000))
+    }
+    #expect(store.entries(for: old).isEmpty)
+  }
+
+  @Test func allLimitsHoldAtOnce() throws {
+    let date = StoppedDate()
+    let limits = CacheLimits(maxBytes: 3 << 20, maxEntries: 20, maxAge: .seconds(60))
+    let store = store(limits, now: { date.now })
+    var random = SplitMix64(seed: 4)
+    for number in 0..<300 {
+      let body = [UInt8](repeating: 1, count: Int(random.below(260_000)))
+      store.insert(Samples.entry(try Samples.key("\(number)"), body: body, received: date.now))
+      date.advance(milliseconds: 5000)
+      let usage = try DiskInspection(directory).usage()
+      #expect(usage.entries <= 20 && usage.bytes <= 3 << 20)
+      #expect(usage.oldest ?? 0 >= date.now - 65_000)
+    }
+    #expect(try files().count <= 20)
+    date.advance(milliseconds: 60_001)
+    #expect(store.entries(for: try Samples.key("299")).isEmpty)
+    store.open()
+    #expect(try DiskInspection(directory).usage().entries == 0)
+    #expect(try files().isEmpty)
+    #expect(store.eviction(of: try Samples.key("299"))?.reason == .age)
+  }
+
+  @Test func lowerLimitsHoldFromTheStart() throws {
+    let first = store()
+    for number in 0..<50 { first.insert(Samples.entry(try Samples.key("\(number)"))) }
+    first.close()
+    store(CacheLimits(maxBytes: 1 << 20, maxEntries: 5)).open()
+    #expect(try DiskInspection(directory).usage().entries == 5)
+  }
+
+  @Test func tooLargeIsNotKept() throws {
+    let store = store(CacheLimits(maxBytes: 100_000))
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    store.insert(Samples.entry(key, body: [UInt8](repeating: 1, count: 50_000)))
+    #expect(store.entries(for: key).isEmpty)
+  }
+
+  @Test func twoStoresShareADirectory() throws {
+    let one = store()
+    let other = store()
+    for number in 0..<100 {
+      let key = try Samples.key("\(number)")
+      let (writer, reader) = number % 2 == 0 ? (one, other) : (other, one)
+      writer.insert(Samples.entry(key, body: [UInt8(number)]))
+      #expect(reader.entries(for: key).map(\.body) == [[UInt8(number)]])
+    }
+    #expect(warnings.messages.isEmpty)
+  }
+
+  /// Random operations beside a table: what is found is what was put in last.
+  @Test(arguments: 0..<4 as Range<UInt64>) func findsWhatWasPutInLast(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let limits = CacheLimits(maxBytes: 4 << 20, maxEntries: 30)
+    var store = store(limits)
+    var model: [CacheKey: [UInt8]] = [:]
+    for step in 0..<800 {
+      let key = try Samples.key("\(random.below(50))", partition: random.below(2) == 0 ? "" : "p")
+      switch random.below(20) {
+      case 0:
+        store.removeAll(for: key)
+        model[key] = nil
+      case 1:
+        store.close()
+        store = self.store(limits)
+      case 2...9:
+        let large = random.below(8) == 0
+        let body = [UInt8](
+          repeating: UInt8(truncatingIfNeeded: step), count: Int(random.below(large ? 200_000 : 5000)))
+        store.insert(Samples.entry(key, body: body))
+        model[key] = body
+      default:
+        let found = store.entries(for: key)
+        #expect(found.count <= 1)
+        if let body = found.first?.body { #expect(model[key] == body) }
+      }
+    }
+    let inspection = try DiskInspection(directory)
+    let verification = try inspection.verify()
+    #expect(verification.isSound, "\(verification)")
+    #expect(try inspection.usage().entries <= 30)
+    #expect(warnings.messages.isEmpty)
+  }
+}

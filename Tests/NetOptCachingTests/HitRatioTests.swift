@@ -1,0 +1,151 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCaching
+
+/// Hit ratios beside those of libCacheSim, from PyPI.
+@Suite(
+  .enabled("libcachesim is not there: run scripts/cache-peers, which needs PyPI") {
+    access(CachePeers.python, X_OK) == 0
+  })
+struct HitRatioTests {
+  /// What libCacheSim makes of a trace.
+  private static func peers(_ path: String, _ capacities: [Int]) async throws -> [String: (
+    hits: Int, bytes: Int
+  )] {
+    let script = RepositoryFile.path("Tests/Vectors/cache-peers.py")
+    let child = try ChildProcess(
+      CachePeers.python, [script, path] + capacities.map(String.init),
+      in: try TemporaryDirectory.make("cache-peers"))
+    try await wait(for: "the peers to end", within: .seconds(300)) { child.exitStatus() != nil }
+    let output = String(decoding: try Data(contentsOf: URL(fileURLWithPath: child.output)), as: UTF8.self)
+    try #require(child.exitStatus() == 0, "\(output)")
+    var results: [String: (hits: Int, bytes: Int)] = [:]
+    for line in output.split(separator: "\n") {
+      let fields = line.split(separator: " ")
+      let (hits, bytes) = (Int(fields[2]), Int(fields[3]))
+      results["\(fields[0]) \(fields[1])"] = (try #require(hits), try #require(bytes))
+    }
+    return results
+  }
+
+  private static func compare(_ text: String, _ name: String) async throws {
+    let path = try TemporaryDirectory.make("traces") + "/trace"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    try await compare(file: path, name)
+  }
+
+  private static func compare(file: String, _ name: String) async throws {
+    let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
+    let trace = try CacheTrace(bytes, file: file)
+    let capacities = [0.01, 0.05, 0.1, 0.3].map { Int(Double(trace.footprint) * $0) }
+    let peers = try await peers(file, capacities)
+    for capacity in capacities {
+      for policy in SimulatedPolicy.allCases {
+        let ours = CacheReplay(trace, policy, capacity: capacity)
+        let theirs = try #require(peers["\(policy.rawValue) \(capacity)"])
+        let difference = abs(ours.hits - theirs.hits)
+        // GDSF leaves it open which of two equals goes first.
+        let allowed = policy == .gdsf ? trace.requests.count / 100 : 0
+        #expect(
+          difference <= allowed, "\(name), \(policy), \(capacity): \(ours.hits) hits, not \(theirs.hits)")
+        if policy != .gdsf { #expect(ours.hitBytes == theirs.bytes) }
+      }
+    }
+    let capacity = capacities[2]
+    try compare(trace, capacity, hits: try #require(peers["s3fifo \(capacity)"]).hits, name)
+  }
+
+  /// The memory tier itself, shards, locks and weights included: with entries that all weigh the same, and room for as
+  /// many as the simulation has, its ratio is that of the simulation within 0.01.
+  private static func compare(_ trace: CacheTrace, _ capacity: Int, hits: Int, _ name: String) throws {
+    guard trace.footprint == trace.keyCount else { return }
+    let store = MemoryStore(CacheLimits(maxBytes: .max, maxEntries: capacity))
+    var found = 0
+    var keys: [UInt64: CacheKey] = [:]
+    for request in trace.requests {
+      let key = keys[request.key] ?? Self.key(request.key)
+      keys[request.key] = key
+      if store.entries(for: key).isEmpty {
+        store.insert(
+          CacheEntry(
+            key: key, status: 200, fields: [:], body: [], requested: 0, received: 0, fetchMicroseconds: 0))
+      } else {
+        found += 1
+      }
+    }
+    let difference = abs(Double(found - hits)) / Double(trace.requests.count)
+    #expect(difference <= 0.01, "\(name), the store with \(capacity): \(found) hits, not \(hits)")
+  }
+
+  private static func key(_ number: UInt64) -> CacheKey {
+    let bytes = (0..<16).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * ($0 & 7))) }
+    return CacheKey(text: String(number), digest: MD5Digest(bytes))
+  }
+
+  private static func zipf(_ exponent: Double, keys: Int, count: Int, seed: UInt64) -> [Int] {
+    var sums: [Double] = []
+    var total = 0.0
+    for rank in 1...keys {
+      total += 1 / pow(Double(rank), exponent)
+      sums.append(total)
+    }
+    var random = SplitMix64(seed: seed)
+    return (0..<count).map { _ in
+      let target = Double(random.next() >> 11) / Double(1 << 53 as UInt64) * total
+      var (low, high) = (0, keys - 1)
+      while low < high {
+        let middle = (low + high) / 2
+        if sums[middle] < target { low = middle + 1 } else { high = middle }
+      }
+      return low + 1
+    }
+  }
+
+  @Test(arguments: [0.7, 0.9, 1.0, 1.2]) func zipf(exponent: Double) async throws {
+    let keys = Self.zipf(exponent, keys: 10_000, count: 50_000, seed: UInt64(exponent * 10))
+    try await Self.compare(keys.map { "\($0)\n" }.joined(), "zipf \(exponent)")
+  }
+
+  @Test func zipfWithSizes() async throws {
+    let keys = Self.zipf(0.9, keys: 10_000, count: 50_000, seed: 8)
+    let lines = keys.map { key -> String in
+      var random = SplitMix64(seed: UInt64(key))
+      // From 100 bytes to 100 KB, the larger the rarer.
+      return "\(key),\(Int(100 * pow(1000, Double(random.below(1000)) / 1000)))\n"
+    }
+    try await Self.compare(lines.joined(), "zipf with sizes")
+  }
+
+  @Test func loop() async throws {
+    try await Self.compare((0..<40_000).map { "\($0 % 3000)\n" }.joined(), "loop")
+  }
+
+  @Test func scans() async throws {
+    var lines: [String] = []
+    var next = 1_000_000
+    for (place, key) in Self.zipf(0.9, keys: 10_000, count: 50_000, seed: 9).enumerated() {
+      lines.append("\(key)\n")
+      guard place % 10_000 == 9999 else { continue }
+      for _ in 0..<5000 {
+        lines.append("\(next)\n")
+        next += 1
+      }
+    }
+    try await Self.compare(lines.joined(), "scans")
+  }
+
+  @Test func tracesOfTheirOwn() async throws {
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: CachePeers.traces)) ?? [] {
+      try await Self.compare(file: "\(CachePeers.traces)/\(name)", name)
+    }
+  }
+}
+
+private enum CachePeers {
+  static let python = RepositoryFile.path(".build/cache-peers/bin/python")
+  static let traces = RepositoryFile.path(".build/cache-peers/traces")
+}

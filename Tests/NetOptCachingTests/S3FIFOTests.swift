@@ -1,0 +1,115 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptCaching
+
+struct S3FIFOTests {
+  /// Asks for keys, each of the size 1 unless it is told otherwise.
+  private struct Cache {
+    var queues: S3FIFO<Int>
+    var places: [Int: S3FIFO<Int>.Place] = [:]
+
+    init(capacity: Int, maxCount: Int = .max, ghostCost: Int = 0) {
+      queues = S3FIFO(capacity: capacity, maxCount: maxCount, ghostCost: ghostCost)
+    }
+
+    mutating func ask(_ key: Int, size: Int = 1) -> Bool {
+      if let place = places[key] {
+        queues.visit(place)
+        return true
+      }
+      var gone: [Int] = []
+      places[key] = queues.insert(key, fingerprint: UInt64(key), size: size) { gone.append($0) }
+      for key in gone { places[key] = nil }
+      return false
+    }
+  }
+
+  @Test func whatIsAskedForAgainOutlivesAScan() {
+    var cache = Cache(capacity: 100)
+    for key in 0..<100 { _ = cache.ask(key) }
+    for _ in 0..<3 { for key in 0..<50 { _ = cache.ask(key) } }
+    for key in 1000..<3000 { _ = cache.ask(key) }
+    let kept = (0..<50).filter { cache.places[$0] != nil }.count
+    #expect(kept == 50)
+    #expect(cache.queues.count == 100)
+  }
+
+  @Test func whatCameBackSoonGoesToTheMainQueue() {
+    var cache = Cache(capacity: 100)
+    for key in 0..<200 { _ = cache.ask(key) }
+    let gone = (0..<200).filter { cache.places[$0] == nil }
+    let back = gone.suffix(5)
+    for key in back { _ = cache.ask(key) }
+    // A scan goes through the small queue alone.
+    for key in 1000..<1085 { _ = cache.ask(key) }
+    #expect(back.allSatisfy { cache.places[$0] != nil })
+  }
+
+  @Test func largerThanTheSmallQueueIsNotTaken() {
+    var cache = Cache(capacity: 1000)
+    _ = cache.ask(1, size: 101)
+    #expect(cache.places[1] == nil)
+    _ = cache.ask(2, size: 99)
+    #expect(cache.places[2] != nil)
+  }
+
+  @Test func countsAreABoundToo() {
+    var cache = Cache(capacity: 1 << 40, maxCount: 20)
+    for key in 0..<20 { _ = cache.ask(key) }
+    for _ in 0..<2 { for key in 0..<10 { _ = cache.ask(key) } }
+    for key in 100..<1000 {
+      _ = cache.ask(key)
+      #expect(cache.queues.count <= 20)
+    }
+    #expect((0..<10).filter { cache.places[$0] != nil }.count >= 8)
+  }
+
+  @Test func theGhostTakesItsPartOfTheCapacity() {
+    var cache = Cache(capacity: 10_000, ghostCost: 50)
+    for key in 0..<10_000 {
+      _ = cache.ask(key, size: 10)
+      #expect(cache.queues.used <= 10_000)
+    }
+    #expect(cache.queues.ghostCount == 20)
+    #expect(cache.queues.count >= 899)
+  }
+
+  /// Random operations against plain arithmetic: sums and bounds always hold, and no place is lost or given twice.
+  @Test(arguments: 0..<20 as Range<UInt64>) func sumsAreRightWhateverHappens(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let capacity = Int(random.below(5000) + 100)
+    let maxCount = random.below(2) == 0 ? Int.max : Int(random.below(50) + 1)
+    var queues = S3FIFO<Int>(capacity: capacity, maxCount: maxCount, ghostCost: Int(random.below(8)))
+    var known: [Int: (place: S3FIFO<Int>.Place, size: Int)] = [:]
+    for _ in 0..<5000 {
+      let key = Int(random.below(200))
+      let size = Int(random.below(UInt64(capacity) / 8 + 1))
+      var gone: [Int] = []
+      switch (known[key], random.below(10)) {
+      case (let there?, 0...5): queues.visit(there.place)
+      case (let there?, 6...7):
+        queues.remove(there.place)
+        known[key] = nil
+      case (let there?, _):
+        known[key]?.size = size
+        queues.resize(there.place, to: size) { gone.append($0) }
+      case (nil, _):
+        if let place = queues.insert(key, fingerprint: UInt64(key), size: size, evicted: { gone.append($0) })
+        {
+          for key in gone { known[key] = nil }
+          gone = []
+          known[key] = (place, size)
+        }
+      }
+      for key in gone {
+        #expect(known[key] != nil)
+        known[key] = nil
+      }
+      #expect(queues.count == known.count)
+      #expect(queues.bytes == known.values.reduce(0) { $0 + $1.size })
+      #expect(queues.used <= capacity && queues.count <= maxCount)
+      #expect(known.allSatisfy { queues[$0.value.place] == $0.key })
+    }
+  }
+}

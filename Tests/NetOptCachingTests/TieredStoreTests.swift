@@ -1,0 +1,208 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptCrypto
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCaching
+
+struct TieredStoreTests {
+  let directory: String
+  let warnings = Warnings()
+
+  init() throws { directory = try TemporaryDirectory.make("tiers") + "/cache" }
+
+  private func tiers(memory: Int = 64 << 20, seeds: [SeedPack] = [], mostWaiting: Int = 8 << 20)
+    -> TieredStore
+  {
+    let disk = DiskStore(directory) { [warnings] in warnings.add($0) }
+    return TieredStore(
+      memory: MemoryStore(CacheLimits(maxBytes: memory)), disk: DiskCache(disk, mostWaiting: mostWaiting),
+      seeds: seeds)
+  }
+
+  @Test func whatMemoryEvictsComesBackFromTheDisk() async throws {
+    let store = tiers(memory: 30_000)
+    let keys = try (0..<50).map { try Samples.key("\($0)") }
+    for (number, key) in keys.enumerated() { store.insert(Samples.entry(key, body: [UInt8(number)])) }
+    let evicted = keys.filter { store.memory.entries(for: $0).isEmpty }
+    #expect(evicted.count > 10)
+    for (number, key) in keys.enumerated() {
+      #expect(await store.entries(for: key).map(\.body) == [[UInt8(number)]])
+    }
+    // It has come up.
+    let last = try #require(evicted.last)
+    _ = await store.entries(for: last)
+    #expect(store.memory.entries(for: last).count == 1)
+    await store.shutdown()
+    #expect(warnings.messages.isEmpty)
+  }
+
+  @Test func survivesTheProcess() async throws {
+    let key = try Samples.key("a")
+    let first = tiers()
+    first.insert(Samples.entry(key))
+    await first.shutdown()
+    let second = tiers()
+    #expect(second.memory.entries(for: key).isEmpty)
+    #expect(await second.entries(for: key).count == 1)
+    second.removeAll(for: key)
+    await second.shutdown()
+    let third = tiers()
+    #expect(await third.entries(for: key).isEmpty)
+    await third.shutdown()
+  }
+
+  @Test func onlyWhatIsWorthItIsWritten() async throws {
+    let store = tiers()
+    let moment: Int64 = 1_700_000_000_000
+    let (short, long, unknown, large, known) = (
+      try Samples.key("short"), try Samples.key("long"), try Samples.key("unknown"), try Samples.key("large"),
+      try Samples.key("known")
+    )
+    store.insert(Samples.entry(short, expiry: moment + 9999))
+    store.insert(Samples.entry(long, expiry: moment + 10_000))
+    store.insert(Samples.entry(unknown))
+    store.insert(Samples.entry(large, body: [UInt8](repeating: 0, count: (16 << 20) + 1)))
+    store.insert(Samples.entry(known), ageLeft: .seconds(5))
+    await store.disk?.flush()
+    let disk = try #require(store.disk).store
+    #expect(
+      disk.entries(for: short).isEmpty && disk.entries(for: large).isEmpty && disk.entries(for: known).isEmpty
+    )
+    #expect(disk.entries(for: long).count == 1 && disk.entries(for: unknown).count == 1)
+    // What is not written takes what is there away all the same.
+    store.insert(Samples.entry(long, received: moment + 1, expiry: moment + 2))
+    await store.disk?.flush()
+    #expect(disk.entries(for: long).isEmpty)
+    await store.shutdown()
+  }
+
+  @Test func whatIsForgottenDoesNotComeBack() async throws {
+    let store = tiers()
+    let key = try Samples.key("a")
+    for _ in 0..<200 {
+      let entry = Samples.entry(key)
+      store.insert(entry)
+      store.memory.removeAll(for: key)
+      // Looked up on the disk while it is removed.
+      async let found = store.entries(for: key)
+      await Task.yield()
+      store.removeAll(for: key)
+      _ = await found
+      #expect(await store.entries(for: key).isEmpty)
+    }
+    await store.shutdown()
+  }
+
+  @Test func whatCannotWaitIsNotWritten() async throws {
+    let store = tiers(mostWaiting: 10_000)
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    await store.disk?.flush()
+    store.insert(Samples.entry(key, body: [UInt8](repeating: 1, count: 20_000), received: 1_700_000_000_001))
+    await store.disk?.flush()
+    #expect(store.disk?.store.entries(for: key).isEmpty ?? false)
+    #expect(store.memory.entries(for: key).count == 1)
+    await store.shutdown()
+    // Nothing is done any more, and nobody waits for it.
+    store.insert(Samples.entry(key))
+    #expect(await store.disk?.entries(for: key).isEmpty ?? false)
+  }
+
+  // MARK: Seed packs
+
+  private func pack(_ index: String, _ files: [String: String] = [:]) throws -> String {
+    let folder = try TemporaryDirectory.make("seeds")
+    for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
+    try Data(index.utf8).write(to: URL(fileURLWithPath: folder + "/index.json"))
+    return folder
+  }
+
+  private func open(_ folder: String) throws(NetOptError) -> SeedPack {
+    try SeedPack(folder, check: { _, _ throws(NetOptError) in }) { [warnings] in warnings.add($0) }
+  }
+
+  private static let hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+
+  private func resource(_ name: String, version: Int? = nil, hash: String = hello) -> String {
+    #"{"key":"GET https://a.test/\#(name)","parameters":"q=1","file":"\#(name).txt","sha256":"\#(hash)""#
+      + (version.map { #","version":\#($0)"# } ?? "") + #","fields":[["Content-Type","text/plain"]]}"#
+  }
+
+  @Test func seedsAreThereFromTheStart() async throws {
+    let folder = try pack(
+      #"{"schema":1,"issued":1700000000,"resources":[\#(resource("a")),\#(resource("b", version: 7))]}"#,
+      ["a.txt": "hello", "b.txt": "hello"])
+    let store = tiers(seeds: [try open(folder)])
+    let key = try Samples.key("a", partition: "anybody")
+    let seed = try #require(await store.entries(for: key).first)
+    #expect(
+      seed.body == Array("hello".utf8) && seed.key == key && seed.fields["content-type"] == "text/plain")
+    #expect(seed.received == 1_700_000_000_000)
+    #expect(store.memory.usage.keys == 0)
+    #expect(await store.entries(for: try Samples.key("other")).isEmpty)
+    // It loses to what is newer, by date or by version, and to nothing else.
+    store.insert(Samples.entry(key, body: [1], received: 1_600_000_000_000))
+    #expect(await store.entries(for: key).map(\.body) == [Array("hello".utf8)])
+    store.insert(Samples.entry(key, body: [1], received: 1_700_000_000_000))
+    #expect(await store.entries(for: key).map(\.body) == [[1]])
+    let versioned = try Samples.key("b")
+    store.insert(Samples.entry(versioned, body: [1], received: 1_800_000_000_000, version: 6))
+    #expect(await store.entries(for: versioned).first?.resourceVersion == 7)
+    store.insert(Samples.entry(versioned, body: [1], received: 1_800_000_000_000, version: 8))
+    #expect(await store.entries(for: versioned).first?.resourceVersion == 8)
+    await store.shutdown()
+    #expect(warnings.messages.isEmpty)
+  }
+
+  @Test func aSeedThatIsSomethingElseIsNotThere() async throws {
+    let folder = try pack(
+      #"{"schema":1,"issued":1,"resources":[\#(resource("a")),\#(resource("b"))]}"#, ["a.txt": "hullo"])
+    let pack = try open(folder)
+    for name in ["a", "b", "a"] {
+      let isThere = await pack.entry(for: try Samples.key(name)) != nil
+      #expect(!isThere)
+    }
+    #expect(warnings.messages.count == 2)
+    #expect(warnings.messages[0].contains("a.txt cannot be used: it is not what the index says"))
+    #expect(warnings.messages[1].contains("b.txt cannot be read: No such file"))
+  }
+
+  @Test(arguments: [
+    ("{", "it is no JSON"), (#"{"schema":1}"#, "$.issued is missing"),
+    (#"{"schema":2,"issued":1,"resources":[]}"#, "its schema is 2, not 1"),
+    (#"{"schema":1,"issued":1,"resources":[{"key":1}]}"#, "$.resources[0].key has another type"),
+    (
+      #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"../x","sha256":""}]}"#,
+      "leads out of the folder"
+    ),
+    (
+      #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"/x","sha256":""}]}"#, "leads out of the folder"
+    ),
+    (
+      #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"x","sha256":""},{"key":"a","file":"y","sha256":""}]}"#,
+      "twice"
+    ),
+    (#"{"schema":1,"issued":1,"resources":[{"key":"a","file":"x","sha256":"","fields":[["a"]]}]}"#, "pairs"),
+  ]) func aBrokenIndexIsNamed(index: String, reason: String) throws {
+    let folder = try pack(index)
+    let error = #expect(throws: NetOptError.self) { try open(folder) }
+    #expect(error?.message.contains(reason) ?? false, "\(error?.message ?? "")")
+    #expect(error?.message.contains(folder) ?? false)
+  }
+
+  @Test func theSignatureIsLookedAtFirst() throws {
+    let folder = try pack("{", ["index.json.minisig": "signed"])
+    let error = #expect(throws: NetOptError.self) {
+      try SeedPack(
+        folder,
+        check: { index, signature throws(NetOptError) in
+          #expect(index == Array("{".utf8) && signature == Array("signed".utf8))
+          throw NetOptError(.invalidSignature, phase: .cache, "not by anybody we trust")
+        }
+      ) { _ in }
+    }
+    #expect(error?.code == .invalidSignature)
+  }
+}

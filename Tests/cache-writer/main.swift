@@ -1,0 +1,34 @@
+// Writes to a disk cache, reads it and takes from it, as fast as it can, until it is killed: cache-writer DIRECTORY SEED.
+// What an entry holds follows from its key, so that whoever reads it later knows what it must be.
+import Glibc
+import NetOptCaching
+import NetOptCore
+
+let directory = CommandLine.arguments[1]
+guard let seed = UInt64(CommandLine.arguments[2]) else { fatalError("the seed is a number") }
+var random = SplitMix64(seed: seed)
+let store = DiskStore(directory, limits: CacheLimits(maxBytes: 24 << 20, maxEntries: 150)) { warning in
+  let line = "warning: \(warning.message)\n"
+  write(STDOUT_FILENO, line, line.utf8.count)
+}
+while true {
+  let number = random.below(200)
+  let version = random.next()
+  // Every fourth has a file of its own.
+  let length = number % 4 == 0 ? 100_001 + random.below(200_000) : random.below(20_000)
+  // The body says which entry it belongs to, and goes on with what follows from that.
+  var body = SplitMix64(seed: version &+ number)
+  var bytes: [UInt8] = []
+  while bytes.count < Int(length) { withUnsafeBytes(of: body.next()) { bytes.append(contentsOf: $0) } }
+  let key = try CacheKey(
+    api: "GET https://a.test/\(number)", parameters: "number=\(number)", partition: "p\(number % 3)")
+  switch random.below(10) {
+  case 0: store.removeAll(for: key)
+  case 1...3: _ = store.entries(for: key)
+  default:
+    store.insert(
+      CacheEntry(
+        key: key, status: 200, fields: ["X-Number": "\(number)", "X-Version": "\(version)"], body: bytes,
+        requested: 1, received: 1, fetchMicroseconds: Int64(random.below(100_000))))
+  }
+}
