@@ -15,7 +15,7 @@ extension CacheEntry {
   }
 
   /// This object itself, with the allocator's header.
-  private static let object = 208
+  private static let object = 208 + MemoryLayout<ResponseTerms>.stride
 
   /// An array's header and its elements, as the allocator rounds them up.
   private static func array(of count: Int, each stride: Int) -> Int {
