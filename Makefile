@@ -22,12 +22,17 @@ PERFFLAGS ?=
 # How often `make kill-list` kills.
 KILL_ROUNDS ?= 200
 
+# The origins of the lab; `Tests/Lab/lab --help` has the options.
+LAB_ORIGINS ?=
+# How often `make lab-check` ranks.
+LAB_RUNS ?= 20
+
 # Which runs of the simulator: `make simulate SEEDS=100000 FROM=5001`, `make simulate MUTATION=no-half-open`.
 SEEDS ?= 5000
 FROM ?= 1
 MUTATION ?=
 
-.PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak kill-list \
+.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate lint tsan asan coverage perf perf-check perf-record soak kill-list \
   perf-build clean
 
 help: ## List the targets
@@ -49,8 +54,19 @@ simulate: dependencies ## Run the routing policy in SEEDS simulated networks
 	.build/release/netopt-simulate --seeds $(SEEDS) --from $(FROM) $(if $(MUTATION),--mutation $(MUTATION))
 	$(if $(MUTATION),,.build/release/netopt-simulate --mutants)
 
-bench: build ## Measure origins that are started on this machine
-	scripts/bench-origins .build/release/netopt $(BENCHFLAGS)
+bench: build ## Measure origins that are started on this machine, in the lab when it may
+	Tests/Lab/lab bench .build/release/netopt $(BENCHFLAGS)
+
+lab-up: dependencies ## Start a network with known round trips and loss: LAB_ORIGINS='near:rtt=5 lossy:rtt=20,loss=2'
+	@scripts/install-dependencies lab
+	@Tests/Lab/lab up $(LAB_ORIGINS)
+
+lab-check: build ## Measure in the lab, and compare with the truth; takes root
+	@scripts/install-dependencies lab
+	Tests/Lab/check .build/release/netopt $(LAB_RUNS)
+
+lab-down: ## End that network
+	@Tests/Lab/lab down
 
 install: build ## Install netopt to PREFIX, /usr/local by default
 	install -D -m 755 .build/release/netopt "$(DESTDIR)$(PREFIX)/bin/netopt"
@@ -62,7 +78,7 @@ lint: ## Check format, layers, file lengths and scripts
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
-	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers .ci/run; \
+	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/bench-peers .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi
