@@ -13,8 +13,9 @@ package struct Program: Sendable {
 
   /// The program as it is installed.
   package static let netopt = Program([
-    GetCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand(), ListSignCommand(), ListVerifyCommand(),
-    ListUpdateCommand(), SignCommand(), VerifyCommand(), KeysNewCommand(), KeysListCommand(),
+    GetCommand(), ProbeCommand(), BenchCommand(), CompareCommand(), MergeCommand(), ListCheckCommand(),
+    ListSignCommand(), ListVerifyCommand(), ListUpdateCommand(), ListSuggestCommand(), SignCommand(),
+    VerifyCommand(), KeysNewCommand(), KeysListCommand(),
   ])
 
   /// Runs the program.

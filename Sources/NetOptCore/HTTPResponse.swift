@@ -11,6 +11,7 @@ public struct HTTPResponse: Sendable {
     var tls: TLSReport?
     var attempts: Int
     var otherAttempts: [AttemptReport] = []
+    var socket: SocketReport?
   }
 
   /// Unchecked sendable: the parts are changed only while a single response refers to them.
@@ -66,6 +67,11 @@ public struct HTTPResponse: Sendable {
     _read { yield storage.parts.tls }
     _modify { yield &parts.tls }
   }
+  /// What the kernel measured of the connection; `nil` unless it was opened for this request.
+  public var socket: SocketReport? {
+    get { storage.parts.socket }
+    set { parts.socket = newValue }
+  }
   /// How often the request was sent, redirects not counted.
   public var attempts: Int {
     _read { yield storage.parts.attempts }
@@ -103,6 +109,11 @@ public struct HTTPResponse: Sendable {
 public struct TLSReport: Hashable, Sendable {
   /// Whether the certificate was checked: chain and name.
   public var verified: Bool
+  /// The subject of the server's certificate, as "CN = api.example.com"; `nil` for a connection that was there before, and when
+  /// libcurl does not tell.
+  public var subject: String?
+  /// The certificate's end, as "2026-11-21T19:00:00Z"; `nil` as with the subject.
+  public var notAfter: String?
   /// The protocol's version, as "TLSv1.3"; `nil` when libcurl does not tell.
   public var version: String?
 
@@ -168,4 +179,18 @@ public struct Timings: Hashable, Sendable {
 
   /// From the start of the call to the response's first byte.
   public var timeToFirstByte: Duration { total - transfer }
+}
+
+/// What the kernel measured of a connection until it was ready for the request (`TCP_INFO`, tcp(7)).
+public struct SocketReport: Hashable, Sendable {
+  /// The smoothed round-trip time.
+  public let roundTrip: Duration
+  /// How many segments were sent again.
+  public let retransmits: Int
+
+  /// Makes a report.
+  public init(roundTrip: Duration, retransmits: Int) {
+    self.roundTrip = roundTrip
+    self.retransmits = retransmits
+  }
 }
