@@ -46,9 +46,10 @@ struct RegretChart {
     guard let chosen = picker.chosen else {
       return Markup.paragraph("The start-up ping found no endpoint to choose.")
     }
-    let regret = picker.regret.map { "\(Milliseconds(smallest: $0).text($0)) ms" } ?? "unknown"
+    let regret =
+      picker.regret.map { $0 == 0 ? "0" : "\(Milliseconds(smallest: $0).text($0)) ms" } ?? "unknown"
     var sentence = "It chose \(chosen), with a regret of \(regret)"
-    if picker.isTie { sentence += ", a tie with the best" }
+    if picker.isTie, picker.regret != 0 { sentence += ", a tie with the best" }
     if let tau = picker.kendallTau {
       sentence +=
         "; its ranking and the measured one agree with a Kendall tau of \(Milliseconds.decimal(Int64((tau * 100).rounded()), 2))"
