@@ -24,6 +24,11 @@ KILL_ROUNDS ?= 200
 # How often `make kill-cache` kills.
 KILL_CACHE_ROUNDS ?= 300
 
+# The origins of the lab; `Tests/Lab/lab --help` has the options.
+LAB_ORIGINS ?=
+# How often `make lab-check` ranks.
+LAB_RUNS ?= 20
+
 # Which runs of the simulator: `make simulate SEEDS=100000 FROM=5001`, `make simulate MUTATION=no-half-open`.
 SEEDS ?= 5000
 FROM ?= 1
@@ -33,8 +38,8 @@ MUTATION ?=
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories
 
-.PHONY: help dependencies build test bench install simulate lint tsan asan coverage perf perf-check perf-record soak kill-list \
-  kill-cache fuzz-build fuzz perf-build clean
+.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate lint tsan asan coverage perf \
+  perf-check perf-record soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -55,8 +60,19 @@ simulate: dependencies ## Run the routing policy in SEEDS simulated networks
 	.build/release/netopt-simulate --seeds $(SEEDS) --from $(FROM) $(if $(MUTATION),--mutation $(MUTATION))
 	$(if $(MUTATION),,.build/release/netopt-simulate --mutants)
 
-bench: build ## Measure origins that are started on this machine
-	scripts/bench-origins .build/release/netopt $(BENCHFLAGS)
+bench: build ## Measure origins that are started on this machine, in the lab when it may
+	Tests/Lab/lab bench .build/release/netopt $(BENCHFLAGS)
+
+lab-up: dependencies ## Start a network with known round trips and loss: LAB_ORIGINS='near:rtt=5 lossy:rtt=20,loss=2'
+	@scripts/install-dependencies lab
+	@Tests/Lab/lab up $(LAB_ORIGINS)
+
+lab-check: build ## Measure in the lab, and compare with the truth; takes root
+	@scripts/install-dependencies lab
+	Tests/Lab/check .build/release/netopt $(LAB_RUNS)
+
+lab-down: ## End that network
+	@Tests/Lab/lab down
 
 install: build ## Install netopt to PREFIX, /usr/local by default
 	install -D -m 755 .build/release/netopt "$(DESTDIR)$(PREFIX)/bin/netopt"
@@ -68,7 +84,7 @@ lint: ## Check format, layers, file lengths and scripts
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
-	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers .ci/run; \
+	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers scripts/bench-peers .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi

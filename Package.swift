@@ -33,6 +33,7 @@ let package = Package(
     .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CEventLoop"),
     .systemLibrary(name: "CNetwork"),
 
@@ -41,6 +42,7 @@ let package = Package(
     module("NetOptCrypto", ["NetOptCore", "NetOptLocking", "CCrypto"]),
     module("NetOptRouting", ["NetOptCore"]),
     module("NetOptSQLite", ["NetOptCore", "CSQLite"]),
+    module("NetOptZlib", ["CZlib"]),
     module("NetOptSigning", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
     module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
     module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
@@ -53,7 +55,7 @@ let package = Package(
         "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptCaching",
         "NetOptEventLoop", "NetOptNetwork", "NetOptCurl", "NetOptResolver",
       ]),
-    module("NetOptBench", ["NetOptCore"]),
+    module("NetOptBench", ["NetOptCore", "NetOptLocking", "NetOptZlib"]),
     module(
       "NetOptCommands",
       [

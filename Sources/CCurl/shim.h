@@ -85,3 +85,16 @@ static inline CURLMcode netopt_multi_setopt_timer(CURLM *m, int (*f)(CURLM *, lo
 static inline curl_version_info_data *netopt_version_info(void) {
   return curl_version_info(CURLVERSION_NOW);
 }
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+// tcp(7), TCP_INFO: the smoothed round-trip time in microseconds and the segments sent again; 0 when the kernel does not tell.
+static inline int netopt_tcp_info(int descriptor, unsigned *round_trip, unsigned *retransmits) {
+  struct tcp_info info;
+  socklen_t length = sizeof info;
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
+  *round_trip = info.tcpi_rtt;
+  *retransmits = info.tcpi_total_retrans;
+  return 1;
+}

@@ -9,7 +9,27 @@ package protocol BenchClient: Sendable {
   func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
 
   /// Probes the list's endpoints of a host as a client does when it starts.
-  ///
-  /// - Returns: the endpoint that a request would go to first, or `nil` when there is none.
-  func startUpChoice(for host: String) async throws(NetOptError) -> IPAddress?
+  func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice
+
+  /// What tasks that make many requests and do little else run on with the least effort, if there is something.
+  var executor: (any TaskExecutor)? { get }
+}
+
+extension BenchClient {
+  /// The concurrency runtime's own.
+  package var executor: (any TaskExecutor)? { nil }
+}
+
+/// What a client's start-up probe found.
+package struct StartUpChoice: Hashable, Sendable {
+  /// The endpoint that a request would go to first, or `nil` when there is none.
+  package var chosen: IPAddress?
+  /// The endpoints that were found, the best first.
+  package var ranking: [IPAddress]
+
+  /// Describes a choice.
+  package init(chosen: IPAddress?, ranking: [IPAddress] = []) {
+    self.chosen = chosen
+    self.ranking = ranking
+  }
 }

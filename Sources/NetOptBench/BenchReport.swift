@@ -20,17 +20,33 @@ package struct BenchReport: Sendable {
     package let requests: Int
     /// How many of the fine ones came over a connection that had been used before.
     package let reused: Int
-    /// What the requests took.
+    /// From the moment at which a request was to be sent until its answer had ended, timeouts included. In a closed loop
+    /// that moment is the one at which it was sent.
     package let response: Distribution
+    /// From sending a request until its answer had ended, timeouts included.
+    package let service: Distribution
     /// What the phases of the fine ones took.
     package let phases: [SamplePhase: Distribution]
+    /// The share of requests that failed may lie here.
+    package let failureInterval: ClosedRange<Double>
+    /// The samples, round by round.
+    package let series: SampleSeries
 
     /// Sums up a series.
-    package init(_ series: SampleSeries) {
+    package init(_ series: SampleSeries, order: OrderStatistics) {
       requests = series.count
       reused = series.reused
-      response = series.response
-      phases = series.byPhase
+      let fine = series.fine
+      let timeouts = series.counts[.timeout] ?? 0
+      response = Distribution(fine.map { series.response($0) }, timeouts: timeouts, order: order)
+      service = Distribution(fine.map { series.service($0) }, timeouts: timeouts, order: order)
+      phases = Dictionary(
+        uniqueKeysWithValues: SamplePhase.allCases.map { phase in
+          (phase, Distribution(fine.map { series.phase(phase, $0) }, order: order))
+        })
+      failureInterval = WilsonInterval.interval(
+        series.count - fine.count, of: series.count, confidence: order.confidence)
+      self.series = series
     }
   }
 
@@ -42,6 +58,8 @@ package struct BenchReport: Sendable {
     package var exclusion: Exclusion?
     /// How its connection was secured.
     package var tls: TLSReport?
+    /// What the phases of its first request took.
+    package var firstTimings: Timings?
     /// How many of its requests in all blocks were of each kind.
     package var counts: [SampleKind: Int] = [:]
     /// What was found in each block.
@@ -59,6 +77,10 @@ package struct BenchReport: Sendable {
     package let best: IPAddress?
     /// How much longer the chosen one's p50 is, in microseconds.
     package let regret: Int64?
+    /// Whether the chosen one shares the best one's rank.
+    package let isTie: Bool
+    /// How much the probe's ranking and the measured one agree, from -1 to 1; `nil` with fewer than two in both.
+    package let kendallTau: Double?
   }
 
   /// The program, the machine and the moment.
@@ -79,6 +101,18 @@ package struct BenchReport: Sendable {
   package var targets: [TargetResult]
   /// What the start-up probe chose.
   package var choice: IPAddress?
+  /// What the start-up probe found, the best first.
+  package var probeRanking: [IPAddress] = []
+  /// The processor time that this process used for the blocks.
+  package var cpuTime = Duration.zero
+  /// How the targets compare.
+  package var comparisons: [Comparison] = []
+  /// How the targets do against what was asked of them.
+  package var verdicts: [Objective.Verdict] = []
+  /// What the failover drill found; `nil` when there was none.
+  package var drills: [Drill.Result]?
+  /// The file with the samples, when there is one.
+  package var samplesPath: String?
   /// What the reader has to know.
   package var warnings: [BenchWarning]
 
@@ -117,8 +151,53 @@ extension BenchReport {
     }.map(\.element)
   }
 
-  /// The control, when it was measured.
-  package var reference: TargetResult? { targets.first { $0.target.kind == .dns && $0.exclusion == nil } }
+  /// What the others are compared with, when it was measured: the control, unless another one was asked for.
+  package var reference: TargetResult? {
+    targets.first { result in
+      guard result.exclusion == nil else { return false }
+      return settings.reference.map { $0 == result.target.id } ?? (result.target.kind == .dns)
+    }
+  }
+
+  /// The comparison of a target with the reference.
+  package func comparison(of target: String, at percentile: Percentile = .p50) -> Comparison? {
+    guard let reference else { return nil }
+    return comparisons.first { $0.a == target && $0.b == reference.target.id && $0.metric == percentile }
+  }
+
+  /// The ranks of the targets that have a p50: those that cannot be told from the fastest of their rank share it.
+  package var ranks: [(target: TargetResult, rank: Int, isShared: Bool)] {
+    let ranked = ranking.filter { $0.median(rankingBlock) != nil }
+    var ranks: [Int] = []
+    var leader = 0
+    for (index, result) in ranked.enumerated() {
+      if index > 0 {
+        let (a, b) = (result.target.id, ranked[leader].target.id)
+        // Without a comparison nothing tells them apart.
+        if comparisons.contains(where: { $0.a == a && $0.b == b && $0.metric == .p50 && isApart($0) }) {
+          leader = index
+        }
+      }
+      ranks.append(leader + 1)
+    }
+    return zip(ranked, ranks).map { result, rank in (result, rank, ranks.count { $0 == rank } > 1) }
+  }
+
+  /// Whether a comparison begins a new rank. One with the reference does when it is significant, so that table and ranks say the
+  /// same; for the others as many questions are asked as there are targets but one.
+  private func isApart(_ comparison: Comparison) -> Bool {
+    if comparison.b == reference?.target.id { return comparison.isSignificant }
+    if comparison.a == reference?.target.id,
+      let turned = comparisons.first(where: {
+        $0.a == comparison.b && $0.b == comparison.a && $0.metric == .p50
+      })
+    {
+      return turned.isSignificant
+    }
+    let questions = ranking.count { $0.median(rankingBlock) != nil } - 1
+    return min(1, comparison.p * Double(questions)) < settings.alpha
+      && abs(comparison.relative) > settings.minimumEffect
+  }
 
   /// How the start-up probe chose, or `nil` when no address of the list was measured.
   package var picker: Picker? {
@@ -130,11 +209,40 @@ extension BenchReport {
     if let best = best?.median(rankingBlock), let chosen = chosen?.median(rankingBlock) {
       regret = chosen - best
     }
-    return Picker(chosen: choice, best: best?.target.address, regret: regret)
+    let ranks = ranks
+    func rank(_ result: TargetResult?) -> Int? { ranks.first { $0.target.target == result?.target }?.rank }
+    let both = listed.compactMap { result -> (Double, Double)? in
+      guard let address = result.target.address, let place = probeRanking.firstIndex(of: address),
+        let median = result.median(rankingBlock)
+      else { return nil }
+      return (Double(place), Double(median))
+    }
+    return Picker(
+      chosen: choice, best: best?.target.address, regret: regret,
+      isTie: chosen != nil && rank(chosen) == rank(best),
+      kendallTau: both.count < 2 ? nil : KendallTau.b(both.map(\.0), both.map(\.1)))
+  }
+
+  /// How long after their moments the requests of an open loop were sent, failed ones included.
+  package var lags: Distribution {
+    guard settings.rate != nil else { return Distribution([]) }
+    return Distribution(allLags, order: settings.order)
+  }
+
+  /// A request that is sent more than a millisecond after its moment is late.
+  package static let lateAfter: Int64 = 1000
+
+  /// How many requests of an open loop were late.
+  package var lateStarts: Int { settings.rate == nil ? 0 : allLags.count { $0 > Self.lateAfter } }
+
+  private var allLags: [Int64] {
+    targets.flatMap { $0.blocks.values }.flatMap { block in
+      block.series.kinds.indices.map { block.series.lag($0) }
+    }
   }
 }
 
 extension BenchReport.TargetResult {
   /// The p50 of what its requests took in a block, in microseconds.
-  package func median(_ block: Block) -> Int64? { blocks[block]?.response.value(50) }
+  package func median(_ block: Block) -> Int64? { blocks[block]?.response.value(.p50) }
 }

@@ -1,44 +1,49 @@
-package import NetOptCore
+import NetOptCore
 
-/// Performs a run: probe, first requests, then rounds over the targets that are left, one request at a time.
+/// Performs a run: probe, first requests, then rounds over the targets that are left.
 ///
-/// Cancelling the task stops the run: the round that is under way is dropped, and the report is partial.
+/// Cancelling the task stops the run: the rounds that are under way are dropped, and the report is partial.
 package struct BenchRun: Sendable {
   /// The most samples that a run takes.
   package static let maximumSamples = 1_000_000
 
   private let settings: BenchSettings
   private let client: any BenchClient
-  private let sampler: Sampler
-  private let timeSource: any TimeSource
+  private let samplers: [Sampler]
+  private let clock: any BenchClock
   private let sampleLimit: Int
+  private let cpuTime: @Sendable () -> Duration
   private let progress: @Sendable (BenchProgress) -> Void
 
   /// Makes a run.
   ///
   /// - Parameters:
+  ///   - clients: one for each connection to a target (`BenchSettings.concurrency`); the first one also looks up and probes.
   ///   - sampleLimit: the most samples that are taken; a round that would go beyond is not begun.
-  ///   - progress: called after each round.
+  ///   - cpuTime: the processor time that this process has used.
+  ///   - progress: called after each round, by one task at a time or by several at once.
   package init(
-    _ settings: BenchSettings, client: any BenchClient, timeSource: any TimeSource = SystemTimeSource(),
-    sampleLimit: Int = BenchRun.maximumSamples,
+    _ settings: BenchSettings, clients: [any BenchClient], clock: any BenchClock = SystemBenchClock(),
+    sampleLimit: Int = BenchRun.maximumSamples, cpuTime: @escaping @Sendable () -> Duration = { .zero },
     progress: @escaping @Sendable (BenchProgress) -> Void = { _ in }
   ) {
+    precondition(!clients.isEmpty, "a run needs a client")
     self.settings = settings
-    self.client = client
-    self.timeSource = timeSource
+    client = clients[0]
+    self.clock = clock
     self.sampleLimit = sampleLimit
+    self.cpuTime = cpuTime
     self.progress = progress
-    sampler = Sampler(client, settings.request)
+    samplers = clients.map { Sampler($0, settings.request, timeSource: clock) }
   }
 
   /// Performs the run. Whatever fails is in the report.
   ///
   /// - Parameter warnings: what is known before it begins.
   package func report(_ context: RunContext, warnings: [BenchWarning] = []) async -> BenchReport {
-    let started = timeSource.now()
+    let started = clock.now()
     var report = BenchReport(settings, context, warnings: warnings)
-    await lookAround(&report)
+    let answers = await lookAround(&report)
     await preflight(&report)
     let live = report.targets.indices.filter { report.targets[$0].exclusion == nil }
     if Task.isCancelled {
@@ -46,48 +51,80 @@ package struct BenchRun: Sendable {
     } else if live.isEmpty {
       report.stopReason = .noTarget
     } else {
+      let used = cpuTime()
       for block in settings.blocks where report.stopReason == .completed {
         await measure(block, live, &report)
       }
+      report.cpuTime = cpuTime() - used
+      await lookAgain(answers, &report)
     }
-    report.elapsed = timeSource.now() - started
-    report.warnings += report.connectionWarnings
+    report.elapsed = clock.now() - started
+    report.warnings += BenchWarning.found(in: report)
+    report.comparisons = Comparisons(report).all
+    report.verdicts = Objective.verdicts(report)
     return report
   }
 
-  /// Lets the start-up probe choose, and counts DNS's answers.
-  private func lookAround(_ report: inout BenchReport) async {
+  /// Lets the start-up probe choose, and asks for DNS's answers.
+  private func lookAround(_ report: inout BenchReport) async -> Set<IPAddress>? {
     let host = settings.request.url.origin.host
     if settings.targets.contains(where: { $0.kind == .ip }) {
       do throws(NetOptError) {
-        report.choice = try await client.startUpChoice(for: host)
+        let choice = try await client.startUpChoice(for: host)
+        report.choice = choice.chosen
+        report.probeRanking = choice.ranking
       } catch  where error.code != .cancelled {
         report.warnings.append(BenchWarning("probe-failed", "the start-up probe failed: \(error.message)"))
       } catch {}
     }
-    if settings.targets.contains(where: { $0.kind == .dns }) {
-      // A failure is not lost: the first request over DNS meets it again, and excludes the target.
-      let answers = try? await client.resolve(host, fresh: false).addresses
-      let family = settings.request.options.family
-      report.dnsAnswers = answers?.count { family == nil || $0.family == family }
-    }
+    guard settings.targets.contains(where: { $0.kind == .dns }) else { return nil }
+    // A failure is not lost: the first request over DNS meets it again, and excludes the target.
+    let answers = await addresses(fresh: false)
+    report.dnsAnswers = answers?.count
+    return answers
   }
 
-  /// Sends each target a first request, which also opens the connection for the warm block.
+  private func addresses(fresh: Bool) async -> Set<IPAddress>? {
+    let family = settings.request.options.family
+    let answers = try? await client.resolve(settings.request.url.origin.host, fresh: fresh).addresses
+    return answers.map { Set($0.filter { family == nil || $0.family == family }) }
+  }
+
+  /// Asks DNS again: when it answers otherwise now, the control was not the same all the time.
+  private func lookAgain(_ before: Set<IPAddress>?, _ report: inout BenchReport) async {
+    guard let before, !Task.isCancelled, let after = await addresses(fresh: true), after != before else {
+      return
+    }
+    func list(_ addresses: Set<IPAddress>) -> String {
+      addresses.map(\.description).sorted().joined(separator: ", ")
+    }
+    report.warnings.append(
+      BenchWarning("dns-changed", "DNS answered \(list(before)) before the run and \(list(after)) after it"))
+  }
+
+  /// Sends each target a first request on each connection, which the warm block then uses. Those of the first client decide who
+  /// is measured.
   private func preflight(_ report: inout BenchReport) async {
     let targets = settings.targets
     var samples = [Sample?](repeating: nil, count: targets.count)
-    await withTaskGroup(of: (Int, Sample?).self) { group in
-      for (index, target) in targets.enumerated() {
-        if index >= Preflight.concurrency, let (done, sample) = await group.next() { samples[done] = sample }
-        group.addTask { (index, await sampler.sample(target, .pooled)) }
+    for (number, sampler) in samplers.enumerated() {
+      await withTaskGroup(of: (Int, Sample?).self) { group in
+        var begun = 0
+        for (index, target) in targets.enumerated() where number == 0 || samples[index]?.kind == .ok {
+          if begun >= Preflight.concurrency, let (done, sample) = await group.next(), number == 0 {
+            samples[done] = sample
+          }
+          begun += 1
+          group.addTask { (index, await sampler.sample(target, .pooled)) }
+        }
+        for await (done, sample) in group where number == 0 { samples[done] = sample }
       }
-      for await (done, sample) in group { samples[done] = sample }
     }
     let exclusions = Preflight.exclusions(after: samples)
     for index in targets.indices {
       report.targets[index].exclusion = exclusions[index]
       report.targets[index].tls = samples[index]?.tls
+      report.targets[index].firstTimings = samples[index]?.kind == .ok ? samples[index]?.timings : nil
     }
     report.version =
       samples.indices.lazy.filter { exclusions[$0] == nil }.compactMap { samples[$0]?.version }
@@ -96,46 +133,40 @@ package struct BenchRun: Sendable {
 
   private func measure(_ block: Block, _ live: [Int], _ report: inout BenchReport) async {
     var plan = BenchPlan(seed: settings.seed, block: block, targets: live.count)
-    var series = [SampleSeries](repeating: SampleSeries(), count: live.count)
     let targets = live.map { settings.targets[$0] }
-    for _ in 0..<(block == .warm ? settings.warmup : 0) {
-      guard await round(&plan, targets, block) != nil else {
-        report.stopReason = .interrupted
-        return
+    if block == .warm {
+      for _ in 0..<settings.warmup {
+        let order = plan.next() ?? []
+        for sampler in samplers {
+          for index in order {
+            guard !Task.isCancelled, await sampler.sample(targets[index], block.connection) != nil else {
+              report.stopReason = .interrupted
+              report.rounds[block] = 0
+              return
+            }
+          }
+        }
       }
     }
-    let pace = BlockPace(settings, block, start: timeSource.now())
-    var done = 0
-    while pace.goesOn(after: done, at: timeSource.now()) {
-      guard (report.rounds.values.reduce(0, +) + done + 1) * live.count <= sampleLimit else {
-        report.stopReason = .sampleLimit
-        report.warnings.append(
-          BenchWarning("sample-limit", "the run stopped at \(sampleLimit) samples, the most that it takes"))
-        break
-      }
-      guard let samples = await round(&plan, targets, block) else {
-        report.stopReason = .interrupted
-        break
-      }
-      for (index, sample) in samples { series[index].append(sample) }
-      done += 1
-      progress(pace.progress(after: done, at: timeSource.now()))
+    let taken = report.rounds.values.reduce(0, +)
+    let record = BlockRecord(
+      plan, ids: targets.map(\.id), pace: BlockPace(settings, block, start: clock.now()),
+      roundLimit: sampleLimit / live.count - taken, progress: progress)
+    let run = BlockRun(block, targets: targets, samplers: samplers, record: record, clock: clock)
+    if let rate = settings.rate {
+      await run.openLoop(rate: rate)
+    } else {
+      await run.closedLoop(streams: settings.streams)
     }
-    report.rounds[block] = done
-    for (index, series) in zip(live, series) { report.targets[index].add(series, of: block) }
-  }
-
-  /// Takes one sample of each target, in the plan's next order; `nil` when the run was stopped meanwhile.
-  private func round(
-    _ plan: inout BenchPlan, _ targets: [BenchTarget], _ block: Block
-  ) async -> [(Int, Sample)]? {
-    var samples: [(Int, Sample)] = []
-    for index in plan.next() ?? [] {
-      guard !Task.isCancelled, let sample = await sampler.sample(targets[index], block.connection) else {
-        return nil
-      }
-      samples.append((index, sample))
+    let (rounds, series, stop) = record.result
+    if let stop { report.stopReason = stop }
+    if stop == .sampleLimit {
+      report.warnings.append(
+        BenchWarning("sample-limit", "the run stopped at \(sampleLimit) samples, the most that it takes"))
     }
-    return samples
+    report.rounds[block] = rounds
+    for (index, series) in zip(live, series) {
+      report.targets[index].add(series, of: block, order: settings.order)
+    }
   }
 }

@@ -26,10 +26,12 @@ struct BlockPace {
   }
 
   /// How far the block has come. The time that is left follows from the rounds so far.
-  func progress(after done: Int, at now: MonotonicInstant) -> BenchProgress {
+  func progress(
+    after done: Int, at now: MonotonicInstant, medians: [BenchProgress.Median] = []
+  ) -> BenchProgress {
     let elapsed = now - start
     let remaining =
       planned.map { elapsed / max(done, 1) * ($0 - done) } ?? share.map { max(.zero, $0 - elapsed) }
-    return BenchProgress(block, done: done, planned: planned, remaining: remaining)
+    return BenchProgress(block, done: done, planned: planned, remaining: remaining, medians: medians)
   }
 }

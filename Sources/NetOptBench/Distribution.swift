@@ -1,11 +1,15 @@
 /// How values are distributed. All of them in microseconds.
 package struct Distribution: Hashable, Sendable {
-  /// A percentile for which there are enough samples.
-  package struct Percentile: Hashable, Sendable {
-    /// Which one: 50, 90, 95 or 99.
-    package let percentile: Int
+  /// A percentile for which there are enough samples, with the interval that it lies in.
+  package struct Entry: Hashable, Sendable {
+    /// Which one.
+    package let percentile: Percentile
     /// The value, or `nil` when it lies among the requests that timed out.
     package let value: Int64?
+    /// The lower end of the interval, or `nil` when it lies among those.
+    package let low: Int64?
+    /// The upper end.
+    package let high: Int64?
   }
 
   /// How many values there are.
@@ -21,7 +25,9 @@ package struct Distribution: Hashable, Sendable {
   /// The median absolute deviation from the median.
   package let deviation: Int64?
   /// The percentiles for which there are enough samples.
-  package let percentiles: [Percentile]
+  package let percentiles: [Entry]
+  /// The values, for being added to those of other runs; without the timeouts.
+  package let histogram: HDRHistogram
 
   /// How many requests take part in the ranks.
   package var total: Int { count + timeouts }
@@ -30,7 +36,7 @@ package struct Distribution: Hashable, Sendable {
   ///
   /// - Parameter timeouts: how many requests timed out beside them. They take part in the ranks as the largest values:
   ///   to leave them out would make a target look the faster the more it loses.
-  package init(_ values: [Int64], timeouts: Int = 0) {
+  package init(_ values: [Int64], timeouts: Int = 0, order: OrderStatistics = OrderStatistics()) {
     let sorted = values.sorted()
     let total = sorted.count + timeouts
     count = sorted.count
@@ -38,17 +44,27 @@ package struct Distribution: Hashable, Sendable {
     minimum = sorted.first
     maximum = sorted.last
     mean = sorted.isEmpty ? nil : sorted.reduce(0.0) { $0 + Double($1) } / Double(sorted.count)
-    deviation = Percentiles.nearestRank(50, of: sorted, total: sorted.count).flatMap { median in
-      let distances = sorted.map { abs($0 - median) }.sorted()
-      return Percentiles.nearestRank(50, of: distances, total: distances.count)
+    deviation = Self.median(sorted).flatMap { median in Self.median(sorted.map { abs($0 - median) }.sorted())
     }
-    percentiles = Percentiles.reported.filter { total >= Percentiles.needed(for: $0) }.map {
-      Percentile(percentile: $0, value: Percentiles.nearestRank($0, of: sorted, total: total))
+    percentiles = Percentile.reported.compactMap { percentile in
+      guard let ranks = order.ranks(of: percentile, count: total) else { return nil }
+      func value(_ rank: Int) -> Int64? { rank <= sorted.count ? sorted[rank - 1] : nil }
+      return Entry(
+        percentile: percentile, value: value(percentile.nearestRank(of: total)),
+        low: value(ranks.lowerBound), high: value(ranks.upperBound))
     }
+    var histogram = HDRHistogram()
+    for value in sorted { histogram.record(value) }
+    self.histogram = histogram
   }
 
-  /// The value of a percentile, or `nil` when there are too few samples for it or it lies among the timeouts.
-  package func value(_ percentile: Int) -> Int64? {
-    percentiles.first { $0.percentile == percentile }?.value
+  private static func median(_ sorted: [Int64]) -> Int64? {
+    sorted.isEmpty ? nil : sorted[Percentile.p50.nearestRank(of: sorted.count) - 1]
   }
+
+  /// A percentile, or `nil` when there are too few samples for it.
+  package func entry(_ percentile: Percentile) -> Entry? { percentiles.first { $0.percentile == percentile } }
+
+  /// The value of a percentile, or `nil` when there are too few samples for it or it lies among the timeouts.
+  package func value(_ percentile: Percentile) -> Int64? { entry(percentile)?.value }
 }

@@ -13,7 +13,7 @@ package struct JSONReport {
   package var value: JSONValue {
     let context = report.context
     let settings = report.settings
-    return [
+    var whole: JSONValue = [
       "schema_version": 1,
       "tool": "netopt bench",
       "version": .string(context.version),
@@ -37,10 +37,19 @@ package struct JSONReport {
       ],
       "plan": plan,
       "rounds": perBlock { report.rounds[$0] ?? 0 },
+      "client": [
+        "late_starts": .integer(Int64(report.lateStarts)), "start_lag_us": distribution(report.lags),
+        "cpu_us": .microseconds(report.cpuTime),
+      ],
       "targets": .array(report.targets.map(target)),
+      "comparisons": .array(report.comparisons.map(comparison)),
       "picker": report.picker.map(picker) ?? .null,
+      "slo": .array(report.verdicts.map(verdict)),
       "warnings": .array(report.warnings.map { ["code": .string($0.code), "text": .string($0.text)] }),
+      "samples_path": .optional(report.samplesPath),
     ]
+    if let drills = report.drills { whole.append("drill", .array(drills.map(\.json))) }
+    return whole
   }
 
   private var plan: JSONValue {
@@ -51,6 +60,9 @@ package struct JSONReport {
     return [
       "rounds": perBlock(report.settings.length.rounds),
       "duration_s": seconds,
+      "rate": report.settings.rate.map(JSONValue.number) ?? .null,
+      "concurrency": .integer(Int64(report.settings.concurrency)),
+      "streams": .integer(Int64(report.settings.streams)),
       "warmup": report.settings.blocks.contains(.warm) ? .integer(Int64(report.settings.warmup)) : 0,
     ]
   }
@@ -77,27 +89,52 @@ package struct JSONReport {
       members.append("excluded", ["code": .string(exclusion.code), "reason": .string(exclusion.reason)])
     }
     members.append(
-      "tls", result.tls.map { ["verified": .bool($0.verified), "version": .optional($0.version)] } ?? .null)
+      "tls",
+      result.tls.map {
+        [
+          "verified": .bool($0.verified), "version": .optional($0.version), "subject": .optional($0.subject),
+          "not_after": .optional($0.notAfter),
+        ]
+      } ?? .null)
     members.append(
       "counts",
       .object(SampleKind.allCases.map { .init($0.rawValue, .integer(Int64(result.counts[$0] ?? 0))) }))
+    members.append("rank", .optional(report.ranks.first { $0.target.target == target }?.rank))
     members.append("cold", result.blocks[.cold].map(block) ?? .null)
     members.append("warm", result.blocks[.warm].map(block) ?? .null)
     return members
   }
 
   private func block(_ found: BenchReport.BlockResult) -> JSONValue {
-    var response = distribution(found.response)
-    response.append("timeouts", .integer(Int64(found.response.timeouts)))
+    let failed = found.requests - found.response.count
+    let sockets = found.series.sockets
     return [
       "n": .integer(Int64(found.requests)),
       "reused": .integer(Int64(found.reused)),
-      "response_us": response,
+      "failed": [
+        "n": .integer(Int64(failed)),
+        "share": found.requests == 0 ? .null : .number(Double(failed) / Double(found.requests)),
+        "lo": .number(found.failureInterval.lowerBound), "hi": .number(found.failureInterval.upperBound),
+      ],
+      "response_us": withTimeouts(found.response),
+      "service_us": withTimeouts(found.service),
       "phases_us": .object(
         SamplePhase.allCases.map { phase in
           .init(phase.rawValue, distribution(found.phases[phase] ?? Distribution([])))
         }),
+      "tcp_info": sockets.roundTrips.isEmpty
+        ? .null
+        : [
+          "rtt_us": distribution(Distribution(sockets.roundTrips, order: report.settings.order)),
+          "retransmits": .integer(sockets.retransmits),
+        ],
     ]
+  }
+
+  private func withTimeouts(_ found: Distribution) -> JSONValue {
+    var value = distribution(found)
+    value.append("timeouts", .integer(Int64(found.timeouts)))
+    return value
   }
 
   private func distribution(_ found: Distribution) -> JSONValue {
@@ -109,7 +146,37 @@ package struct JSONReport {
       "mean": found.mean.map { .number(($0 * 10).rounded() / 10) } ?? .null,
       "mad": .optional(found.deviation),
       "percentiles": .array(
-        found.percentiles.map { ["p": .integer(Int64($0.percentile)), "value": .optional($0.value)] }),
+        found.percentiles.map { entry in
+          [
+            "p": entry.percentile.perMille % 10 == 0
+              ? .integer(Int64(entry.percentile.perMille / 10))
+              : .number(Double(entry.percentile.perMille) / 10),
+            "value": .optional(entry.value), "lo": .optional(entry.low), "hi": .optional(entry.high),
+          ]
+        }),
+      "hdr": .string(found.histogram.encoded),
+    ]
+  }
+
+  private func comparison(_ found: Comparison) -> JSONValue {
+    func tenths(_ value: Double) -> JSONValue { .number((value * 10).rounded() / 10) }
+    return [
+      "a": .string(found.a), "b": .string(found.b), "metric": .string(found.metric.name),
+      "rounds": .integer(Int64(found.rounds)), "shift_us": tenths(found.shift),
+      "lo": tenths(found.interval.lowerBound), "hi": tenths(found.interval.upperBound), "p": .number(found.p),
+      "p_adjusted": .number(found.adjusted), "method": .string(found.method),
+      "significant": .bool(found.isSignificant),
+    ]
+  }
+
+  private func verdict(_ verdict: Objective.Verdict) -> JSONValue {
+    let isShare = verdict.objective.metric == .errors
+    func value(_ number: Int64) -> JSONValue { isShare ? .number(Double(number) / 1e6) : .integer(number) }
+    return [
+      "objective": .string(verdict.objective.text), "target": .string(verdict.target),
+      "met": .bool(verdict.isMet),
+      "unit": isShare ? "share" : "us", "limit": value(verdict.objective.limit),
+      "value": verdict.value.map(value) ?? .null, "reason": .optional(verdict.reason),
     ]
   }
 
@@ -118,6 +185,7 @@ package struct JSONReport {
       "chosen": .optional(picker.chosen?.description),
       "best": .optional(picker.best?.description),
       "regret_us": .optional(picker.regret),
+      "kendall_tau": picker.kendallTau.map(JSONValue.number) ?? .null,
     ]
   }
 }

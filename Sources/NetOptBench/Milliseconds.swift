@@ -22,6 +22,12 @@ struct Milliseconds {
     Self.decimal((microseconds + unit / 2) / unit, decimals)
   }
 
+  /// A share of more or less in percent, with its sign: `-18.3`.
+  static func percent(_ share: Double) -> String {
+    let tenths = Int64((share * 1000).rounded())
+    return (tenths > 0 ? "+" : "") + decimal(tenths, 1)
+  }
+
   /// A number of which `digits` digits are behind the point.
   static func decimal(_ units: Int64, _ digits: Int) -> String {
     if digits == 0 { return "\(units)" }

@@ -16,7 +16,7 @@ struct PhaseBars {
     let medians = results.compactMap { result -> (String, [(SamplePhase, Int64)])? in
       guard let phases = result.blocks[block]?.phases else { return nil }
       let values = SamplePhase.allCases.compactMap { phase in
-        phases[phase]?.value(50).map { (phase, $0) }
+        phases[phase]?.value(.p50).map { (phase, $0) }
       }
       return values.isEmpty ? nil : (result.target.id, values)
     }

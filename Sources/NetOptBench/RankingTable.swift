@@ -1,12 +1,14 @@
-/// The table of the text report: the targets by p50, then those that were left out.
+/// The table of the text report: the targets by rank, then those that were left out.
 struct RankingTable {
-  private static let shown = [50, 95, 99]
+  private static let shown = [Percentile.p95, .p99]
   private static let widestName = 24
+  private static let medianWidth = 20
 
   private let report: BenchReport
   private let ranking: [BenchReport.TargetResult]
+  private let ranks: [String: String]
   private let time: Milliseconds
-  private let columns: [Int]
+  private let columns: [Percentile]
   private let colour: TextColour
   private let okWidth: Int
   /// The width of the column of names.
@@ -19,61 +21,84 @@ struct RankingTable {
     let block = report.rankingBlock
     let ranking = report.ranking
     self.ranking = ranking
+    ranks = Dictionary(
+      uniqueKeysWithValues: report.ranks.map {
+        ($0.target.target.id, "\($0.rank)" + ($0.isShared ? "=" : " "))
+      })
     time = Milliseconds(smallest: ranking.compactMap { $0.median(block) }.min())
     columns = Self.shown.filter { percentile in
-      ranking.contains { result in
-        result.blocks[block]?.response.percentiles.contains { $0.percentile == percentile } ?? false
-      }
+      ranking.contains { $0.blocks[block]?.response.entry(percentile) != nil }
     }
-    let names = report.targets.map(\.target.id.count).max() ?? 0
-    nameWidth = min(max(names, 15), Self.widestName)
     okWidth = max(9, ranking.map { Self.ok($0, block).count + 2 }.max() ?? 0)
+    let names = report.targets.map(\.target.id.count).max() ?? 0
+    // What is left of the line, so that the table stays in its 80 columns.
+    let rest = TextLayout.width - 4 - okWidth - Self.medianWidth - columns.count * 8 - 12
+    nameWidth = max(12, min(max(names, 13), Self.widestName, rest))
   }
 
   /// The lines of the table.
   var lines: [String] {
     let block = report.rankingBlock
     let reference = report.reference
-    let answers = report.dnsAnswers.map { " (\($0) answer\($0 == 1 ? "" : "s"))" } ?? ""
+    let isControl = reference?.target.kind == .dns
+    let answers = report.dnsAnswers.flatMap { isControl ? " (\($0) answer\($0 == 1 ? "" : "s"))" : nil } ?? ""
     let title = TextLayout.ends(
-      "RANK  by p50, ms, \(block.rawValue)", reference == nil ? "no reference" : "reference: dns\(answers)")
+      "RANK  by p50, ms, \(block.rawValue)",
+      reference.map { "reference: \($0.target.id)\(answers)" } ?? "no reference")
+    let percent = Milliseconds.decimal(Int64((1000 * (1 - report.settings.alpha)).rounded()), 1)
+      .replacing(".0", with: "")
     let heading =
       " #  " + TextLayout.left("TARGET", nameWidth) + TextLayout.right("OK", okWidth)
-      + columns.map { TextLayout.right("p\($0)", 9) }.joined()
-      + (reference?.median(block) == nil ? "" : TextLayout.right("vs dns", 11))
-    let rows = ranking.enumerated().flatMap { row($0.element, rank: $0.offset + 1) }
+      + TextLayout.right("p50 [\(percent)% CI]", Self.medianWidth)
+      + columns.map { TextLayout.right($0.name, 8) }.joined()
+      + (reference?.median(block) == nil ? "" : TextLayout.right(isControl ? "vs dns" : "vs ref", 12))
+    let rows = ranking.flatMap(row)
     return title + [heading] + rows + report.targets.filter { $0.exclusion != nil }.flatMap(excluded)
   }
 
   /// The percentiles that no target, or not every target, has enough samples for, as a sentence; `nil` when all have.
   var missing: String? {
     let block = report.rankingBlock
+    let order = report.settings.order
     guard let least = ranking.map({ $0.blocks[block]?.response.total ?? 0 }).min() else { return nil }
-    let missing = Self.shown.filter { least < Percentiles.needed(for: $0) }
+    let missing = [Percentile.p50, .p95, .p99].filter { least < order.needed(for: $0) }
     guard !missing.isEmpty else { return nil }
-    let needs = missing.map { "p\($0) needs \(Percentiles.needed(for: $0))" }.joined(separator: ", ")
+    let needs = missing.map { "\($0.name) needs \(order.needed(for: $0))" }.joined(separator: ", ")
     return "\(needs) samples of a target: raise -n or -z"
   }
 
-  private func row(_ result: BenchReport.TargetResult, rank: Int) -> [String] {
+  private func row(_ result: BenchReport.TargetResult) -> [String] {
     let block = report.rankingBlock
     let found = result.blocks[block]
-    let median = result.median(block)
     let ok = TextLayout.right(Self.ok(result, block), okWidth)
     let failed = (found?.response.count ?? 0) < (found?.requests ?? 0)
     var cells = failed ? colour.red(ok) : ok
+    cells += TextLayout.right(found.map(median) ?? "-", Self.medianWidth)
     for percentile in columns {
-      let value = found?.response.percentiles.first { $0.percentile == percentile }
-      let text = value.map { $0.value.map(time.text) ?? "timeout" } ?? "-"
-      cells += TextLayout.right(text, 9)
+      let entry = found?.response.entry(percentile)
+      cells += TextLayout.right(entry.map { $0.value.map(time.text) ?? "timeout" } ?? "-", 8)
     }
-    if let reference = report.reference, let base = reference.median(block) {
-      let isReference = result.target == reference.target
-      cells += TextLayout.right(
-        isReference ? "reference" : median.map { Self.percent($0, of: base) } ?? "-", 11)
+    if let reference = report.reference, reference.median(block) != nil { cells += beside(reference, result) }
+    let rank = ranks[result.target.id] ?? "- "
+    return named(TextLayout.right(rank, 3) + " ", result.target.id, cells)
+  }
+
+  /// `24.1 [23.9 24.4]`; an end that lies among the timeouts has no number.
+  private func median(_ found: BenchReport.BlockResult) -> String {
+    guard let entry = found.response.entry(.p50) else { return "-" }
+    guard let value = entry.value else { return "timeout" }
+    let ends = [entry.low, entry.high].map { $0.map(time.text) ?? "timeout" }
+    return "\(time.text(value)) [\(ends.joined(separator: " "))]"
+  }
+
+  private func beside(_ reference: BenchReport.TargetResult, _ result: BenchReport.TargetResult) -> String {
+    if result.target == reference.target { return TextLayout.right("reference", 12) }
+    guard let comparison = report.comparison(of: result.target.id) else { return TextLayout.right("-", 12) }
+    guard comparison.isSignificant else {
+      return TextLayout.right("~ (\(PValue.text(comparison.adjusted)))", 12)
     }
-    let number = TextLayout.right(median == nil ? "-" : "\(rank)", 2) + "  "
-    return named(number, result.target.id, cells)
+    let text = TextLayout.right(Milliseconds.percent(comparison.relative) + "%", 12)
+    return comparison.shift < 0 ? colour.green(text) : colour.red(text)
   }
 
   private func excluded(_ result: BenchReport.TargetResult) -> [String] {
@@ -94,11 +119,14 @@ struct RankingTable {
   private static func ok(_ result: BenchReport.TargetResult, _ block: Block) -> String {
     "\(result.blocks[block]?.response.count ?? 0)/\(result.blocks[block]?.requests ?? 0)"
   }
+}
 
-  /// How much more or less a time is than another: `-18.3%`.
-  private static func percent(_ value: Int64, of base: Int64) -> String {
-    guard base > 0 else { return "-" }
-    let tenths = Int64((Double(value - base) / Double(base) * 1000).rounded())
-    return (tenths > 0 ? "+" : "") + Milliseconds.decimal(tenths, 1) + "%"
+/// How p values are written.
+enum PValue {
+  /// `p=0.41`, `p<0.001`.
+  static func text(_ p: Double) -> String {
+    if p < 0.001 { return "p<0.001" }
+    if p < 0.01 { return "p=" + Milliseconds.decimal(Int64((p * 1000).rounded()), 3) }
+    return "p=" + Milliseconds.decimal(Int64((p * 100).rounded()), 2)
   }
 }

@@ -20,6 +20,12 @@ package struct Sample: Sendable {
   package var version: HTTPVersion?
   /// How the connection was secured.
   package var tls: TLSReport?
+  /// What the kernel measured of the connection, when the transport asked it.
+  package var socket: SocketReport?
+  /// How long after its moment the request was sent; zero in a closed loop, where it has none.
+  package var lag = Duration.zero
+  /// How long a request took that failed.
+  package var failedAfter = Duration.zero
 
   /// Makes a sample.
   package init(
@@ -31,6 +37,11 @@ package struct Sample: Sendable {
     self.reused = reused
     self.version = version
     self.tls = tls
+  }
+
+  /// From sending the request until its end.
+  package var service: Duration {
+    if case .failed = outcome { failedAfter } else { timings.total }
   }
 
   /// How it is counted.
@@ -46,7 +57,7 @@ package struct Sample: Sendable {
 }
 
 /// How a sample is counted. The raw values are the keys of `counts`.
-package enum SampleKind: String, CaseIterable, Sendable {
+package enum SampleKind: String, CaseIterable, Hashable, Sendable {
   /// Answered with 2xx or 3xx.
   case ok
   /// Another status, or an answer that breaks the rules of HTTP.

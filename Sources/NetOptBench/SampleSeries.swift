@@ -31,37 +31,73 @@ package enum SamplePhase: String, CaseIterable, Sendable {
   }
 }
 
-/// The samples of one target in one block, as columns of microseconds: a run may take a million of them.
+/// The samples of one target in one block, round by round, as columns of microseconds: a run may take a million of them.
 package struct SampleSeries: Sendable {
-  private var totals: [Int64] = []
-  private var phases = [[Int64]](repeating: [], count: SamplePhase.allCases.count)
-  /// How many samples there are of each kind.
-  package private(set) var counts: [SampleKind: Int] = [:]
+  /// What became of each request.
+  package private(set) var kinds: [SampleKind] = []
+  // 32 bits hold more than half an hour, and no request may take longer than that here.
+  private var lags: [Int32] = []
+  private var services: [Int32] = []
+  private var phases = [[Int32]](repeating: [], count: SamplePhase.allCases.count)
   /// How many of the answered ones came over a connection that had been used before.
   package private(set) var reused = 0
+  /// What the kernel measured of connections, where it was asked.
+  package private(set) var sockets = SocketSummary()
 
   /// Makes an empty series.
   package init() {}
 
   /// How many samples there are.
-  package var count: Int { counts.values.reduce(0, +) }
+  package var count: Int { kinds.count }
 
-  /// Adds a sample. Only one that is fine adds to the distributions.
+  /// How many samples there are of each kind.
+  package var counts: [SampleKind: Int] { Dictionary(kinds.map { ($0, 1) }, uniquingKeysWith: +) }
+
+  /// Adds the sample of the next round.
   package mutating func append(_ sample: Sample) {
-    counts[sample.kind, default: 0] += 1
-    guard sample.kind == .ok else { return }
-    if sample.reused { reused += 1 }
-    totals.append(sample.timings.total.microseconds)
+    kinds.append(sample.kind)
+    lags.append(Int32(clamping: sample.lag.microseconds))
+    services.append(Int32(clamping: sample.service.microseconds))
     for (column, phase) in SamplePhase.allCases.enumerated() {
-      phases[column].append(phase.duration(in: sample.timings).microseconds)
+      phases[column].append(Int32(clamping: phase.duration(in: sample.timings).microseconds))
     }
+    if sample.kind == .ok, sample.reused { reused += 1 }
+    if let socket = sample.socket { sockets.add(socket) }
   }
 
-  /// What the requests took as a whole, timeouts included.
-  package var response: Distribution { Distribution(totals, timeouts: counts[.timeout] ?? 0) }
+  /// From the moment at which a request was to be sent until its answer had ended.
+  package func response(_ index: Int) -> Int64 { Int64(lags[index]) + Int64(services[index]) }
 
-  /// What the phases of the requests that were fine took.
-  package var byPhase: [SamplePhase: Distribution] {
-    Dictionary(uniqueKeysWithValues: zip(SamplePhase.allCases, phases.map { Distribution($0) }))
+  /// From sending a request until its answer had ended.
+  package func service(_ index: Int) -> Int64 { Int64(services[index]) }
+
+  /// How long after its moment a request was sent.
+  package func lag(_ index: Int) -> Int64 { Int64(lags[index]) }
+
+  /// What a phase of a request took.
+  package func phase(_ phase: SamplePhase, _ index: Int) -> Int64 {
+    Int64(phases[SamplePhase.allCases.firstIndex(of: phase) ?? 0][index])
+  }
+
+  /// The samples that were fine.
+  package var fine: [Int] { kinds.indices.filter { kinds[$0] == .ok } }
+
+  /// The largest value that a request took, whatever became of it.
+  var largest: Int64 { kinds.indices.lazy.map { response($0) }.max() ?? 0 }
+}
+
+/// What the kernel measured of the connections of a series: `TCP_INFO` of tcp(7).
+package struct SocketSummary: Hashable, Sendable {
+  /// The round-trip times, in microseconds.
+  package private(set) var roundTrips: [Int64] = []
+  /// How many segments were sent again.
+  package private(set) var retransmits: Int64 = 0
+
+  /// Makes an empty summary.
+  package init() {}
+
+  mutating func add(_ socket: SocketReport) {
+    roundTrips.append(socket.roundTrip.microseconds)
+    retransmits += Int64(socket.retransmits)
   }
 }

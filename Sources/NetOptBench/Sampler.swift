@@ -3,6 +3,9 @@ package import NetOptCore
 /// Takes samples: sends the request of a run to a target, reads the answer to its end, and says what that took.
 package struct Sampler: Sendable {
   private let client: any BenchClient
+  /// What the samples are best taken on.
+  var executor: (any TaskExecutor)? { client.executor }
+  private let timeSource: any TimeSource
   private var request: HTTPRequest
 
   /// Makes a sampler.
@@ -10,8 +13,11 @@ package struct Sampler: Sendable {
   /// - Parameter request: what is sent. Its routing and its use of connections are set for each sample,
   ///   redirects are not followed
   ///   and nothing is sent again: a sample is one exchange with one target.
-  package init(_ client: any BenchClient, _ request: HTTPRequest) {
+  package init(
+    _ client: any BenchClient, _ request: HTTPRequest, timeSource: any TimeSource = SystemTimeSource()
+  ) {
     self.client = client
+    self.timeSource = timeSource
     self.request = request
     self.request.options.maxRedirects = 0
     self.request.options.maxAttempts = 1
@@ -19,8 +25,20 @@ package struct Sampler: Sendable {
 
   /// Takes one sample. Errors are samples too.
   ///
+  /// - Parameter due: the moment at which it should be sent, which may be over; `nil` when there is none.
   /// - Returns: `nil` when the task was cancelled.
-  package func sample(_ target: BenchTarget, _ connection: RequestOptions.ConnectionUse) async -> Sample? {
+  package func sample(
+    _ target: BenchTarget, _ connection: RequestOptions.ConnectionUse, due: MonotonicInstant? = nil
+  ) async -> Sample? {
+    let started = timeSource.now()
+    guard var sample = await exchange(target, connection, started) else { return nil }
+    if let due { sample.lag = max(.zero, started - due) }
+    return sample
+  }
+
+  private func exchange(
+    _ target: BenchTarget, _ connection: RequestOptions.ConnectionUse, _ started: MonotonicInstant
+  ) async -> Sample? {
     var request = request
     request.options.routing = target.routing
     request.options.connection = connection
@@ -29,12 +47,16 @@ package struct Sampler: Sendable {
       var chunks = response.body.makeAsyncIterator()
       while try await chunks.next() != nil {}
       if Task.isCancelled { return nil }
-      return Sample(
+      var sample = Sample(
         .answered(status: response.status), timings: response.timings, reused: response.reused,
         version: response.version, tls: response.tls)
+      sample.socket = response.socket
+      return sample
     } catch {
       if Task.isCancelled || error.code == .cancelled { return nil }
-      return Sample(.failed(SampleFailure(error)))
+      var sample = Sample(.failed(SampleFailure(error)))
+      sample.failedAfter = timeSource.now() - started
+      return sample
     }
   }
 }

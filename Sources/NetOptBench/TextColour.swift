@@ -1,4 +1,4 @@
-/// Whether and how the text report is coloured: failures alone are.
+/// Whether and how the text report is coloured: failures and significant differences alone are.
 package struct TextColour: Hashable, Sendable {
   /// Whether there is colour.
   package let isOn: Bool
@@ -21,4 +21,7 @@ package struct TextColour: Hashable, Sendable {
 
   /// The text in red (ECMA-48: SGR 31).
   func red(_ text: String) -> String { isOn ? "\u{1b}[31m\(text)\u{1b}[0m" : text }
+
+  /// The text in green (SGR 32).
+  func green(_ text: String) -> String { isOn ? "\u{1b}[32m\(text)\u{1b}[0m" : text }
 }

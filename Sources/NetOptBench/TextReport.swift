@@ -21,8 +21,10 @@ package struct TextReport {
       lines += table.lines
       if report.stopReason == .noTarget { lines.append("Nothing was measured: no target could be used.") }
     }
-    lines += failures + picker
+    lines += verdict + failures + picker + objectives + (report.drills ?? []).flatMap(\.lines)
     if let missing = table.missing { lines += TextLayout.hanging("NOTE    ", missing) }
+    if let needed { lines += TextLayout.hanging("NOTE    ", needed) }
+    if let late { lines += TextLayout.hanging("NOTE    ", late) }
     lines += phases(nameWidth: table.nameWidth)
     return lines.map { $0 + "\n" }.joined()
   }
@@ -38,16 +40,70 @@ package struct TextReport {
       "\(report.rounds[$0] ?? 0) \($0)"
     }
     let seconds = Milliseconds.decimal((report.elapsed.nanoseconds + 50_000_000) / 100_000_000, 1)
-    let second =
+    let second = TextLayout.wrapped(
       "\(used) of \(report.targets.count) targets, \(rounds.joined(separator: " + ")) rounds, order shuffled, "
-      + "\(seconds) s"
+        + "\(load)\(seconds) s", at: TextLayout.width)
     let partial =
       switch report.stopReason {
       case .interrupted: ["PARTIAL: interrupted, the unfinished round is left out"]
       case .sampleLimit: ["PARTIAL: stopped at the most samples that a run takes"]
       case .completed, .noTarget: [String]()
       }
-    return first + [second] + partial
+    return first + second + partial
+  }
+
+  /// How requests were sent, unless it was one after the other.
+  private var load: String {
+    let settings = report.settings
+    var text = ""
+    if let rate = settings.rate { text += "\(rate == rate.rounded() ? "\(Int(rate))" : "\(rate)") req/s, " }
+    if settings.concurrency > 1 { text += "\(settings.concurrency) connections, " }
+    if settings.streams > 1 { text += "\(settings.streams) streams, " }
+    return text
+  }
+
+  private var verdict: [String] {
+    Verdict(report).map { TextLayout.hanging("VERDICT ", $0.text) } ?? []
+  }
+
+  /// Whether each target does what was asked of it.
+  private var objectives: [String] {
+    report.verdicts.flatMap { verdict -> [String] in
+      let value =
+        verdict.value.map { value in
+          verdict.objective.metric == .errors
+            ? Milliseconds.decimal(value / 100, 2) + " %" : Milliseconds(smallest: value).text(value) + " ms"
+        } ?? verdict.reason ?? "no value"
+      let text =
+        "\(verdict.isMet ? "met" : "missed") \(verdict.objective.text) by \(verdict.target): \(value)"
+      let lines = TextLayout.hanging("SLO     ", text)
+      return verdict.isMet ? lines : lines.map(colour.red)
+    }
+  }
+
+  /// How long a run would have to be to tell apart what this one could not.
+  private var needed: String? {
+    let settings = report.settings
+    let open = report.comparisons.filter { $0.metric == .p50 && !$0.isSignificant && $0.base > 0 }
+    let rounds = open.map { comparison in
+      SignedRankPower.rounds(
+        for: max(settings.minimumEffect, 0.001) * Double(comparison.base),
+        halfWidth: (comparison.interval.upperBound - comparison.interval.lowerBound) / 2,
+        count: comparison.rounds, confidence: 1 - settings.alpha)
+    }
+    guard let most = rounds.max(), let now = report.rounds[report.rankingBlock], most > now else {
+      return nil
+    }
+    let percent = Milliseconds.decimal(Int64((max(settings.minimumEffect, 0.001) * 1000).rounded()), 1)
+    return "a shift of \(percent) % between targets that share a rank would be found with \(most) rounds"
+  }
+
+  /// What an open loop's starts were like.
+  private var late: String? {
+    guard report.settings.rate != nil, report.lags.count > 0 else { return nil }
+    let median = report.lags.value(.p50).map { ", p50 \($0) us" } ?? ""
+    return
+      "\(report.lateStarts) of \(report.lags.count) requests were sent more than 1 ms after their moment\(median)"
   }
 
   /// A line for each target that failed, with the kinds of failure in all blocks.
@@ -57,7 +113,11 @@ package struct TextReport {
         result.counts[kind].map { "\($0) \(kind.label)" }
       }
       let total = result.counts.values.reduce(0, +)
-      let text = "\(result.target.id): \(kinds.joined(separator: ", ")) of \(total) requests"
+      let share = WilsonInterval.interval(result.failures, of: total, confidence: 1 - report.settings.alpha)
+      func percent(_ value: Double) -> String { Milliseconds.decimal(Int64((value * 1000).rounded()), 1) }
+      let text =
+        "\(result.target.id): \(kinds.joined(separator: ", ")) of \(total) requests "
+        + "[\(percent(share.lowerBound)) \(percent(share.upperBound))] %"
       return TextLayout.hanging("FAILED  ", text).map(colour.red)
     }
   }
@@ -71,6 +131,8 @@ package struct TextReport {
     let verdict =
       switch (picker.regret, picker.best) {
       case (0?, _): "regret 0, the best by p50"
+      case (let regret?, _) where picker.isTie:
+        "regret \(Milliseconds(smallest: regret).text(regret)) ms, a tie with the best"
       case (let regret?, let best?):
         "regret \(Milliseconds(smallest: regret).text(regret)) ms, the best by p50 is \(best)"
       default: "regret unknown: it has no p50"
@@ -86,7 +148,8 @@ package struct TextReport {
     let title = "PHASES  median ms, \(block), n=" + (least == most ? "\(most) each" : "\(least) to \(most)")
     guard let bars = PhaseBars(results, block) else {
       return [
-        "", title, " a median needs \(Percentiles.needed(for: 50)) samples of a target: raise -n or -z",
+        "", title,
+        " a median needs \(report.settings.order.needed(for: .p50)) samples of a target: raise -n or -z",
       ]
     }
     return ["", title] + bars.lines(nameWidth: nameWidth)

@@ -12,6 +12,10 @@ package struct ExitCode: Hashable, Sendable {
   static let failed = ExitCode(number: 1)
   /// Some targets failed (`bench --strict`).
   static let someTargetsFailed = ExitCode(number: 3)
+  /// A target misses what was asked of it (`bench --slo`).
+  static let objectiveMissed = ExitCode(number: 4)
+  /// A target became slower, and that is no chance (`compare`).
+  static let regression = ExitCode(number: 5)
   /// The command line makes no sense (`EX_USAGE` of sysexits.h).
   static let usage = ExitCode(number: 64)
   /// An input file cannot be read or is invalid (`EX_DATAERR`).

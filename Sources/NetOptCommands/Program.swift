@@ -13,9 +13,9 @@ package struct Program: Sendable {
 
   /// The program as it is installed.
   package static let netopt = Program([
-    GetCommand(), FetchCommand(), ProbeCommand(), BenchCommand(), ListCheckCommand(), ListSignCommand(),
-    ListVerifyCommand(),
-    ListUpdateCommand(), SignCommand(), VerifyCommand(), KeysNewCommand(), KeysListCommand(),
+    GetCommand(), FetchCommand(), ProbeCommand(), BenchCommand(), CompareCommand(), MergeCommand(),
+    ListCheckCommand(), ListSignCommand(), ListVerifyCommand(), ListUpdateCommand(), ListSuggestCommand(),
+    SignCommand(), VerifyCommand(), KeysNewCommand(), KeysListCommand(),
     CacheStatsCommand(), CacheListCommand(), CacheExplainCommand(), CacheVerifyCommand(), CacheClearCommand(),
     CacheSimCommand(),
   ])

@@ -13,6 +13,7 @@ public struct HTTPResponse: Sendable {
     @usableFromInline var attempts: Int
     @usableFromInline var otherAttempts: [AttemptReport] = []
     @usableFromInline var cacheStatus = CacheStatus.off
+    @usableFromInline var socket: SocketReport?
   }
 
   @usableFromInline var parts: SharedParts<Parts>
@@ -51,6 +52,11 @@ public struct HTTPResponse: Sendable {
   @inlinable public var tls: TLSReport? {
     _read { yield parts.value.tls }
     _modify { yield &parts.value.tls }
+  }
+  /// What the kernel measured of the connection; `nil` unless it was opened for this request.
+  @inlinable public var socket: SocketReport? {
+    get { parts.value.socket }
+    set { parts.value.socket = newValue }
   }
   /// How often the request was sent, redirects not counted; 0 when it was answered from the cache.
   @inlinable public var attempts: Int {
@@ -95,6 +101,11 @@ public struct HTTPResponse: Sendable {
 public struct TLSReport: Hashable, Sendable {
   /// Whether the certificate was checked: chain and name.
   public var verified: Bool
+  /// The subject of the server's certificate, as "CN = api.example.com"; `nil` for a connection that was there before, and when
+  /// libcurl does not tell.
+  public var subject: String?
+  /// The certificate's end, as "2026-11-21T19:00:00Z"; `nil` as with the subject.
+  public var notAfter: String?
   /// The protocol's version, as "TLSv1.3"; `nil` when libcurl does not tell.
   public var version: String?
 
@@ -160,4 +171,18 @@ public struct Timings: Hashable, Sendable {
 
   /// From the start of the call to the response's first byte.
   public var timeToFirstByte: Duration { total - transfer }
+}
+
+/// What the kernel measured of a connection until it was ready for the request (`TCP_INFO`, tcp(7)).
+public struct SocketReport: Hashable, Sendable {
+  /// The smoothed round-trip time.
+  public let roundTrip: Duration
+  /// How many segments were sent again.
+  public let retransmits: Int
+
+  /// Makes a report.
+  public init(roundTrip: Duration, retransmits: Int) {
+    self.roundTrip = roundTrip
+    self.retransmits = retransmits
+  }
 }

@@ -96,12 +96,15 @@ extension CurlMulti {
   private func response(_ transfer: Transfer, _ body: ResponseBody) -> HTTPResponse {
     let exchange = transfer.exchange
     let options = exchange.request.options
-    let tls: TLSReport? =
+    var tls: TLSReport? =
       exchange.plan.isSecure
       ? TLSReport(verified: options.verification == .full, version: transfer.tlsVersion) : nil
-    return HTTPResponse(
+    if transfer.descriptor != nil { tls = tls.map { CertificateSummary(of: transfer.easy).added(to: $0) } }
+    var response = HTTPResponse(
       url: exchange.request.url, head: transfer.takeHead(), body: body, route: exchange.route,
       remote: transfer.endpoint, reused: transfer.descriptor == nil, tls: tls, attempts: transfer.sends)
+    response.socket = transfer.socket
+    return response
   }
 
   private func timings(of transfer: Transfer) -> Timings {

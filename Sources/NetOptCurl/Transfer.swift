@@ -30,6 +30,8 @@ final class Transfer {
   private(set) var verdict: Race.Verdict?
   /// The version of TLS, asked for while the connection is the transfer's own: afterwards libcurl does not tell.
   private(set) var tlsVersion: String?
+  /// What the kernel measured of the connection that the leg opened for itself, until it was ready. Later it may be closed.
+  private(set) var socket: SocketReport?
   /// How often the request was sent: libcurl does it again when a pooled connection dies without an answer.
   private(set) var sends = 0
 
@@ -109,6 +111,7 @@ final class Transfer {
       records.newConnections.add(descriptor, localPort: localPort, at: readyAt)
     }
     tlsVersion = OpenSSL.loaded?.version(of: easy)
+    socket = descriptor.flatMap { SocketReport(of: $0) }
     records.ready.append(self)
     return verdict == .send
   }

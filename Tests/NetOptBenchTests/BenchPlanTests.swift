@@ -39,8 +39,8 @@ import Testing
   }
 
   @Test func theStandardLengthIsEnoughForWhatTheReportShows() {
-    #expect(BenchLength.standard.rounds(of: .warm) ?? 0 >= Percentiles.needed(for: 95))
-    #expect(BenchLength.standard.rounds(of: .cold) ?? 0 >= Percentiles.needed(for: 50))
+    #expect(BenchLength.standard.rounds(of: .warm) ?? 0 >= OrderStatistics().needed(for: .p95))
+    #expect(BenchLength.standard.rounds(of: .cold) ?? 0 >= OrderStatistics().needed(for: .p50))
     #expect(BenchLength.duration(.seconds(1)).rounds(of: .cold) == nil)
   }
 }

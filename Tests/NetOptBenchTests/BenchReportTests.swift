@@ -15,7 +15,7 @@ import Testing
         guard let median else { continue }
         series.append(Sample(.answered(status: 200), timings: .warm(median, transfer: 0), reused: true))
       }
-      report.targets[index].blocks[.warm] = .init(series)
+      report.targets[index].blocks[.warm] = .init(series, order: OrderStatistics())
     }
     return report
   }

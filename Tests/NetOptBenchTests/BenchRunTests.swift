@@ -1,12 +1,13 @@
 import NetOptBench
 import NetOptCore
+import NetOptLocking
 import Testing
 
 @Suite struct BenchRunTests {
   @Test func everyTargetGetsItsRoundsInTheOrderOfTheSeed() async throws {
     let settings = try Fixtures.settings(length: .rounds(cold: 3, warm: 4))
     let client = FakeBenchClient { request, _ in .answer(request) }
-    let report = await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+    let report = await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
     let names = settings.targets.map(\.id)
     func orders(_ block: Block, _ rounds: Int) -> [String] {
       BenchPlan(seed: settings.seed, block: block, targets: 3).prefix(rounds).flatMap { $0.map { names[$0] } }
@@ -39,12 +40,12 @@ import Testing
       await gate.pass()
       return .answer(request)
     }
-    _ = await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+    _ = await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
     #expect(client.state.withLock(\.mostUnderWay) == Preflight.concurrency)
 
     let calm = FakeBenchClient { request, _ in .answer(request) }
     let one = try Fixtures.settings([Fixtures.first], dns: false)
-    _ = await BenchRun(one, client: calm, timeSource: calm).report(Fixtures.context)
+    _ = await BenchRun(one, clients: [calm], clock: calm).report(Fixtures.context)
     #expect(calm.state.withLock(\.mostUnderWay) == 1)
   }
 
@@ -112,7 +113,7 @@ import Testing
       throw NetOptError(.cancelled, phase: .receive, "stopped")
     }
     let run = Task {
-      await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+      await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
     }
     for await _ in hanging { break }
     run.cancel()
@@ -128,7 +129,7 @@ import Testing
     }
     let run = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+      return await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
     }
     let report = await run.value
     #expect(report.stopReason == .interrupted)
@@ -138,7 +139,7 @@ import Testing
   @Test func samplesAreLimited() async throws {
     let settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 6, warm: 6))
     let client = FakeBenchClient { request, _ in .answer(request) }
-    let report = await BenchRun(settings, client: client, timeSource: client, sampleLimit: 17)
+    let report = await BenchRun(settings, clients: [client], clock: client, sampleLimit: 17)
       .report(Fixtures.context)
     #expect(report.rounds == [.cold: 6, .warm: 2])
     #expect(report.stopReason == .sampleLimit && report.isPartial)
@@ -159,13 +160,94 @@ import Testing
     #expect(report.targets[0].blocks[.warm]?.response.count == 6)
   }
 
+  @Test func inAnOpenLoopRequestsAreSentAtTheirMoments() async throws {
+    var settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 0, warm: 20))
+    settings.blocks = [.warm]
+    settings.rate = 100
+    // Every request takes 2 ms, but one takes a second.
+    let report = await Fixtures.report(settings) { request, number in
+      .answer(request, .warm(number == 10 && request.target == "dns" ? 1_000 : 2, transfer: 0))
+    }
+    #expect(report.rounds == [.warm: 20])
+    let requests = report.targets.map { $0.blocks[.warm]?.requests }
+    #expect(requests == [20, 20])
+    #expect(report.lags.count == 40)
+    // 40 requests, 10 ms apart.
+    #expect(report.elapsed >= .milliseconds(390))
+    for target in report.targets {
+      let found = try #require(target.blocks[.warm])
+      #expect(found.response.count == 20)
+      #expect((found.response.minimum ?? 0) >= (found.service.minimum ?? 0))
+    }
+  }
+
+  /// The clock of a single client stands still while it answers, so requests that come meanwhile are late by as much.
+  @Test func whatAStallKeepsFromBeingSentInTimeShowsInTheResponse() async throws {
+    var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 40))
+    settings.blocks = [.warm]
+    settings.rate = 50
+    let clock = StalledClock()
+    let client = FakeBenchClient { request, _ in .answer(request, .warm(2, transfer: 0)) }
+    let report = await BenchRun(settings, clients: [client], clock: clock).report(Fixtures.context)
+    let found = try #require(report.targets[0].blocks[.warm])
+    // A second in which nothing begins: 50 requests at 50 a second would have been sent.
+    #expect((found.response.maximum ?? 0) > 900_000)
+    #expect((found.service.maximum ?? 0) < 10_000)
+    #expect(report.lateStarts > 30)
+    #expect(report.warnings.map(\.code).contains("client-late"))
+  }
+
+  @Test func connectionsAndStreamsAreUsedBesideEachOther() async throws {
+    var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 60))
+    settings.blocks = [.warm]
+    settings.warmup = 0
+    settings.concurrency = 2
+    settings.streams = 3
+    // First requests, then three rounds on each of two clients at once.
+    let gate = Gate(opensAt: 6)
+    let clients = (0..<2).map { _ in
+      FakeBenchClient { request, number in
+        if number > 0 { await gate.pass() }
+        return .answer(request)
+      }
+    }
+    let report = await BenchRun(settings, clients: clients, clock: clients[0]).report(Fixtures.context)
+    #expect(report.rounds == [.warm: 60])
+    #expect(report.targets[0].blocks[.warm]?.requests == 60)
+    #expect(clients.allSatisfy { $0.state.withLock(\.mostUnderWay) == 3 })
+  }
+
+  @Test func anotherAnswerOfDNSIsSaid() async throws {
+    let settings = try Fixtures.settings([], length: .rounds(cold: 2, warm: 2))
+    let client = ChangingResolver()
+    let report = await BenchRun(settings, clients: [client], clock: client.inner).report(Fixtures.context)
+    #expect(report.warnings.map(\.code) == ["dns-changed"])
+  }
+
+  @Test func theProbesRankingIsComparedWithTheMeasuredOne() async throws {
+    let settings = try Fixtures.settings([Fixtures.first, Fixtures.second, Fixtures.third], dns: false)
+    let client = FakeBenchClient(
+      choice: .success(Fixtures.second), ranking: [Fixtures.second, Fixtures.first, Fixtures.third]
+    ) { request, _ in
+      let times: [String: Double] = [Fixtures.first.description: 10, Fixtures.second.description: 20]
+      let wait = times[request.target] ?? 30
+      return .answer(request, .warm(wait))
+    }
+    let report = await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
+    let picker = try #require(report.picker)
+    #expect(picker.chosen == Fixtures.second && picker.best == Fixtures.first && picker.regret == 10_000)
+    // Two of three pairs are in the same order.
+    #expect(abs((picker.kendallTau ?? 0) - 1 / 3) < 1e-9)
+    #expect(!picker.isTie)
+  }
+
   @Test func aProbeThatFailsIsAWarning() async throws {
     let settings = try Fixtures.settings([Fixtures.first])
     let client = FakeBenchClient(
       choice: .failure(NetOptError(.connectFailed, phase: .connect, "nothing answers")),
       answers: .failure(NetOptError(.nameNotFound, phase: .resolve, "unknown"))
     ) { request, _ in .answer(request) }
-    let report = await BenchRun(settings, client: client, timeSource: client).report(Fixtures.context)
+    let report = await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
     #expect(report.warnings.map(\.code) == ["probe-failed"])
     #expect(report.choice == nil && report.dnsAnswers == nil)
   }
@@ -174,16 +256,18 @@ import Testing
     let settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 2, warm: 1))
     let (states, seen) = AsyncStream<BenchProgress>.makeStream()
     let client = FakeBenchClient { request, _ in .answer(request, .warm(10, transfer: 0)) }
-    _ = await BenchRun(settings, client: client, timeSource: client, progress: { seen.yield($0) })
+    _ = await BenchRun(settings, clients: [client], clock: client, progress: { seen.yield($0) })
       .report(Fixtures.context)
     seen.finish()
     var all: [BenchProgress] = []
     for await state in states { all.append(state) }
+    // Ten milliseconds, as the histogram has them.
+    let median = [BenchProgress.Median(id: "203.0.113.7", microseconds: 10_007)]
     #expect(
       all == [
-        BenchProgress(.cold, done: 1, planned: 2, remaining: .milliseconds(10)),
-        BenchProgress(.cold, done: 2, planned: 2, remaining: .zero),
-        BenchProgress(.warm, done: 1, planned: 1, remaining: .zero),
+        BenchProgress(.cold, done: 1, planned: 2, remaining: .milliseconds(10), medians: median),
+        BenchProgress(.cold, done: 2, planned: 2, remaining: .zero, medians: median),
+        BenchProgress(.warm, done: 1, planned: 1, remaining: .zero, medians: median),
       ])
   }
 }
@@ -215,5 +299,42 @@ private actor Gate {
     isOpen = true
     for continuation in waiting { continuation.resume() }
     waiting = []
+  }
+}
+
+/// A clock that stands still at the tenth wait until a second is over.
+private final class StalledClock: BenchClock {
+  private let state = Locked((now: Int64(0), waits: 0))
+
+  func now() -> MonotonicInstant { MonotonicInstant(nanoseconds: state.withLock(\.now)) }
+
+  func wait(until moment: MonotonicInstant) async -> Bool {
+    state.withLock { state in
+      state.waits += 1
+      state.now = max(state.now, moment.nanoseconds) + (state.waits == 5 ? 1_000_000_000 : 0)
+    }
+    return true
+  }
+}
+
+/// DNS whose answer is another one each time.
+private final class ChangingResolver: BenchClient {
+  let inner = FakeBenchClient { request, _ in .answer(request) }
+  private let asked = Locked(UInt32(0))
+
+  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+    try await inner.execute(request)
+  }
+
+  func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses {
+    let number = asked.withLock { asked in
+      asked += 1
+      return asked
+    }
+    return ResolvedAddresses([IPAddress(v4: 0x7f00_0000 + number)], timeToLive: .seconds(60))
+  }
+
+  func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice {
+    try await inner.startUpChoice(for: host)
   }
 }

@@ -3,9 +3,10 @@ import NetOptCore
 import NetOptLocking
 
 /// A client that answers what a test says, and notes what it was asked for. Time passes only in its answers.
-final class FakeBenchClient: BenchClient, TimeSource {
+final class FakeBenchClient: BenchClient, BenchClock {
   struct State {
     var requests: [HTTPRequest] = []
+    var counts: [String: Int] = [:]
     var underWay = 0
     var mostUnderWay = 0
     var now = MonotonicInstant(nanoseconds: 0)
@@ -18,13 +19,15 @@ final class FakeBenchClient: BenchClient, TimeSource {
   private let choice: Result<IPAddress?, NetOptError>
   private let answers: Result<[IPAddress], NetOptError>
   private let answer: Answer
+  private let ranking: [IPAddress]
 
   /// Makes a client. `answer` gets the request and how many came before it for the same target.
   init(
     choice: Result<IPAddress?, NetOptError> = .success(nil),
     answers: Result<[IPAddress], NetOptError> = .success([IPAddress(v4: 0x7f00_0001)]),
-    answer: @escaping Answer
+    ranking: [IPAddress] = [], answer: @escaping Answer
   ) {
+    self.ranking = ranking
     self.choice = choice
     self.answers = answers
     self.answer = answer
@@ -36,7 +39,8 @@ final class FakeBenchClient: BenchClient, TimeSource {
 
   func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
     let number = state.withLock { state in
-      let number = state.requests.count { $0.target == request.target }
+      let number = state.counts[request.target, default: 0]
+      state.counts[request.target] = number + 1
       state.requests.append(request)
       state.underWay += 1
       state.mostUnderWay = max(state.mostUnderWay, state.underWay)
@@ -52,7 +56,14 @@ final class FakeBenchClient: BenchClient, TimeSource {
     ResolvedAddresses(try answers.get(), timeToLive: .seconds(60))
   }
 
-  func startUpChoice(for host: String) async throws(NetOptError) -> IPAddress? { try choice.get() }
+  func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice {
+    StartUpChoice(chosen: try choice.get(), ranking: ranking)
+  }
+
+  func wait(until moment: MonotonicInstant) async -> Bool {
+    state.withLock { $0.now = max($0.now, moment) }
+    return !Task.isCancelled
+  }
 }
 
 extension HTTPRequest {

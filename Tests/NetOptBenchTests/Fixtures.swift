@@ -35,7 +35,7 @@ enum Fixtures {
     let client = FakeBenchClient(
       choice: .success(choice), answers: .success([third, impostor]), answer: answer)
     return await Task {
-      await BenchRun(settings, client: client, timeSource: client).report(context)
+      await BenchRun(settings, clients: [client], clock: client).report(context)
     }.value
   }
 

@@ -12,172 +12,47 @@ import Testing
       if request.options.routing != .dns { throw .leg(.refused) }
       return .answer(request, .cold(dns: Double(number)))
     }
-    let text = String(decoding: JSONReport(report).value.bytes(indented: true), as: UTF8.self)
+    let value = JSONReport(report).value
     #expect(
-      text == """
-        {
-          "schema_version": 1,
-          "tool": "netopt bench",
-          "version": "0.1.0",
-          "run_id": "20260822-7f3a",
-          "started_at": "2026-08-22T10:00:00Z",
-          "elapsed_us": 213000,
-          "argv": [
-            "bench",
-            "--seed=7",
-            "https://api.example.com/v1/ping"
-          ],
-          "seed": 7,
-          "partial": false,
-          "stop_reason": "completed",
-          "host": {
-            "os": "Linux 6.1.0 x86_64",
-            "libcurl": "7.88.1",
-            "tls": "OpenSSL 3.0.17",
-            "cares": "1.18.1"
-          },
-          "request": {
-            "method": "GET",
-            "url": "https://api.example.com/v1/ping",
-            "http_version": "2"
-          },
-          "plan": {
-            "rounds": {
-              "cold": 2,
-              "warm": null
-            },
-            "duration_s": null,
-            "warmup": 0
-          },
-          "rounds": {
-            "cold": 2,
-            "warm": null
-          },
-          "targets": [
-            {
-              "id": "192.0.2.66",
-              "kind": "ip",
-              "ip": "192.0.2.66",
-              "port": 443,
-              "region": null,
-              "dns_answers": null,
-              "excluded": {
-                "code": "refused",
-                "reason": "connect: refused"
-              },
-              "tls": null,
-              "counts": {
-                "ok": 0,
-                "http_error": 0,
-                "timeout": 0,
-                "connect": 0,
-                "tls": 0,
-                "dns": 0
-              },
-              "cold": null,
-              "warm": null
-            },
-            {
-              "id": "dns",
-              "kind": "dns",
-              "ip": null,
-              "port": 443,
-              "region": null,
-              "dns_answers": 2,
-              "tls": {
-                "verified": true,
-                "version": "TLSv1.3"
-              },
-              "counts": {
-                "ok": 2,
-                "http_error": 0,
-                "timeout": 0,
-                "connect": 0,
-                "tls": 0,
-                "dns": 0
-              },
-              "cold": {
-                "n": 2,
-                "reused": 0,
-                "response_us": {
-                  "n": 2,
-                  "min": 71000,
-                  "max": 72000,
-                  "mean": 71500.0,
-                  "mad": 0,
-                  "percentiles": [],
-                  "timeouts": 0
-                },
-                "phases_us": {
-                  "queue": {
-                    "n": 2,
-                    "min": 0,
-                    "max": 0,
-                    "mean": 0.0,
-                    "mad": 0,
-                    "percentiles": []
-                  },
-                  "dns": {
-                    "n": 2,
-                    "min": 1000,
-                    "max": 2000,
-                    "mean": 1500.0,
-                    "mad": 0,
-                    "percentiles": []
-                  },
-                  "tcp": {
-                    "n": 2,
-                    "min": 20000,
-                    "max": 20000,
-                    "mean": 20000.0,
-                    "mad": 0,
-                    "percentiles": []
-                  },
-                  "tls": {
-                    "n": 2,
-                    "min": 24000,
-                    "max": 24000,
-                    "mean": 24000.0,
-                    "mad": 0,
-                    "percentiles": []
-                  },
-                  "send": {
-                    "n": 2,
-                    "min": 0,
-                    "max": 0,
-                    "mean": 0.0,
-                    "mad": 0,
-                    "percentiles": []
-                  },
-                  "wait": {
-                    "n": 2,
-                    "min": 24000,
-                    "max": 24000,
-                    "mean": 24000.0,
-                    "mad": 0,
-                    "percentiles": []
-                  },
-                  "transfer": {
-                    "n": 2,
-                    "min": 2000,
-                    "max": 2000,
-                    "mean": 2000.0,
-                    "mad": 0,
-                    "percentiles": []
-                  }
-                }
-              },
-              "warm": null
-            }
-          ],
-          "picker": {
-            "chosen": "192.0.2.66",
-            "best": null,
-            "regret_us": null
-          },
-          "warnings": []
-        }
-        """)
+      value.names == [
+        "schema_version", "tool", "version", "run_id", "started_at", "elapsed_us", "argv", "seed", "partial",
+        "stop_reason", "host", "request", "plan", "rounds", "client", "targets", "comparisons", "picker",
+        "slo",
+        "warnings", "samples_path",
+      ])
+    // Two cold samples of dns: 71 and 72 ms.
+    let text = value.description
+    #expect(
+      text.contains(
+        #""elapsed_us":213000,"argv":["bench","--seed=7","https://api.example.com/v1/ping"],"seed":7"#))
+    #expect(
+      text.contains(
+        #""plan":{"rounds":{"cold":2,"warm":null},"duration_s":null,"rate":null,"concurrency":1,"streams":1,"warmup":0}"#
+      ))
+    #expect(
+      text.contains(
+        #""excluded":{"code":"refused","reason":"connect: refused"},"tls":null,"counts":{"ok":0,"#))
+    #expect(text.contains(#""tls":{"verified":true,"version":"TLSv1.3","subject":null,"not_after":null}"#))
+    #expect(
+      text.contains(#""rank":null,"cold":{"n":2,"reused":0,"failed":{"n":0,"share":0.0,"lo":0.0,"hi":0.65"#))
+    #expect(
+      text.contains(
+        #""response_us":{"n":2,"min":71000,"max":72000,"mean":71500.0,"mad":0,"percentiles":[],"hdr":"HIST"#))
+    #expect(
+      text.contains(#""dns":{"n":2,"min":1000,"max":2000,"mean":1500.0,"mad":0,"percentiles":[],"hdr":""#))
+    #expect(
+      text.contains(
+        #""picker":{"chosen":"192.0.2.66","best":null,"regret_us":null,"kendall_tau":null},"slo":[]"#))
+  }
+
+  @Test func percentilesHaveTheirIntervals() async throws {
+    let text = JSONReport(try await Fixtures.usual()).value.description
+    #expect(text.contains(#""percentiles":[{"p":50,"value":25000,"lo":24900,"hi":25200},{"p":90,"#))
+    #expect(
+      text.contains(
+        #"{"a":"203.0.113.7","b":"dns","metric":"p50","rounds":80,"shift_us":-5400.0,"lo":-5400.0,"hi":-5400.0,"#
+      ))
+    #expect(text.contains(#""method":"signed-rank normal","significant":true}"#))
   }
 
   @Test func durationsAreInThePlan() async throws {
@@ -185,12 +60,15 @@ import Testing
     settings.blocks = [.cold]
     let report = await Fixtures.report(settings) { request, _ in .answer(request) }
     let text = JSONReport(report).value.description
-    #expect(text.contains(#""plan":{"rounds":{"cold":null,"warm":null},"duration_s":1.5,"warmup":0}"#))
+    #expect(
+      text.contains(
+        #""plan":{"rounds":{"cold":null,"warm":null},"duration_s":1.5,"rate":null,"concurrency":1,"streams":1,"warmup":0}"#
+      ))
   }
 
   @Test func blocksThatWereNotReachedHaveNoRounds() async throws {
     let text = JSONReport(try await Fixtures.dead()).value.description
-    #expect(text.contains(#""rounds":{"cold":0,"warm":0},"targets""#))
+    #expect(text.contains(#""rounds":{"cold":0,"warm":0},"client""#))
   }
 
   @Test(
@@ -222,5 +100,12 @@ enum Situation: CaseIterable {
     case .empty:
       await Fixtures.report(try Fixtures.settings([], dns: false)) { request, _ in .answer(request) }
     }
+  }
+}
+
+extension JSONValue {
+  /// The names of an object's members.
+  fileprivate var names: [String] {
+    if case .object(let members) = self { members.map(\.name) } else { [] }
   }
 }

@@ -4,83 +4,89 @@ import Testing
 
 @Suite struct TextReportTests {
   @Test func theUsualRun() async throws {
+    let text = TextReport(try await Fixtures.usual()).text
     #expect(
-      TextReport(try await Fixtures.usual()).text == """
+      text == """
         netopt bench  https://api.example.com/v1/ping         GET h2   run 20260822-7f3a
         4 of 5 targets, 80 warm + 10 cold rounds, order shuffled, 12.2 s
 
         RANK  by p50, ms, warm                                reference: dns (2 answers)
-         #  TARGET                OK      p50      p95     vs dns
-         1  203.0.113.7        80/80     25.0     25.5     -17.8%
-         2  203.0.113.9        80/80     25.1     25.6     -17.4%
-         3  dns                80/80     30.4     30.9  reference
-         4  198.51.100.4       77/80     30.6     31.0      +0.7%
-         !  192.0.2.66       excluded  TLS: certificate is for *.portal.lan
-        FAILED  198.51.100.4: 3 connect of 90 requests
-        PICKER  start-up ping chose 203.0.113.9; regret 0.100 ms, the best by p50 is
-                203.0.113.7
+         #  TARGET              OK        p50 [95% CI]     p95      vs dns
+         1= 203.0.113.7      80/80    25.0 [24.9 25.2]    25.5      -17.8%
+         1= 203.0.113.9      80/80    25.1 [25.0 25.3]    25.6      -17.4%
+         3= dns              80/80    30.4 [30.3 30.6]    30.9   reference
+         3= 198.51.100.4     77/80    30.6 [30.5 30.7]    31.0 ~ (p<0.001)
+         !  192.0.2.66     excluded  TLS: certificate is for *.portal.lan
+        VERDICT direct beats dns by 5.4 ms [5.4 5.4] at p50 (p<0.001, Holm, 3 tests)
+        FAILED  198.51.100.4: 3 connect of 90 requests [1.1 9.3] %
+        PICKER  start-up ping chose 203.0.113.9; regret 0.100 ms, a tie with the best
         NOTE    p99 needs 368 samples of a target: raise -n or -z
 
         PHASES  median ms, cold, n=10 each
-         203.0.113.7     TTTTTTTSSSSSSSSSWWWWWWWWWX              20.0+24.0+24.5+2.0
-         203.0.113.9     TTTTTTTSSSSSSSSSWWWWWWWWWX              20.0+24.0+24.6+2.0
-         dns             DDDDDTTTTTTTSSSSSSSSSWWWWWWWWWWWX       14.0+20.0+24.0+29.9+2.0
-         198.51.100.4    TTTTTTTSSSSSSSSSWWWWWWWWWWWX            20.0+24.0+30.0+2.0
-                         D dns  T tcp  S tls  W wait  X transfer
+         203.0.113.7   TTTTTTTTSSSSSSSSSWWWWWWWWWWX              20.0+24.0+24.5+2.0
+         203.0.113.9   TTTTTTTTSSSSSSSSSWWWWWWWWWWX              20.0+24.0+24.6+2.0
+         dns           DDDDDTTTTTTTTSSSSSSSSSWWWWWWWWWWWWX       14.0+20.0+24.0+29.9+2.0
+         198.51.100.4  TTTTTTTTSSSSSSSSSWWWWWWWWWWWWX            20.0+24.0+30.0+2.0
+                       D dns  T tcp  S tls  W wait  X transfer
 
         """)
   }
 
   @Test func aRunWithoutAnyTarget() async throws {
+    let text = TextReport(try await Fixtures.dead()).text
     #expect(
-      TextReport(try await Fixtures.dead()).text == """
+      text == """
         netopt bench  https://api.example.com/v1/ping          GET -   run 20260822-7f3a
         0 of 3 targets, 0 warm + 0 cold rounds, order shuffled, 0.0 s
 
         RANK  by p50, ms, warm                                              no reference
-         #  TARGET                OK
-         !  203.0.113.7      excluded  connect: refused
-         !  203.0.113.9      excluded  connect: refused
-         !  dns              excluded  connect: refused
+         #  TARGET              OK        p50 [95% CI]
+         !  203.0.113.7    excluded  connect: refused
+         !  203.0.113.9    excluded  connect: refused
+         !  dns            excluded  connect: refused
         Nothing was measured: no target could be used.
 
         """)
   }
 
   @Test func aRunThatWasStopped() async throws {
+    let text = TextReport(try await Fixtures.interrupted()).text
     #expect(
-      TextReport(try await Fixtures.interrupted()).text == """
+      text == """
         netopt bench  https://api.example.com/v1/ping         GET h2   run 20260822-7f3a
         2 of 2 targets, 2 warm + 6 cold rounds, order shuffled, 1.6 s
         PARTIAL: interrupted, the unfinished round is left out
 
         RANK  by p50, ms, cold                                reference: dns (2 answers)
-         #  TARGET                OK      p50     vs dns
-         1  203.0.113.7          6/6     70.0       0.0%
-         2  dns                  6/6     70.0  reference
+         #  TARGET              OK        p50 [95% CI]      vs dns
+         1= 203.0.113.7        6/6    70.0 [70.0 70.0]  ~ (p=1.00)
+         1= dns                6/6    70.0 [70.0 70.0]   reference
+        VERDICT no target beats dns: nothing tells it apart from the best of them (Holm,
+                1 test)
         PICKER  start-up ping chose 203.0.113.7; regret 0, the best by p50
         NOTE    p95 needs 72, p99 needs 368 samples of a target: raise -n or -z
 
         PHASES  median ms, cold, n=6 each
-         203.0.113.7     TTTTTTTTTTTSSSSSSSSSSSSSWWWWWWWWWWWWWX       20.0+24.0+24.0+2.0
-         dns             TTTTTTTTTTTSSSSSSSSSSSSSWWWWWWWWWWWWWX       20.0+24.0+24.0+2.0
-                         T tcp  S tls  W wait  X transfer
+         203.0.113.7   TTTTTTTTTTTTSSSSSSSSSSSSSSWWWWWWWWWWWWWWX      20.0+24.0+24.0+2.0
+         dns           TTTTTTTTTTTTSSSSSSSSSSSSSSWWWWWWWWWWWWWWX      20.0+24.0+24.0+2.0
+                       T tcp  S tls  W wait  X transfer
 
         """)
   }
 
   @Test func aRunInWhichEverythingFails() async throws {
+    let text = TextReport(try await Fixtures.failing()).text
     #expect(
-      TextReport(try await Fixtures.failing()).text == """
+      text == """
         netopt bench  https://api.example.com/v1/ping         GET h2   run 20260822-7f3a
         2 of 2 targets, 6 warm + 6 cold rounds, order shuffled, 0.1 s
 
         RANK  by p50, ms, warm                                reference: dns (2 answers)
-         #  TARGET                OK      p50
-         -  203.0.113.7          0/6  timeout
-         -  dns                  0/6  timeout
-        FAILED  203.0.113.7: 12 timeout of 12 requests
-        FAILED  dns: 12 timeout of 12 requests
+         #  TARGET              OK        p50 [95% CI]
+         -  203.0.113.7        0/6             timeout
+         -  dns                0/6             timeout
+        FAILED  203.0.113.7: 12 timeout of 12 requests [75.8 100.0] %
+        FAILED  dns: 12 timeout of 12 requests [75.8 100.0] %
         PICKER  start-up ping chose 203.0.113.7; regret unknown: it has no p50
         NOTE    p95 needs 72, p99 needs 368 samples of a target: raise -n or -z
 
@@ -104,7 +110,7 @@ import Testing
     }
     let lines = TextReport(report).text.split(separator: "\n")
     #expect(lines.allSatisfy { $0.count <= 80 })
-    #expect(lines.contains { $0.hasSuffix("  2001:db8:1111:2222:3333:4444:5555:6666") })
+    #expect(lines.contains { $0.hasSuffix(" 2001:db8:1111:2222:3333:4444:5555:6666") })
   }
 
   @Test func namesInCertificatesDoNotReachTheTerminalAsTheyAre() async throws {
@@ -114,8 +120,10 @@ import Testing
     #expect(!TextReport(report).text.contains("\u{1b}"))
   }
 
-  @Test func onlyFailuresAreColoured() async throws {
+  @Test func failuresAndDifferencesAreColoured() async throws {
     let text = TextReport(try await Fixtures.usual(), colour: TextColour(isOn: true)).text
+    let green = text.split(separator: "\n").filter { $0.contains("\u{1b}[32m") }
+    #expect(green.map { $0.contains("203.0.113.") } == [true, true])
     let red = text.split(separator: "\n").filter { $0.contains("\u{1b}[31m") }
     try #require(red.count == 3)
     #expect(red[0].contains("198.51.100.4"))

@@ -64,9 +64,8 @@ import Testing
     ["-z", "2e3"],
     ["--targets", ""], ["--targets", "ip,,dns"], ["--targets", "udp"], ["--seed", "-1"],
     ["--seed", "9007199254740992"], ["--warmup", "-1"], ["-m", "soon"],
-    // What comes with the statistics is not there yet, and must not be taken for something else.
-    ["-q", "20"], ["-c", "2"], ["-p", "2"], ["--html", "x"], ["--slo", "x"], ["--alpha", "1"], ["--drill"],
-    ["--min-effect", "1"],
+    ["-q", "0"], ["-q", "20", "-p", "2"], ["-c", "65"], ["-p", "0"], ["--slo", "p95"], ["--alpha", "0"],
+    ["--min-effect", "101"], ["--reference", "fast"],
   ])
   func whatMakesNoSenseIsAUsageError(arguments: [String]) async {
     let client = BenchFixture.client()
@@ -75,6 +74,21 @@ import Testing
     #expect(run.output == "")
     #expect(run.errors.hasPrefix("netopt: "))
     #expect(client.requests.isEmpty)
+  }
+
+  @Test func theLoadIsInThePlan() async throws {
+    let closed = try BenchSummary(
+      await BenchFixture.run(["-n2", "-c2", "-p3", "--warm", "--targets=dns", "--json"]).output)
+    #expect(closed.plan.concurrency == 2 && closed.plan.streams == 3 && closed.plan.rate == nil)
+    #expect(closed.client.start_lag_us.n == 0)
+    let open = try BenchSummary(
+      await BenchFixture.run(["-n4", "-q", "500", "--warm", "--targets=dns", "--json"]).output)
+    #expect(open.plan.rate == 500 && open.client.start_lag_us.n == 4)
+  }
+
+  @Test func everyConnectionHasAClientOfItsOwn() async throws {
+    let run = await BenchFixture.run(["-n2", "-c3", "--targets=dns"])
+    #expect(run.configurations.count == 3)
   }
 
   @Test func theSeedIsReportedAndGivesTheSameOrderAgain() async throws {

@@ -59,6 +59,86 @@ import NetOptLocking
     }
   }
 
+  @Test func everyFileIsWritten() async throws {
+    let folder = try TemporaryDirectory.make("bench")
+    let run = await BenchFixture.run([
+      "-n8", "--warm", "--export-json", "\(folder)/run.json", "--export-csv=\(folder)/samples.csv",
+      "--export-markdown=\(folder)/table.md", "--html=\(folder)/page.html",
+    ])
+    #expect(run.code == 0)
+    let report = try BenchSummary(read("\(folder)/run.json"))
+    #expect(report.samples_path == "\(folder)/samples.csv")
+    // A heading, and 8 rounds of 3 targets.
+    #expect(read("\(folder)/samples.csv").split(separator: "\n").count == 25)
+    #expect(read("\(folder)/table.md").contains("| `203.0.113.7` | 8/8 |"))
+    #expect(read("\(folder)/page.html").hasSuffix("</html>\n"))
+    #expect(run.output.hasPrefix("netopt bench "))
+  }
+
+  @Test func aFileThatFailsLosesNothing() async throws {
+    let folder = try TemporaryDirectory.make("bench")
+    try write("older", to: "\(folder)/run.json")
+    // /dev/full takes nothing: the report is on standard output, and the other files are written.
+    let run = await BenchFixture.run([
+      "-n1", "--html=/dev/full", "--json=\(folder)/run.json", "--export-markdown=\(folder)/table.md",
+    ])
+    #expect(run.code == 1)
+    #expect(run.errors.contains("cannot write to /dev/full"))
+    #expect(run.output.hasPrefix("netopt bench "))
+    #expect(try BenchSummary(read("\(folder)/run.json")).targets.count == 3)
+    #expect(read("\(folder)/table.md").hasPrefix("| # |"))
+  }
+
+  @Test func aFileThatCannotBeBegunLeavesTheOthersAsTheyWere() async throws {
+    let folder = try TemporaryDirectory.make("bench")
+    try write("older", to: "\(folder)/run.json")
+    let run = await BenchFixture.run([
+      "-n1", "--json=\(folder)/run.json", "--html=\(folder)/missing/page.html",
+    ])
+    #expect(run.code == 1)
+    #expect(read("\(folder)/run.json") == "older")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["run.json"])
+  }
+
+  @Test func aMissedObjectiveShowsInTheExitCode() async throws {
+    #expect(await BenchFixture.run(["-n6", "--slo", "errors<1%"]).code == 0)
+    let missed = await BenchFixture.run(["-n6", "--slo", "p99<1s,errors<1%"])
+    #expect(missed.code == 4)
+    #expect(missed.output.contains("SLO     missed p99<1s by dns: p99 needs 368 samples"))
+  }
+
+  @Test func theDrillPutsADeadAddressFirst() async throws {
+    let client = BenchFixture.client { request throws(NetOptError) in
+      if request.options.routing == .pinned(BenchFixture.other) { throw Samples.error }
+    }
+    let run = await BenchFixture.run(["-n6", "--warm", "--drill", "--json"], client: client)
+    #expect(run.code == 0)
+    // One client for the run; two for each of the 12 trials.
+    #expect(run.configurations.count == 25)
+    guard case .list(let list) = run.configurations[2].list else {
+      Issue.record("the drill has no list of its own")
+      return
+    }
+    #expect(
+      list.hosts["api.example.com"]?.endpoints.map(\.address) == [BenchFixture.other, BenchFixture.address])
+    guard case .list(let usual) = run.configurations[1].list else { return }
+    #expect(usual.hosts["api.example.com"]?.endpoints.map(\.address) == [BenchFixture.address])
+    #expect(run.output.contains("\"drill\":[{\"ip\":\"2001:db8::7\""))
+    let text = await BenchFixture.run(["-n6", "--warm", "--drill"], client: client)
+    #expect(text.output.contains("DRILL   2001:db8::7 first: "))
+    #expect(text.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+  }
+
+  @Test func withoutADeadAddressThereIsNoDrill() async {
+    let run = await BenchFixture.run(["-n2", "--warm", "--drill"])
+    #expect(run.errors.contains("there is no drill"))
+  }
+
+  @Test func aReferenceThatIsNoTargetIsSaid() async throws {
+    let run = await BenchFixture.run(["-n1", "--json", "--reference=192.0.2.1"])
+    #expect(try BenchSummary(run.output).warnings.map(\.code) == ["no-reference"])
+  }
+
   @Test func theCommandLineIsKeptWithoutSecrets() async throws {
     let run = await BenchFixture.run([
       "-n1", "--json", "-HAuthorization: Bearer s3cret", "--header=Accept: text/plain", "-kd",

@@ -47,7 +47,16 @@ enum BenchFixture {
 /// What the tests read of a report.
 struct BenchSummary: Decodable {
   struct Rounds: Decodable, Equatable { var cold: Int?, warm: Int? }
-  struct Plan: Decodable { var rounds: Rounds, duration_s: Double? }
+  struct Plan: Decodable {
+    var rounds: Rounds
+    var duration_s: Double?
+    var rate: Double?
+    var concurrency: Int
+    var streams: Int
+  }
+  struct Count: Decodable { var n: Int }
+  struct ClientCost: Decodable { var late_starts: Int, start_lag_us: Count, cpu_us: Int }
+  struct SLO: Decodable { var objective: String, target: String, met: Bool }
   struct Target: Decodable { var id: String }
   struct Warning: Decodable { var code: String }
   var argv: [String]
@@ -55,6 +64,9 @@ struct BenchSummary: Decodable {
   var partial: Bool
   var stop_reason: String
   var plan: Plan
+  var client: ClientCost
+  var slo: [SLO]
+  var samples_path: String?
   var rounds: Rounds
   var targets: [Target]
   var warnings: [Warning]

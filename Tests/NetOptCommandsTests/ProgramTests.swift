@@ -104,8 +104,8 @@ import Testing
     (["frobnicate"], #"unknown command "frobnicate" (see netopt --help)"#),
     (["help", "porbe"], #"unknown command "porbe"; did you mean "probe"? (see netopt --help)"#),
     (["help", "get", "x"], #"unknown command "get x" (see netopt --help)"#),
-    (["iplist"], "iplist needs a command: netopt iplist check|sign|verify|update"),
-    (["iplist", "--json"], "iplist needs a command: netopt iplist check|sign|verify|update"),
+    (["iplist"], "iplist needs a command: netopt iplist check|sign|verify|update|suggest"),
+    (["iplist", "--json"], "iplist needs a command: netopt iplist check|sign|verify|update|suggest"),
     (
       ["iplist", "chekc"],
       #"unknown command "iplist chekc"; did you mean "iplist check"? (see netopt iplist --help)"#

@@ -15,9 +15,8 @@ import Testing
 
   @Test func eachCommandIsShown() {
     for command in [
-      "get", "probe", "bench", "iplist check", "iplist sign", "iplist verify", "iplist update", "help",
-      "keys new",
-      "sign", "verify",
+      "get", "probe", "bench", "compare", "merge", "iplist suggest", "iplist check", "iplist sign",
+      "iplist verify", "iplist update", "help", "keys new", "sign", "verify",
     ] {
       #expect(Self.commands.contains { $0.hasPrefix("netopt \(command) ") })
     }
@@ -35,7 +34,7 @@ import Testing
     let signed = try await MinisignProgram.run(["-S", "-s", "list.key", "-m", "iplist.json"], in: directory)
     #expect(signed.isFine)
     let arguments = command.split(separator: " ").dropFirst().map { word in
-      [".json", ".key", ".pub", ".http"].contains { word.hasSuffix($0) }
+      [".json", ".key", ".pub", ".http", ".html"].contains { word.hasSuffix($0) }
         ? "\(directory)/\(word)" : String(word)
     }
     let signature = try Files.read("\(directory)/iplist.json.minisig")
@@ -46,10 +45,19 @@ import Testing
     let host = HostProbe(host: "one.one.one.one", port: 443, method: .tls, endpoints: [probe])
     let client = ScriptedClient(list: .builtIn, probes: [host]) { (request) throws(NetOptError) in
       var response = Samples.response(to: request)
+      // Addresses that differ, for what reads runs.
+      var timings = Timings()
+      timings.wait = .milliseconds(request.options.routing == .pinned(Samples.address("1.1.1.1")) ? 10 : 20)
+      response.body = ResponseBody([], timings: timings)
       guard request.url.path.hasPrefix("/iplist.json") else { return response }
       let isSignature = request.url.path.hasSuffix(".minisig")
       response.body = ResponseBody(Array((isSignature ? signature : list).utf8))
       return response
+    }
+    for name in arguments where name.hasSuffix(".json") && !name.hasSuffix("iplist.json") {
+      let saved = await Run(
+        ["bench", "--warm", "-n8", "--seed=1", "--json=\(name)", "https://one.one.one.one/"], client: client)
+      #expect(saved.code == 0, "\(saved.errors)")
     }
     let run = await Run(arguments, client: client)
     #expect(run.code == 0, "\(command): \(run.errors)")

@@ -18,7 +18,13 @@ import Testing
     #expect(response.status == 200)
     #expect(response.version == .http2)
     #expect(response.remote == origin.endpoints[0])
-    #expect(response.tls == TLSReport(verified: true, version: "TLSv1.3"))
+    let tls = try #require(response.tls)
+    #expect(tls.verified && tls.version == "TLSv1.3" && tls.subject == "CN = api.test")
+    // A date of RFC 3339, after now: texts of this form are in the order of what they say.
+    #expect(tls.notAfter.map { $0.count == 20 && $0.hasSuffix("Z") && $0 > "2026" } ?? false)
+    // On loopback a round trip takes less than a second, and nothing is lost.
+    let socket = try #require(response.socket)
+    #expect(socket.roundTrip > .zero && socket.roundTrip < .seconds(1) && socket.retransmits == 0)
     #expect(!response.reused)
     #expect(response.attempts == 1)
     #expect(response.head.first("x-origin") == origin.endpoints[0].address.description)

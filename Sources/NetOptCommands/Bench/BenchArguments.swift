@@ -17,6 +17,22 @@ struct BenchArguments {
   private static let targets = Option(
     "targets", takes: .required("KINDS"),
     "what is measured: ip, the list's addresses; dns, what the resolver answers; default: ip,dns")
+  private static let rate = Option(
+    "rate", short: "q", takes: .required("N"),
+    "send N requests a second, each at its moment, whatever became of those before (open loop)")
+  private static let connections = Option(
+    "connections", short: "c", takes: .required("N"), "connections to each target; default: 1")
+  private static let streams = Option(
+    "streams", short: "p", takes: .required("N"),
+    "requests under way on each connection; not with -q; default: 1")
+  private static let reference = Option(
+    "reference", takes: .required("TARGET"), "compare with this target; default: dns")
+  private static let alpha = Option(
+    "alpha", takes: .required("P"),
+    "how often a difference may be called significant that is none; intervals have 1 - P; default: 0.05")
+  private static let minimumEffect = Option(
+    "min-effect", takes: .required("PERCENT"),
+    "the smallest shift that is called significant, in % of the reference's p50; default: 1")
   private static let seed = Option(
     "seed", takes: .required("N"), "what decides the order of the targets; default: drawn, and reported")
 
@@ -30,13 +46,34 @@ struct BenchArguments {
   private static let json = Option(
     "json", takes: .optional("FILE"),
     "print the report as one JSON object, or write it to FILE beside the text; its schema is in docs/schemas")
+  private static let exportJSON = Option(
+    "export-json", takes: .required("FILE"), "the same as --json=FILE")
+  private static let exportCSV = Option(
+    "export-csv", takes: .required("FILE"), "write all samples to FILE as comma-separated values")
+  private static let exportMarkdown = Option(
+    "export-markdown", takes: .required("FILE"), "write the ranking to FILE as a table of Markdown")
+  private static let html = Option(
+    "html", takes: .required("FILE"), "write the report with charts to FILE, a page that needs no network")
+  private static let slo = Option(
+    "slo", takes: .required("LIST"),
+    "exit with 4 unless every measured target keeps to it, as 'p95<200ms,errors<1%': p50 to p99.9, mean, max, errors"
+  )
+  private static let drill = Option(
+    "drill",
+    "afterwards, see what new clients' first calls take when an address that could not be used is the first of their list"
+  )
   private static let strict = Option("strict", "exit with 3 when any target was left out or failed")
   private static let quiet = Option("quiet", "show no progress")
   private static let noColour = Option("no-color", "print without colour, on a terminal too")
 
   /// The options in the order of the help text.
   static let options = [
-    OptionGroup("Measuring", [rounds, duration, warmup, cold, warm, both, targets, seed]),
+    OptionGroup(
+      "Measuring",
+      [
+        rounds, duration, rate, connections, streams, warmup, cold, warm, both, targets, seed, drill,
+      ]),
+    OptionGroup("Comparing", [reference, alpha, minimumEffect]),
     OptionGroup("Request", [RequestArguments.method, RequestArguments.header, RequestArguments.data]),
     OptionGroup(
       "Routing",
@@ -51,25 +88,33 @@ struct BenchArguments {
         ClientOptions.caFile, ClientOptions.insecure, ClientOptions.http1, ClientOptions.http2, maxTime,
         connectTimeout,
       ]),
-    OptionGroup("Output", [json, strict, quiet, noColour]),
+    OptionGroup(
+      "Output",
+      [json, html, exportJSON, exportCSV, exportMarkdown, slo, strict, quiet, noColour]),
   ]
 
-  /// Where the JSON report goes.
-  enum JSONDestination: Hashable {
-    /// There is none.
-    case none
-    /// To standard output, in the place of the text.
-    case output
-    /// To a file, beside the text.
-    case file(String)
+  /// The files that a run may be written to, beside the text.
+  struct Files: Hashable {
+    /// The report as JSON.
+    var json: [String] = []
+    /// The samples.
+    var csv: String?
+    /// The table.
+    var markdown: String?
+    /// The page.
+    var html: String?
   }
 
   /// The settings of the run; the targets are chosen when the list is there.
   let settings: BenchSettings
   /// What is measured.
   let kinds: Set<BenchTarget.Kind>
-  /// Where the JSON report goes.
-  let json: JSONDestination
+  /// Whether the JSON report takes the text's place on standard output.
+  let printsJSON: Bool
+  /// What is written to files.
+  let files: Files
+  /// Whether failover is drilled after the run.
+  let drills: Bool
   /// Whether a target that fails shows in the exit code.
   let isStrict: Bool
   /// Whether progress is not shown.
@@ -94,17 +139,47 @@ struct BenchArguments {
     settings.blocks = Self.blocks(arguments)
     settings.length = try Self.length(arguments)
     settings.warmup = try arguments.integer(Self.warmup, in: 0...1_000) ?? settings.warmup
+    try Self.load(arguments, &settings)
+    settings.alpha = try arguments.number(Self.alpha, in: 0.000_1...0.5) ?? settings.alpha
+    settings.minimumEffect =
+      try arguments.number(Self.minimumEffect, in: 0...100).map { $0 / 100 } ?? settings.minimumEffect
+    settings.reference = try arguments.value(of: Self.reference).map(Self.target)
+    if let text = arguments.value(of: Self.slo) {
+      do throws(Objective.Fault) {
+        settings.objectives = try Objective.list(text)
+      } catch { throw UsageError("\(Self.slo.name): \(error)") }
+    }
     self.settings = settings
     kinds = try Self.kinds(arguments)
-    json =
-      switch arguments.value(of: Self.json) {
-      case nil: arguments.has(Self.json) ? .output : .none
-      case "-": .output
-      case let file?: .file(file)
-      }
+    let json = arguments.value(of: Self.json)
+    printsJSON = arguments.has(Self.json) && (json ?? "-") == "-"
+    files = Files(
+      json: [json.flatMap { $0 == "-" ? nil : $0 }, arguments.value(of: Self.exportJSON)].compactMap { $0 },
+      csv: arguments.value(of: Self.exportCSV), markdown: arguments.value(of: Self.exportMarkdown),
+      html: arguments.value(of: Self.html))
+    drills = arguments.has(Self.drill)
     isStrict = arguments.has(Self.strict)
     isQuiet = arguments.has(Self.quiet)
     refusesColour = arguments.has(Self.noColour)
+  }
+
+  private static func load(_ arguments: Arguments, _ settings: inout BenchSettings) throws(UsageError) {
+    settings.rate = try arguments.number(rate, in: 0.001...100_000)
+    settings.concurrency = try arguments.integer(connections, in: 1...64) ?? 1
+    settings.streams = try arguments.integer(streams, in: 1...1_000) ?? 1
+    if settings.rate != nil, arguments.has(streams) {
+      throw UsageError(
+        "-q sends requests at their moments, so -p has no meaning with it; leave one of them away")
+    }
+  }
+
+  /// A target as reports name it.
+  private static func target(_ text: String) throws(UsageError) -> String {
+    if text == BenchTarget.Kind.dns.rawValue { return text }
+    guard let address = IPAddress(text) else {
+      throw UsageError("\(reference.name) takes dns or an address of the list, not \"\(text)\"")
+    }
+    return address.description
   }
 
   private static func blocks(_ arguments: Arguments) -> [Block] {

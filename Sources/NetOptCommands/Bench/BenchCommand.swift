@@ -16,13 +16,17 @@ struct BenchCommand: Command {
       A first request to each target leaves out those that refuse, are silent, have another name's certificate \
       or answer another status than most; only 2xx and 3xx count. Redirects are not followed.
 
-      A percentile is shown when there are enough samples for it: p50 needs 6, p90 36, p95 72, p99 368. The \
-      default run shows p50 and p95 of the warm requests and the p50 of the phases of the cold ones; -n 400 shows \
-      p99 too. Differences are shown as they were measured, without a test of their significance.
+      Targets are compared with DNS round by round, by a signed-rank test that allows for noise that remembers, and p values \
+      that allow for the number of targets. What cannot be told apart shares a rank. A percentile is shown when there \
+      are enough samples for it: p50 needs 6, p90 36, p95 72, p99 368, p99.9 3688. The default run shows p50 and p95 \
+      of the warm requests and the p50 of the phases of the cold ones; -n 400 shows p99 too.
+
+      With -q times count from the moment at which a request was to be sent, so that a server that stalls shows in all \
+      requests that would have been sent meanwhile.
 
       A signal (Ctrl-C) stops the run: the report of the rounds so far is printed and marked as partial. A second \
       one ends the program at once. Exits with 1 when no target answered, with 3 when some failed and --strict \
-      was given.
+      was given, with 4 when --slo is missed.
       """,
     operands: "URL", operandCount: 1...1,
     options: BenchArguments.options,
@@ -34,47 +38,78 @@ struct BenchCommand: Command {
       .init(
         "netopt bench --json=run.json --strict https://api.example.com/v1/ping",
         "keeps the run, and fails with 3 when a target does"),
+      .init(
+        "netopt bench -q 50 -z 60s --html run.html --slo 'p95<200ms,errors<1%' https://api.example.com/v1/ping",
+        "50 requests a second for a minute, charts, and an exit code for monitoring"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let wanted = try BenchArguments(arguments, in: context)
-    var file: FileReplacement?
     // Begun before the run: nobody should wait for a report that cannot be kept.
-    if case .file(let name) = wanted.json { file = try FileReplacement(name) }
+    var files = try BenchFiles(wanted.files)
     let run = RunContext(arguments, in: context)
     var configuration = try ClientOptions.configuration(arguments, in: context)
     configuration.probing.atStart = false
     configuration.proxy = .none
     // What one run has learned must not decide what the next one finds.
     configuration.rankingHistory = .none
-    // Every target keeps a connection for the warm block.
+    // Every target keeps a connection for the warm block; as many again are open while cold ones come and go.
     configuration.connections.idle = EndpointList.maximumEndpoints
-    configuration.connections.total = EndpointList.maximumEndpoints + Preflight.concurrency
-    let report = try await context.withClient(configuration) { client in
-      await Self.measure(wanted, run, client, in: context)
+    configuration.connections.total =
+      EndpointList.maximumEndpoints + Preflight.concurrency + wanted.settings.streams
+    var report = try await Self.withClients(wanted.settings.concurrency, configuration, in: context) {
+      clients in
+      await Self.measure(wanted, run, clients, in: context)
     }
-    let json = JSONReport(report).value
-    if let file = file.take() {
-      try file.write(json.bytes() + [0x0a])
-      try file.commit()
+    report.samplesPath = wanted.files.csv
+    if wanted.drills, report.stopReason == .completed {
+      report.drills = await BenchDrill(wanted.settings.request, configuration, in: context).results(
+        after: report)
+      if Task.isCancelled { report.stopReason = .interrupted }
+      if report.drills?.isEmpty ?? true, !Task.isCancelled {
+        let warning = BenchWarning(
+          "nothing-to-drill",
+          "there is no drill: it takes an address of the list that cannot be used, and one that can")
+        report.warnings.append(warning)
+        context.say("warning: \(warning.text)")
+      }
     }
     let isColoured = TextColour(
       isRefused: wanted.refusesColour, isTerminal: context.output.isTerminal, environment: context.environment
     )
-    // In a task of its own, so that the signal that stopped the run does not stop the report too.
-    try await Task {
-      switch wanted.json {
-      case .output: try context.print(json)
-      case .none, .file: try context.output.write(TextReport(report, colour: isColoured).text)
+    let finished = report
+    // In a task of its own, so that the signal that stopped the run does not stop the report too. The report goes to
+    // standard output although a file may fail, and to the files although standard output may.
+    let printed = await Task {
+      Result {
+        if wanted.printsJSON {
+          try context.print(JSONReport(finished).value)
+        } else {
+          try context.output.write(TextReport(finished, colour: isColoured).text)
+        }
       }
     }.value
+    try files.write(report)
+    try printed.get()
     return Self.exitCode(report, isStrict: wanted.isStrict)
   }
 
+  /// Makes as many clients as there are to be connections, and shuts them down.
+  private static func withClients(
+    _ count: Int, _ configuration: ClientConfiguration, in context: CommandContext,
+    _ work: ([any Client]) async throws -> BenchReport
+  ) async throws -> BenchReport {
+    try await context.withClient(configuration) { client in
+      if count == 1 { return try await work([client]) }
+      return try await withClients(count - 1, configuration, in: context) { try await work([client] + $0) }
+    }
+  }
+
   private static func measure(
-    _ wanted: BenchArguments, _ run: RunContext, _ client: any Client, in context: CommandContext
+    _ wanted: BenchArguments, _ run: RunContext, _ clients: [any Client], in context: CommandContext
   ) async -> BenchReport {
     var settings = wanted.settings
+    let client = clients[0]
     let origin = settings.request.url.origin
     let entry = client.list?.hosts[origin.host]
     let listed = entry?.endpoints.map { BenchTarget($0.address, port: entry?.port ?? 0, region: $0.region) }
@@ -83,14 +118,20 @@ struct BenchCommand: Command {
     settings.targets = selection.targets
 
     var warnings = selection.warnings + circumstances(settings, in: context)
+    if let reference = settings.reference, !settings.targets.contains(where: { $0.id == reference }) {
+      warnings.append(
+        BenchWarning("no-reference", "\(reference) is no target of this run: nothing is compared with it"))
+    }
     for warning in warnings { context.say("warning: \(warning.text)") }
     // This one was said when the client was made.
     if let warning = client.listWarning { warnings.append(BenchWarning("list", warning.message)) }
     let known = warnings.count
 
     let progress = ProgressOutput(context.errors, isQuiet: wanted.isQuiet)
-    let report = await BenchRun(settings, client: BenchedClient(client), progress: progress.show)
-      .report(run, warnings: warnings)
+    let report = await BenchRun(
+      settings, clients: clients.map { BenchedClient($0) }, cpuTime: RunContext.cpuTime,
+      progress: progress.show
+    ).report(run, warnings: warnings)
     progress.clear()
     for warning in report.warnings.dropFirst(known) { context.say("warning: \(warning.text)") }
     return report
@@ -114,6 +155,7 @@ struct BenchCommand: Command {
 
   private static func exitCode(_ report: BenchReport, isStrict: Bool) -> ExitCode {
     if !report.hasAnswers { return .failed }
+    if report.verdicts.contains(where: { !$0.isMet }) { return .objectiveMissed }
     return isStrict && report.hasFailures ? .someTargetsFailed : .ok
   }
 }
@@ -124,6 +166,9 @@ private struct BenchedClient: BenchClient {
 
   init(_ client: any Client) { self.client = client }
 
+  /// The event loop: a request and its answer then take no change of threads.
+  var executor: (any TaskExecutor)? { (client as? NetOptClient)?.loopExecutor }
+
   func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
     try await client.execute(request)
   }
@@ -132,7 +177,11 @@ private struct BenchedClient: BenchClient {
     try await client.resolve(host, fresh: fresh)
   }
 
-  func startUpChoice(for host: String) async throws(NetOptError) -> IPAddress? {
-    try await client.probe(hosts: [host], method: nil).first?.endpoints.first { $0.chosen }?.address
+  func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice {
+    let endpoints = try await client.probe(hosts: [host], method: nil).first?.endpoints ?? []
+    let ranked = endpoints.filter { $0.rank != nil && $0.failure == nil }
+    return StartUpChoice(
+      chosen: endpoints.first { $0.chosen }?.address,
+      ranking: ranked.sorted { ($0.rank ?? .max) < ($1.rank ?? .max) }.map(\.address))
   }
 }

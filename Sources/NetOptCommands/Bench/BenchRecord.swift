@@ -16,6 +16,13 @@ extension RunContext {
         os: Self.system, libcurl: version("libcurl"), tls: version("TLS"), cares: version("c-ares")))
   }
 
+  /// The processor time that this process has used: clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`.
+  static func cpuTime() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return .nanoseconds(Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
+
   /// The kernel's name, release and architecture: `Linux 6.1.0-18-amd64 x86_64`.
   private static var system: String {
     var names = utsname()

@@ -1,0 +1,106 @@
+package import NetOptCore
+
+/// Performs one block of a run.
+struct BlockRun: Sendable {
+  /// The most requests that are under way at once in an open loop. What is due then begins late, and is counted as such.
+  static let mostUnderWay = 10_000
+
+  private let block: Block
+  private let targets: [BenchTarget]
+  private let samplers: [Sampler]
+  private let record: BlockRecord
+  private let clock: any BenchClock
+
+  /// Makes the run of a block.
+  ///
+  /// - Parameter samplers: one for each connection to a target.
+  init(
+    _ block: Block, targets: [BenchTarget], samplers: [Sampler], record: BlockRecord, clock: any BenchClock
+  ) {
+    self.block = block
+    self.targets = targets
+    self.samplers = samplers
+    self.record = record
+    self.clock = clock
+  }
+
+  /// One request when the one before has ended, in so many rounds beside each other as there are connections times streams.
+  func closedLoop(streams: Int) async {
+    // A single one has no task of its own.
+    if samplers.count * streams == 1 { return await rounds(samplers[0]) }
+    await withTaskGroup(of: Void.self) { group in
+      for sampler in samplers {
+        for _ in 0..<streams { group.addTask(executorPreference: sampler.executor) { await rounds(sampler) } }
+      }
+    }
+  }
+
+  private func rounds(_ sampler: Sampler) async {
+    while let round = record.begin(at: clock.now()) {
+      for index in round.order {
+        guard !Task.isCancelled, let sample = await sampler.sample(targets[index], block.connection) else {
+          return record.interrupt()
+        }
+        record.add(sample, of: index, in: round.number, at: clock.now())
+      }
+    }
+  }
+
+  /// Requests at so many a second, each at its moment, whatever became of those before. The connections take turns.
+  func openLoop(rate: Double) async {
+    let start = clock.now()
+    await withTaskGroup(of: Void.self) { group in
+      var slot = 0
+      var underWay = 0
+      while let round = record.begin(at: start + Self.offset(of: slot, at: rate)) {
+        for index in round.order {
+          let due = start + Self.offset(of: slot, at: rate)
+          let sampler = samplers[slot % samplers.count]
+          slot += 1
+          if underWay == Self.mostUnderWay {
+            await group.next()
+            underWay -= 1
+          }
+          guard await clock.wait(until: due) else { return record.interrupt() }
+          underWay += 1
+          group.addTask(executorPreference: sampler.executor) {
+            guard let sample = await sampler.sample(targets[index], block.connection, due: due) else {
+              return record.interrupt()
+            }
+            record.add(sample, of: index, in: round.number, at: clock.now())
+          }
+        }
+      }
+    }
+  }
+
+  private static func offset(of slot: Int, at rate: Double) -> Duration {
+    .nanoseconds(Int64(Double(slot) / rate * 1e9))
+  }
+}
+
+/// A clock that can be waited for, so that a test can put one of its own in its place.
+package protocol BenchClock: TimeSource {
+  /// Returns at a moment, at once when it is over.
+  ///
+  /// - Returns: whether the task goes on; `false` when it was cancelled.
+  func wait(until moment: MonotonicInstant) async -> Bool
+}
+
+/// The system's clock.
+package struct SystemBenchClock: BenchClock {
+  /// Makes a clock.
+  package init() {}
+
+  /// The present moment.
+  package func now() -> MonotonicInstant { SystemTimeSource().now() }
+
+  /// Sleeps until the moment.
+  package func wait(until moment: MonotonicInstant) async -> Bool {
+    let rest = moment - now()
+    // Waking up costs more than sending: at thousands of requests a second those of half a millisecond begin together. By how
+    // much they were late is counted as for others.
+    if rest > .zero { try? await Task.sleep(for: max(rest, .microseconds(500)), tolerance: .zero) }
+    return !Task.isCancelled
+  }
+}

@@ -1,0 +1,148 @@
+/// A picture with two axes, in SVG. Its title and description say in words what it shows.
+struct Chart {
+  static let width = 720.0
+  private static let left = 64.0
+  private static let right = 16.0
+  private static let top = 12.0
+  private static let bottom = 44.0
+
+  private let id: String
+  private let title: String
+  private let description: String
+  private let x: Scale
+  private let y: Scale?
+  private let xTitle: String
+  private let yTitle: String
+  private let height: Double
+  private let left: Double
+  private var content = ""
+
+  /// Makes an empty chart.
+  ///
+  /// - Parameters:
+  ///   - id: a name that no other chart of the page has.
+  ///   - x: the axis from left to right.
+  ///   - y: the axis from bottom to top, or `nil` for rows with names.
+  ///   - margin: the room at the left.
+  init(
+    _ id: String, title: String, description: String, x: Scale, _ xTitle: String, y: Scale?, _ yTitle: String,
+    height: Double = 300, margin: Double = Chart.left
+  ) {
+    self.id = id
+    self.title = title
+    self.description = description
+    self.x = x
+    self.y = y
+    self.xTitle = xTitle
+    self.yTitle = yTitle
+    self.height = height
+    left = margin
+  }
+
+  /// The horizontal place of a value.
+  func across(_ value: Double) -> Double { left + x.place(value) * (Self.width - left - Self.right) }
+
+  /// The vertical place of a value.
+  func up(_ value: Double) -> Double {
+    height - Self.bottom - (y?.place(value) ?? 0) * (height - Self.bottom - Self.top)
+  }
+
+  /// The vertical middle of a row.
+  func row(_ index: Int, of count: Int) -> Double {
+    Self.top + (Double(index) + 0.5) * (height - Self.bottom - Self.top) / Double(max(count, 1))
+  }
+
+  /// Adds a line through points of values.
+  mutating func line(_ points: [(Double, Double)], class name: String) {
+    guard points.count > 1 else { return }
+    let places = points.map { "\(Markup.number(across($0.0))),\(Markup.number(up($0.1)))" }
+    content += "<polyline class=\"line \(name)\" points=\"\(places.joined(separator: " "))\"/>\n"
+  }
+
+  /// Adds an area between two lines.
+  mutating func band(_ points: [(x: Double, low: Double, high: Double)], class name: String) {
+    guard points.count > 1 else { return }
+    let edge = points.map { ($0.x, $0.high) } + points.reversed().map { ($0.x, $0.low) }
+    let places = edge.map { "\(Markup.number(across($0.0))),\(Markup.number(up($0.1)))" }
+    content += "<polygon class=\"band \(name)\" points=\"\(places.joined(separator: " "))\"/>\n"
+  }
+
+  /// Adds a bar in a row, from one value to another.
+  mutating func bar(
+    _ row: Double, from start: Double, to end: Double, thick: Double, class name: String, _ title: String
+  ) {
+    let (low, high) = (across(start), across(end))
+    content +=
+      "<rect class=\"\(name)\" x=\"\(Markup.number(low))\" y=\"\(Markup.number(row - thick / 2))\" "
+      + "width=\"\(Markup.number(max(high - low, 0.5)))\" height=\"\(Markup.number(thick))\">"
+      + "<title>\(Markup.text(title))</title></rect>\n"
+  }
+
+  /// Adds a dot at a place.
+  mutating func dot(_ x: Double, _ y: Double, class name: String, _ title: String) {
+    content +=
+      "<circle class=\"dot \(name)\" cx=\"\(Markup.number(x))\" cy=\"\(Markup.number(y))\" r=\"4\">"
+      + "<title>\(Markup.text(title))</title></circle>\n"
+  }
+
+  /// Adds a cross at a place: a failure.
+  mutating func cross(_ x: Double, _ y: Double, class name: String, _ title: String) {
+    let (a, b) = (Markup.number(x), Markup.number(y))
+    content +=
+      "<path class=\"cross \(name)\" d=\"M\(a) \(b)m-3-3l6 6m0-6l-6 6\"><title>\(Markup.text(title))</title></path>\n"
+  }
+
+  /// Adds a name at the left of a row.
+  mutating func name(_ text: String, row: Double) {
+    content +=
+      "<text class=\"name\" x=\"\(Markup.number(left - 8))\" y=\"\(Markup.number(row + 4))\">\(Markup.text(text))</text>\n"
+  }
+
+  /// Adds a text at a place.
+  mutating func note(_ text: String, _ x: Double, _ y: Double) {
+    content += "<text x=\"\(Markup.number(x))\" y=\"\(Markup.number(y))\">\(Markup.text(text))</text>\n"
+  }
+
+  /// Adds a line across at a value.
+  mutating func level(_ value: Double, class name: String) {
+    let y = Markup.number(up(value))
+    content +=
+      "<line class=\"\(name)\" x1=\"\(Markup.number(left))\" x2=\"\(Markup.number(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>\n"
+  }
+
+  /// The picture.
+  var markup: String {
+    let size = "\(Markup.number(Self.width)) \(Markup.number(height))"
+    return
+      "<figure><svg id=\"\(id)\" role=\"img\" viewBox=\"0 0 \(size)\" aria-labelledby=\"\(id)-title \(id)-text\">\n"
+      + "<title id=\"\(id)-title\">\(Markup.text(title))</title>\n"
+      + "<desc id=\"\(id)-text\">\(Markup.text(description))</desc>\n" + axes + content
+      + "</svg><figcaption>\(Markup.text(description))</figcaption></figure>\n"
+  }
+
+  private var axes: String {
+    let base = height - Self.bottom
+    var text = "<g class=\"axis\">\n"
+    for tick in x.ticks {
+      let place = Markup.number(across(tick.value))
+      text +=
+        "<line x1=\"\(place)\" x2=\"\(place)\" y1=\"\(Markup.number(Self.top))\" y2=\"\(Markup.number(base))\"/>"
+        + "<text class=\"below\" x=\"\(place)\" y=\"\(Markup.number(base + 16))\">\(tick.label)</text>\n"
+    }
+    for tick in y?.ticks ?? [] {
+      let place = Markup.number(up(tick.value))
+      text +=
+        "<line x1=\"\(Markup.number(left))\" x2=\"\(Markup.number(Self.width - Self.right))\" y1=\"\(place)\" y2=\"\(place)\"/>"
+        + "<text class=\"name\" x=\"\(Markup.number(left - 6))\" y=\"\(Markup.number(up(tick.value) + 4))\">\(tick.label)</text>\n"
+    }
+    let middle = Markup.number((Self.width + left) / 2)
+    text +=
+      "<text class=\"below title\" x=\"\(middle)\" y=\"\(Markup.number(height - 8))\">\(Markup.text(xTitle))</text>\n"
+    if y != nil {
+      let across = Markup.number(Self.top + (base - Self.top) / 2)
+      text +=
+        "<text class=\"below title\" transform=\"translate(14 \(across)) rotate(-90)\">\(Markup.text(yTitle))</text>\n"
+    }
+    return text + "</g>\n"
+  }
+}

@@ -1,0 +1,125 @@
+import FoundationEssentials
+import NetOptCore
+
+/// The command line, where it ran, and all figures.
+struct DataTables {
+  private let report: BenchReport
+
+  init(_ report: BenchReport) { self.report = report }
+
+  var markup: String {
+    let words = ["netopt"] + report.context.arguments.map(Self.quoted)
+    return "<pre>\(Markup.text(words.joined(separator: " ")))</pre>\n" + circumstances + warnings
+      + report.settings.blocks.map(percentiles).joined() + failures + comparisons + objectives + drills
+  }
+
+  private var circumstances: String {
+    let context = report.context
+    let host = context.host
+    let rounds = report.settings.blocks.map { "\(report.rounds[$0] ?? 0) \($0.rawValue)" }.joined(
+      separator: ", ")
+    return Markup.table(
+      "The run", ["", ""],
+      [
+        ["started", context.startedAt.formatted(.iso8601)],
+        ["took", "\(Milliseconds.decimal(report.elapsed.nanoseconds / 100_000_000, 1)) s"],
+        ["rounds", rounds],
+        ["seed", "\(report.settings.seed)"],
+        [
+          "load",
+          report.settings.rate.map {
+            "\(Markup.number($0)) requests/s, \(report.lateStarts) of \(report.lags.count) late"
+          }
+            ?? "one after the other, \(report.settings.concurrency) connections, \(report.settings.streams) streams",
+        ], ["netopt", context.version], ["system", host.os],
+        ["libraries", "libcurl \(host.libcurl ?? "-"), \(host.tls ?? "-"), c-ares \(host.cares ?? "-")"],
+      ])
+  }
+
+  private var warnings: String {
+    report.warnings.isEmpty
+      ? ""
+      : "<h3>Warnings</h3>\n<ul>\n" + report.warnings.map { "<li>\(Markup.text($0.text))</li>\n" }.joined()
+        + "</ul>\n"
+  }
+
+  private func percentiles(_ block: Block) -> String {
+    let time = Milliseconds(smallest: report.targets.compactMap { $0.blocks[block]?.response.minimum }.min())
+    let rows = report.targets.flatMap { result -> [[String]] in
+      guard let found = result.blocks[block] else { return [] }
+      let kinds =
+        [("response", found.response)] + (report.settings.rate == nil ? [] : [("service", found.service)])
+      return kinds.map { name, distribution in
+        let cells = Percentile.reported.map { percentile in
+          distribution.entry(percentile).map { entry in
+            let ends = [entry.low, entry.high].map { $0.map(time.text) ?? "timeout" }
+            return "\(entry.value.map(time.text) ?? "timeout") [\(ends.joined(separator: " "))]"
+          } ?? "-"
+        }
+        return [result.target.id, name, "\(distribution.count)"] + cells
+          + [distribution.minimum, distribution.maximum, distribution.deviation].map {
+            $0.map(time.text) ?? "-"
+          }
+      }
+    }
+    return rows.isEmpty
+      ? ""
+      : Markup.table(
+        "Times of \(block.rawValue) requests in ms, with the intervals of the percentiles",
+        ["Target", "time", "n"] + Percentile.reported.map(\.name) + ["min", "max", "MAD"], rows)
+  }
+
+  private var failures: String {
+    let kinds = SampleKind.allCases
+    return Markup.table(
+      "Requests by what became of them", ["Target"] + kinds.map(\.label),
+      report.targets.map { result in [result.target.id] + kinds.map { "\(result.counts[$0] ?? 0)" } })
+  }
+
+  private var comparisons: String {
+    guard !report.comparisons.isEmpty else { return "" }
+    return Markup.table(
+      "Comparisons, paired by round",
+      [
+        "Target", "with", "at", "rounds", "shift, ms", "interval, ms", "p", "p adjusted", "significant",
+        "method",
+      ],
+      report.comparisons.map { found in
+        func text(_ value: Double) -> String { Milliseconds.decimal(Int64(value.rounded()), 3) }
+        return [
+          found.a, found.b, found.metric.name, "\(found.rounds)", text(found.shift),
+          "\(text(found.interval.lowerBound)) to \(text(found.interval.upperBound))", PValue.text(found.p),
+          PValue.text(found.adjusted), found.isSignificant ? "yes" : "no", found.method,
+        ]
+      })
+  }
+
+  private var drills: String {
+    guard let drills = report.drills, !drills.isEmpty else { return "" }
+    return "<h3>Failover drill</h3>\n"
+      + drills.map { Markup.paragraph($0.lines.joined(separator: " ").replacing("DRILL   ", with: "")) }
+      .joined()
+  }
+
+  private var objectives: String {
+    guard !report.verdicts.isEmpty else { return "" }
+    return Markup.table(
+      "Objectives", ["Objective", "target", "met", "value"],
+      report.verdicts.map { verdict in
+        let value = verdict.value.map { number in
+          verdict.objective.metric == .errors
+            ? "\(Milliseconds.decimal(number / 100, 2)) %" : "\(Milliseconds.decimal(number, 3)) ms"
+        }
+        return [
+          verdict.objective.text, verdict.target, verdict.isMet ? "yes" : "no",
+          value ?? verdict.reason ?? "-",
+        ]
+      })
+  }
+
+  /// A word as a shell takes it.
+  private static func quoted(_ word: String) -> String {
+    let plain = word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_=./:,@%+".contains($0)) }
+    return plain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+  }
+}

@@ -1,0 +1,82 @@
+/// How response times are distributed: the share of requests below each time, and the time of each percentile with the upper
+/// ones drawn apart.
+struct DistributionCharts {
+  /// How many points a line has at most.
+  private static let points = 240
+
+  private let report: BenchReport
+  private let targets: ChartedTargets
+  private let block: Block
+
+  init(_ report: BenchReport) {
+    self.report = report
+    targets = ChartedTargets(report)
+    block = report.rankingBlock
+  }
+
+  var markup: String {
+    let sorted = targets.all.compactMap { target, colour -> (values: [Double], total: Int, colour: Int)? in
+      guard let found = target.blocks[block], found.response.count > 1 else { return nil }
+      let values = found.series.fine.map { Double(found.series.response($0)) / 1000 }.sorted()
+      return (values, found.response.total, colour)
+    }
+    guard let low = sorted.compactMap(\.values.first).min(),
+      let high = sorted.compactMap(\.values.last).max(),
+      let most = sorted.map(\.total).max()
+    else { return Markup.paragraph("There are too few samples for a distribution.") }
+    return targets.legend + shares(sorted, low, high) + percentiles(sorted, high, most)
+  }
+
+  private func shares(_ sorted: [(values: [Double], total: Int, colour: Int)], _ low: Double, _ high: Double)
+    -> String
+  {
+    var chart = Chart(
+      "ecdf", title: "Share of \(block.rawValue) requests by response time",
+      description:
+        "The share of \(block.rawValue) requests that were answered within each time, from \(Markup.number(low)) to \(Markup.number(high)) ms; lines further to the left are faster. Requests that timed out keep a line from reaching 100 %."
+        + targets.note,
+      x: Scale(.logarithmic, low, high), "response time, ms (logarithmic)", y: Scale(.linear, 0, 100),
+      "share of requests, %")
+    for (values, total, colour) in sorted {
+      let line = Self.ranks(values.count).map { rank in (values[rank - 1], 100 * Double(rank) / Double(total))
+      }
+      chart.line([(values[0], 0)] + line, class: "c\(colour)")
+    }
+    return chart.markup
+  }
+
+  private func percentiles(
+    _ sorted: [(values: [Double], total: Int, colour: Int)], _ high: Double, _ most: Int
+  ) -> String {
+    var chart = Chart(
+      "percentiles", title: "Response time of \(block.rawValue) requests by percentile",
+      description:
+        "The response time that each share of \(block.rawValue) requests stayed within; the last tenth, hundredth and thousandth of requests take as much room as the first nine tenths. The longest request took \(Markup.number(high)) ms.",
+      x: Scale(.tail, 0, 1 - 1 / Double(most + 1)), "share of requests, % (by what is left above)",
+      y: Scale(.linear, 0, high), "response time, ms")
+    for (values, total, colour) in sorted {
+      chart.line(
+        Self.ranks(values.count, upper: true).map { rank in
+          ((Double(rank) - 0.5) / Double(total), values[rank - 1])
+        },
+        class: "c\(colour)")
+    }
+    return chart.markup
+  }
+
+  /// Ranks from 1 that are spread evenly, or, of the upper ones, all.
+  private static func ranks(_ count: Int, upper: Bool = false) -> [Int] {
+    if count <= points { return Array(1...count) }
+    var ranks = (0..<points).map { 1 + $0 * (count - 1) / (points - 1) }
+    if upper {
+      // Closer and closer to the end: so many at each power of 2 above it.
+      var left = count / 2
+      while left > 0 {
+        ranks += (0..<8).map { count - left + $0 * left / 16 }
+        left /= 2
+      }
+      ranks.append(count)
+    }
+    return Set(ranks).sorted()
+  }
+}

@@ -1,0 +1,138 @@
+import NetOptCore
+
+/// The report as one file of HTML that needs nothing else: pictures in SVG, no script, no address that is fetched.
+package struct HTMLReport {
+  private let report: BenchReport
+
+  /// Makes a renderer.
+  package init(_ report: BenchReport) { self.report = report }
+
+  /// The page.
+  package var text: String {
+    let title = "netopt bench \(report.context.runID)"
+    let parts = [
+      Markup.section("verdict", "Verdict and ranking", verdict),
+      Markup.section("distribution", "Distribution", DistributionCharts(report).markup),
+      Markup.section("phases", "Phases", PhaseCharts(report).markup),
+      Markup.section("rounds", "Round by round", RoundCharts(report).overTime),
+      Markup.section(
+        "difference", "Difference to \(reference ?? "a reference")", RoundCharts(report).differences),
+      Markup.section("regret", "Choice of the start-up ping", RegretChart(report).markup),
+      Markup.section("data", "Command line and figures", DataTables(report).markup),
+    ]
+    return """
+      <!DOCTYPE html>
+      <html lang="en">
+      <head>
+      <meta charset="utf-8">
+      <meta name="viewport" content="width=device-width, initial-scale=1">
+      <meta name="color-scheme" content="light dark">
+      <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+      <title>\(Markup.text(title))</title>
+      <style>
+      \(PageStyle.text)
+      </style>
+      </head>
+      <body>
+      <header>
+      <h1>\(Markup.text(title))</h1>
+      <p>\(Markup.text("\(report.settings.request.method) \(report.settings.request.url)"))</p>
+      \(partial)</header>
+      <main>
+
+      """ + parts.joined() + "</main>\n</body>\n</html>\n"
+  }
+
+  private var reference: String? { report.reference?.target.id }
+
+  private var partial: String {
+    switch report.stopReason {
+    case .interrupted:
+      Markup.paragraph("Partial: the run was interrupted, unfinished rounds are left out.", class: "bad")
+    case .sampleLimit:
+      Markup.paragraph("Partial: stopped at the most samples that a run takes.", class: "bad")
+    case .noTarget: Markup.paragraph("Nothing was measured: no target could be used.", class: "bad")
+    case .completed: ""
+    }
+  }
+
+  private var verdict: String {
+    var content = Verdict(report).map { Markup.paragraph("\($0.text).", class: "verdict") } ?? ""
+    let block = report.rankingBlock
+    let ranks = report.ranks
+    if ranks.isEmpty {
+      content += Markup.paragraph(
+        "No target has a median: it needs \(report.settings.order.needed(for: .p50)) samples of a target.")
+    } else {
+      content += RankingChart(report).markup
+    }
+    let time = Milliseconds(smallest: ranks.first?.target.median(block))
+    func cell(_ entry: Distribution.Entry?) -> String {
+      entry.map { $0.value.map(time.text) ?? "timeout" } ?? "-"
+    }
+    var rows = report.ranking.map { result -> [String] in
+      let found = result.blocks[block]
+      let rank = ranks.first { $0.target.target == result.target }.map {
+        "\($0.rank)\($0.isShared ? "=" : "")"
+      }
+      let median = found?.response.entry(.p50)
+      let interval = median.map { entry in
+        [entry.low, entry.high].map { $0.map(time.text) ?? "timeout" }.joined(separator: " to ")
+      }
+      return [
+        result.target.id, rank ?? "-", "\(found?.response.count ?? 0)/\(found?.requests ?? 0)", cell(median),
+        interval ?? "-", cell(found?.response.entry(.p95)), cell(found?.response.entry(.p99)), beside(result),
+      ]
+    }
+    rows += report.targets.compactMap { result in
+      result.exclusion.map { [result.target.id, "excluded", "-", "-", "-", "-", "-", $0.reason] }
+    }
+    content += Markup.table(
+      "Response times of the \(block.rawValue) requests in ms. Targets that cannot be told apart share a rank.",
+      [
+        "Target", "Rank", "OK", "p50", "interval of p50", "p95", "p99",
+        "against \(reference ?? "the reference")",
+      ],
+      rows)
+    return content
+  }
+
+  private func beside(_ result: BenchReport.TargetResult) -> String {
+    if result.target.id == reference { return "reference" }
+    guard let comparison = report.comparison(of: result.target.id) else { return "-" }
+    let p = PValue.text(comparison.adjusted)
+    guard comparison.isSignificant else { return "no difference found (\(p))" }
+    return "\(Milliseconds.percent(comparison.relative)) % (\(p))"
+  }
+}
+
+/// Which targets a chart shows, and in which colour. Charts of dozens of lines say nothing.
+struct ChartedTargets {
+  /// The most targets in a chart.
+  static let most = 8
+  /// The targets with the numbers of their colours.
+  let all: [(result: BenchReport.TargetResult, colour: Int)]
+  /// What to say about those that are left out.
+  let note: String
+
+  /// The best ones, and the reference.
+  init(_ report: BenchReport) {
+    let ranking = report.ranking
+    var chosen = Array(ranking.prefix(Self.most))
+    if let reference = report.reference, !chosen.contains(where: { $0.target == reference.target }) {
+      chosen[chosen.count - 1] = reference
+    }
+    all = chosen.enumerated().map { ($0.element, $0.offset) }
+    note =
+      ranking.count > chosen.count
+      ? " The other \(ranking.count - chosen.count) targets are in the table." : ""
+  }
+
+  /// What the colours mean.
+  var legend: String {
+    let items = all.map {
+      "<li><span class=\"key c\($0.colour)\"></span>\(Markup.text($0.result.target.id))</li>"
+    }
+    return "<ul class=\"legend\">\(items.joined())</ul>\n"
+  }
+}

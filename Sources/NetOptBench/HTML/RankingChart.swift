@@ -1,0 +1,79 @@
+/// The medians of the targets with their intervals, a row each.
+struct RankingChart {
+  private let report: BenchReport
+
+  init(_ report: BenchReport) { self.report = report }
+
+  var markup: String {
+    let block = report.rankingBlock
+    // A row each, so that there is room for more than in charts of lines.
+    let rows = report.ranks.prefix(40).compactMap { ranked -> (String, Int, Int64, Int64, Int64)? in
+      guard let entry = ranked.target.blocks[block]?.response.entry(.p50), let value = entry.value else {
+        return nil
+      }
+      return (ranked.target.target.id, ranked.rank, value, entry.low ?? value, entry.high ?? value)
+    }
+    guard let low = rows.map(\.3).min(), let high = rows.map(\.4).max() else { return "" }
+    let longest = rows.map(\.0.count).max() ?? 0
+    let best = rows[0]
+    var chart = Chart(
+      "ranking", title: "Median response times with their intervals",
+      description:
+        "The median of each target's \(block.rawValue) requests as a dot, and where it lies with \(Markup.number(100 * (1 - report.settings.alpha))) % confidence as a bar; \(best.0) is the lowest with \(Markup.number(Double(best.2) / 1000)) ms.",
+      x: Scale(.linear, Double(low) / 1000, Double(high) / 1000),
+      "p50 of \(block.rawValue) response times, ms",
+      y: nil, "", height: 60 + 26 * Double(rows.count), margin: min(300, 40 + 7.5 * Double(longest)))
+    for (index, (id, rank, value, low, high)) in rows.enumerated() {
+      let row = chart.row(index, of: rows.count)
+      let title =
+        "\(id): \(Markup.number(Double(value) / 1000)) ms, \(Markup.number(Double(low) / 1000)) to \(Markup.number(Double(high) / 1000))"
+      chart.name("\(rank)  \(id)", row: row)
+      chart.bar(row, from: Double(low) / 1000, to: Double(high) / 1000, thick: 6, class: "span c0", title)
+      chart.dot(chart.across(Double(value) / 1000), row, class: "c0", title)
+    }
+    return chart.markup
+  }
+}
+
+/// What the choice of the start-up ping cost: the medians of the list's addresses, with the chosen and the best one marked.
+struct RegretChart {
+  private let report: BenchReport
+
+  init(_ report: BenchReport) { self.report = report }
+
+  var markup: String {
+    guard let picker = report.picker else { return Markup.paragraph("No address of the list was measured.") }
+    guard let chosen = picker.chosen else {
+      return Markup.paragraph("The start-up ping found no endpoint to choose.")
+    }
+    let regret =
+      picker.regret.map { $0 == 0 ? "0" : "\(Milliseconds(smallest: $0).text($0)) ms" } ?? "unknown"
+    var sentence = "It chose \(chosen), with a regret of \(regret)"
+    if picker.isTie, picker.regret != 0 { sentence += ", a tie with the best" }
+    if let tau = picker.kendallTau {
+      sentence +=
+        "; its ranking and the measured one agree with a Kendall tau of \(Milliseconds.decimal(Int64((tau * 100).rounded()), 2))"
+    }
+    let block = report.rankingBlock
+    let rows = report.ranking.filter { $0.target.kind == .ip }.compactMap { result in
+      result.median(block).map { (result.target.id, Double($0) / 1000) }
+    }.prefix(40)
+    guard let high = rows.map(\.1).max() else { return Markup.paragraph(sentence + ".") }
+    let longest = rows.map(\.0.count).max() ?? 0
+    var chart = Chart(
+      "regret-chart", title: "Median response time of each address of the list",
+      description: "The median of each address, the chosen and the best one marked. \(sentence).",
+      x: Scale(.linear, 0, high), "p50 of \(block.rawValue) response times, ms", y: nil, "",
+      height: 60 + 26 * Double(rows.count), margin: min(420, 90 + 7.5 * Double(longest)))
+    for (index, (id, value)) in rows.enumerated() {
+      let marks = [id == chosen.description ? "chosen" : nil, id == picker.best?.description ? "best" : nil]
+        .compactMap { $0 }
+      let row = chart.row(index, of: rows.count)
+      chart.name(id + (marks.isEmpty ? "" : " (\(marks.joined(separator: ", ")))"), row: row)
+      chart.bar(
+        row, from: 0, to: value, thick: 14, class: id == chosen.description ? "span c1" : "span c0",
+        "\(id): \(Markup.number(value)) ms")
+    }
+    return Markup.paragraph(sentence + ".") + chart.markup
+  }
+}

@@ -1,0 +1,87 @@
+import Glibc
+
+/// What a chart's axis stands for: values and their places from 0 to 1.
+struct Scale {
+  /// How values are spread.
+  enum Kind {
+    /// Evenly.
+    case linear
+    /// By their logarithm.
+    case logarithmic
+    /// Shares from 0 to 1 by how little is left above them, so that 90, 99 and 99.9 % are as far from each other.
+    case tail
+  }
+
+  private let kind: Kind
+  private let low: Double
+  private let high: Double
+  /// Where the axis has a mark, with its label.
+  let ticks: [(value: Double, label: String)]
+
+  /// Makes an axis over values.
+  init(_ kind: Kind, _ lowest: Double, _ highest: Double) {
+    self.kind = kind
+    switch kind {
+    case .linear:
+      let step = Self.step((highest - lowest) / 6)
+      let first = (lowest / step).rounded(.down)
+      let last = max(first + 1, (highest / step).rounded(.up))
+      low = first * step
+      high = last * step
+      ticks = (Int(first)...Int(last)).map { (Double($0) * step, Self.label(Double($0) * step, step)) }
+    case .logarithmic:
+      let bottom = max(lowest, 1e-3)
+      let marks = Self.decades(bottom, max(highest, bottom * 2))
+      low = log10(marks.first ?? bottom)
+      high = log10(marks.last ?? bottom * 10)
+      ticks = marks.map { ($0, Self.label($0, $0)) }
+    case .tail:
+      let marks = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999].filter { $0 <= highest } + [highest]
+      low = 0
+      high = Self.tail(marks.last ?? 0.9)
+      ticks = marks.dropLast().map { ($0, Self.percent($0)) }
+    }
+  }
+
+  /// The place of a value, within 0 and 1.
+  func place(_ value: Double) -> Double {
+    let position =
+      switch kind {
+      case .linear: value
+      case .logarithmic: log10(max(value, 1e-9))
+      case .tail: Self.tail(value)
+      }
+    return high > low ? min(1, max(0, (position - low) / (high - low))) : 0
+  }
+
+  private static func tail(_ share: Double) -> Double { -log10(max(1 - share, 1e-7)) }
+
+  /// 1, 2 or 5 times a power of 10.
+  private static func step(_ rough: Double) -> Double {
+    guard rough > 0, rough.isFinite else { return 1 }
+    let power = pow(10, log10(rough).rounded(.down))
+    return power * ([1, 2, 5, 10].first { rough <= power * $0 * 1.0000001 } ?? 10)
+  }
+
+  /// 1, 2 and 5 times powers of 10 from below the one value to above the other; powers alone when these would be many.
+  private static func decades(_ low: Double, _ high: Double) -> [Double] {
+    let powers = Int(log10(low).rounded(.down))...Int(log10(high).rounded(.up))
+    let factors: [Double] = powers.count > 3 ? [1] : [1, 2, 5]
+    let all = powers.flatMap { power in factors.map { $0 * pow(10, Double(power)) } }
+    let first = all.lastIndex { $0 <= low } ?? 0
+    let last = all.firstIndex { $0 >= high } ?? all.count - 1
+    return Array(all[first...max(first, last)])
+  }
+
+  private static func label(_ value: Double, _ step: Double) -> String {
+    let decimals = max(0, Int((-log10(max(step, 1e-6))).rounded(.up)))
+    let scale = pow(10, Double(decimals))
+    return Milliseconds.decimal(Int64((value * scale).rounded()), decimals)
+  }
+
+  private static func percent(_ share: Double) -> String {
+    let text = Milliseconds.decimal(Int64((share * 100_000).rounded()), 3)
+    return text.contains(".")
+      ? String(text.reversed().drop { $0 == "0" }.drop { $0 == "." }.reversed()) : text
+  }
+}

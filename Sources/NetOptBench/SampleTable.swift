@@ -1,0 +1,85 @@
+import NetOptCore
+
+/// The samples of a run as comma-separated values (RFC 4180), a line each.
+package struct SampleTable {
+  private let report: BenchReport
+
+  /// Makes a renderer.
+  package init(_ report: BenchReport) { self.report = report }
+
+  /// The text, a chunk for each target and block.
+  package var chunks: [String] {
+    let phases = SamplePhase.allCases
+    let heading =
+      "block,round,target,outcome,lag_us,response_us,service_us,"
+      + phases.map { "\($0.rawValue)_us" }.joined(separator: ",") + "\n"
+    return [heading]
+      + report.settings.blocks.flatMap { block in
+        report.targets.compactMap { result -> String? in
+          guard let series = result.blocks[block]?.series else { return nil }
+          return series.kinds.indices.map { index in
+            let fine = series.kinds[index] == .ok
+            // A request that failed has no phases.
+            let columns = phases.map { fine ? "\(series.phase($0, index))" : "" }.joined(separator: ",")
+            return "\(block.rawValue),\(index),\(result.target.id),\(series.kinds[index].rawValue),"
+              + "\(series.lag(index)),\(series.response(index)),\(series.service(index)),\(columns)\n"
+          }.joined()
+        }
+      }
+  }
+}
+
+/// The ranking as a table of Markdown.
+package struct MarkdownReport {
+  private let report: BenchReport
+
+  /// Makes a renderer.
+  package init(_ report: BenchReport) { self.report = report }
+
+  /// The table, with the verdict below it.
+  package var text: String {
+    let block = report.rankingBlock
+    let ranking = report.ranking
+    let time = Milliseconds(smallest: ranking.compactMap { $0.median(block) }.min())
+    let ranks = report.ranks
+    let reference = report.reference?.target.id
+    var lines = [
+      "| # | Target | OK | p50 [ms] | interval | p95 [ms] | p99 [ms] | vs \(Self.escaped(reference ?? "reference")) |",
+      "|:--|:--|--:|--:|:--|--:|--:|:--|",
+    ]
+    for result in ranking {
+      let found = result.blocks[block]
+      let rank = ranks.first { $0.target.target == result.target }
+      func cell(_ percentile: Percentile) -> String {
+        found?.response.entry(percentile).map { $0.value.map(time.text) ?? "timeout" } ?? "-"
+      }
+      let interval = found?.response.entry(.p50).map { entry in
+        [entry.low, entry.high].map { $0.map(time.text) ?? "timeout" }.joined(separator: " to ")
+      }
+      lines.append(
+        "| \(rank.map { "\($0.rank)\($0.isShared ? "=" : "")" } ?? "-") | `\(result.target.id)` | "
+          + "\(found?.response.count ?? 0)/\(found?.requests ?? 0) | \(cell(.p50)) | \(interval ?? "-") | "
+          + "\(cell(.p95)) | \(cell(.p99)) | \(beside(result, reference)) |")
+    }
+    for result in report.targets {
+      guard let exclusion = result.exclusion else { continue }
+      lines.append(
+        "| ! | `\(result.target.id)` | excluded | \(Self.escaped(TextLayout.printable(exclusion.reason))) | | | | |"
+      )
+    }
+    if let verdict = Verdict(report) { lines += ["", "\(verdict.text)."] }
+    return lines.map { $0 + "\n" }.joined()
+  }
+
+  private func beside(_ result: BenchReport.TargetResult, _ reference: String?) -> String {
+    if result.target.id == reference { return "reference" }
+    guard let comparison = report.comparison(of: result.target.id) else { return "-" }
+    let p = PValue.text(comparison.adjusted)
+    guard comparison.isSignificant else { return "~ (\(p))" }
+    return "\(Milliseconds.percent(comparison.relative)) % (\(p))"
+  }
+
+  private static func escaped(_ text: String) -> String {
+    text.replacing("\\", with: "\\\\").replacing("|", with: "\\|")
+  }
+}

@@ -1,0 +1,160 @@
+package import NetOptCore
+
+/// Several saved runs added up, target by target: those of several machines, for instance. Percentiles come from the sums of the
+/// histograms, so they have three digits. Which target is faster than another is not said: the runs have no rounds in common.
+package struct MergedRun: Sendable {
+  /// The sum.
+  package let run: SavedRun
+
+  /// Adds runs up.
+  ///
+  /// - Parameter parts: at least one.
+  package init(_ parts: [SavedRun]) {
+    var targets: [SavedRun.Target] = []
+    for target in parts.flatMap(\.targets) {
+      guard let index = targets.firstIndex(where: { $0.id == target.id }) else {
+        var target = target
+        target.rank = nil
+        for block in target.blocks.keys { target.blocks[block]?.forgetMedians() }
+        targets.append(target)
+        continue
+      }
+      targets[index].add(target)
+    }
+    run = SavedRun(
+      runs: parts.flatMap(\.runs), url: parts.first?.url ?? "", isPartial: parts.contains(where: \.isPartial),
+      targets: targets, comparisons: [])
+  }
+
+  /// The sum for programs, which `compare` and `merge` read again: `docs/schemas/merge.schema.json`.
+  package var json: JSONValue {
+    [
+      "schema_version": 1, "tool": "netopt merge", "runs": .array(run.runs.map(JSONValue.string)),
+      "partial": .bool(run.isPartial), "request": ["url": .string(run.url)],
+      "targets": .array(
+        run.targets.map { target in
+          var value: JSONValue = ["id": .string(target.id), "kind": .string(target.kind.rawValue)]
+          if let exclusion = target.exclusion {
+            value.append("excluded", ["code": .string(exclusion.code), "reason": .string(exclusion.reason)])
+          }
+          value.append(
+            "counts",
+            .object(SampleKind.allCases.map { .init($0.rawValue, .integer(Int64(target.counts[$0] ?? 0))) }))
+          for block in Block.allCases {
+            value.append(block.rawValue, target.blocks[block].map(Self.block) ?? .null)
+          }
+          return value
+        }),
+    ]
+  }
+
+  private static func block(_ times: SavedRun.BlockTimes) -> JSONValue {
+    [
+      "n": .integer(Int64(times.requests)), "response_us": distribution(times.response),
+      "service_us": distribution(times.service),
+      "phases_us": .object(
+        SamplePhase.allCases.compactMap { phase in
+          times.phases[phase].map { .init(phase.rawValue, distribution($0)) }
+        }),
+    ]
+  }
+
+  private static func distribution(_ times: SavedRun.Times) -> JSONValue {
+    [
+      "n": .integer(Int64(clamping: times.histogram.total)), "timeouts": .integer(Int64(times.timeouts)),
+      "percentiles": .array(
+        times.entries().map { percentile, value, low, high in
+          [
+            "p": percentile.perMille % 10 == 0
+              ? .integer(Int64(percentile.perMille / 10)) : .number(Double(percentile.perMille) / 10),
+            "value": .optional(value), "lo": .optional(low), "hi": .optional(high),
+          ]
+        }),
+      "hdr": .string(times.histogram.encoded),
+    ]
+  }
+
+  /// The sum for people.
+  package var text: String {
+    var lines = [
+      TextLayout.cut(
+        "netopt merge  \(TextLayout.printable(run.runs.joined(separator: "+")))", to: TextLayout.width)
+    ]
+    let width = min(24, max(13, run.targets.map(\.id.count).max() ?? 0))
+    for block in [Block.warm, .cold] where run.targets.contains(where: { $0.blocks[block] != nil }) {
+      let rows = run.targets.compactMap { target in target.blocks[block].map { (target, $0) } }
+      let time = Milliseconds(
+        smallest: rows.compactMap { $0.1.response.entries().first?.value }.min())
+      lines += [
+        "",
+        TextLayout.left("TARGET", width) + TextLayout.right("OK", 14)
+          + [Percentile.p50, .p95, .p99].map { TextLayout.right($0.name, 10) }.joined()
+          + "   \(block.rawValue), ms",
+      ]
+      for (target, times) in rows {
+        let entries = times.response.entries()
+        let cells = [Percentile.p50, .p95, .p99].map { percentile in
+          let entry = entries.first { $0.percentile == percentile }
+          return TextLayout.right(entry.map { $0.value.map(time.text) ?? "timeout" } ?? "-", 10)
+        }
+        let name = TextLayout.cut(TextLayout.printable(target.id), to: width)
+        lines.append(
+          TextLayout.left(name, width)
+            + TextLayout.right("\(times.response.histogram.total)/\(times.requests)", 14) + cells.joined())
+      }
+    }
+    return lines.map { $0 + "\n" }.joined()
+  }
+}
+
+extension SavedRun.Times {
+  fileprivate mutating func add(_ other: SavedRun.Times) {
+    histogram.add(other.histogram)
+    timeouts += other.timeouts
+    median = nil
+  }
+
+  /// The percentiles that there are enough values for; `nil` for those that lie among the timeouts.
+  fileprivate func entries() -> [(percentile: Percentile, value: Int64?, low: Int64?, high: Int64?)] {
+    Percentile.reported.compactMap { percentile in
+      guard let ranks = OrderStatistics().ranks(of: percentile, count: total) else { return nil }
+      func value(_ rank: Int) -> Int64? { histogram.value(atRank: UInt64(rank)) }
+      return (
+        percentile, value(percentile.nearestRank(of: total)), value(ranks.lowerBound), value(ranks.upperBound)
+      )
+    }
+  }
+}
+
+extension SavedRun.BlockTimes {
+  fileprivate mutating func add(_ other: SavedRun.BlockTimes) {
+    requests += other.requests
+    response.add(other.response)
+    service.add(other.service)
+    for (phase, times) in other.phases {
+      if phases[phase] == nil { phases[phase] = times } else { phases[phase]?.add(times) }
+    }
+  }
+
+  fileprivate mutating func forgetMedians() {
+    response.median = nil
+    service.median = nil
+    for phase in phases.keys { phases[phase]?.median = nil }
+  }
+}
+
+extension SavedRun.Target {
+  fileprivate mutating func add(_ other: SavedRun.Target) {
+    counts.merge(other.counts, uniquingKeysWith: +)
+    // Who could be used from somewhere is not left out.
+    if !other.blocks.isEmpty || !blocks.isEmpty { exclusion = nil }
+    for (block, times) in other.blocks {
+      if blocks[block] == nil {
+        blocks[block] = times
+        blocks[block]?.forgetMedians()
+      } else {
+        blocks[block]?.add(times)
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import Glibc
+
+/// Percentiles as order statistics with intervals that need no assumption about the distribution: how many of n values lie
+/// below a percentile is binomial.
+package struct OrderStatistics: Hashable, Sendable {
+  /// The share of cases in which an interval holds the true value: 0.95 unless said otherwise.
+  package let confidence: Double
+
+  /// Makes the statistics for a confidence between 0 and 1.
+  package init(confidence: Double = 0.95) { self.confidence = confidence }
+
+  private var tail: Double { (1 - confidence) / 2 }
+
+  /// How many values a percentile needs: so many that both ends of its interval are among them.
+  package func needed(for percentile: Percentile) -> Int {
+    // The rarer side decides: pⁿ ≤ α/2.
+    let share = max(percentile.share, 1 - percentile.share)
+    return Int((log(tail) / log(share)).rounded(.up))
+  }
+
+  /// The ranks (from 1) of the values between which a percentile lies with at least the confidence, with at most half of the
+  /// rest on each side (Hahn, Meeker 1991, section 5.2); `nil` with too few values.
+  package func ranks(of percentile: Percentile, count: Int) -> ClosedRange<Int>? {
+    guard count >= needed(for: percentile) else { return nil }
+    func below(_ rank: Int) -> Double {
+      BinomialDistribution.lowerTail(rank - 1, of: count, probability: percentile.share)
+    }
+    // The largest rank with P(X < rank) ≤ α/2, and the smallest with P(X ≥ rank) ≤ α/2.
+    let low = Self.first(in: 1...count + 1) { below($0) > tail } - 1
+    let high = Self.first(in: 1...count + 1) { 1 - below($0) <= tail }
+    guard low >= 1, high <= count else { return nil }
+    return low...max(low, high)
+  }
+
+  /// The first number of a range for which a condition holds that holds for all after it; the last one when it never does.
+  private static func first(in range: ClosedRange<Int>, where holds: (Int) -> Bool) -> Int {
+    var (low, high) = (range.lowerBound, range.upperBound)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if holds(middle) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}
+
+/// A percentile: the value that so many of a thousand lie at or below.
+package struct Percentile: Hashable, Comparable, Sendable {
+  /// 1 to 999.
+  package let perMille: Int
+
+  /// Makes a percentile.
+  package init(perMille: Int) { self.perMille = perMille }
+
+  /// The median.
+  package static let p50 = Percentile(perMille: 500)
+  /// 90 %.
+  package static let p90 = Percentile(perMille: 900)
+  /// 95 %.
+  package static let p95 = Percentile(perMille: 950)
+  /// 99 %.
+  package static let p99 = Percentile(perMille: 990)
+  /// 99.9 %.
+  package static let p999 = Percentile(perMille: 999)
+  /// Those that are reported when there are enough values.
+  package static let reported = [p50, p90, p95, p99, p999]
+
+  /// The share of values, 0 to 1.
+  package var share: Double { Double(perMille) / 1000 }
+  /// `p50`, `p99.9`.
+  package var name: String {
+    "p\(perMille / 10)" + (perMille % 10 == 0 ? "" : ".\(perMille % 10)")
+  }
+  /// The lower one is less.
+  package static func < (a: Self, b: Self) -> Bool { a.perMille < b.perMille }
+
+  /// The rank (from 1) of the smallest value that at least this share of all lies at or below.
+  package func nearestRank(of count: Int) -> Int { max(1, (perMille * count + 999) / 1000) }
+}

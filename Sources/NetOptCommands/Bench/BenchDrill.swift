@@ -1,0 +1,78 @@
+import FoundationEssentials
+import NetOpt
+import NetOptBench
+import NetOptCore
+import NetOptRouting
+
+/// Performs the failover drill of a run with clients of its own.
+struct BenchDrill {
+  private let request: HTTPRequest
+  private let configuration: ClientConfiguration
+  private let context: CommandContext
+
+  /// Makes a drill that sends a run's request.
+  init(_ request: HTTPRequest, _ configuration: ClientConfiguration, in context: CommandContext) {
+    self.request = request
+    self.configuration = configuration
+    self.context = context
+  }
+
+  /// Drills with every address that the run left out because nobody could connect to it.
+  func results(after report: BenchReport) async -> [Drill.Result] {
+    let live = report.ranking.compactMap(\.target.address)
+    guard !live.isEmpty else { return [] }
+    let drill = Drill(
+      live: live, now: { Int64(context.now().timeIntervalSince1970 * 1e6) },
+      calls: { addresses, count in await calls(addresses, count, dead: addresses.first) })
+    var results: [Drill.Result] = []
+    for target in report.targets {
+      // One that answers with another status is not dead.
+      guard let address = target.target.address, let exclusion = target.exclusion, exclusion.code != "status",
+        let result = await drill.result(of: address, exclusion)
+      else { continue }
+      results.append(result)
+    }
+    return results
+  }
+
+  private func calls(_ addresses: [IPAddress], _ count: Int, dead: IPAddress?) async -> [Drill.Call] {
+    var configuration = configuration
+    let origin = request.url.origin
+    configuration.list = .list(
+      EndpointList(hosts: [
+        origin.host: HostEntry(port: origin.port, endpoints: addresses.map { ListedEndpoint($0) })
+      ]))
+    // The order of the list decides, and nothing that was learned elsewhere.
+    configuration.routing = RoutingConfiguration(environment: [:])
+    var request = request
+    request.options.routing = .automatic
+    request.options.maxRedirects = 0
+    let clock = SystemTimeSource()
+    let found = try? await context.withClient(configuration) { client in
+      var found: [Drill.Call] = []
+      while found.count < count, !Task.isCancelled {
+        let started = clock.now()
+        let (route, isAnswered) = await Self.call(request, client)
+        found.append(
+          Drill.Call(
+            duration: clock.now() - started,
+            isAffected: route?.legs.contains { $0.address == dead && $0.outcome != .won } ?? false,
+            isAnswered: isAnswered))
+      }
+      return found
+    }
+    return found ?? []
+  }
+
+  private static func call(_ request: HTTPRequest, _ client: any Client) async -> (RouteReport?, Bool) {
+    do throws(NetOptError) {
+      let response = try await client.execute(request)
+      let route = response.route
+      var chunks = response.body.makeAsyncIterator()
+      while try await chunks.next() != nil {}
+      return (route, Sample.isFine(response.status))
+    } catch {
+      return (error.route, false)
+    }
+  }
+}

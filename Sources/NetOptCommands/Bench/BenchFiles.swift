@@ -1,0 +1,52 @@
+import NetOptBench
+
+/// The files that a run is written to. All of them are begun before it, and each takes its place when it is complete.
+struct BenchFiles: ~Copyable {
+  private var json: FileReplacement?
+  private var otherJSON: FileReplacement?
+  private var csv: FileReplacement?
+  private var markdown: FileReplacement?
+  private var html: FileReplacement?
+
+  /// Begins the files.
+  ///
+  /// - Throws: `OutputError` when one of them cannot be written.
+  init(_ names: BenchArguments.Files) throws(OutputError) {
+    json = nil
+    otherJSON = nil
+    csv = nil
+    markdown = nil
+    html = nil
+    if let name = names.json.first { json = try FileReplacement(name) }
+    if let name = names.json.dropFirst().first { otherJSON = try FileReplacement(name) }
+    if let name = names.csv { csv = try FileReplacement(name) }
+    if let name = names.markdown { markdown = try FileReplacement(name) }
+    if let name = names.html { html = try FileReplacement(name) }
+  }
+
+  /// Writes all of them. One that fails keeps none of the others from being written.
+  ///
+  /// - Throws: the first failure.
+  mutating func write(_ report: BenchReport) throws(OutputError) {
+    var failure: OutputError?
+    // The samples come first: the JSON names their file.
+    Self.write(csv.take(), &failure) { SampleTable(report).chunks.map { Array($0.utf8) } }
+    Self.write(json.take(), &failure) { [JSONReport(report).value.bytes() + [0x0a]] }
+    Self.write(otherJSON.take(), &failure) { [JSONReport(report).value.bytes() + [0x0a]] }
+    Self.write(markdown.take(), &failure) { [Array(MarkdownReport(report).text.utf8)] }
+    Self.write(html.take(), &failure) { [Array(HTMLReport(report).text.utf8)] }
+    if let failure { throw failure }
+  }
+
+  private static func write(
+    _ file: consuming FileReplacement?, _ failure: inout OutputError?, _ chunks: () -> [[UInt8]]
+  ) {
+    guard let file = file.take() else { return }
+    do throws(OutputError) {
+      for chunk in chunks() { try file.write(chunk) }
+      try file.commit()
+    } catch {
+      failure = failure ?? error
+    }
+  }
+}

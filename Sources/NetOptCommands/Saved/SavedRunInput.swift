@@ -1,0 +1,21 @@
+import NetOptBench
+import NetOptCore
+
+extension CommandContext {
+  /// Reads a saved run.
+  ///
+  /// - Throws: `unreadableFile`, with the place in the file and the rule when it is no saved run.
+  func savedRun(_ file: String) throws(NetOptError) -> SavedRun {
+    let bytes = try read(file, upTo: SavedRun.maximumBytes, for: .list)
+    guard bytes.count <= SavedRun.maximumBytes else {
+      throw NetOptError(
+        .unreadableFile, phase: .list,
+        "\(file): is larger than \(SavedRun.maximumBytes >> 20) MiB, which no saved run is")
+    }
+    do throws(SavedRun.Fault) {
+      return try SavedRun(bytes)
+    } catch {
+      throw NetOptError(.unreadableFile, phase: .list, "\(file): \(error)")
+    }
+  }
+}

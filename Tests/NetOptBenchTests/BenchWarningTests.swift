@@ -1,0 +1,55 @@
+import NetOptBench
+import NetOptCore
+import Testing
+
+@Suite struct BenchWarningTests {
+  private func warnings(
+    rounds: Int = 80, cold: Int = 0, _ timings: @escaping @Sendable (Int, Bool) -> Timings
+  ) async throws -> [BenchWarning] {
+    let settings = try Fixtures.settings(
+      [Fixtures.first], dns: false, length: .rounds(cold: cold, warm: rounds))
+    return await Fixtures.report(settings) { request, number in
+      .answer(request, timings(number, request.options.connection == .fresh))
+    }.warnings
+  }
+
+  @Test func aNetworkThatBecomesSlowerIsSaid() async throws {
+    let found = try await warnings { number, _ in
+      .warm(20 + Double(number) / 20 + Double(number * 7 % 5) / 10)
+    }
+    #expect(found.map(\.code) == ["drift"])
+    #expect(found[0].text.contains("longer at the end"))
+    let steady = try await warnings { number, _ in .warm(20 + Double(number * 7 % 5)) }
+    #expect(steady.isEmpty)
+  }
+
+  @Test func aFirstSampleThatIsSlowIsSaid() async throws {
+    // A first request and two to warm up come before.
+    let found = try await warnings { number, _ in .warm(number == 3 ? 500 : 20) }
+    #expect(found.map(\.code) == ["first-sample-slow"])
+    #expect(found[0].text.contains("--warmup"))
+  }
+
+  @Test func aHandshakeThatSomebodyElseAnswersIsSaid() async throws {
+    let near = try await warnings(rounds: 8, cold: 8) { _, isCold in
+      isCold ? .cold(tcp: 1, tls: 60, wait: 50) : .warm(50)
+    }
+    #expect(near.map(\.code) == ["middlebox"])
+    // TLS 1.2 takes two round trips.
+    let usual = try await warnings(rounds: 8, cold: 8) { _, isCold in
+      isCold ? .cold(tcp: 25, tls: 55, wait: 25) : .warm(25)
+    }
+    #expect(usual.isEmpty)
+  }
+
+  @Test func aClientThatHasNoTimeIsSaid() async throws {
+    let settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 400))
+    let client = FakeBenchClient { request, _ in .answer(request, .warm(20)) }
+    let report = await BenchRun(
+      settings, clients: [client], clock: client,
+      // All of the time that the fake clock shows.
+      cpuTime: { .nanoseconds(client.now().nanoseconds) }
+    ).report(Fixtures.context)
+    #expect(report.warnings.map(\.code) == ["client-busy"])
+  }
+}

@@ -1,0 +1,119 @@
+import FoundationEssentials
+import NetOptTestSupport
+import Testing
+
+/// Debian's chromium without a window.
+enum Browser {
+  static let missing = "chromium is not installed: apt-get install chromium"
+  private static let program = "/usr/bin/chromium"
+
+  enum Scheme: String, CaseIterable { case light, dark }
+
+  /// What a page looks like.
+  struct Look: Decodable {
+    struct Chart: Decodable {
+      var id: String
+      var role: String
+      var title: String
+      var description: String
+      /// The titles of the axes.
+      var axes: [String]
+      /// How many lines, bars and dots there are.
+      var marks: Int
+      /// How many texts reach beyond the picture.
+      var outside: Int
+    }
+
+    var sections: Int
+    var charts: [Chart]
+    /// By how many pixels the page is wider than the window.
+    var overflow: Int
+    var isDark: Bool
+    /// Between text and page (WCAG 2.1, 1.4.3).
+    var contrast: Double
+    var errors: Int
+  }
+
+  static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
+
+  /// Opens a page, and has a script of the test's look at it. The page itself forbids scripts, so it is without that line.
+  static func look(at page: String, in scheme: Scheme, width: Int = 1000) async throws -> Look {
+    let policy = try #require(page.firstRange(of: "<meta http-equiv"))
+    let end = try #require(page[policy.lowerBound...].firstRange(of: "\n"))
+    let open = page.replacingCharacters(policy.lowerBound..<end.upperBound)
+      .replacing("</body>", with: "<script>\(script)</script></body>")
+    let dom = try await run(["--dump-dom", "--window-size=\(width),1400"], on: open, in: scheme)
+    let start = try #require(dom.firstRange(of: "<pre id=\"look\">"), "\(dom.suffix(2000))")
+    let text = dom[start.upperBound...].prefix { $0 != "<" }
+    return try JSONDecoder().decode(
+      Look.self, from: Data(text.replacing("&amp;", with: "&").replacing("&gt;", with: ">").utf8))
+  }
+
+  /// Prints a page, and says on how many sheets.
+  static func print(_ page: String) async throws -> Int {
+    let file = try TemporaryDirectory.make("print") + "/page.pdf"
+    _ = try await run(["--print-to-pdf=\(file)", "--no-pdf-header-footer"], on: page, in: .dark)
+    let bytes = try Data(contentsOf: URL(filePath: file))
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(text.hasPrefix("%PDF-"))
+    return text.split(separator: "/Type /Page\n").count - 1
+  }
+
+  private static func run(_ options: [String], on page: String, in scheme: Scheme) async throws -> String {
+    let directory = try TemporaryDirectory.make("browser")
+    try Data(page.utf8).write(to: URL(filePath: "\(directory)/page.html"))
+    // A sandbox within a sandbox is refused to root.
+    let child = try ChildProcess(
+      program,
+      [
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+        "--disable-extensions", "--user-data-dir=\(directory)/profile",
+        "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000",
+        "--blink-settings=preferredColorScheme=\(scheme == .dark ? 0 : 1)",
+      ] + options + ["file://\(directory)/page.html"], in: directory)
+    try await wait(for: "chromium to end", within: .seconds(120)) { child.exitStatus() != nil }
+    return String(decoding: try Data(contentsOf: URL(filePath: child.output)), as: UTF8.self)
+  }
+
+  private static let script = #"""
+    const box = (e) => e.getBoundingClientRect();
+    const light = (colour) => {
+      const parts = colour.match(/[\d.]+/g).slice(0, 3).map(Number).map((v) => {
+        v /= 255;
+        return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+    };
+    const style = getComputedStyle(document.body);
+    const [page, ink] = [light(style.backgroundColor), light(style.color)];
+    const look = {
+      sections: document.querySelectorAll("main > section").length,
+      charts: [...document.querySelectorAll("svg")].map((svg) => ({
+        id: svg.id,
+        role: svg.getAttribute("role"),
+        title: svg.querySelector("title").textContent,
+        description: svg.querySelector("desc").textContent,
+        axes: [...svg.querySelectorAll(".axis .title")].map((e) => e.textContent),
+        marks: svg.querySelectorAll(".line, rect, .dot, .band").length,
+        outside: [...svg.querySelectorAll("text")].filter((e) => {
+          const [a, b] = [box(e), box(svg)];
+          return a.left < b.left - 1 || a.right > b.right + 1 || a.top < b.top - 1 || a.bottom > b.bottom + 1;
+        }).length,
+      })),
+      overflow: Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth),
+      isDark: page < 0.2,
+      contrast: (Math.max(page, ink) + 0.05) / (Math.min(page, ink) + 0.05),
+      errors: document.querySelectorAll("parsererror").length,
+    };
+    const pre = document.createElement("pre");
+    pre.id = "look";
+    pre.textContent = JSON.stringify(look);
+    document.body.append(pre);
+    """#
+}
+
+extension String {
+  fileprivate func replacingCharacters(_ range: Range<Index>) -> String {
+    String(self[..<range.lowerBound]) + String(self[range.upperBound...])
+  }
+}

@@ -1,0 +1,40 @@
+import NetOptBench
+import NetOptCore
+import Testing
+
+@Suite struct ExportTests {
+  @Test func everySampleIsALine() async throws {
+    let report = try await Fixtures.usual()
+    let lines = SampleTable(report).chunks.joined().split(separator: "\n")
+    // Four targets, 10 cold and 80 warm rounds.
+    #expect(lines.count == 1 + 4 * 90)
+    let columns = lines[0].split(separator: ",")
+    #expect(columns.prefix(5) == ["block", "round", "target", "outcome", "lag_us"])
+    #expect(
+      lines.allSatisfy { $0.split(separator: ",", omittingEmptySubsequences: false).count == columns.count })
+    #expect(lines.contains("warm,0,203.0.113.7,ok,0,24900,24900,0,0,0,0,0,24400,500"))
+    #expect(lines.count { $0.contains(",198.51.100.4,connect,") } == 3)
+  }
+
+  @Test func theTableOfMarkdown() async throws {
+    let text = MarkdownReport(try await Fixtures.usual()).text
+    let lines = text.split(separator: "\n")
+    #expect(lines[0].hasPrefix("| # | Target | OK | p50 [ms] |"))
+    #expect(
+      lines.contains {
+        $0.hasPrefix("| 1= | `203.0.113.7` | 80/80 | 25.0 |") || $0.hasPrefix("| 1 | `203.0.113.7`")
+      })
+    #expect(
+      text.contains("| ! | `192.0.2.66` | excluded | TLS: certificate is for \\*.portal.lan | | | | |")
+        || text.contains("TLS: certificate is for *.portal.lan"))
+    let cells = Set(
+      lines.filter { $0.hasPrefix("|") }.map {
+        $0.split(separator: "|", omittingEmptySubsequences: false).count
+      })
+    #expect(cells == [10])
+  }
+
+  @Test func theTableOfARunWithoutTargets() async throws {
+    #expect(MarkdownReport(try await Fixtures.dead()).text.contains("| excluded | connect: refused |"))
+  }
+}

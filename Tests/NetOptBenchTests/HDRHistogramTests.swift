@@ -1,0 +1,64 @@
+import NetOptBench
+import Testing
+
+@Suite struct HDRHistogramTests {
+  @Test func threeDigitsAreKept() throws {
+    for value: Int64 in [0, 1, 999, 2047, 2048, 4095, 4096, 123_456, 59_999_999] {
+      var histogram = HDRHistogram()
+      histogram.record(value)
+      let bucket = try #require(histogram.buckets.first).values
+      #expect(bucket.contains(value))
+      #expect(bucket.count == 1 || Double(bucket.count) <= Double(value) / 1000)
+    }
+  }
+
+  @Test func whatIsBeyondTheRangeCountsAtItsEnd() {
+    var histogram = HDRHistogram()
+    histogram.record(.max)
+    histogram.record(-1)
+    #expect(histogram.total == 2)
+    #expect(histogram.value(atRank: 1) == 0)
+    #expect(histogram.value(atRank: 2)! >= HDRHistogram.highest)
+    #expect(histogram.value(atRank: 3) == nil)
+  }
+
+  @Test func addingUpLosesNothing() {
+    var (first, second, both) = (HDRHistogram(), HDRHistogram(), HDRHistogram())
+    for value in stride(from: Int64(1), to: 1_000_000, by: 997) {
+      if value % 2 == 0 { first.record(value) } else { second.record(value) }
+      both.record(value)
+    }
+    first.add(second)
+    #expect(first == both)
+  }
+
+  @Test func whatIsWrittenIsRead() throws {
+    var histogram = HDRHistogram()
+    #expect(try HDRHistogram(encoded: histogram.encoded) == histogram)
+    for value in [0, 5, 5, 5, 70_000, 59_000_000] as [Int64] { histogram.record(value, count: 1 << 40) }
+    #expect(try HDRHistogram(encoded: histogram.encoded) == histogram)
+  }
+
+  @Test func whatIsNoHistogramIsRefused() {
+    var histogram = HDRHistogram()
+    histogram.record(1000)
+    let good = histogram.encoded
+    for text in ["", "x", "AAAA", String(good.dropLast(8)), "HISTFAAAAAA=", good.replacing("H", with: "I")] {
+      #expect(throws: HDRHistogram.Fault.self) { try HDRHistogram(encoded: text) }
+    }
+  }
+
+  /// Every bit of a histogram turned in its turn: it is read or refused, and nothing else.
+  @Test func brokenHistogramsDoNoHarm() {
+    var histogram = HDRHistogram()
+    for value in stride(from: Int64(1), to: 60_000, by: 777) { histogram.record(value) }
+    let good = Array(histogram.encoded.utf8)
+    for place in good.indices {
+      for letter in "Az9+".utf8 {
+        var broken = good
+        broken[place] = letter
+        _ = try? HDRHistogram(encoded: String(decoding: broken, as: UTF8.self))
+      }
+    }
+  }
+}

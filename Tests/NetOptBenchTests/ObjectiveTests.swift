@@ -1,0 +1,44 @@
+import NetOptBench
+import NetOptCore
+import Testing
+
+@Suite struct ObjectiveTests {
+  @Test func objectivesAreRead() throws {
+    let found = try Objective.list("p95<200ms, errors<=1%,max<1.5s,p99.9<900us,mean<3ms")
+    #expect(found.map(\.limit) == [200_000, 10_000, 1_500_000, 900, 3_000])
+    #expect(found.map(\.includesLimit) == [false, true, false, false, false])
+    #expect(found.map(\.metric) == [.percentile(.p95), .errors, .maximum, .percentile(.p999), .mean])
+    #expect(found[1].text == "errors<=1%")
+  }
+
+  @Test(arguments: [
+    "", "p95", "p95<", "p95<200", "p95>200ms", "p42<1s", "errors<1ms", "p95<1%", "p95<-1ms", "p95<1s,",
+  ])
+  func whatIsNoObjectiveIsRefused(text: String) {
+    #expect(throws: Objective.Fault.self) { try Objective.list(text) }
+  }
+
+  @Test func targetsAreHeldAgainstThem() async throws {
+    var settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 0, warm: 80))
+    settings.blocks = [.warm]
+    settings.objectives = try Objective.list("p50<=24.5ms,p99<1s,errors<1%")
+    let report = await Fixtures.report(settings) { request, _ in
+      .answer(request, .warm(request.target == "dns" ? 30 : 24))
+    }
+    #expect(report.verdicts.map(\.isMet) == [true, false, false, false, true, true])
+    #expect(report.verdicts.map(\.value) == [24_500, 30_500, nil, nil, 0, 0])
+    #expect(report.verdicts[2].reason == "p99 needs 368 samples")
+  }
+
+  @Test func failuresCount() async throws {
+    var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 50))
+    settings.blocks = [.warm]
+    settings.objectives = try Objective.list("errors<2%,errors<=2%,max<1s")
+    let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
+      if number == 20 { throw NetOptError(.timeout, phase: .receive, "too slow") }
+      return .answer(request)
+    }
+    #expect(report.verdicts.map(\.isMet) == [false, true, false])
+    #expect(report.verdicts[2].reason == "there are timeouts")
+  }
+}

@@ -1,0 +1,100 @@
+import Testing
+
+@testable import NetOptBench
+
+@Suite struct StatisticsTests {
+  @Test(arguments: [(Percentile.p50, 6), (.p90, 36), (.p95, 72), (.p99, 368), (.p999, 3688)])
+  func aPercentileNeedsSoManyValues(percentile: Percentile, needed: Int) {
+    let order = OrderStatistics()
+    #expect(order.needed(for: percentile) == needed)
+    #expect(order.ranks(of: percentile, count: needed - 1) == nil)
+    #expect(order.ranks(of: percentile, count: needed) != nil)
+  }
+
+  @Test func ranksOfAMillionValues() throws {
+    let ranks = try #require(OrderStatistics().ranks(of: .p999, count: 1_000_000))
+    // 1000 values lie above, give or take 1.96 times 31.6.
+    #expect(abs(ranks.lowerBound - 998_938) <= 2 && abs(ranks.upperBound - 999_063) <= 2, "\(ranks)")
+  }
+
+  @Test func allSixOnOneSideIsTheLeastThatIsSignificant() {
+    #expect(SignedRank([1, 2, 3, 4, 5, 6]).p == 2.0 / 64)
+    #expect(SignedRank([1, 2, 3, 4, 5]).p == 2.0 / 32)
+    #expect(SignedRank([1, 2, 3, 4, 5]).interval(confidence: 0.95) == nil)
+    #expect(SignedRank([1, 2, 3, 4, 5, 6]).interval(confidence: 0.95) == 1...6)
+  }
+
+  @Test func nothingAndZerosAreNoDifference() {
+    #expect(SignedRank([]).p == 1 && SignedRank([]).shift == nil)
+    #expect(SignedRank([]).interval(confidence: 0.95) == nil)
+    let same = SignedRank([Double](repeating: 0, count: 20))
+    #expect(same.p == 1 && same.shift == 0)
+    #expect(same.interval(confidence: 0.95).map { $0.contains(0) } ?? true)
+  }
+
+  @Test func walshAveragesAreThoseThatAreWrittenOut() {
+    var noise = Noise(seed: 11)
+    for count in [1, 2, 3, 10, 41] {
+      let sorted = (0..<count).map { _ in (noise.normal() * 5).rounded() / 2 }.sorted()
+      let all = sorted.indices.flatMap { i in sorted.indices[i...].map { (sorted[i] + sorted[$0]) / 2 } }
+        .sorted()
+      let averages = WalshAverages(sorted)
+      #expect(averages.count == all.count)
+      #expect((1...all.count).map(averages.smallest) == all)
+    }
+  }
+
+  @Test func theShiftOfManyRoundsTakesNoTime() throws {
+    var noise = Noise(seed: 12)
+    let differences = (0..<100_000).map { _ in noise.normal() + 0.5 }
+    // Written out there would be 5 billion averages.
+    let shift = try #require(SignedRank(differences, isSerial: false).shift)
+    #expect(abs(shift - 0.5) < 0.02)
+  }
+
+  @Test func dependenceIsFoundWhereItIs() {
+    var noise = Noise(seed: 13)
+    let independent = SerialDependence(noise.series(400, correlation: 0))
+    #expect(independent.factor < 1.4)
+    let dependent = SerialDependence(noise.series(400, correlation: 0.8))
+    #expect((4.0...20).contains(dependent.factor), "\(dependent.factor)")
+    #expect(dependent.effectiveCount < 100)
+  }
+
+  @Test func rankingsThatAgreeAndRankingsThatDoNot() {
+    #expect(KendallTau.b([1, 2, 3], [10, 20, 30]) == 1)
+    #expect(KendallTau.b([1, 2, 3], [30, 20, 10]) == -1)
+    #expect(KendallTau.b([1, 1, 1], [1, 2, 3]) == nil)
+    #expect(KendallTau.b([], []) == nil)
+  }
+
+  @Test func theBootstrapFindsTheDifferenceOfATail() throws {
+    var noise = Noise(seed: 14)
+    let common = (0..<400).map { _ in 100 * abs(noise.normal()) }
+    let first = common.map { $0 + 1000 + noise.normal() }
+    let slower = common.map { $0 + 1050 + noise.normal() }
+    let found = try #require(
+      RoundBootstrap(
+        .p95, slower, first, dependence: SerialDependence([]), confidence: 0.95, seed: 1))
+    #expect(found.interval.contains(50) && found.p < 0.01, "\(found)")
+    #expect(found.interval.upperBound - found.interval.lowerBound < 10, "what is common cancels out")
+    let same = try #require(
+      RoundBootstrap(.p99, first, first, dependence: SerialDependence([]), confidence: 0.95, seed: 1))
+    #expect(same.p == 1 && same.difference == 0)
+    #expect(
+      RoundBootstrap(.p95, [], [], dependence: SerialDependence([]), confidence: 0.95, seed: 1) == nil)
+  }
+
+  @Test func theBootstrapsIntervalHoldsTheTruth() throws {
+    var noise = Noise(seed: 15)
+    let held = try (0..<100).count { seed in
+      let first = (0..<150).map { _ in abs(noise.normal()) }
+      let second = (0..<150).map { _ in abs(noise.normal()) }
+      return try #require(
+        RoundBootstrap(
+          .p95, first, second, dependence: SerialDependence([]), confidence: 0.95, seed: UInt64(seed))
+      ).interval.contains(0)
+    }
+    #expect(held >= 88, "\(held)")
+  }
+}

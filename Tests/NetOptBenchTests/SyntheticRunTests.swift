@@ -1,0 +1,96 @@
+import Testing
+
+@testable import NetOptBench
+
+/// The comparison on runs whose truth is known.
+@Suite struct SyntheticRunTests {
+  private static let alpha = 0.05
+
+  /// Two targets of 100 ms that are alike but for a factor, on a network that becomes 10 % slower over the run.
+  private static func run(
+    _ rounds: Int, correlation: Double, factor: Double = 1, spread: Double = 0.05, _ noise: inout Noise
+  ) -> (first: [Double], second: [Double]) {
+    func target(_ noise: inout Noise, _ factor: Double) -> [Double] {
+      noise.series(rounds, correlation: correlation).enumerated().map { round, value in
+        100_000 * factor * (1 + 0.1 * Double(round) / Double(rounds - 1)) * (1 + spread * value)
+      }
+    }
+    return (target(&noise, factor), target(&noise, 1))
+  }
+
+  /// 10,000 runs of equal targets: `significant` comes out as often as α says, whatever the noise remembers.
+  @Test(arguments: [
+    (0.0, 80, 2500), (0.3, 80, 2500), (0.6, 80, 2500), (0.9, 80, 1500), (0.5, 400, 500), (0.5, 36, 500),
+  ])
+  func equalTargetsDifferAsOftenAsAlphaSays(correlation: Double, rounds: Int, runs: Int) {
+    var noise = Noise(seed: UInt64(rounds * 100) + UInt64(correlation * 10))
+    let significant = (0..<runs).count { _ in
+      let (first, second) = Self.run(rounds, correlation: correlation, &noise)
+      return SignedRank(zip(first, second).map { $0 - $1 }).p < Self.alpha
+    }
+    let share = Double(significant) / Double(runs)
+    #expect((0.03...0.07).contains(share), "\(share)")
+  }
+
+  /// The same, measured one target after the other and compared without pairs: why there are rounds.
+  @Test func withoutRoundsDriftIsTakenForADifference() {
+    var noise = Noise(seed: 1)
+    let runs = 300
+    let significant = (0..<runs).count { _ in
+      let (series, _) = Self.run(160, correlation: 0.3, &noise)
+      return Self.rankSum(Array(series[..<80]), Array(series[80...])) < Self.alpha
+    }
+    #expect(Double(significant) / Double(runs) > 0.5, "\(significant) of \(runs)")
+  }
+
+  /// A shift of 2 % is found as often as the method promises.
+  @Test(arguments: [(80, 0.05), (80, 0.03), (200, 0.06)])
+  func aShiftIsFoundWithThePowerThatIsPromised(rounds: Int, spread: Double) {
+    var noise = Noise(seed: UInt64(rounds) + UInt64(spread * 1000))
+    let runs = 1500
+    let found = (0..<runs).count { _ in
+      let (first, second) = Self.run(rounds, correlation: 0, factor: 1.02, spread: spread, &noise)
+      return SignedRank(zip(first, second).map { $0 - $1 }).p < Self.alpha
+    }
+    // In the middle of the run both take 105 ms.
+    let promised = SignedRankPower.power(
+      shift: 2_100, deviation: 105_000 * spread * 2.0.squareRoot(), count: rounds)
+    let share = Double(found) / Double(runs)
+    // Looking for dependence costs some power where there is none.
+    #expect(abs(share - promised) < 0.06, "found \(share), promised \(promised)")
+  }
+
+  @Test func aLongRunNeedsTheRoundsThatAShortOneSaid() throws {
+    var noise = Noise(seed: 3)
+    let (first, second) = Self.run(80, correlation: 0, factor: 1.01, &noise)
+    let interval = try #require(
+      SignedRank(zip(first, second).map { $0 - $1 }).interval(confidence: 0.95))
+    let rounds = SignedRankPower.rounds(
+      for: 1_050, halfWidth: (interval.upperBound - interval.lowerBound) / 2, count: 80, confidence: 0.95)
+    let power = SignedRankPower.power(
+      shift: 1_050, deviation: 105_000 * 0.05 * 2.0.squareRoot(), count: rounds)
+    #expect(rounds > 200 && abs(power - 0.8) < 0.15, "\(rounds) rounds, \(power)")
+  }
+
+  /// The interval holds the true shift in as many runs as it says, serial dependence or not.
+  @Test(arguments: [0.0, 0.6])
+  func theIntervalHoldsTheTruth(correlation: Double) {
+    var noise = Noise(seed: 5)
+    let runs = 600
+    let held = (0..<runs).count { _ in
+      let (first, second) = Self.run(80, correlation: correlation, &noise)
+      let test = SignedRank(zip(first, second).map { $0 - $1 })
+      return test.interval(confidence: 0.95)?.contains(0) ?? false
+    }
+    #expect((0.92...0.985).contains(Double(held) / Double(runs)), "\(held)")
+  }
+
+  /// The rank-sum test of Mann and Whitney, by the normal approximation.
+  private static func rankSum(_ first: [Double], _ second: [Double]) -> Double {
+    let ranks = MidRanks(first + second).ranks
+    let (m, n) = (Double(first.count), Double(second.count))
+    let sum = ranks.prefix(first.count).reduce(0, +)
+    let z = (sum - m * (m + n + 1) / 2) / (m * n * (m + n + 1) / 12).squareRoot()
+    return 2 * NormalDistribution.upperTail(abs(z))
+  }
+}
