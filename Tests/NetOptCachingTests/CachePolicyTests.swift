@@ -81,6 +81,9 @@ struct CachePolicyTests {
       #expect(try after(nil, stored(["Cache-Control": control]), at: 20) == nil)
     }
     #expect(try after(nil, plain, at: 20, ["Cache-Control": "no-cache"]) == nil)
+    // A reload of what is fresh: nothing allows to hide that the server is in trouble.
+    #expect(try after(503, plain, at: 5, ["Cache-Control": "max-age=0"]) == nil)
+    #expect(try after(nil, stored(["Cache-Control": "max-age=0, must-revalidate"]), at: 0) == nil)
   }
 
   @Test func validatorsAreSent() throws {

@@ -111,6 +111,21 @@ struct RequestKeyTests {
     #expect(try text("b=2", "a=1") != text("b=2", "a=1", form))
   }
 
+  /// Latin-1 is no UTF-8: two such forms are two keys.
+  @Test func formsThatAreNoTextAreToldApart() throws {
+    let form: HTTPFields = ["Content-Type": "application/x-www-form-urlencoded"]
+    let texts = try [0xe8, 0xe9].map { (byte: UInt8) in
+      try RequestKey.api("x", try asked(form), query: nil, body: Array("q=caf".utf8) + [byte], partition: "")
+        .text
+    }
+    #expect(texts[0] != texts[1])
+  }
+
+  @Test func anEmptyQueryIsAnotherURL() throws {
+    let keys = try ["", "?"].map { try RequestKey.url(try HTTPURL("https://api.test/a\($0)"), partition: "") }
+    #expect(keys[0] != keys[1])
+  }
+
   @Test func credentialsArePartitionsAndNotToBeSeen() throws {
     func partition(_ fields: HTTPFields, isVerified: Bool = true) throws -> String {
       try RequestKey.partition("tenant", try asked(fields), isVerified: isVerified)

@@ -43,6 +43,15 @@ struct VaryTests {
     #expect(section == "RFC 9111, section 4.1")
   }
 
+  /// Selectors are written to the disk.
+  @Test func whatMayBeACredentialIsNotKept() {
+    let request: HTTPFields = ["Authorization": "Bearer hush", "Cookie": "sid=hush", "Accept": "text/hush"]
+    let selectors = Vary(["Vary": "Accept, Authorization, Cookie"]).selectors(of: request)
+    #expect(selectors.map(\.name) == ["accept", "authorization", "cookie"])
+    #expect(selectors.map { $0.value?.contains("hush") } == [true, false, false])
+    #expect(selectors[1].value != selectors[2].value)
+  }
+
   @Test func namesAreThoseOfAllLines() {
     #expect(Vary(["Vary": "B, a", "vary": ", A ,"]) == .fields(["a", "b"]))
     #expect(Vary(["Vary": ""]) == .nothing)

@@ -119,6 +119,67 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// What the origin says is gone or forbidden is not served any longer, although the answer is not stored.
+  @Test(arguments: [403, 404, 410])
+  func whatIsGoneIsNotServed(_ status: Int) async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      number == 1
+        ? CacheLab.response(
+          request, 200, ["Cache-Control": "max-age=10, stale-while-revalidate=86400"], "old")
+        : CacheLab.response(request, status, ["Cache-Control": "no-store"], "gone")
+    }
+    _ = try await lab.ask()
+    lab.wait(11)
+    #expect(try await lab.ask().text == "old")
+    try await wait(for: "the refresh") { try await lab.ask().text == "gone" }
+    await lab.client.shutdown()
+  }
+
+  /// A slow answer to an earlier request does not take the place of a later one.
+  @Test func theMostRecentStays() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number == 1 { try? await gate.wait() }
+      return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
+    }
+    async let slow = lab.ask(.get, "/thing", ["Cache-Control": "max-age=30"])
+    try await wait(for: "the first request") { lab.sent == 1 }
+    lab.wait(1)
+    #expect(try await lab.ask(.get, "/thing", ["Cache-Control": "no-cache"]).text == "answer 2")
+    gate.open()
+    #expect(try await slow.text == "answer 1")
+    #expect(try await lab.ask().text == "answer 2")
+    await lab.client.shutdown()
+  }
+
+  /// A fetch that nobody waits for is overtaken by a change as well.
+  @Test func whatAChangeOvertookIsNotStored() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if request.method == .put { return CacheLab.response(request, 204) }
+      if number == 1 { try? await gate.wait() }
+      return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
+    }
+    async let early = lab.ask(.get, "/thing", ["Cache-Control": "max-age=0"])
+    try await wait(for: "the first request") { lab.sent == 1 }
+    _ = try await lab.ask(.put)
+    gate.open()
+    #expect(try await early.text == "answer 1")
+    #expect(try await lab.ask().text == "answer 3")
+    await lab.client.shutdown()
+  }
+
+  /// Who changes something sees the change with and without credentials.
+  @Test func aChangeWithCredentialsConcernsWhatWasReadWithout() async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
+    }
+    #expect(try await lab.ask().text == "answer 1")
+    _ = try await lab.ask(.post, "/thing", ["Authorization": "Bearer x"])
+    #expect(try await lab.ask().text == "answer 3")
+    await lab.client.shutdown()
+  }
+
   @Test(arguments: ["no-store", "max-age=60, no-store", "max-age=0"])
   func whatIsNotToBeStoredIsNot(_ control: String) async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in

@@ -234,10 +234,12 @@ import Testing
       }
       return CacheLab.response(request, 200, Self.fields, "answer \(number)")
     }
-    let first = try await start(1, on: lab)[0]
+    let limit = SystemTimeSource().now() + .milliseconds(200)
+    let first = try await start(1, on: lab) { $0.options.timeout = .milliseconds(200) }[0]
     try await wait(for: "the first fetch") { lab.sent == 1 }
     let others = try await start(10, on: lab) { $0.options.timeout = .seconds(600) }
     let impatient = try await start(1, on: lab)[0]
+    try await wait(for: "its limit") { SystemTimeSource().now() > limit }
     gate.open()
     for call in [first] { await #expect(throws: NetOptError.self) { try await call.value } }
     for call in others + [impatient] { #expect(try await call.value == "answer 2") }

@@ -17,6 +17,10 @@ extension CacheCall {
     var stores = true
     var requested: Int64 = 0
     var begun = MonotonicInstant(nanoseconds: 0)
+    /// When the call has to be over, or `nil`.
+    var deadline: MonotonicInstant?
+    /// How often the key's resource had been changed when it began.
+    var changes: UInt32 = 0
   }
 
   /// Goes on when no stored response answers at once.
@@ -37,7 +41,11 @@ extension CacheCall {
   }
 
   /// Fetches, or waits for the same fetch of somebody else.
-  private func share(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  ///
+  /// - Parameter isAgain: whether it has waited once, and learned then that the answer depends on fields of the request.
+  private func share(
+    _ fetch: Fetch, _ next: InterceptorChain, isAgain: Bool = false
+  ) async throws(NetOptError) -> HTTPResponse {
     guard isShared else { return try await perform(fetch, next) }
     var fetch = fetch
     switch await cache.flights.join(flightKey, until: next.deadline) {
@@ -50,15 +58,22 @@ extension CacheCall {
       }
       return try await perform(fetch, next)
     case .entry(let entry):
-      if case .serve(let service) = decide([entry]) {
-        return serve(service, isCollapsed: true, refreshingWith: next)
+      switch decide([entry]) {
+      case .serve(let service): return serve(service, isCollapsed: true, refreshingWith: next)
+      case .validate(let entry, let conditions, _, _): (fetch.entry, fetch.conditions) = (entry, conditions)
+      default:
+        // Now it is known what the answer depends on: who asks alike waits for one fetch of theirs.
+        if !isAgain, !Vary.selects(entry, wanted.fields) {
+          return try await share(fetch, next, isAgain: true)
+        }
       }
     case .unshared: break
     case .answered(let status):
       if let service = fetch.entry.flatMap({ afterFailure(status, $0) }) {
         return response(service, isCollapsed: true)
       }
-    case .trouble(let entry): return response(trouble: entry, fetch)
+    case .trouble(let entry):
+      if wanted.decodes(entry) { return response(trouble: entry, fetch) }
     case .failed(let error): return try recover(from: error, fetch.entry)
     }
     return try await perform(fetch, next)
@@ -78,6 +93,8 @@ extension CacheCall {
     for field in fetch.conditions { forwarded.headers[field.name] = field.value }
     fetch.requested = cache.now()
     fetch.begun = cache.timeSource.now()
+    fetch.deadline = next.deadline
+    fetch.changes = cache.flights.changes(of: key)
     do throws(NetOptError) {
       let response = try await next.proceed(forwarded)
       guard response.status == 304, !fetch.conditions.isEmpty, let entry = fetch.entry else {
@@ -90,19 +107,8 @@ extension CacheCall {
       cache.store.remove(entry)
       return answered(try await next.proceed(request), fetch)
     } catch {
-      fail(error, fetch, next)
+      fetch.ticket?.fail(error, deadline: fetch.deadline, at: cache.timeSource.now())
       return try recover(from: error, fetch.entry)
-    }
-  }
-
-  /// Tells those who wait that the fetch failed. Who cancelled did so for himself, and a limit of time may be the call's own.
-  private func fail(_ error: NetOptError, _ fetch: Fetch, _ next: InterceptorChain) {
-    if error.code == .cancelled {
-      fetch.ticket?.handOver()
-    } else if error.code == .timeout, let deadline = next.deadline {
-      fetch.ticket?.handOver(beyond: deadline + .milliseconds(100), else: error)
-    } else {
-      fetch.ticket?.complete(.failed(error))
     }
   }
 
@@ -128,7 +134,7 @@ extension CacheCall {
     let received = cache.now()
     let updated = Freshening.updated(
       entry, with: news, for: wanted, requested: fetch.requested, received: received)
-    replace(entry, with: updated, unless: fetch.ticket?.isInvalidated == true)
+    replace(entry, with: updated, fetch)
     fetch.ticket?.complete(.entry(updated))
     return self.response(validated: updated, response, fetch)
   }
@@ -137,8 +143,10 @@ extension CacheCall {
   private func answered(_ response: HTTPResponse, _ fetch: Fetch) -> HTTPResponse {
     let fields = response.headers
     let received = cache.now()
-    var response = response
+    var (response, fetch) = (response, fetch)
     invalidate(response.status, fields)
+    // The answer to what changes the resource is no older than the change.
+    if !wanted.method.isSafe { fetch.changes = cache.flights.changes(of: key) }
     if wanted.method == .head, fetch.stores { freshen(response.status, fields, fetch, received) }
     if let entry = fetch.entry, let service = afterFailure(response.status, entry) {
       fetch.ticket?.complete(.answered(response.status))
@@ -146,9 +154,10 @@ extension CacheCall {
     }
     let terms = ResponseTerms(
       status: response.status, fields: fields, requested: fetch.requested, received: received)
+    let expiry = declaredExpiry(response.status, received: received)
     var storing = fetch.stores ? self.storing(response.status, fields, terms) : .refused(fetch.rule)
     let isShared = storing.isStored || isTrouble(response.status, terms.control, fetch)
-    if isShared, !keep(&response, fields, terms, fetch, received, isStored: storing.isStored) {
+    if isShared, !keep(&response, fields, terms, fetch, received, expiry, isStored: storing.isStored) {
       storing = .refused(.tooLarge)
     } else if !isShared {
       fetch.ticket?.complete(.unshared)
@@ -156,7 +165,8 @@ extension CacheCall {
     if !storing.isStored { replaced(response.status, fetch) }
     response.cacheStatus = CacheStatus(
       .miss, by: fetch.rule, forward: fetch.forward, forwardedStatus: response.status,
-      timeToLive: storing.isStored ? terms.timeLeft(at: received) / 1000 : nil, storing: storing.rule,
+      timeToLive: storing.isStored && version == nil
+        ? (expiry.map { $0 - received } ?? terms.timeLeft(at: received)) / 1000 : nil, storing: storing.rule,
       isStored: storing.isStored)
     return response
   }
@@ -172,8 +182,7 @@ extension CacheCall {
   /// - Returns: false when it is too large.
   private func keep(
     _ response: inout HTTPResponse, _ fields: HTTPFields, _ terms: ResponseTerms, _ fetch: Fetch,
-    _ received: Int64,
-    isStored: Bool
+    _ received: Int64, _ expiry: Int64?, isStored: Bool
   ) -> Bool {
     if let length = response.head.first("Content-Length").flatMap({ Int($0) }), length > cache.entryLimit {
       fetch.ticket?.complete(.unshared)
@@ -185,8 +194,8 @@ extension CacheCall {
       status: response.status,
       fields: StoredFields.stored(fields, control: terms.control, isDecoded: isDecoded, received: received),
       requested: fetch.requested, received: received,
-      declaredExpiry: declaredExpiry(response.status, received: received), resourceVersion: version,
-      begun: fetch.begun, isStored: isStored)
+      declaredExpiry: expiry, resourceVersion: version,
+      begun: fetch.begun, deadline: fetch.deadline, changes: fetch.changes, isStored: isStored)
     if let whole = response.body.whole {
       guard whole.count <= cache.entryLimit else {
         fetch.ticket?.complete(.unshared)
@@ -201,9 +210,13 @@ extension CacheCall {
     return true
   }
 
-  /// The answer is not stored: what it replaces is forgotten.
+  /// Answers that say nothing of what is stored.
+  private static let silent: Set = [206, 304, 408, 416, 421, 425, 429]
+
+  /// The answer is not stored: what it replaces is forgotten. That the resource is elsewhere, gone or forbidden now replaces it
+  /// as well; that the server is in trouble does not.
   private func replaced(_ status: Int, _ fetch: Fetch) {
-    guard fetch.stores, wanted.method == .get, (200...299).contains(status), status != 206 else { return }
+    guard fetch.stores, wanted.method == .get, status < 500, !Self.silent.contains(status) else { return }
     if let entry = fetch.entry { cache.store.remove(entry) }
   }
 
@@ -211,11 +224,15 @@ extension CacheCall {
     // A declared API that is asked with POST changes nothing.
     if case .declared = rules { return }
     for url in Invalidation.urls(wanted, status: status, fields) {
-      guard let key = url == request.url ? key : try? RequestKey.url(url, partition: key.partition) else {
-        continue
+      var keys: Set<CacheKey> = url == request.url ? [key] : []
+      for partition in [key.partition, anonymousPartition] {
+        if let key = try? RequestKey.url(url, partition: partition) { keys.insert(key) }
       }
-      cache.store.removeAll(for: key)
-      cache.flights.invalidate(key)
+      for key in keys {
+        // In this order: what is stored between the two knows that it was overtaken.
+        cache.flights.invalidate(key)
+        cache.store.removeAll(for: key)
+      }
     }
   }
 
@@ -225,15 +242,15 @@ extension CacheCall {
     case .update:
       let updated = Freshening.updated(
         entry, with: fields, for: wanted, requested: fetch.requested, received: received)
-      replace(entry, with: updated, unless: false)
+      replace(entry, with: updated, fetch)
     case .remove: cache.store.remove(entry)
     case .nothing: break
     }
   }
 
-  private func replace(_ entry: CacheEntry, with updated: CacheEntry, unless isInvalidated: Bool) {
+  private func replace(_ entry: CacheEntry, with updated: CacheEntry, _ fetch: Fetch) {
     if updated.selectors != entry.selectors || !Freshening.isKept(updated) { cache.store.remove(entry) }
-    if !isInvalidated, Freshening.isKept(updated) { cache.insert(updated) }
+    if Freshening.isKept(updated) { cache.insert(updated, unlessChangedSince: fetch.changes) }
   }
 
   // MARK: Beside the call

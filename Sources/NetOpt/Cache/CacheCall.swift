@@ -8,13 +8,15 @@ struct CacheCall: Sendable {
     case http(CachePolicy)
     case declared(DeclaredPolicy)
     case versioned(VersionedPolicy, wanted: Int64)
-    /// None: a resource of versioned mode without a version, a body that cannot be compared.
+    /// None: a resource of versioned mode without a version, what nobody declared of an API, a body that cannot be compared.
     case none(CacheRule)
   }
 
   let request: HTTPRequest
   let wanted: CacheRequest
   let key: CacheKey
+  /// The partition of the same caller without `Authorization`, whose responses a change concerns as well.
+  let anonymousPartition: String
   let rules: Rules
   let cache: ResponseCache
 
@@ -30,6 +32,9 @@ struct CacheCall: Sendable {
       let partition = try RequestKey.partition(
         options.partition, wanted, isVerified: request.options.verification == .full,
         signedBy: cache.signer(for: request.url.origin.host))
+      anonymousPartition = try RequestKey.partition(
+        options.partition, wanted, isVerified: request.options.verification == .full,
+        signedBy: cache.signer(for: request.url.origin.host), isAnonymous: true)
       (key, rules) = try Self.key(options.mode, request, wanted, cache.policy, partition)
     } catch {
       // Without MD5 nothing is found.
@@ -44,7 +49,9 @@ struct CacheCall: Sendable {
     let isRead = request.method == .get || request.method == .head
     switch mode {
     case .api(let declaration) where isRead || request.method == .post && declaration.name != nil:
-      guard let body = request.body.bytesInMemory else { break }
+      guard let body = request.body.bytesInMemory else {
+        return (try RequestKey.url(request.url, partition: partition), .none(.notDeclared))
+      }
       let key = try RequestKey.api(
         declaration.name, wanted, query: request.url.query.map(String.init), body: body, partition: partition)
       return (key, .declared(DeclaredPolicy(declaration)))
@@ -55,9 +62,9 @@ struct CacheCall: Sendable {
       }
       let key = try RequestKey.api(versions.name, wanted, query: query, body: [], partition: partition)
       return (key, .versioned(policy, wanted: version))
-    default: break
+    case .api, .versioned: return (try RequestKey.url(request.url, partition: partition), .none(.notDeclared))
+    case .http, .off: return (try RequestKey.url(request.url, partition: partition), .http(policy))
     }
-    return (try RequestKey.url(request.url, partition: partition), .http(policy))
   }
 
   // MARK: Decisions

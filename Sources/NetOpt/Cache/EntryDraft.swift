@@ -16,6 +16,10 @@ struct EntryDraft: Sendable {
   let declaredExpiry: Int64?
   let resourceVersion: Int64?
   let begun: MonotonicInstant
+  /// When the call that fetches it has to be over, or `nil`.
+  let deadline: MonotonicInstant?
+  /// How often the key's resource had been changed when the fetch began.
+  let changes: UInt32
   /// Whether it is stored; otherwise only those who wait for it have it.
   let isStored: Bool
 
@@ -25,16 +29,26 @@ struct EntryDraft: Sendable {
   /// Stores it, and hands it to those who wait.
   func complete(_ body: [UInt8]) {
     let entry = CacheEntry(
-      key: key, selectors: selectors, status: status, fields: fields, body: body, requested: requested,
+      key: key, selectors: selectors, status: status, fields: fields, body: body.fitted, requested: requested,
       received: received, declaredExpiry: declaredExpiry, resourceVersion: resourceVersion,
       fetchMicroseconds: (cache.timeSource.now() - begun).microseconds)
-    if isStored, ticket?.isInvalidated != true { cache.insert(entry) }
+    if isStored { cache.insert(entry, unlessChangedSince: changes) }
     ticket?.complete(isStored ? .entry(entry) : .trouble(entry))
   }
 
   /// Its body did not come.
   func failed(_ error: NetOptError) {
-    // Who cancelled did so for himself.
-    if error.code == .cancelled { ticket?.handOver() } else { ticket?.complete(.failed(error)) }
+    ticket?.fail(error, deadline: deadline, at: cache.timeSource.now())
+  }
+}
+
+extension [UInt8] {
+  /// The same bytes without much spare room: a body is received into what was not measured for it, and kept for long.
+  fileprivate var fitted: [UInt8] {
+    guard capacity - count > count / 16 + 64 else { return self }
+    return [UInt8](unsafeUninitializedCapacity: count) { room, filled in
+      withUnsafeBytes { UnsafeMutableRawBufferPointer(room).copyMemory(from: $0) }
+      filled = count
+    }
   }
 }

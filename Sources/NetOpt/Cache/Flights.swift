@@ -37,7 +37,6 @@ final class Flights: Sendable {
 
     struct State {
       var waiters: [Waiter] = []
-      var isInvalidated = false
       weak var body: StoringBody?
     }
 
@@ -77,8 +76,15 @@ final class Flights: Sendable {
       if use() { flights.handOver(flight, beyond: deadline, else: error) }
     }
 
-    /// Whether what is fetched was changed meanwhile: it is not to be stored.
-    var isInvalidated: Bool { flight.state.withLock(\.isInvalidated) }
+    /// The fetch failed: those who wait fail with it. Who cancelled did so for himself, and a limit of time that was the call's
+    /// own ends nobody else's call.
+    func fail(_ error: NetOptError, deadline: MonotonicInstant?, at now: MonotonicInstant) {
+      if error.code == .cancelled { return handOver() }
+      if error.code == .timeout, let deadline, now + .milliseconds(50) >= deadline {
+        return handOver(beyond: deadline + .milliseconds(100), else: error)
+      }
+      complete(.failed(error))
+    }
 
     /// The body is coming. When anybody waits for it, it is read without regard to the pace of its reader.
     func isReceiving(_ body: StoringBody) {
@@ -229,11 +235,17 @@ final class Flights: Sendable {
     }
   }
 
+  /// How often the resources were changed whose keys have this place; a place that is shared only refuses too much.
+  private let changes = Locked([UInt32](repeating: 0, count: 256))
+
+  /// How often a key's resource was changed, since some moment.
+  func changes(of key: CacheKey) -> UInt32 { changes.withLock { $0[Int(key.place & 255)] } }
+
   /// A key's resource was changed: what is being fetched is not stored, and nobody joins it any more.
   func invalidate(_ key: CacheKey) {
+    changes.withLock { $0[Int(key.place & 255)] &+= 1 }
     state.withLock { state in
       for flight in state.underWay.values where flight.key.key == key {
-        flight.state.withLock { $0.isInvalidated = true }
         state.underWay[flight.key] = nil
       }
     }

@@ -88,12 +88,22 @@ final class ResponseCache: Sendable {
     return store.seeds.isEmpty && (store.disk == nil || !found.isEmpty) ? found : nil
   }
 
-  /// Keeps an entry.
-  func insert(_ entry: CacheEntry) {
+  /// Keeps an entry, unless a response to a later request has been stored meanwhile (RFC 9111, section 4: the most recent).
+  ///
+  /// - Parameter changes: how often its resource had been changed when it was asked for. What a change has overtaken is from
+  ///   before it.
+  func insert(_ entry: CacheEntry, unlessChangedSince changes: UInt32) {
+    let now = now()
+    let isOvertaken = store.memory.entries(for: entry.key).contains {
+      $0.selectors == entry.selectors && $0.requested > entry.requested && $0.requested <= now
+    }
+    if isOvertaken { return }
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
     // What was stale when it came is kept to be validated: for how long that is of use is not known.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
     store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
+    // Looked at afterwards: who changes the resource counts first, and empties then.
+    if flights.changes(of: entry.key) != changes { store.remove(entry) }
   }
 
   // MARK: Bodies on their way

@@ -110,11 +110,13 @@ final class StoringBody: BodySource {
   private func wait() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isOver = state.withLock { state in
-          if state.isReading, !Task.isCancelled { state.waiting.append(continuation) }
-          return !state.isReading || Task.isCancelled
+        // Whether the task is cancelled is asked once: it may become so at any moment, whoever has the lock.
+        let waits = state.withLock { state in
+          guard state.isReading, !Task.isCancelled else { return false }
+          state.waiting.append(continuation)
+          return true
         }
-        if isOver { continuation.resume() }
+        if !waits { continuation.resume() }
       }
     } onCancel: {
       wake()
@@ -164,13 +166,24 @@ final class StoringBody: BodySource {
   }
 
   private func complete() {
-    let body = state.withLock { state -> [UInt8]? in
+    let kept = state.withLock { state -> (chunks: [[UInt8]], count: Int)? in
       state.isReading = false
       state.end = .some(nil)
       guard state.isKept else { return nil }
-      return state.chunks.count == 1 ? state.chunks[0] : Array(state.chunks.joined())
+      let kept = (state.chunks, state.count)
+      // From here on only what the reader has not taken is kept for it.
+      state.isKept = false
+      state.chunks.removeSubrange(..<state.position)
+      state.position = 0
+      state.count = 0
+      return kept
     }
-    guard let body else { return }
+    guard let kept else { return }
+    draft.cache.release(kept.count)
+    if kept.chunks.count == 1 { return draft.complete(kept.chunks[0]) }
+    var body: [UInt8] = []
+    body.reserveCapacity(kept.count)
+    for chunk in kept.chunks { body += chunk }
     draft.complete(body)
   }
 

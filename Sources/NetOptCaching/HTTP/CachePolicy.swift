@@ -121,11 +121,11 @@ package struct CachePolicy: Sendable {
       return nil
     }
     let staleness = terms.age(at: now) - terms.freshness.lifetime
-    if staleness > 0, terms.control.mustRevalidate { return nil }
+    if staleness >= 0, terms.control.mustRevalidate { return nil }
     guard let part = RangePart(of: entry, for: request) else { return nil }
-    let window = max(terms.control.staleIfError ?? -1, request.control.staleIfError ?? -1)
+    let window = [terms.control.staleIfError, request.control.staleIfError].compactMap { $0 }.max()
     let rule: CacheRule
-    if staleness <= window {
+    if let window, staleness <= window {
       rule = .staleIfError
     } else if status == nil, staleness <= staleWhenUnreachable {
       rule = .disconnected

@@ -39,7 +39,7 @@ package struct CacheRequest: Sendable {
   var isAnswerable: Bool { method == .get || method == .head }
 
   /// Whether a stored response is as the request wants it: one that could not be decoded, or was not to be, is none that is.
-  func decodes(_ entry: CacheEntry) -> Bool {
+  package func decodes(_ entry: CacheEntry) -> Bool {
     !wantsDecoded || !ContentCoding.isDecodable(entry.fields)
   }
 }

@@ -21,12 +21,19 @@ package struct DeclaredPolicy: Sendable {
     guard let entry = CachePolicy.selected(entries, for: request), let expiry = entry.declaredExpiry,
       request.decodes(entry)
     else { return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.uriMiss, .nothingStored) }
-    if request.control.noCache { return .fetch(.request, .requestNoCache) }
-    guard let part = RangePart(of: entry, for: request) else { return .fetch(.partial, .otherRange) }
+    if request.control.noCache {
+      return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.request, .requestNoCache)
+    }
+    guard let part = RangePart(of: entry, for: request) else {
+      return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.partial, .otherRange)
+    }
     if now < expiry {
       return .serve(CacheService(entry, part, .declaredFresh, outcome: .hit, refreshes: false))
     }
-    if case .serveAndRefresh(let window) = declaration.expired, now - expiry < window.wholeMilliseconds {
+    // That something is not there is served no longer than was declared for that.
+    if (200...299).contains(entry.status), case .serveAndRefresh(let window) = declaration.expired,
+      now - expiry < window.wholeMilliseconds
+    {
       return .serve(CacheService(entry, part, .declaredRefresh, outcome: .stale, refreshes: true))
     }
     return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.stale, .declaredStale)

@@ -5,8 +5,10 @@ package import NetOptCrypto
 package enum RequestKey {
   /// The key of a URL in `http` mode: the URL as it is (RFC 9111, section 2). Parameters in another order are another URL.
   package static func url(_ url: HTTPURL, partition: String) throws(CryptoError) -> CacheKey {
+    // "/a" and "/a?" are two URLs.
     try CacheKey(
-      api: undeclared(.get, url), parameters: url.query.map(String.init) ?? "", partition: partition)
+      api: undeclared(.get, url) + (url.query?.isEmpty == true ? "?" : ""),
+      parameters: url.query.map(String.init) ?? "", partition: partition)
   }
 
   /// The key of a request to an API: its name, and the canonical form of the parameters, of the query and of a form that is
@@ -23,11 +25,11 @@ package enum RequestKey {
     var query = query ?? ""
     let isForm =
       request.fields["Content-Type"]?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
-    if isForm, !body.isEmpty {
-      query += (query.isEmpty ? "" : "&") + String(decoding: body, as: UTF8.self)
-    }
+    // What is no UTF-8 has no canonical form, and is told apart by its digest as any other body.
+    let form = isForm ? String(validating: body, as: UTF8.self) : nil
+    if let form, !form.isEmpty { query += (query.isEmpty ? "" : "&") + form }
     QueryParameters.append(query: query, plus: true, to: &parameters)
-    if !isForm, !body.isEmpty {
+    if form == nil, !body.isEmpty {
       // What is posted otherwise stands there by its digest, behind a byte that no parameter has.
       parameters.append(0)
       parameters.append(hex: try Digest.of(body, .sha256))
@@ -40,14 +42,17 @@ package enum RequestKey {
   /// The partition that a request belongs to: the caller's, apart for each `Authorization`, for each key that requests are
   /// signed with on their way, and for requests that did not check who answers.
   ///
-  /// - Parameter signedBy: the id of the key.
+  /// - Parameters:
+  ///   - signedBy: the id of the key.
+  ///   - isAnonymous: whether `Authorization` is left out of it.
   package static func partition(
-    _ named: String, _ request: CacheRequest, isVerified: Bool, signedBy: String? = nil
+    _ named: String, _ request: CacheRequest, isVerified: Bool, signedBy: String? = nil,
+    isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
     var partition = named
     if !isVerified { partition += "\0unverified" }
     if let signedBy { partition += "\0signed by \(signedBy)" }
-    let credentials = request.fields.isEmpty ? nil : request.fields["Authorization"]
+    let credentials = request.fields.isEmpty || isAnonymous ? nil : request.fields["Authorization"]
     guard let credentials else { return partition }
     var digest: [UInt8] = []
     // Half a digest tells credentials apart, and is of no use to who finds it.

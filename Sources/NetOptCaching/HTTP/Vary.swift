@@ -1,4 +1,5 @@
 package import NetOptCore
+import NetOptCrypto
 
 /// What `Vary` says of a response (RFC 9111, section 4.1).
 package enum Vary: Hashable, Sendable {
@@ -34,12 +35,16 @@ package enum Vary: Hashable, Sendable {
   private static let caseless: Set = ["accept", "accept-charset", "accept-encoding", "accept-language"]
 
   /// A value in the form in which it is compared: lines of one name joined, white space around commas evened out, and in
-  /// small letters where the case means nothing. The order of members is kept: servers look at it.
+  /// small letters where the case means nothing. The order of members is kept: servers look at it. What may be a credential is
+  /// compared by its digest, since it is written to the disk.
   private static func value(of name: String, in request: HTTPFields) -> String? {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
     let joined = evened(values)
-    return caseless.contains(name) ? joined.lowercased() : joined
+    if caseless.contains(name) { return joined.lowercased() }
+    // Without SHA-256 the client could not have come so far: TLS and keys of the cache need libcrypto as well.
+    guard let digest = try? Digest.of("netopt vary\0" + joined, .sha256) else { return joined }
+    return Hex.text(digest)
   }
 
   private static func evened(_ values: [String]) -> String {

@@ -32,8 +32,12 @@ package struct VersionedPolicy: Sendable {
     guard let entry = CachePolicy.selected(entries, for: request), let version = entry.resourceVersion,
       request.decodes(entry)
     else { return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.uriMiss, .nothingStored) }
-    if request.control.noCache { return .fetch(.request, .requestNoCache) }
-    guard let part = RangePart(of: entry, for: request) else { return .fetch(.partial, .otherRange) }
+    if request.control.noCache {
+      return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.request, .requestNoCache)
+    }
+    guard let part = RangePart(of: entry, for: request) else {
+      return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.partial, .otherRange)
+    }
     if version >= wanted {
       return .serve(CacheService(entry, part, .versionFresh, outcome: .hit, refreshes: false))
     }

@@ -77,15 +77,22 @@ private struct Fetches: Sendable {
   func run(_ lines: LineSource, atOnce limit: Int) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       var underWay = 0
-      while let line = try await lines.next() {
-        if underWay >= limit {
-          try await group.next()
-          underWay -= 1
+      // A line that cannot be read ends the reading, and not what was asked before it.
+      var fault: (any Error)?
+      do {
+        while let line = try await lines.next() {
+          if underWay >= limit {
+            try await group.next()
+            underWay -= 1
+          }
+          group.addTask { try await output.write(await answer(line)) }
+          underWay += 1
         }
-        group.addTask { try await output.write(await answer(line)) }
-        underWay += 1
+      } catch {
+        fault = error
       }
       try await group.waitForAll()
+      if let fault { throw fault }
     }
   }
 
@@ -96,7 +103,7 @@ private struct Fetches: Sendable {
     }
     do throws(NetOptError) {
       let response = try await client.execute(line.request(options, caching))
-      if line.redirect == .error, (300...399).contains(response.status), response.status != 304 {
+      if line.redirect == .error, [301, 302, 303, 307, 308].contains(response.status) {
         throw NetOptError(
           .tooManyRedirects, phase: .receive, "\(line.url) redirects, and the line says that this is an error"
         )

@@ -14,7 +14,7 @@ struct FetchLine: Sendable {
     case error
   }
 
-  /// What the answer is told apart by; whatever the line has.
+  /// What the answer is told apart by: a text, a whole number, true or false; null for anything else.
   let id: JSONValue
   let method: HTTPMethod
   let url: HTTPURL
