@@ -48,6 +48,8 @@ package final class SeedPack: Sendable {
   /// The largest index and the largest body that are read.
   private static let mostIndexBytes = 16 << 20
   private static let mostBodyBytes = 64 << 20
+  /// The dates that are taken, in seconds since 1970: up to the end of the year 9999.
+  private static let dates: ClosedRange<Int64> = 0...253_402_300_799
 
   /// Reads a pack's index.
   ///
@@ -72,6 +74,9 @@ package final class SeedPack: Sendable {
       throw Self.fault(path, "it is not as docs/schemas/seed-pack.schema.json says: \(Self.place(of: error))")
     }
     guard index.schema == 1 else { throw Self.fault(path, "its schema is \(index.schema), not 1") }
+    guard Self.dates.contains(index.issued) else {
+      throw Self.fault(path, "$.issued is no date from 1970 to 9999 in seconds: \(index.issued)")
+    }
     var resources: [String: Index.Resource] = [:]
     for (number, resource) in index.resources.enumerated() {
       let place = "$.resources[\(number)]"

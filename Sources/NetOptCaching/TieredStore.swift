@@ -63,9 +63,9 @@ package final class TieredStore: Sendable {
   ///
   /// - Parameter ageLeft: how long it stays fresh; `nil` when that is not known. What has its declared expiry needs none.
   package func insert(_ entry: CacheEntry, ageLeft: Duration? = nil) {
+    // The disk's work is queued first, here as below: whoever finds memory changed looks on the disk after it.
+    if isWorthWriting(entry, ageLeft) { disk?.insert(entry) } else { disk?.remove(entry) }
     memory.insert(entry)
-    guard let disk else { return }
-    if isWorthWriting(entry, ageLeft) { disk.insert(entry) } else { disk.remove(entry) }
   }
 
   private func isWorthWriting(_ entry: CacheEntry, _ ageLeft: Duration?) -> Bool {
@@ -77,20 +77,20 @@ package final class TieredStore: Sendable {
 
   /// Forgets the entry, and what is older with the same selectors, in all tiers.
   package func remove(_ entry: CacheEntry) {
-    memory.remove(entry)
     disk?.remove(entry)
+    memory.remove(entry)
   }
 
   /// Forgets all entries of a key, in all tiers.
   package func removeAll(for key: CacheKey) {
-    memory.removeAll(for: key)
     disk?.removeAll(for: key)
+    memory.removeAll(for: key)
   }
 
   /// Forgets everything, in all tiers. Seed packs are as they were.
   package func removeAll() {
-    memory.removeAll()
     disk?.removeAll()
+    memory.removeAll()
   }
 
   /// Brings what waits to the disk, and ends the thread that does so. What is kept in memory stays there.

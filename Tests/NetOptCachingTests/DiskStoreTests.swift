@@ -97,6 +97,33 @@ struct DiskStoreTests {
     #expect(try files().isEmpty)
   }
 
+  @Test func sixteenVariantsOfAKeyAreKept() throws {
+    let store = store()
+    let key = try Samples.key("a")
+    for number in 0..<40 {
+      let body = [UInt8](repeating: UInt8(number), count: number % 4 == 0 ? 150_000 : 10)
+      store.insert(
+        Samples.entry(
+          key, body: body, selectors: [.init(name: "accept", value: "\(number)")],
+          received: 1_600_000_000_000 + Int64(number)))
+    }
+    #expect(try DiskInspection(directory).usage().entries == 16)
+    #expect(store.entries(for: key).compactMap(\.body.first) == (24..<40).reversed())
+    #expect(try files().count == 4)
+  }
+
+  @Test func aThousandEvictionsAreRemembered() throws {
+    let date = StoppedDate()
+    let store = store(CacheLimits(maxBytes: 64 << 20, maxAge: .seconds(60)), now: { date.now })
+    for number in 0..<1100 {
+      store.insert(Samples.entry(try Samples.key("\(number)"), received: date.now))
+    }
+    date.advance(milliseconds: 60_001)
+    store.open()
+    let usage = try DiskInspection(directory).usage()
+    #expect(usage.entries == 0 && usage.evictedForAge == 1000)
+  }
+
   @Test func partitionsDoNotSeeEachOther() throws {
     let store = store()
     let mine = try Samples.key("a", partition: "Bearer my-secret")

@@ -75,6 +75,17 @@ struct S3FIFOTests {
     #expect(cache.queues.count >= 899)
   }
 
+  @Test(arguments: SimulatedPolicy.allCases) func sizesMayAddUpToMoreThanCanBeCounted(policy: SimulatedPolicy)
+  {
+    var cache = policy.cache(capacity: .max)
+    for size in [Int.max / 20, .max / 3, .max] {
+      for key in 0..<40 { _ = cache.request(UInt64(size) &+ UInt64(key), size: size) }
+    }
+    _ = cache.request(1, size: 1)
+    let isThere = cache.request(1, size: 1)
+    #expect(isThere)
+  }
+
   /// Random operations against plain arithmetic: sums and bounds always hold, and no place is lost or given twice.
   @Test(arguments: 0..<20 as Range<UInt64>) func sumsAreRightWhateverHappens(seed: UInt64) {
     var random = SplitMix64(seed: seed)

@@ -172,6 +172,9 @@ struct TieredStoreTests {
   @Test(arguments: [
     ("{", "it is no JSON"), (#"{"schema":1}"#, "$.issued is missing"),
     (#"{"schema":2,"issued":1,"resources":[]}"#, "its schema is 2, not 1"),
+    (#"{"schema":1,"issued":-1,"resources":[]}"#, "$.issued is no date"),
+    (#"{"schema":1,"issued":253402300800,"resources":[]}"#, "$.issued is no date"),
+    (#"{"schema":1,"issued":9223372036854775807,"resources":[]}"#, "$.issued is no date"),
     (#"{"schema":1,"issued":1,"resources":[{"key":1}]}"#, "$.resources[0].key has another type"),
     (
       #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"../x","sha256":""}]}"#,

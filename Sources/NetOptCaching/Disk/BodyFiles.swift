@@ -5,6 +5,8 @@ import NetOptCore
 /// database names it only then. What no row names is an orphan, left by a process that was killed.
 struct BodyFiles: Sendable {
   private static let draftSuffix = ".part"
+  /// Without waiting for a writer, should a FIFO be in a body's place (open(2)).
+  private static let reading = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 
   let directory: String
 
@@ -59,7 +61,7 @@ struct BodyFiles: Sendable {
   /// The bytes of a body; `nil` when there is no file of this length.
   func read(_ name: String, length: Int) -> [UInt8]? {
     guard Self.isName(name) else { return nil }
-    let descriptor = open(path(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    let descriptor = open(path(name), Self.reading)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var status = stat()
@@ -100,7 +102,7 @@ struct BodyFiles: Sendable {
 
   /// Whether nobody has the lock of a draft.
   private func isAbandoned(_ name: String) -> Bool {
-    let descriptor = open(path(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    let descriptor = open(path(name), Self.reading)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0

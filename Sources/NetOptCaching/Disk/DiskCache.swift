@@ -35,10 +35,11 @@ package final class DiskCache: Sendable {
       return true
     }
     guard isTaken else { return remove(entry) }
-    submit { [self] store in
+    let isSubmitted = submit { [self] store in
       store.insert(entry)
       waiting.withLock { $0 -= weight }
     }
+    if !isSubmitted { waiting.withLock { $0 -= weight } }
   }
 
   /// Has an entry, and what is older with the same selectors, forgotten soon.
@@ -78,8 +79,10 @@ package final class DiskCache: Sendable {
     thread.stop()
   }
 
-  private func submit(_ work: @escaping @Sendable (DiskStore) -> Void) {
+  /// Returns false when it will not be done.
+  @discardableResult
+  private func submit(_ work: @escaping @Sendable (DiskStore) -> Void) -> Bool {
     let store = store
-    _ = thread.submit { work(store) }
+    return thread.submit { work(store) }
   }
 }

@@ -53,7 +53,7 @@ extension DiskConnection {
         entries.append(entry)
         pendingHits[row.id, default: 0] += 1
       } else {
-        try delete(row.id, file: row.file)
+        try deleteDamaged(row)
       }
     }
     return entries
@@ -74,10 +74,13 @@ extension DiskConnection {
     return EntryCoding.entry(key, selectors: row.selectors, head: row.head, body: body)
   }
 
-  /// Removes a row and its file.
-  func delete(_ id: Int64, file: String?) throws(DiskError) {
-    try database { () throws(SQLiteError) in try statements.delete.run(.integer(id)) }
-    if let file { files.remove(file) }
+  /// Removes a row and its file. Another process may have removed the row meanwhile, and given its number to another one,
+  /// which stays.
+  func deleteDamaged(_ row: StoredEntry) throws(DiskError) {
+    try database { () throws(SQLiteError) in
+      try statements.deleteDamaged.run(.integer(row.id), .blob(row.checksum))
+    }
+    if let file = row.file { files.remove(file) }
   }
 
   /// Keeps an entry in the place of the one with the same selectors, and evicts others until there is room.
@@ -105,7 +108,8 @@ extension DiskConnection {
       let removed = try transaction { () throws(DiskError) in
         try database { () throws(SQLiteError) in try flushHits() }
         let old = try removeRows(place) { found, _ in found == selectors }
-        let removed = old.files + (try makeRoom(limits, for: size, entries: 1, now: now))
+        let crowded = try removeRows(place, beyond: Self.mostVariants - 1)
+        let removed = old.files + crowded + (try makeRoom(limits, for: size, entries: 1, now: now))
         try publish()
         try database { () throws(SQLiteError) in
           let cost = max(entry.fetchMicroseconds, 1)
@@ -144,20 +148,55 @@ extension DiskConnection {
     for file in files { self.files.remove(file) }
   }
 
+  /// Removes all entries of keys: of each of them, or of none.
+  func remove(_ keys: Set<CacheKey>) throws(DiskError) {
+    let files = try transaction { () throws(DiskError) in
+      var files: [String] = []
+      for key in keys { files += try removeRows(try Place(key)) { _, _ in true }.files }
+      return files
+    }
+    for file in files { self.files.remove(file) }
+  }
+
+  private struct Variant {
+    let id: Int64
+    let selectors: [UInt8]
+    let received: Int64
+    let file: String?
+    let hits: Int64
+  }
+
+  /// The rows of a key, the newest first.
+  private func variants(_ place: Place) throws(SQLiteError) -> [Variant] {
+    try statements.variants.rows(.blob(place.digest), .blob(place.owner), .blob(place.text)) {
+      Variant(
+        id: $0.integer(0), selectors: $0.bytes(1), received: $0.integer(2), file: $0.text(3),
+        hits: $0.integer(4))
+    }
+  }
+
+  /// Removes the oldest rows of a key until no more than so many are left.
+  ///
+  /// - Returns: their files.
+  private func removeRows(_ place: Place, beyond count: Int) throws(DiskError) -> [String] {
+    try database { () throws(SQLiteError) in
+      var files: [String] = []
+      for row in try variants(place).dropFirst(count) {
+        try statements.delete.run(.integer(row.id))
+        if let file = row.file { files.append(file) }
+      }
+      return files
+    }
+  }
+
   /// - Returns: the files of the rows, and how often the one that was asked for most was.
   private func removeRows(
     _ place: Place, where isMeant: ([UInt8], Int64) -> Bool
   ) throws(DiskError) -> (files: [String], hits: Int64) {
     try database { () throws(SQLiteError) in
-      let rows = try statements.variants.rows(.blob(place.digest), .blob(place.owner), .blob(place.text)) {
-        (
-          id: $0.integer(0), selectors: $0.bytes(1), received: $0.integer(2), file: $0.text(3),
-          hits: $0.integer(4)
-        )
-      }
       var files: [String] = []
       var hits: Int64 = 0
-      for row in rows where isMeant(row.selectors, row.received) {
+      for row in try variants(place) where isMeant(row.selectors, row.received) {
         try statements.delete.run(.integer(row.id))
         if let file = row.file { files.append(file) }
         hits = max(hits, row.hits)

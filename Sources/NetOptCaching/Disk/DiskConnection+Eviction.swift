@@ -29,6 +29,7 @@ extension DiskConnection {
   ) throws(DiskError) -> [String] {
     try database { () throws(SQLiteError) in
       try flushHits()
+      let before = try totals().entries
       var files: [String] = []
       if let maxAge = limits.maxAgeMilliseconds {
         while let victim = try victim(statements.expired, .integer(now - maxAge)) {
@@ -36,7 +37,6 @@ extension DiskConnection {
         }
       }
       var totals = try totals()
-      let before = totals.entries
       while totals.entries > 0,
         totals.bytes > Int64(limits.maxBytes - size)
           || totals.entries > Int64(limits.maxEntries ?? .max) - Int64(more)

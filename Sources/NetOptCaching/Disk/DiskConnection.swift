@@ -7,6 +7,8 @@ final class DiskConnection {
   static let mostInlineBytes = 100_000
   /// How many evictions are remembered.
   static let mostEvictions: Int64 = 1000
+  /// How many variants of a key are kept, as in memory.
+  static let mostVariants = 16
 
   let database: Database
   let files: BodyFiles
@@ -32,13 +34,14 @@ final class DiskConnection {
       identity = directory.databaseIdentity
       try database.keepLog()
       let version = try Statement("PRAGMA user_version", in: database)
-      let isNew = try version.integer() == 0
-      if isNew, mayCreate { try database.execute(DiskSchema.layout) }
+      let isNew = try mayCreate && version.integer() == 0
+      // Before anything is set that is written to the file: what is not ours stays as it is.
+      if !isNew { try Self.check(version, directory) }
+      if isNew { try database.execute(DiskSchema.layout) }
       try database.execute(DiskSchema.settings)
-      if isNew, mayCreate { try Self.makeTables(database, version) }
-      guard let found = try version.integer(), found == DiskSchema.version else {
-        throw DiskError.unfit(
-          "the database \(directory.database) has a schema that this version of netopt does not know")
+      if isNew {
+        try Self.makeTables(database, version)
+        try Self.check(version, directory)
       }
       statements = try DiskStatements(database)
     } catch let error as DiskError {
@@ -49,7 +52,14 @@ final class DiskConnection {
     } catch {
       throw .unfit("\(error)")
     }
-    if mayCreate { try sweep() }
+    if mayCreate { try sweepUnlessBusy() }
+  }
+
+  private static func check(_ version: Statement, _ directory: DiskDirectory) throws {
+    guard try version.integer() == DiskSchema.version else {
+      throw DiskError.unfit(
+        "the database \(directory.database) has a schema that this version of netopt does not know")
+    }
   }
 
   private static func makeTables(_ database: Database, _ version: Statement) throws(SQLiteError) {
@@ -57,6 +67,13 @@ final class DiskConnection {
       // Another process may have been first.
       guard try version.integer() == 0 else { return }
       try database.execute(DiskSchema.tables)
+    }
+  }
+
+  /// Leaves the files to whoever opens the database next when another process writes for long.
+  private func sweepUnlessBusy() throws(DiskError) {
+    do throws(DiskError) { try sweep() } catch {
+      guard error.isBusy else { throw error }
     }
   }
 

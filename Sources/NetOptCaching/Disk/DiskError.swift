@@ -20,6 +20,12 @@ enum DiskError: Error {
     return false
   }
 
+  /// Whether another process had the database for longer than we wait.
+  var isBusy: Bool {
+    if case .database(let error) = self { return error.isBusy }
+    return false
+  }
+
   /// The error for those who use netopt.
   func netOptError(_ consequence: String) -> NetOptError {
     switch self {

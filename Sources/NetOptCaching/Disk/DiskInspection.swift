@@ -114,7 +114,8 @@ package final class DiskInspection {
     ) { row in
       Usage(
         entries: row.integer(0), bytes: row.integer(1), files: row.integer(2), partitions: row.integer(3),
-        hits: row.integer(4), oldest: row.optionalInteger(5), newest: row.optionalInteger(6),
+        hits: row.integer(4), oldest: row.optionalInteger(5).map(EntryCoding.bounded),
+        newest: row.optionalInteger(6).map(EntryCoding.bounded),
         evictedForRoom: row.integer(7), evictedForAge: row.integer(8))
     }
     return rows[0]
@@ -135,8 +136,9 @@ package final class DiskInspection {
       return Item(
         api: api, parameters: SecretParameters.hidden(parameters), partition: Self.partition(row.bytes(1)),
         varies: (EntryCoding.selectors(selectors) ?? []).map(\.name), status: entry?.status,
-        bodyBytes: row.integer(4), bytes: row.integer(5), hits: row.integer(6), received: row.integer(7),
-        fetchMicroseconds: row.integer(8), resourceVersion: entry?.resourceVersion)
+        bodyBytes: row.integer(4), bytes: row.integer(5), hits: row.integer(6),
+        received: EntryCoding.bounded(row.integer(7)), fetchMicroseconds: max(row.integer(8), 0),
+        resourceVersion: entry?.resourceVersion)
     }
   }
 

@@ -4,10 +4,12 @@ import NetOptSQLite
 struct DiskStatements {
   /// By digest, owner and text: id, selectors, head, checksum, file, length, body; the newest first.
   let find: Statement
-  /// By digest, owner and text: id, selectors, received, file, hits.
+  /// By digest, owner and text: id, selectors, received, file, hits; the newest first.
   let variants: Statement
   let insert: Statement
   let delete: Statement
+  /// By id and checksum.
+  let deleteDamaged: Statement
   /// How many entries and bytes there are, and the clock.
   let totals: Statement
   let setClock: Statement
@@ -31,13 +33,17 @@ struct DiskStatements {
       WHERE digest = ? AND owner = ? AND text = ? AND received >= ? ORDER BY received DESC, id DESC LIMIT 16
       """)
     variants = try prepare(
-      "SELECT id, selectors, received, file, hits FROM entries WHERE digest = ? AND owner = ? AND text = ?")
+      """
+      SELECT id, selectors, received, file, hits FROM entries WHERE digest = ? AND owner = ? AND text = ?
+      ORDER BY received DESC, id DESC
+      """)
     insert = try prepare(
       """
       INSERT INTO entries (digest, owner, text, selectors, received, size, cost, hits, priority, length, file, checksum,
         head, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """)
     delete = try prepare("DELETE FROM entries WHERE id = ?")
+    deleteDamaged = try prepare("DELETE FROM entries WHERE id = ? AND CAST(checksum AS BLOB) = ?")
     totals = try prepare("SELECT entries, bytes, clock FROM totals")
     setClock = try prepare("UPDATE totals SET clock = max(clock, ?)")
     let victim = "SELECT id, priority, file, digest, owner, text FROM entries"

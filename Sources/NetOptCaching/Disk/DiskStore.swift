@@ -18,6 +18,7 @@ package final class DiskStore: CacheStore {
   private let state = Locked(State())
   private let now: @Sendable () -> Int64
   private let patience: Int32
+  private let rest: Duration
   private let warn: @Sendable (NetOptError) -> Void
 
   private enum Fault: Hashable { case off, broken, failed }
@@ -28,6 +29,10 @@ package final class DiskStore: CacheStore {
     /// Whether there is nothing to be had from this directory.
     var isOff = false
     var said: Set<Fault> = []
+    /// What has to be removed before anything else is done.
+    var owed = OwedRemovals()
+    /// Until when the database is left to another process that writes for long.
+    var restsUntil: MonotonicInstant?
   }
 
   /// Makes a store; the directory is looked at when the store is used first.
@@ -37,15 +42,18 @@ package final class DiskStore: CacheStore {
   ///     write to it, and it may be no symbolic link.
   ///   - limits: what is kept; 1 GiB by default.
   ///   - patience: how long to wait for other processes that write, in milliseconds.
+  ///   - rest: for how long everything is a miss, without waiting again, when that was in vain; 5 s by default.
   ///   - now: the date in milliseconds since 1970.
   ///   - warn: is told what goes wrong, each kind once. It is called on the caller's thread and must not use the store.
   package init(
     _ directory: String, limits: CacheLimits = .disk, patience: Int32 = 2000,
+    rest: Duration = .seconds(5),
     now: @escaping @Sendable () -> Int64 = WallClock.now, warn: @escaping @Sendable (NetOptError) -> Void
   ) {
     self.directory = directory
     self.limits = limits
     self.patience = patience
+    self.rest = rest
     self.now = now
     self.warn = warn
   }
@@ -63,6 +71,12 @@ package final class DiskStore: CacheStore {
 
   /// Closes the database. The next use opens it again.
   package func close() {
+    let owes = state.withLock { state in
+      state.restsUntil = nil
+      return !state.owed.isEmpty
+    }
+    // What is still to be removed has its last chance.
+    if owes { perform { (_) throws(DiskError) in } }
     flush()
     state.withLock { $0.connection = nil }
   }
@@ -73,7 +87,13 @@ package final class DiskStore: CacheStore {
     let oldest = limits.maxAgeMilliseconds.map { now() - $0 } ?? .min
     return perform { (connection) throws(DiskError) in
       let entries = try connection.entries(for: key, since: oldest)
-      if connection.pendingHits.count >= 8192 { try self.flush(connection) }
+      if connection.pendingHits.count >= 8192 {
+        do throws(DiskError) { try self.flush(connection) } catch {
+          if error.isCorrupt { throw error }
+          // They are an estimate, and must not cost what was found.
+          connection.pendingHits = [:]
+        }
+      }
       return entries
     } ?? []
   }
@@ -81,25 +101,29 @@ package final class DiskStore: CacheStore {
   /// Keeps an entry in the place of the one with the same selectors. One that is larger than a tenth of `maxBytes` is
   /// not kept, and the one in its place is forgotten.
   package func insert(_ entry: CacheEntry) {
-    perform { (connection) throws(DiskError) in try connection.insert(entry, self.limits, now: self.now()) }
+    perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
+      try connection.insert(entry, self.limits, now: self.now())
+    }
   }
 
   /// Forgets the entry, and what is older with the same selectors.
   package func remove(_ entry: CacheEntry) {
     let selectors = EntryCoding.bytes(of: entry.selectors)
-    perform { (connection) throws(DiskError) in
+    perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
       try connection.remove(entry.key, upTo: entry.received) { $0 == selectors }
     }
   }
 
   /// Forgets all entries of a key.
   package func removeAll(for key: CacheKey) {
-    perform { (connection) throws(DiskError) in try connection.remove(key) { _ in true } }
+    perform(owing: .entries(of: key)) { (connection) throws(DiskError) in
+      try connection.remove(key) { _ in true }
+    }
   }
 
   /// Forgets everything.
   package func removeAll() {
-    perform { (connection) throws(DiskError) in try connection.removeAll() }
+    perform(owing: .everything) { (connection) throws(DiskError) in try connection.removeAll() }
   }
 
   /// Writes down how often entries were asked for. A hit by itself writes nothing.
@@ -124,26 +148,48 @@ package final class DiskStore: CacheStore {
 
   // MARK: Faults
 
+  /// - Parameter removal: what has to be removed later when the work fails.
   @discardableResult
   private func perform<Result: Sendable>(
-    _ work: (DiskConnection) throws(DiskError) -> Result
+    owing removal: OwedRemovals.Removal? = nil, _ work: (DiskConnection) throws(DiskError) -> Result
   ) -> Result? {
     var warnings: [NetOptError] = []
-    let result = state.withLock { state -> Result? in
-      // A second time with the database that was begun in the place of a broken one.
-      for _ in 0..<2 {
-        do throws(DiskError) {
-          guard let connection = try connection(&state, &warnings) else { return nil }
-          return try work(connection)
-        } catch {
-          handle(error, &state, &warnings)
-          if !error.isCorrupt { return nil }
-        }
-      }
-      return nil
+    let result = state.withLock { state in
+      let result = attempt(work, &state, &warnings)
+      if result == nil, let removal, !state.isOff { state.owed.add(removal) }
+      return result
     }
     for warning in warnings { warn(warning) }
     return result
+  }
+
+  private func attempt<Result>(
+    _ work: (DiskConnection) throws(DiskError) -> Result, _ state: inout State,
+    _ warnings: inout [NetOptError]
+  ) -> Result? {
+    if let end = state.restsUntil {
+      if SystemTimeSource().now() < end { return nil }
+      state.restsUntil = nil
+    }
+    // A second time with the database that was begun in the place of a broken one.
+    for _ in 0..<2 {
+      do throws(DiskError) {
+        guard let connection = try connection(&state, &warnings) else { return nil }
+        try settle(&state.owed, connection)
+        return try work(connection)
+      } catch {
+        handle(error, &state, &warnings)
+        if !error.isCorrupt { return nil }
+      }
+    }
+    return nil
+  }
+
+  /// Removes what could not be removed before.
+  private func settle(_ owed: inout OwedRemovals, _ connection: DiskConnection) throws(DiskError) {
+    if owed.isEmpty { return }
+    if owed.isEverything { try connection.removeAll() } else { try connection.remove(owed.keys) }
+    owed = OwedRemovals()
   }
 
   private func connection(
@@ -165,7 +211,7 @@ package final class DiskStore: CacheStore {
       return connection
     } catch {
       // A lock that is held for too long is no reason to give up.
-      if case .database(let cause) = error, cause.isBusy { throw error }
+      if error.isBusy { throw error }
       state.isOff = true
       report(.off, error, "nothing is cached on disk", &state, &warnings)
       return nil
@@ -186,8 +232,9 @@ package final class DiskStore: CacheStore {
       putAside(identity, error, &state, &warnings)
     } else if case .database(let cause) = error, cause.isMoved {
       state.connection = nil
-    } else if case .database(let cause) = error, cause.isBusy {
-      // Another process writes: this entry is not kept.
+    } else if error.isBusy {
+      // Another process writes: this entry is not kept, and the next ones do not wait for it one by one.
+      state.restsUntil = SystemTimeSource().now() + rest
     } else {
       report(.failed, error, "what is fetched meanwhile is not cached on disk", &state, &warnings)
     }

@@ -52,8 +52,18 @@ final class DiskThread: Sendable {
   private let thread = Locked<pthread_t?>(nil)
 
   deinit {
-    queue.end()
-    guard let handle = thread.withLock({ $0.take() }) else { return }
+    stop()
+  }
+
+  /// Ends the thread when everything that was submitted has run, and waits for that, unless another caller does already or
+  /// this is the thread itself. It blocks the caller.
+  func stop() {
+    let handle = thread.withLock { handle in
+      queue.end()
+      return handle.take()
+    }
+    // Outside the lock: what still runs may submit more, and is refused.
+    guard let handle else { return }
     // The last reference may have been in a piece of work.
     if pthread_equal(handle, pthread_self()) != 0 {
       pthread_detach(handle)
@@ -75,14 +85,6 @@ final class DiskThread: Sendable {
   func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
     await withCheckedContinuation { continuation in
       if !submit({ continuation.resume(returning: work()) }) { continuation.resume(returning: nil) }
-    }
-  }
-
-  /// Ends the thread when everything that was submitted has run, and waits for that. It blocks the caller.
-  func stop() {
-    thread.withLock { handle in
-      queue.end()
-      if let handle = handle.take() { pthread_join(handle, nil) }
     }
   }
 

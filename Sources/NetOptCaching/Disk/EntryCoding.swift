@@ -3,15 +3,24 @@ import NetOptCrypto
 
 /// How an entry without its body is written: lengths and numbers are little-endian, texts are UTF-8 behind their length.
 enum EntryCoding {
+  /// The moments that are written, in milliseconds since 1970: up to the end of the year 9999. Others are those of damaged
+  /// bytes, with which nobody can reckon.
+  private static let moments: ClosedRange<Int64> = 0...253_402_300_799_999
+
+  /// The moment, or the one nearest to it that is written.
+  static func bounded(_ moment: Int64) -> Int64 {
+    min(max(moment, moments.lowerBound), moments.upperBound)
+  }
+
   /// The status, times and fields.
   static func head(of entry: CacheEntry) -> [UInt8] {
     var writer = ByteWriter()
     writer.integer(Int64(entry.status))
-    writer.integer(entry.requested)
-    writer.integer(entry.received)
-    writer.optional(entry.declaredExpiry)
+    writer.integer(bounded(entry.requested))
+    writer.integer(bounded(entry.received))
+    writer.optional(entry.declaredExpiry.map(bounded))
     writer.optional(entry.resourceVersion)
-    writer.integer(entry.fetchMicroseconds)
+    writer.integer(max(entry.fetchMicroseconds, 0))
     writer.text(entry.reason)
     writer.count(entry.fields.count)
     for field in entry.fields {
@@ -56,7 +65,9 @@ enum EntryCoding {
     guard let selectors = Self.selectors(selectors),
       let status = reader.integer(), let requested = reader.integer(), let received = reader.integer(),
       let declaredExpiry = reader.optional(), let resourceVersion = reader.optional(),
-      let fetchMicroseconds = reader.integer(), let reason = reader.text(), let count = reader.count()
+      let fetchMicroseconds = reader.integer(), let reason = reader.text(), let count = reader.count(),
+      moments.contains(requested), moments.contains(received),
+      declaredExpiry.map(moments.contains) ?? true, fetchMicroseconds >= 0
     else { return nil }
     var fields: [HTTPField] = []
     // Each field takes eight bytes at least: a count that is out of all bounds reserves nothing.

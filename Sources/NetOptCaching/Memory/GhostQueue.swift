@@ -27,7 +27,7 @@ struct GhostQueue: Sendable {
   /// Remembers one, and forgets the oldest until there is room; one that is there stays where it is.
   mutating func insert(_ fingerprint: UInt64, size: Int) {
     guard size <= capacity, places[fingerprint] == nil else { return }
-    while bytes + size > capacity || places.count >= maxCount { removeOldest() }
+    while bytes > capacity - size || places.count >= maxCount { removeOldest() }
     places[fingerprint] = dropped + ghosts.count
     ghosts.append(Ghost(fingerprint: fingerprint, size: size))
     bytes += size

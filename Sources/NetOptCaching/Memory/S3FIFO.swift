@@ -130,7 +130,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   private mutating func makeRoom(
     for size: Int, _ more: Int, _ visits: (Item) -> Int, _ evicted: (Item) -> Void
   ) {
-    while count > 0, used + size > capacity || count + more > maxCount {
+    while count > 0, used > capacity - size || count > maxCount - more {
       hasEvicted = true
       let isMainFull = main.bytes > capacity - smallCapacity || main.count > maxCount - smallCount
       if isMainFull || small.count == 0 {
@@ -140,7 +140,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
       }
     }
     // What is remembered gives way to what is there, if that alone does not fit.
-    while used + size > capacity, ghost.count > 0 { ghost.removeOldest() }
+    while used > capacity - size, ghost.count > 0 { ghost.removeOldest() }
   }
 
   /// Moves what was visited to the main queue, until one is evicted or none is left.

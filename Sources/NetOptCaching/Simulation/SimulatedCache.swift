@@ -85,7 +85,7 @@ struct SimulatedQueue: SimulatedCache {
       return true
     }
     guard size <= capacity else { return false }
-    while bytes + size > capacity { evict() }
+    while bytes > capacity - size { evict() }
     let node = Node(key: key, size: size, newer: -1, older: -1)
     let place = free.popLast() ?? nodes.count
     if place == nodes.count { nodes.append(node) } else { nodes[place] = node }

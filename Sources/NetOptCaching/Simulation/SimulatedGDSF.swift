@@ -30,7 +30,7 @@ struct SimulatedGDSF: SimulatedCache {
       return true
     }
     guard size <= capacity else { return false }
-    while bytes + size > capacity { evict() }
+    while bytes > capacity - size { evict() }
     heap.append(
       Entry(key: key, size: size, hits: 1, priority: clock + 1 / Double(max(size, 1)), moment: moment))
     places[key] = heap.count - 1

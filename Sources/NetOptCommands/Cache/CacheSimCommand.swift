@@ -93,10 +93,10 @@ struct CacheSimCommand: Command {
     ]
     let isPlain = text.utf8.allSatisfy { (0x30...0x39).contains($0) || [0x25, 0x2e].contains($0) }
     if isPlain, text.hasSuffix("%"), let share = Double(text.dropLast()), share > 0, share <= 100 {
-      return max(Int(Double(footprint) * share / 100), 1)
+      return part(share / 100, of: footprint)
     }
     if isPlain, text.contains("."), let share = Double(text), share > 0, share <= 1 {
-      return max(Int(Double(footprint) * share), 1)
+      return part(share, of: footprint)
     }
     let unit = text.last.flatMap { units[$0] }
     if let count = Int(unit == nil ? text : String(text.dropLast())), count > 0 {
@@ -105,6 +105,12 @@ struct CacheSimCommand: Command {
     }
     throw UsageError(
       "--capacity is a number of bytes, as 1000 or 64M, or a share, as 0.1 or 10%, not \"\(text)\"")
+  }
+
+  private static func part(_ share: Double, of footprint: Int) -> Int {
+    let part = Double(footprint) * share
+    // A footprint near the largest number is rounded up to one that no whole number has.
+    return part >= 0x1p63 ? footprint : max(Int(part), 1)
   }
 
   private static func json(_ trace: CacheTrace, _ replays: [CacheReplay]) -> JSONValue {
