@@ -4,8 +4,8 @@ extension CacheEntry {
   /// How many bytes of memory the entry keeps: body, fields, texts, and what the allocator and the objects around them
   /// add. Not less than it is.
   package var weight: Int {
-    // Bodies of all sizes come and go, and leave gaps: a sixteenth of them.
-    var total = Self.object + Self.array(of: body.capacity + body.count / 16, each: 1)
+    // Bodies of all sizes come and go, and leave gaps: a tenth of them.
+    var total = Self.object + Self.array(of: body.capacity + body.count / 10, each: 1)
     total += Self.text(key.text) + Self.text(key.partition) + Self.text(reason)
     if !fields.isEmpty { total += Self.array(of: fields.count, each: MemoryLayout<HTTPField>.stride) }
     for field in fields { total += Self.text(field.name) + Self.text(field.value) }

@@ -44,6 +44,7 @@ extension [UInt8] {
   }
 
   /// The bytes of digits in lower case, `nil` for anything else.
+  @inlinable
   package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 2 == 0 else { return nil }
     var out: [UInt8] = []
@@ -61,7 +62,8 @@ extension [UInt8] {
     return out
   }
 
-  private static func lowerDigit(_ byte: UInt8) -> UInt8? {
+  @inlinable
+  static func lowerDigit(_ byte: UInt8) -> UInt8? {
     switch byte {
     case 0x30...0x39: byte - 0x30
     case 0x61...0x66: byte - 0x57

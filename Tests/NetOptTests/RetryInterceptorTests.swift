@@ -138,6 +138,20 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// Where the service asked for time, requests do not go until that is over, and the route says why.
+  @Test func whoAskedForTimeIsLeftAlone() async throws {
+    let lab = try StubLab([.respond(503, fields: ["Retry-After": "60"]), .respond(200)])
+    let once = try lab.request { $0.options.maxAttempts = 1 }
+    #expect(try await lab.client.execute(once).status == 503)
+    let next = try await lab.client.execute(once)
+    #expect(next.status == 200)
+    #expect(lab.receivers == lab.addresses)
+    let rested = try #require(next.route.plan.candidates.first { $0.address == lab.addresses[0] })
+    #expect(rested.excluded?.isEmpty == false)
+    #expect(next.route.plan.candidates.first { $0.address == lab.addresses[1] }?.excluded == nil)
+    await lab.client.shutdown()
+  }
+
   @Test func cancellingEndsTheWait() async throws {
     let recorder = AttemptRecorder()
     let lab = try StubLab([.respond(503, fields: ["Retry-After": "9"])]) { $0.observers = [recorder] }
