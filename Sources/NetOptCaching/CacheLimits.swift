@@ -23,5 +23,5 @@ package struct CacheLimits: Hashable, Sendable {
   package static let disk = CacheLimits(maxBytes: 1 << 30)
 
   /// `maxAge` in milliseconds.
-  var maxAgeMilliseconds: Int64? { maxAge.map { max($0.nanoseconds / 1_000_000, 0) } }
+  var maxAgeMilliseconds: Int64? { maxAge?.wholeMilliseconds }
 }

@@ -23,7 +23,7 @@ struct BodyFiles: Sendable {
 
   /// Writes a body to a draft and brings it to the disk. Nothing is left of it when that fails.
   func write(_ body: [UInt8]) throws(DiskError) -> Draft {
-    let name = Hexadecimal.text((0..<16).map { _ in UInt8.random(in: 0 ... .max) })
+    let name = Hex.text((0..<16).map { _ in UInt8.random(in: 0 ... .max) })
     let path = path(name + Self.draftSuffix)
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .system("written", path, errno) }

@@ -197,6 +197,6 @@ package final class DiskInspection {
   }
 
   private static func partition(_ owner: [UInt8]) -> String? {
-    owner.isEmpty ? nil : Hexadecimal.text(Array(owner.prefix(4)))
+    owner.isEmpty ? nil : Hex.text(Array(owner.prefix(4)))
   }
 }

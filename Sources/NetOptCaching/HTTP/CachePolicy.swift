@@ -39,8 +39,7 @@ package struct CachePolicy: Sendable {
   private func missing(
     _ request: CacheRequest, _ forward: CacheStatus.Forward, _ rule: CacheRule? = nil
   ) -> CacheDecision {
-    if request.control.onlyIfCached { return .refuse(.onlyIfCached) }
-    return .fetch(forward, rule ?? (forward == .varyMiss ? .otherSelectors : .nothingStored))
+    .origin(for: request, forward, rule ?? (forward == .varyMiss ? .otherSelectors : .nothingStored))
   }
 
   private func decide(_ request: CacheRequest, _ entry: CacheEntry, at now: Int64) -> CacheDecision {
@@ -148,6 +147,13 @@ package enum CacheDecision: Sendable {
   case bypass(CacheRule)
   /// The answer is 504: the request wants none of the origin.
   case refuse(CacheRule)
+
+  /// The origin is asked, unless the request wants none of it.
+  static func origin(
+    for request: CacheRequest, _ forward: CacheStatus.Forward, _ rule: CacheRule
+  ) -> CacheDecision {
+    request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(forward, rule)
+  }
 }
 
 /// The use of a stored response as an answer.

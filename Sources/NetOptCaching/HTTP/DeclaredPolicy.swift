@@ -20,12 +20,10 @@ package struct DeclaredPolicy: Sendable {
     }
     guard let entry = CachePolicy.selected(entries, for: request), let expiry = entry.declaredExpiry,
       request.decodes(entry)
-    else { return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.uriMiss, .nothingStored) }
-    if request.control.noCache {
-      return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.request, .requestNoCache)
-    }
+    else { return .origin(for: request, .uriMiss, .nothingStored) }
+    if request.control.noCache { return .origin(for: request, .request, .requestNoCache) }
     guard let part = RangePart(of: entry, for: request) else {
-      return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.partial, .otherRange)
+      return .origin(for: request, .partial, .otherRange)
     }
     if now < expiry {
       return .serve(CacheService(entry, part, .declaredFresh, outcome: .hit, refreshes: false))
@@ -36,7 +34,7 @@ package struct DeclaredPolicy: Sendable {
     {
       return .serve(CacheService(entry, part, .declaredRefresh, outcome: .stale, refreshes: true))
     }
-    return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.stale, .declaredStale)
+    return .origin(for: request, .stale, .declaredStale)
   }
 
   /// Whether an answer is stored.

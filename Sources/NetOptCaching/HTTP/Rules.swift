@@ -11,7 +11,6 @@ extension CacheRule {
 
   // MARK: Serving
 
-  package static let fresh = rfc9111("4.2", "it is fresh")
   package static let freshByMaxAge = rfc9111("5.2.2.1", "max-age says for how long it is fresh")
   package static let freshByExpires = rfc9111("5.3", "Expires says until when it is fresh")
   package static let freshByHeuristic = rfc9111(
@@ -59,7 +58,6 @@ extension CacheRule {
     "3", "its status lets it be stored, and it can be validated or is fresh by heuristics")
   package static let storedAfterPost = rfc9110(
     "9.3.3", "the answer to POST has Content-Location of the URL and says how long it is fresh")
-  package static let storedHead = rfc9111("4.3.5", "the answer to HEAD freshens what is stored")
   package static let noStore = rfc9111("5.2.2.5", "it has no-store")
   package static let notUnderstood = rfc9111(
     "5.2.2.3", "it has must-understand, and the status is not understood")
@@ -69,10 +67,7 @@ extension CacheRule {
     "3", "its status is not one to be stored without an explicit freshness")
   package static let notWorthStoring = rfc9111("3", "it is never fresh and cannot be validated")
   package static let methodNotStored = rfc9111("3", "answers to this method are not stored")
-  package static let invalidated = rfc9111("4.4", "an unsafe request changed the resource meanwhile")
   package static let tooLarge = CacheRule("its body is larger than an entry may be", "netopt, maxEntryBytes")
-  package static let invalidates = rfc9111(
-    "4.4", "an unsafe request that succeeded invalidates what is stored")
   package static let unreachable = rfc9111(
     "5.2.2.2", "the origin cannot be reached, and the stored response may not be used without it")
 

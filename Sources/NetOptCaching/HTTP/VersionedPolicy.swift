@@ -31,12 +31,10 @@ package struct VersionedPolicy: Sendable {
     if request.control.noStore { return .bypass(.requestNoStore) }
     guard let entry = CachePolicy.selected(entries, for: request), let version = entry.resourceVersion,
       request.decodes(entry)
-    else { return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.uriMiss, .nothingStored) }
-    if request.control.noCache {
-      return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.request, .requestNoCache)
-    }
+    else { return .origin(for: request, .uriMiss, .nothingStored) }
+    if request.control.noCache { return .origin(for: request, .request, .requestNoCache) }
     guard let part = RangePart(of: entry, for: request) else {
-      return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.partial, .otherRange)
+      return .origin(for: request, .partial, .otherRange)
     }
     if version >= wanted {
       return .serve(CacheService(entry, part, .versionFresh, outcome: .hit, refreshes: false))
@@ -45,7 +43,7 @@ package struct VersionedPolicy: Sendable {
     if !overflow, behind < versions.threshold {
       return .serve(CacheService(entry, part, .versionRefresh, outcome: .stale, refreshes: true))
     }
-    return request.control.onlyIfCached ? .refuse(.onlyIfCached) : .fetch(.stale, .versionBehind)
+    return .origin(for: request, .stale, .versionBehind)
   }
 
   /// Whether an answer is stored.
