@@ -42,11 +42,13 @@ def free_port() -> int:
 class Origin:
     """nginx under a certificate authority of its own. Its servers differ in what they do with connections."""
 
-    # Names of the variants, each at a port of its own: kept open; closed after a request; closed, and never resumed.
+    # Names of the variants, each at a port of its own: kept open; closed after a request; closed, and never resumed; kept
+    # open, at all addresses of loopback.
     VARIANTS = {
         "kept": "keepalive_requests 100000000; ssl_session_cache shared:kept:4m;",
         "closing": "keepalive_requests 1; ssl_session_cache shared:closing:4m;",
         "forgetful": "keepalive_requests 1; ssl_session_cache off; ssl_session_tickets off;",
+        "everywhere": "keepalive_requests 100000000;",
     }
 
     def __init__(self) -> None:
@@ -115,9 +117,9 @@ class Origin:
         # Where measuring is about connections the log says which were resumed; elsewhere it would only cost.
         servers = "\n".join(
             f"""server {{
-              {" ".join(f"listen {address}:{self.ports[name]} ssl http2 backlog=4096;" for address in GOOD)}
+              {" ".join(f"listen {address}:{self.ports[name]} ssl http2 backlog=4096;" for address in (["0.0.0.0"] if name == "everywhere" else GOOD))}
               ssl_certificate {self.path("origin.pem")}; ssl_certificate_key {self.path("origin.key")};
-              access_log {"off" if name == "kept" else f"{self.path(name)}.log resumption"};
+              access_log {"off" if name in ("kept", "everywhere") else f"{self.path(name)}.log resumption"};
               root {self.path("content")};
               location = /small {{ return 200 "{"x" * 200}"; }}
               {directives}

@@ -57,7 +57,7 @@ public struct ClientConfiguration: Sendable {
   public var connections = Connections()
   /// Which proxy is used. Default: the one that the environment names.
   public var proxy = Proxy.environment
-  /// The value of `User-Agent` for requests that bring none. Default: `netopt/` and the version.
+  /// The value of `User-Agent` for requests that bring none; empty for not sending it. Default: `netopt/` and the version.
   public var userAgent = "netopt/\(NetOptVersion.string)"
   /// How requests are signed; `nil` for not at all, the default.
   public var signing: Signing?
@@ -121,7 +121,8 @@ public struct ClientConfiguration: Sendable {
 
   /// How many connections there are, and how long they are kept.
   public struct Connections: Sendable {
-    /// The most to one endpoint; more requests wait. Default: 16.
+    /// The most to one endpoint; more requests wait. Default: 16. The names that share an address share them: where there
+    /// are more names than this, connections are closed for one another, and requests pay for new ones.
     public var perEndpoint = 16
     /// The most in all. Default: 256.
     public var total = 256

@@ -2,7 +2,7 @@
 public struct CurlConfiguration: Hashable, Sendable {
   /// A PEM file with the authorities to trust instead of the system's.
   public var caFile: String?
-  /// The value of `User-Agent` for requests that bring none.
+  /// The value of `User-Agent` for requests that bring none; empty for not sending it.
   public var userAgent = "netopt"
   /// The most connections to one endpoint; more requests wait. Default: 16. HTTP/2 seldom needs a second one.
   public var connectionsPerEndpoint = 16

@@ -90,6 +90,16 @@ import Testing
     }
   }
 
+  @Test func withoutAUserAgentNoneIsSent() async throws {
+    try await withOrigin { origin, _ in
+      let bench = try await TransportBench { $0.userAgent = "" }
+      let response = try await get("/echo", origin, bench)
+      let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
+      #expect(text.hasPrefix("GET /echo") && !text.lowercased().contains("user-agent"))
+      await bench.end()
+    }
+  }
+
   @Test func bodiesOfAllKindsAreSent() async throws {
     try await withOrigin { origin, bench in
       let chunks = (0..<40).map { [UInt8](repeating: UInt8($0), count: 50_000) }

@@ -13,6 +13,8 @@ extension ClientConfiguration {
   /// The configuration that all measurements share.
   static func measured(_ options: Options) throws -> ClientConfiguration {
     var configuration = ClientConfiguration()
+    // The floor sends none.
+    configuration.userAgent = ""
     configuration.list = .none
     configuration.rankingHistory = .none
     configuration.allowPrivateAddresses = true
