@@ -48,8 +48,8 @@ struct LookPauses {
 /// its directory is watched, and that of every link on the way to it; whatever happens there, it is looked
 /// whether the files are other ones than before. A burst of changes counts as one.
 ///
-/// Where a directory is not there, or the system does not watch it, it is looked from time to time, at first every second and then
-/// less often, up to twice a minute.
+/// Where a directory is not there, or the system does not watch it or anything, it is looked from time to time, at first every second
+/// and then less often, down to twice a minute.
 package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable {
   // Unchecked: after it is made, it is touched on the loop's thread alone.
 
@@ -63,7 +63,10 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   private let paths: [String]
   private let onChange: @Sendable () -> Void
   private let onFailure: @Sendable (NetOptError) -> Void
+  private let open: @Sendable () -> Int32
   private var known: [FileIdentity?]
+  private var isRunning = false
+  /// inotify's; -1 when the system gives none: a user may have few (fs.inotify.max_user_instances).
   private var descriptor: Int32 = -1
   private var directories: [String: Int32] = [:]
   private var looks = LookPauses()
@@ -75,16 +78,19 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   ///   - paths: the files, which need not exist.
   ///   - known: what is known of them: a file that is another one by now has changed.
   ///   - onChange: called on the loop's thread; it hands the work on.
-  ///   - onFailure: called there when the system cannot watch: once when it refuses to watch a directory, be it one or many.
+  ///   - onFailure: called there when the system cannot watch: once, be it one directory or all of them.
+  ///   - open: makes the descriptor; inotify_init1(2).
   package init(
     _ loop: EventLoop, _ paths: [String], known: [FileIdentity?], onChange: @escaping @Sendable () -> Void,
-    onFailure: @escaping @Sendable (NetOptError) -> Void
+    onFailure: @escaping @Sendable (NetOptError) -> Void,
+    open: @escaping @Sendable () -> Int32 = { inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC)) }
   ) {
     self.loop = loop
     self.paths = paths
     self.known = known
     self.onChange = onChange
     self.onFailure = onFailure
+    self.open = open
   }
 
   private final class Work: LoopWork {
@@ -104,17 +110,20 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   package func stop() { _ = loop.submit(Work(self, starts: false)) }
 
   private func begin() {
-    guard descriptor < 0 else { return }
-    descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-    guard descriptor >= 0 else {
-      return onFailure(systemError("inotify_init1, by which changes of \(paths[0]) are seen,", errno))
+    guard !isRunning else { return }
+    isRunning = true
+    descriptor = open()
+    if descriptor >= 0 {
+      loop.watch(descriptor, for: .read, self)
+    } else {
+      tellOfRefusal("inotify_init1", errno)
     }
-    loop.watch(descriptor, for: .read, self)
     look()
   }
 
   private func end() {
     loop.cancel(self)
+    isRunning = false
     guard descriptor >= 0 else { return }
     loop.unwatch(descriptor, of: self)
     close(descriptor)
@@ -135,8 +144,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
 
   /// The changes have settled, or a directory is looked for again.
   package override func fire() {
-    guard descriptor >= 0 else { return }
-    look()
+    if isRunning { look() }
   }
 
   private func look() {
@@ -150,6 +158,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
 
   /// Watches the directories in which the files are now. They may be other ones than before.
   private func watchDirectories() {
+    guard descriptor >= 0 else { return loop.schedule(self, at: looks.next(at: loop.now())) }
     let wanted = Set(paths.flatMap { [FileBytes.folder(of: $0)] + Self.directories(of: $0) })
     var refusal: (directory: String, code: Int32)?
     var isMissing = false
@@ -171,15 +180,16 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     // There is something new to watch.
     if !Set(watched.keys).isSubset(of: directories.keys) { looks.reset() }
     directories = watched
-    if let refusal, !hasToldOfRefusal {
-      hasToldOfRefusal = true
-      let seconds = LookPauses.longest.components.seconds
-      onFailure(
-        systemError(
-          "inotify_add_watch of \(refusal.directory), without which changes of \(paths[0]) are seen up to \(seconds) s late,",
-          refusal.code))
-    }
+    if let refusal { tellOfRefusal("inotify_add_watch of \(refusal.directory)", refusal.code) }
     if isMissing { loop.schedule(self, at: looks.next(at: loop.now())) } else { looks.reset() }
+  }
+
+  private func tellOfRefusal(_ call: String, _ code: Int32) {
+    if hasToldOfRefusal { return }
+    hasToldOfRefusal = true
+    let seconds = LookPauses.longest.components.seconds
+    onFailure(
+      systemError("\(call), without which changes of \(paths[0]) are seen up to \(seconds) s late,", code))
   }
 
   /// The directories of the links on the way to a file, whichever component of whichever path they are

@@ -45,6 +45,29 @@ import Testing
     loop.stop()
   }
 
+  @Test func withoutInotifyItIsLookedAllTheSame() async throws {
+    let directory = try TemporaryDirectory.make("watch")
+    let loop = try EventLoop()
+    let failures = EventRecorder<NetOptError>()
+    let changes = EventRecorder<Bool>()
+    let path = "\(directory)/list.json"
+    let watch = FileWatch(
+      loop, [path], known: [nil], onChange: { changes.record(true) }, onFailure: { failures.record($0) },
+      open: {
+        errno = EMFILE
+        return -1
+      })
+    watch.start()
+    try await failures.wait(for: "the refusal") { !$0.isEmpty }
+    try FileBytes.replace(path, with: [1], mode: 0o644, as: "the file", in: .list)
+    try await changes.wait(for: "the file") { !$0.isEmpty }
+    let message = failures.events[0].message
+    #expect(failures.events.count == 1)
+    #expect(message.contains("inotify_init1") && message.contains("30 s late"), "\(message)")
+    watch.stop()
+    loop.stop()
+  }
+
   @Test func aDirectoryThatIsNotThereIsNoFailure() async throws {
     let directory = try TemporaryDirectory.make("watch")
     let loop = try EventLoop()

@@ -424,7 +424,7 @@ import Testing
     configuration.listObservers = [recorder]
     configuration.list = .file("\(directory)/list.json")
     configuration.allowPrivateAddresses = true
-    let soon = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 1)
+    let soon = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 3)
     try replaceFile("\(directory)/list.json", listBytes(serial: 1, expires: soon.formatted(.iso8601)))
     let client = try NetOptClient(configuration)
     #expect(client.listWarning == nil)
@@ -438,7 +438,7 @@ import Testing
     #expect(error.message.hasPrefix("the IP list has expired") && status.serial == 1)
     #expect(client.listWarning?.message == error.message)
     // The next one has an end of its own, which is told of as well; that of the first is not told again.
-    let later = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 1)
+    let later = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 3)
     try replaceFile("\(directory)/list.json", listBytes(serial: 2, expires: later.formatted(.iso8601)))
     let all = try await recorder.events.wait(for: "the other end") { $0.count { $0.isExpiry } == 2 }
     #expect(all.map(\.status.serial) == [1, 2, 2])

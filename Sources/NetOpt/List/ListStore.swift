@@ -34,6 +34,7 @@ package struct ListStore: Sendable {
   /// What the lists of this store are checked by, in words.
   private let rules: String
   private let patience: Duration
+  private static let patienceForRecords = Duration.milliseconds(50)
 
   /// Makes a store. The directory is made when something is written, for the user alone.
   ///
@@ -78,7 +79,7 @@ package struct ListStore: Sendable {
     _ copy: Copy, of url: HTTPURL, unless isBetter: (Copy) -> Bool
   ) throws(NetOptError) {
     let path = try file(url, "list")
-    try withLock(url) { () throws(NetOptError) in
+    try withLock(url, within: patience) { () throws(NetOptError) in
       if let present = try? self.copy(of: url), isBetter(present) { return }
       FileBytes.removeDrafts(of: path)
       try FileBytes.replace(path, with: copy.bytes, mode: 0o600, as: "the copy of the IP list", in: .list)
@@ -101,7 +102,8 @@ package struct ListStore: Sendable {
       notBefore: date("not-before"))
   }
 
-  /// Keeps when a list was looked for.
+  /// Keeps when a list was looked for. Another process that writes there is hardly waited for: what is lost is one attempt
+  /// more at the next start.
   ///
   /// - Throws: `unwritableFile`.
   package func keep(_ record: RefreshSchedule.Record, of url: HTTPURL) throws(NetOptError) {
@@ -114,7 +116,7 @@ package struct ListStore: Sendable {
     }
     let bytes = Header.text("netopt-record 1", fields)
     let path = try file(url, "record")
-    try withLock(url) { () throws(NetOptError) in
+    try withLock(url, within: min(patience, Self.patienceForRecords)) { () throws(NetOptError) in
       FileBytes.removeDrafts(of: path)
       try FileBytes.replace(path, with: bytes, mode: 0o600, as: "the record of the IP list", in: .list)
     }
@@ -146,7 +148,9 @@ package struct ListStore: Sendable {
   }
 
   /// Does something while no other process does, and makes the directory before.
-  private func withLock(_ url: HTTPURL, _ body: () throws(NetOptError) -> Void) throws(NetOptError) {
+  private func withLock(
+    _ url: HTTPURL, within patience: Duration, _ body: () throws(NetOptError) -> Void
+  ) throws(NetOptError) {
     makeDirectory()
     let lock = try FileLock(
       try file(url, "lock"), .file, within: patience, as: "the copy of the IP list in the state directory",

@@ -105,19 +105,20 @@ actor ListUpdater {
 
   /// Waits until a list has expired, and tells whoever wants to know; `nil` when there is nobody, or no end.
   private nonisolated func expiry(of list: EndpointList?) -> Task<Void, Never>? {
-    guard let expires = list?.expires, !configuration.listObservers.isEmpty else { return nil }
+    guard let list, let expires = list.expires, !configuration.listObservers.isEmpty else { return nil }
     return Task { [weak self] in
       while true {
         let rest = expires.timeIntervalSince(Date())
         if rest <= 0 { break }
         do { try await Task.sleep(for: .seconds(min(rest, Self.longestWaitForExpiry))) } catch { return }
       }
-      await self?.listDidExpire(expires)
+      await self?.listDidExpire(list)
     }
   }
 
-  private func listDidExpire(_ expires: Date) {
-    guard choice.list.expires == expires, let error = inUse.warning(at: Date()) else { return }
+  private func listDidExpire(_ list: EndpointList) {
+    // Another one may have come into use after the wait was over.
+    guard choice.list == list, let error = inUse.warning(at: Date()) else { return }
     tell { $0.listDidExpire(error, $1) }
   }
 
@@ -299,7 +300,8 @@ actor ListUpdater {
 
   // MARK: The file
 
-  private func watchDidFail(_ error: NetOptError) { report(file: error) }
+  /// That is told and not kept: changes are seen all the same, late, and the list is as good as before.
+  private func watchDidFail(_ error: NetOptError) { tell { $0.listDidFail(error, $1) } }
 
   private func fileDidChange() {
     guard case .file(let path) = configuration.list else { return }
