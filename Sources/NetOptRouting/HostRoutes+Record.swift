@@ -57,7 +57,8 @@ extension HostRoutes {
     at now: MonotonicInstant,
     using random: inout SplitMix64
   ) {
-    let winner = report.winner
+    // A warm-up ends where its first leg is ready: nothing is sent, and no leg has won.
+    let winner = report.winner ?? report.legs.first { $0.outcome == .lost }
     for leg in report.legs {
       guard let address = leg.address else { continue }
       // An endpoint that was seen to work after this leg began is not to blame for what it was like before.

@@ -22,8 +22,10 @@ struct Lab {
     case refuses
   }
 
-  /// - Parameter kinds: the listed addresses. DNS knows one more, which works.
-  init(_ kinds: [Kind]) async throws {
+  /// - Parameters:
+  ///   - kinds: the listed addresses.
+  ///   - isInDNS: whether DNS knows the host, at one address more, which works.
+  init(_ kinds: [Kind], isInDNS: Bool = true) async throws {
     addresses = IPAddress.freshLoopback(kinds.count + 1)
     port = try FreePort.find(on: addresses)
     let valid = try await TestCertificates.certificate(for: [Lab.host])
@@ -41,9 +43,9 @@ struct Lab {
     }
     self.others = others
     origin = try await NginxOrigin.start(listeners, port: port)
-    dns = try await DNSServer.start([
-      Lab.host: [addresses[kinds.count]], "other.test": [addresses[kinds.count]],
-    ])
+    var names = ["other.test": [addresses[kinds.count]]]
+    if isInDNS { names[Lab.host] = [addresses[kinds.count]] }
+    dns = try await DNSServer.start(names)
   }
 
   /// The address that only DNS knows.
@@ -59,8 +61,11 @@ struct Lab {
     for server in others { server.stop() }
   }
 
-  var list: EndpointList {
-    let endpoints = listed.map { ListedEndpoint($0) }
+  var list: EndpointList { list(listed.map { ListedEndpoint($0) }) }
+  /// The same, to be tried in this order as long as nothing is known.
+  var weighted: EndpointList { list(listed.enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }) }
+
+  private func list(_ endpoints: [ListedEndpoint]) -> EndpointList {
     let now = Date()
     return EndpointList(
       serial: 1, issued: now, expires: now.addingTimeInterval(3600),
