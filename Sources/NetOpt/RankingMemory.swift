@@ -91,14 +91,16 @@ final class RankingMemory: Sendable {
       guard let present else { return [:] }
       return state.left.merging([state.network.description: present]) { $1 }
     }
-    for (network, history) in histories where !history.hosts.isEmpty {
-      do throws(NetOptError) {
-        try store.save(history, network, at: date)
-        // What cannot be written is still known.
-        state.withLock { _ = $0.left.removeValue(forKey: network) }
-      } catch {
-        warnOnce(error)
+    let known = histories.filter { !$0.value.hosts.isEmpty }
+    if known.isEmpty { return }
+    do throws(NetOptError) {
+      try store.save(known, at: date)
+      // What cannot be written is still known.
+      state.withLock { state in
+        for network in known.keys { state.left.removeValue(forKey: network) }
       }
+    } catch {
+      warnOnce(error)
     }
   }
 

@@ -6,7 +6,7 @@ import NetOptRouting
 ///
 /// Each file is replaced as a whole, so that two programs never leave a broken one; what both know of one network is put
 /// together under a lock on the directory (flock(2)), and of one host the later one counts. What is in the place of a file and is
-/// no regular one is not read, and goes when the file is written.
+/// no regular one is not read; a link, a pipe or the like goes when the file is written.
 struct RankingStore: Sendable {
   /// The most networks that are kept; beyond it those go that were not seen for the longest time.
   static let mostNetworks = 16
@@ -39,25 +39,30 @@ struct RankingStore: Sendable {
     }
   }
 
-  /// Writes what is known of a network, and what is kept of it besides.
+  /// Writes what is known of networks, and what is kept of them besides. Where one cannot be written the rest is not tried.
   ///
-  /// - Throws: `unwritableFile`, also when another program writes there for too long.
-  func save(_ history: RouteHistory, _ network: String, at date: Date) throws(NetOptError) {
+  /// - Parameter histories: by the networks' fingerprints; at least one.
+  /// - Throws: `unwritableFile`, also when another program writes there for too long: that is waited for once.
+  func save(_ histories: [String: RouteHistory], at date: Date) throws(NetOptError) {
     // The user's alone, like the files. That it failed shows when the directory is locked.
     try? FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let lock = try FileLock(
-      directory, .folder, within: Self.patience, as: "the ranking \(path(network))", in: .list)
+      directory, .folder, within: Self.patience, as: "the rankings in \(directory)", in: .list)
     defer { withExtendedLifetime(lock) {} }
+    for (network, history) in histories { try save(history, network, at: date) }
+    prune(keeping: Set(histories.keys), at: date)
+  }
+
+  private func save(_ history: RouteHistory, _ network: String, at date: Date) throws(NetOptError) {
     let old = (try? load(network))?.current(at: date)
     let merged = old.map(history.merged(with:)) ?? history
     if merged == old { return }
     let json = merged.json(network: network).bytes(indented: true) + [0x0a]
     try FileBytes.replace(path(network), with: json, mode: 0o600, isOwn: true, as: "the ranking", in: .list)
-    prune(keeping: network, at: date)
   }
 
-  private func prune(keeping network: String, at date: Date) {
+  private func prune(keeping networks: Set<String>, at date: Date) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     let files = names.map { name in
       let attributes = try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")
@@ -66,8 +71,11 @@ struct RankingStore: Sendable {
     for file in files where file.name.hasSuffix(".part") {
       if date.timeIntervalSince(file.changed) > Self.draftLifetime { remove(file.name) }
     }
-    let others = files.filter { $0.name.hasSuffix(".json") && $0.name != "\(network).json" }
-    for file in others.sorted(by: { $0.changed > $1.changed }).dropFirst(Self.mostNetworks - 1) {
+    let others = files.filter { file in
+      file.name.hasSuffix(".json") && !networks.contains(String(file.name.dropLast(".json".count)))
+    }
+    let room = max(0, Self.mostNetworks - networks.count)
+    for file in others.sorted(by: { $0.changed > $1.changed }).dropFirst(room) {
       remove(file.name)
     }
   }

@@ -46,9 +46,10 @@ package struct FileLock: ~Copyable {
     guard Self.lock(opened, within: limit) else {
       close(opened)
       let reason = String(cString: strerror(EWOULDBLOCK))
+      let time = limit < .seconds(1) ? "\(limit.nanoseconds / 1_000_000) ms" : "\(limit.components.seconds) s"
       throw NetOptError(
         .unwritableFile, phase: phase,
-        "\(what) is locked: another process has had the lock on \(path) for \(limit.components.seconds) s; it may be writing, or hang (fuser -v \(path) names it)",
+        "\(what) is locked: another process has had the lock on \(path) for \(time); it may be writing, or hang (fuser -v \(path) names it)",
         underlying: NetOptError.Underlying(.system, code: EWOULDBLOCK, text: reason), isRetryable: true)
     }
     descriptor = opened

@@ -29,8 +29,8 @@ import Testing
 
   @Test func keepsOneFileForEachNetworkAndMergesHosts() throws {
     #expect(try store.load(network) == nil)
-    try store.save(RouteHistory(hosts: [host("a.test"), host("b.test")]), network, at: date)
-    try store.save(RouteHistory(hosts: [host("b.test", rtt: 7), host("c.test")]), network, at: date)
+    try store.save([network: RouteHistory(hosts: [host("a.test"), host("b.test")])], at: date)
+    try store.save([network: RouteHistory(hosts: [host("b.test", rtt: 7), host("c.test")])], at: date)
     let merged = try #require(try store.load(network))
     #expect(merged.hosts == [host("a.test"), host("b.test", rtt: 7), host("c.test")])
     #expect(try store.load("fedcba9876543210") == nil)
@@ -40,14 +40,14 @@ import Testing
     // After a day the others are gone.
     var late = host("d.test")
     late.learned = date.addingTimeInterval(100_000)
-    try store.save(RouteHistory(hosts: [late]), network, at: late.learned)
+    try store.save([network: RouteHistory(hosts: [late])], at: late.learned)
     #expect(try store.load(network)?.hosts == [late])
   }
 
   @Test func keepsSoManyNetworksAndRemovesWhatOthersLeftBehind() throws {
     for number in 0..<20 {
       let name = "00000000000000" + (number < 10 ? "0" : "") + "\(number)"
-      try store.save(RouteHistory(hosts: [host("a.test")]), name, at: date)
+      try store.save([name: RouteHistory(hosts: [host("a.test")])], at: date)
       let path = "\(store.directory)/\(name).json"
       try FileManager.default.setAttributes(
         [.modificationDate: date.addingTimeInterval(Double(number))], ofItemAtPath: path)
@@ -55,7 +55,7 @@ import Testing
     let draft = "\(store.directory)/.x.json.1.part"
     try Data().write(to: URL(filePath: draft))
     try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: draft)
-    try store.save(RouteHistory(hosts: [host("a.test")]), network, at: date.addingTimeInterval(4000))
+    try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date.addingTimeInterval(4000))
     let names = try FileManager.default.contentsOfDirectory(atPath: store.directory)
     #expect(names.count == RankingStore.mostNetworks)
     #expect(names.contains("\(network).json") && names.contains("0000000000000019.json"))
@@ -66,11 +66,11 @@ import Testing
     "", "{\"schema_version\":1", "no JSON at all", "{\"schema_version\":9,\"network\":\"\",\"hosts\":[]}",
   ])
   func aFileThatIsNoneOfItsIsAnErrorAndReplaced(text: String) throws {
-    try store.save(RouteHistory(hosts: [host("a.test")]), network, at: date)
+    try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     try Data(text.utf8).write(to: URL(filePath: file))
     let error = #expect(throws: NetOptError.self) { try store.load(network) }
-    #expect(error?.message.contains(file) == true)
-    try store.save(RouteHistory(hosts: [host("a.test")]), network, at: date)
+    #expect(error?.message.contains("\(directory)/deep/down/rankings") == true)
+    try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     #expect(try store.load(network)?.hosts.count == 1)
   }
 
@@ -78,10 +78,10 @@ import Testing
     // For root as well: the way leads through a file.
     try Data().write(to: URL(filePath: "\(directory)/deep"))
     let error = #expect(throws: NetOptError.self) {
-      try store.save(RouteHistory(hosts: [host("a.test")]), network, at: date)
+      try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     }
     #expect(error?.code == .unwritableFile)
-    #expect(error?.message.contains(file) == true)
+    #expect(error?.message.contains(store.directory) == true)
     #expect(try store.load(network) == nil)
   }
 
@@ -91,7 +91,7 @@ import Testing
     let network = network
     let date = date
     let hosts = (0..<4).map { host("host\($0).test") }
-    try store.save(RouteHistory(hosts: hosts), network, at: date)
+    try store.save([network: RouteHistory(hosts: hosts)], at: date)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for writer in 0..<4 {
         group.addTask {
@@ -99,7 +99,7 @@ import Testing
             var own = hosts[writer]
             own.learned = date.addingTimeInterval(Double(round))
             own.leader = nil
-            try store.save(RouteHistory(hosts: [own]), network, at: date)
+            try store.save([network: RouteHistory(hosts: [own])], at: date)
           }
         }
       }
@@ -127,7 +127,7 @@ import Testing
   /// What others put in a file's place is neither followed nor waited for, and goes when the ranking is written.
   @Test(arguments: ["link", "dangling", "pipe"])
   func whatIsNoRegularFileIsNotRead(kind: String) throws {
-    try store.save(RouteHistory(hosts: [host("a.test")]), network, at: date)
+    try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     let elsewhere = "\(directory)/elsewhere"
     let original = try Data(contentsOf: URL(filePath: file))
     switch kind {
@@ -142,7 +142,7 @@ import Testing
     let error = #expect(throws: NetOptError.self) { try store.load(network) }
     #expect(error?.code == .unreadableFile)
     #expect(error?.message.contains("\(file) is not read: it is no regular file") == true)
-    try store.save(RouteHistory(hosts: [host("b.test")]), network, at: date)
+    try store.save([network: RouteHistory(hosts: [host("b.test")])], at: date)
     #expect(try store.load(network)?.hosts == [host("b.test")])
     // What the link led to is as it was.
     if kind == "link" { #expect(try Data(contentsOf: URL(filePath: elsewhere)) == original) }
@@ -151,11 +151,11 @@ import Testing
 
   /// Between reading what is there and writing both, nobody else writes.
   @Test func whatIsMergedIsUnderALock() async throws {
-    try store.save(RouteHistory(hosts: [host("a.test")]), network, at: date)
+    try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     do {
       let lock = try FileLock(store.directory, .folder, as: "the test", in: .list)
       let error = #expect(throws: NetOptError.self) {
-        try store.save(RouteHistory(hosts: [host("b.test")]), network, at: date)
+        try store.save([network: RouteHistory(hosts: [host("b.test")])], at: date)
       }
       #expect(error?.code == .unwritableFile && error?.message.contains(store.directory) == true)
       withExtendedLifetime(lock) {}
@@ -166,7 +166,7 @@ import Testing
     try await withThrowingTaskGroup(of: Void.self) { group in
       for host in hosts {
         group.addTask { [store, network, date] in
-          try store.save(RouteHistory(hosts: [host]), network, at: date)
+          try store.save([network: RouteHistory(hosts: [host])], at: date)
         }
       }
       try await group.waitForAll()
