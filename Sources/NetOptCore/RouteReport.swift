@@ -81,6 +81,19 @@ public struct RouteReport: Sendable {
       place = Int32(index)
     }
 
+    /// The leg as a call sees it that began later.
+    ///
+    /// - Parameter delay: how much later.
+    package func seen(after delay: Duration) -> Leg {
+      var leg = self
+      func shifted(_ offset: Int64) -> Int64 { max(0, offset - delay.nanoseconds) }
+      leg.startedNanoseconds = shifted(startedNanoseconds)
+      leg.connectedNanoseconds = connectedNanoseconds.map(shifted)
+      leg.securedNanoseconds = securedNanoseconds.map(shifted)
+      leg.endedNanoseconds = shifted(endedNanoseconds)
+      return leg
+    }
+
     /// Makes a leg's report.
     public init(
       address: IPAddress?, source: AddressSource, started: Duration, connected: Duration? = nil,
@@ -103,7 +116,8 @@ public struct RouteReport: Sendable {
   public var plan: RoutePlan
   /// The legs that were started, in the order in which they were.
   public var legs: [Leg]
-  /// Whether the legs are those of another call, for whose race this one waited. They count once, with that call.
+  /// Whether the legs are those of another call, for whose race this one waited. They count once, with that call. What of
+  /// them was before this call is at its start.
   public var isShared = false
 
   /// Makes a report.

@@ -266,7 +266,8 @@ extension CurlMulti {
         readmit(waiting)
         continue
       }
-      waiting.reports = exchange.reports
+      let delay = waiting.context.started - exchange.context.started
+      waiting.reports = exchange.reports.map { $0.seen(after: delay) }
       waiting.sharesReports = true
       fail(waiting, error)
     }

@@ -7,7 +7,8 @@ import NetOptCore
 /// moment between a server's session tickets (RFC 8446, section 4.6.1) and its first frame of HTTP/2, both of which come right
 /// after the handshake: a request that is sent then would cost another handshake. What has come on these sockets is therefore kept
 /// from being seen until there is much of it (`SO_RCVLOWAT`, socket(7)), or a request is sent, or the second is over. That the
-/// other side has closed the connection is seen all the same.
+/// other side has closed the connection is not seen behind session tickets, then as without this: libcurl takes it for alive, and sends
+/// a request again that may be repeated.
 ///
 /// Confined to the loop's thread.
 struct NewConnections {

@@ -41,7 +41,9 @@ enum RequestLines {
   static func make(for request: HTTPRequest, userAgent: String) -> [String] {
     var lines: [String] = []
     lines.reserveCapacity(request.headers.count + 3)
-    if !userAgent.isEmpty, !request.headers.contains(name: "User-Agent") { lines.append("User-Agent: \(userAgent)") }
+    if !userAgent.isEmpty, !request.headers.contains(name: "User-Agent") {
+      lines.append("User-Agent: \(userAgent)")
+    }
     if request.options.decompress, !request.headers.contains(name: "Accept-Encoding") {
       lines.append("Accept-Encoding: \(CurlLibrary.encodings)")
     }

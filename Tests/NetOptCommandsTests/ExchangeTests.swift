@@ -55,6 +55,30 @@ import Testing
     #expect(json.description == text)
   }
 
+  @Test func tellsOfTheOtherAttempts() throws {
+    var response = Samples.response(to: try request())
+    response.otherAttempts = Samples.attempts
+    let tail = #"""
+      "other_attempts":[{"number":1,"reason":"first","started_us":0,"ended_us":12000,"remote_ip":"203.0.113.7",\#
+      "remote_port":443,"sends":1,"error":{"code":"send-failed","phase":"send","message":"the connection\u001b died"},\#
+      "route":null},{"number":2,"reason":"retry","started_us":12000,"ended_us":30000,"remote_ip":"203.0.113.7",\#
+      "remote_port":443,"sends":1,"status":503,"route":null},{"number":3,"reason":"hedge","started_us":70000,\#
+      "ended_us":80000,"remote_ip":null,"remote_port":null,"sends":0,"overtaken":true,"route":null}]}
+      """#
+    #expect(exchange(response).json.description.hasSuffix("\"body_bytes\":6," + tail))
+    let error = Samples.error.with(otherAttempts: Samples.attempts)
+    #expect(Exchange.failure(url: "x", error).description.hasSuffix("}," + tail))
+  }
+
+  @Test func tellsOfAnotherCallsRaceAndOfTheNetwork() {
+    let route = Samples.shared
+    #expect(Samples.lost.json.description.hasSuffix(#""fallback":"all-failed"}"#))
+    let end = #""fallback":"all-failed","shared":true,"network_suspected":true}"#
+    #expect(route.json.description.hasSuffix(end))
+    let text = Waterfall(failed: "https://a/", route).text(columns: 100)
+    #expect(text.contains("\nRACE     another call's") && text.contains("\nNETWORK  seems down"), "\(text)")
+  }
+
   @Test func anErrorWithoutRouteSaysSo() {
     let error = NetOptError(.invalidURL, phase: .resolve, "no")
     #expect(
@@ -68,7 +92,12 @@ import Testing
     let plain = HTTPResponse(
       url: try HTTPURL("http://a.example/"), head: ResponseHead(status: 204), body: ResponseBody([]),
       route: Samples.fallback)
+    var repeated = Samples.response(to: try request())
+    repeated.otherAttempts = Samples.attempts
+    repeated.route = Samples.shared
     let values = [
+      exchange(repeated).json,
+      Exchange.failure(url: "x", Samples.error.with(otherAttempts: Samples.attempts)),
       exchange(Samples.response(to: try request())).json, exchange(plain).json,
       Exchange.failure(url: "https://api.example.com/", Samples.error),
       Exchange.failure(url: "x", NetOptError(.invalidURL, phase: .resolve, "no")),

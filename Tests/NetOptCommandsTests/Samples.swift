@@ -4,6 +4,23 @@ import NetOptRouting
 
 /// Values that several tests report on.
 enum Samples {
+  /// A connection that died, an answer that was not used, and a copy that was slower.
+  static let attempts = {
+    let remote = Endpoint(IPAddress("203.0.113.7") ?? .loopback, port: 443)
+    return [
+      AttemptReport(
+        number: 1, reason: .first, started: .zero, ended: .milliseconds(12),
+        outcome: .failed(NetOptError(.sendFailed, phase: .send, "the connection\u{1b} died")), remote: remote,
+        sends: 1),
+      AttemptReport(
+        number: 2, reason: .retry, started: .milliseconds(12), ended: .milliseconds(30),
+        outcome: .answered(status: 503), remote: remote, sends: 1),
+      AttemptReport(
+        number: 3, reason: .hedge, started: .milliseconds(70), ended: .milliseconds(80), outcome: .overtaken,
+        sends: 0),
+    ]
+  }()
+
   /// 2026-11-21T00:00:00Z.
   static let now = Date(timeIntervalSince1970: 1_795_219_200)
 
@@ -50,6 +67,16 @@ enum Samples {
         address: address("198.51.100.4"), source: .dns, started: .milliseconds(500),
         connected: .milliseconds(530), secured: .milliseconds(560), ended: .milliseconds(560), outcome: .won),
     ])
+
+  /// The race of another call, lost in a network that seems to be down.
+  static let shared = {
+    let plan = RoutePlan(
+      origin: origin, policy: "fastest", candidates: lost.plan.candidates, legs: lost.plan.legs,
+      suspectsNetwork: true)
+    var route = RouteReport(plan: plan, legs: lost.legs)
+    route.isShared = true
+    return route
+  }()
 
   /// A route on which every leg failed.
   static let lost = RouteReport(

@@ -61,19 +61,8 @@ import Testing
   }
 
   @Test func drawsTheAttemptsThatDidNotGiveTheAnswer() throws {
-    let address = try #require(IPAddress("203.0.113.7"))
-    let failed = AttemptReport(
-      number: 1, reason: .first, started: .zero, ended: .milliseconds(12),
-      outcome: .failed(NetOptError(.sendFailed, phase: .send, "the connection\u{1b} died")),
-      remote: Endpoint(address, port: 443), sends: 1)
-    let answered = AttemptReport(
-      number: 2, reason: .retry, started: .milliseconds(12), ended: .milliseconds(30),
-      outcome: .answered(status: 503), remote: Endpoint(address, port: 443), sends: 1)
-    let overtaken = AttemptReport(
-      number: 3, reason: .hedge, started: .milliseconds(70), ended: .milliseconds(80), outcome: .overtaken,
-      sends: 0)
     let exchange = try exchange(route: Samples.fallback, timings: Timings()) { response in
-      response.otherAttempts = [failed, answered, overtaken]
+      response.otherAttempts = Samples.attempts
     }
     let text = Waterfall(exchange).text(columns: 100)
     let lines = text.split(separator: "\n").map(String.init)
@@ -85,7 +74,8 @@ import Testing
         " 2  203.0.113.7:443     12.0 ms     30.0 ms  answered 503",
         " 3  nowhere             70.0 ms     80.0 ms  a copy: another one was answered first",
       ])
-    let error = Waterfall(failed: "https://a/", Samples.fallback, otherAttempts: [failed]).text(columns: 100)
+    let error = Waterfall(failed: "https://a/", Samples.fallback, otherAttempts: Samples.attempts)
+      .text(columns: 100)
     #expect(error.contains("ATTEMPT"))
     #expect(!Waterfall(failed: "https://a/", Samples.fallback).text(columns: 100).contains("ATTEMPT"))
   }

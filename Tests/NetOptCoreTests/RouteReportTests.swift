@@ -68,6 +68,16 @@ import Testing
     }
   }
 
+  @Test func aLegIsSeenFromTheStartOfALaterCall() {
+    let leg = RouteReport.Leg(
+      address: nil, source: .dns, started: .milliseconds(100), connected: .milliseconds(300),
+      ended: .milliseconds(450), outcome: .failed)
+    let seen = leg.seen(after: .milliseconds(250))
+    #expect((seen.started, seen.ended) == (.zero, .milliseconds(200)))
+    #expect(seen.connected == .milliseconds(50) && seen.secured == nil && seen.outcome == .failed)
+    #expect(leg.seen(after: .zero) == leg)
+  }
+
   @Test func namesAreStable() {
     #expect(
       [Outcome.won, .lost, .failed, .cancelled].map(\.rawValue) == ["won", "lost", "failed", "cancelled"])

@@ -3,7 +3,7 @@ import NetOptCore
 extension Exchange {
   /// The object that `get --json` prints: docs/schemas/get.schema.json.
   var json: JSONValue {
-    [
+    var json: JSONValue = [
       "schema_version": 1,
       "url": .string(url.description),
       "status": .integer(Int64(head.status)),
@@ -20,18 +20,47 @@ extension Exchange {
       "headers": .array(head.fields.map { [.string($0.name), .string($0.value)] }),
       "body_bytes": .integer(bodyBytes),
     ]
+    json.append(otherAttempts)
+    return json
   }
 
   /// The object that `get --json` prints when there is no answer.
   ///
   /// - Parameter url: the URL as it was given.
   static func failure(url: String, _ error: NetOptError) -> JSONValue {
-    [
+    var json: JSONValue = [
       "schema_version": 1,
       "url": .string(url),
       "error": error.json,
       "route": error.route?.json ?? nil,
     ]
+    json.append(error.otherAttempts)
+    return json
+  }
+}
+
+extension JSONValue {
+  /// Adds the attempts that did not give the answer, when there were any.
+  fileprivate mutating func append(_ otherAttempts: [AttemptReport]) {
+    if !otherAttempts.isEmpty { append("other_attempts", .array(otherAttempts.map(\.json))) }
+  }
+}
+
+extension AttemptReport {
+  fileprivate var json: JSONValue {
+    var json: JSONValue = [
+      "number": .integer(Int64(number)), "reason": .string(reason.rawValue),
+      "started_us": .microseconds(started), "ended_us": .microseconds(ended),
+      "remote_ip": .optional(remote?.address.description), "remote_port": .optional(remote?.port),
+      "sends": .integer(Int64(sends)),
+    ]
+    switch outcome {
+    case .answered(let status): json.append("status", .integer(Int64(status)))
+    case .failed(let error): json.append("error", error.json)
+    case .overtaken: json.append("overtaken", true)
+    }
+    json.append("route", route?.json ?? nil)
+    return json
   }
 }
 
@@ -62,7 +91,7 @@ extension Timings {
 extension RouteReport {
   /// The route as `get --json` prints it.
   var json: JSONValue {
-    [
+    var json: JSONValue = [
       "source": .string(source.rawValue),
       "policy": .string(plan.policy),
       "direct": [
@@ -72,6 +101,9 @@ extension RouteReport {
       "legs": .array(legs.map(\.json)),
       "fallback": .optional(fallback?.rawValue),
     ]
+    if isShared { json.append("shared", true) }
+    if plan.suspectsNetwork { json.append("network_suspected", true) }
+    return json
   }
 }
 

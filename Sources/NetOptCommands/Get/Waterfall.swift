@@ -45,7 +45,7 @@ struct Waterfall: Sendable {
   }
 
   private var facts: [String] {
-    guard let exchange else { return [fact("ROUTE", way)] + network }
+    guard let exchange else { return [fact("ROUTE", way)] + race + network }
     guard exchange.attempts > 0 else {
       return cache(exchange) + [fact("BODY", Text.count(exchange.bodyBytes, "byte"))]
     }
@@ -64,6 +64,11 @@ struct Waterfall: Sendable {
     guard status.outcome != .off else { return [] }
     let storing = status.storing.map { "; \(status.isStored ? "stored" : "not stored"): \($0)" } ?? ""
     return [fact("CACHE", "\(status.outcome.rawValue): \(status.rule)\(storing)")]
+  }
+
+  private var race: [String] {
+    route.isShared
+      ? [fact("RACE", "another call's, which was under way: this one waited for its outcome")] : []
   }
 
   private var network: [String] {
