@@ -412,38 +412,4 @@ import Testing
       #expect(FileManager.default.fileExists(atPath: rankings) == isUsed)
     }
   }
-
-  // MARK: Expiry
-
-  @Test func whoWatchesTheListIsToldOnceWhenItExpires() async throws {
-    let recorder = ListRecorder()
-    var configuration = ClientConfiguration()
-    configuration.proxy = .none
-    configuration.probing.atStart = false
-    configuration.rankingHistory = .none
-    configuration.listObservers = [recorder]
-    configuration.list = .file("\(directory)/list.json")
-    configuration.allowPrivateAddresses = true
-    let soon = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 3)
-    try replaceFile("\(directory)/list.json", listBytes(serial: 1, expires: soon.formatted(.iso8601)))
-    let client = try NetOptClient(configuration)
-    #expect(client.listWarning == nil)
-    #expect(recorder.events.events.isEmpty)
-    let events = try await recorder.events.wait(for: "the end") { !$0.isEmpty }
-    #expect(Date() >= soon)
-    guard case .expired(let error, let status) = events[0] else {
-      Issue.record("\(events)")
-      return
-    }
-    #expect(error.message.hasPrefix("the IP list has expired") && status.serial == 1)
-    #expect(client.listWarning?.message == error.message)
-    // The next one has an end of its own, which is told of as well; that of the first is not told again.
-    let later = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 3)
-    try replaceFile("\(directory)/list.json", listBytes(serial: 2, expires: later.formatted(.iso8601)))
-    let all = try await recorder.events.wait(for: "the other end") { $0.count { $0.isExpiry } == 2 }
-    #expect(all.map(\.status.serial) == [1, 2, 2])
-    #expect(all.map(\.isChange) == [false, true, false])
-    await client.shutdown()
-    #expect(recorder.events.events.count == 3)
-  }
 }
