@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptCurl
+import NetOptEventLoop
 import NetOptTestSupport
 import Testing
 
@@ -93,7 +94,12 @@ import Testing
     let first = Task { [request] in try await bench.execute(request, [address]) }
     try await wait(for: "the race") { server.connections == 1 }
     request.options.timeout = .milliseconds(300)
-    let waiting = Task { [request] in try await bench.execute(request, [address]) }
+    let executor = LoopTaskExecutor(bench.loop)
+    let waiting = Task(executorPreference: executor) { [request] in
+      try await bench.execute(request, [address])
+    }
+    // The loop performs what it is given in turn: by now the call waits for the first one's race.
+    await Task(executorPreference: executor) {}.value
     bench.transport.networkChanged()
     let error = await failure { () throws(NetOptError) in
       do { _ = try await waiting.value } catch let error as NetOptError { throw error } catch {}
