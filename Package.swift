@@ -35,6 +35,7 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CEventLoop"),
+    .systemLibrary(name: "CHeap"),
     .systemLibrary(name: "CNetwork"),
 
     module("NetOptLocking"),
@@ -44,7 +45,7 @@ let package = Package(
     module("NetOptSQLite", ["NetOptCore", "CSQLite"]),
     module("NetOptZlib", ["CZlib"]),
     module("NetOptSigning", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
-    module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
+    module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite", "CHeap"]),
     module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
     module("NetOptCurl", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CCurl"]),
     module("NetOptNetwork", ["NetOptCore", "NetOptEventLoop", "CNetwork"]),
@@ -85,7 +86,9 @@ let package = Package(
     .executableTarget(
       name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"], swiftSettings: settings),
 
-    module("NetOptFuzzing", ["NetOpt", "NetOptCore", "NetOptCrypto", "NetOptRouting", "NetOptSigning"]),
+    module(
+      "NetOptFuzzing",
+      ["NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptRouting", "NetOptSigning"]),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
     tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport"]),
@@ -97,7 +100,7 @@ let package = Package(
       "NetOptCaching",
       [
         "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptSQLite", "NetOptTestSupport",
-        "cache-writer",
+        "CHeap", "cache-writer",
       ]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),

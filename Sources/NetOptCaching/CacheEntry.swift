@@ -10,8 +10,6 @@ package final class CacheEntry: Sendable {
   package let selectors: [Selector]
   /// The status.
   package let status: Int
-  /// The reason phrase, as HTTP/1.1 had one.
-  package let reason: String
   /// The fields that are stored: without those of the connection; when the content was decoded, without `Content-Encoding`
   /// and `Content-Length` too.
   package let fields: HTTPFields
@@ -30,6 +28,9 @@ package final class CacheEntry: Sendable {
   package let fetchMicroseconds: Int64
   /// What the fields say of its use.
   package let terms: ResponseTerms
+  /// How many bytes of memory the entry keeps: body, fields, texts, and what the allocator and the objects around them
+  /// add. Not less than it is.
+  package let weight: Int
 
   /// A field that `Vary` names, with its value in the request.
   package struct Selector: Hashable, Sendable {
@@ -47,16 +48,14 @@ package final class CacheEntry: Sendable {
 
   /// Makes an entry.
   package init(
-    key: CacheKey, selectors: [Selector] = [], status: Int, reason: String = "", fields: HTTPFields,
-    body: [UInt8],
+    key: CacheKey, selectors: [Selector] = [], status: Int, fields: HTTPFields, body: [UInt8],
     requested: Int64, received: Int64, declaredExpiry: Int64? = nil, resourceVersion: Int64? = nil,
     fetchMicroseconds: Int64
   ) {
     self.key = key
     self.selectors = selectors
     self.status = status
-    self.reason = reason
-    self.fields = fields
+    self.fields = fields.fitted
     self.body = body
     self.requested = requested
     self.received = received
@@ -64,6 +63,7 @@ package final class CacheEntry: Sendable {
     self.resourceVersion = resourceVersion
     self.fetchMicroseconds = fetchMicroseconds
     terms = ResponseTerms(status: status, fields: fields, requested: requested, received: received)
+    weight = Self.weight(key, selectors, self.fields, body, terms)
   }
 }
 
@@ -71,7 +71,7 @@ extension CacheEntry {
   /// The same with another key, or another body.
   package func replacing(key: CacheKey? = nil, body: [UInt8]? = nil) -> CacheEntry {
     CacheEntry(
-      key: key ?? self.key, selectors: selectors, status: status, reason: reason, fields: fields,
+      key: key ?? self.key, selectors: selectors, status: status, fields: fields,
       body: body ?? self.body, requested: requested, received: received, declaredExpiry: declaredExpiry,
       resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }

@@ -73,6 +73,13 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
     fields.lazy.filter { Self.equal($0.name, name) }.map(\.value)
   }
 
+  /// The same without spare room, for what is kept for long.
+  package var fitted: HTTPFields {
+    var copy = HTTPFields()
+    copy.fields = fields.map { $0 }
+    return copy
+  }
+
   /// Whether there is a field of that name.
   public func contains(name: String) -> Bool { fields.contains { Self.equal($0.name, name) } }
 

@@ -1,4 +1,6 @@
+import Glibc
 import NetOptCore
+import NetOptLocking
 import NetOptSQLite
 import NetOptTestSupport
 import Testing
@@ -37,10 +39,14 @@ struct DiskContentionTests {
     #expect(store.entries(for: try Samples.key("0")).count == 1)
     try database.execute("BEGIN IMMEDIATE")
     store.insert(Samples.entry(key))
-    // What the entry would have taken the place of must go first; until then everything is a miss, and nothing is said.
-    #expect(store.entries(for: try Samples.key("0")).isEmpty)
-    try database.execute("COMMIT")
+    // A new one takes nobody's place, and is missing: that is all.
     #expect(store.entries(for: try Samples.key("0")).count == 1)
+    // What an entry would have taken the place of must go first; until then everything is a miss, and nothing is said.
+    store.insert(Samples.entry(try Samples.key("0"), received: 1_700_000_000_001))
+    #expect(store.entries(for: try Samples.key("large")).isEmpty)
+    try database.execute("COMMIT")
+    #expect(store.entries(for: try Samples.key("0")).isEmpty)
+    #expect(store.entries(for: try Samples.key("large")).count == 1)
     store.insert(Samples.entry(key))
     #expect(store.entries(for: key).count == 1)
     #expect(warnings.messages.isEmpty)
@@ -84,6 +90,84 @@ struct DiskContentionTests {
     #expect(try DiskInspection(directory).usage().entries == 1)
     #expect(store.entries(for: try Samples.key("large")).count == 1)
     #expect(warnings.messages.isEmpty)
+  }
+
+  /// Those of which nothing is stored do not add up to everything.
+  @Test func manyNewEntriesThatAreNotWrittenCostNoOthers() throws {
+    try fill(1)
+    let store = store(rest: .seconds(3600))
+    let kept = try Samples.key("0")
+    #expect(store.entries(for: kept).count == 1)
+    let database = try Database(directory + "/responses.db")
+    try database.execute("BEGIN IMMEDIATE")
+    for number in 0...OwedRemovals.mostKeys {
+      store.insert(Samples.entry(try Samples.key("new \(number)")))
+    }
+    try database.execute("COMMIT")
+    store.close()
+    #expect(store.entries(for: kept).count == 1)
+    #expect(warnings.messages.isEmpty)
+  }
+
+  /// Somebody who has the lock of the directory: one call waits, the others do not, and afterwards it goes on.
+  @Test func aLockThatIsHeldForLong() throws {
+    try fill(1)
+    let descriptor = open(directory + "/lock", O_RDWR | O_CLOEXEC)
+    defer { close(descriptor) }
+    try #require(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    let store = store(rest: .seconds(3600))
+    let key = try Samples.key("0")
+    let clock = ContinuousClock()
+    let first = clock.measure { #expect(store.entries(for: key).isEmpty) }
+    #expect(first >= .milliseconds(200) && first < .seconds(10), "\(first)")
+    let others = try clock.measure {
+      for number in 0..<100 {
+        #expect(store.entries(for: key).isEmpty)
+        store.insert(Samples.entry(try Samples.key("new \(number)")))
+      }
+    }
+    // Waiting for each of them would take 40 s.
+    #expect(others < .seconds(10), "\(others)")
+    #expect(warnings.messages.count == 1, "\(warnings.messages)")
+    #expect(warnings.messages[0].contains("/lock has been locked by another process for more than 200 ms"))
+    #expect(warnings.messages[0].hasSuffix("nothing is cached on disk until it lets go"))
+    flock(descriptor, LOCK_UN)
+    // Closing ends the rest.
+    store.close()
+    #expect(store.entries(for: key).count == 1)
+    store.insert(Samples.entry(try Samples.key("new")))
+    #expect(store.entries(for: try Samples.key("new")).count == 1)
+    #expect(warnings.messages.count == 1)
+  }
+
+  /// An inspection beside a process that writes and evicts all the time finds nothing wrong.
+  @Test func whatIsInUseIsSound() async throws {
+    let isDone = Locked(false)
+    let written = Locked(0)
+    let store = DiskStore(directory, limits: CacheLimits(maxBytes: 4 << 20)) { [warnings] in warnings.add($0)
+    }
+    store.open()
+    let writer = Task.detached {
+      var number = 0
+      while !isDone.withLock(\.self) {
+        let key = try Samples.key("\(number % 100)")
+        store.insert(Samples.entry(key, body: [UInt8](repeating: UInt8(number & 255), count: 150_000)))
+        number += 1
+        written.withLock { $0 += 1 }
+      }
+    }
+    var entries = 0
+    // Ten times as much as there is room for.
+    while written.withLock(\.self) < 300 {
+      let result = try DiskInspection(directory).verify()
+      #expect(result.isSound, "\(result)")
+      entries += result.entries
+    }
+    isDone.withLock { $0 = true }
+    try await writer.value
+    #expect(entries > 20)
+    store.close()
+    #expect(warnings.messages.isEmpty, "\(warnings.messages)")
   }
 
   @Test func moreKeysThanAreKeptAreEverything() throws {

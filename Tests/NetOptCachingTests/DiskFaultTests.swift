@@ -329,9 +329,91 @@ struct DiskFaultTests {
     #expect(warnings.messages.isEmpty)
   }
 
+  /// A disk that was mounted read-only, say: whether there is a cache already or not.
+  @Test(arguments: [false, true]) func aDirectoryThatCannotBeWrittenTo(isFilled: Bool) throws {
+    if isFilled { try fill(2) } else { mkdir(directory, 0o700) }
+    // Root may write to anything, so that the test is somebody else for a while.
+    let nobody: uid_t = 65_534
+    let isRoot = geteuid() == 0
+    var rights: [(path: String, mode: mode_t)] = [(parent, 0o711), (directory, 0o500)]
+    for name in (try? FileManager.default.subpathsOfDirectory(atPath: directory)) ?? [] {
+      let path = "\(directory)/\(name)"
+      rights.append((path, name == "bodies" ? 0o500 : 0o400))
+    }
+    for (path, mode) in rights {
+      if isRoot, path != parent { chown(path, nobody, nobody) }
+      chmod(path, mode)
+    }
+    defer { chmod(directory, 0o700) }
+    let folders = sequence(first: parent) { $0 == "/" ? nil : FileBytes.folder(of: $0) }
+    for folder in folders where isRoot && !Self.isOpenToAll(folder) { chmod(folder, 0o711) }
+    let before = try FileManager.default.subpathsOfDirectory(atPath: directory).sorted()
+    if isRoot { try #require(seteuid(nobody) == 0) }
+    defer { if isRoot { seteuid(0) } }
+    let store = store()
+    try useInVain(store)
+    #expect(warnings.messages.count == 1, "\(warnings.messages)")
+    #expect(warnings.messages[0].contains(directory) || warnings.messages[0].contains("disk-faults"))
+    #expect(try FileManager.default.subpathsOfDirectory(atPath: directory).sorted() == before)
+    // Who mends it need not start anything anew.
+    chmod(directory, 0o700)
+    for (path, mode) in rights.dropFirst(2) { chmod(path, mode | 0o200) }
+    let key = try Samples.key("mended")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(warnings.messages.count == 1)
+    store.close()
+  }
+
+  private static func isOpenToAll(_ folder: String) -> Bool {
+    var status = stat()
+    return stat(folder, &status) == 0 && status.st_mode & 0o001 != 0
+  }
+
+  @Test func anOlderSchemaIsPutAside() throws {
+    try fill(1)
+    try Database(directory + "/responses.db").execute("PRAGMA user_version = 1")
+    let store = store()
+    #expect(store.entries(for: try Samples.key("0")).isEmpty)
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(warnings.messages.count == 1)
+    #expect(warnings.messages[0].contains("its schema is that of an older version of netopt; it is now"))
+    #expect(FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
+  }
+
+  /// Who only looks makes nothing, removes nothing and counts no hit.
+  @Test func lookingChangesNothing() throws {
+    func look(_ name: String) throws -> [CacheEntry] {
+      let store = DiskStore(directory, rest: .zero, changes: false) { [warnings] in warnings.add($0) }
+      defer { store.close() }
+      return try store.entries(for: Samples.key(name))
+    }
+    #expect(try look("0").isEmpty)
+    #expect(!FileManager.default.fileExists(atPath: directory))
+    #expect(warnings.messages.count == 1 && warnings.messages[0].hasSuffix("nothing is found there"))
+    mkdir(directory, 0o700)
+    #expect(try look("0").isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+    #expect(warnings.messages.last?.contains("has no cache") ?? false)
+    try fill(1)
+    try Database(directory + "/responses.db").execute("UPDATE entries SET body = x'00' WHERE file IS NULL")
+    let before = try DiskInspection(directory).usage()
+    #expect(try look("0").isEmpty)
+    #expect(try look("large").count == 1)
+    #expect(try DiskInspection(directory).usage() == before)
+    let text = Array("this is no database, but a text of some length\n".utf8)
+    try write(text, to: directory + "/responses.db")
+    unlink(directory + "/responses.db-wal")
+    #expect(try look("large").isEmpty)
+    #expect(try read(directory + "/responses.db") == text)
+    #expect(!FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
+  }
+
   @Test func aNewerSchemaIsLeftAlone() throws {
     try fill(1)
-    try Database(directory + "/responses.db").execute("PRAGMA user_version = 2")
+    try Database(directory + "/responses.db").execute("PRAGMA user_version = \(DiskSchema.version + 1)")
     try useInVain(store())
     #expect(warnings.messages.count == 1)
     #expect(warnings.messages[0].contains("has a schema that this version of netopt does not know"))
@@ -341,7 +423,8 @@ struct DiskFaultTests {
 
   @Test func somebodyElsesDatabaseIsPutAside() throws {
     mkdir(directory, 0o700)
-    try Database(directory + "/responses.db").execute("CREATE TABLE entries (x); PRAGMA user_version = 1")
+    try Database(directory + "/responses.db").execute(
+      "CREATE TABLE entries (x); PRAGMA user_version = \(DiskSchema.version)")
     let store = store()
     let key = try Samples.key("a")
     store.insert(Samples.entry(key))

@@ -81,12 +81,14 @@ struct HitRatioTests {
     #expect(difference <= 0.01, "\(name), the store with \(capacity): \(found) hits, not \(hits)")
   }
 
-  private static func key(_ number: UInt64) -> CacheKey {
+  /// A key for a number.
+  static func key(_ number: UInt64) -> CacheKey {
     let bytes = (0..<16).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * ($0 & 7))) }
     return CacheKey(text: String(number), digest: MD5Digest(bytes))
   }
 
-  private static func zipf(_ exponent: Double, keys: Int, count: Int, seed: UInt64) -> [Int] {
+  /// Keys by Zipf's law.
+  static func zipf(_ exponent: Double, keys: Int, count: Int, seed: UInt64) -> [Int] {
     var sums: [Double] = []
     var total = 0.0
     for rank in 1...keys {

@@ -1,3 +1,4 @@
+import CHeap
 import NetOptCore
 import Testing
 
@@ -175,6 +176,81 @@ struct MemoryStoreTests {
     #expect(held.reduce(0) { $0 + MemorySlot.weight(of: $1) } <= store.usage.bytes)
     store.removeAll()
     #expect(store.usage == .init(bytes: 0, keys: 0))
+  }
+
+  /// What was made for many small entries does not stay when few large ones take their place.
+  @Test func tablesShrinkWithWhatIsInThem() throws {
+    let limits = CacheLimits(maxBytes: 4 << 20)
+    let store = MemoryStore(limits)
+    for number in 0..<8000 {
+      store.insert(Samples.entry(try Samples.key("\(number)"), body: []))
+      #expect(store.usage.bytes <= limits.maxBytes)
+    }
+    let full = store.usage
+    #expect(full.keys > 2000 && full.overhead > 300_000, "\(full)")
+    for number in 0..<100 {
+      store.insert(
+        Samples.entry(try Samples.key("large \(number)"), body: [UInt8](repeating: 1, count: 300_000)))
+      // Some are asked for again and go to the main queue, where the small ones are; the others to the ghost.
+      for _ in 0..<2 where number % 2 == 0 { _ = store.entries(for: try Samples.key("large \(number)")) }
+      #expect(store.usage.bytes <= limits.maxBytes)
+    }
+    let shrunk = store.usage
+    #expect(shrunk.keys >= 8 && shrunk.keys < 100 && shrunk.overhead < full.overhead / 2, "\(shrunk)")
+    let last = try (80..<100).filter { !store.entries(for: try Samples.key("large \($0)")).isEmpty }
+    #expect(!last.isEmpty)
+    store.removeAll()
+    #expect(store.usage == .init(bytes: 0, keys: 0))
+  }
+
+  /// What an object is counted for is what the allocator takes for it.
+  @Test func objectsAreNotLargerThanTheyAreCountedFor() throws {
+    let key = try Samples.key("a")
+    let entry = Samples.entry(key)
+    let slot = MemorySlot(key, [entry])
+    func size(_ object: AnyObject) -> Int {
+      malloc_usable_size(Unmanaged.passUnretained(object).toOpaque()) + 8
+    }
+    #expect(size(entry) <= CacheEntry.object && size(entry) > CacheEntry.object - 32, "\(size(entry))")
+    #expect(size(slot) <= MemorySlot.object && size(slot) > MemorySlot.object - 32, "\(size(slot))")
+  }
+
+  @Test func memoryIsGivenBackWhenSizesChange() throws {
+    let key = try Samples.key("a")
+    let small = Samples.entry(key, body: [UInt8](repeating: 1, count: 1000))
+    let large = Samples.entry(key, body: [UInt8](repeating: 1, count: 100_000))
+    var heap = HeapUse(most: 300_000)
+    var isDue = false
+    for _ in 0..<400 { heap.add([small]) }
+    // What takes the place of something like it fills what that has left.
+    for _ in 0..<10_000 {
+      heap.remove([small])
+      heap.add([small])
+      isDue = isDue || heap.isDue()
+    }
+    #expect(!isDue)
+    var exchanged = 0
+    while !heap.isDue() {
+      for _ in 0..<100 { heap.remove([small]) }
+      heap.add([large])
+      exchanged += 1
+    }
+    #expect(exchanged == 2)
+    // One at a time does it.
+    isDue = heap.isDue()
+    #expect(!isDue)
+    // A third of it is gaps, which get filled.
+    let idle = heap.idle
+    heap.gaveBack(.init(returned: idle / 3 * 2, free: .max))
+    #expect(heap.gaps > idle / 4 && heap.gaps < idle / 2 && heap.idle == heap.gaps)
+    for _ in 0..<200 { heap.add([small]) }
+    #expect(heap.gaps == 0)
+    heap.gaveBack(.init(returned: 0, free: 0))
+    heap.remove([large])
+    isDue = heap.isDue()
+    #expect(heap.idle > 100_000 && heap.gaps == 0 && !isDue)
+    heap.add([large])
+    #expect(heap.idle == 0)
   }
 
   @Test func manyThreadsAtOnce() async throws {

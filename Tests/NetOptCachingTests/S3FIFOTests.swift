@@ -9,8 +9,8 @@ struct S3FIFOTests {
     var queues: S3FIFO<Int>
     var places: [Int: S3FIFO<Int>.Place] = [:]
 
-    init(capacity: Int, maxCount: Int = .max, ghostCost: Int = 0) {
-      queues = S3FIFO(capacity: capacity, maxCount: maxCount, ghostCost: ghostCost)
+    init(capacity: Int, maxCount: Int = .max, countsTables: Bool = false) {
+      queues = S3FIFO(capacity: capacity, maxCount: maxCount, countsTables: countsTables)
     }
 
     mutating func ask(_ key: Int, size: Int = 1) -> Bool {
@@ -20,7 +20,9 @@ struct S3FIFOTests {
       }
       var gone: [Int] = []
       places[key] = queues.insert(key, fingerprint: UInt64(key), size: size) { gone.append($0) }
+      queues.makeRoom { gone.append($0) }
       for key in gone { places[key] = nil }
+      if queues.isSparse { queues.compact { places[$0] = $1 } }
       return false
     }
   }
@@ -65,14 +67,38 @@ struct S3FIFOTests {
     #expect((0..<10).filter { cache.places[$0] != nil }.count >= 8)
   }
 
-  @Test func theGhostTakesItsPartOfTheCapacity() {
-    var cache = Cache(capacity: 10_000, ghostCost: 50)
-    for key in 0..<10_000 {
-      _ = cache.ask(key, size: 10)
-      #expect(cache.queues.used <= 10_000)
+  @Test func tablesTakeTheirPartOfTheCapacity() {
+    var cache = Cache(capacity: 1_000_000, countsTables: true)
+    for key in 0..<50_000 {
+      _ = cache.ask(key, size: 100)
+      #expect(cache.queues.used <= 1_000_000)
     }
-    #expect(cache.queues.ghostCount == 20)
-    #expect(cache.queues.count >= 899)
+    #expect(cache.queues.ghostCount == 1_000_000 / 10 / GhostQueue.mostBytesOfEach)
+    #expect(cache.queues.count > 4000)
+    let many = cache.queues.used - cache.queues.bytes
+    #expect(many > 200_000)
+    // Few that are large take the place of many that are small, and the tables go with those.
+    for key in 50_000..<50_100 {
+      // What is asked for again goes to the main queue, where the small ones are.
+      for _ in 0..<3 { _ = cache.ask(key, size: 90_000) }
+      #expect(cache.queues.used <= 1_000_000)
+    }
+    #expect(cache.queues.used - cache.queues.bytes < many / 2)
+    #expect(cache.queues.count >= 10)
+  }
+
+  /// Whether the tables are made anew changes nothing of what is kept.
+  @Test(arguments: 0..<5 as Range<UInt64>) func compactingChangesNoDecision(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    var (plain, compacted) = (Cache(capacity: 2000), Cache(capacity: 2000))
+    for round in 0..<4000 {
+      let key = Int(random.below(300))
+      let size = round % 1000 < 500 ? 1 : 150
+      let hit = plain.ask(key, size: size)
+      #expect(compacted.ask(key, size: size) == hit)
+      compacted.queues.compact { compacted.places[$0] = $1 }
+      #expect(compacted.places.keys == plain.places.keys)
+    }
   }
 
   @Test(arguments: SimulatedPolicy.allCases) func sizesMayAddUpToMoreThanCanBeCounted(policy: SimulatedPolicy)
@@ -91,7 +117,7 @@ struct S3FIFOTests {
     var random = SplitMix64(seed: seed)
     let capacity = Int(random.below(5000) + 100)
     let maxCount = random.below(2) == 0 ? Int.max : Int(random.below(50) + 1)
-    var queues = S3FIFO<Int>(capacity: capacity, maxCount: maxCount, ghostCost: Int(random.below(8)))
+    var queues = S3FIFO<Int>(capacity: capacity, maxCount: maxCount, countsTables: random.below(2) == 0)
     var known: [Int: (place: S3FIFO<Int>.Place, size: Int)] = [:]
     for _ in 0..<5000 {
       let key = Int(random.below(200))
@@ -106,13 +132,20 @@ struct S3FIFOTests {
         known[key]?.size = size
         queues.resize(there.place, to: size) { gone.append($0) }
       case (nil, _):
-        if let place = queues.insert(key, fingerprint: UInt64(key), size: size, evicted: { gone.append($0) })
-        {
-          for key in gone { known[key] = nil }
-          gone = []
-          known[key] = (place, size)
+        let place = queues.insert(
+          key, fingerprint: UInt64(key), size: size, evicted: { gone.append($0) })
+        for key in gone {
+          #expect(known[key] != nil)
+          known[key] = nil
         }
+        gone = []
+        if let place { known[key] = (place, size) }
       }
+      for key in gone { known[key] = nil }
+      gone = []
+      if queues.isSparse || random.below(50) == 0 { queues.compact { known[$0]?.place = $1 } }
+      // The tables may have grown.
+      queues.makeRoom { gone.append($0) }
       for key in gone {
         #expect(known[key] != nil)
         known[key] = nil

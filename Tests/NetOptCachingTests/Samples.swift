@@ -15,7 +15,7 @@ enum Samples {
     received: Int64 = 1_700_000_000_000, cost: Int64 = 20_000, expiry: Int64? = nil, version: Int64? = nil
   ) -> CacheEntry {
     CacheEntry(
-      key: key, selectors: selectors, status: 200, reason: "OK",
+      key: key, selectors: selectors, status: 200,
       fields: ["Content-Type": "text/plain", "ETag": "\"a-validator-of-some-length\""], body: body,
       requested: received - 20, received: received, declaredExpiry: expiry, resourceVersion: version,
       fetchMicroseconds: cost)

@@ -1,3 +1,4 @@
+import Glibc
 import NetOpt
 import NetOptCaching
 import NetOptCore
@@ -41,7 +42,8 @@ import Testing
     #expect(before.contains("STORED    nothing"))
     #expect(before.contains("DECISION  fetch: nothing is stored for the URL (RFC 9111, section 4)"))
     #expect(before.contains("ANSWER    stored: it says how long it is fresh (RFC 9111, section 3)"))
-    // Looking changed nothing.
+    // Looking changed nothing, and made nothing.
+    #expect(access(directory, F_OK) != 0)
     #expect(try await run(["cache", "explain", "--offline", url]).contains("STORED    nothing"))
     #expect(try await run(["get", url]) == "hello")
     let after = try await run(["cache", "explain", url])
@@ -53,6 +55,15 @@ import Testing
     #expect(server.requests.count == 2)
     #expect(try await run(["get", "--json", url]).contains("\"cache\":\"hit\""))
     #expect(server.requests.count == 2)
+  }
+
+  @Test func aDirectoryThatIsNotThereIsSaid() async throws {
+    let run = await Run(
+      ["cache", "explain", "--offline", "--cache", directory, "https://one.one.one.one/"])
+    #expect(run.code == 0 && run.output.contains("STORED    nothing"))
+    #expect(
+      run.errors.contains("\(directory) cannot be opened") && run.errors.contains("nothing is found there"))
+    #expect(access(directory, F_OK) != 0)
   }
 
   @Test func whatIsStaleIsExplained() async throws {

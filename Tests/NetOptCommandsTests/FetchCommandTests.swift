@@ -146,6 +146,47 @@ import Testing
     #expect(declared.map(\.body) == ["answer 6", "answer 6"])
   }
 
+  @Test func aDirectoryOutlivesTheProgram() async throws {
+    let server = try Self.server(["Cache-Control": "max-age=60"])
+    defer { server.stop() }
+    let directory = try TemporaryDirectory.make("fetch") + "/cache"
+    let line = "{\"id\":1,\"url\":\"http://\(server.endpoint)/\"}"
+    for (index, isFromCache) in [false, true].enumerated() {
+      let answer = try await fetch([line], ["--cache", directory])[0]
+      #expect(answer.body == "answer 1" && answer.from_cache == isFromCache, "run \(index)")
+    }
+    let other = try await fetch(
+      [line.replacing("}", with: ",\"partition\":\"p\"}")], ["--cache", directory])[0]
+    #expect(other.body == "answer 2" && other.from_cache == false)
+    let off = try await fetch([line], ["--cache", directory, "--cache-mode", "off"])[0]
+    #expect(off.body == "answer 3" && off.from_cache == false)
+    #expect(server.requests.count == 3)
+  }
+
+  /// What is stale, and what the origin said to hold, is from the cache too.
+  @Test func whatIsStaleOrValidatedIsFromTheCache() async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        let isStale = exchange.request.target == "/stale"
+        let isValid = exchange.request.fields["If-None-Match"] != nil && !isStale
+        try exchange.respond(
+          isValid ? 304 : 200,
+          [
+            "Cache-Control": isStale ? "max-age=0, stale-while-revalidate=600" : "max-age=0", "ETag": "\"a\"",
+          ],
+          text: isValid ? "" : "hello")
+      })
+    defer { server.stop() }
+    for target in ["stale", "validated"] {
+      let line = "{\"id\":1,\"url\":\"http://\(server.endpoint)/\(target)\",\"cache\":\"http\"}"
+      let answers = try await fetch([line, line], ["--concurrency", "1"])
+      #expect(answers.map(\.from_cache) == [false, true], "\(target)")
+      #expect(answers.map(\.body) == ["hello", "hello"])
+      #expect(answers.map(\.status) == [200, 200])
+    }
+    #expect(server.requests.filter { $0.target == "/validated" }.count == 2)
+  }
+
   @Test func answersComeInTheOrderInWhichTheyAreThere() async throws {
     let isReleased = Locked(false)
     let server = try LoopbackServer(

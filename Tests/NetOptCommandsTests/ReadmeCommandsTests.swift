@@ -1,4 +1,5 @@
 import NetOpt
+import NetOptCaching
 import NetOptCore
 import NetOptTestSupport
 import Testing
@@ -17,6 +18,7 @@ import Testing
     for command in [
       "get", "probe", "bench", "compare", "merge", "iplist suggest", "iplist check", "iplist sign",
       "iplist verify", "iplist update", "help", "keys new", "sign", "verify",
+      "cache stats", "cache list", "cache explain", "cache verify", "cache clear", "cache sim",
     ] {
       #expect(Self.commands.contains { $0.hasPrefix("netopt \(command) ") })
     }
@@ -34,9 +36,13 @@ import Testing
     let signed = try await MinisignProgram.run(["-S", "-s", "list.key", "-m", "iplist.json"], in: directory)
     #expect(signed.isFine)
     let arguments = command.split(separator: " ").dropFirst().map { word in
-      [".json", ".key", ".pub", ".http", ".html"].contains { word.hasSuffix($0) }
+      [".json", ".key", ".pub", ".http", ".html", ".csv", "responses"].contains { word.hasSuffix($0) }
         ? "\(directory)/\(word)" : String(word)
     }
+    let store = DiskStore("\(directory)/responses") { Issue.record("\($0)") }
+    store.open()
+    store.close()
+    try Files.write("key,size\n/a,100\n/b,200\n/a,100\n", to: "\(directory)/requests.csv")
     let signature = try Files.read("\(directory)/iplist.json.minisig")
     if !command.hasPrefix("netopt keys new") { try await Self.makeKeyAndRequest(in: directory) }
     let probe = EndpointProbe(

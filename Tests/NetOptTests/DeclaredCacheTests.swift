@@ -88,6 +88,38 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// In every mode, and where nothing is cached at all, `only-if-cached` wants none of the origin.
+  @Test func onlyWhatIsStoredWhenNothingElseIsWanted() async throws {
+    let lab = try numbered()
+    let wish: HTTPFields = ["Cache-Control": "only-if-cached"]
+    let modes = [api(), api(for: nil), CacheOptions(.versioned(.init())), .http]
+    for options in modes {
+      let (response, text) = try await lab.ask(.get, "/item", wish) { $0.options.cache = options }
+      #expect(response.status == 504 && text.contains("RFC 9111, section 5.2.1.7"))
+    }
+    #expect(lab.sent == 0)
+    _ = try await lab.ask(.get, "/item") { $0.options.cache = modes[0] }
+    #expect(try await lab.ask(.get, "/item", wish) { $0.options.cache = modes[0] }.text == "answer 1")
+    lab.wait(61)
+    #expect(try await lab.ask(.get, "/item", wish) { $0.options.cache = modes[0] }.response.status == 504)
+    #expect(lab.sent == 1)
+    await lab.client.shutdown()
+  }
+
+  /// What a caller declares says nothing of an origin that is gone: the error is the answer.
+  @Test func anOriginThatCannotBeReachedIsAnError() async throws {
+    let lab = try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
+      if number > 1 { throw NetOptError(.connectFailed, phase: .connect, "nobody is there") }
+      return CacheLab.response(request, 200, [:], "answer")
+    }
+    let options = api()
+    _ = try await lab.ask { $0.options.cache = options }
+    lab.wait(61)
+    let error = await #expect(throws: NetOptError.self) { try await lab.ask { $0.options.cache = options } }
+    #expect(error?.code == .connectFailed)
+    await lab.client.shutdown()
+  }
+
   @Test func versionsDecide() async throws {
     let lab = try numbered()
     var versions = CacheOptions.Versions()

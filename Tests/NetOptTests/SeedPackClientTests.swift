@@ -39,6 +39,31 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// The signature is over the index, and the index has the SHA-256 of each body.
+  @Test func aSignedPackIsUsedAndAChangedOneIsNot() async throws {
+    let (signer, stranger) = (try ListSigner(), try ListSigner())
+    let directory = try pack()
+    let path = directory + "/index.json"
+    let index = [UInt8](try Data(contentsOf: URL(filePath: path)))
+    try Data(try signer.signature(of: index)).write(to: URL(filePath: path + ".minisig"))
+    func client(_ keys: [MinisignPublicKey]) throws(NetOptError) -> NetOptClient {
+      var configuration = ClientConfiguration()
+      configuration.list = .none
+      configuration.rankingHistory = .none
+      configuration.cache = ClientConfiguration.Cache()
+      configuration.cache?.seedPacks = [directory]
+      configuration.trustedKeys = keys
+      return try NetOptClient(configuration)
+    }
+    let good = try client([stranger.publicKey, signer.publicKey])
+    #expect(good.cache?.store.seeds.map(\.count) == [1])
+    await good.shutdown()
+    let other = #expect(throws: NetOptError.self) { try client([stranger.publicKey]) }
+    #expect(other?.code == .invalidSignature && other?.message.contains(path) == true)
+    try Data(index + [0x20]).write(to: URL(filePath: path))
+    #expect(#expect(throws: NetOptError.self) { try client([signer.publicKey]) }?.code == .invalidSignature)
+  }
+
   @Test func withTrustedKeysAPackHasToBeSigned() throws {
     var configuration = ClientConfiguration()
     configuration.list = .none

@@ -122,6 +122,34 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// Those who failed do not come back by themselves, and who comes after them makes one fetch.
+  @Test func aFailureIsFollowedByNoStampede() async throws {
+    let (gate, second) = (Latch(), Latch())
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number == 1 {
+        try? await gate.wait()
+        throw NetOptError(.connectFailed, phase: .connect, "nobody is there")
+      }
+      try? await second.wait()
+      return CacheLab.response(request, 200, Self.fields, "answer \(number)")
+    }
+    let calls = try await start(1000, on: lab)
+    gate.open()
+    var failed = 0
+    for call in calls { if case .failure = await call.result { failed += 1 } }
+    #expect(failed == 1000)
+    #expect(lab.sent == 1)
+    #expect(try lab.flights.count == 0 && lab.flights.waiting == 0)
+    let next = try await start(1, on: lab)[0]
+    try await wait(for: "the next fetch") { lab.sent == 2 }
+    let others = try await start(1000, on: lab)
+    second.open()
+    #expect(try await next.value == "answer 2")
+    for call in others { #expect(try await call.value == "answer 2") }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
   @Test func aServerInTroubleIsNotAskedByAll() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in

@@ -6,7 +6,7 @@ import NetOptCore
 
 let usage = """
   Usage: cache-benchmark hits [HITS]
-         cache-benchmark memory empty|small|middle|mixed
+         cache-benchmark memory empty|small|middle|mixed|shrinking|variants
   """
 
 func fail(_ text: String) -> Never {
@@ -26,15 +26,30 @@ func key(_ number: Int) throws -> CacheKey {
   try CacheKey(api: "GET https://api.bench.example/items/\(number)", parameters: "page=\(number)&per_page=50")
 }
 
-func entry(_ key: CacheKey, _ count: Int) -> CacheEntry {
+/// Fields with texts of their own, as those that come from a network have.
+func fields() -> HTTPFields {
+  let shown = [
+    ("Content-Type", "application/json; charset=utf-8"),
+    ("Cache-Control", "max-age=600, stale-while-revalidate=30"),
+    ("ETag", "\"5f2b0e8a1c9d4e77\""), ("Date", "Sat, 21 Nov 2026 10:00:00 GMT"), ("Vary", "Accept-Encoding"),
+    ("Server", "bench"), ("X-Request-Id", "0f9a4c52-7a5e-4a5b-8a6e-2f1f0b1f2c3d"),
+  ]
+  return HTTPFields(
+    shown.map {
+      HTTPField(
+        String(decoding: Array($0.0.utf8), as: UTF8.self), String(decoding: Array($0.1.utf8), as: UTF8.self))
+    })
+}
+
+func entry(_ key: CacheKey, _ count: Int, variant: Int? = nil) -> CacheEntry {
   CacheEntry(
-    key: key, status: 200, reason: "OK",
-    fields: [
-      "Content-Type": "application/json; charset=utf-8",
-      "Cache-Control": "max-age=600, stale-while-revalidate=30",
-      "ETag": "\"5f2b0e8a1c9d4e77\"", "Date": "Sat, 21 Nov 2026 10:00:00 GMT", "Vary": "Accept-Encoding",
-      "Server": "bench", "X-Request-Id": "0f9a4c52-7a5e-4a5b-8a6e-2f1f0b1f2c3d",
-    ], body: [UInt8](repeating: UInt8(truncatingIfNeeded: count), count: count), requested: 1_763_719_200_000,
+    key: key,
+    selectors: variant.map {
+      [CacheEntry.Selector(name: "x-variant-of-the-client", value: "variant number \($0)")]
+    } ?? [],
+    status: 200,
+    fields: fields(),
+    body: [UInt8](repeating: UInt8(truncatingIfNeeded: count), count: count), requested: 1_763_719_200_000,
     received: 1_763_719_200_020, fetchMicroseconds: 20_000)
 }
 
@@ -91,39 +106,61 @@ func resident() -> Int {
   return fields.count > 1 ? (Int(fields[1]) ?? 0) * 4 : 0
 }
 
-/// How much memory a store takes at most, by what it may take, while three times as much goes through it.
-func memory(_ load: String) throws -> String {
-  let limits = CacheLimits.memory
-  var random = SplitMix64(seed: 7)
-  let sizes: () -> Int
-  switch load {
-  case "empty": sizes = { 0 }
-  case "small": sizes = { 1000 }
-  case "middle": sizes = { 10_240 }
-  case "mixed": sizes = { Int(random.below(8) == 0 ? random.below(500_000) : random.below(20_000)) }
-  default: fail("there is no load \(load)")
+/// What goes through a store: how large the body of the next one is after so many bytes, and how many variants a key has.
+struct Load {
+  var variants = 1
+  var size: (_ passed: Int) -> Int
+
+  init?(_ name: String, _ limits: CacheLimits) {
+    var random = SplitMix64(seed: 7)
+    switch name {
+    case "empty": size = { _ in 0 }
+    case "small": size = { _ in 1000 }
+    case "middle": size = { _ in 10_240 }
+    case "mixed": size = { _ in Int(random.below(8) == 0 ? random.below(500_000) : random.below(20_000)) }
+    // As many as there can be, and then few: the tables were made for more, and the heap is full of small gaps.
+    case "shrinking":
+      size = { passed in
+        passed < limits.maxBytes * 5 / 4 ? 0 : 50_000 + Int(random.below(1_000_000))
+      }
+    case "variants":
+      variants = 16
+      size = { _ in Int(random.below(3000)) }
+    default: return nil
+    }
   }
+}
+
+/// How much memory a store takes at most, by what it may take, while five times as much goes through it.
+func memory(_ name: String) throws -> String {
+  let limits = CacheLimits.memory
+  guard let load = Load(name, limits) else { fail("there is no load \(name)") }
   let store = MemoryStore(limits)
   let before = resident()
   var most = 0
   var counted = 0
-  var total = 0
+  var passed = 0
+  var looked = 0
   var number = 0
-  while total < 3 * limits.maxBytes {
-    let new = entry(try key(number), sizes())
-    total += new.weight
+  while passed < 5 * limits.maxBytes {
+    let variant = load.variants > 1 ? number % load.variants : nil
+    let new = entry(try key(number / load.variants), load.size(passed), variant: variant)
+    passed += new.weight
     store.insert(new)
     // Some are asked for again, so that both queues fill up.
-    if number % 3 == 0 { for _ in 0..<2 { _ = store.entries(for: try key(number - number % 5)) } }
+    if number % 3 == 0 {
+      for _ in 0..<2 { _ = store.entries(for: try key((number - number % 5) / load.variants)) }
+    }
     number += 1
-    if number % 500 == 0 {
+    if passed - looked > limits.maxBytes / 200 {
+      looked = passed
       most = max(most, resident() - before)
       counted = max(counted, store.usage.bytes)
     }
   }
   let allowed = Double(limits.maxBytes) / 1024
   return
-    #"{"load":"\#(load)","keys":\#(store.usage.keys),"counted":\#(Double(counted) / 1024 / allowed),"#
+    #"{"load":"\#(name)","keys":\#(store.usage.keys),"overhead":\#(Double(store.usage.overhead) / 1024 / allowed),"counted":\#(Double(counted) / 1024 / allowed),"#
     + #""resident":\#(Double(most) / allowed)}"#
 }
 

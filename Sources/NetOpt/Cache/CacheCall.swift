@@ -70,7 +70,9 @@ struct CacheCall: Sendable {
   // MARK: Decisions
 
   /// What is done, by what is stored.
-  func decide(_ entries: [CacheEntry]) -> CacheDecision {
+  func decide(_ entries: [CacheEntry]) -> CacheDecision { decideByRules(entries).honouring(wanted) }
+
+  private func decideByRules(_ entries: [CacheEntry]) -> CacheDecision {
     switch rules {
     case .http(let policy):
       // What others declared of it is not what the server says.

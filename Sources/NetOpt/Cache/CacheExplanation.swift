@@ -16,7 +16,7 @@ package struct CacheExplanation: Sendable {
   /// What came of the request, when it was performed.
   package var response: HTTPResponse?
 
-  /// Looks at what is stored in a directory, without the network.
+  /// Looks at what is stored in a directory, without the network. Looking changes nothing there.
   ///
   /// - Parameters:
   ///   - signing: how the request would be signed.
@@ -27,7 +27,8 @@ package struct CacheExplanation: Sendable {
     signing: ClientConfiguration.Signing? = nil,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) async throws(NetOptError) -> CacheExplanation {
-    let cache = try ResponseCache(configuration, SystemTimeSource(), signing: signing, warn: warn)
+    let cache = try ResponseCache(
+      configuration, SystemTimeSource(), signing: signing, changes: false, warn: warn)
     guard let call = CacheCall(request, cache) else {
       throw NetOptError(.invalidRequest, phase: .cache, "the cache is not used for such a request")
     }

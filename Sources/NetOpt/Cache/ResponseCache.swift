@@ -27,11 +27,12 @@ final class ResponseCache: Sendable {
   /// - Parameters:
   ///   - signing: how requests are signed on their way: who signs sees other answers than who does not.
   ///   - trustedKeys: those who may sign seed packs; without any, signatures are not looked at.
+  ///   - changes: whether the directory may be changed, and made when it is not there.
   ///   - warn: is told what goes wrong with the directory and with files of seed packs.
   /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
-    signing: ClientConfiguration.Signing? = nil, trustedKeys: [MinisignPublicKey] = [],
+    signing: ClientConfiguration.Signing? = nil, trustedKeys: [MinisignPublicKey] = [], changes: Bool = true,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) throws(NetOptError) {
     var seeds: [SeedPack] = []
@@ -41,7 +42,9 @@ final class ResponseCache: Sendable {
     let limits = { CacheLimits(maxBytes: $0, maxAge: configuration.maxAge) }
     let disk = configuration.directory.map { directory in
       DiskCache(
-        DiskStore(directory, limits: limits(configuration.maxDiskBytes), now: configuration.now, warn: warn))
+        DiskStore(
+          directory, limits: limits(configuration.maxDiskBytes), changes: changes, now: configuration.now,
+          warn: warn))
     }
     store = TieredStore(
       memory: MemoryStore(limits(configuration.maxBytes), now: configuration.now), disk: disk, seeds: seeds)

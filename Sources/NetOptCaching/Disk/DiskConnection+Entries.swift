@@ -51,8 +51,8 @@ extension DiskConnection {
     for row in rows {
       if let entry = entry(key, place, row) {
         entries.append(entry)
-        pendingHits[row.id, default: 0] += 1
-      } else {
+        if changes { pendingHits[row.id, default: 0] += 1 }
+      } else if changes {
         try deleteDamaged(row)
       }
     }
@@ -135,6 +135,12 @@ extension DiskConnection {
       files.discard(draft)
       throw error
     }
+  }
+
+  /// Whether there are entries of a key.
+  func has(_ key: CacheKey) throws(DiskError) -> Bool {
+    let place = try Place(key)
+    return try database { () throws(SQLiteError) in try !variants(place).isEmpty }
   }
 
   /// Removes the entries of a key whose selectors are so.

@@ -15,16 +15,20 @@ final class DiskConnection {
   let directory: DiskDirectory
   let identity: DiskDirectory.Identity?
   let statements: DiskStatements
+  /// Whether hits are counted, and what is damaged is removed.
+  let changes: Bool
   /// Hits that are not in the database yet, by row.
   var pendingHits: [Int64: Int64] = [:]
 
   /// Opens the database of a directory, makes its tables, and removes orphans.
   ///
   /// - Parameters:
-  ///   - mayCreate: whether the database is made, and orphans are removed; otherwise it is opened as it is.
+  ///   - mayCreate: whether the database is made, orphans are removed and hits counted; otherwise it is opened as it is, and
+  ///     looking changes nothing.
   ///   - patience: how long to wait for other processes, in milliseconds.
   init(_ directory: DiskDirectory, mayCreate: Bool, patience: Int32) throws(DiskError) {
     self.directory = directory
+    changes = mayCreate
     files = BodyFiles(directory: directory.bodies)
     do {
       let database = try Database(
@@ -56,7 +60,12 @@ final class DiskConnection {
   }
 
   private static func check(_ version: Statement, _ directory: DiskDirectory) throws {
-    guard try version.integer() == DiskSchema.version else {
+    let found = try version.integer() ?? 0
+    if (1..<DiskSchema.version).contains(found) {
+      throw DiskError.database(
+        SQLiteError(corrupt: directory.database, "its schema is that of an older version of netopt"))
+    }
+    guard found == DiskSchema.version else {
       throw DiskError.unfit(
         "the database \(directory.database) has a schema that this version of netopt does not know")
     }

@@ -59,15 +59,19 @@ struct DiskDirectory: Sendable {
 
   /// Does something while nobody sets the database aside, or, exclusively, while nobody else opens it either.
   ///
-  /// - Throws: when somebody keeps the lock for more than two seconds.
-  func locked<Result>(exclusively: Bool, _ work: () throws(DiskError) -> Result) throws(DiskError) -> Result {
+  /// - Parameter patience: for how long the lock is waited for, in milliseconds.
+  /// - Throws: `locked` when somebody keeps the lock for longer.
+  func locked<Result>(
+    exclusively: Bool, patience: Int32, _ work: () throws(DiskError) -> Result
+  ) throws(DiskError) -> Result {
     let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .system("opened", lock, errno) }
     defer { close(descriptor) }
-    var patience = 200
+    var left = patience
     while flock(descriptor, (exclusively ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
-      guard errno == EWOULDBLOCK || errno == EINTR, patience > 0 else { throw .system("locked", lock, errno) }
-      patience -= 1
+      guard errno == EWOULDBLOCK || errno == EINTR else { throw .system("locked", lock, errno) }
+      guard left > 0 else { throw .locked(lock, patience) }
+      left -= 10
       usleep(10_000)
     }
     return try work()
@@ -89,8 +93,8 @@ struct DiskDirectory: Sendable {
   /// it. What was put aside before is replaced.
   ///
   /// - Returns: whether it was put aside by this call.
-  func setAside(_ identity: Identity?) throws(DiskError) -> Bool {
-    try locked(exclusively: true) { () throws(DiskError) in
+  func setAside(_ identity: Identity?, patience: Int32) throws(DiskError) -> Bool {
+    try locked(exclusively: true, patience: patience) { () throws(DiskError) in
       guard let identity, databaseIdentity == identity else { return false }
       // The log first: one that is left behind would be taken for that of the next database.
       for suffix in ["-wal", "-shm", ""] {

@@ -8,6 +8,8 @@ enum DiskError: Error {
   case database(SQLiteError)
   /// The system says so: what was tried, and errno(3).
   case system(_ action: String, _ path: String, Int32)
+  /// Another process has had the directory's lock for longer than we wait: the lock, and for how many milliseconds.
+  case locked(_ path: String, Int32)
   /// The directory or the database is not as it must be: what, and what to do.
   case unfit(String)
 
@@ -20,10 +22,13 @@ enum DiskError: Error {
     return false
   }
 
-  /// Whether another process had the database for longer than we wait.
+  /// Whether another process had the database, or the lock, for longer than we wait.
   var isBusy: Bool {
-    if case .database(let error) = self { return error.isBusy }
-    return false
+    switch self {
+    case .database(let error): error.isBusy
+    case .locked: true
+    case .system, .unfit: false
+    }
   }
 
   /// The error for those who use netopt.
@@ -39,6 +44,11 @@ enum DiskError: Error {
         action == "opened" ? .unreadableFile : .unwritableFile, phase: .cache,
         "the cache's \(path) cannot be \(action): \(reason); \(consequence)",
         underlying: .init(.system, code: code, text: reason))
+    case .locked(let path, let milliseconds):
+      return NetOptError(
+        .unreadableFile, phase: .cache,
+        "the cache's \(path) has been locked by another process for more than \(milliseconds) ms; see who has it with fuser(1); \(consequence)"
+      )
     case .unfit(let reason):
       return NetOptError(.unreadableFile, phase: .cache, "\(reason); \(consequence)")
     }

@@ -1,3 +1,4 @@
+import Glibc
 package import NetOptCore
 import NetOptSQLite
 
@@ -80,7 +81,7 @@ package final class DiskInspection {
   package init(_ directory: String) throws(NetOptError) {
     connection = try Self.translated { () throws(DiskError) in
       let directory = try DiskDirectory(directory, mayCreate: false)
-      return try directory.locked(exclusively: false) { () throws(DiskError) in
+      return try directory.locked(exclusively: false, patience: 5000) { () throws(DiskError) in
         try DiskConnection(directory, mayCreate: false, patience: 5000)
       }
     }
@@ -148,28 +149,51 @@ package final class DiskInspection {
     result.database = try read("PRAGMA integrity_check") { $0.text(0) ?? "" }.filter { $0 != "ok" }
     let ids = try read("SELECT id FROM entries ORDER BY id") { $0.integer(0) }
     for id in ids {
-      let rows = try read(
-        "SELECT digest, owner, text, selectors, head, checksum, file, length, body FROM entries WHERE id = ?",
-        .integer(id)
-      ) { row in
-        (
-          DiskConnection.Place(digest: row.bytes(0), owner: row.bytes(1), text: row.bytes(2)),
-          DiskConnection.StoredEntry(
-            id: id, selectors: row.bytes(3), head: row.bytes(4), checksum: row.bytes(5), file: row.text(6),
-            length: Int(clamping: row.integer(7)), body: row.bytes(8))
-        )
-      }
       // Another process may have removed it meanwhile.
-      guard let (place, entry) = rows.first else { continue }
+      guard var (place, entry) = try row(id) else { continue }
       result.entries += 1
-      if let reason = fault(of: entry, at: place) {
-        result.faults.append(.init(api: Self.split(place.text).api, reason: reason))
+      while let reason = fault(of: entry, at: place) {
+        // Or it removes it now, with its file: what is damaged is still there as it was.
+        guard let (again, same) = try row(id) else { break }
+        guard same.file != entry.file || same.checksum != entry.checksum else {
+          result.faults.append(.init(api: Self.split(place.text).api, reason: reason))
+          break
+        }
+        (place, entry) = (again, same)
       }
     }
-    result.orphans = try Self.translated { () throws(DiskError) in
-      try connection.transaction { () throws(DiskError) -> [String] in try connection.orphans() }
-    }.count
+    result.orphans = try orphans().count
     return result
+  }
+
+  private func row(
+    _ id: Int64
+  ) throws(NetOptError) -> (place: DiskConnection.Place, entry: DiskConnection.StoredEntry)? {
+    try read(
+      "SELECT digest, owner, text, selectors, head, checksum, file, length, body FROM entries WHERE id = ?",
+      .integer(id)
+    ) { row in
+      (
+        DiskConnection.Place(digest: row.bytes(0), owner: row.bytes(1), text: row.bytes(2)),
+        DiskConnection.StoredEntry(
+          id: id, selectors: row.bytes(3), head: row.bytes(4), checksum: row.bytes(5), file: row.text(6),
+          length: Int(clamping: row.integer(7)), body: row.bytes(8))
+      )
+    }.first
+  }
+
+  /// The files that no entry names, and that stay: who removes an entry removes its file a moment later.
+  private func orphans() throws(NetOptError) -> Set<String> {
+    var found: Set<String>?
+    for _ in 0..<5 {
+      let names = try Self.translated { () throws(DiskError) in
+        try connection.transaction { () throws(DiskError) -> [String] in try connection.orphans() }
+      }
+      found = found?.intersection(names) ?? Set(names)
+      if found?.isEmpty ?? true { break }
+      usleep(50_000)
+    }
+    return found ?? []
   }
 
   private func fault(of entry: DiskConnection.StoredEntry, at place: DiskConnection.Place) -> String? {

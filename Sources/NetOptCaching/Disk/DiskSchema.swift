@@ -3,7 +3,7 @@ import NetOptSQLite
 /// The tables of a disk cache.
 enum DiskSchema {
   /// `PRAGMA user_version`. A database of an older one is begun anew; one of a newer one is left alone.
-  static let version: Int64 = 1
+  static let version: Int64 = 2
 
   static let pageSize = 8192
 

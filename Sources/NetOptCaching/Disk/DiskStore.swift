@@ -21,17 +21,18 @@ package final class DiskStore: CacheStore {
   private let rest: Duration
   private let warn: @Sendable (NetOptError) -> Void
 
-  private enum Fault: Hashable { case off, broken, failed }
+  /// Whether the directory may be changed, and made when it is not there.
+  private let changes: Bool
+
+  private enum Fault: Hashable { case unusable, broken, failed, locked }
 
   private struct State: @unchecked Sendable {
     // Unchecked: the connection is used under the lock alone.
     var connection: DiskConnection?
-    /// Whether there is nothing to be had from this directory.
-    var isOff = false
     var said: Set<Fault> = []
     /// What has to be removed before anything else is done.
     var owed = OwedRemovals()
-    /// Until when the database is left to another process that writes for long.
+    /// Until when the directory is left alone: another process has it for long, or it cannot be used as it is.
     var restsUntil: MonotonicInstant?
   }
 
@@ -42,18 +43,22 @@ package final class DiskStore: CacheStore {
   ///     write to it, and it may be no symbolic link.
   ///   - limits: what is kept; 1 GiB by default.
   ///   - patience: how long to wait for other processes that write, in milliseconds.
-  ///   - rest: for how long everything is a miss, without waiting again, when that was in vain; 5 s by default.
+  ///   - rest: for how long everything is a miss, without waiting again, when that was in vain; 5 s by default. A directory
+  ///     that cannot be used is looked at again after twelve times as long.
+  ///   - changes: whether the directory may be changed; otherwise it has to be there, and only `entries` and `eviction`
+  ///     are of use.
   ///   - now: the date in milliseconds since 1970.
   ///   - warn: is told what goes wrong, each kind once. It is called on the caller's thread and must not use the store.
   package init(
     _ directory: String, limits: CacheLimits = .disk, patience: Int32 = 2000,
-    rest: Duration = .seconds(5),
+    rest: Duration = .seconds(5), changes: Bool = true,
     now: @escaping @Sendable () -> Int64 = WallClock.now, warn: @escaping @Sendable (NetOptError) -> Void
   ) {
     self.directory = directory
     self.limits = limits
     self.patience = patience
     self.rest = rest
+    self.changes = changes
     self.now = now
     self.warn = warn
   }
@@ -156,11 +161,20 @@ package final class DiskStore: CacheStore {
     var warnings: [NetOptError] = []
     let result = state.withLock { state in
       let result = attempt(work, &state, &warnings)
-      if result == nil, let removal, !state.isOff { state.owed.add(removal) }
+      if result == nil, let removal, Self.concerns(removal, state) { state.owed.add(removal) }
       return result
     }
     for warning in warnings { warn(warning) }
     return result
+  }
+
+  /// Whether there is anything to be removed, as far as can be seen: who has the database may be waited for by those who write,
+  /// and not by those who read. Otherwise new keys alone, of which nothing is stored, would add up to everything.
+  private static func concerns(_ removal: OwedRemovals.Removal, _ state: State) -> Bool {
+    guard case .entries(let key) = removal, let connection = state.connection,
+      connection.directory.databaseIdentity == connection.identity
+    else { return true }
+    return (try? connection.has(key)) ?? true
   }
 
   private func attempt<Result>(
@@ -179,7 +193,7 @@ package final class DiskStore: CacheStore {
         return try work(connection)
       } catch {
         handle(error, &state, &warnings)
-        if !error.isCorrupt { return nil }
+        if !error.isCorrupt || !changes { return nil }
       }
     }
     return nil
@@ -195,7 +209,6 @@ package final class DiskStore: CacheStore {
   private func connection(
     _ state: inout State, _ warnings: inout [NetOptError]
   ) throws(DiskError) -> DiskConnection? {
-    if state.isOff { return nil }
     if let connection = state.connection {
       // Somebody may have removed the directory, or put another database in the place of a broken one.
       if connection.directory.databaseIdentity == connection.identity { return connection }
@@ -203,30 +216,37 @@ package final class DiskStore: CacheStore {
     }
     do throws(DiskError) {
       let connection: DiskConnection
-      do throws(DiskError) { connection = try connect() } catch  where error.isCorrupt {
+      do throws(DiskError) { connection = try connect() } catch  where error.isCorrupt && changes {
         putAside(nil, error, &state, &warnings)
         connection = try connect()
       }
       state.connection = connection
       return connection
     } catch {
-      // A lock that is held for too long is no reason to give up.
       if error.isBusy { throw error }
-      state.isOff = true
-      report(.off, error, "nothing is cached on disk", &state, &warnings)
+      isUnusable(error, &state, &warnings)
       return nil
     }
   }
 
+  /// Leaves the directory alone for a while. Who mends it need not start the process anew.
+  private func isUnusable(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
+    state.restsUntil = SystemTimeSource().now() + rest * 12
+    report(
+      .unusable, error,
+      changes ? "nothing is cached on disk until that is mended" : "nothing is found there", &state, &warnings
+    )
+  }
+
   private func connect() throws(DiskError) -> DiskConnection {
-    let directory = try DiskDirectory(directory, mayCreate: true)
-    return try directory.locked(exclusively: false) { () throws(DiskError) in
-      try DiskConnection(directory, mayCreate: true, patience: patience)
+    let directory = try DiskDirectory(directory, mayCreate: changes)
+    return try directory.locked(exclusively: false, patience: patience) { () throws(DiskError) in
+      try DiskConnection(directory, mayCreate: changes, patience: patience)
     }
   }
 
   private func handle(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
-    if error.isCorrupt {
+    if error.isCorrupt, changes {
       let identity = state.connection?.identity
       state.connection = nil
       putAside(identity, error, &state, &warnings)
@@ -235,8 +255,13 @@ package final class DiskStore: CacheStore {
     } else if error.isBusy {
       // Another process writes: this entry is not kept, and the next ones do not wait for it one by one.
       state.restsUntil = SystemTimeSource().now() + rest
+      // Who writes is soon done; who has the directory itself for so long is not.
+      if case .locked = error {
+        report(.locked, error, "nothing is cached on disk until it lets go", &state, &warnings)
+      }
     } else {
-      report(.failed, error, "what is fetched meanwhile is not cached on disk", &state, &warnings)
+      let consequence = changes ? "what is fetched meanwhile is not cached on disk" : "nothing is found there"
+      report(.failed, error, consequence, &state, &warnings)
     }
   }
 
@@ -247,11 +272,10 @@ package final class DiskStore: CacheStore {
   ) {
     do throws(DiskError) {
       let directory = try DiskDirectory(directory, mayCreate: true)
-      guard try directory.setAside(identity ?? directory.databaseIdentity) else { return }
+      guard try directory.setAside(identity ?? directory.databaseIdentity, patience: patience) else { return }
       report(.broken, error, "it is now \(directory.broken), and a new one is begun", &state, &warnings)
     } catch {
-      state.isOff = true
-      report(.off, error, "nothing is cached on disk", &state, &warnings)
+      if error.isBusy { handle(error, &state, &warnings) } else { isUnusable(error, &state, &warnings) }
     }
   }
 

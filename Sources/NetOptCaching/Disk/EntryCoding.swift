@@ -21,7 +21,6 @@ enum EntryCoding {
     writer.optional(entry.declaredExpiry.map(bounded))
     writer.optional(entry.resourceVersion)
     writer.integer(max(entry.fetchMicroseconds, 0))
-    writer.text(entry.reason)
     writer.count(entry.fields.count)
     for field in entry.fields {
       writer.text(field.name)
@@ -65,7 +64,7 @@ enum EntryCoding {
     guard let selectors = Self.selectors(selectors),
       let status = reader.integer(), let requested = reader.integer(), let received = reader.integer(),
       let declaredExpiry = reader.optional(), let resourceVersion = reader.optional(),
-      let fetchMicroseconds = reader.integer(), let reason = reader.text(), let count = reader.count(),
+      let fetchMicroseconds = reader.integer(), let count = reader.count(),
       moments.contains(requested), moments.contains(received),
       declaredExpiry.map(moments.contains) ?? true, fetchMicroseconds >= 0
     else { return nil }
@@ -78,7 +77,7 @@ enum EntryCoding {
     }
     guard reader.isAtEnd, let status = Int(exactly: status) else { return nil }
     return CacheEntry(
-      key: key, selectors: selectors, status: status, reason: reason, fields: HTTPFields(fields), body: body,
+      key: key, selectors: selectors, status: status, fields: HTTPFields(fields), body: body,
       requested: requested, received: received, declaredExpiry: declaredExpiry,
       resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }

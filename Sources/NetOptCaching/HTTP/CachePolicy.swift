@@ -148,6 +148,16 @@ package enum CacheDecision: Sendable {
   /// The answer is 504: the request wants none of the origin.
   case refuse(CacheRule)
 
+  /// The same unless the request wants none of the origin, whose answer is 504 then, by whatever rules was decided (RFC 9111,
+  /// section 5.2.1.7).
+  package func honouring(_ request: CacheRequest) -> CacheDecision {
+    guard request.control.onlyIfCached else { return self }
+    return switch self {
+    case .serve, .refuse: self
+    case .validate, .fetch, .bypass: .refuse(.onlyIfCached)
+    }
+  }
+
   /// The origin is asked, unless the request wants none of it.
   static func origin(
     for request: CacheRequest, _ forward: CacheStatus.Forward, _ rule: CacheRule

@@ -17,7 +17,7 @@ package enum Freshening {
     if !news.contains(name: "Date") { fields["Date"] = CivilTime(seconds: received / 1000).http }
     return CacheEntry(
       key: entry.key, selectors: Vary(fields).selectors(of: request.fields), status: entry.status,
-      reason: entry.reason, fields: fields, body: entry.body, requested: requested, received: received,
+      fields: fields, body: entry.body, requested: requested, received: received,
       declaredExpiry: entry.declaredExpiry, resourceVersion: entry.resourceVersion,
       fetchMicroseconds: entry.fetchMicroseconds)
   }

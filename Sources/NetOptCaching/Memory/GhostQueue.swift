@@ -6,6 +6,11 @@ struct GhostQueue: Sendable {
     var size: Int
   }
 
+  /// What remembering one takes at most, when the tables have just grown.
+  static let mostBytesOfEach = 96
+  /// Tables that are no larger than this are left as they are.
+  private static let least = 64
+
   private let capacity: Int
   private let maxCount: Int
   private var bytes = 0
@@ -23,6 +28,9 @@ struct GhostQueue: Sendable {
 
   /// How many there are.
   var count: Int { places.count }
+
+  /// What the tables take.
+  var tableBytes: Int { TableSize.bytes(of: ghosts) + TableSize.bytes(of: places) }
 
   /// Remembers one, and forgets the oldest until there is room; one that is there stays where it is.
   mutating func insert(_ fingerprint: UInt64, size: Int) {
@@ -54,12 +62,22 @@ struct GhostQueue: Sendable {
     compact()
   }
 
-  /// Gives back the room of those that are gone, once they are as many as those that are there.
+  /// Gives back the room of those that are gone, once they are as many as those that are there; and that of tables that
+  /// were made for many more. Either has been preceded by as many removals.
   private mutating func compact() {
-    guard ghosts.count > 2 * places.count + 64 else { return }
+    let count = places.count
+    guard count > 0 else {
+      dropped += ghosts.count
+      (ghosts, places, first) = ([], [:], 0)
+      return
+    }
+    let isSparse = TableSize.isSparse(places, least: Self.least)
+    guard isSparse || ghosts.count > 2 * count + Self.least else { return }
+    if isSparse { places = Dictionary(minimumCapacity: 2 * count) }
     dropped += ghosts.count
     var rest: [Ghost] = []
-    rest.reserveCapacity(places.count)
+    // As many as there may be when this is due again.
+    rest.reserveCapacity(2 * count + Self.least + 1)
     for ghost in ghosts[first...] where ghost.size >= 0 {
       places[ghost.fingerprint] = dropped + rest.count
       rest.append(ghost)

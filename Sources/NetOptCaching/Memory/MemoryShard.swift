@@ -3,10 +3,16 @@ import NetOptLocking
 /// A part of a memory store's table, behind a lock of its own.
 final class MemoryShard: Sendable {
   struct Table: Sendable {
+    /// Tables that are no larger than this are left as they are.
+    private static let least = 3
+
     /// By the keys' places. Keys with the same place form a chain.
-    var slots: [UInt64: MemorySlot] = [:]
+    private(set) var slots: [UInt64: MemorySlot] = [:]
     /// Counts what was put in and taken out.
     var changes: UInt64 = 0
+
+    /// What the table itself takes.
+    var bytes: Int { TableSize.bytes(of: slots) }
 
     func slot(of key: CacheKey) -> MemorySlot? {
       var slot = slots[key.place]
@@ -22,12 +28,23 @@ final class MemoryShard: Sendable {
       guard let first = slots[slot.key.place] else { return }
       if first === slot {
         slots[slot.key.place] = slot.next
+        shrink()
       } else {
         var before = first
         while let next = before.next, next !== slot { before = next }
         before.next = slot.next
       }
       slot.next = nil
+    }
+
+    mutating func removeAll() { slots = [:] }
+
+    /// A dictionary keeps the room of all that it ever had.
+    private mutating func shrink() {
+      guard TableSize.isSparse(slots, least: Self.least) else { return }
+      var rest = [UInt64: MemorySlot](minimumCapacity: 2 * slots.count)
+      for (place, slot) in slots { rest[place] = slot }
+      slots = rest
     }
   }
 

@@ -13,6 +13,8 @@ package final class MemoryStore: CacheStore {
   package struct Usage: Hashable, Sendable {
     /// Bytes, with what it takes to keep them.
     package var bytes: Int
+    /// What the tables, and gaps in memory, take of them.
+    package var overhead = 0
     /// Keys.
     package var keys: Int
   }
@@ -30,6 +32,11 @@ package final class MemoryStore: CacheStore {
 
   private struct Queues: Sendable {
     var fifo: S3FIFO<MemorySlot>
+    var heap: HeapUse
+    /// What the shards' tables take.
+    var tableBytes = 0
+    /// What is used beside entries and queues. What stays keeps the pages at its two ends, and no more than that.
+    var overhead: Int { tableBytes + min(heap.gaps, 2 * fifo.count * SystemHeap.page) }
     /// When the next shard is looked through for what is too old, and which one.
     var nextSweep = Int64.min
     var sweptShard = 0
@@ -44,18 +51,22 @@ package final class MemoryStore: CacheStore {
     self.limits = limits
     self.now = now
     shards = (0..<Self.shardCount).map { _ in MemoryShard() }
-    queues = Locked(Queues(fifo: Self.fifo(limits)))
+    queues = Locked(Self.emptyQueues(limits))
   }
 
-  private static func fifo(_ limits: CacheLimits) -> S3FIFO<MemorySlot> {
-    S3FIFO(
-      capacity: max(limits.maxBytes, 0), maxCount: max(limits.maxEntries ?? .max, 0),
-      ghostCost: MemorySlot.ghostCost)
+  private static func emptyQueues(_ limits: CacheLimits) -> Queues {
+    let bytes = max(limits.maxBytes, 0)
+    return Queues(
+      fifo: S3FIFO(capacity: bytes, maxCount: max(limits.maxEntries ?? .max, 0), countsTables: true),
+      heap: HeapUse(most: max(bytes / 64, 1 << 20)))
   }
 
   /// What the store holds now.
   package var usage: Usage {
-    queues.withLock { Usage(bytes: $0.fifo.used, keys: $0.fifo.count) }
+    queues.withLock { queues in
+      let fifo = queues.fifo
+      return Usage(bytes: fifo.used, overhead: fifo.used - fifo.bytes, keys: fifo.count)
+    }
   }
 
   /// How large an entry may be to be kept.
@@ -81,12 +92,14 @@ package final class MemoryStore: CacheStore {
   /// not kept, and the one in its place is forgotten.
   package func insert(_ entry: CacheEntry) {
     change(entry.key) { old in
-      var entries = old.filter { $0.selectors != entry.selectors }
-      guard MemorySlot.weight(of: [entry]) <= mostBytesOfEntry else { return entries }
-      entries.insert(entry, at: 0)
-      while entries.count > Self.mostVariants || MemorySlot.weight(of: entries) > mostBytesOfEntry {
-        entries.removeLast()
-      }
+      let others = old.filter { $0.selectors != entry.selectors }
+      guard MemorySlot.weight(of: [entry]) <= mostBytesOfEntry else { return others }
+      // With room for these and no more.
+      var entries: [CacheEntry] = []
+      entries.reserveCapacity(min(others.count + 1, Self.mostVariants))
+      entries.append(entry)
+      entries.append(contentsOf: others.prefix(Self.mostVariants - 1))
+      while MemorySlot.weight(of: entries) > mostBytesOfEntry { entries.removeLast() }
       return entries
     }
   }
@@ -106,12 +119,13 @@ package final class MemoryStore: CacheStore {
     queues.withLock { queues in
       for shard in shards {
         shard.table.withLock { table in
-          table.slots = [:]
+          table.removeAll()
           table.changes += 1
         }
       }
-      queues.fifo = Self.fifo(limits)
+      queues = Self.emptyQueues(limits)
     }
+    _ = SystemHeap.giveBack()
   }
 
   // MARK: Coming up from another tier
@@ -138,43 +152,113 @@ package final class MemoryStore: CacheStore {
     _ key: CacheKey, since mark: UInt64? = nil, _ update: ([CacheEntry]) -> [CacheEntry]
   ) {
     let shard = shard(of: key)
-    queues.withLock { queues in
-      let (slot, entries) = shard.table.withLock { table -> (MemorySlot?, [CacheEntry]?) in
-        if let mark, table.changes != mark { return (nil, nil) }
+    let isDue = queues.withLock { queues -> Bool in
+      let change = shard.table.withLock { table -> Change? in
+        if let mark, table.changes != mark { return nil }
         table.changes += 1
         let slot = table.slot(of: key)
-        let entries = update(slot?.entries ?? [])
-        if let slot {
-          slot.entries = entries
-          if entries.isEmpty { table.remove(slot) }
-        }
-        return (slot, entries)
+        let old = slot?.entries ?? []
+        let new = update(old)
+        let before = table.bytes
+        slot?.replace(new)
+        if let slot, new.isEmpty { table.remove(slot) }
+        return Change(slot: slot, old: old, new: new, tableBytes: table.bytes - before)
       }
-      guard let entries else { return }
-      if let slot {
-        if entries.isEmpty {
-          queues.fifo.remove(slot.place)
-        } else {
-          queues.fifo.resize(
-            slot.place, to: MemorySlot.weight(of: entries), visits: { $0.takeVisits() }, evicted: drop)
-        }
-      } else if !entries.isEmpty {
-        add(MemorySlot(key, entries), to: shard, &queues)
-      }
+      guard let change else { return false }
+      apply(change, to: key, in: shard, &queues)
       sweep(&queues)
+      settle(&queues)
+      return queues.heap.isDue()
+    }
+    guard isDue else { return }
+    // Beside the locks: nobody else waits for it.
+    let heap = SystemHeap.giveBack()
+    queues.withLock { queues in
+      queues.heap.gaveBack(heap)
+      settle(&queues)
+    }
+  }
+
+  private struct Change {
+    var slot: MemorySlot?
+    var old: [CacheEntry]
+    var new: [CacheEntry]
+    var tableBytes: Int
+  }
+
+  private func apply(_ change: Change, to key: CacheKey, in shard: MemoryShard, _ queues: inout Queues) {
+    queues.tableBytes += change.tableBytes
+    queues.heap.remove(change.old)
+    queues.heap.add(change.new)
+    // What comes fills gaps before others have to go for it.
+    queues.fifo.overhead = queues.overhead
+    guard let slot = change.slot else {
+      if !change.new.isEmpty { add(MemorySlot(key, change.new), to: shard, &queues) }
+      return
+    }
+    if change.new.isEmpty {
+      queues.fifo.remove(slot.place)
+    } else {
+      evicting(&queues) { fifo, drop in
+        fifo.resize(slot.place, to: slot.weight, visits: { $0.takeVisits() }, evicted: drop)
+      }
     }
   }
 
   private func add(_ slot: MemorySlot, to shard: MemoryShard, _ queues: inout Queues) {
-    let place = queues.fifo.insert(
-      slot, fingerprint: slot.key.place, size: MemorySlot.weight(of: slot.entries),
-      visits: { $0.takeVisits() }, evicted: drop)
-    guard let place else { return }
+    let place = evicting(&queues) { fifo, drop in
+      fifo.insert(
+        slot, fingerprint: slot.key.place, size: slot.weight, visits: { $0.takeVisits() }, evicted: drop)
+    }
+    guard let place else {
+      queues.heap.remove(slot.entries)
+      return
+    }
     slot.place = place
-    shard.table.withLock { $0.add(slot) }
+    queues.tableBytes += shard.table.withLock { table in
+      let before = table.bytes
+      table.add(slot)
+      return table.bytes - before
+    }
   }
 
-  private func drop(_ slot: MemorySlot) { shard(of: slot.key).table.withLock { $0.remove(slot) } }
+  /// Does something with the queues that may evict, and takes note of what is evicted.
+  private func evicting<Result>(
+    _ queues: inout Queues, _ work: (inout S3FIFO<MemorySlot>, (MemorySlot) -> Void) -> Result
+  ) -> Result {
+    var tableBytes = 0
+    // The closure cannot have a part of what is worked on.
+    var heap = queues.heap
+    defer {
+      queues.heap = heap
+      queues.tableBytes += tableBytes
+    }
+    return work(&queues.fifo) { slot in
+      tableBytes += drop(slot)
+      heap.remove(slot.entries)
+    }
+  }
+
+  /// Takes a slot out of its table.
+  ///
+  /// - Returns: by how much the table has grown.
+  private func drop(_ slot: MemorySlot) -> Int {
+    shard(of: slot.key).table.withLock { table in
+      let before = table.bytes
+      table.remove(slot)
+      return table.bytes - before
+    }
+  }
+
+  /// Has tables that have grown, and gaps, take their part of the room, and those that have become too large made anew.
+  private func settle(_ queues: inout Queues) {
+    queues.fifo.overhead = queues.overhead
+    if queues.fifo.used > queues.fifo.capacity {
+      evicting(&queues) { fifo, drop in fifo.makeRoom(visits: { $0.takeVisits() }, evicted: drop) }
+      queues.fifo.overhead = queues.overhead
+    }
+    if queues.fifo.isSparse { queues.fifo.compact { $0.place = $1 } }
+  }
 
   /// Looks through one shard, when it is time, for what is too old: each has its turn four times in `maxAge`.
   private func sweep(_ queues: inout Queues) {
@@ -183,7 +267,7 @@ package final class MemoryStore: CacheStore {
     guard now >= queues.nextSweep else { return }
     queues.nextSweep = now + maxAge / Int64(4 * Self.shardCount)
     queues.sweptShard = (queues.sweptShard + 1) % Self.shardCount
-    let old = shards[queues.sweptShard].table.withLock { table -> [MemorySlot] in
+    let (old, tableBytes) = shards[queues.sweptShard].table.withLock { table -> ([MemorySlot], Int) in
       var old: [MemorySlot] = []
       for first in table.slots.values {
         var slot: MemorySlot? = first
@@ -192,9 +276,14 @@ package final class MemoryStore: CacheStore {
           slot = each.next
         }
       }
+      let before = table.bytes
       for slot in old { table.remove(slot) }
-      return old
+      return (old, table.bytes - before)
     }
-    for slot in old { queues.fifo.remove(slot.place) }
+    queues.tableBytes += tableBytes
+    for slot in old {
+      queues.fifo.remove(slot.place)
+      queues.heap.remove(slot.entries)
+    }
   }
 }

@@ -8,7 +8,7 @@
 ///
 /// A value: not to be used by two threads at once.
 package struct S3FIFO<Item: Sendable>: Sendable {
-  /// An item's place. It is the item's own until that is removed or evicted.
+  /// An item's place. It is the item's own until that is removed or evicted, or `compact` gives it another one.
   package typealias Place = Int32
 
   enum Queue: Sendable { case small, main, free }
@@ -39,7 +39,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   private var ghost: GhostQueue
   private let smallCapacity: Int
   private let smallCount: Int
-  private let ghostCost: Int
+  private let countsTables: Bool
   private var hasEvicted = false
 
   private struct Ends: Sendable {
@@ -54,22 +54,27 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// - Parameters:
   ///   - capacity: the most bytes of all items.
   ///   - maxCount: the most items.
-  ///   - ghostCost: how many bytes of the capacity each item takes that the ghost remembers. It remembers no more than
-  ///     what takes a tenth.
-  package init(capacity: Int, maxCount: Int = .max, ghostCost: Int = 0) {
+  ///   - countsTables: whether the tables take their part of the capacity: those of the queues, of the ghost, which remembers
+  ///     no more than what takes a tenth, and `overhead`.
+  package init(capacity: Int, maxCount: Int = .max, countsTables: Bool = false) {
     self.capacity = capacity
     self.maxCount = maxCount
-    self.ghostCost = ghostCost
+    self.countsTables = countsTables
     smallCapacity = capacity / 10
     smallCount = max(maxCount / 10, 1)
-    let mostGhosts = ghostCost > 0 ? capacity / 10 / ghostCost : Int.max
+    let mostGhosts = countsTables ? capacity / 10 / GhostQueue.mostBytesOfEach : Int.max
     ghost = GhostQueue(
       capacity: capacity / 10 * 9 + capacity % 10 * 9 / 10,
       maxCount: max(min(maxCount / 10 * 9, mostGhosts), 1))
   }
 
-  /// What the items take, and what the ghost takes of the capacity.
-  package var used: Int { bytes + ghost.count * ghostCost }
+  /// What the owner's tables and the like take of the capacity, where tables count.
+  package var overhead = 0
+
+  /// What the items take of the capacity and, where they count, the tables, however full they are.
+  package var used: Int {
+    countsTables ? bytes + overhead + TableSize.bytes(of: nodes) + ghost.tableBytes : bytes
+  }
 
   /// How many items the ghost remembers.
   package var ghostCount: Int { ghost.count }
@@ -122,18 +127,62 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     release(place)
   }
 
-  /// All items, in no order.
-  package var items: some Sequence<Item> { nodes.lazy.compactMap(\.item) }
+  // MARK: Tables
+
+  /// Whether the queues' table was made for more than four times as many items as there are.
+  package var isSparse: Bool { nodes.capacity > Self.least && count < nodes.capacity / 4 }
+
+  /// Tables that are no larger than this are left as they are.
+  private static var least: Int { 64 }
+
+  /// Makes the queues' table one for twice as many items as there are. Done whenever it is sparse this costs a constant for
+  /// each item that was removed or is added until the next time.
+  ///
+  /// - Parameter moved: is told each item's new place.
+  package mutating func compact(_ moved: (Item, Place) -> Void) {
+    var rest: [Node] = []
+    rest.reserveCapacity(2 * count)
+    small = move(small, to: &rest, moved)
+    main = move(main, to: &rest, moved)
+    nodes = rest
+    free = -1
+  }
+
+  /// Copies a queue, the oldest first, so that neighbours are neighbours.
+  private func move(_ ends: Ends, to rest: inout [Node], _ moved: (Item, Place) -> Void) -> Ends {
+    guard ends.oldest >= 0 else { return ends }
+    var new = ends
+    new.oldest = Place(rest.count)
+    var next = ends.oldest
+    while next >= 0 {
+      var node = nodes[Int(next)]
+      next = node.next
+      let place = Place(rest.count)
+      node.previous = place == new.oldest ? -1 : place - 1
+      node.next = next < 0 ? -1 : place + 1
+      if let item = node.item { moved(item, place) }
+      rest.append(node)
+    }
+    new.newest = Place(rest.count - 1)
+    return new
+  }
 
   // MARK: Eviction
+
+  /// Evicts until what there is fits: after `overhead` has grown, or an item has come that made the tables grow.
+  package mutating func makeRoom(visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void) {
+    makeRoom(for: 0, 0, visits, evicted)
+  }
 
   private mutating func makeRoom(
     for size: Int, _ more: Int, _ visits: (Item) -> Int, _ evicted: (Item) -> Void
   ) {
     while count > 0, used > capacity - size || count > maxCount - more {
       hasEvicted = true
-      let isMainFull = main.bytes > capacity - smallCapacity || main.count > maxCount - smallCount
-      if isMainFull || small.count == 0 {
+      // Of what is left for items: the rest of the room is no item's, and must not keep the main queue from being full.
+      let room = capacity - (used - bytes)
+      let isMainFull = main.bytes > room - smallCapacity || main.count > maxCount - smallCount
+      if isMainFull && main.count > 0 || small.count == 0 {
         evictFromMain(visits, evicted)
       } else {
         evictFromSmall(visits, evicted)
@@ -141,6 +190,10 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     }
     // What is remembered gives way to what is there, if that alone does not fit.
     while used > capacity - size, ghost.count > 0 { ghost.removeOldest() }
+    if count == 0, used > capacity - size {
+      nodes = []
+      free = -1
+    }
   }
 
   /// Moves what was visited to the main queue, until one is evicted or none is left.

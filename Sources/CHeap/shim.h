@@ -1,0 +1,12 @@
+// glibc's heap: malloc_trim(3), malloc_usable_size(3) and mallinfo(3), which Swift's Glibc module does not have.
+#pragma once
+#include <malloc.h>
+
+// How many bytes are free in the heap.
+static inline size_t netopt_heap_free(void) {
+#if __GLIBC_PREREQ(2, 33)
+  return mallinfo2().fordblks;
+#else
+  return (unsigned int)mallinfo().fordblks;
+#endif
+}

@@ -1,0 +1,76 @@
+import NetOptCaching
+import NetOptCore
+
+/// A request, its answer, another request for the same thing, and what the origin says to that; with the moments of all of it.
+/// Written as a line of three numbers (when the first was sent, when its answer came, when the second was sent: milliseconds since
+/// 1970), and four blocks of fields behind a method or a status, with an empty line between:
+///
+///     1795219200000 1795219200020 1795219260000
+///     GET
+///     Accept: */*
+///
+///     200
+///     Cache-Control: max-age=60
+///
+/// What is missing is empty. Fields that could not have come are left out.
+struct CacheScript {
+  /// Those that a store takes: up to the end of the year 9999.
+  private static let moments: ClosedRange<Int64> = 0...253_402_300_799_999
+
+  let requested: Int64
+  let received: Int64
+  let now: Int64
+  let first: CacheRequest
+  let status: Int
+  let fields: HTTPFields
+  let second: CacheRequest
+  let newStatus: Int
+  let news: HTTPFields
+
+  init?(_ input: [UInt8]) {
+    var lines = String(decoding: input, as: UTF8.self).split(
+      separator: "\n", omittingEmptySubsequences: false)[...]
+    let moments = lines.popFirst().map { $0.split(separator: " ").compactMap { Int64($0) } } ?? []
+    func moment(_ index: Int, _ missing: Int64) -> Int64 {
+      let moment = index < moments.count ? moments[index] : missing
+      return min(max(moment, Self.moments.lowerBound), Self.moments.upperBound)
+    }
+    requested = moment(0, 1_795_219_200_000)
+    received = moment(1, requested + 20)
+    now = moment(2, received + 60_000)
+    guard let first = Self.request(&lines) else { return nil }
+    self.first = first
+    (status, fields) = Self.answer(&lines, missing: 200)
+    guard let second = Self.request(&lines) else { return nil }
+    self.second = second
+    (newStatus, news) = Self.answer(&lines, missing: 304)
+  }
+
+  private static func request(_ lines: inout ArraySlice<Substring>) -> CacheRequest? {
+    let (head, fields) = block(&lines)
+    let method = HTTPFields.isToken(head) ? HTTPMethod(rawValue: head) : .get
+    let request = try? HTTPRequest(method, "https://api.example.com/items?page=2", headers: fields)
+    return request.map { CacheRequest($0) }
+  }
+
+  private static func answer(_ lines: inout ArraySlice<Substring>, missing: Int) -> (Int, HTTPFields) {
+    let (head, fields) = block(&lines)
+    return (Int(head).flatMap { (100...999).contains($0) ? $0 : nil } ?? missing, fields)
+  }
+
+  private static func block(_ lines: inout ArraySlice<Substring>) -> (head: String, fields: HTTPFields) {
+    let head = lines.popFirst().map(trimmed) ?? ""
+    var fields = HTTPFields()
+    while !head.isEmpty, let line = lines.popFirst().map(trimmed), !line.isEmpty {
+      let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2 else { continue }
+      let field = HTTPField(String(parts[0]), trimmed(parts[1]))
+      if HTTPFields.fault(of: field) == nil { fields.append(field) }
+    }
+    return (head, fields)
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    String(decoding: ByteClass.trimmed(text.utf8.filter { $0 != 0x0d }), as: UTF8.self)
+  }
+}

@@ -1,0 +1,111 @@
+import NetOptCaching
+import NetOptCore
+import NetOptSigning
+
+/// What holds for the use of a stored response.
+enum CacheUseRules {
+  private static let policy = CachePolicy()
+
+  static func use(of entry: CacheEntry, _ script: CacheScript) -> String? {
+    let request = script.second
+    let decision = policy.decide(request, [entry], at: script.now).honouring(request)
+    if let fault = decided(decision, entry, request, script.now) { return fault }
+    for status in [nil, 503, 200] {
+      if let service = policy.afterFailure(status, request, entry, at: script.now),
+        let fault = covered(service, status, request, script.now)
+      {
+        return fault
+      }
+    }
+    return freshened(entry, script)
+  }
+
+  private static func decided(
+    _ decision: CacheDecision, _ entry: CacheEntry, _ request: CacheRequest, _ now: Int64
+  ) -> String? {
+    switch decision {
+    case .serve(let service): return served(service, entry, request, now)
+    case .refuse: return request.control.onlyIfCached ? nil : "it is refused for no reason"
+    case .bypass:
+      return request.control.noStore || request.conditions.isForOrigin
+        ? nil : "the cache is bypassed for no reason"
+    case .fetch: return request.control.onlyIfCached ? "the origin is asked, against only-if-cached" : nil
+    case .validate(_, let conditions, _, _):
+      if request.control.onlyIfCached { return "the origin is asked, against only-if-cached" }
+      return conditions.lazy.compactMap { HTTPFields.fault(of: $0) }.first
+    }
+  }
+
+  private static func served(
+    _ service: CacheService, _ entry: CacheEntry, _ request: CacheRequest, _ now: Int64
+  ) -> String? {
+    let (terms, wanted) = (entry.terms, request.control)
+    let (left, age) = (terms.timeLeft(at: now), terms.age(at: now))
+    if request.method != .get, request.method != .head { return "\(request.method) is answered" }
+    if wanted.noStore || wanted.noCache || terms.control.noCache {
+      return "it is used against no-store or no-cache"
+    }
+    if request.conditions.isForOrigin { return "a condition for the origin is answered" }
+    if !Vary.selects(entry, request.fields) { return "it is used for a request that Vary sets apart" }
+    if (left > 0) != (service.outcome == .hit) { return "it is a \(service.outcome), fresh for \(left) ms" }
+    if left <= 0, terms.control.mustRevalidate { return "it is used against must-revalidate" }
+    if left > 0, let most = wanted.maxAge, age > most, !terms.control.immutable {
+      return "it is used against the request's max-age"
+    }
+    if service.refreshes, left > 0 { return "what is fresh is refreshed" }
+    let status = CacheStatus(service.outcome, by: service.rule, timeToLive: left / 1000)
+    if (try? StructuredFieldParser.list(Array((status.text ?? "").utf8))) == nil {
+      return "Cache-Status is no list: \(status.text ?? "")"
+    }
+    return outside(service.part, entry)
+  }
+
+  private static func outside(_ part: RangePart, _ entry: CacheEntry) -> String? {
+    guard case .bytes(let range) = part else { return nil }
+    return range.isEmpty || range.lowerBound < 0 || range.upperBound > entry.body.count
+      ? "the range \(range) is not in the body" : nil
+  }
+
+  /// What stands in for an answer that did not come, or says that the server is in trouble.
+  private static func covered(
+    _ service: CacheService, _ status: Int?, _ request: CacheRequest, _ now: Int64
+  ) -> String? {
+    let terms = service.entry.terms
+    if status == 200 { return "a good answer is covered up" }
+    if request.method != .get, request.method != .head { return "a failed \(request.method) is covered up" }
+    if request.control.noCache || terms.control.noCache { return "a failure is covered up against no-cache" }
+    if terms.timeLeft(at: now) <= 0, terms.control.mustRevalidate {
+      return "a failure is covered up against must-revalidate"
+    }
+    if status != nil, terms.control.staleIfError == nil, request.control.staleIfError == nil {
+      return "a server in trouble is covered up without stale-if-error"
+    }
+    return outside(service.part, service.entry)
+  }
+
+  private static func freshened(_ entry: CacheEntry, _ script: CacheScript) -> String? {
+    func updated(_ entry: CacheEntry) -> CacheEntry {
+      Freshening.updated(
+        entry, with: script.news, for: script.second, requested: script.now, received: script.now)
+    }
+    let once = updated(entry)
+    if once.key != entry.key || once.body != entry.body || once.status != entry.status {
+      return "a 304 changes more than fields"
+    }
+    for name in ["Content-Length", "Content-Encoding"]
+    where once.fields.values(of: name) != entry.fields.values(of: name) {
+      return "a 304 changes \(name)"
+    }
+    if let fault = CachingRules.unfit(once.fields, false) { return fault }
+    if updated(once).fields != once.fields { return "the same 304 twice makes it something else" }
+    let control = once.terms.control
+    if Freshening.isKept(once), control.noStore && !control.mustUnderstand || Vary(once.fields) == .everything
+    {
+      return "it is kept against no-store or Vary: *"
+    }
+    return switch Freshening.afterHead(entry, status: script.newStatus, script.news) {
+    case .nothing: nil
+    case .update, .remove: script.newStatus == 200 ? nil : "an answer \(script.newStatus) to HEAD counts"
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import Glibc
+import NetOptCore
+import Testing
+
+@testable import NetOptCaching
+
+/// The memory tier's hit ratio when it is bounded by bytes, beside the simulation's, which has libCacheSim's (`HitRatioTests`).
+struct WeighedRatioTests {
+  /// What an entry without a body weighs with its slot.
+  private static let bare = MemorySlot.weight(of: [entry(HitRatioTests.key(1), body: 0)])
+
+  private static func entry(_ key: CacheKey, body count: Int) -> CacheEntry {
+    CacheEntry(
+      key: key, status: 200, fields: [:], body: [UInt8](repeating: 1, count: count), requested: 0,
+      received: 0,
+      fetchMicroseconds: 0)
+  }
+
+  /// Sizes are what entries weigh, from 2 KB to 100 KB, the larger the rarer. The tables take their part of the capacity, and
+  /// still the ratio is that of the simulation within 0.01.
+  @Test(arguments: [0.7, 0.9, 1.1], [0.1, 0.3])
+  func theRatioIsThatOfTheSimulation(exponent: Double, share: Double) throws {
+    let keys = HitRatioTests.zipf(exponent, keys: 4000, count: 40_000, seed: 11).map { UInt64($0) }
+    var entries: [UInt64: CacheEntry] = [:]
+    var footprint = 0
+    for key in keys where entries[key] == nil {
+      var random = SplitMix64(seed: key)
+      let size = Int(2000 * pow(50, Double(random.below(1000)) / 1000))
+      let entry = Self.entry(HitRatioTests.key(key), body: max(size - Self.bare, 0) * 10 / 11)
+      entries[key] = entry
+      footprint += MemorySlot.weight(of: [entry])
+    }
+    let capacity = Int(Double(footprint) * share)
+    let store = MemoryStore(CacheLimits(maxBytes: capacity))
+    var simulated = SimulatedPolicy.s3fifo.cache(capacity: capacity)
+    var (ours, theirs) = (0, 0)
+    for key in keys {
+      let entry = try #require(entries[key])
+      if simulated.request(key, size: MemorySlot.weight(of: [entry])) { theirs += 1 }
+      if store.entries(for: entry.key).isEmpty { store.insert(entry) } else { ours += 1 }
+    }
+    #expect(store.usage.bytes <= capacity && store.usage.bytes > capacity / 10 * 9)
+    let difference = abs(Double(ours - theirs)) / Double(keys.count)
+    #expect(difference <= 0.01, "\(ours) hits, not \(theirs), of \(keys.count)")
+  }
+}
