@@ -235,6 +235,9 @@ extension BenchReport {
   /// How many requests of an open loop were late.
   package var lateStarts: Int { settings.rate == nil ? 0 : allLags.count { $0 > Self.lateAfter } }
 
+  /// How many requests of an open loop there were.
+  var openLoopRequests: Int { settings.rate == nil ? 0 : allLags.count }
+
   private var allLags: [Int64] {
     targets.flatMap { $0.blocks.values }.flatMap { block in
       block.series.kinds.indices.map { block.series.lag($0) }
