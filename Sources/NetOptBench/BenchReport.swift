@@ -194,8 +194,8 @@ extension BenchReport {
     {
       return turned.isSignificant
     }
-    let questions = ranking.count { $0.median(rankingBlock) != nil } - 1
-    return min(1, comparison.p * Double(questions)) < settings.alpha
+    let count = ranking.count { $0.median(rankingBlock) != nil }
+    return Comparisons.adjusted(comparison.p, amongTargets: count) < settings.alpha
       && abs(comparison.relative) > settings.minimumEffect
   }
 
