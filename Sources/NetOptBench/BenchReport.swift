@@ -29,6 +29,8 @@ package struct BenchReport: Sendable {
     package let phases: [SamplePhase: Distribution]
     /// The share of requests that failed may lie here.
     package let failureInterval: ClosedRange<Double>
+    /// How far what the requests took depends on those before them, by their ranks; a timeout is the longest.
+    package let dependence: SerialDependence
     /// The samples, round by round.
     package let series: SampleSeries
 
@@ -46,6 +48,17 @@ package struct BenchReport: Sendable {
         })
       failureInterval = WilsonInterval.interval(
         series.count - fine.count, of: series.count, confidence: order.confidence)
+      let largest = Double(series.largest)
+      dependence = SerialDependence(
+        MidRanks(
+          series.kinds.indices.compactMap { index in
+            switch series.kinds[index] {
+            case .ok: Double(series.response(index))
+            case .timeout: largest + 1
+            default: nil
+            }
+          }
+        ).ranks)
       self.series = series
     }
   }
