@@ -80,6 +80,10 @@ package struct BenchReport: Sendable {
 
     /// How many of its requests failed.
     package var failures: Int { counts.filter { $0.key != .ok }.values.reduce(0, +) }
+    /// Whether so many of them failed that the target is not to be called the best, however fast its answers are.
+    package var failsOften: Bool {
+      FailureLimit.isExceeded(failures: failures, of: counts.values.reduce(0, +))
+    }
   }
 
   /// How the choice of the start-up probe looks in hindsight.
@@ -197,7 +201,7 @@ extension BenchReport {
   }
 
   /// Whether a comparison begins a new rank. One with the reference does when it is significant, so that table and ranks say the
-  /// same; for the others as many questions are asked as there are targets but one.
+  /// same; for the others each pair may have been asked about.
   private func isApart(_ comparison: Comparison) -> Bool {
     if comparison.b == reference?.target.id { return comparison.isSignificant }
     if comparison.a == reference?.target.id,
