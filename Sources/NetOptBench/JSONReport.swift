@@ -177,7 +177,7 @@ package struct JSONReport {
     func value(_ number: Int64) -> JSONValue { isShare ? .number(Double(number) / 1e6) : .integer(number) }
     return [
       "objective": .string(verdict.objective.text), "target": .string(verdict.target),
-      "met": .bool(verdict.isMet),
+      "block": .optional(verdict.block?.rawValue), "met": .bool(verdict.isMet),
       "unit": isShare ? "share" : "us", "limit": value(verdict.objective.limit),
       "value": verdict.value.map(value) ?? .null, "reason": .optional(verdict.reason),
     ]
