@@ -85,7 +85,9 @@ let package = Package(
     .executableTarget(
       name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"], swiftSettings: settings),
 
-    module("NetOptFuzzing", ["NetOpt", "NetOptCore", "NetOptCrypto", "NetOptRouting", "NetOptSigning"]),
+    module(
+      "NetOptFuzzing",
+      ["NetOpt", "NetOptBench", "NetOptCore", "NetOptCrypto", "NetOptRouting", "NetOptSigning"]),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
     tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport"]),

@@ -17,6 +17,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case minisign
   /// What was learned of routes and kept in a file.
   case histories
+  /// Runs of bench that were saved, and what is made of them.
+  case savedRuns = "saved-runs"
 
   /// Runs the target.
   ///
@@ -31,6 +33,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .lists: FormatRules.list(input)
     case .minisign: FormatRules.minisign(input)
     case .histories: FormatRules.history(input)
+    case .savedRuns: SavedRunRules.run(input)
     }
   }
 }
