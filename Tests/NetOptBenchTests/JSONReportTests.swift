@@ -1,4 +1,3 @@
-import NetOptBench
 import NetOptCore
 import NetOptTestSupport
 import Testing

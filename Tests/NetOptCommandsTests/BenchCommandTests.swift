@@ -224,6 +224,13 @@ import NetOptLocking
     #expect(shown.errors.hasPrefix("\r\u{1b}[Kcold 1/2 rounds"))
     #expect(shown.errors.hasSuffix("\r\u{1b}[K"))
     #expect(await BenchFixture.run(["-n2", "--quiet"], columns: 80).errors == "")
+    // A line that is broken cannot be erased; and a terminal that cannot erase gets lines as a file does.
+    let narrow = await BenchFixture.run(["-n2"], columns: 30)
+    let drawn = narrow.errors.split(separator: "\r\u{1b}[K")
+    #expect(!drawn.isEmpty && drawn.allSatisfy { $0.count < 30 }, "\(drawn)")
+    #expect(await BenchFixture.run(["-n2"], environment: ["TERM": "dumb"], columns: 80).errors == "")
+    // The report is 80 columns wide wherever it goes.
+    #expect(narrow.output.split(separator: "\n").contains { (31...80).contains($0.count) })
   }
 
   @Test func colourIsForced() async {
