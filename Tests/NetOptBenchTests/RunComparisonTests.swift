@@ -106,6 +106,18 @@ import Testing
     #expect(sum.run.targets[0].blocks[.warm]?.dependence == nil)
   }
 
+  @Test func aFileHasNoMoreCountersThanThereIsRoomFor() async throws {
+    let settings = try Fixtures.settings([Fixtures.first, Fixtures.second])
+    let report = await Fixtures.report(settings) { request, number in
+      .answer(request, .warm(Double(1 + number)))
+    }
+    let bytes = JSONReport(report).value.bytes()
+    let fault = #expect(throws: SavedRun.Fault.self) { try SavedRun(bytes, mostCounters: 10_000) }
+    #expect(fault?.description.hasPrefix("$.targets[1].") == true, "\(fault?.description ?? "")")
+    #expect(fault?.description.contains(".hdr: the histograms up to here have more counters") == true)
+    #expect(throws: Never.self) { try SavedRun(bytes, mostCounters: 200_000) }
+  }
+
   /// Runs of equal servers, each in noise that remembers: the factor keeps the rank-sum test near its level, and without it most
   /// runs would differ.
   @Test func noiseThatRemembersIsNoRegression() {

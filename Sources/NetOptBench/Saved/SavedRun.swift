@@ -14,7 +14,7 @@ package struct SavedRun: Sendable {
   static let maximumTargets = 20_000
   /// The most counters that the histograms of a file may have, which is 256 MiB of them: a few bytes of a file can stand for a
   /// histogram of 20,000.
-  static let maximumCounters = 32 << 20
+  package static let maximumCounters = 32 << 20
   /// What numbers of requests and times may be: so large that none is refused, and small enough to be added up.
   static let numbers = 0...1 << 40
 
@@ -117,7 +117,9 @@ package struct SavedRun: Sendable {
   }
 
   /// Reads a file's content.
-  package init(_ bytes: [UInt8]) throws(Fault) {
+  ///
+  /// - Parameter mostCounters: how many counters the histograms may have together.
+  package init(_ bytes: [UInt8], mostCounters: Int = SavedRun.maximumCounters) throws(Fault) {
     let file: SavedRunFile
     do {
       file = try JSONDecoder().decode(SavedRunFile.self, from: Data(bytes))
@@ -137,7 +139,7 @@ package struct SavedRun: Sendable {
     }
     var targets: [Target] = []
     var ids: Set<String> = []
-    var room = Self.maximumCounters
+    var room = mostCounters
     for (index, target) in file.targets.enumerated() {
       let place = "$.targets[\(index)]"
       guard let kind = BenchTarget.Kind(rawValue: target.kind) else {
@@ -202,7 +204,7 @@ private struct SavedRunFile: Decodable {
       guard room >= 0 else {
         throw SavedRun.Fault(
           description:
-            "\(place).hdr: the histograms up to here have more than \(SavedRun.maximumCounters) counters; "
+            "\(place).hdr: the histograms up to here have more counters than are read; "
             + "measure fewer targets in a run")
       }
       guard n >= 0, UInt64(n) == histogram.total else {
