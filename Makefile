@@ -36,7 +36,7 @@ MUTATION ?=
 
 # How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
 FUZZ_SECONDS ?= 180
-FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers
+FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs
 
 .PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate lint tsan asan coverage perf \
   perf-check perf-record soak kill-list kill-cache fuzz-build fuzz perf-build clean

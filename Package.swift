@@ -88,7 +88,10 @@ let package = Package(
 
     module(
       "NetOptFuzzing",
-      ["NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptRouting", "NetOptSigning"]),
+      [
+        "NetOpt", "NetOptBench", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptRouting",
+        "NetOptSigning",
+      ]),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
     tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport"]),

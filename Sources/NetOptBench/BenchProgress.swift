@@ -41,7 +41,10 @@ package struct BenchProgress: Hashable, Sendable {
 
   /// The state in a few words: `warm 34/80 rounds, 12 s left; p50 ms: 203.0.113.7 24.1, dns 29.5`. The fastest three are
   /// named, which fit on a line.
-  package var text: String {
+  ///
+  /// - Parameter columns: the width of the line, of which the last place stays free: a line that the terminal breaks cannot be
+  ///   erased.
+  package func text(columns: Int = TextLayout.width) -> String {
     let rounds = planned.map { "\(done)/\($0)" } ?? "\(done)"
     let left = remaining.map { ", \(($0.nanoseconds + 999_999_999) / 1_000_000_000) s left" }
     let fastest = medians.sorted { ($0.microseconds, $0.id) < ($1.microseconds, $1.id) }.prefix(3)
@@ -49,7 +52,6 @@ package struct BenchProgress: Hashable, Sendable {
     let running = fastest.map { "\($0.id) \(time.text($0.microseconds))" }.joined(separator: ", ")
     let text =
       "\(block.rawValue) \(rounds) rounds\(left ?? "")" + (running.isEmpty ? "" : "; p50 ms: \(running)")
-    // A line that is broken by the terminal cannot be erased.
-    return TextLayout.cut(text, to: TextLayout.width - 1)
+    return TextLayout.cut(text, to: columns - 1)
   }
 }

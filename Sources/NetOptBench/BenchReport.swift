@@ -29,6 +29,8 @@ package struct BenchReport: Sendable {
     package let phases: [SamplePhase: Distribution]
     /// The share of requests that failed may lie here.
     package let failureInterval: ClosedRange<Double>
+    /// How far what the requests took depends on those before them, by their ranks; a timeout is the longest.
+    package let dependence: SerialDependence
     /// The samples, round by round.
     package let series: SampleSeries
 
@@ -46,6 +48,17 @@ package struct BenchReport: Sendable {
         })
       failureInterval = WilsonInterval.interval(
         series.count - fine.count, of: series.count, confidence: order.confidence)
+      let largest = Double(series.largest)
+      dependence = SerialDependence(
+        MidRanks(
+          series.kinds.indices.compactMap { index in
+            switch series.kinds[index] {
+            case .ok: Double(series.response(index))
+            case .timeout: largest + 1
+            default: nil
+            }
+          }
+        ).ranks)
       self.series = series
     }
   }
@@ -67,6 +80,10 @@ package struct BenchReport: Sendable {
 
     /// How many of its requests failed.
     package var failures: Int { counts.filter { $0.key != .ok }.values.reduce(0, +) }
+    /// Whether so many of them failed that the target is not to be called the best, however fast its answers are.
+    package var failsOften: Bool {
+      FailureLimit.isExceeded(failures: failures, of: counts.values.reduce(0, +))
+    }
   }
 
   /// How the choice of the start-up probe looks in hindsight.
@@ -184,7 +201,7 @@ extension BenchReport {
   }
 
   /// Whether a comparison begins a new rank. One with the reference does when it is significant, so that table and ranks say the
-  /// same; for the others as many questions are asked as there are targets but one.
+  /// same; for the others each pair may have been asked about.
   private func isApart(_ comparison: Comparison) -> Bool {
     if comparison.b == reference?.target.id { return comparison.isSignificant }
     if comparison.a == reference?.target.id,
@@ -194,8 +211,8 @@ extension BenchReport {
     {
       return turned.isSignificant
     }
-    let questions = ranking.count { $0.median(rankingBlock) != nil } - 1
-    return min(1, comparison.p * Double(questions)) < settings.alpha
+    let count = ranking.count { $0.median(rankingBlock) != nil }
+    return Comparisons.adjusted(comparison.p, amongTargets: count) < settings.alpha
       && abs(comparison.relative) > settings.minimumEffect
   }
 
@@ -234,6 +251,9 @@ extension BenchReport {
 
   /// How many requests of an open loop were late.
   package var lateStarts: Int { settings.rate == nil ? 0 : allLags.count { $0 > Self.lateAfter } }
+
+  /// How many requests of an open loop there were.
+  var openLoopRequests: Int { settings.rate == nil ? 0 : allLags.count }
 
   private var allLags: [Int64] {
     targets.flatMap { $0.blocks.values }.flatMap { block in

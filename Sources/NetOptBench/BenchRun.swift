@@ -103,23 +103,18 @@ package struct BenchRun: Sendable {
   }
 
   /// Sends each target a first request on each connection, which the warm block then uses. Those of the first client decide who
-  /// is measured.
+  /// is measured; a target that fails is asked once more, because a single packet may be lost anywhere.
   private func preflight(_ report: inout BenchReport) async {
     let targets = settings.targets
     var samples = [Sample?](repeating: nil, count: targets.count)
-    for (number, sampler) in samplers.enumerated() {
-      await withTaskGroup(of: (Int, Sample?).self) { group in
-        var begun = 0
-        for (index, target) in targets.enumerated() where number == 0 || samples[index]?.kind == .ok {
-          if begun >= Preflight.concurrency, let (done, sample) = await group.next(), number == 0 {
-            samples[done] = sample
-          }
-          begun += 1
-          group.addTask { (index, await sampler.sample(target, .pooled)) }
-        }
-        for await (done, sample) in group where number == 0 { samples[done] = sample }
-      }
+    for (index, sample) in await firstRequests(samplers[0], targets.indices) { samples[index] = sample }
+    let failed = targets.indices.filter { samples[$0].map { $0.kind != .ok } ?? false }
+    for (index, sample) in await firstRequests(samplers[0], failed) {
+      // Stopped meanwhile: the first answer stays.
+      if let sample { samples[index] = sample }
     }
+    let usable = targets.indices.filter { samples[$0]?.kind == .ok }
+    for sampler in samplers.dropFirst() { _ = await firstRequests(sampler, usable) }
     let exclusions = Preflight.exclusions(after: samples)
     for index in targets.indices {
       report.targets[index].exclusion = exclusions[index]
@@ -129,6 +124,20 @@ package struct BenchRun: Sendable {
     report.version =
       samples.indices.lazy.filter { exclusions[$0] == nil }.compactMap { samples[$0]?.version }
       .first
+  }
+
+  /// Sends a request to each of some targets, so many at once as `Preflight` allows.
+  private func firstRequests(_ sampler: Sampler, _ indices: some Collection<Int>) async -> [(Int, Sample?)] {
+    await withTaskGroup(of: (Int, Sample?).self) { group in
+      var found: [(Int, Sample?)] = []
+      for (begun, index) in indices.enumerated() {
+        if begun >= Preflight.concurrency, let next = await group.next() { found.append(next) }
+        let target = settings.targets[index]
+        group.addTask { (index, await sampler.sample(target, .pooled)) }
+      }
+      for await next in group { found.append(next) }
+      return found
+    }
   }
 
   private func measure(_ block: Block, _ live: [Int], _ report: inout BenchReport) async {

@@ -35,9 +35,14 @@ extension BenchWarning {
           series.response(0) == series.largest
         else { return nil }
         let time = Milliseconds(smallest: median)
+        // Cold requests have no rounds that do not count: what was slow is somewhere else.
+        let advice =
+          block == .warm
+          ? "raise --warmup"
+          : "something on the way was not ready (a cache of DNS, a server that slept); the median does not count it"
         return BenchWarning(
           "first-sample-slow",
-          "the first \(block.rawValue) sample of \(result.target.id) took \(time.text(series.response(0))) ms, the median is \(time.text(median)): raise --warmup"
+          "the first \(block.rawValue) sample of \(result.target.id) took \(time.text(series.response(0))) ms, the median is \(time.text(median)): \(advice)"
         )
       }
     }
@@ -102,7 +107,7 @@ extension BenchWarning {
   /// This machine was too busy to measure well.
   private static func client(_ report: BenchReport) -> [BenchWarning] {
     var warnings: [BenchWarning] = []
-    let starts = report.lags.count
+    let starts = report.openLoopRequests
     if report.lateStarts * 1000 > starts {
       warnings.append(
         BenchWarning(

@@ -19,10 +19,10 @@ struct BlockPace {
     }
   }
 
-  /// Whether another round begins.
+  /// Whether another round begins. The first one does however short the time is: a run without a sample says nothing.
   func goesOn(after done: Int, at now: MonotonicInstant) -> Bool {
     if let planned { return done < planned }
-    return share.map { now - start < $0 } ?? false
+    return share.map { done == 0 || now - start < $0 } ?? false
   }
 
   /// How far the block has come. The time that is left follows from the rounds so far.

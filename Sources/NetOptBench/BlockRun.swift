@@ -1,4 +1,5 @@
 package import NetOptCore
+import Synchronization
 
 /// Performs one block of a run.
 struct BlockRun: Sendable {
@@ -27,7 +28,9 @@ struct BlockRun: Sendable {
   /// One request when the one before has ended, in so many rounds beside each other as there are connections times streams.
   func closedLoop(streams: Int) async {
     // A single one has no task of its own.
-    if samplers.count * streams == 1 { return await rounds(samplers[0]) }
+    if samplers.count * streams == 1 {
+      return await withTaskExecutorPreference(samplers[0].executor) { await rounds(samplers[0]) }
+    }
     await withTaskGroup(of: Void.self) { group in
       for sampler in samplers {
         for _ in 0..<streams { group.addTask(executorPreference: sampler.executor) { await rounds(sampler) } }
@@ -48,25 +51,26 @@ struct BlockRun: Sendable {
 
   /// Requests at so many a second, each at its moment, whatever became of those before. The connections take turns.
   func openLoop(rate: Double) async {
+    // Where the requests are: started from another thread, each would take two changes of threads and fight for locks.
+    await withTaskExecutorPreference(samplers[0].executor) { await pace(rate) }
+  }
+
+  private func pace(_ rate: Double) async {
     let start = clock.now()
-    await withTaskGroup(of: Void.self) { group in
+    await withDiscardingTaskGroup { group in
       var slot = 0
-      var underWay = 0
+      let underWay = UnderWay()
       while let round = record.begin(at: start + Self.offset(of: slot, at: rate)) {
         for index in round.order {
           let due = start + Self.offset(of: slot, at: rate)
           let sampler = samplers[slot % samplers.count]
           slot += 1
-          if underWay == Self.mostUnderWay {
-            await group.next()
-            underWay -= 1
-          }
-          guard await clock.wait(until: due) else { return record.interrupt() }
-          underWay += 1
+          guard await clock.wait(until: due), await room(underWay) else { return record.interrupt() }
+          underWay.count.add(1, ordering: .relaxed)
           group.addTask(executorPreference: sampler.executor) {
-            guard let sample = await sampler.sample(targets[index], block.connection, due: due) else {
-              return record.interrupt()
-            }
+            let sample = await sampler.sample(targets[index], block.connection, due: due)
+            underWay.count.subtract(1, ordering: .relaxed)
+            guard let sample else { return record.interrupt() }
             record.add(sample, of: index, in: round.number, at: clock.now())
           }
         }
@@ -74,9 +78,26 @@ struct BlockRun: Sendable {
     }
   }
 
+  /// Waits until not too many requests are under way.
+  ///
+  /// - Returns: whether the task goes on; `false` when it was cancelled.
+  private func room(_ underWay: UnderWay) async -> Bool {
+    while underWay.count.load(ordering: .relaxed) >= Self.mostUnderWay {
+      guard await clock.wait(until: clock.now() + .milliseconds(1)) else { return false }
+      // A clock of a test's does not wait; those that are under way have to get on nevertheless.
+      await Task.yield()
+    }
+    return true
+  }
+
   private static func offset(of slot: Int, at rate: Double) -> Duration {
     .nanoseconds(Int64(Double(slot) / rate * 1e9))
   }
+}
+
+/// How many requests of an open loop are under way.
+private final class UnderWay: Sendable {
+  let count = Atomic(0)
 }
 
 /// A clock that can be waited for, so that a test can put one of its own in its place.

@@ -61,14 +61,19 @@ struct Comparisons {
     return found + neighbours(besides: found)
   }
 
-  /// Walks down the ranking: a target that differs from the first of its rank begins the next one. There are as many questions
-  /// as targets but one, for which each p is multiplied, because which pairs are asked about follows from the answers.
+  /// A p value when any two of so many targets may be asked about. Who is compared with whom follows from the ranking, and the first
+  /// of a rank is the smallest of those that cannot be told apart: a test of a chosen pair is one of all pairs.
+  static func adjusted(_ p: Double, amongTargets count: Int) -> Double {
+    min(1, p * Double(count * (count - 1) / 2))
+  }
+
+  /// Walks down the ranking: a target that differs from the first of its rank begins the next one.
   private func neighbours(besides known: [Comparison]) -> [Comparison] {
     guard var leader = ranking.first else { return [] }
     var found: [Comparison] = []
     for target in ranking.dropFirst() {
       guard var comparison = shift(target, leader, Pairs(target, leader, block)) else { continue }
-      comparison.adjusted = min(1, comparison.p * Double(ranking.count - 1))
+      comparison.adjusted = Self.adjusted(comparison.p, amongTargets: ranking.count)
       comparison.judge(settings)
       if !known.contains(where: { $0.a == comparison.a && $0.b == comparison.b }) { found.append(comparison) }
       if starts(comparison, known) { leader = target }

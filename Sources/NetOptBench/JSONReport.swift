@@ -64,6 +64,8 @@ package struct JSONReport {
       "concurrency": .integer(Int64(report.settings.concurrency)),
       "streams": .integer(Int64(report.settings.streams)),
       "warmup": report.settings.blocks.contains(.warm) ? .integer(Int64(report.settings.warmup)) : 0,
+      "alpha": .number(report.settings.alpha),
+      "min_effect": .number(report.settings.minimumEffect),
     ]
   }
 
@@ -111,6 +113,7 @@ package struct JSONReport {
     return [
       "n": .integer(Int64(found.requests)),
       "reused": .integer(Int64(found.reused)),
+      "dependence": .number((found.dependence.factor * 1000).rounded() / 1000),
       "failed": [
         "n": .integer(Int64(failed)),
         "share": found.requests == 0 ? .null : .number(Double(failed) / Double(found.requests)),
@@ -174,7 +177,7 @@ package struct JSONReport {
     func value(_ number: Int64) -> JSONValue { isShare ? .number(Double(number) / 1e6) : .integer(number) }
     return [
       "objective": .string(verdict.objective.text), "target": .string(verdict.target),
-      "met": .bool(verdict.isMet),
+      "block": .optional(verdict.block?.rawValue), "met": .bool(verdict.isMet),
       "unit": isShare ? "share" : "us", "limit": value(verdict.objective.limit),
       "value": verdict.value.map(value) ?? .null, "reason": .optional(verdict.reason),
     ]

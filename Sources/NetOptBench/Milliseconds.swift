@@ -17,9 +17,10 @@ struct Milliseconds {
   /// The smallest time that is not written as 0, in microseconds: what the last digit stands for.
   var unit: Int64 { [0: 1_000, 1: 100, 2: 10][decimals] ?? 1 }
 
-  /// A time: `24.1`.
+  /// A time: `24.1`. Halves are rounded away from 0, on both sides of it.
   func text(_ microseconds: Int64) -> String {
-    Self.decimal((microseconds + unit / 2) / unit, decimals)
+    let units = Int64((microseconds.magnitude + unit.magnitude / 2) / unit.magnitude)
+    return Self.decimal(microseconds < 0 ? -units : units, decimals)
   }
 
   /// A share of more or less in percent, with its sign: `-18.3`.

@@ -29,6 +29,8 @@ package struct Objective: Hashable, Sendable {
     package let objective: Objective
     /// The target.
     package let target: String
+    /// The block whose requests are meant; `nil` for all of them.
+    package let block: Block?
     /// What it reached, in the unit of the limit; `nil` when there are too few samples, or the value lies among timeouts.
     package let value: Int64?
     /// Whether the target keeps to it.
@@ -74,19 +76,33 @@ package struct Objective: Hashable, Sendable {
     self.text = text
   }
 
-  /// How every target does that was measured. One of which there is no value has not shown that it keeps to the objective.
+  /// How every target does that was measured. Times are those of the warm block when it was asked for, failures those of all blocks.
+  /// A target of which there is no value has not shown that it keeps to the objective.
   static func verdicts(_ report: BenchReport) -> [Verdict] {
-    let block = report.rankingBlock
+    // Not the block of the ranking: that one is another when the warm block has no median, which is no reason to look away.
+    let timed = report.settings.blocks.contains(.warm) ? Block.warm : .cold
     return report.settings.objectives.flatMap { objective in
       report.targets.filter { $0.exclusion == nil }.map { result in
-        let found = result.blocks[block].map { objective.value(of: $0, report.settings.order) }
-        let (value, reason) = found ?? (nil, "it was not measured")
+        let block = objective.metric == .errors ? nil : timed
+        let (value, reason) =
+          block.map { block in
+            result.blocks[block].map { objective.value(of: $0, report.settings.order) }
+              ?? (nil, "it was not measured")
+          } ?? share(of: result)
         let isMet =
           value.map { objective.includesLimit ? $0 <= objective.limit : $0 < objective.limit } ?? false
         return Verdict(
-          objective: objective, target: result.target.id, value: value, isMet: isMet, reason: reason)
+          objective: objective, target: result.target.id, block: block, value: value, isMet: isMet,
+          reason: reason)
       }
     }
+  }
+
+  /// The share of a target's requests that failed, in millionths.
+  private static func share(of result: BenchReport.TargetResult) -> (Int64?, String?) {
+    let requests = result.counts.values.reduce(0, +)
+    guard requests > 0 else { return (nil, "there were no requests") }
+    return (Int64((Double(result.failures) / Double(requests) * 1e6).rounded()), nil)
   }
 
   private func value(of found: BenchReport.BlockResult, _ order: OrderStatistics) -> (Int64?, String?) {
@@ -103,11 +119,7 @@ package struct Objective: Hashable, Sendable {
       )
     case .maximum where found.response.timeouts == 0:
       return (found.response.maximum, found.response.count == 0 ? "no request was fine" : nil)
-    case .mean, .maximum: return (nil, "there are timeouts")
-    case .errors:
-      guard found.requests > 0 else { return (nil, "there were no requests") }
-      let failed = Double(found.requests - found.response.count)
-      return (Int64((failed / Double(found.requests) * 1e6).rounded()), nil)
+    case .mean, .maximum, .errors: return (nil, "there are timeouts")
     }
   }
 }

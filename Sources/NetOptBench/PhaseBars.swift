@@ -41,10 +41,10 @@ struct PhaseBars {
     // Every phase has a letter at least: these are set aside before the rest of the width is shared.
     let letters = rows.map(\.medians.count).max() ?? 0
     let scale = Double(max(0, barWidth - letters)) / Double(max(longest, 1))
-    let lines = zip(rows, numbers).map { row, numbers in
+    let lines = zip(rows, numbers).flatMap { row, numbers in
       let bar = Self.bar(row.medians, scale: scale)
-      let name = TextLayout.left(TextLayout.cut(row.name, to: nameWidth), nameWidth)
-      return TextLayout.cut(" \(name) \(TextLayout.left(bar, barWidth))  \(numbers)", to: TextLayout.width)
+      return TextLayout.row(" " + row.name, 1 + nameWidth, " \(TextLayout.left(bar, barWidth))  \(numbers)")
+        .map { TextLayout.cut($0, to: TextLayout.width) }
     }
     let used = SamplePhase.allCases.filter { phase in
       rows.contains { $0.medians.contains { $0.phase == phase } }

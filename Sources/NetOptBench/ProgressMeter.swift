@@ -4,7 +4,7 @@ package import NetOptCore
 package struct ProgressMeter: Sendable {
   /// Where progress goes.
   package enum Style: Sendable {
-    /// One line of a terminal that is written again and again.
+    /// One line of a terminal that is written again and again; the terminal has to understand ECMA-48.
     case terminal
     /// A line now and then, for a log.
     case lines
@@ -25,18 +25,23 @@ package struct ProgressMeter: Sendable {
   }
 
   /// What is to be written now, or `nil`: on a terminal every 100 ms at most, otherwise every 10 s.
-  package mutating func update(_ progress: BenchProgress, at now: MonotonicInstant) -> String? {
+  ///
+  /// - Parameter columns: how many characters fit on a line of the terminal, which may have another size each time; asked only when
+  ///   something is written.
+  package mutating func update(
+    _ progress: BenchProgress, at now: MonotonicInstant, columns: @autoclosure () -> Int = TextLayout.width
+  ) -> String? {
     switch style {
     case .silent: return nil
     case .lines:
       guard now - last >= .seconds(10) else { return nil }
       last = now
-      return progress.text + "\n"
+      return progress.text() + "\n"
     case .terminal:
       guard !isDrawn || now - last >= .milliseconds(100) else { return nil }
       last = now
       isDrawn = true
-      return Self.erase + progress.text
+      return Self.erase + progress.text(columns: columns())
     }
   }
 

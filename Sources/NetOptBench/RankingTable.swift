@@ -67,6 +67,13 @@ struct RankingTable {
     return "\(needs) samples of a target: raise -n or -z"
   }
 
+  /// What the mark beside counts means; `nil` without one.
+  var mark: String? {
+    ranking.contains(where: \.failsOften)
+      ? "!: surely more than \(Int(FailureLimit.share * 100)) % of the requests to it failed, so it is not taken for the best one"
+      : nil
+  }
+
   private func row(_ result: BenchReport.TargetResult) -> [String] {
     let block = report.rankingBlock
     let found = result.blocks[block]
@@ -112,12 +119,13 @@ struct RankingTable {
 
   /// A row; a name that is too long for its column stands on a line of its own.
   private func named(_ mark: String, _ name: String, _ cells: String) -> [String] {
-    if name.count <= nameWidth { return [mark + TextLayout.left(name, nameWidth) + cells] }
-    return [mark + name, String(repeating: " ", count: 4 + nameWidth) + cells]
+    TextLayout.row(mark + name, mark.count + nameWidth, cells)
   }
 
-  private static func ok(_ result: BenchReport.TargetResult, _ block: Block) -> String {
+  /// `77/80`, with a mark when the target fails too often to be the best one.
+  static func ok(_ result: BenchReport.TargetResult, _ block: Block) -> String {
     "\(result.blocks[block]?.response.count ?? 0)/\(result.blocks[block]?.requests ?? 0)"
+      + (result.failsOften ? "!" : "")
   }
 }
 

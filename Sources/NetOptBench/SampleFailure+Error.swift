@@ -1,6 +1,9 @@
 package import NetOptCore
 
 extension SampleFailure {
+  /// The code for an address that there is no way to from this machine.
+  static let unreachable = "unreachable"
+
   /// Reads an error. When no leg carried the request, the one that failed last says more than the call as a whole.
   package init(_ error: NetOptError) {
     if let route = error.route, route.winner == nil,
@@ -31,7 +34,7 @@ extension SampleFailure {
     case .connectTimeout: self.init(.timeout, code: "silent", reason: "connect: no answer in time")
     case .tlsTimeout: self.init(.timeout, code: "silent", reason: "TLS: no answer in time")
     case .reset: self.init(.connect, code: "reset", reason: "connect: the connection was closed")
-    case .unreachable: self.init(.connect, code: "unreachable", reason: "connect: no way there from here")
+    case .unreachable: self.init(.connect, code: Self.unreachable, reason: "connect: no way there from here")
     case .tls: self.init(.tls, code: "tls-failed", reason: "TLS: \(leg.message)")
     case .certificateName(let presented):
       let names = presented.isEmpty ? "another name" : presented.joined(separator: ", ")

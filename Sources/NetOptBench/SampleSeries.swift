@@ -35,7 +35,7 @@ package enum SamplePhase: String, CaseIterable, Sendable {
 package struct SampleSeries: Sendable {
   /// What became of each request.
   package private(set) var kinds: [SampleKind] = []
-  // 32 bits hold more than half an hour, and no request may take longer than that here.
+  // 32 bits hold 35 minutes; what takes longer (--max-time 0 sets no limit) counts as that.
   private var lags: [Int32] = []
   private var services: [Int32] = []
   private var phases = [[Int32]](repeating: [], count: SamplePhase.allCases.count)

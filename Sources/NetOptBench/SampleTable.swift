@@ -44,7 +44,7 @@ package struct MarkdownReport {
     let ranks = report.ranks
     let reference = report.reference?.target.id
     var lines = [
-      "| # | Target | OK | p50 [ms] | interval | p95 [ms] | p99 [ms] | vs \(Self.escaped(reference ?? "reference")) |",
+      "| # | Target | OK | p50 [ms] | interval | p95 [ms] | p99 [ms] | vs \(reference ?? "reference") |",
       "|:--|:--|--:|--:|:--|--:|--:|:--|",
     ]
     for result in ranking {
@@ -58,7 +58,7 @@ package struct MarkdownReport {
       }
       lines.append(
         "| \(rank.map { "\($0.rank)\($0.isShared ? "=" : "")" } ?? "-") | `\(result.target.id)` | "
-          + "\(found?.response.count ?? 0)/\(found?.requests ?? 0) | \(cell(.p50)) | \(interval ?? "-") | "
+          + "\(RankingTable.ok(result, block)) | \(cell(.p50)) | \(interval ?? "-") | "
           + "\(cell(.p95)) | \(cell(.p99)) | \(beside(result, reference)) |")
     }
     for result in report.targets {
@@ -79,7 +79,18 @@ package struct MarkdownReport {
     return "\(Milliseconds.percent(comparison.relative)) % (\(p))"
   }
 
+  /// The text with a backslash before everything that could have a meaning in Markdown (CommonMark 0.31, section 2.4): names in
+  /// certificates and messages of servers are in it.
   private static func escaped(_ text: String) -> String {
-    text.replacing("\\", with: "\\\\").replacing("|", with: "\\|")
+    // By scalars: a bar with an accent is no ASCII character, but its bar ends a cell.
+    var escaped = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      let value = scalar.value
+      let isPlain =
+        value == 0x20 || value > 0x7e || scalar.properties.isAlphabetic || (0x30...0x39).contains(value)
+      if !isPlain { escaped.append("\\") }
+      escaped.append(scalar)
+    }
+    return String(escaped)
   }
 }

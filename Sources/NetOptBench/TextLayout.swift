@@ -1,7 +1,7 @@
 /// What the text report is set with: columns, and texts that come from elsewhere.
-enum TextLayout {
+package enum TextLayout {
   /// The width of the report.
-  static let width = 80
+  package static let width = 80
 
   /// The text with blanks behind it.
   static func left(_ text: String, _ width: Int) -> String {
@@ -9,7 +9,7 @@ enum TextLayout {
   }
 
   /// The text with blanks in front of it.
-  static func right(_ text: String, _ width: Int) -> String {
+  package static func right(_ text: String, _ width: Int) -> String {
     String(repeating: " ", count: max(0, width - text.count)) + text
   }
 
@@ -21,18 +21,25 @@ enum TextLayout {
   }
 
   /// The text, cut to so many characters and then ended in "...".
-  static func cut(_ text: String, to width: Int) -> String {
-    text.count <= width ? text : text.prefix(max(0, width - 3)) + "..."
+  package static func cut(_ text: String, to width: Int) -> String {
+    text.count <= width ? text : String((text.prefix(max(0, width - 3)) + "...").prefix(max(0, width)))
+  }
+
+  /// A name and what stands beside it. A name that is too long for its column has a line of its own: cut, two addresses could look
+  /// alike.
+  static func row(_ name: String, _ width: Int, _ cells: String) -> [String] {
+    name.count <= width ? [left(name, width) + cells] : [cut(name, to: Self.width), left("", width) + cells]
   }
 
   /// The text with a replacement for everything that a terminal would act upon: names in certificates and messages of
-  /// servers end up here.
-  static func printable(_ text: String) -> String {
+  /// servers end up here. That is more than control characters: what turns the direction of writing makes a name look like another
+  /// one.
+  package static func printable(_ text: String, by replacement: Unicode.Scalar = "\u{fffd}") -> String {
     String(
       String.UnicodeScalarView(
         text.unicodeScalars.map {
           switch $0.properties.generalCategory {
-          case .control, .format, .lineSeparator, .paragraphSeparator: "\u{fffd}"
+          case .control, .format, .lineSeparator, .paragraphSeparator: replacement
           default: $0
           }
         }))

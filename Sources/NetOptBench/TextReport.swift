@@ -22,6 +22,7 @@ package struct TextReport {
       if report.stopReason == .noTarget { lines.append("Nothing was measured: no target could be used.") }
     }
     lines += verdict + failures + picker + objectives + (report.drills ?? []).flatMap(\.lines)
+    if let mark = table.mark { lines += TextLayout.hanging("NOTE    ", mark) }
     if let missing = table.missing { lines += TextLayout.hanging("NOTE    ", missing) }
     if let needed { lines += TextLayout.hanging("NOTE    ", needed) }
     if let late { lines += TextLayout.hanging("NOTE    ", late) }
@@ -100,10 +101,11 @@ package struct TextReport {
 
   /// What an open loop's starts were like.
   private var late: String? {
-    guard report.settings.rate != nil, report.lags.count > 0 else { return nil }
-    let median = report.lags.value(.p50).map { ", p50 \($0) us" } ?? ""
+    let lags = report.lags
+    guard lags.count > 0 else { return nil }
+    let median = lags.value(.p50).map { ", p50 \($0) us" } ?? ""
     return
-      "\(report.lateStarts) of \(report.lags.count) requests were sent more than 1 ms after their moment\(median)"
+      "\(report.lateStarts) of \(lags.count) requests were sent more than 1 ms after their moment\(median)"
   }
 
   /// A line for each target that failed, with the kinds of failure in all blocks.

@@ -11,34 +11,60 @@ struct Verdict {
       return nil
     }
     let time = Milliseconds(smallest: median)
+    // Whoever fails often is not the best one, however fast the rest of its answers are.
+    let failing = ranks.filter(\.target.failsOften).map(\.target.target.id)
+    let sound = ranks.filter { !$0.target.failsOften }
+    let besides = failing.isEmpty ? "" : "; too many failures to count: \(Self.names(failing))"
+    guard !sound.isEmpty else {
+      text = "no target is to be recommended: surely more than \(Self.limit) of the requests to each failed"
+      return
+    }
     guard let reference = report.reference, reference.median(report.rankingBlock) != nil else {
-      text = Self.without(reference: ranks.map { ($0.target.target.id, $0.rank) })
+      text = Self.without(reference: sound.map { ($0.target.target.id, $0.rank) }) + besides
       return
     }
     let name = reference.target.id
-    let others = ranks.filter { $0.target.target != reference.target }.map(\.target)
+    let others = sound.filter { $0.target.target != reference.target }.map(\.target)
     let comparisons = others.compactMap { report.comparison(of: $0.target.id) }
     let faster = comparisons.filter { $0.isSignificant && $0.shift < 0 }
-    let tests = "Holm, \(comparisons.count) test\(comparisons.count == 1 ? "" : "s")"
+    let sentence: String
+    let asked = ranks.count { report.comparison(of: $0.target.target.id) != nil }
+    let tests = "Holm, \(asked) test\(asked == 1 ? "" : "s")"
     if let most = others.lazy.compactMap({ target in faster.first { $0.a == target.target.id } }).first {
       // The fastest by p50 of those that are told apart from the reference.
       let isDirect = reference.target.kind == .dns
-      text =
+      sentence =
         "\(isDirect ? "direct" : most.a) beats \(name) by \(Self.shift(most, time)) at p50 "
         + "(\(PValue.text(most.adjusted)), \(tests))"
-    } else if !comparisons.isEmpty, comparisons.allSatisfy({ $0.isSignificant && $0.shift > 0 }) {
+    } else if !reference.failsOften, !comparisons.isEmpty,
+      comparisons.allSatisfy({ $0.isSignificant && $0.shift > 0 })
+    {
       let least = comparisons[0]
-      text =
+      sentence =
         "\(name) beats \(comparisons.count == 1 ? least.a : "all others") by \(Self.shift(least, time)) at p50 or more "
         + "(\(PValue.text(least.adjusted)), \(tests))"
     } else {
-      text = "no target beats \(name): nothing tells it apart from the best of them (\(tests))"
+      sentence =
+        comparisons.isEmpty
+        ? "no target can be held against \(name)"
+        : reference.failsOften && comparisons.allSatisfy { $0.isSignificant && $0.shift > 0 }
+          ? "no target is faster than \(name) (\(tests))"
+          : "no target beats \(name): nothing tells it apart from the best of them (\(tests))"
     }
+    text = sentence + besides
+  }
+
+  /// The share of failures from which a target is not recommended.
+  private static var limit: String { "\(Int(FailureLimit.share * 100)) %" }
+
+  private static func names(_ ids: [String]) -> String {
+    ids.count <= 3 ? ids.joined(separator: ", ") : "\(ids.count) targets"
   }
 
   private static func without(reference ranks: [(id: String, rank: Int)]) -> String {
-    let best = ranks.filter { $0.rank == 1 }.map(\.id)
-    let names = best.count <= 3 ? best.joined(separator: ", ") : "\(best.count) targets"
+    let best = ranks.filter { $0.rank == ranks[0].rank }.map(\.id)
+    let names = names(best)
+    if ranks.count == 1 { return "\(names) is the only one" }
     if best.count == ranks.count { return "nothing tells the targets apart" }
     return best.count == 1
       ? "\(names) is the fastest" : "\(names) are the fastest, and nothing tells them apart"

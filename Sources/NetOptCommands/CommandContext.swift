@@ -52,12 +52,13 @@ package struct CommandContext: Sendable {
   /// Writes a text for people on standard error. When that fails there is nothing left to tell it to.
   func tell(_ text: String) { try? errors.write(text) }
 
-  /// How many characters a line of standard error may have: what the terminal says, else `COLUMNS`, else 80; at
-  /// least 80 in any case, for which reports are made.
-  var columns: Int {
-    let stated = errors.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80
-    return min(max(stated, 80), 500)
+  /// How many characters fit on a line of standard error: what the terminal says, else `COLUMNS`, else 80.
+  var lineWidth: Int {
+    min(max(errors.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80, 1), 500)
   }
+
+  /// How many characters a line of a report on standard error may have: at least the 80 for which reports are made.
+  var columns: Int { max(lineWidth, 80) }
 
   /// Makes a client, works with it, and shuts it down however the work ends.
   ///

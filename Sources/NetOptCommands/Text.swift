@@ -1,3 +1,5 @@
+import NetOptBench
+
 /// How values look in texts for people.
 enum Text {
   /// A duration as a person reads it: `12.3 ms`, `1.25 s`.
@@ -21,13 +23,8 @@ enum Text {
     "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
-  /// The text without control characters: what a server sent must not steer the terminal that shows it.
-  static func printable(_ text: String) -> String {
-    let isControl = { (scalar: Unicode.Scalar) in scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
-    }
-    guard text.unicodeScalars.contains(where: isControl) else { return text }
-    return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? " " : $0 }))
-  }
+  /// The text with spaces for what a terminal would act upon: what a server sent must not steer the terminal that shows it.
+  static func printable(_ text: String) -> String { TextLayout.printable(text, by: " ") }
 
   /// Fills up with spaces on the right, or cuts with "..." to a width.
   static func left(_ text: String, _ width: Int) -> String {
@@ -36,12 +33,10 @@ enum Text {
   }
 
   /// Fills up with spaces on the left.
-  static func right(_ text: String, _ width: Int) -> String { spaces(width - text.count) + text }
+  static func right(_ text: String, _ width: Int) -> String { TextLayout.right(text, width) }
 
   /// Cuts a text that is longer than a width and ends it in "...".
-  static func cut(_ text: String, to width: Int) -> String {
-    text.count <= width ? text : text.prefix(max(width - 3, 0)) + "..."
-  }
+  static func cut(_ text: String, to width: Int) -> String { TextLayout.cut(text, to: width) }
 
   /// So many spaces, none for a negative number.
   static func spaces(_ count: Int) -> String { String(repeating: " ", count: max(count, 0)) }

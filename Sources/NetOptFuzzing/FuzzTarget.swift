@@ -19,6 +19,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case histories
   /// Fields of requests and responses, and what the cache decides by them.
   case cacheHeaders = "cache-headers"
+  /// Runs of bench that were saved, and what is made of them.
+  case savedRuns = "saved-runs"
 
   /// Runs the target.
   ///
@@ -34,6 +36,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .minisign: FormatRules.minisign(input)
     case .histories: FormatRules.history(input)
     case .cacheHeaders: CachingRules.headers(input)
+    case .savedRuns: SavedRunRules.run(input)
     }
   }
 }

@@ -4,8 +4,8 @@ import Testing
 @Suite struct BenchProgressTests {
   @Test func theStateInWords() {
     #expect(
-      BenchProgress(.warm, done: 34, planned: 80, remaining: .milliseconds(11_200)).text
+      BenchProgress(.warm, done: 34, planned: 80, remaining: .milliseconds(11_200)).text()
         == "warm 34/80 rounds, 12 s left")
-    #expect(BenchProgress(.cold, done: 3, planned: nil, remaining: nil).text == "cold 3 rounds")
+    #expect(BenchProgress(.cold, done: 3, planned: nil, remaining: nil).text() == "cold 3 rounds")
   }
 }

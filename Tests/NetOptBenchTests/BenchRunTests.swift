@@ -337,4 +337,38 @@ private final class ChangingResolver: BenchClient {
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice {
     try await inner.startUpChoice(for: host)
   }
+
+  @Test func aFirstRequestThatFailsIsSentOnceMore() async throws {
+    let settings = try Fixtures.settings(
+      [Fixtures.first, Fixtures.second], length: .rounds(cold: 0, warm: 6))
+    let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
+      if request.target == Fixtures.first.description, number == 0 { throw .leg(.connectTimeout) }
+      if request.target == Fixtures.second.description, number < 2 { throw .leg(.refused) }
+      return .answer(request)
+    }
+    #expect(report.targets.map(\.exclusion?.code) == [nil, "refused", nil])
+    #expect(report.targets[0].blocks[.warm]?.requests == 6)
+  }
+
+  @Test func theShortestTimeHasARoundOfEachBlock() async throws {
+    let settings = try Fixtures.settings(length: .duration(.nanoseconds(2)))
+    let client = FakeBenchClient { request, _ in .answer(request) }
+    let clock = ImpatientClock()
+    let report = await BenchRun(settings, clients: [client], clock: clock).report(Fixtures.context)
+    #expect(report.rounds == [.cold: 1, .warm: 1])
+  }
+}
+
+/// A clock on which a second passes between any two looks at it.
+private final class ImpatientClock: BenchClock {
+  private let moment = Locked(MonotonicInstant(nanoseconds: 0))
+
+  func now() -> MonotonicInstant {
+    moment.withLock { moment in
+      moment = moment + .seconds(1)
+      return moment
+    }
+  }
+
+  func wait(until moment: MonotonicInstant) async -> Bool { !Task.isCancelled }
 }

@@ -28,6 +28,12 @@ import Testing
     let found = try await warnings { number, _ in .warm(number == 3 ? 500 : 20) }
     #expect(found.map(\.code) == ["first-sample-slow"])
     #expect(found[0].text.contains("--warmup"))
+    // Cold requests have no warm-up that could be longer.
+    let cold = try await warnings(rounds: 8, cold: 8) { number, isCold in
+      isCold ? .cold(wait: number == 1 ? 500 : 20) : .warm(20)
+    }
+    #expect(cold.map(\.code) == ["first-sample-slow"])
+    #expect(cold[0].text.contains("first cold sample") && !cold[0].text.contains("--warmup"))
   }
 
   @Test func aHandshakeThatSomebodyElseAnswersIsSaid() async throws {

@@ -88,7 +88,7 @@ enum Browser {
     const [page, ink] = [light(style.backgroundColor), light(style.color)];
     const look = {
       sections: document.querySelectorAll("main > section").length,
-      charts: [...document.querySelectorAll("svg")].map((svg) => ({
+      charts: [...document.querySelectorAll("figure svg")].map((svg) => ({
         id: svg.id,
         role: svg.getAttribute("role"),
         title: svg.querySelector("title").textContent,

@@ -21,12 +21,11 @@ import Testing
     let lines = text.split(separator: "\n")
     #expect(lines[0].hasPrefix("| # | Target | OK | p50 [ms] |"))
     #expect(
-      lines.contains {
-        $0.hasPrefix("| 1= | `203.0.113.7` | 80/80 | 25.0 |") || $0.hasPrefix("| 1 | `203.0.113.7`")
-      })
+      lines[2].hasPrefix(
+        "| 1= | `203.0.113.7` | 80/80 | 25.0 | 24.9 to 25.2 | 25.5 | - | -17.8 % (p<0.001) |"))
     #expect(
-      text.contains("| ! | `192.0.2.66` | excluded | TLS: certificate is for \\*.portal.lan | | | | |")
-        || text.contains("TLS: certificate is for *.portal.lan"))
+      text.contains(
+        "| ! | `192.0.2.66` | excluded | TLS\\: certificate is for \\*\\.portal\\.lan | | | | |\n"))
     let cells = Set(
       lines.filter { $0.hasPrefix("|") }.map {
         $0.split(separator: "|", omittingEmptySubsequences: false).count
@@ -35,6 +34,19 @@ import Testing
   }
 
   @Test func theTableOfARunWithoutTargets() async throws {
-    #expect(MarkdownReport(try await Fixtures.dead()).text.contains("| excluded | connect: refused |"))
+    #expect(MarkdownReport(try await Fixtures.dead()).text.contains("| excluded | connect\\: refused |"))
+  }
+
+  /// What a certificate says is text, and nothing that a reader of Markdown acts upon.
+  @Test func namesOfOthersHaveNoMeaningInMarkdown() async throws {
+    let names = ["a|b", "[x](http://e)", "<img src=x>", "`c`", "|\u{301}", "\\|"]
+    let report = await Fixtures.report(try Fixtures.settings([Fixtures.first], dns: false)) {
+      _, _ throws(NetOptError) in
+      throw .leg(.certificateName(presented: names), .certificateName)
+    }
+    let row = try #require(MarkdownReport(report).text.split(separator: "\n").first { $0.hasPrefix("| ! |") })
+    let reason =
+      "TLS\\: certificate is for a\\|b\\, \\[x\\]\\(http\\:\\/\\/e\\)\\, \\<img src\\=x\\>\\, \\`c\\`\\, \\|\u{301}\\, \\\\\\|"
+    #expect(row == "| ! | `203.0.113.7` | excluded | \(reason) | | | | |")
   }
 }

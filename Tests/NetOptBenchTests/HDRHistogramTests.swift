@@ -1,5 +1,6 @@
-import NetOptBench
 import Testing
+
+@testable import NetOptBench
 
 @Suite struct HDRHistogramTests {
   @Test func threeDigitsAreKept() throws {
@@ -60,5 +61,18 @@ import Testing
         _ = try? HDRHistogram(encoded: String(decoding: broken, as: UTF8.self))
       }
     }
+  }
+
+  /// A few bytes that stand for a large value take no room for all the smaller ones, and the order of values does not show.
+  @Test func onlyWhatWasMetTakesRoom() {
+    var histogram = HDRHistogram()
+    histogram.record(HDRHistogram.highest)
+    #expect(histogram.counters == 1)
+    histogram.record(1, count: 0)
+    #expect(histogram.counters == 1)
+    var (up, down) = (HDRHistogram(), HDRHistogram())
+    for value in stride(from: Int64(100), to: 100_000, by: 333) { up.record(value) }
+    for value in stride(from: Int64(100), to: 100_000, by: 333).reversed() { down.record(value) }
+    #expect(up == down && up.value(atRank: 1) == 100 && up.encoded == down.encoded)
   }
 }

@@ -89,6 +89,16 @@ import Testing
     }
     return report
   }
+
+  /// On paper there are no backgrounds, and without colours dashes tell the lines apart.
+  @Test func legendsAreDrawnAsTheLinesAre() async throws {
+    let text = HTMLReport(try await Fixtures.usual()).text
+    let legend = try #require(text.firstRange(of: "<ul class=\"legend\">"))
+    #expect(text[legend.upperBound...].hasPrefix("<li><svg class=\"key\" aria-hidden=\"true\""))
+    #expect(
+      text.contains("<line class=\"line c1\" x1=\"0\"") && text.contains(".line.c1{stroke-dasharray:6 3}"))
+    #expect(text.contains("<rect class=\"p-tls\" width=\"40\"") && !text.contains("background:var(--c)"))
+  }
 }
 
 extension Fixtures {

@@ -1,7 +1,8 @@
-import NetOptBench
 import NetOptCore
 import NetOptTestSupport
 import Testing
+
+@testable import NetOptBench
 
 @Suite struct JSONReportTests {
   @Test func aSmallRun() async throws {
@@ -27,14 +28,16 @@ import Testing
         #""elapsed_us":213000,"argv":["bench","--seed=7","https://api.example.com/v1/ping"],"seed":7"#))
     #expect(
       text.contains(
-        #""plan":{"rounds":{"cold":2,"warm":null},"duration_s":null,"rate":null,"concurrency":1,"streams":1,"warmup":0}"#
+        #""plan":{"rounds":{"cold":2,"warm":null},"duration_s":null,"rate":null,"concurrency":1,"streams":1,"warmup":0,"alpha":0.05,"min_effect":0.01}"#
       ))
     #expect(
       text.contains(
         #""excluded":{"code":"refused","reason":"connect: refused"},"tls":null,"counts":{"ok":0,"#))
     #expect(text.contains(#""tls":{"verified":true,"version":"TLSv1.3","subject":null,"not_after":null}"#))
     #expect(
-      text.contains(#""rank":null,"cold":{"n":2,"reused":0,"failed":{"n":0,"share":0.0,"lo":0.0,"hi":0.65"#))
+      text.contains(
+        #""rank":null,"cold":{"n":2,"reused":0,"dependence":1.0,"failed":{"n":0,"share":0.0,"lo":0.0,"hi":0.65"#
+      ))
     #expect(
       text.contains(
         #""response_us":{"n":2,"min":71000,"max":72000,"mean":71500.0,"mad":0,"percentiles":[],"hdr":"HIST"#))
@@ -62,7 +65,7 @@ import Testing
     let text = JSONReport(report).value.description
     #expect(
       text.contains(
-        #""plan":{"rounds":{"cold":null,"warm":null},"duration_s":1.5,"rate":null,"concurrency":1,"streams":1,"warmup":0}"#
+        #""plan":{"rounds":{"cold":null,"warm":null},"duration_s":1.5,"rate":null,"concurrency":1,"streams":1,"warmup":0,"alpha":0.05,"min_effect":0.01}"#
       ))
   }
 
@@ -89,7 +92,7 @@ import Testing
 
 /// The runs whose reports are checked.
 enum Situation: CaseIterable {
-  case usual, interrupted, dead, failing, empty
+  case usual, interrupted, dead, failing, empty, openLoop, objectives, connections, sampleLimit, drill
 
   func report() async throws -> BenchReport {
     switch self {
@@ -99,7 +102,49 @@ enum Situation: CaseIterable {
     case .failing: try await Fixtures.failing()
     case .empty:
       await Fixtures.report(try Fixtures.settings([], dns: false)) { request, _ in .answer(request) }
+    case .openLoop: try await Self.run { $0.rate = 50 }
+    case .objectives:
+      try await Self.run { $0.objectives = try Objective.list("p50<1s,p99<1s,errors<1%,max<1ms,mean<1s") }
+    case .connections:
+      try await Self.run {
+        $0.concurrency = 2
+        $0.streams = 3
+      }
+    case .sampleLimit: try await Self.run(sampleLimit: 10) { _ in }
+    case .drill: try await Self.drilled()
     }
+  }
+
+  private static func run(
+    sampleLimit: Int = BenchRun.maximumSamples, _ change: (inout BenchSettings) throws -> Void
+  ) async throws -> BenchReport {
+    var settings = try Fixtures.settings()
+    try change(&settings)
+    let client = FakeBenchClient(choice: .success(Fixtures.first)) { request, _ in .answer(request) }
+    let clients = Array(repeating: client, count: settings.concurrency)
+    let run = BenchRun(settings, clients: clients, clock: client, sampleLimit: sampleLimit)
+    return await run.report(Fixtures.context)
+  }
+
+  /// One address that half of the calls tried, and one that nobody could be called besides.
+  private static func drilled() async throws -> BenchReport {
+    var report = try await Fixtures.usual()
+    let exclusion = Exclusion(code: "refused", reason: "connect: refused")
+    let drill = Drill(live: [Fixtures.first], now: { 1_787_392_800_000_000 }) { addresses, count in
+      (0..<count).map { number in
+        Drill.Call(
+          duration: .milliseconds(20 + number), isAffected: addresses.count > 1 && number < 5,
+          isAnswered: true)
+      }
+    }
+    let dead = Drill(live: [Fixtures.first], now: { 1_787_392_800_000_000 }) { _, count in
+      (0..<count).map { _ in Drill.Call(duration: .seconds(1), isAffected: true, isAnswered: false) }
+    }
+    report.drills = [
+      try #require(await drill.result(of: Fixtures.impostor, exclusion)),
+      try #require(await dead.result(of: Fixtures.second, exclusion)),
+    ]
+    return report
   }
 }
 

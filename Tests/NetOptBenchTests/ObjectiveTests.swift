@@ -41,4 +41,27 @@ import Testing
     #expect(report.verdicts.map(\.isMet) == [false, true, false])
     #expect(report.verdicts[2].reason == "there are timeouts")
   }
+
+  /// What the ranking looks at is another block when the warm one has no median: the objective still is about that one.
+  @Test func failuresOfAllBlocksCountAndTimesAreThoseOfTheWarmBlock() async throws {
+    var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 10, warm: 10))
+    settings.objectives = try Objective.list("p50<1s,errors<=50%,errors<50%")
+    let counted = await Fixtures.report(settings) { request, number throws(NetOptError) in
+      // The first request, then 10 cold ones; all others fail.
+      if number > 10 { throw .leg(.reset, .receiveFailed) }
+      return .answer(request, .cold())
+    }
+    #expect(counted.rankingBlock == .cold)
+    #expect(counted.verdicts.map(\.block) == [.warm, nil, nil])
+    #expect(counted.verdicts.map(\.value) == [nil, 500_000, 500_000])
+    #expect(counted.verdicts.map(\.isMet) == [false, true, false])
+  }
+
+  @Test func withoutAWarmBlockTheColdOneIsMeant() async throws {
+    var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 10, warm: 0))
+    settings.blocks = [.cold]
+    settings.objectives = try Objective.list("p50<1s")
+    let report = await Fixtures.report(settings) { request, _ in .answer(request) }
+    #expect(report.verdicts.map(\.block) == [.cold] && report.verdicts.map(\.isMet) == [true])
+  }
 }

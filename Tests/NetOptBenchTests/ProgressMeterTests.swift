@@ -35,4 +35,15 @@ import Testing
     var meter = ProgressMeter(.silent, start: start)
     #expect(meter.update(state(1), at: start + .seconds(100)) == nil)
   }
+
+  @Test(arguments: [79, 40, 20, 3, 1]) func aLineStaysOnItsLineOfANarrowTerminal(columns: Int) throws {
+    var meter = ProgressMeter(.terminal, start: start)
+    let medians = (1...3).map {
+      BenchProgress.Median(id: "2001:db8:1111:2222:3333:4444:5555:\($0)", microseconds: 20_000)
+    }
+    let state = BenchProgress(.warm, done: 1, planned: 80, remaining: .seconds(12), medians: medians)
+    let drawn = meter.update(state, at: start, columns: columns)
+    let text = try #require(drawn)
+    #expect(text.hasPrefix("\r\u{1b}[K") && text.dropFirst("\r\u{1b}[K".count).count < columns)
+  }
 }

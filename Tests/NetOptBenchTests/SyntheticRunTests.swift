@@ -1,3 +1,4 @@
+import NetOptCore
 import Testing
 
 @testable import NetOptBench
@@ -83,6 +84,54 @@ import Testing
       return test.interval(confidence: 0.95)?.contains(0) ?? false
     }
     #expect((0.92...0.985).contains(Double(held) / Double(runs)), "\(held)")
+  }
+
+  /// Five equal targets: whoever happens to be first, ranks tell them apart no more often than α says.
+  @Test func equalTargetsShareARankHoweverManyThereAre() throws {
+    var noise = Noise(seed: 21)
+    var settings = try Fixtures.settings((1...5).map { IPAddress(v4: 0x0a00_0000 + $0) }, dns: false)
+    settings.blocks = [.warm]
+    settings.minimumEffect = 0
+    let runs = 400
+    var byNeighbours = 0
+    let apart = (0..<runs).count { _ in
+      var report = BenchReport(settings, Fixtures.context)
+      for index in report.targets.indices {
+        var series = SampleSeries()
+        for value in noise.series(24, correlation: 0) {
+          series.append(
+            Sample(.answered(status: 200), timings: .warm(100 + 5 * value, transfer: 0), reused: true))
+        }
+        report.targets[index].add(series, of: .warm, order: settings.order)
+      }
+      report.comparisons = Comparisons(report).all
+      // As many questions as are asked, which leaves out that the one asked about is the smallest of all.
+      if report.comparisons.contains(where: { $0.p * 4 < Self.alpha }) { byNeighbours += 1 }
+      return report.ranks.contains { $0.rank > 1 }
+    }
+    #expect(Double(apart) / Double(runs) < 0.06, "\(apart) of \(runs)")
+    #expect(byNeighbours > apart, "\(byNeighbours) and \(apart) of \(runs)")
+  }
+
+  /// The interval of a bootstrap of runs of neighbours holds the true difference in noise that remembers, more often than one of
+  /// single rounds.
+  @Test func theBootstrapHoldsTheTruthInNoiseThatRemembers() throws {
+    var noise = Noise(seed: 22)
+    let runs = 120
+    var (neighbours, single) = (0, 0)
+    for run in 0..<runs {
+      let (first, second) = Self.run(400, correlation: 0.6, &noise)
+      for (dependence, isBlocked) in [
+        (SerialDependence(zip(first, second).map { $0 - $1 }), true), (SerialDependence([]), false),
+      ] {
+        let found = try #require(
+          RoundBootstrap(
+            .p95, first, second, dependence: dependence, confidence: 0.95, seed: UInt64(run)))
+        if found.interval.contains(0) { if isBlocked { neighbours += 1 } else { single += 1 } }
+      }
+    }
+    #expect(Double(neighbours) / Double(runs) > 0.9, "\(neighbours) of \(runs)")
+    #expect(neighbours > single, "\(neighbours) by runs of neighbours, \(single) by single rounds")
   }
 
   /// The rank-sum test of Mann and Whitney, by the normal approximation.

@@ -25,7 +25,7 @@ import NetOptLocking
   @Test func theClientDoesNothingOfItsOwnBesideTheRun() async throws {
     let run = await BenchFixture.run(["-n1"])
     let configuration = try #require(run.configurations.first)
-    #expect(!configuration.probing.atStart)
+    #expect(!configuration.probing.atStart && !configuration.probing.inBackground)
     #expect(configuration.proxy == .none)
   }
 
@@ -121,6 +121,7 @@ import NetOptLocking
     }
     #expect(
       list.hosts["api.example.com"]?.endpoints.map(\.address) == [BenchFixture.other, BenchFixture.address])
+    #expect(run.configurations[2].probing.inBackground)
     guard case .list(let usual) = run.configurations[1].list else { return }
     #expect(usual.hosts["api.example.com"]?.endpoints.map(\.address) == [BenchFixture.address])
     #expect(run.output.contains("\"drill\":[{\"ip\":\"2001:db8::7\""))
@@ -132,6 +133,10 @@ import NetOptLocking
   @Test func withoutADeadAddressThereIsNoDrill() async {
     let run = await BenchFixture.run(["-n2", "--warm", "--drill"])
     #expect(run.errors.contains("there is no drill"))
+    let dead = BenchFixture.client { _ throws(NetOptError) in throw Samples.error }
+    let nothing = await BenchFixture.run(["-n2", "--json", "--drill"], client: dead)
+    #expect(nothing.code == 1 && nothing.errors.contains("there is no drill: it takes an address"))
+    #expect(nothing.output.contains("\"code\":\"nothing-to-drill\""))
   }
 
   @Test func aReferenceThatIsNoTargetIsSaid() async throws {
@@ -224,6 +229,13 @@ import NetOptLocking
     #expect(shown.errors.hasPrefix("\r\u{1b}[Kcold 1/2 rounds"))
     #expect(shown.errors.hasSuffix("\r\u{1b}[K"))
     #expect(await BenchFixture.run(["-n2", "--quiet"], columns: 80).errors == "")
+    // A line that is broken cannot be erased; and a terminal that cannot erase gets lines as a file does.
+    let narrow = await BenchFixture.run(["-n2"], columns: 30)
+    let drawn = narrow.errors.split(separator: "\r\u{1b}[K")
+    #expect(!drawn.isEmpty && drawn.allSatisfy { $0.count < 30 }, "\(drawn)")
+    #expect(await BenchFixture.run(["-n2"], environment: ["TERM": "dumb"], columns: 80).errors == "")
+    // The report is 80 columns wide wherever it goes.
+    #expect(narrow.output.split(separator: "\n").contains { (31...80).contains($0.count) })
   }
 
   @Test func colourIsForced() async {

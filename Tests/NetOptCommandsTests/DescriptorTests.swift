@@ -61,6 +61,23 @@ import Testing
     await #expect(throws: OutputError(kind: .cancelled, target: "a pipe")) { try await task.value }
   }
 
+  /// A report goes to a pipe although the run was stopped: the other pipe's cancelled writer has given up meanwhile.
+  @Test func aPatientOutputWaitsForItsReaderAlthoughItsTaskIsCancelled() async throws {
+    let (pipe, other) = (try Pipe(), try Pipe())
+    let bytes = [UInt8](repeating: 0x61, count: 200_000)
+    let patient = Task {
+      try DescriptorOutput(pipe.writing, target: "a pipe", isPatient: true).write(bytes)
+    }
+    patient.cancel()
+    let impatient = Task { try DescriptorOutput(other.writing, target: "another").write(bytes) }
+    impatient.cancel()
+    await #expect(throws: OutputError(kind: .cancelled, target: "another")) { try await impatient.value }
+    var count = 0
+    while count < bytes.count { count += try DescriptorInput(pipe.reading).read(upTo: 65_536).count }
+    try await patient.value
+    #expect(count == bytes.count)
+  }
+
   @Test func waitingForAWriterCanBeCancelled() async throws {
     let pipe = try Pipe()
     let task = Task { try DescriptorInput(pipe.reading).read(upTo: 1) }

@@ -16,6 +16,7 @@ import Testing
   @Test func takesControlCharactersOut() {
     #expect(Text.printable("a\u{1b}[31m\nb\u{9b}é") == "a [31m b é")
     #expect(Text.printable("plain") == "plain")
+    #expect(Text.printable("a\u{202e}b\u{2066}c\u{2028}") == "a b c ")
   }
 
   @Test func fillsAndCuts() {

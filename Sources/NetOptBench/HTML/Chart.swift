@@ -98,11 +98,6 @@ struct Chart {
       "<text class=\"name\" x=\"\(Markup.number(left - 8))\" y=\"\(Markup.number(row + 4))\">\(Markup.text(text))</text>\n"
   }
 
-  /// Adds a text at a place.
-  mutating func note(_ text: String, _ x: Double, _ y: Double) {
-    content += "<text x=\"\(Markup.number(x))\" y=\"\(Markup.number(y))\">\(Markup.text(text))</text>\n"
-  }
-
   /// Adds a line across at a value.
   mutating func level(_ value: Double, class name: String) {
     let y = Markup.number(up(value))

@@ -28,7 +28,7 @@ struct DataTables {
         [
           "load",
           report.settings.rate.map {
-            "\(Markup.number($0)) requests/s, \(report.lateStarts) of \(report.lags.count) late"
+            "\(Markup.number($0)) requests/s, \(report.lateStarts) of \(report.openLoopRequests) late"
           }
             ?? "one after the other, \(report.settings.concurrency) connections, \(report.settings.streams) streams",
         ], ["netopt", context.version], ["system", host.os],

@@ -4,13 +4,11 @@ struct DistributionCharts {
   /// How many points a line has at most.
   private static let points = 240
 
-  private let report: BenchReport
   private let targets: ChartedTargets
   private let block: Block
 
-  init(_ report: BenchReport) {
-    self.report = report
-    targets = ChartedTargets(report)
+  init(_ report: BenchReport, _ targets: ChartedTargets) {
+    self.targets = targets
     block = report.rankingBlock
   }
 

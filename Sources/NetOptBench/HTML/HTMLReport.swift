@@ -10,13 +10,14 @@ package struct HTMLReport {
   /// The page.
   package var text: String {
     let title = "netopt bench \(report.context.runID)"
+    let targets = ChartedTargets(report)
+    let rounds = RoundCharts(report, targets)
     let parts = [
       Markup.section("verdict", "Verdict and ranking", verdict),
-      Markup.section("distribution", "Distribution", DistributionCharts(report).markup),
+      Markup.section("distribution", "Distribution", DistributionCharts(report, targets).markup),
       Markup.section("phases", "Phases", PhaseCharts(report).markup),
-      Markup.section("rounds", "Round by round", RoundCharts(report).overTime),
-      Markup.section(
-        "difference", "Difference to \(reference ?? "a reference")", RoundCharts(report).differences),
+      Markup.section("rounds", "Round by round", rounds.overTime),
+      Markup.section("difference", "Difference to \(reference ?? "a reference")", rounds.differences),
       Markup.section("regret", "Choice of the start-up ping", RegretChart(report).markup),
       Markup.section("data", "Command line and figures", DataTables(report).markup),
     ]
@@ -80,7 +81,7 @@ package struct HTMLReport {
         [entry.low, entry.high].map { $0.map(time.text) ?? "timeout" }.joined(separator: " to ")
       }
       return [
-        result.target.id, rank ?? "-", "\(found?.response.count ?? 0)/\(found?.requests ?? 0)", cell(median),
+        result.target.id, rank ?? "-", RankingTable.ok(result, block), cell(median),
         interval ?? "-", cell(found?.response.entry(.p95)), cell(found?.response.entry(.p99)), beside(result),
       ]
     }
@@ -128,11 +129,13 @@ struct ChartedTargets {
       ? " The other \(ranking.count - chosen.count) targets are in the table." : ""
   }
 
-  /// What the colours mean.
+  /// What the lines mean. They are drawn, with their dashes: a background is not printed, and says nothing without colours.
   var legend: String {
-    let items = all.map {
-      "<li><span class=\"key c\($0.colour)\"></span>\(Markup.text($0.result.target.id))</li>"
-    }
-    return "<ul class=\"legend\">\(items.joined())</ul>\n"
+    Markup.legend(
+      all.map {
+        (
+          "<line class=\"line c\($0.colour)\" x1=\"0\" x2=\"40\" y1=\"5\" y2=\"5\"/>", $0.result.target.id
+        )
+      })
   }
 }

@@ -36,4 +36,14 @@ enum Markup {
   static func paragraph(_ content: String, class name: String? = nil) -> String {
     "<p\(name.map { " class=\"\($0)\"" } ?? "")>\(text(content))</p>\n"
   }
+
+  /// A list of what the marks of a chart mean.
+  ///
+  /// - Parameter items: a shape within 40 by 10, and what it stands for.
+  static func legend(_ items: [(shape: String, name: String)]) -> String {
+    let items = items.map { shape, name in
+      "<li><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 40 10\">\(shape)</svg>\(text(name))</li>"
+    }
+    return "<ul class=\"legend\">\(items.joined())</ul>\n"
+  }
 }

@@ -32,7 +32,7 @@ enum PageStyle {
       svg{width:100%;height:auto;display:block;font:12px system-ui,sans-serif}svg text{fill:var(--ink)}
       .axis line,.zero{stroke:var(--grid)}.zero{stroke:var(--ink)}.axis .title{fill:var(--dim)}.below{text-anchor:middle}.name{text-anchor:end}
       .line{fill:none;stroke:var(--c);stroke-width:1.6}.band{fill:var(--c);opacity:.16}.dot,.span{fill:var(--c)}.cross{stroke:var(--c);stroke-width:1.6;fill:none}
-      .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;padding:0;font-size:.9rem}.key{display:inline-block;width:1rem;height:.7rem;margin-right:.4rem;background:var(--c)}
+      .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;padding:0;font-size:.9rem}svg.key{display:inline-block;width:2.5rem;height:.7rem;margin-right:.4rem}.key .line{stroke-width:3}
       .wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--grid)}th[scope=row],td:last-child{text-align:left}
       pre{background:var(--mark);padding:.6rem .8rem;white-space:pre-wrap;overflow-wrap:anywhere}
       \(lines)

@@ -7,11 +7,11 @@ struct PhaseCharts {
   var markup: String {
     let charts = report.settings.blocks.map(chart).joined()
     let keys = SamplePhase.allCases.map { phase in
-      "<li><span class=\"key p-\(phase.rawValue)\"></span>\(phase.rawValue)</li>"
+      ("<rect class=\"p-\(phase.rawValue)\" width=\"40\" height=\"10\"/>", phase.rawValue)
     }
     return charts.isEmpty
       ? Markup.paragraph("There are too few samples for the medians of phases.")
-      : "<ul class=\"legend\">\(keys.joined())</ul>\n" + charts
+      : Markup.legend(keys) + charts
   }
 
   private func chart(_ block: Block) -> String {

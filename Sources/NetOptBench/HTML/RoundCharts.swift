@@ -9,9 +9,9 @@ struct RoundCharts {
   private let targets: ChartedTargets
   private let block: Block
 
-  init(_ report: BenchReport) {
+  init(_ report: BenchReport, _ targets: ChartedTargets) {
     self.report = report
-    targets = ChartedTargets(report)
+    self.targets = targets
     block = report.rankingBlock
   }
 

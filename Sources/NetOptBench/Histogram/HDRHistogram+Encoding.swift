@@ -16,16 +16,11 @@ extension HDRHistogram {
   /// and the counters as ZigZag LEB128 numbers, of which negative ones stand for so many counters that are zero.
   package var encoded: String {
     var counters: [UInt8] = []
-    var index = 0
-    while index < counts.count {
-      let start = index
-      while index < counts.count, counts[index] == 0 { index += 1 }
-      if index > start {
-        Self.append(-Int64(index - start), to: &counters)
-      } else {
-        Self.append(Int64(counts[index]), to: &counters)
-        index += 1
-      }
+    var next = 0
+    for (index, count) in counted {
+      if index > next { Self.append(-Int64(index - next), to: &counters) }
+      Self.append(Int64(count), to: &counters)
+      next = index + 1
     }
     var payload: [UInt8] = []
     Self.append(Self.cookie, to: &payload)
@@ -56,7 +51,7 @@ extension HDRHistogram {
     let payload: [UInt8]
     do throws(Zlib.Failure) {
       // A number takes 9 bytes at most.
-      payload = try Zlib.decompress(Array(whole[8...]), upTo: Self.headerSize + 9 * Self.counters + 1)
+      payload = try Zlib.decompress(Array(whole[8...]), upTo: Self.headerSize + 9 * Self.mostCounters + 1)
     } catch {
       throw Fault(description: "its content cannot be decompressed")
     }
@@ -75,15 +70,17 @@ extension HDRHistogram {
     while !rest.isEmpty {
       guard let value = Self.next(&rest) else { throw Fault(description: "its counters break off") }
       if value < 0 {
-        guard value > -Int64(Self.counters) - 1 else { throw Fault(description: "it has too many counters") }
+        guard value > -Int64(Self.mostCounters) - 1 else {
+          throw Fault(description: "it has too many counters")
+        }
         index += Int(-value)
       } else {
-        guard index < Self.counters else { throw Fault(description: "it has too many counters") }
+        guard index < Self.mostCounters else { throw Fault(description: "it has too many counters") }
         add(UInt64(value), at: index)
         index += 1
       }
     }
-    guard index <= Self.counters else { throw Fault(description: "it has too many counters") }
+    guard index <= Self.mostCounters else { throw Fault(description: "it has too many counters") }
   }
 
   private static func append<Number: FixedWidthInteger>(_ number: Number, to bytes: inout [UInt8]) {

@@ -9,10 +9,12 @@ package struct HDRHistogram: Hashable, Sendable {
   private static let halfMagnitude = 10
   private static let half = 1 << halfMagnitude
   /// How many counters there are: of the first bucket all, of the further ones the upper half.
-  static let counters = index(of: highest) + 1
+  static let mostCounters = index(of: highest) + 1
 
-  /// How often each bucket was met; as long as the last one that was.
-  private(set) var counts: [UInt64] = []
+  /// How often each bucket was met, from the first one that was to the last: times lie near each other.
+  private var counts: [UInt64] = []
+  /// The bucket of the first counter.
+  private var first = 0
   /// How many values there are.
   package private(set) var total: UInt64 = 0
 
@@ -26,21 +28,28 @@ package struct HDRHistogram: Hashable, Sendable {
 
   /// Adds all of another histogram.
   package mutating func add(_ other: HDRHistogram) {
-    for (index, count) in other.counts.enumerated() where count > 0 { add(count, at: index) }
+    for (index, count) in other.counted { add(count, at: index) }
   }
 
   /// Adds to a counter; sums that no counter can hold stay at the largest.
   mutating func add(_ count: UInt64, at index: Int) {
-    if index >= counts.count { counts += repeatElement(0, count: index + 1 - counts.count) }
-    let room = UInt64(Int64.max) - total
-    counts[index] += min(count, room)
-    total += min(count, room)
+    let count = min(count, UInt64(Int64.max) - total)
+    guard count > 0 else { return }
+    if counts.isEmpty { first = index }
+    if index < first {
+      counts.insert(contentsOf: repeatElement(0, count: first - index), at: 0)
+      first = index
+    }
+    let place = index - first
+    if place >= counts.count { counts += repeatElement(0, count: place + 1 - counts.count) }
+    counts[place] += count
+    total += count
   }
 
   /// The value of a rank, from 1: the largest one that its bucket stands for, as HdrHistogram has it.
   package func value(atRank rank: UInt64) -> Int64? {
     var seen: UInt64 = 0
-    for (index, count) in counts.enumerated() {
+    for (index, count) in counted {
       seen += count
       if seen >= rank { return Self.range(of: index).upperBound }
     }
@@ -49,7 +58,15 @@ package struct HDRHistogram: Hashable, Sendable {
 
   /// The buckets that were met, with the values they stand for.
   package var buckets: [(values: ClosedRange<Int64>, count: UInt64)] {
-    counts.enumerated().filter { $0.element > 0 }.map { (Self.range(of: $0.offset), $0.element) }
+    counted.map { (Self.range(of: $0.index), $0.count) }
+  }
+
+  /// How many counters are kept.
+  var counters: Int { counts.count }
+
+  /// The buckets that were met, by their numbers.
+  var counted: some Sequence<(index: Int, count: UInt64)> {
+    counts.indices.lazy.filter { counts[$0] > 0 }.map { (first + $0, counts[$0]) }
   }
 
   /// The bucket of a value that is not negative.

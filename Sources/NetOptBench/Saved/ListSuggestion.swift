@@ -21,6 +21,14 @@ package struct ListSuggestion: Sendable {
     package let evidence: String
   }
 
+  /// An address of which the run says nothing, because there is no way to it from where it was made.
+  package struct Gap: Hashable, Sendable {
+    /// The address.
+    package let address: String
+    /// What the run met.
+    package let reason: String
+  }
+
   /// Why there is nothing to suggest.
   package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason, and what to do.
@@ -33,9 +41,8 @@ package struct ListSuggestion: Sendable {
   package let order: [Place]
   /// The addresses that should leave.
   package let removals: [Removal]
-
-  /// Failures of more than this share, surely, are a reason to leave.
-  private static let tolerated = 0.05
+  /// The addresses that were not measured from there.
+  package let unmeasured: [Gap]
 
   /// Reads a suggestion off a run.
   ///
@@ -46,6 +53,13 @@ package struct ListSuggestion: Sendable {
     guard !listed.isEmpty else {
       throw Refusal(description: "the run measured no address of a list: measure with --targets ip,dns")
     }
+    unmeasured = listed.filter(Self.isUnmeasured).map {
+      Gap(address: $0.id, reason: TextLayout.printable($0.exclusion?.reason ?? ""))
+    }
+    guard unmeasured.count < listed.count else {
+      throw Refusal(
+        description: "no address of the list can be reached from where the run was made: measure elsewhere")
+    }
     guard listed.contains(where: { $0.rank != nil }) || listed.allSatisfy({ $0.exclusion != nil }) else {
       throw Refusal(
         description:
@@ -53,7 +67,7 @@ package struct ListSuggestion: Sendable {
     }
     var removals: [Removal] = []
     var order: [Place] = []
-    for target in listed {
+    for target in listed where !Self.isUnmeasured(target) {
       if let evidence = Self.evidence(against: target, run) {
         removals.append(Removal(address: target.id, evidence: evidence))
       } else if let rank = target.rank {
@@ -72,16 +86,20 @@ package struct ListSuggestion: Sendable {
     self.removals = removals
   }
 
+  /// Whether nothing was learned of a target: that a host has no IPv6, for instance, is no fault of the address.
+  private static func isUnmeasured(_ target: SavedRun.Target) -> Bool {
+    target.exclusion?.code == SampleFailure.unreachable
+  }
+
   private static func evidence(against target: SavedRun.Target, _ run: SavedRun) -> String? {
     if let exclusion = target.exclusion {
       return "left out by the run: \(TextLayout.printable(exclusion.reason))"
     }
     let total = target.counts.values.reduce(0, +)
     let failed = total - (target.counts[.ok] ?? 0)
-    let share = WilsonInterval.interval(failed, of: total, confidence: 0.95)
-    if total > 0, share.lowerBound > tolerated {
+    if FailureLimit.isExceeded(failures: failed, of: total) {
       return
-        "\(failed) of \(total) requests failed, more than \(Int(share.lowerBound * 100)) % with 95 % confidence"
+        "\(failed) of \(total) requests failed, surely more than \(Int(FailureLimit.share * 100)) %"
     }
     guard let found = comparison(of: target, run), found.significant, found.shift_us > 0 else { return nil }
     return "slower than dns by \(text(found.shift_us)) ms [\(text(found.lo)) \(text(found.hi))] "
@@ -119,6 +137,7 @@ package struct ListSuggestion: Sendable {
           ["ip": .string($0.address), "rank": .integer(Int64($0.rank)), "evidence": .string($0.evidence)]
         }),
       "remove": .array(removals.map { ["ip": .string($0.address), "evidence": .string($0.evidence)] }),
+      "unmeasured": .array(unmeasured.map { ["ip": .string($0.address), "reason": .string($0.reason)] }),
     ]
   }
 
@@ -130,11 +149,15 @@ package struct ListSuggestion: Sendable {
       let shares = order.count { $0.rank == place.rank } > 1
       lines += TextLayout.hanging(
         "  \(TextLayout.right("\(place.rank)\(shares ? "=" : " ")", 4)) ",
-        "\(place.address)  \(place.evidence)")
+        "\(TextLayout.printable(place.address))  \(place.evidence)")
     }
     if !removals.isEmpty { lines.append("REMOVE") }
     for removal in removals {
-      lines += TextLayout.hanging("     - ", "\(removal.address)  \(removal.evidence)")
+      lines += TextLayout.hanging("     - ", "\(TextLayout.printable(removal.address))  \(removal.evidence)")
+    }
+    if !unmeasured.isEmpty { lines.append("NOT MEASURED FROM THERE") }
+    for gap in unmeasured {
+      lines += TextLayout.hanging("     ? ", "\(TextLayout.printable(gap.address))  \(gap.reason)")
     }
     return lines.map { $0 + "\n" }.joined()
   }

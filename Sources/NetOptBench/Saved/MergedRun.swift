@@ -4,26 +4,40 @@ package import NetOptCore
 /// histograms, so they have three digits. Which target is faster than another is not said: the runs have no rounds in common.
 package struct MergedRun: Sendable {
   /// The sum.
-  package let run: SavedRun
+  package private(set) var run: SavedRun
+  /// The places of the targets in it.
+  private var places: [String: Int] = [:]
 
-  /// Adds runs up.
-  ///
-  /// - Parameter parts: at least one.
-  package init(_ parts: [SavedRun]) {
-    var targets: [SavedRun.Target] = []
-    for target in parts.flatMap(\.targets) {
-      guard let index = targets.firstIndex(where: { $0.id == target.id }) else {
-        var target = target
-        target.rank = nil
-        for block in target.blocks.keys { target.blocks[block]?.forgetMedians() }
-        targets.append(target)
-        continue
-      }
-      targets[index].add(target)
-    }
+  /// The sum of a single run.
+  package init(_ first: SavedRun) {
     run = SavedRun(
-      runs: parts.flatMap(\.runs), url: parts.first?.url ?? "", isPartial: parts.contains(where: \.isPartial),
-      targets: targets, comparisons: [])
+      runs: first.runs, url: first.url, isPartial: first.isPartial, targets: [], comparisons: [])
+    first.targets.forEach { add($0) }
+  }
+
+  /// Adds a run. What it took is folded into the sum, so that the run itself need not be kept.
+  ///
+  /// - Throws: `SavedRun.Fault` when the sum would become larger than a saved run may be; it is of no use then.
+  package mutating func add(_ other: SavedRun) throws(SavedRun.Fault) {
+    run.runs += other.runs
+    run.isPartial = run.isPartial || other.isPartial
+    other.targets.forEach { add($0) }
+    guard run.targets.count <= SavedRun.maximumTargets else {
+      throw SavedRun.Fault(description: "with it the sum has more than \(SavedRun.maximumTargets) targets")
+    }
+    guard run.targets.reduce(0, { $0 + $1.counters }) <= SavedRun.maximumCounters else {
+      throw SavedRun.Fault(
+        description: "with it the histograms of the sum have more than \(SavedRun.maximumCounters) counters")
+    }
+  }
+
+  private mutating func add(_ target: SavedRun.Target) {
+    if let place = places[target.id] { return run.targets[place].add(target) }
+    places[target.id] = run.targets.count
+    var target = target
+    target.rank = nil
+    for block in target.blocks.keys { target.blocks[block]?.forgetMedians() }
+    run.targets.append(target)
   }
 
   /// The sum for programs, which `compare` and `merge` read again: `docs/schemas/merge.schema.json`.
@@ -50,7 +64,9 @@ package struct MergedRun: Sendable {
 
   private static func block(_ times: SavedRun.BlockTimes) -> JSONValue {
     [
-      "n": .integer(Int64(times.requests)), "response_us": distribution(times.response),
+      "n": .integer(Int64(times.requests)),
+      "dependence": times.dependence.map { .number(($0 * 1000).rounded() / 1000) } ?? .null,
+      "response_us": distribution(times.response),
       "service_us": distribution(times.service),
       "phases_us": .object(
         SamplePhase.allCases.compactMap { phase in
@@ -97,10 +113,9 @@ package struct MergedRun: Sendable {
           let entry = entries.first { $0.percentile == percentile }
           return TextLayout.right(entry.map { $0.value.map(time.text) ?? "timeout" } ?? "-", 10)
         }
-        let name = TextLayout.cut(TextLayout.printable(target.id), to: width)
-        lines.append(
-          TextLayout.left(name, width)
-            + TextLayout.right("\(times.response.histogram.total)/\(times.requests)", 14) + cells.joined())
+        lines += TextLayout.row(
+          TextLayout.printable(target.id), width,
+          TextLayout.right("\(times.response.histogram.total)/\(times.requests)", 14) + cells.joined())
       }
     }
     return lines.map { $0 + "\n" }.joined()
@@ -127,7 +142,19 @@ extension SavedRun.Times {
 }
 
 extension SavedRun.BlockTimes {
+  /// How many counters the histograms have.
+  var counters: Int {
+    ([response, service] + phases.values).reduce(0) { $0 + $1.histogram.counters }
+  }
+
   fileprivate mutating func add(_ other: SavedRun.BlockTimes) {
+    // The variance of a mean of both parts, each of which has its own factor.
+    let (m, n) = (Double(response.total), Double(other.response.total))
+    if let mine = dependence, let theirs = other.dependence, m + n > 0 {
+      dependence = (mine * m + theirs * n) / (m + n)
+    } else {
+      dependence = m == 0 ? other.dependence : n == 0 ? dependence : nil
+    }
     requests += other.requests
     response.add(other.response)
     service.add(other.service)
@@ -144,6 +171,9 @@ extension SavedRun.BlockTimes {
 }
 
 extension SavedRun.Target {
+  /// How many counters its histograms have.
+  var counters: Int { blocks.values.reduce(0) { $0 + $1.counters } }
+
   fileprivate mutating func add(_ other: SavedRun.Target) {
     counts.merge(other.counts, uniquingKeysWith: +)
     // Who could be used from somewhere is not left out.

@@ -1,4 +1,4 @@
-package import NetOptCore
+import NetOptCore
 
 /// Two saved runs beside each other, target by target. They were not interleaved: the network may have changed in between, and no
 /// test can tell that from a change of the servers.
@@ -17,15 +17,50 @@ package struct RunComparison: Sendable {
     package let interval: ClosedRange<Double>
     /// How likely values as different are when nothing has changed, by the rank-sum test.
     package let p: Double
-    /// The same, after as many questions as there are targets.
-    package var adjusted: Double
+    /// The same, after all questions that are asked of the runs.
+    package fileprivate(set) var adjusted: Double
     /// Whether it is significant.
-    package var isSignificant = false
+    package fileprivate(set) var isSignificant = false
+    /// Whether both runs say how far their requests depend on those before them; otherwise they count as independent.
+    package let knowsDependence: Bool
 
     /// By how many microseconds the second run's median is larger.
     package var shift: Int64 { after - before }
     /// The same as a share of the first run's.
     package var relative: Double { before > 0 ? Double(shift) / Double(before) : 0 }
+  }
+
+  /// A target that had a median in the first run and none in the second one, although it was measured there.
+  package struct Loss: Hashable, Sendable {
+    /// The target.
+    package let id: String
+    /// The block in which it had one.
+    package let block: Block
+    /// The median in the first run, in microseconds.
+    package let before: Int64
+    /// Why there is none any more.
+    package let reason: String
+  }
+
+  /// How many requests a target did not answer in each run.
+  package struct Failures: Sendable {
+    /// The target.
+    package let id: String
+    /// In the first run: how many failed of how many.
+    package let before: (count: Int, of: Int)
+    /// In the second one.
+    package let after: (count: Int, of: Int)
+    /// How likely shares as different are when nothing has changed, and how that came about.
+    package let test: ProportionTest
+    /// The same, after all questions that are asked of the runs.
+    package fileprivate(set) var adjusted: Double
+    /// Whether it is significant.
+    package fileprivate(set) var isSignificant = false
+
+    /// Whether more failed in the second run.
+    package var isWorse: Bool {
+      Double(after.count) * Double(before.of) > Double(before.count) * Double(after.of)
+    }
   }
 
   /// What is always to be said.
@@ -36,137 +71,145 @@ package struct RunComparison: Sendable {
   package let runs: (before: [String], after: [String])
   /// The targets that both have medians of.
   package private(set) var entries: [Entry] = []
-  /// The targets that one of them does not have, or has no median of.
+  /// The targets that lost theirs.
+  package private(set) var lost: [Loss] = []
+  /// The failures of the targets that failed in one of the runs, and were measured in both.
+  package private(set) var failures: [Failures] = []
+  /// The targets of which nothing can be said: only one run has them, or too few requests, or no median before.
   package private(set) var missing: [String] = []
 
   /// Compares.
   package init(_ before: SavedRun, _ after: SavedRun, alpha: Double, minimumEffect: Double) {
     runs = (before.runs, after.runs)
+    let others = Dictionary(uniqueKeysWithValues: after.targets.map { ($0.id, $0) })
+    let median = MedianReader(alpha: alpha, levels: (before.alpha, after.alpha))
     for target in before.targets {
-      guard let other = after.targets.first(where: { $0.id == target.id }),
-        let entry = Self.entry(target, other, alpha)
-      else {
+      guard let other = others[target.id] else {
         missing.append(target.id)
         continue
       }
-      entries.append(entry)
+      if let loss = Self.loss(target, other, median) {
+        lost.append(loss)
+      } else if let entry = Self.entry(target, other, median) {
+        entries.append(entry)
+      } else {
+        missing.append(target.id)
+      }
+      if let found = Self.failures(target, other) { failures.append(found) }
     }
-    missing += after.targets.map(\.id).filter { id in !before.targets.contains { $0.id == id } }
-    for (index, adjusted) in Holm.adjusted(entries.map(\.p)).enumerated() {
-      entries[index].adjusted = adjusted
-      entries[index].isSignificant = adjusted < alpha && abs(entries[index].relative) > minimumEffect
+    let known = Set(before.targets.map(\.id))
+    missing += after.targets.map(\.id).filter { !known.contains($0) }
+    // One family: whoever reads the exit code asks all of these questions at once.
+    let adjusted = Holm.adjusted(entries.map(\.p) + failures.map(\.test.p))
+    for index in entries.indices {
+      entries[index].adjusted = adjusted[index]
+      entries[index].isSignificant =
+        adjusted[index] < alpha && abs(entries[index].relative) > minimumEffect
+    }
+    for index in failures.indices {
+      failures[index].adjusted = adjusted[entries.count + index]
+      failures[index].isSignificant = failures[index].adjusted < alpha
     }
   }
 
-  /// Whether a target became slower, and that is no chance.
-  package var hasRegression: Bool { entries.contains { $0.isSignificant && $0.shift > 0 } }
+  /// Whether a target became slower or fails more often, and that is no chance, or has no median any more.
+  package var hasRegression: Bool {
+    !lost.isEmpty || entries.contains { $0.isSignificant && $0.shift > 0 }
+      || failures.contains { $0.isSignificant && $0.isWorse }
+  }
 
-  private static func entry(_ a: SavedRun.Target, _ b: SavedRun.Target, _ alpha: Double) -> Entry? {
+  /// Whether a run does not say how far its requests depend on those before them.
+  package var assumesIndependence: Bool { entries.contains { !$0.knowsDependence } }
+
+  private static func loss(_ a: SavedRun.Target, _ b: SavedRun.Target, _ median: MedianReader) -> Loss? {
     for block in [Block.warm, .cold] {
-      guard let first = a.blocks[block]?.response, let second = b.blocks[block]?.response,
-        let (x, lowX, highX) = median(first, alpha), let (y, lowY, highY) = median(second, alpha)
+      guard a.exclusion == nil, let first = a.blocks[block]?.response,
+        let before = median.before(first)?.value
       else { continue }
-      // The interval of a difference from those of its parts (Zou, Donner 2008).
-      let shift = Double(y - x)
-      let low = shift - hypotenuse(Double(y - lowY), Double(highX - x))
-      let high = shift + hypotenuse(Double(highY - y), Double(x - lowX))
-      let p = rankSum(first, second)
-      return Entry(id: a.id, block: block, before: x, after: y, interval: low...high, p: p, adjusted: p)
+      if let exclusion = b.exclusion {
+        return Loss(id: a.id, block: block, before: before, reason: exclusion.reason)
+      }
+      // Too few requests say nothing, however they ended.
+      guard let found = b.blocks[block], found.requests >= median.needed, median.after(found.response) == nil
+      else { continue }
+      let answered = found.response.histogram.total
+      return Loss(
+        id: a.id, block: block, before: before,
+        reason: "\(answered) of \(found.requests) requests were answered"
+          + (found.response.timeouts > 0 ? ", \(found.response.timeouts) timed out" : ""))
     }
     return nil
   }
 
-  private static func median(_ times: SavedRun.Times, _ alpha: Double) -> (Int64, Int64, Int64)? {
-    if let median = times.median { return (median.value, median.low, median.high) }
-    guard let ranks = OrderStatistics(confidence: 1 - alpha).ranks(of: .p50, count: times.total),
-      let value = times.histogram.value(atRank: UInt64(Percentile.p50.nearestRank(of: times.total))),
-      let low = times.histogram.value(atRank: UInt64(ranks.lowerBound)),
-      let high = times.histogram.value(atRank: UInt64(ranks.upperBound))
-    else { return nil }
-    return (value, low, high)
+  private static func failures(_ a: SavedRun.Target, _ b: SavedRun.Target) -> Failures? {
+    func failed(_ target: SavedRun.Target) -> (count: Int, of: Int) {
+      let all = target.counts.values.reduce(0, +)
+      return (all - (target.counts[.ok] ?? 0), all)
+    }
+    let (before, after) = (failed(a), failed(b))
+    guard before.of > 0, after.of > 0, before.count + after.count > 0 else { return nil }
+    let test = ProportionTest(before, after)
+    return Failures(id: a.id, before: before, after: after, test: test, adjusted: test.p)
+  }
+
+  private static func entry(_ a: SavedRun.Target, _ b: SavedRun.Target, _ median: MedianReader) -> Entry? {
+    for block in [Block.warm, .cold] {
+      guard let first = a.blocks[block], let second = b.blocks[block],
+        let x = median.before(first.response), let y = median.after(second.response)
+      else { continue }
+      let factors = (first.dependence ?? 1, second.dependence ?? 1)
+      // The interval of a difference from those of its parts (Zou, Donner 2008), which dependence makes wider.
+      let shift = Double(y.value - x.value)
+      func width(_ value: Int64, _ end: Int64, _ factor: Double) -> Double {
+        Double(end - value) * factor.squareRoot()
+      }
+      let low =
+        shift - hypotenuse(width(y.value, y.low, factors.1), width(x.value, x.high, factors.0))
+      let high =
+        shift + hypotenuse(width(y.value, y.high, factors.1), width(x.value, x.low, factors.0))
+      let p = RankSum(first.response, second.response, factors: factors).p
+      return Entry(
+        id: a.id, block: block, before: x.value, after: y.value, interval: low...high, p: p, adjusted: p,
+        knowsDependence: first.dependence != nil && second.dependence != nil)
+    }
+    return nil
   }
 
   private static func hypotenuse(_ a: Double, _ b: Double) -> Double { (a * a + b * b).squareRoot() }
+}
 
-  /// The rank-sum test of Mann and Whitney over the buckets of two histograms, each of which is a tie; timeouts are the largest
-  /// values.
-  private static func rankSum(_ a: SavedRun.Times, _ b: SavedRun.Times) -> Double {
-    var counts: [Int64: (Double, Double)] = [:]
-    for bucket in a.histogram.buckets {
-      counts[bucket.values.lowerBound, default: (0, 0)].0 += Double(bucket.count)
-    }
-    for bucket in b.histogram.buckets {
-      counts[bucket.values.lowerBound, default: (0, 0)].1 += Double(bucket.count)
-    }
-    counts[.max] = (Double(a.timeouts), Double(b.timeouts))
-    let (m, n) = (Double(a.total), Double(b.total))
-    var (below, sum, ties) = (0.0, 0.0, 0.0)
-    for key in counts.keys.sorted() {
-      guard let (x, y) = counts[key] else { continue }
-      let t = x + y
-      sum += x * (below + (t + 1) / 2)
-      ties += t * t * t - t
-      below += t
-    }
-    let variance = m * n / 12 * (m + n + 1 - ties / max(1, (m + n) * (m + n - 1)))
-    guard variance > 0 else { return 1 }
-    return min(1, 2 * NormalDistribution.upperTail(abs(sum - m * (m + n + 1) / 2) / variance.squareRoot()))
+/// Reads medians of two runs with intervals of one level. Those that a run has written were measured, and their intervals are of the
+/// run's level; for another one the histogram has them, with three digits.
+private struct MedianReader {
+  private let order: OrderStatistics
+  private let isOfLevel: (before: Bool, after: Bool)
+
+  init(alpha: Double, levels: (Double?, Double?)) {
+    order = OrderStatistics(confidence: 1 - alpha)
+    isOfLevel = (levels.0 == alpha, levels.1 == alpha)
   }
 
-  /// The comparison for programs: `docs/schemas/compare.schema.json`.
-  package var json: JSONValue {
-    [
-      "schema_version": 1, "tool": "netopt compare",
-      "before": .array(runs.before.map(JSONValue.string)), "after": .array(runs.after.map(JSONValue.string)),
-      "interleaved": false,
-      "comparisons": .array(
-        entries.map { entry in
-          [
-            "target": .string(entry.id), "block": .string(entry.block.rawValue),
-            "before_us": .integer(entry.before), "after_us": .integer(entry.after),
-            "shift_us": .integer(entry.shift),
-            "lo": .number(entry.interval.lowerBound.rounded()),
-            "hi": .number(entry.interval.upperBound.rounded()),
-            "p": .number(entry.p), "p_adjusted": .number(entry.adjusted), "method": "rank-sum of histograms",
-            "significant": .bool(entry.isSignificant),
-          ]
-        }),
-      "missing": .array(missing.map(JSONValue.string)), "regression": .bool(hasRegression),
-    ]
+  /// How many requests a median needs.
+  var needed: Int { order.needed(for: .p50) }
+
+  func before(_ times: SavedRun.Times) -> (value: Int64, low: Int64, high: Int64)? {
+    median(times, isOfLevel.before)
   }
 
-  /// The comparison for people.
-  package var text: String {
-    let time = Milliseconds(smallest: entries.map { min($0.before, $0.after) }.min())
-    let names = "\(runs.before.joined(separator: "+")) -> \(runs.after.joined(separator: "+"))"
-    var lines = [TextLayout.cut("netopt compare  \(TextLayout.printable(names))", to: TextLayout.width), ""]
-    if !entries.isEmpty {
-      let width = min(24, max(13, entries.map(\.id.count).max() ?? 0))
-      lines.append(
-        TextLayout.left("TARGET", width) + TextLayout.right("before", 10) + TextLayout.right("after", 10)
-          + "   p50, ms [difference]")
-      for entry in entries {
-        let ends = [entry.interval.lowerBound, entry.interval.upperBound].map {
-          time.text(Int64($0.rounded()))
-        }
-        let verdict =
-          entry.isSignificant
-          ? Milliseconds.percent(entry.relative) + "%"
-          : "~ (\(PValue.text(entry.adjusted)))"
-        let cells =
-          TextLayout.right(time.text(entry.before), 10) + TextLayout.right(time.text(entry.after), 10) + "   "
-          + "\(verdict) [\(ends.joined(separator: " "))]" + (entry.block == .cold ? " cold" : "")
-        let id = TextLayout.printable(entry.id)
-        lines +=
-          id.count <= width ? [TextLayout.left(id, width) + cells] : [id, TextLayout.left("", width) + cells]
-      }
-      lines.append("")
-    }
-    if !missing.isEmpty {
-      lines += TextLayout.hanging(
-        "NOTE    ", "without medians in both runs: \(TextLayout.printable(missing.joined(separator: ", ")))")
-    }
-    lines += TextLayout.hanging("NOTE    ", Self.caution)
-    return lines.map { $0 + "\n" }.joined()
+  func after(_ times: SavedRun.Times) -> (value: Int64, low: Int64, high: Int64)? {
+    median(times, isOfLevel.after)
+  }
+
+  private func median(_ times: SavedRun.Times, _ isOfLevel: Bool) -> (value: Int64, low: Int64, high: Int64)?
+  {
+    if isOfLevel, let median = times.median { return median }
+    guard let ranks = order.ranks(of: .p50, count: times.total),
+      let found = times.histogram.value(atRank: UInt64(Percentile.p50.nearestRank(of: times.total))),
+      let low = times.histogram.value(atRank: UInt64(ranks.lowerBound)),
+      let high = times.histogram.value(atRank: UInt64(ranks.upperBound))
+    else { return nil }
+    // The measured value is more exact than its bucket, of which an end may be the bucket's other side.
+    let value = times.median?.value ?? found
+    return (value, min(low, value), max(high, value))
   }
 }

@@ -12,6 +12,9 @@ package struct SavedRun: Sendable {
   package static let maximumBytes = 64 << 20
   /// The most targets.
   static let maximumTargets = 20_000
+  /// The most counters that the histograms of a file may have, which is 256 MiB of them: a few bytes of a file can stand for a
+  /// histogram of 20,000.
+  package static let maximumCounters = 32 << 20
   /// What numbers of requests and times may be: so large that none is refused, and small enough to be added up.
   static let numbers = 0...1 << 40
 
@@ -46,6 +49,9 @@ package struct SavedRun: Sendable {
     package var service: Times
     /// The phases.
     package var phases: [SamplePhase: Times]
+    /// By how much the variance of a mean of the responses is larger than that of as many independent ones; `nil` when the run
+    /// does not say.
+    package var dependence: Double?
   }
 
   /// A target.
@@ -85,18 +91,24 @@ package struct SavedRun: Sendable {
   }
 
   /// The names of the runs: one, or those that were merged.
-  package let runs: [String]
+  package internal(set) var runs: [String]
   /// What was requested.
   package let url: String
   /// Whether it ended before its time.
-  package let isPartial: Bool
+  package internal(set) var isPartial: Bool
+  /// The level of its intervals: how often they may miss; `nil` when it does not say.
+  package let alpha: Double?
   /// The targets.
   package var targets: [Target]
   /// What it compared.
   package let comparisons: [Comparison]
 
   /// Makes a run.
-  init(runs: [String], url: String, isPartial: Bool, targets: [Target], comparisons: [Comparison]) {
+  init(
+    runs: [String], url: String, isPartial: Bool, alpha: Double? = nil, targets: [Target],
+    comparisons: [Comparison]
+  ) {
+    self.alpha = alpha
     self.runs = runs
     self.url = url
     self.isPartial = isPartial
@@ -105,7 +117,9 @@ package struct SavedRun: Sendable {
   }
 
   /// Reads a file's content.
-  package init(_ bytes: [UInt8]) throws(Fault) {
+  ///
+  /// - Parameter mostCounters: how many counters the histograms may have together.
+  package init(_ bytes: [UInt8], mostCounters: Int = SavedRun.maximumCounters) throws(Fault) {
     let file: SavedRunFile
     do {
       file = try JSONDecoder().decode(SavedRunFile.self, from: Data(bytes))
@@ -120,13 +134,18 @@ package struct SavedRun: Sendable {
     guard file.targets.count <= Self.maximumTargets else {
       throw Fault(description: "$.targets: has more than \(Self.maximumTargets) targets")
     }
+    guard file.plan?.alpha.map({ $0 > 0 && $0 < 1 }) ?? true else {
+      throw Fault(description: "$.plan.alpha: is no level between 0 and 1")
+    }
     var targets: [Target] = []
+    var ids: Set<String> = []
+    var room = mostCounters
     for (index, target) in file.targets.enumerated() {
       let place = "$.targets[\(index)]"
       guard let kind = BenchTarget.Kind(rawValue: target.kind) else {
         throw Fault(description: "\(place).kind: is ip or dns, not \"\(target.kind)\"")
       }
-      guard !targets.contains(where: { $0.id == target.id }) else {
+      guard ids.insert(target.id).inserted else {
         throw Fault(description: "\(place).id: \"\(target.id)\" is there twice")
       }
       guard target.rank.map({ $0 > 0 }) ?? true, target.counts.values.allSatisfy(Self.numbers.contains)
@@ -134,8 +153,8 @@ package struct SavedRun: Sendable {
         throw Fault(description: "\(place): has a count that is none, or a rank below 1")
       }
       var blocks: [Block: BlockTimes] = [:]
-      if let cold = target.cold { blocks[.cold] = try cold.times("\(place).cold") }
-      if let warm = target.warm { blocks[.warm] = try warm.times("\(place).warm") }
+      if let cold = target.cold { blocks[.cold] = try cold.times("\(place).cold", &room) }
+      if let warm = target.warm { blocks[.warm] = try warm.times("\(place).warm", &room) }
       let counts = target.counts.compactMap { key, count in SampleKind(rawValue: key).map { ($0, count) } }
       targets.append(
         Target(
@@ -152,13 +171,15 @@ package struct SavedRun: Sendable {
     }
     self.init(
       runs: file.runs ?? [file.run_id ?? "?"], url: file.request.url, isPartial: file.partial ?? false,
-      targets: targets, comparisons: file.comparisons ?? [])
+      alpha: file.plan?.alpha, targets: targets, comparisons: file.comparisons ?? [])
   }
 }
 
 /// The parts of the file that are read.
 private struct SavedRunFile: Decodable {
   struct Request: Decodable { let url: String }
+
+  struct Plan: Decodable { let alpha: Double? }
 
   struct Entry: Decodable {
     let p: Double
@@ -173,11 +194,19 @@ private struct SavedRunFile: Decodable {
     let percentiles: [Entry]
     let hdr: String
 
-    func times(_ place: String) throws(SavedRun.Fault) -> SavedRun.Times {
+    /// - Parameter room: how many counters the rest of the file may have.
+    func times(_ place: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.Times {
       let histogram: HDRHistogram
       do throws(HDRHistogram.Fault) {
         histogram = try HDRHistogram(encoded: hdr)
       } catch { throw SavedRun.Fault(description: "\(place).hdr: \(error)") }
+      room -= histogram.counters
+      guard room >= 0 else {
+        throw SavedRun.Fault(
+          description:
+            "\(place).hdr: the histograms up to here have more counters than are read; "
+            + "measure fewer targets in a run")
+      }
       guard n >= 0, UInt64(n) == histogram.total else {
         throw SavedRun.Fault(
           description: "\(place).n: is \(n), and the histogram has \(histogram.total) values")
@@ -201,21 +230,27 @@ private struct SavedRunFile: Decodable {
 
   struct BlockEntry: Decodable {
     let n: Int
+    let dependence: Double?
     let response_us: Distribution
     let service_us: Distribution
     let phases_us: [String: Distribution]
 
-    func times(_ place: String) throws(SavedRun.Fault) -> SavedRun.BlockTimes {
-      let response = try response_us.times("\(place).response_us")
+    func times(_ place: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.BlockTimes {
+      let response = try response_us.times("\(place).response_us", &room)
       guard SavedRun.numbers.contains(n), n >= response.total else {
         throw SavedRun.Fault(description: "\(place).n: is \(n), less than there are responses")
       }
       var phases: [SamplePhase: SavedRun.Times] = [:]
       for phase in SamplePhase.allCases {
-        phases[phase] = try phases_us[phase.rawValue]?.times("\(place).phases_us.\(phase.rawValue)")
+        phases[phase] = try phases_us[phase.rawValue]?.times(
+          "\(place).phases_us.\(phase.rawValue)", &room)
+      }
+      guard dependence.map({ $0 >= 1 && $0 <= 1e6 }) ?? true else {
+        throw SavedRun.Fault(description: "\(place).dependence: is no factor of 1 or more")
       }
       return SavedRun.BlockTimes(
-        requests: n, response: response, service: try service_us.times("\(place).service_us"), phases: phases)
+        requests: n, response: response, service: try service_us.times("\(place).service_us", &room),
+        phases: phases, dependence: dependence)
     }
   }
 
@@ -234,6 +269,7 @@ private struct SavedRunFile: Decodable {
   let runs: [String]?
   let partial: Bool?
   let request: Request
+  let plan: Plan?
   let targets: [Target]
   let comparisons: [SavedRun.Comparison]?
 }

@@ -35,7 +35,8 @@ enum BetaDistribution {
     return result
   }
 
-  private static func logGamma(_ x: Double) -> Double {
+  /// The logarithm of the gamma function.
+  static func logGamma(_ x: Double) -> Double {
     // lgamma(3) keeps the sign in a variable that all threads share.
     var sign: Int32 = 0
     return lgamma_r(x, &sign)

@@ -56,7 +56,7 @@ struct BenchArguments {
     "html", takes: .required("FILE"), "write the report with charts to FILE, a page that needs no network")
   private static let slo = Option(
     "slo", takes: .required("LIST"),
-    "exit with 4 unless every measured target keeps to it, as 'p95<200ms,errors<1%': p50 to p99.9, mean, max, errors"
+    "exit with 4 unless every measured target keeps to it, as 'p95<200ms,errors<1%': p50 to p99.9, mean and max of the warm block (of the cold one with --cold), errors of both"
   )
   private static let drill = Option(
     "drill",

@@ -24,7 +24,10 @@ struct BenchCommand: Command {
       With -q times count from the moment at which a request was to be sent, so that a server that stalls shows in all \
       requests that would have been sent meanwhile.
 
-      A signal (Ctrl-C) stops the run: the report of the rounds so far is printed and marked as partial. A second \
+      --drill measures what a new client's first call takes with an address in front that could not be used, beside one of \
+      a client without it, 12 times for each such address; how many of 10 calls try it; and when calls are free of it.
+
+      A run takes 1,000,000 samples at most and stops there. A signal (Ctrl-C) stops the run: the report of the rounds so far is printed and marked as partial. A second \
       one ends the program at once. Exits with 1 when no target answered, with 3 when some failed and --strict \
       was given, with 4 when --slo is missed.
       """,
@@ -57,23 +60,15 @@ struct BenchCommand: Command {
     configuration.connections.idle = EndpointList.maximumEndpoints
     configuration.connections.total =
       EndpointList.maximumEndpoints + Preflight.concurrency + wanted.settings.streams
-    var report = try await Self.withClients(wanted.settings.concurrency, configuration, in: context) {
+    // Nothing else is sent while requests are timed; in a drill clients are as they are elsewhere.
+    var measuring = configuration
+    measuring.probing.inBackground = false
+    var report = try await Self.withClients(wanted.settings.concurrency, measuring, in: context) {
       clients in
       await Self.measure(wanted, run, clients, in: context)
     }
     report.samplesPath = wanted.files.csv
-    if wanted.drills, report.stopReason == .completed {
-      report.drills = await BenchDrill(wanted.settings.request, configuration, in: context).results(
-        after: report)
-      if Task.isCancelled { report.stopReason = .interrupted }
-      if report.drills?.isEmpty ?? true, !Task.isCancelled {
-        let warning = BenchWarning(
-          "nothing-to-drill",
-          "there is no drill: it takes an address of the list that cannot be used, and one that can")
-        report.warnings.append(warning)
-        context.say("warning: \(warning.text)")
-      }
-    }
+    if wanted.drills { await Self.drill(wanted.settings.request, configuration, &report, in: context) }
     let isColoured = TextColour(
       isRefused: wanted.refusesColour, isTerminal: context.output.isTerminal, environment: context.environment
     )
@@ -92,6 +87,26 @@ struct BenchCommand: Command {
     try files.write(report)
     try printed.get()
     return Self.exitCode(report, isStrict: wanted.isStrict)
+  }
+
+  /// Adds the failover drill to a report, or the reason why there is none.
+  private static func drill(
+    _ request: HTTPRequest, _ configuration: ClientConfiguration, _ report: inout BenchReport,
+    in context: CommandContext
+  ) async {
+    let wasStopped = report.stopReason == .interrupted
+    if !wasStopped {
+      report.drills = await BenchDrill(request, configuration, in: context).results(after: report)
+      if Task.isCancelled { report.stopReason = .interrupted }
+    }
+    guard report.drills?.isEmpty ?? true else { return }
+    let reason =
+      wasStopped || Task.isCancelled
+      ? "the run was stopped before it"
+      : "it takes an address of the list that cannot be used, and one that can"
+    let warning = BenchWarning("nothing-to-drill", "there is no drill: \(reason)")
+    report.warnings.append(warning)
+    context.say("warning: \(warning.text)")
   }
 
   /// Makes as many clients as there are to be connections, and shuts them down.
@@ -127,7 +142,7 @@ struct BenchCommand: Command {
     if let warning = client.listWarning { warnings.append(BenchWarning("list", warning.message)) }
     let known = warnings.count
 
-    let progress = ProgressOutput(context.errors, isQuiet: wanted.isQuiet)
+    let progress = ProgressOutput(context, isQuiet: wanted.isQuiet)
     let report = await BenchRun(
       settings, clients: clients.map { BenchedClient($0) }, cpuTime: RunContext.cpuTime,
       progress: progress.show

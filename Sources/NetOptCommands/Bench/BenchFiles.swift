@@ -24,7 +24,8 @@ struct BenchFiles: ~Copyable {
     if let name = names.html { html = try FileReplacement(name) }
   }
 
-  /// Writes all of them. One that fails keeps none of the others from being written.
+  /// Writes all of them, although the signal that stopped the run has cancelled the task. One that fails keeps none of the others from
+  /// being written.
   ///
   /// - Throws: the first failure.
   mutating func write(_ report: BenchReport) throws(OutputError) {
@@ -43,7 +44,7 @@ struct BenchFiles: ~Copyable {
   ) {
     guard let file = file.take() else { return }
     do throws(OutputError) {
-      for chunk in chunks() { try file.write(chunk) }
+      for chunk in chunks() { try file.write(chunk, isPatient: true) }
       try file.commit()
     } catch {
       failure = failure ?? error

@@ -6,11 +6,17 @@ import NetOptLocking
 final class ProgressOutput: Sendable {
   private let meter: Locked<ProgressMeter>
   private let output: any ByteOutput
+  private let columns: @Sendable () -> Int
   private let timeSource: any TimeSource
 
-  /// Makes an output: one line on a terminal that is written anew, a line now and then elsewhere.
-  init(_ output: any ByteOutput, isQuiet: Bool, timeSource: any TimeSource = SystemTimeSource()) {
-    let style: ProgressMeter.Style = isQuiet ? .silent : output.isTerminal ? .terminal : .lines
+  /// Makes an output on a context's standard error: one line on a terminal that is written anew, a line now and then elsewhere, and
+  /// on a terminal that can do no more (`TERM=dumb`).
+  init(_ context: CommandContext, isQuiet: Bool, timeSource: any TimeSource = SystemTimeSource()) {
+    let output = context.errors
+    let canErase = output.isTerminal && context.variable("TERM") != "dumb"
+    let style: ProgressMeter.Style = isQuiet ? .silent : canErase ? .terminal : .lines
+    // Asked for each time: a window changes its size.
+    columns = { context.lineWidth }
     meter = Locked(ProgressMeter(style, start: timeSource.now()))
     self.output = output
     self.timeSource = timeSource
@@ -18,7 +24,7 @@ final class ProgressOutput: Sendable {
 
   /// Shows a state, when it is time to.
   func show(_ progress: BenchProgress) {
-    write { meter, now in meter.update(progress, at: now) }
+    write { meter, now in meter.update(progress, at: now, columns: columns()) }
   }
 
   /// Takes the line away, so that something else can be written.

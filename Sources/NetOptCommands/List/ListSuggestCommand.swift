@@ -12,7 +12,8 @@ struct ListSuggestCommand: Command {
     details: """
       Reads a saved run and prints in which order the addresses should stand in the list, and which ones should leave it, \
       each with what speaks for it. Addresses that the run cannot tell apart keep their order. An address should leave when it \
-      could not be used, when surely more than 5 % of its requests failed, or when DNS is faster and that is no chance.
+      could not be used, when surely more than 5 % of its requests failed, or when DNS is faster and that is no chance. An \
+      address that there is no way to from where the run was made (IPv6 on a machine without it) is named as not measured.
 
       Changes nothing. Exits with 1 when nothing tells the addresses apart.
       """,

@@ -15,11 +15,13 @@ struct CompareCommand: Command {
     summary: "compare two saved runs of bench",
     details: """
       Compares what each target's requests took in two runs that netopt bench --json or netopt merge has written, by the \
-      rank-sum test with p values that allow for the number of targets.
+      rank-sum test, which allows for requests that depend on those before them, and the shares of requests that failed. p \
+      values allow for the number of all these questions.
 
       The runs were not interleaved, so a difference may be the network's as well as the servers': within a run bench \
-      measures targets round by round, which no two runs can be afterwards. Exits with 5 when a target is slower in \
-      the second run, and that is no chance.
+      measures targets round by round, which no two runs can be afterwards. Exits with 5 when a target is slower or \
+      fails more often in the second run, and that is no chance, or when it has no median there any more although it was \
+      measured.
       """,
     operands: "BEFORE AFTER", operandCount: 2...2,
     options: [OptionGroup("Comparing", [alpha, minimumEffect]), OptionGroup("Output", [.json])],
@@ -46,10 +48,14 @@ struct CompareCommand: Command {
     } else {
       try context.output.write(comparison.text)
     }
+    if arguments.has(.json), comparison.assumesIndependence {
+      context.say("warning: \(RunComparison.independence)")
+    }
+    if comparison.hasRegression { return .regression }
     if comparison.entries.isEmpty {
       context.say("the runs have no target in common that both have a median of")
       return .failed
     }
-    return comparison.hasRegression ? .regression : .ok
+    return .ok
   }
 }

@@ -18,17 +18,26 @@ struct MergeCommand: Command {
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
-    var runs: [SavedRun] = []
-    for file in arguments.operands { runs.append(try context.savedRun(file)) }
-    let names = runs.flatMap(\.runs)
-    for name in Set(names).sorted() where names.count(where: { $0 == name }) > 1 {
+    let first = try context.savedRun(arguments.operands[0])
+    var merged = MergedRun(first)
+    var urls: Set = [first.url]
+    // One after the other: a run may be large, and the sum is no larger for having many.
+    for file in arguments.operands.dropFirst() {
+      let run = try context.savedRun(file)
+      urls.insert(run.url)
+      do throws(SavedRun.Fault) {
+        try merged.add(run)
+      } catch {
+        throw NetOptError(.unreadableFile, phase: .list, "\(file): \(error)")
+      }
+    }
+    let counts = Dictionary(merged.run.runs.map { ($0, 1) }, uniquingKeysWith: +)
+    for name in counts.filter({ $0.value > 1 }).keys.sorted() {
       context.say("warning: the run \(name) is there more than once, and counts as often")
     }
-    let urls = Set(runs.map(\.url)).sorted()
     if urls.count > 1 {
-      context.say("warning: the runs requested different URLs: \(urls.joined(separator: ", "))")
+      context.say("warning: the runs requested different URLs: \(urls.sorted().joined(separator: ", "))")
     }
-    let merged = MergedRun(runs)
     if arguments.has(.json) { try context.print(merged.json) } else { try context.output.write(merged.text) }
     return .ok
   }

@@ -58,11 +58,15 @@ package struct DescriptorOutput: ByteOutput {
   private let descriptor: Int32
   private let target: String
   private let pieceSize: Int
+  private let isPatient: Bool
 
   /// Makes an output.
   ///
-  /// - Parameter target: what messages call it.
-  package init(_ descriptor: Int32, target: String) {
+  /// - Parameters:
+  ///   - target: what messages call it.
+  ///   - isPatient: whether it waits for a reader although the task was cancelled.
+  package init(_ descriptor: Int32, target: String, isPatient: Bool = false) {
+    self.isPatient = isPatient
     self.descriptor = descriptor
     self.target = target
     var status = stat()
@@ -81,7 +85,7 @@ package struct DescriptorOutput: ByteOutput {
     return Int(size.ws_col)
   }
 
-  /// Writes all of the bytes. While a pipe is full the task can be cancelled.
+  /// Writes all of the bytes. While a pipe is full the task can be cancelled, unless the output is patient.
   package func write(_ bytes: [UInt8]) throws(OutputError) {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -101,7 +105,7 @@ package struct DescriptorOutput: ByteOutput {
   private func waitUntilWritable() throws(OutputError) {
     var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     while poll(&entry, 1, 100) == 0 {
-      if Task.isCancelled { throw OutputError(kind: .cancelled, target: target) }
+      if !isPatient, Task.isCancelled { throw OutputError(kind: .cancelled, target: target) }
     }
   }
 }

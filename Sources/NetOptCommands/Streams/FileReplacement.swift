@@ -23,9 +23,11 @@ struct FileReplacement: ~Copyable {
     self.name = name
   }
 
-  /// Writes all of the bytes before it returns. While a pipe is full the task can be cancelled.
-  func write(_ bytes: [UInt8]) throws(OutputError) {
-    try DescriptorOutput(draft.descriptor, target: name).write(bytes)
+  /// Writes all of the bytes before it returns.
+  ///
+  /// - Parameter isPatient: whether a task that is cancelled goes on while a pipe is full: a pipe cannot be taken back as a file can.
+  func write(_ bytes: [UInt8], isPatient: Bool = false) throws(OutputError) {
+    try DescriptorOutput(draft.descriptor, target: name, isPatient: isPatient).write(bytes)
   }
 
   /// Puts the file in its place, after its bytes are on the disk.

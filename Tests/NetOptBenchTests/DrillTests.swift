@@ -1,0 +1,30 @@
+import NetOptCore
+import NetOptLocking
+import Testing
+
+@testable import NetOptBench
+
+@Suite struct DrillTests {
+  /// What the first of two clients meets is not taken for the dead address's doing.
+  @Test func whichClientIsFirstAlternates() async throws {
+    let asked = Locked<[[IPAddress]]>([])
+    let drill = Drill(live: [Fixtures.first], now: { 0 }) { addresses, count in
+      let number = asked.withLock { asked in
+        asked.append(addresses)
+        return asked.count
+      }
+      // The first call of each pair takes 10 ms longer, whoever makes it; the dead address costs 250.
+      let duration = (number % 2 == 1 ? 30 : 20) + (addresses.count > 1 ? 250 : 0)
+      return (0..<count).map { index in
+        Drill.Call(
+          duration: .milliseconds(duration), isAffected: addresses.count > 1 && index == 0, isAnswered: true)
+      }
+    }
+    let exclusion = Exclusion(code: "silent", reason: "connect: no answer in time")
+    let result = try #require(await drill.result(of: Fixtures.second, exclusion))
+    let order = asked.withLock { asked in asked.map(\.count) }
+    #expect(order.count == 2 * Drill.trials && order.prefix(4) == [1, 2, 2, 1])
+    #expect(result.added.shift == 250_000)
+    #expect(result.trials.allSatisfy { $0.affected == 1 && $0.baseline != nil })
+  }
+}
