@@ -18,8 +18,8 @@ extension CacheEntry {
     for name in names { total += Allocation.text(name) }
     // The date beside it is the field's own text.
     total += Allocation.text(terms.validators.entityTag?.opaque ?? "")
-    // Blocks of all sizes come and go, and leave gaps: a tenth of them.
-    return total + total / 10
+    // Blocks of all sizes come and go, and leave gaps: an eighth of them.
+    return total + total / 8
   }
 
   /// This object itself, with the allocator's header.

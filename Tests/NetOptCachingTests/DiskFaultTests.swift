@@ -345,8 +345,14 @@ struct DiskFaultTests {
       chmod(path, mode)
     }
     defer { chmod(directory, 0o700) }
+    var closed: [(path: String, mode: mode_t)] = []
+    defer { for (path, mode) in closed { chmod(path, mode) } }
     let folders = sequence(first: parent) { $0 == "/" ? nil : FileBytes.folder(of: $0) }
-    for folder in folders where isRoot && !Self.isOpenToAll(folder) { chmod(folder, 0o711) }
+    for folder in folders where isRoot {
+      guard let mode = Self.mode(folder), mode & 0o011 != 0o011 else { continue }
+      closed.append((folder, mode))
+      chmod(folder, mode | 0o011)
+    }
     let before = try FileManager.default.subpathsOfDirectory(atPath: directory).sorted()
     if isRoot { try #require(seteuid(nobody) == 0) }
     defer { if isRoot { seteuid(0) } }
@@ -365,9 +371,9 @@ struct DiskFaultTests {
     store.close()
   }
 
-  private static func isOpenToAll(_ folder: String) -> Bool {
+  private static func mode(_ folder: String) -> mode_t? {
     var status = stat()
-    return stat(folder, &status) == 0 && status.st_mode & 0o001 != 0
+    return stat(folder, &status) == 0 ? status.st_mode & 0o7777 : nil
   }
 
   @Test func anOlderSchemaIsPutAside() throws {

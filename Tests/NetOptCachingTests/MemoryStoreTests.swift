@@ -219,38 +219,74 @@ struct MemoryStoreTests {
     let key = try Samples.key("a")
     let small = Samples.entry(key, body: [UInt8](repeating: 1, count: 1000))
     let large = Samples.entry(key, body: [UInt8](repeating: 1, count: 100_000))
-    var heap = HeapUse(most: 300_000)
+    var heap = HeapUse(most: 300_000, mostGaps: 1_000_000)
+    var now = MonotonicInstant(nanoseconds: 0)
     var isDue = false
     for _ in 0..<400 { heap.add([small]) }
     // What takes the place of something like it fills what that has left.
     for _ in 0..<10_000 {
       heap.remove([small])
       heap.add([small])
-      isDue = isDue || heap.isDue()
+      isDue = isDue || heap.isDue { now }
     }
     #expect(!isDue)
     var exchanged = 0
-    while !heap.isDue() {
+    while !heap.isDue(at: { now }) {
       for _ in 0..<100 { heap.remove([small]) }
       heap.add([large])
       exchanged += 1
     }
     #expect(exchanged == 2)
     // One at a time does it.
-    isDue = heap.isDue()
+    isDue = heap.isDue { now }
     #expect(!isDue)
     // A third of it is gaps, which get filled.
     let idle = heap.idle
-    heap.gaveBack(.init(returned: idle / 3 * 2, free: .max))
+    heap.gaveBack(.init(returned: idle / 3 * 2, free: .max), from: now, to: now)
     #expect(heap.gaps > idle / 4 && heap.gaps < idle / 2 && heap.idle == heap.gaps)
     for _ in 0..<200 { heap.add([small]) }
     #expect(heap.gaps == 0)
-    heap.gaveBack(.init(returned: 0, free: 0))
+    heap.gaveBack(.init(returned: 0, free: 0), from: now, to: now)
     heap.remove([large])
-    isDue = heap.isDue()
+    isDue = heap.isDue { now }
     #expect(heap.idle > 100_000 && heap.gaps == 0 && !isDue)
     heap.add([large])
     #expect(heap.idle == 0)
+    // What cannot be known counts as returned, and gaps count for so much at most.
+    for _ in 0..<2000 { heap.add([small]) }
+    for _ in 0..<2000 { heap.remove([small]) }
+    heap.gaveBack(.init(returned: nil, free: .max), from: now, to: now)
+    #expect(heap.gaps == 0)
+    for _ in 0..<2000 { heap.add([small]) }
+    for _ in 0..<2000 { heap.remove([small]) }
+    isDue = heap.isDue { now }
+    #expect(isDue && heap.idle > 1_500_000)
+    // It took 200 ms: the next time is 2 s later.
+    heap.gaveBack(.init(returned: 0, free: .max), from: now, to: now + .milliseconds(200))
+    #expect(abs(heap.gaps - 1_000_000) < 10)
+    for _ in 0..<2000 { heap.add([small]) }
+    for _ in 0..<2000 { heap.remove([small]) }
+    now = now + .milliseconds(2199)
+    isDue = heap.isDue { now }
+    #expect(!isDue)
+    now = now + .milliseconds(2)
+    isDue = heap.isDue { now }
+    #expect(isDue)
+  }
+
+  /// The same body again, as after a 304, frees nothing.
+  @Test func revalidationsGiveNothingBack() throws {
+    let key = try Samples.key("a")
+    let large = Samples.entry(key, body: [UInt8](repeating: 1, count: 300_000))
+    var heap = HeapUse(most: 300_000, mostGaps: 1_000_000)
+    let now = MonotonicInstant(nanoseconds: 0)
+    let variants = Array(repeating: large, count: 16)
+    heap.add(variants)
+    for _ in 0..<1000 {
+      heap.replace(variants, with: variants)
+      let isDue = heap.isDue { now }
+      #expect(!isDue)
+    }
   }
 
   @Test func manyThreadsAtOnce() async throws {

@@ -200,14 +200,14 @@ import Testing
       configuration.allowPrivateAddresses = true
       configuration.probing.atStart = false
       await (try NetOptClient(configuration)).shutdown()
-      // The first use of clocks opens descriptors of the runtime's own.
+      // The first use of clocks opens descriptors of the runtime's own. Of this client some may be open for a moment still.
       try await Task.sleep(for: .milliseconds(1))
       let before = ProcessFootprint.now.descriptors
       for round in 0..<6 {
         let client = try NetOptClient(configuration)
         if round < 3 { await client.shutdown() }
       }
-      try await wait(for: "descriptors to be as before") { ProcessFootprint.now.descriptors == before }
+      try await wait(for: "descriptors to be as before") { ProcessFootprint.now.descriptors <= before }
     }
   }
 }

@@ -32,6 +32,8 @@ package final class DiskStore: CacheStore {
     var said: Set<Fault> = []
     /// What has to be removed before anything else is done.
     var owed = OwedRemovals()
+    /// Whether it was waited in vain for who has the directory: until that one lets go nobody waits again.
+    var isHeld = false
     /// Until when the directory is left alone: another process has it for long, or it cannot be used as it is.
     var restsUntil: MonotonicInstant?
   }
@@ -216,10 +218,12 @@ package final class DiskStore: CacheStore {
     }
     do throws(DiskError) {
       let connection: DiskConnection
-      do throws(DiskError) { connection = try connect() } catch  where error.isCorrupt && changes {
+      let patience = state.isHeld ? 0 : patience
+      do throws(DiskError) { connection = try connect(patience) } catch  where error.isCorrupt && changes {
         putAside(nil, error, &state, &warnings)
-        connection = try connect()
+        connection = try connect(patience)
       }
+      state.isHeld = false
       state.connection = connection
       return connection
     } catch {
@@ -238,10 +242,11 @@ package final class DiskStore: CacheStore {
     )
   }
 
-  private func connect() throws(DiskError) -> DiskConnection {
+  /// - Parameter patience: for who has the directory.
+  private func connect(_ patience: Int32) throws(DiskError) -> DiskConnection {
     let directory = try DiskDirectory(directory, mayCreate: changes)
     return try directory.locked(exclusively: false, patience: patience) { () throws(DiskError) in
-      try DiskConnection(directory, mayCreate: changes, patience: patience)
+      try DiskConnection(directory, mayCreate: changes, patience: self.patience)
     }
   }
 
@@ -257,6 +262,7 @@ package final class DiskStore: CacheStore {
       state.restsUntil = SystemTimeSource().now() + rest
       // Who writes is soon done; who has the directory itself for so long is not.
       if case .locked = error {
+        state.isHeld = true
         report(.locked, error, "nothing is cached on disk until it lets go", &state, &warnings)
       }
     } else {

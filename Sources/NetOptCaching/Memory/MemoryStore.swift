@@ -28,6 +28,7 @@ package final class MemoryStore: CacheStore {
   package let limits: CacheLimits
   private let shards: [MemoryShard]
   private let queues: Locked<Queues>
+  private let clock = SystemTimeSource()
   private let now: @Sendable () -> Int64
 
   private struct Queues: Sendable {
@@ -58,7 +59,7 @@ package final class MemoryStore: CacheStore {
     let bytes = max(limits.maxBytes, 0)
     return Queues(
       fifo: S3FIFO(capacity: bytes, maxCount: max(limits.maxEntries ?? .max, 0), countsTables: true),
-      heap: HeapUse(most: max(bytes / 64, 1 << 20)))
+      heap: HeapUse(most: max(bytes / 64, 1 << 20), mostGaps: bytes / 4 * 3))
   }
 
   /// What the store holds now.
@@ -168,13 +169,15 @@ package final class MemoryStore: CacheStore {
       apply(change, to: key, in: shard, &queues)
       sweep(&queues)
       settle(&queues)
-      return queues.heap.isDue()
+      return queues.heap.isDue { clock.now() }
     }
     guard isDue else { return }
-    // Beside the locks: nobody else waits for it.
+    // Beside the locks: whoever uses the store does not wait for it.
+    let begun = clock.now()
     let heap = SystemHeap.giveBack()
+    let ended = clock.now()
     queues.withLock { queues in
-      queues.heap.gaveBack(heap)
+      queues.heap.gaveBack(heap, from: begun, to: ended)
       settle(&queues)
     }
   }
@@ -188,8 +191,7 @@ package final class MemoryStore: CacheStore {
 
   private func apply(_ change: Change, to key: CacheKey, in shard: MemoryShard, _ queues: inout Queues) {
     queues.tableBytes += change.tableBytes
-    queues.heap.remove(change.old)
-    queues.heap.add(change.new)
+    queues.heap.replace(change.old, with: change.new)
     // What comes fills gaps before others have to go for it.
     queues.fifo.overhead = queues.overhead
     guard let slot = change.slot else {
