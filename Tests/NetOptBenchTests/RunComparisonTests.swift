@@ -58,6 +58,22 @@ import Testing
     #expect(found.failures.isEmpty)
   }
 
+  /// A host without IPv6 says nothing of addresses of IPv6.
+  @Test func whatCannotBeReachedFromThereIsNotLost() async throws {
+    let settings = try Fixtures.settings([Fixtures.first], dns: false)
+    let far = await Fixtures.report(settings) { _, _ throws(NetOptError) in throw .leg(.unreachable) }
+    let found = Self.compare(try await Self.run(), try SavedRun(JSONReport(far).value.bytes()))
+    #expect(!found.hasRegression && found.lost.isEmpty && found.missing == ["203.0.113.7"])
+  }
+
+  /// The median is known and the end of its interval is not: that is for the test of failures to judge.
+  @Test func anIntervalThatEndsAmongTimeoutsIsNoLoss() async throws {
+    let after = try await Self.run { $0 % 20 < 9 ? Self.timeout : nil }
+    let found = Self.compare(try await Self.run(), after)
+    #expect(found.lost.isEmpty && found.missing == ["203.0.113.7"])
+    #expect(found.failures.map(\.after.count) == [36] && found.hasRegression)
+  }
+
   @Test func tooFewRequestsLoseNothing() async throws {
     let found = Self.compare(try await Self.run(), try await Self.run(rounds: 3))
     #expect(!found.hasRegression && found.lost.isEmpty && found.missing == ["203.0.113.7"])

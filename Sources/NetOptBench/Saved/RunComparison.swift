@@ -30,7 +30,8 @@ package struct RunComparison: Sendable {
     package var relative: Double { before > 0 ? Double(shift) / Double(before) : 0 }
   }
 
-  /// A target that had a median in the first run and none in the second one, although it was measured there.
+  /// A target that had a median in the first run; in the second one it was left out, or has none although enough requests were
+  /// sent.
   package struct Loss: Hashable, Sendable {
     /// The target.
     package let id: String
@@ -88,11 +89,11 @@ package struct RunComparison: Sendable {
         missing.append(target.id)
         continue
       }
-      if let loss = Self.loss(target, other, median) {
-        lost.append(loss)
-      } else if let entry = Self.entry(target, other, median) {
+      let loss = Self.loss(target, other, median)
+      if let loss { lost.append(loss) }
+      if let entry = Self.entry(target, other, median) {
         entries.append(entry)
-      } else {
+      } else if loss == nil {
         missing.append(target.id)
       }
       if let found = Self.failures(target, other) { failures.append(found) }
@@ -127,10 +128,12 @@ package struct RunComparison: Sendable {
         let before = median.before(first)?.value
       else { continue }
       if let exclusion = b.exclusion {
+        // No way there from that machine is no fault of the address.
+        if exclusion.code == SampleFailure.unreachable { return nil }
         return Loss(id: a.id, block: block, before: before, reason: exclusion.reason)
       }
       // Too few requests say nothing, however they ended.
-      guard let found = b.blocks[block], found.requests >= median.needed, median.after(found.response) == nil
+      guard let found = b.blocks[block], found.requests >= median.needed, !median.hasValue(found.response)
       else { continue }
       let answered = found.response.histogram.total
       return Loss(
@@ -198,6 +201,11 @@ private struct MedianReader {
 
   func after(_ times: SavedRun.Times) -> (value: Int64, low: Int64, high: Int64)? {
     median(times, isOfLevel.after)
+  }
+
+  /// Whether there is a median, be an end of its interval among the requests that timed out or not.
+  func hasValue(_ times: SavedRun.Times) -> Bool {
+    times.total >= needed && times.histogram.total >= UInt64(Percentile.p50.nearestRank(of: times.total))
   }
 
   private func median(_ times: SavedRun.Times, _ isOfLevel: Bool) -> (value: Int64, low: Int64, high: Int64)?

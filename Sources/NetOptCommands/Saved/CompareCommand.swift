@@ -20,8 +20,8 @@ struct CompareCommand: Command {
 
       The runs were not interleaved, so a difference may be the network's as well as the servers': within a run bench \
       measures targets round by round, which no two runs can be afterwards. Exits with 5 when a target is slower or \
-      fails more often in the second run, and that is no chance, or when it has no median there any more although it was \
-      measured.
+      fails more often in the second run, and that is no chance, or when it was left out there, or has no median any more \
+      although enough requests were sent.
       """,
     operands: "BEFORE AFTER", operandCount: 2...2,
     options: [OptionGroup("Comparing", [alpha, minimumEffect]), OptionGroup("Output", [.json])],
