@@ -10,6 +10,21 @@ extension [UInt8] {
   /// Appends a text.
   package mutating func append(text: StaticString) { text.withUTF8Buffer { append(contentsOf: $0) } }
 
+  /// Appends a number as decimal digits.
+  package mutating func append(decimal number: Int64) {
+    if number < 0 { append(0x2d) }
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { room in
+      var start = 20
+      var rest = number.magnitude
+      repeat {
+        start -= 1
+        room[start] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+        rest /= 10
+      } while rest > 0
+      append(contentsOf: UnsafeBufferPointer(rebasing: room[start...]))
+    }
+  }
+
   /// Appends bytes as hexadecimal digits in lower case.
   package mutating func append(hex bytes: [UInt8]) {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 2 * bytes.count) { room in
@@ -36,8 +51,23 @@ extension [UInt8] {
   ///
   /// - Parameter room: has twice as many bytes.
   package static func write(_ bytes: [UInt8], to room: UnsafeMutableBufferPointer<UInt8>) {
-    for (index, byte) in bytes.enumerated() {
-      let (high, low) = (byte >> 4, byte & 15)
+    var start = 0
+    // Four bytes at once, in a word: digests and codes are multiples of that.
+    while start + 4 <= bytes.count {
+      let four = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: start, as: UInt32.self) }
+      var word = UInt64(UInt32(littleEndian: four))
+      word = (word | word << 16) & 0x0000_ffff_0000_ffff
+      word = (word | word << 8) & 0x00ff_00ff_00ff_00ff
+      word = word >> 4 & 0x000f_000f_000f_000f | (word & 0x000f_000f_000f_000f) << 8
+      // Of ten and more the sum has the fifth bit.
+      let letters = (word &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+      word = word &+ 0x3030_3030_3030_3030 &+ letters &* 0x27
+      UnsafeMutableRawBufferPointer(room).storeBytes(
+        of: word.littleEndian, toByteOffset: 2 * start, as: UInt64.self)
+      start += 4
+    }
+    for index in start..<bytes.count {
+      let (high, low) = (bytes[index] >> 4, bytes[index] & 15)
       room[2 * index] = high < 10 ? 0x30 + high : 0x57 + high
       room[2 * index + 1] = low < 10 ? 0x30 + low : 0x57 + low
     }

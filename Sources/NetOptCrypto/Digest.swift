@@ -1,40 +1,55 @@
 import CCrypto
 
-/// A digest in the making: EVP_DigestInit(3). After `finish` the next message can begin, with the same context: one
-/// that is kept costs nothing but the hashing.
-package struct Digest: ~Copyable, @unchecked Sendable {
-  // Unchecked: the context has one owner, this value, and is changed by nobody else. It is tied to no thread.
+/// A digest in the making: EVP_DigestInit(3). After `finish` the next message can begin.
+package struct Digest: ~Copyable, Sendable {
+  /// What libcrypto keeps of a message.
+  final class Context: @unchecked Sendable {
+    // Unchecked: whoever took it out of the idle ones, or made it, is the only one that has it. It is tied to no thread.
+    let handle: OpaquePointer
+    init(_ handle: OpaquePointer) { self.handle = handle }
+    deinit { EVP_MD_CTX_free(handle) }
+  }
 
   /// The algorithm.
   package let algorithm: DigestAlgorithm
-  private let context: OpaquePointer
-  private var isFresh = true
+  private let context: Context
+  private let idle: IdleContexts<Context>
+  /// Whether the context has the beginning of a message, be it an empty one.
+  private var isBegun: Bool
   private var hasFailed = false
 
   /// Begins a message.
   ///
   /// - Throws: when libcrypto does not have the algorithm, or no memory.
   package init(_ algorithm: DigestAlgorithm) throws(CryptoError) {
-    context = try Self.context(algorithm)
+    let fetched = try algorithm.fetched
+    let kept = fetched.idle.take()
+    context = if let kept { kept } else { try Self.context(algorithm, fetched.handle) }
+    isBegun = kept == nil
+    idle = fetched.idle
     self.algorithm = algorithm
   }
 
-  private static func context(_ algorithm: DigestAlgorithm) throws(CryptoError) -> OpaquePointer {
-    let handle = try algorithm.handle
-    let context = EVP_MD_CTX_new()
-    guard let context, EVP_DigestInit_ex2(context, handle, nil) == 1 else {
-      EVP_MD_CTX_free(context)
-      throw CryptoError(failed: operation(algorithm))
-    }
+  private static func context(
+    _ algorithm: DigestAlgorithm, _ handle: OpaquePointer?
+  ) throws(CryptoError) -> Context {
+    guard let context = EVP_MD_CTX_new().map(Context.init),
+      EVP_DigestInit_ex2(context.handle, handle, nil) == 1
+    else { throw CryptoError(failed: operation(algorithm)) }
     return context
   }
 
-  deinit { EVP_MD_CTX_free(context) }
+  deinit {
+    // Where a message was not ended its bytes are still there: freeing wipes them.
+    if !isBegun, !hasFailed { idle.put(back: context) }
+  }
 
   /// Takes the next bytes of the message. What fails is said by `finish`.
   package mutating func update(_ bytes: Span<UInt8>) {
-    if !isFresh { begin() }
-    let isTaken = bytes.withUnsafeBufferPointer { EVP_DigestUpdate(context, $0.baseAddress, $0.count) == 1 }
+    begin()
+    let isTaken = bytes.withUnsafeBufferPointer {
+      EVP_DigestUpdate(context.handle, $0.baseAddress, $0.count) == 1
+    }
     if !isTaken { hasFailed = true }
   }
 
@@ -51,21 +66,23 @@ package struct Digest: ~Copyable, @unchecked Sendable {
   ///
   /// - Returns: the digest, `algorithm.length` bytes.
   package mutating func finish() throws(CryptoError) -> [UInt8] {
-    if !isFresh { begin() }
-    isFresh = false
+    begin()
+    isBegun = false
     var count: UInt32 = 0
-    let digest = [UInt8](unsafeUninitializedCapacity: algorithm.length) { buffer, filled in
-      if !hasFailed { hasFailed = EVP_DigestFinal_ex(context, buffer.baseAddress, &count) != 1 }
-      filled = hasFailed ? 0 : Int(count)
+    // Not left uninitialised: for that the standard library looks the array's type up at run time.
+    var digest = [UInt8](repeating: 0, count: algorithm.length)
+    if !hasFailed { hasFailed = EVP_DigestFinal_ex(context.handle, &digest, &count) != 1 }
+    guard !hasFailed, count == algorithm.length else {
+      throw CryptoError(failed: Self.operation(algorithm))
     }
-    guard digest.count == algorithm.length else { throw CryptoError(failed: Self.operation(algorithm)) }
     return digest
   }
 
   private mutating func begin() {
-    isFresh = true
+    if isBegun { return }
+    isBegun = true
     // Without an algorithm the one that the context has is taken again.
-    hasFailed = EVP_DigestInit_ex2(context, nil, nil) != 1
+    hasFailed = EVP_DigestInit_ex2(context.handle, nil, nil) != 1
   }
 
   private static func operation(_ algorithm: DigestAlgorithm) -> String { "the \(algorithm.rawValue) digest" }
@@ -75,16 +92,9 @@ extension Digest {
   /// The digest of a whole message.
   package static func of(_ message: Span<UInt8>, _ algorithm: DigestAlgorithm) throws(CryptoError) -> [UInt8]
   {
-    let handle = try algorithm.handle
-    var isDone = false
-    let digest = [UInt8](unsafeUninitializedCapacity: algorithm.length) { buffer, filled in
-      isDone = message.withUnsafeBufferPointer {
-        EVP_Digest($0.baseAddress, $0.count, buffer.baseAddress, nil, handle, nil) == 1
-      }
-      filled = isDone ? algorithm.length : 0
-    }
-    guard isDone else { throw CryptoError(failed: operation(algorithm)) }
-    return digest
+    var digest = try Digest(algorithm)
+    digest.update(message)
+    return try digest.finish()
   }
 
   /// The digest of a whole message.

@@ -24,7 +24,7 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
   }
 
   /// - Throws: when the libcrypto of this machine does not have the digest: MD5 is missing where only FIPS is allowed.
-  var handle: OpaquePointer {
+  var fetched: FetchedDigest {
     get throws(CryptoError) {
       let fetched =
         switch self {
@@ -34,19 +34,20 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
         case .sha512: FetchedDigest.sha512
         case .blake2b512: FetchedDigest.blake2b512
         }
-      guard let handle = fetched.handle else {
+      guard fetched.handle != nil else {
         throw CryptoError("the \(rawValue) digest", "the libcrypto of this machine does not offer it")
       }
-      return handle
+      return fetched
     }
   }
 }
 
 /// An implementation that libcrypto has found for a name: EVP_MD_fetch(3). Finding it costs more than hashing a short
 /// text, so that each is looked for once and kept for as long as the process lives.
-private struct FetchedDigest: @unchecked Sendable {
+final class FetchedDigest: @unchecked Sendable {
   // Unchecked: an EVP_MD does not change, and libcrypto lets any thread use it.
   let handle: OpaquePointer?
+  let idle = IdleContexts<Digest.Context>()
 
   private init(_ name: String) {
     handle = EVP_MD_fetch(nil, name, nil)

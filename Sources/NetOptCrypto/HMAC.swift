@@ -1,5 +1,4 @@
 import CCrypto
-import NetOptLocking
 
 /// HMAC (RFC 2104) with one key: EVP_MAC(3), EVP_MAC-HMAC(7). The key is prepared once; contexts that know it are kept
 /// and handed to one caller at a time. Safe to use from any thread.
@@ -23,12 +22,10 @@ package final class HMAC: Sendable {
   }
 
   private static let fetched = Fetched()
-  /// More callers at once than there are cores to run them have no use for a context each.
-  private static let mostIdle = 16
 
   /// The digest that is used.
   package let algorithm: DigestAlgorithm
-  private let idle: Locked<[Context]>
+  private let idle = IdleContexts<Context>()
   /// Is copied and otherwise never used, so that several threads may do so at once.
   private let original: Context
 
@@ -41,13 +38,12 @@ package final class HMAC: Sendable {
   package init(_ algorithm: DigestAlgorithm, key: SecretBytes) throws(CryptoError) {
     original = try Self.context(algorithm, key)
     self.algorithm = algorithm
-    idle = Locked([])
   }
 
   private static func context(
     _ algorithm: DigestAlgorithm, _ key: SecretBytes
   ) throws(CryptoError) -> Context {
-    _ = try algorithm.handle
+    _ = try algorithm.fetched
     guard let mac = fetched.handle, let handle = EVP_MAC_CTX_new(mac) else {
       throw CryptoError(failed: operation(algorithm))
     }
@@ -75,19 +71,18 @@ package final class HMAC: Sendable {
   /// - Returns: `algorithm.length` bytes.
   package func code(of message: Span<UInt8>) throws(CryptoError) -> [UInt8] {
     let context = try taken()
-    var isDone = false
-    let code = [UInt8](unsafeUninitializedCapacity: algorithm.length) { buffer, filled in
-      // Without a key the one that the context has is taken again.
-      isDone =
-        EVP_MAC_init(context.handle, nil, 0, nil) == 1
-        && message.withUnsafeBufferPointer { EVP_MAC_update(context.handle, $0.baseAddress, $0.count) == 1 }
-        && EVP_MAC_final(context.handle, buffer.baseAddress, &filled, buffer.count) == 1
-      if !isDone { filled = 0 }
-    }
-    guard isDone, code.count == algorithm.length else {
+    var length = 0
+    // Not left uninitialised: for that the standard library looks the array's type up at run time.
+    var code = [UInt8](repeating: 0, count: algorithm.length)
+    // Without a key the one that the context has is taken again.
+    let isDone =
+      EVP_MAC_init(context.handle, nil, 0, nil) == 1
+      && message.withUnsafeBufferPointer { EVP_MAC_update(context.handle, $0.baseAddress, $0.count) == 1 }
+      && EVP_MAC_final(context.handle, &code, &length, code.count) == 1
+    guard isDone, length == code.count else {
       throw CryptoError(failed: Self.operation(algorithm))
     }
-    idle.withLock { if $0.count < Self.mostIdle { $0.append(context) } }
+    idle.put(back: context)
     return code
   }
 
@@ -105,7 +100,7 @@ package final class HMAC: Sendable {
 
   /// A context for the caller alone.
   private func taken() throws(CryptoError) -> Context {
-    if let kept = idle.withLock({ $0.popLast() }) { return kept }
+    if let kept = idle.take() { return kept }
     guard let handle = EVP_MAC_CTX_dup(original.handle) else {
       throw CryptoError(failed: Self.operation(algorithm))
     }

@@ -70,6 +70,37 @@ import Testing
     #expect(try digest.finish() == first)
   }
 
+  @Test(arguments: DigestAlgorithm.allCases)
+  func aMessageThatIsNotEndedIsInNobodysWay(algorithm: DigestAlgorithm) throws {
+    let expected = try Digest.of("a message", algorithm)
+    for _ in 0..<20 {
+      var left = try Digest(algorithm)
+      left.update("nobody asks for the digest of this one")
+      var other = try Digest(algorithm)
+      other.update("a mess")
+      #expect(try Digest.of("a message", algorithm) == expected)
+      other.update("age")
+      #expect(try other.finish() == expected)
+      left.update(", nor of the rest")
+    }
+    #expect(try Digest.of("a message", algorithm) == expected)
+  }
+
+  @Test func manyAtOnceAreApart() async throws {
+    let expected = try (0..<64).map { try Digest.of("message \($0)", .sha256) }
+    try await withThrowingTaskGroup { group in
+      for number in expected.indices {
+        group.addTask {
+          for _ in 0..<200 {
+            let digest = try Digest.of("message \(number)", .sha256)
+            #expect(digest == expected[number])
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
   @Test func aMillionLettersOfSHA256() throws {
     var digest = try Digest(.sha256)
     let piece = [UInt8](repeating: UInt8(ascii: "a"), count: 1000)

@@ -68,7 +68,7 @@ package struct NetOpt1: SigningScheme {
     value.append(text: " keyid=")
     value.append(text: claim.keyID)
     value.append(text: ",ts=")
-    value.append(text: String(claim.created ?? 0))
+    value.append(decimal: claim.created ?? 0)
     value.append(text: ",nonce=")
     value.append(text: claim.nonce ?? "")
     value.append(text: ",headers=")
@@ -100,7 +100,7 @@ package struct NetOpt1: SigningScheme {
     out.append(0x0a)
     out.append(text: claim.keyID)
     out.append(0x0a)
-    out.append(text: String(claim.created ?? 0))
+    out.append(decimal: claim.created ?? 0)
     if mutations.contains(.timeInMilliseconds) { out.append(text: "000") }
     out.append(0x0a)
     out.append(text: claim.nonce ?? "")

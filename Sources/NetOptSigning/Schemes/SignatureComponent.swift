@@ -82,7 +82,7 @@ package struct SignatureComponent: Hashable, Sendable {
         .malformedSignature, "a \(request.status == nil ? "request" : "response") has no component \(name)")
     }
     switch name {
-    case "@status": out.append(text: String(request.status ?? 0))
+    case "@status": out.append(decimal: Int64(request.status ?? 0))
     case "@method":
       out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
     case "@authority": request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))

@@ -205,20 +205,18 @@ enum NonceSource {
   private static func text(of bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
     let digits = Base64.urlDigits
     return String(unsafeUninitializedCapacity: 22) { out in
-      var bits: UInt32 = 0
-      var count: UInt32 = 0
       var end = 0
-      for byte in bytes {
-        bits = bits << 8 | UInt32(byte)
-        count += 8
-        while count >= 6 {
-          count -= 6
-          out[end] = digits[Int(bits >> count & 63)]
-          end += 1
-        }
+      var place = bytes.startIndex
+      // Five times three bytes, and the last one.
+      while end < 20 {
+        let bits = UInt32(bytes[place]) << 16 | UInt32(bytes[place + 1]) << 8 | UInt32(bytes[place + 2])
+        for digit in 0..<4 { out[end + digit] = digits[Int(bits >> UInt32(18 - 6 * digit) & 63)] }
+        place += 3
+        end += 4
       }
-      out[end] = digits[Int(bits << (6 - count) & 63)]
-      return end + 1
+      out[20] = digits[Int(bytes[place] >> 2)]
+      out[21] = digits[Int(bytes[place] << 4 & 63)]
+      return 22
     }
   }
 
