@@ -35,8 +35,7 @@ public struct RequestSigner: Sendable {
     self.key = key
     self.scheme = scheme
     self.allowWeak = allowWeak
-    let isWeak = scheme.name.isWeak || (scheme as? SealedKey)?.inner.scheme.name.isWeak == true
-    guard !isWeak || allowWeak else {
+    guard !scheme.isWeak || allowWeak else {
       throw SigningFault(
         .weakScheme,
         "\(scheme.name.rawValue) is weak; docs/signing.md says how, and --allow-weak uses it nevertheless")

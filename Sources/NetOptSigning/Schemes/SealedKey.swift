@@ -28,6 +28,7 @@ package struct SealedKey: SigningScheme {
   private static let version: UInt8 = 1
 
   package let name = SchemeName.sealedKey
+  package var isWeak: Bool { inner.scheme.isWeak }
   package let inner: Inner
   /// The platform's key, for signing.
   private let platform: SigningKey?
@@ -98,7 +99,7 @@ package struct SealedKey: SigningScheme {
 
   /// What is weak inside needs a key for it.
   private func checkLegacy(_ platform: SigningKey) throws(SigningFault) {
-    guard inner.scheme.name.isWeak, !platform.isLegacy else { return }
+    guard isWeak, !platform.isLegacy else { return }
     throw SigningFault(
       .keyNotLegacy, "sealed-key around salted-md5 is weak, and the key \(platform.id) is not marked legacy")
   }
@@ -183,7 +184,7 @@ package struct SealedKey: SigningScheme {
 
   package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
     let note = inner.scheme.coverageNote(claim, request)
-    guard inner.scheme.name.isWeak else { return note }
+    guard isWeak else { return note }
     return (note.text + "; nor is the caller's id, unless the key ring has it", true)
   }
 

@@ -7,6 +7,9 @@ package protocol SigningScheme: Sendable {
   /// The name.
   var name: SchemeName { get }
 
+  /// Whether it cannot keep a request from being changed or replayed.
+  var isWeak: Bool { get }
+
   /// Signs a request.
   func sign(
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
@@ -61,6 +64,8 @@ package struct KeyCandidate: Sendable {
 }
 
 extension SigningScheme {
+  package var isWeak: Bool { name.isWeak }
+
   /// Checks whether the scheme is for what is signed: a request or a response.
   func checkKind(of request: SigningRequest) throws(SigningFault) {
     guard request.status == nil || name == .rfc9421 else {

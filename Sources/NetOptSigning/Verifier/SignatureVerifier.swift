@@ -100,7 +100,7 @@ public struct SignatureVerifier: Sendable {
     checkSignature(claim, request, scheme, key, expectation, &findings)
     if findings.report.isValid { recordNonce(claim, now, &findings) }
     if findings.report.isValid {
-      findings.report.assurance = scheme.name.isWeak || note.isWeak ? .weak : .strong
+      findings.report.assurance = scheme.isWeak || note.isWeak ? .weak : .strong
     }
     return findings.report
   }
@@ -132,7 +132,7 @@ public struct SignatureVerifier: Sendable {
       // An unknown key is looked at as a known one is: both take the same time.
       let key = found ?? scheme.decoy(for: claim)
       var fault = key.fault(scheme.name, request, at: now)
-      if fault == nil, scheme.name.isWeak || Self.wrapsWeak(scheme), !policy.allowWeak {
+      if fault == nil, scheme.isWeak, !policy.allowWeak {
         fault = SigningFault(
           .weakScheme, "\(scheme.name.rawValue) is weak, and weak schemes are not allowed (--allow-weak)")
       }
@@ -149,10 +149,6 @@ public struct SignatureVerifier: Sendable {
       findings.fail("key", error)
       return FoundKey(key: scheme.decoy(for: claim), isGenuine: false)
     }
-  }
-
-  private static func wrapsWeak(_ scheme: any SigningScheme) -> Bool {
-    (scheme as? SealedKey)?.inner.scheme.name.isWeak ?? false
   }
 
   private func checkTime(_ claim: Claim, _ now: Int64, _ findings: inout Findings) {
