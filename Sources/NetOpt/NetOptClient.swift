@@ -105,7 +105,9 @@ public final class NetOptClient: Sendable {
     let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep, transport: engine.transport)
     if let signing = configuration.signing {
       let last = TransportInterceptor(transport: engine.transport)
-      links.append(RetryInterceptor(retries: retries, route: route.withoutTransport))
+      var first = route
+      first.transport = nil
+      links.append(RetryInterceptor(retries: retries, route: first))
       links += [SigningInterceptor(signing), last]
     } else {
       links.append(RetryInterceptor(retries: retries, route: route))

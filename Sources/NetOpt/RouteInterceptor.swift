@@ -14,13 +14,6 @@ struct RouteInterceptor: Interceptor {
   /// has none begin or go on.
   var isUse = true
 
-  /// The same before links of the chain.
-  var withoutTransport: RouteInterceptor {
-    var copy = self
-    copy.transport = nil
-    return copy
-  }
-
   @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     if isUse, !prober.isSettled(request) {
