@@ -223,9 +223,11 @@ extension CacheCall {
   private func invalidate(_ status: Int, _ fields: HTTPFields) {
     // A declared API that is asked with POST changes nothing.
     if case .declared = rules { return }
-    for url in Invalidation.urls(wanted, status: status, fields) {
+    let urls = Invalidation.urls(wanted, status: status, fields)
+    let partitions = urls.isEmpty ? [] : partitions
+    for url in urls {
       var keys: Set<CacheKey> = url == request.url ? [key] : []
-      for partition in [key.partition, anonymousPartition] {
+      for partition in partitions {
         if let key = try? RequestKey.url(url, partition: partition) { keys.insert(key) }
       }
       for key in keys {

@@ -1,5 +1,6 @@
 import NetOptCaching
 import NetOptCore
+import NetOptCrypto
 
 /// A call that may be answered from the cache.
 struct CacheCall: Sendable {
@@ -15,8 +16,6 @@ struct CacheCall: Sendable {
   let request: HTTPRequest
   let wanted: CacheRequest
   let key: CacheKey
-  /// The partition of the same caller without `Authorization`, whose responses a change concerns as well.
-  let anonymousPartition: String
   let rules: Rules
   let cache: ResponseCache
 
@@ -29,17 +28,27 @@ struct CacheCall: Sendable {
     self.wanted = wanted
     self.cache = cache
     do {
-      let partition = try RequestKey.partition(
-        options.partition, wanted, isVerified: request.options.verification == .full,
-        signedBy: cache.signer(for: request.url.origin.host))
-      anonymousPartition = try RequestKey.partition(
-        options.partition, wanted, isVerified: request.options.verification == .full,
-        signedBy: cache.signer(for: request.url.origin.host), isAnonymous: true)
+      let partition = try Self.partition(of: wanted, request, cache)
       (key, rules) = try Self.key(options.mode, request, wanted, cache.policy, partition)
     } catch {
       // Without MD5 nothing is found.
       return nil
     }
+  }
+
+  private static func partition(
+    of wanted: CacheRequest, _ request: HTTPRequest, _ cache: ResponseCache, isAnonymous: Bool = false
+  ) throws(CryptoError) -> String {
+    try RequestKey.partition(
+      (request.options.cache ?? cache.options).partition, wanted,
+      isVerified: request.options.verification == .full,
+      signedBy: cache.signer(for: request.url.origin.host), isAnonymous: isAnonymous)
+  }
+
+  /// The partitions whose responses a change concerns: the caller's, and the one of the same caller without `Authorization`.
+  var partitions: Set<String> {
+    let anonymous = try? Self.partition(of: wanted, request, cache, isAnonymous: true)
+    return Set([key.partition, anonymous].compactMap(\.self))
   }
 
   private static func key(
