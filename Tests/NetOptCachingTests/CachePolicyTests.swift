@@ -61,6 +61,14 @@ struct CachePolicyTests {
     #expect(try decision(on: entry, after: 15.5).word == "fetch")
   }
 
+  @Test func staleIsNotRefreshedForWhoWantsNothingOfTheOrigin() throws {
+    let entry = try stored(["Cache-Control": "max-age=10, stale-while-revalidate=5"])
+    let request = try asked(["Cache-Control": "only-if-cached"])
+    let decided = CachePolicy().decide(request, [entry], at: start + 15_000)
+    #expect(words(decided.honouring(request)) == ("stale", "RFC 5861, section 3"))
+    #expect(words(decided.honouring(try asked())) == ("stale+refresh", "RFC 5861, section 3"))
+  }
+
   @Test func staleTakesThePlaceOfAnAnswer() throws {
     let policy = CachePolicy(staleWhenUnreachable: 100_000)
     func after(_ status: Int?, _ entry: CacheEntry, at seconds: Int64, _ request: HTTPFields = [:]) throws

@@ -290,6 +290,10 @@ import Testing
     let (response, text) = try await lab.ask(.get, "/thing", ["Cache-Control": "only-if-cached"])
     #expect(response.status == 504)
     #expect(text.contains("RFC 9111, section 5.2.1.7"))
+    // A response to HEAD has no content (RFC 9110, section 9.3.2).
+    let (head, nothing) = try await lab.ask(.head, "/thing", ["Cache-Control": "only-if-cached"])
+    #expect(head.status == 504)
+    #expect(nothing.isEmpty)
     #expect(lab.sent == 0)
     await lab.client.shutdown()
   }

@@ -85,7 +85,8 @@ extension CacheCall {
       "Cache-Control": "no-store",
     ]
     var response = HTTPResponse(
-      url: request.url, head: ResponseHead(status: 504, fields: fields), body: ResponseBody(body),
+      url: request.url, head: ResponseHead(status: 504, fields: fields),
+      body: ResponseBody(request.method == .head ? [] : body),
       route: route ?? noRoute, attempts: 0)
     response.cacheStatus = CacheStatus(.miss, by: rule, forward: route == nil ? nil : .stale)
     return response

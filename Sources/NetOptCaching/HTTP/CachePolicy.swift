@@ -153,7 +153,8 @@ package enum CacheDecision: Sendable {
   package func honouring(_ request: CacheRequest) -> CacheDecision {
     guard request.control.onlyIfCached else { return self }
     return switch self {
-    case .serve, .refuse: self
+    case .serve(let service): .serve(service.withoutRefresh)
+    case .refuse: self
     case .validate, .fetch, .bypass: .refuse(.onlyIfCached)
     }
   }
@@ -188,5 +189,10 @@ package struct CacheService: Sendable {
     self.rule = rule
     self.outcome = outcome
     self.refreshes = refreshes
+  }
+
+  /// The same, and the origin is not asked beside it.
+  var withoutRefresh: CacheService {
+    refreshes ? CacheService(entry, part, rule, outcome: outcome, refreshes: false) : self
   }
 }
