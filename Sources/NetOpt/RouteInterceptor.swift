@@ -39,7 +39,8 @@ struct RouteInterceptor: Interceptor {
   @inline(never)
   private func plan(_ request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
     let plan = try router.plan(for: request, attempt, isUse: isUse)
-    if isUse, plan.directOff == nil { upkeep.requestWasPlanned() }
+    // Nothing is probed for a request that goes where it was told to.
+    if isUse, plan.directOff == nil, request.options.routing == .automatic { upkeep.requestWasPlanned() }
     return plan
   }
 
