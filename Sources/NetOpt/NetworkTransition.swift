@@ -14,9 +14,9 @@ struct NetworkTransition: Sendable {
   func perform(_ network: NetworkFingerprint) {
     transport.networkChanged()
     resolver.networkChanged()
-    ranking.networkChanged(to: network)
+    let known = ranking.networkChanged(to: network)
     retries.networkChanged()
-    // Reading a file has no place on the loop.
-    Task { prober.probeAgain(known: ranking.restore()) }
+    // What is in memory is known already when the next request is planned. Reading a file has no place on the loop.
+    Task { prober.probeAgain(known: known ?? ranking.restore()) }
   }
 }

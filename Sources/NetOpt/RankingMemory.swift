@@ -56,15 +56,21 @@ final class RankingMemory: Sendable {
     }
   }
 
-  /// Begins anew in another network. What was learned is kept for the time when the machine comes back.
-  func networkChanged(to network: NetworkFingerprint) {
+  /// Begins anew in another network. What was learned is kept for the time when the machine comes back; what was learned there
+  /// and is still in memory is known again at once.
+  ///
+  /// - Returns: the hosts of which something is known now; `nil` when only `restore` can tell.
+  func networkChanged(to network: NetworkFingerprint) -> Set<String>? {
     let date = Date()
     // Under the lock, as all that says which history is whose.
-    state.withLock { state in
-      state.left[state.network.description] = router.beginNetwork(at: date)
+    return state.withLock { state in
+      let kept = state.left[network.description]
+      let (left, known) = router.beginNetwork(at: date, knowing: kept?.current(at: date))
+      state.left[state.network.description] = left
       state.network = network
       // A machine that travels far does not come back soon.
       if state.left.count > RankingStore.mostNetworks { state.left = [:] }
+      return kept == nil ? nil : known
     }
   }
 

@@ -133,13 +133,16 @@ final class Router: Sendable {
 
   /// Begins anew in another network.
   ///
-  /// - Returns: what had been learned of the old one.
-  func beginNetwork(at date: Date) -> RouteHistory {
+  /// - Parameter history: what is known of that one.
+  /// - Returns: what had been learned of the old one, and the hosts of which something is known now.
+  func beginNetwork(at date: Date, knowing history: RouteHistory? = nil) -> (
+    left: RouteHistory, known: Set<String>
+  ) {
     withPlanner { planner, now in
       networkBegan.store(now.nanoseconds, ordering: .relaxed)
-      let history = planner.history(at: now, date: date)
+      let left = planner.history(at: now, date: date)
       planner.networkChanged(at: now)
-      return history
+      return (left, history.map { planner.adopt($0, at: now, date: date) } ?? [])
     }
   }
 

@@ -61,7 +61,8 @@ import Testing
     transport.set(.silent, for: addresses[0])
     transport.set(.silent, for: addresses[1])
     transition.perform(home)
-    try await wait(for: "the first ranking again") { leader() == addresses[0] }
+    // No request is planned without it.
+    #expect(leader() == addresses[0])
     prober.stop()
     await transport.shutdown()
   }
