@@ -53,7 +53,8 @@ struct DiskFaultTests {
   }
 
   private func read(_ path: String) throws -> [UInt8] {
-    [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+    // Data(contentsOf:) leaks 4 KiB for each empty file on Linux.
+    try FileBytes.read(path, upTo: 1 << 24, as: "a file", in: .cache)
   }
 
   @Test func aFileInThePlaceOfTheDirectory() throws {

@@ -137,7 +137,8 @@ struct DiskStoreTests {
     store.close()
     for name in try FileManager.default.contentsOfDirectory(atPath: directory)
     where name.hasPrefix("responses") {
-      let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
+      // The log is empty, and Data(contentsOf:) leaks 4 KiB for each empty file on Linux.
+      let bytes = try FileBytes.read("\(directory)/\(name)", upTo: 1 << 24, as: "a file", in: .cache)
       #expect(!String(decoding: bytes, as: UTF8.self).contains("my-secret"), "\(name)")
     }
   }
