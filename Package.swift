@@ -79,7 +79,7 @@ let package = Package(
 
     // Measures the stores, which are no part of the library's interface that Benchmarks sees.
     .executableTarget(
-      name: "cache-benchmark", dependencies: ["NetOptCaching", "NetOptCore"],
+      name: "cache-benchmark", dependencies: ["CHeap", "NetOptCaching", "NetOptCore"],
       path: "Benchmarks/Sources/cache-benchmark", swiftSettings: settings),
 
     module("NetOptSimulation", ["NetOptCore", "NetOptRouting"]),

@@ -2,6 +2,17 @@
 #pragma once
 #include <malloc.h>
 
+// How many bytes of the heap are in use, in all arenas.
+static inline size_t netopt_heap_used(void) {
+#if __GLIBC_PREREQ(2, 33)
+  struct mallinfo2 heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+#else
+  struct mallinfo heap = mallinfo();
+  return (size_t)(unsigned int)heap.uordblks + (unsigned int)heap.hblkhd;
+#endif
+}
+
 // How many bytes are free in the heap.
 static inline size_t netopt_heap_free(void) {
 #if __GLIBC_PREREQ(2, 33)

@@ -1,12 +1,14 @@
 // What a hit in the cache's tiers costs, and what memory takes beside what it counts. It belongs to the package above, because
 // the stores are no part of the library's interface. Prints a line of JSON.
+import CHeap
 import Glibc
 import NetOptCaching
 import NetOptCore
+import Synchronization
 
 let usage = """
   Usage: cache-benchmark hits [HITS]
-         cache-benchmark memory empty|small|middle|mixed|shrinking|variants
+         cache-benchmark memory empty|small|middle|mixed|shrinking|alternating|variants [THREADS [MIB]]
   """
 
 func fail(_ text: String) -> Never {
@@ -111,8 +113,8 @@ struct Load {
   var variants = 1
   var size: (_ passed: Int) -> Int
 
-  init?(_ name: String, _ limits: CacheLimits) {
-    var random = SplitMix64(seed: 7)
+  init?(_ name: String, _ limits: CacheLimits, seed: Int) {
+    var random = SplitMix64(seed: 7 + UInt64(seed))
     switch name {
     case "empty": size = { _ in 0 }
     case "small": size = { _ in 1000 }
@@ -123,6 +125,11 @@ struct Load {
       size = { passed in
         passed < limits.maxBytes * 5 / 4 ? 0 : 50_000 + Int(random.below(1_000_000))
       }
+    // One kind and then another, again and again.
+    case "alternating":
+      size = { passed in
+        passed / limits.maxBytes % 2 == 0 ? Int(random.below(4000)) : 20_000 + Int(random.below(300_000))
+      }
     case "variants":
       variants = 16
       size = { _ in Int(random.below(3000)) }
@@ -131,37 +138,84 @@ struct Load {
   }
 }
 
-/// How much memory a store takes at most, by what it may take, while five times as much goes through it.
-func memory(_ name: String) throws -> String {
-  let limits = CacheLimits.memory
-  guard let load = Load(name, limits) else { fail("there is no load \(name)") }
+/// Runs a closure on so many threads at once, with each one's number, and waits for all of them.
+func onThreads(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) {
+  final class Start: Sendable {
+    let number: Int
+    let work: @Sendable (Int) -> Void
+    init(_ number: Int, _ work: @escaping @Sendable (Int) -> Void) {
+      (self.number, self.work) = (number, work)
+    }
+  }
+  let threads = (0..<count).map { number in
+    var thread = pthread_t()
+    let start = Unmanaged.passRetained(Start(number, work))
+    let failure = pthread_create(
+      &thread, nil,
+      { argument in
+        // The thread has the reference that was retained for it.
+        guard let argument else { return nil }
+        let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+        start.work(start.number)
+        return nil
+      }, start.toOpaque())
+    if failure != 0 { fail("a thread cannot be started: \(String(cString: strerror(failure)))") }
+    return thread
+  }
+  for thread in threads { pthread_join(thread, nil) }
+}
+
+/// How much memory a store takes at most, by what it may take, in blocks that are in use and in the process, while five times as much goes through it from each of some threads,
+/// which take turns in asking for each other's entries.
+func memory(_ name: String, threads: Int, mebibytes: Int) throws -> String {
+  var limits = CacheLimits.memory
+  limits.maxBytes = mebibytes << 20
+  guard Load(name, limits, seed: 0) != nil else { fail("there is no load \(name)") }
   let store = MemoryStore(limits)
   let before = resident()
-  var most = 0
-  var counted = 0
-  var passed = 0
-  var looked = 0
-  var number = 0
-  while passed < 5 * limits.maxBytes {
-    let variant = load.variants > 1 ? number % load.variants : nil
-    let new = entry(try key(number / load.variants), load.size(passed), variant: variant)
-    passed += new.weight
-    store.insert(new)
-    // Some are asked for again, so that both queues fill up.
-    if number % 3 == 0 {
-      for _ in 0..<2 { _ = store.entries(for: try key((number - number % 5) / load.variants)) }
+  let usedBefore = Int(netopt_heap_used())
+  let most = Atomic(0)
+  let mostUsed = Atomic(0)
+  let counted = Atomic(0)
+  onThreads(threads) { [limits] thread in
+    guard let load = Load(name, limits, seed: thread) else { return }
+    var passed = 0
+    var looked = 0
+    var number = 0
+    func named(_ number: Int) -> CacheKey {
+      do { return try key((number / load.variants) * threads + thread) } catch { fail("\(error)") }
     }
-    number += 1
-    if passed - looked > limits.maxBytes / 200 {
-      looked = passed
-      most = max(most, resident() - before)
-      counted = max(counted, store.usage.bytes)
+    while passed < 5 * limits.maxBytes {
+      let variant = load.variants > 1 ? number % load.variants : nil
+      let new = entry(named(number), load.size(passed), variant: variant)
+      passed += new.weight
+      store.insert(new)
+      // Some are asked for again, so that both queues fill up.
+      if number % 3 == 0 { for _ in 0..<2 { _ = store.entries(for: named(number - number % 5)) } }
+      number += 1
+      if passed - looked > limits.maxBytes / 200 {
+        looked = passed
+        most.max(resident() - before, ordering: .relaxed)
+        mostUsed.max(Int(netopt_heap_used()) - usedBefore, ordering: .relaxed)
+        counted.max(store.usage.bytes, ordering: .relaxed)
+      }
     }
   }
   let allowed = Double(limits.maxBytes) / 1024
+  let usage = store.usage
   return
-    #"{"load":"\#(name)","keys":\#(store.usage.keys),"overhead":\#(Double(store.usage.overhead) / 1024 / allowed),"counted":\#(Double(counted) / 1024 / allowed),"#
-    + #""resident":\#(Double(most) / allowed)}"#
+    #"{"load":"\#(name)","threads":\#(threads),"mib":\#(mebibytes),"keys":\#(usage.keys),"#
+    + #""overhead":\#(Double(usage.overhead) / 1024 / allowed),"#
+    + #""counted":\#(Double(counted.load(ordering: .relaxed)) / 1024 / allowed),"#
+    + #""allocated":\#(Double(mostUsed.load(ordering: .relaxed)) / 1024 / allowed),"#
+    + #""resident":\#(Double(most.load(ordering: .relaxed)) / allowed)}"#
+}
+
+/// A number of the command line.
+func count(_ place: Int, _ usual: Int) -> Int {
+  guard CommandLine.arguments.count > place else { return usual }
+  guard let count = Int(CommandLine.arguments[place]), (1...4096).contains(count) else { fail(usage) }
+  return count
 }
 
 let arguments = CommandLine.arguments
@@ -171,6 +225,7 @@ case "hits":
     fail("HITS is 1000 or more")
   }
   print(try hits(count))
-case "memory" where arguments.count == 3: print(try memory(arguments[2]))
+case "memory" where (3...5).contains(arguments.count):
+  print(try memory(arguments[2], threads: count(3, 1), mebibytes: count(4, 64)))
 default: fail(usage)
 }
