@@ -49,13 +49,20 @@ import Testing
   }
 
   @Test func aClientThatHasNoTimeIsSaid() async throws {
-    let settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 400))
-    let client = FakeBenchClient { request, _ in .answer(request, .warm(20)) }
-    let report = await BenchRun(
-      settings, clients: [client], clock: client,
-      // All of the time that the fake clock shows.
-      cpuTime: { .nanoseconds(client.now().nanoseconds) }
-    ).report(Fixtures.context)
-    #expect(report.warnings.map(\.code) == ["client-busy"])
+    var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 400))
+    func busyRun() async -> BenchReport {
+      let client = FakeBenchClient { request, _ in .answer(request, .warm(20)) }
+      return await BenchRun(
+        settings, clients: [client], clock: client,
+        // All of the time that the fake clock shows.
+        cpuTime: { .nanoseconds(client.now().nanoseconds) }
+      ).report(Fixtures.context)
+    }
+    #expect(await busyRun().warnings.map(\.code) == ["client-busy"])
+    // An open loop is busy with waiting.
+    settings.rate = 40
+    let open = await busyRun()
+    #expect(open.elapsed >= .seconds(5))
+    #expect(!open.warnings.contains { $0.code == "client-busy" })
   }
 }
