@@ -147,7 +147,7 @@ def cache_memory(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]
     """The memory that the memory tier takes: what is in use of it, and with what glibc keeps beside it."""
     loads = ("empty", "small", "middle", "mixed", "shrinking", "alternating", "variants")
     used = [run([CACHE, "memory", load, threads])["allocated"] for load in loads for threads in ("1", "4")]
-    yield figure("cache-memory/in-use", [max(used)], bounds["cache-memory"], "of what is allowed, at most; one and four threads")
+    yield figure("cache-memory/in-use", [max(used)], bounds["cache-memory/in-use"], "of what is allowed, at most; one and four threads")
     for load in loads:
         # The most, since it is a limit.
         most = max(run([CACHE, "memory", load])["resident"] for _ in range(max(1, count // 2)))

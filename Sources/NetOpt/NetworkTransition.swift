@@ -16,7 +16,9 @@ struct NetworkTransition: Sendable {
     resolver.networkChanged()
     let known = ranking.networkChanged(to: network)
     retries.networkChanged()
-    // What is in memory is known already when the next request is planned. Reading a file has no place on the loop.
-    Task { prober.probeAgain(known: known ?? ranking.restore()) }
+    // What is in memory is known already when the next request is planned.
+    if let known { return prober.probeAgain(known: known) }
+    // Reading a file has no place on the loop.
+    Task { prober.probeAgain(known: ranking.restore()) }
   }
 }

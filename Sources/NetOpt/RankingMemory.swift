@@ -66,7 +66,10 @@ final class RankingMemory: Sendable {
     return state.withLock { state in
       let kept = state.left[network.description]
       let (left, known) = router.beginNetwork(at: date, knowing: kept?.current(at: date))
-      state.left[state.network.description] = left
+      // What was not measured since is as old as it was; and what is empty must not hide what the file has.
+      let before = state.left[state.network.description]?.current(at: date)
+      let learned = before.map(left.merged(with:)) ?? left
+      state.left[state.network.description] = learned.hosts.isEmpty ? nil : learned
       state.network = network
       // A machine that travels far does not come back soon.
       if state.left.count > RankingStore.mostNetworks { state.left = [:] }

@@ -116,10 +116,13 @@ extension BenchWarning {
         ))
     }
     // One loop for each connection; one of them at nine tenths of a core has no time to measure.
-    let loops = Double(report.settings.concurrency)
-    let share = Double(report.cpuTime.nanoseconds) / max(1, Double(report.elapsed.nanoseconds)) / loops
-    // The first seconds of a process are busy ones. An open loop is busy with waiting too; whether it was in time is known.
-    if share > 0.9, report.settings.rate == nil, report.elapsed >= .seconds(5) {
+    // The one from which an open loop is paced is busy with waiting too; whether that was in time is known.
+    let pacing = report.settings.rate == nil ? 0.0 : 1.0
+    let loops = Double(report.settings.concurrency) - pacing
+    let cores = Double(report.cpuTime.nanoseconds) / max(1, Double(report.elapsed.nanoseconds)) - pacing
+    let share = cores / max(loops, 1)
+    // The first seconds of a process are busy ones.
+    if share > 0.9, loops > 0, report.elapsed >= .seconds(5) {
       warnings.append(
         BenchWarning(
           "client-busy",

@@ -116,14 +116,14 @@ package struct SystemBenchClock: BenchClock {
   /// The present moment.
   package func now() -> MonotonicInstant { SystemTimeSource().now() }
 
-  /// Nothing sleeps for less than this: waking up takes about as long, and a virtual machine that sleeps may be woken
-  /// milliseconds late. At thousands of requests a second a core is busy all the time, with waiting too.
-  private static let shortestSleep = Duration.microseconds(500)
+  /// How long before the moment sleep ends. Waking up takes about as long, in a virtual machine often longer. At thousands of
+  /// requests a second a core is busy all the time, with waiting too.
+  private static let awake = Duration.microseconds(500)
 
-  /// Sleeps until the moment, and lets others run until it is there when that is soon.
+  /// Sleeps until shortly before the moment, and lets others run until it is there.
   package func wait(until moment: MonotonicInstant) async -> Bool {
-    let rest = moment - now()
-    if rest >= Self.shortestSleep { try? await Task.sleep(for: rest, tolerance: .zero) }
+    let rest = moment - now() - Self.awake
+    if rest > Self.awake { try? await Task.sleep(for: rest, tolerance: .zero) }
     while !Task.isCancelled, now() < moment { await Task.yield() }
     return !Task.isCancelled
   }

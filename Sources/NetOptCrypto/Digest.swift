@@ -40,8 +40,9 @@ package struct Digest: ~Copyable, Sendable {
   }
 
   deinit {
-    // Where a message was not ended its bytes are still there: freeing wipes them.
-    if !isBegun, !hasFailed { idle.put(back: context) }
+    // Where a message was not ended its bytes are still there, and those of its last block with SHA-512, which libcrypto does
+    // not wipe at the end: freeing does.
+    if !isBegun, !hasFailed, algorithm != .sha512 { idle.put(back: context) }
   }
 
   /// Takes the next bytes of the message. What fails is said by `finish`.

@@ -49,6 +49,23 @@ import Testing
     #expect(request.authority == "a.example" && request.headers["Host"] == "a.example")
   }
 
+  // MARK: Nonces
+
+  @Test func noncesAreSixteenBytesByChance() throws {
+    var random = SplitMix64(seed: 5)
+    for bytes in [[UInt8](repeating: 0, count: 16), .init(repeating: 0xff, count: 16)]
+      + (0..<200).map({ _ in (0..<16).map { _ in UInt8(random.below(256)) } })
+    {
+      // In the middle of other bytes, as they lie in the pool.
+      let pool = [7] + bytes
+      #expect(pool.withUnsafeBufferPointer { NonceSource.text(of: $0[1...]) } == Base64.text(bytes, .url))
+    }
+    let nonces = try (0..<600).map { _ in try #require(Base64.decode(NonceSource.next().utf8, .url)) }
+    #expect(nonces.allSatisfy { $0.count == 16 } && Set(nonces).count == nonces.count)
+    // Each bit is set in some and not in others.
+    #expect((0..<128).allSatisfy { bit in Set(nonces.map { $0[bit / 8] >> (bit % 8) & 1 }).count == 2 })
+  }
+
   // MARK: Bounds
 
   @Test func whatIsCoveredIsBounded() throws {

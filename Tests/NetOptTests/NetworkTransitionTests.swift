@@ -67,6 +67,18 @@ import Testing
     await transport.shutdown()
   }
 
+  /// A network that was left before anything was learned there may be one of which a file knows more.
+  @Test func aVisitWithoutNewsHidesNoFile() {
+    var configuration = ClientConfiguration()
+    configuration.rankingHistory = .none
+    let list = EndpointList(
+      hosts: ["api.test": HostEntry(endpoints: [ListedEndpoint(IPAddress.freshLoopback(1)[0])])])
+    let ranking = RankingMemory(
+      Router(list, configuration), configuration, network: home, SystemTimeSource())
+    #expect(ranking.networkChanged(to: office) == nil)
+    #expect(ranking.networkChanged(to: home) == nil)
+  }
+
   /// Whoever sends nothing costs nothing, wherever the machine goes: a laptop's daemon must not call home at every café.
   @Test func hostsThatAreNotInUseAreNotProbed() async throws {
     let address = IPAddress.freshLoopback(1)[0]

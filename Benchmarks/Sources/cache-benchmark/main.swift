@@ -165,8 +165,8 @@ func onThreads(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) {
   for thread in threads { pthread_join(thread, nil) }
 }
 
-/// How much memory a store takes at most, by what it may take, in blocks that are in use and in the process, while five times as much goes through it from each of some threads,
-/// which take turns in asking for each other's entries.
+/// How much memory a store takes at most, by what it may take, in blocks that are in use and in the process, while five times
+/// as much goes through it from each of some threads.
 func memory(_ name: String, threads: Int, mebibytes: Int) throws -> String {
   var limits = CacheLimits.memory
   limits.maxBytes = mebibytes << 20

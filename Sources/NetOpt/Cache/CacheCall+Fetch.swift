@@ -224,10 +224,10 @@ extension CacheCall {
     // A declared API that is asked with POST changes nothing.
     if case .declared = rules { return }
     let urls = Invalidation.urls(wanted, status: status, fields)
-    let partitions = urls.isEmpty ? [] : partitions
+    let concerned = urls.isEmpty ? [] : partitions
     for url in urls {
       var keys: Set<CacheKey> = url == request.url ? [key] : []
-      for partition in partitions {
+      for partition in concerned {
         if let key = try? RequestKey.url(url, partition: partition) { keys.insert(key) }
       }
       for key in keys {

@@ -207,7 +207,7 @@ enum NonceSource {
   }
 
   /// What `Base64` writes of 16 bytes, without an array in between.
-  private static func text(of bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+  static func text(of bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
     let digits = Base64.urlDigits
     return String(unsafeUninitializedCapacity: 22) { out in
       var end = 0
