@@ -61,6 +61,18 @@ import Testing
     #expect(abs(share - promised) < 0.06, "found \(share), promised \(promised)")
   }
 
+  /// However few the rounds are, and whatever they seem to remember: by ranks alone 93 % of these would be found.
+  @Test(arguments: [10, 12, 16])
+  func aLargeShiftIsFoundInFewRounds(rounds: Int) {
+    var noise = Noise(seed: UInt64(rounds))
+    let runs = 1000
+    let found = (0..<runs).count { _ in
+      let (first, second) = Self.run(rounds, correlation: 0, factor: 2, &noise)
+      return SignedRank(zip(first, second).map { $0 - $1 }).p < Self.alpha
+    }
+    #expect(Double(found) / Double(runs) > 0.99, "\(found) of \(runs)")
+  }
+
   @Test func aLongRunNeedsTheRoundsThatAShortOneSaid() throws {
     var noise = Noise(seed: 3)
     let (first, second) = Self.run(80, correlation: 0, factor: 1.01, &noise)
