@@ -24,7 +24,8 @@ import Testing
     while round < rounds || (orphans == 0 || drafts == 0) && round < 20 * rounds {
       round += 1
       let writers = try (0..<2).map { number in
-        let output = "\(parent)/\(number)"
+        // What one round says is not another one's.
+        let output = "\(parent)/\(round).\(number)"
         mkdir(output, 0o700)
         return try ChildProcess(try Self.writer, [directory, "\(random.next())"], in: output)
       }
