@@ -12,6 +12,8 @@ extension Prober {
   struct Target: Hashable {
     let origin: Origin
     let address: IPAddress
+    /// Whether a connection to it is kept, where it can be: the next request wants it.
+    let isWanted: Bool
   }
 
   /// What probing an endpoint gave.
@@ -21,15 +23,15 @@ extension Prober {
   }
 
   /// All endpoints of some hosts of the list.
-  func targets(of hosts: [String]) -> [Target] {
+  func targets(of hosts: [String], isWanted: Bool) -> [Target] {
     hosts.flatMap { host -> [Target] in
       guard let entry = list?.hosts[host], let origin = list?.origin(of: host) else { return [] }
-      return entry.endpoints.map { Target(origin: origin, address: $0.address) }
+      return entry.endpoints.map { Target(origin: origin, address: $0.address, isWanted: isWanted) }
     }
   }
 
   /// Samples endpoints, so many at once as the configuration allows, within its budget.
-  func sample(_ targets: [Target], method: ProbeMethod?, keep: Bool) async -> [Target: Samples] {
+  func sample(_ targets: [Target], method: ProbeMethod?) async -> [Target: Samples] {
     var targets = targets[...]
     let end = timeSource.now() + configuration.budget
     return await withTaskGroup(of: (Target, Samples).self) { group in
@@ -40,7 +42,7 @@ extension Prober {
           underWay += 1
           let isLate = !results.isEmpty
           group.addTask {
-            (target, await self.sample(target, method: method, keep: keep, until: end, isLate: isLate))
+            (target, await self.sample(target, method: method, until: end, isLate: isLate))
           }
         }
         guard let (target, samples) = await group.next() else { break }
@@ -55,7 +57,7 @@ extension Prober {
   ///
   /// - Parameter isLate: whether others went before, so that it has what they left of the budget.
   private func sample(
-    _ target: Target, method: ProbeMethod?, keep: Bool, until end: MonotonicInstant, isLate: Bool
+    _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isLate: Bool
   ) async -> Samples {
     var samples = Samples()
     let method = self.method(method, for: target.origin)
@@ -66,7 +68,7 @@ extension Prober {
       return samples
     }
     let limit = isLate ? rest : configuration.budget
-    switch await probe(target, method, keep: keep, within: limit, isCut: isLate) {
+    switch await probe(target, method, keep: target.isWanted, within: limit, isCut: isLate) {
     case .success(let report):
       if !report.reused { samples.connects.append(report.connect) }
       settle(target.origin.host)

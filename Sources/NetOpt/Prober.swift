@@ -257,7 +257,7 @@ final class Prober: Sendable {
       state.lastTask += 1
       let id = state.lastTask
       state.tasks[id] = Task {
-        _ = await self.sample(self.targets(of: hosts), method: self.configuration.method, keep: true)
+        _ = await self.sample(self.targets(of: hosts, isWanted: true), method: self.configuration.method)
         // Those who wait go on waiting when others have taken this one's place.
         if Task.isCancelled { return }
         for host in hosts { self.settle(host) }
@@ -278,9 +278,9 @@ final class Prober: Sendable {
       let known = list?.hosts.keys.sorted().prefix(8).joined(separator: ", ") ?? "no list is in use"
       throw NetOptError(.invalidRequest, phase: .list, "the IP list has no host \(name); it has: \(known)")
     }
-    let targets = targets(of: names)
+    let targets = targets(of: names, isWanted: false)
     let sampling = Task {
-      await self.sample(targets, method: method ?? self.configuration.method, keep: false)
+      await self.sample(targets, method: method ?? self.configuration.method)
     }
     // The end of the client ends it, and so does the end of the caller's task.
     let id = begin(sampling)
@@ -305,19 +305,20 @@ final class Prober: Sendable {
 
   private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
-  /// Probes endpoints whose turn it is. Connections are kept where they can be: it is the next request that wants one.
+  /// Probes endpoints whose turn it is.
   func probe(_ due: [DueProbe]) async {
     if due.isEmpty { return }
     // An echo says nothing about whether an endpoint works again, nor does TCP where there is TLS.
     let method = configuration.method == .icmp || configuration.method == .tcp ? nil : configuration.method
-    _ = await sample(due.map { Target(origin: $0.origin, address: $0.address) }, method: method, keep: true)
+    let targets = due.map { Target(origin: $0.origin, address: $0.address, isWanted: $0.isWanted) }
+    _ = await sample(targets, method: method)
   }
 
   private func result(_ name: String, method: ProbeMethod?, _ samples: [Target: Samples]) -> HostProbe? {
     guard let entry = list?.hosts[name], let origin = list?.origin(of: name) else { return nil }
     let ranking = router.withPlanner { planner, now in planner.status(of: origin, at: now) }
     let endpoints = ranking.map { status in
-      let found = samples[Target(origin: origin, address: status.endpoint.address)]
+      let found = samples[Target(origin: origin, address: status.endpoint.address, isWanted: false)]
       let excluded = status.rank == nil ? status.lastFailure : nil
       return EndpointProbe(
         address: status.endpoint.address, region: status.endpoint.region, isp: status.endpoint.isp,

@@ -15,6 +15,9 @@ final class Upkeep: Sendable {
     var isStopped = false
   }
 
+  /// The longest sleep: an origin that comes into use meanwhile may have a probe due before those that were known.
+  private static let longestSleep = Duration.seconds(10)
+
   private let router: Router
   private let prober: Prober
   private let ranking: RankingMemory
@@ -79,7 +82,7 @@ final class Upkeep: Sendable {
 
   private func sleep(until due: MonotonicInstant) async {
     // Never less than a moment: what is due and cannot be done must not keep a processor busy.
-    let rest = max(due - timeSource.now(), .milliseconds(1))
+    let rest = min(max(due - timeSource.now(), .milliseconds(1)), Self.longestSleep)
     let sleep = Task { _ = try? await Task.sleep(for: rest) }
     let isOver = state.withLock { state in
       state.sleep = sleep

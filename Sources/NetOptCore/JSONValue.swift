@@ -91,7 +91,7 @@ extension JSONValue: CustomStringConvertible {
     switch self {
     case .null: out += "null".utf8
     case .bool(let value): out += (value ? "true" : "false").utf8
-    case .integer(let value): out += String(value).utf8
+    case .integer(let value): out.append(decimal: value)
     case .number(let value): out += (value.isFinite ? String(value) : "null").utf8
     case .string(let text): Self.append(text, to: &out)
     case .array(let values):

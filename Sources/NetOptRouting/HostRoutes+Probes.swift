@@ -13,6 +13,22 @@ struct ProbeTimes: Sendable {
   }
 }
 
+/// What probe of an endpoint comes next, and when.
+private enum ProbeDue {
+  /// The one attempt of a circuit that is, or will be, half-open.
+  case attempt(MonotonicInstant)
+  /// One to keep what is known from growing old.
+  case look(MonotonicInstant)
+}
+
+/// When the next probes of an origin's endpoints are due.
+struct ProbesDue: Sendable {
+  /// The first attempt of a circuit that is, or will be, half-open.
+  var attempt: MonotonicInstant?
+  /// The endpoint that is to be looked at next, though nothing is held against it.
+  var look: (index: Int, due: MonotonicInstant)?
+}
+
 extension HostRoutes {
   /// How long after its last plan an origin counts as in use.
   static let useMemory = Duration.seconds(300)
@@ -31,7 +47,10 @@ extension HostRoutes {
 
   /// Notes that a request is planned.
   mutating func used(at now: MonotonicInstant) {
-    if !isInUse(at: now) { inUseSince = now }
+    if !isInUse(at: now) {
+      inUseSince = now
+      probesDue = nil
+    }
     lastUsed = now
   }
 
@@ -40,44 +59,58 @@ extension HostRoutes {
     lastUsed.map { now < $0 + Self.useMemory } ?? false
   }
 
-  /// Takes the probes that are due: those of half-open endpoints with their one attempt.
-  mutating func takeDueProbes(at now: MonotonicInstant, using random: inout SplitMix64) -> [IPAddress] {
-    guard isInUse(at: now) else { return [] }
-    var due: [IPAddress] = []
-    for index in endpoints.indices where probeDue(index, at: now).map({ $0 <= now }) ?? false {
-      due.append(endpoints[index].listed.address)
-      noteMeasured(index, at: now, using: &random)
-      let health = endpoints[index].health
-      if health.state(at: now) == .halfOpen, !health.needsAnswer { take(index, at: now) }
+  /// When the next probes of its endpoints are due, as far as is known; `nil` when the origin is not in use. Worked out when
+  /// something has changed: whoever changes an endpoint's health or times forgets `probesDue`.
+  mutating func dueProbes(at now: MonotonicInstant) -> ProbesDue? {
+    guard isInUse(at: now) else { return nil }
+    if let probesDue { return probesDue }
+    var due = ProbesDue()
+    for index in endpoints.indices {
+      switch probeDue(index, at: now) {
+      case .attempt(let moment): due.attempt = min(due.attempt ?? moment, moment)
+      case .look(let moment):
+        if due.look.map({ moment < $0.due }) ?? true { due.look = (index, moment) }
+      case nil: break
+      }
     }
+    probesDue = due
     return due
   }
 
-  /// When the next probe of any endpoint will be due, as far as is known.
-  func nextProbe(at now: MonotonicInstant) -> MonotonicInstant? {
-    guard isInUse(at: now) else { return nil }
-    return endpoints.indices.compactMap { probeDue($0, at: now) }.min()
+  /// Takes the one attempt of each half-open endpoint for a probe.
+  mutating func takeDueAttempts(at now: MonotonicInstant, using random: inout SplitMix64) -> [IPAddress] {
+    var due: [IPAddress] = []
+    for index in endpoints.indices {
+      guard case .attempt(let moment) = probeDue(index, at: now), moment <= now else { continue }
+      due.append(addresses[index])
+      noteMeasured(index, at: now, using: &random)
+      take(index, at: now)
+    }
+    // What was due by the clock alone may not be due any more.
+    probesDue = nil
+    return due
   }
 
   /// An endpoint's connections were measured, or are about to be.
   mutating func noteMeasured(_ index: Int, at now: MonotonicInstant, using random: inout SplitMix64) {
+    probesDue = nil
     endpoints[index].probing.measured = now
     endpoints[index].probing.spread = Double.random(in: 0..<1, using: &random)
   }
 
   /// When an endpoint's next probe is due; `nil` when something else has to happen first.
-  private func probeDue(_ index: Int, at now: MonotonicInstant) -> MonotonicInstant? {
+  private func probeDue(_ index: Int, at now: MonotonicInstant) -> ProbeDue? {
     if mutation == .noProbes { return nil }
-    if mutation == .endlessProbes { return now }
+    if mutation == .endlessProbes { return .look(now) }
     let health = endpoints[index].health
     switch health.state(at: now) {
-    case .open, .quarantined: return health.nextChange(after: now)
+    case .open, .quarantined: return health.nextChange(after: now).map { .attempt($0) }
     // Only a request shows whether the service is back.
     case .halfOpen where health.needsAnswer: break
-    case .halfOpen where health.isTried(at: now): return health.nextChange(after: now)
+    case .halfOpen where health.isTried(at: now): return health.nextChange(after: now).map { .attempt($0) }
     // A probe that was given up, or showed nothing, is not made again at once.
     case .halfOpen:
-      return endpoints[index].probing.measured.map { max($0 + Self.shortestProbePause, now) } ?? now
+      return .attempt(endpoints[index].probing.measured.map { max($0 + Self.shortestProbePause, now) } ?? now)
     case .closed: break
     }
     let probing = endpoints[index].probing
@@ -85,7 +118,7 @@ extension HostRoutes {
     let first = inUseSince.map { $0 + probeInterval * probing.spread }
     let factor = 1 - Self.probeJitter + 2 * Self.probeJitter * probing.spread
     let again = probing.measured.map { $0 + probeInterval * factor }
-    guard let first, let again else { return first ?? again }
-    return max(first, again)
+    guard let first, let again else { return (first ?? again).map { .look($0) } }
+    return .look(max(first, again))
   }
 }

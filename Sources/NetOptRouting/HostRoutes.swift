@@ -66,6 +66,8 @@ struct HostRoutes: Sendable {
   /// When a plan was last made, and since when that has gone on without a long break.
   var lastUsed: MonotonicInstant?
   var inUseSince: MonotonicInstant?
+  /// When its next probes are due; `nil` when that has to be worked out again.
+  var probesDue: ProbesDue?
   /// Whether the origin's servers were seen to speak HTTP/1.1 alone.
   var speaksHTTP1 = false
   /// How the policy is made wrong for the simulator.
@@ -154,6 +156,7 @@ struct HostRoutes: Sendable {
     lastUsed = old.lastUsed
     // Probes that are due at once are the start's business.
     inUseSince = old.inUseSince.map { _ in now }
+    probesDue = nil
     speaksHTTP1 = old.speaksHTTP1
   }
 

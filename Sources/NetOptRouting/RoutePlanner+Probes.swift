@@ -6,13 +6,20 @@ public struct DueProbe: Hashable, Sendable {
   public let origin: Origin
   /// Its address.
   public let address: IPAddress
+  /// Whether the next request would go there, so that the connection is worth keeping. Others would only take the place
+  /// of those in use.
+  public let isWanted: Bool
 }
 
 extension RoutePlanner {
+  /// The time between two looks at endpoints against which nothing is held, however many are in use.
+  static let lookSpacing = Duration.milliseconds(200)
+
   /// Takes the probes that are due now, of origins that are in use: for which a plan was made in the last five
   /// minutes. A half-open circuit is due at once, and its one attempt is taken by the probe; every other endpoint is
-  /// due every few minutes, with jitter, or less often in a long list, so that an origin is probed at most every two
-  /// seconds. Endpoints whose connections requests have measured meanwhile are passed over.
+  /// due every few minutes, with jitter, or less often in a long list: an origin is probed at most every two seconds, and all
+  /// of them together five times a second, the one that has waited longest first. Endpoints whose connections requests have
+  /// measured meanwhile are passed over.
   ///
   /// While the network is suspected there is one probe in all, after pauses that double from one second to a minute.
   ///
@@ -23,21 +30,48 @@ extension RoutePlanner {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
       guard network.takeProbe(at: now), let (place, address) = anyInUse(at: now) else { return [] }
-      return [DueProbe(origin: hosts[place].origin, address: address)]
+      return [DueProbe(origin: hosts[place].origin, address: address, isWanted: true)]
     }
     for place in hosts.indices {
+      guard let attempt = hosts[place].dueProbes(at: now)?.attempt, attempt <= now else { continue }
       let origin = hosts[place].origin
-      due += hosts[place].takeDueProbes(at: now, using: &random).map { DueProbe(origin: origin, address: $0) }
+      due += hosts[place].takeDueAttempts(at: now, using: &random).map {
+        DueProbe(origin: origin, address: $0, isWanted: true)
+      }
     }
+    if let look = takeLook(at: now) { due.append(look) }
     return due
   }
 
   /// When `dueProbes(at:)` is worth asking next: never before `now`, and `nil` when no origin is in use. A later plan
   /// may make it earlier.
-  public func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
-    let next = hosts.compactMap { $0.nextProbe(at: now) }.min()
-    guard let next else { return nil }
+  public mutating func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
+    var attempt: MonotonicInstant?
+    var look: MonotonicInstant?
+    for place in hosts.indices {
+      guard let due = hosts[place].dueProbes(at: now) else { continue }
+      if let moment = due.attempt { attempt = min(attempt ?? moment, moment) }
+      if let moment = due.look?.due { look = min(look ?? moment, moment) }
+    }
+    if let nextLook { look = look.map { max($0, nextLook) } }
+    guard let next = [attempt, look].compactMap(\.self).min() else { return nil }
     return max(suspectsNetwork(at: now) ? network.nextProbe ?? next : next, now)
+  }
+
+  /// Takes the look that is overdue most, unless the last one was a moment ago.
+  private mutating func takeLook(at now: MonotonicInstant) -> DueProbe? {
+    if let nextLook, now < nextLook, mutation != .endlessProbes { return nil }
+    var first: (place: Int, index: Int, due: MonotonicInstant)?
+    for place in hosts.indices {
+      guard let look = hosts[place].dueProbes(at: now)?.look, look.due <= now else { continue }
+      if first.map({ look.due < $0.due }) ?? true { first = (place, look.index, look.due) }
+    }
+    guard let (place, index, _) = first else { return nil }
+    nextLook = now + Self.lookSpacing
+    hosts[place].noteMeasured(index, at: now, using: &random)
+    return DueProbe(
+      origin: hosts[place].origin, address: hosts[place].addresses[index],
+      isWanted: hosts[place].leader == index || configuration.policy == .balanced)
   }
 
   /// The names of the list whose origins are in use: for which a plan was made in the last five minutes.

@@ -20,6 +20,8 @@ public struct RoutePlanner: Sendable {
   var network = LocalNetwork()
   /// How the policy is made wrong, for the simulator to notice. Set before the first plan.
   package var mutation: PlannerMutation?
+  /// Before this no endpoint is looked at against which nothing is held.
+  var nextLook: MonotonicInstant?
   /// The random numbers of jitter.
   var random: SplitMix64
   var hosts: [HostRoutes] = []

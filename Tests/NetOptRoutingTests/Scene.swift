@@ -1,4 +1,5 @@
 import NetOptCore
+import Testing
 
 @testable import NetOptRouting
 
@@ -50,6 +51,12 @@ struct Scene {
   mutating func order() -> [IPAddress] { plan().addresses }
 
   mutating func wait(_ seconds: Double) { now = now + .seconds(seconds) }
+
+  /// Waits until the next probe is due.
+  mutating func waitForProbe() throws {
+    let next = planner.nextProbe(after: now)
+    now = try #require(next)
+  }
 
   /// A probe that took this long, half of it for TCP.
   mutating func probe(_ address: IPAddress, milliseconds: Double) {

@@ -10,13 +10,12 @@ enum HostsBenchmark {
     let addresses = try options.count("--addresses", 10)
     let used = min(hosts, try options.count("--used", 1000))
 
-    // The origin is at every address of loopback. Each host has its own, since libcurl looks at all idle connections to an
-    // address before it takes one. Nobody is sent to the others.
+    // The origin is at every address of loopback. Hosts share none: libcurl looks at all idle connections to an address before
+    // it takes one, and what one host learns of an address counts for the others.
     func entry(_ host: Int) -> HostEntry {
       let endpoints = (0..<addresses).map { index in
         ListedEndpoint(
-          IPAddress(v4: index == 0 ? 0x7f49_0001 + UInt32(host) : 0x7f40_0000 + UInt32(index)),
-          weight: index == 0 ? 100 : 1)
+          IPAddress(v4: 0x7f40_0001 + UInt32(host * addresses + index)), weight: index == 0 ? 100 : 1)
       }
       return HostEntry(port: port, endpoints: endpoints)
     }
