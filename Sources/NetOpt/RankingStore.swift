@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetOptCore
 import NetOptRouting
 
@@ -64,20 +65,25 @@ struct RankingStore: Sendable {
 
   private func prune(keeping networks: Set<String>, at date: Date) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-    let files = names.map { name in
-      let attributes = try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")
-      return (name: name, changed: attributes?[.modificationDate] as? Date ?? .distantPast)
+    for name in names where name.hasSuffix(".part") {
+      if date.timeIntervalSince(changed(name)) > Self.draftLifetime { remove(name) }
     }
-    for file in files where file.name.hasSuffix(".part") {
-      if date.timeIntervalSince(file.changed) > Self.draftLifetime { remove(file.name) }
-    }
-    let others = files.filter { file in
-      file.name.hasSuffix(".json") && !networks.contains(String(file.name.dropLast(".json".count)))
+    let others = names.filter { name in
+      name.hasSuffix(".json") && !networks.contains(String(name.dropLast(".json".count)))
     }
     let room = max(0, Self.mostNetworks - networks.count)
-    for file in others.sorted(by: { $0.changed > $1.changed }).dropFirst(room) {
-      remove(file.name)
-    }
+    guard others.count > room else { return }
+    let ages = others.map { (name: $0, changed: changed($0)) }
+    for file in ages.sorted(by: { $0.changed > $1.changed }).dropFirst(room) { remove(file.name) }
+  }
+
+  /// When a file was last written. Foundation's attributes would have the names of its owner and group looked up, over the network
+  /// on some machines.
+  private func changed(_ name: String) -> Date {
+    var status = stat()
+    guard lstat("\(directory)/\(name)", &status) == 0 else { return .distantPast }
+    let time = status.st_mtim
+    return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
   }
 
   private func remove(_ name: String) { try? FileManager.default.removeItem(atPath: "\(directory)/\(name)") }
