@@ -25,8 +25,7 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
   /// Finds the route with the lowest metric in the text of /proc/net/route (proc(5)): addresses are in hexadecimal,
   /// in the byte order of the machine. One that leads nowhere (blackhole, unreachable) is on the interface `*`.
   init?(ipv4 table: String) {
-    let routes = table.split(separator: "\n").dropFirst().compactMap { line -> (Int, DefaultRoute)? in
-      let fields = line.split(whereSeparator: \.isWhitespace)
+    let routes = Self.lines(of: table).dropFirst().compactMap { fields -> (Int, DefaultRoute)? in
       guard fields.count >= 8, fields[0] != "*", UInt32(fields[1], radix: 16) == 0,
         UInt32(fields[7], radix: 16) == 0,
         let bits = UInt32(fields[2], radix: 16), let metric = Int(fields[6])
@@ -41,9 +40,9 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
   /// Finds the route with the lowest metric in the text of /proc/net/ipv6_route: everything is in hexadecimal. The
   /// entry that rejects what has no route is on `lo`.
   init?(ipv6 table: String) {
-    let routes = table.split(separator: "\n").compactMap { line -> (UInt32, DefaultRoute)? in
-      let fields = line.split(whereSeparator: \.isWhitespace)
-      guard fields.count >= 10, fields[0].allSatisfy({ $0 == "0" }), fields[1] == "00", fields[9] != "lo",
+    let routes = Self.lines(of: table).compactMap { fields -> (UInt32, DefaultRoute)? in
+      guard fields.count >= 10, fields[1] == "00", fields[0].utf8.allSatisfy({ $0 == UInt8(ascii: "0") }),
+        fields[9] != "lo",
         let gateway = Self.address(fields[4]), let metric = UInt32(fields[5], radix: 16)
       else { return nil }
       let isNone = gateway.scope == .unspecified
@@ -58,10 +57,19 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
     self.interface = interface
   }
 
+  /// The lines of a table, each as its fields. Looked for among bytes: characters took most of a new client's time.
+  private static func lines(of table: String) -> [[Substring]] {
+    table.utf8.split(separator: UInt8(ascii: "\n")).map { line in
+      line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map { Substring($0) }
+    }
+  }
+
   private static func address(_ digits: Substring) -> IPAddress? {
-    let digits = Array(digits)
+    let digits = Array(digits.utf8)
     guard digits.count == 32 else { return nil }
-    let bytes = stride(from: 0, to: 32, by: 2).compactMap { UInt8(String(digits[$0..<$0 + 2]), radix: 16) }
+    let bytes = stride(from: 0, to: 32, by: 2).compactMap {
+      UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
+    }
     return bytes.count == 16 ? IPAddress(v6: bytes) : nil
   }
 

@@ -66,8 +66,8 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     }
     descriptor = opened
     loop.watch(opened, for: .read, self)
-    // Between the caller's look and this moment nobody listened.
-    if NetworkFingerprint.current != change.network { heard() }
+    // Between the caller's look and this moment nobody listened. The first request does not wait for another look.
+    heard()
   }
 
   private func close() {
