@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptLocking
 import NetOptRouting
 import NetOptTestSupport
 import Testing
@@ -82,6 +83,29 @@ import Testing
     #expect(status.state == .open && status.lastFailure?.kind == .connectTimeout)
   }
 
+  /// Others would only take the place of connections that are in use.
+  @Test func onlyTheConnectionThatTheNextRequestWantsIsKept() async throws {
+    let fast = a
+    let handshakes = Locked<[IPAddress: Set<Bool>]>([:])
+    let bench = Bench([a, b], host: origin.host) { clock, probe in
+      if probe.origin.scheme == .https {
+        handshakes.withLock { _ = $0[probe.endpoint.address, default: []].insert(probe.isKept) }
+      }
+      return Self.ready(clock, after: probe.endpoint.address == fast ? 10 : 60)
+    }
+    _ = try await bench.prober.probe(hosts: nil, method: nil)
+    #expect(handshakes.withLock(\.self) == [a: [false], b: [false]])
+    handshakes.withLock { $0 = [:] }
+    let request = try HTTPRequest(.get, "https://api.test/")
+    while handshakes.withLock({ $0.count }) < 2 {
+      _ = try bench.router.plan(for: request, nil)
+      bench.clock.advance(by: .seconds(10))
+      let due = bench.router.withPlanner { planner, now in planner.dueProbes(at: now) }
+      await bench.prober.probe(due)
+    }
+    #expect(handshakes.withLock(\.self) == [a: [true], b: [false]])
+  }
+
   @Test func whatIsOverLeavesNoTaskBehind() async throws {
     let bench = Bench([a], host: origin.host, atStart: true) { clock, _ in Self.ready(clock, after: 2) }
     bench.prober.start()
@@ -101,6 +125,7 @@ private struct Probe {
   let endpoint: Endpoint
   let origin: Origin
   let limit: Duration
+  let isKept: Bool
 }
 
 /// A transport of which nothing but connections is asked.
@@ -110,7 +135,7 @@ private struct ProbedTransport: Transport {
   func connect(
     to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
-    try connect(Probe(endpoint: endpoint, origin: origin, limit: limit)).get()
+    try connect(Probe(endpoint: endpoint, origin: origin, limit: limit, isKept: keep)).get()
   }
 
   func execute(
