@@ -94,7 +94,10 @@ actor CurlMulti: LoopActor {
     if let descriptor = transfer.descriptor, connecting[descriptor] === transfer {
       connecting[descriptor] = nil
     }
-    handshakes.remove { $0 === transfer }
+    if transfer.takesTurn {
+      handshakes.ended(transfer, at: loop.now())
+      scheduleHandshake()
+    }
     transfer.easy.release()
     if idleHandles.count < Self.mostIdleHandles { idleHandles.append(transfer.easy) }
   }
@@ -176,7 +179,7 @@ actor CurlMulti: LoopActor {
   private func postpone(_ transfer: Transfer, _ descriptor: Int32) {
     // It is writable until then, which would keep the loop awake.
     loop.unwatch(descriptor, of: self)
-    handshakes.add(transfer)
+    handshakes.add(transfer, at: loop.now())
     beginHandshake()
   }
 

@@ -14,37 +14,75 @@ import Testing
   }
 
   private var apart: Duration { Handshakes<Probe>.apart }
+  private var headStart: Duration { Handshakes<Probe>.headStart }
 
-  @Test func theFirstBeginsAtOnceAndTheOthersApart() {
+  @Test func theFirstHasAHeadStartAndTheOthersBeginApart() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
-    for probe in [a, b, c] { handshakes.add(probe) }
+    for probe in [a, b, c] { handshakes.add(probe, at: start) }
     #expect(next(&handshakes, at: start) === a)
     #expect(next(&handshakes, at: start) == nil)
-    #expect(handshakes.due == start + apart)
-    #expect(next(&handshakes, at: start + apart) === b)
-    #expect(handshakes.due == start + apart + apart)
-    // A loop that was held up does not make up for it: the next one is as far apart again.
-    let late = start + .seconds(1)
-    #expect(next(&handshakes, at: late) === c)
+    // It may be one that stays silent: that costs the others one head start, and not one for each.
+    #expect(handshakes.due == start + headStart)
+    #expect(next(&handshakes, at: start + headStart + .microseconds(-1)) == nil)
+    #expect(next(&handshakes, at: start + headStart) === b)
+    #expect(handshakes.due == start + headStart + apart)
+    #expect(next(&handshakes, at: start + headStart + apart) === c)
     #expect(handshakes.due == nil)
+  }
+
+  /// The request that waited for it has its turn; then the others begin, a little apart, whatever ends meanwhile.
+  @Test func theHeadStartEndsSoonAfterTheFirst() {
+    var handshakes = Handshakes<Probe>()
+    let (a, b, c, d) = (Probe(), Probe(), Probe(), Probe())
+    for probe in [a, b, c, d] { handshakes.add(probe, at: start) }
+    #expect(next(&handshakes, at: start) === a)
+    let ready = start + .milliseconds(3)
+    handshakes.ended(a, at: ready)
+    #expect(handshakes.due == ready + apart)
+    #expect(next(&handshakes, at: ready + apart) === b)
+    #expect(handshakes.due == ready + apart + apart)
+    handshakes.ended(b, at: ready + apart)
+    #expect(handshakes.due == ready + apart + apart)
+    // A loop that was held up does not make up for it: the next one is as far apart again.
+    let late = ready + apart * 4
+    #expect(next(&handshakes, at: late) === c)
+    #expect(next(&handshakes, at: late) == nil)
+    #expect(next(&handshakes, at: late + apart) === d)
   }
 
   @Test func whoComesLaterBeginsAtOnceWhenNoneHasBegunOfLate() {
     var handshakes = Handshakes<Probe>()
-    let (a, b) = (Probe(), Probe())
-    handshakes.add(a)
+    let (a, b, c, d) = (Probe(), Probe(), Probe(), Probe())
+    handshakes.add(a, at: start)
     #expect(next(&handshakes, at: start) === a)
-    handshakes.add(b)
-    #expect(next(&handshakes, at: start + .microseconds(1999)) == nil)
-    #expect(next(&handshakes, at: start + apart) === b)
+    handshakes.add(b, at: start + apart)
+    #expect(next(&handshakes, at: start + apart) == nil)
+    #expect(next(&handshakes, at: start + headStart) === b)
+    // It is the first of those that come then.
+    let later = start + headStart * 3
+    for probe in [c, d] { handshakes.add(probe, at: later) }
+    #expect(next(&handshakes, at: later) === c)
+    #expect(handshakes.due == later + headStart)
+  }
+
+  /// One that ends before its turn ends nobody's head start.
+  @Test func whoEndsWhileItWaitsTakesNothingFromTheFirst() {
+    var handshakes = Handshakes<Probe>()
+    let (a, b, c) = (Probe(), Probe(), Probe())
+    for probe in [a, b, c] { handshakes.add(probe, at: start) }
+    #expect(next(&handshakes, at: start) === a)
+    handshakes.ended(b, at: start + apart)
+    #expect(!handshakes.contains(b))
+    #expect(handshakes.due == start + headStart)
+    #expect(next(&handshakes, at: start + headStart) === c)
   }
 
   @Test func whoHasEndedTakesNoTurn() {
     var handshakes = Handshakes<Probe>()
     let (a, b) = (Probe(), Probe())
-    handshakes.add(a)
-    handshakes.add(b)
+    handshakes.add(a, at: start)
+    handshakes.add(b, at: start)
     #expect(handshakes.remove { $0 === a } === a)
     #expect(next(&handshakes, at: start) === b)
     #expect(handshakes.remove { $0 === b } == nil)
@@ -54,8 +92,8 @@ import Testing
   @Test func whoCanBeginNoMoreUsesNoTurnUp() {
     var handshakes = Handshakes<Probe>()
     let (stale, b) = (Probe(), Probe())
-    handshakes.add(stale)
-    handshakes.add(b)
+    handshakes.add(stale, at: start)
+    handshakes.add(b, at: start)
     #expect(next(&handshakes, at: start, except: stale) === b)
     #expect(!handshakes.contains(stale))
   }
@@ -63,7 +101,7 @@ import Testing
   @Test func whoIsWaitedForBeginsAtOnce() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
-    for probe in [a, b, c] { handshakes.add(probe) }
+    for probe in [a, b, c] { handshakes.add(probe, at: start) }
     #expect(next(&handshakes, at: start) === a)
     #expect(handshakes.hurry { $0 === c })
     #expect(!handshakes.hurry { $0 === a })
