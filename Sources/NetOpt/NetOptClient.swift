@@ -29,7 +29,7 @@ public final class NetOptClient: Sendable {
   private let router: Router
   private let prober: Prober
   private let ranking: RankingMemory
-  private let upkeep: Upkeep
+  let upkeep: Upkeep
   private let retries: Retries
   private let listInUse: ListInUse
   private let updater: ListUpdater?

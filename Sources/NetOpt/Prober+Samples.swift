@@ -12,8 +12,8 @@ extension Prober {
   struct Target: Hashable {
     let origin: Origin
     let address: IPAddress
-    /// Whether a connection to it is kept, where it can be: the next request wants it.
-    let isWanted: Bool
+    /// Whether a connection to it is kept for requests, where it can be.
+    let isKept: Bool
   }
 
   /// What probing an endpoint gave.
@@ -23,10 +23,10 @@ extension Prober {
   }
 
   /// All endpoints of some hosts of the list.
-  func targets(of hosts: [String], isWanted: Bool) -> [Target] {
+  func targets(of hosts: [String], isKept: Bool) -> [Target] {
     hosts.flatMap { host -> [Target] in
       guard let entry = list?.hosts[host], let origin = list?.origin(of: host) else { return [] }
-      return entry.endpoints.map { Target(origin: origin, address: $0.address, isWanted: isWanted) }
+      return entry.endpoints.map { Target(origin: origin, address: $0.address, isKept: isKept) }
     }
   }
 
@@ -68,7 +68,7 @@ extension Prober {
       return samples
     }
     let limit = isLate ? rest : configuration.budget
-    switch await probe(target, method, keep: target.isWanted, within: limit, isCut: isLate) {
+    switch await probe(target, method, keep: target.isKept, within: limit, isCut: isLate) {
     case .success(let report):
       if !report.reused { samples.connects.append(report.connect) }
       settle(target.origin.host)

@@ -257,7 +257,7 @@ final class Prober: Sendable {
       state.lastTask += 1
       let id = state.lastTask
       state.tasks[id] = Task {
-        _ = await self.sample(self.targets(of: hosts, isWanted: true), method: self.configuration.method)
+        _ = await self.sample(self.targets(of: hosts, isKept: true), method: self.configuration.method)
         // Those who wait go on waiting when others have taken this one's place.
         if Task.isCancelled { return }
         for host in hosts { self.settle(host) }
@@ -278,7 +278,7 @@ final class Prober: Sendable {
       let known = list?.hosts.keys.sorted().prefix(8).joined(separator: ", ") ?? "no list is in use"
       throw NetOptError(.invalidRequest, phase: .list, "the IP list has no host \(name); it has: \(known)")
     }
-    let targets = targets(of: names, isWanted: false)
+    let targets = targets(of: names, isKept: false)
     let sampling = Task {
       await self.sample(targets, method: method ?? self.configuration.method)
     }
@@ -310,7 +310,7 @@ final class Prober: Sendable {
     if due.isEmpty { return }
     // An echo says nothing about whether an endpoint works again, nor does TCP where there is TLS.
     let method = configuration.method == .icmp || configuration.method == .tcp ? nil : configuration.method
-    let targets = due.map { Target(origin: $0.origin, address: $0.address, isWanted: $0.isWanted) }
+    let targets = due.map { Target(origin: $0.origin, address: $0.address, isKept: $0.isKept) }
     _ = await sample(targets, method: method)
   }
 
@@ -318,7 +318,7 @@ final class Prober: Sendable {
     guard let entry = list?.hosts[name], let origin = list?.origin(of: name) else { return nil }
     let ranking = router.withPlanner { planner, now in planner.status(of: origin, at: now) }
     let endpoints = ranking.map { status in
-      let found = samples[Target(origin: origin, address: status.endpoint.address, isWanted: false)]
+      let found = samples[Target(origin: origin, address: status.endpoint.address, isKept: false)]
       let excluded = status.rank == nil ? status.lastFailure : nil
       return EndpointProbe(
         address: status.endpoint.address, region: status.endpoint.region, isp: status.endpoint.isp,

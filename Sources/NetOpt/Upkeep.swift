@@ -37,6 +37,9 @@ final class Upkeep: Sendable {
     isEnabled = configuration.inBackground
   }
 
+  /// Whether it is at work, or waits for a probe to be due.
+  var hasBegun: Bool { isRunning.load(ordering: .relaxed) }
+
   /// A request was planned along the list: the client is in use.
   func requestWasPlanned() {
     guard isEnabled, !isRunning.load(ordering: .relaxed), !isRunning.exchange(true, ordering: .relaxed) else {
@@ -67,15 +70,19 @@ final class Upkeep: Sendable {
   }
 
   private func run() async {
-    while !Task.isCancelled {
-      state.withLock { $0.hasNews = false }
-      // Without one no origin is in use.
-      guard let due = router.withPlanner({ planner, now in planner.nextProbe(after: now) }) else { break }
-      await sleep(until: due)
-      if Task.isCancelled { break }
-      let probes = router.withPlanner { planner, now in planner.dueProbes(at: now) }
-      await prober.probe(probes)
-      ranking.saveIfOld()
+    await withDiscardingTaskGroup { group in
+      while !Task.isCancelled {
+        state.withLock { $0.hasNews = false }
+        // Without one no origin is in use.
+        guard let due = router.withPlanner({ planner, now in planner.nextProbe(after: now) }) else { break }
+        await sleep(until: due)
+        if Task.isCancelled { break }
+        let probes = router.withPlanner { planner, now in planner.dueProbes(at: now) }
+        // Beside each other: an endpoint that stays silent takes a second, and whether another one works again is not to wait
+        // for it. The planner gives them out so seldom that there are never many.
+        if !probes.isEmpty { group.addTask { await self.prober.probe(probes) } }
+        ranking.saveIfOld()
+      }
     }
     isRunning.store(false, ordering: .relaxed)
   }

@@ -179,7 +179,7 @@ actor CurlMulti: LoopActor {
   private func postpone(_ transfer: Transfer, _ descriptor: Int32) {
     // It is writable until then, which would keep the loop awake.
     loop.unwatch(descriptor, of: self)
-    handshakes.add(transfer, at: loop.now())
+    handshakes.add(transfer, at: loop.now(), isKept: transfer.exchange.request.options.connection == .pooled)
     beginHandshake()
   }
 

@@ -15,8 +15,8 @@ struct Handshakes<Probe: AnyObject> {
 
   private var waiting: [Probe] = []
   private var nextBeginning = MonotonicInstant(nanoseconds: 0)
-  /// When one began last.
-  private var lastBeginning: MonotonicInstant?
+  /// When one came last for which a request may wait.
+  private var lastKept: MonotonicInstant?
   /// Whether the next one is the first of those that come now.
   private var nextIsFirst = false
   /// The one that has a head start, as long as it has not ended.
@@ -28,8 +28,11 @@ struct Handshakes<Probe: AnyObject> {
   func contains(_ probe: Probe) -> Bool { waiting.contains { $0 === probe } }
 
   /// A probe's TCP is connected.
-  mutating func add(_ probe: Probe, at now: MonotonicInstant) {
-    if waiting.isEmpty, lastBeginning.map({ now >= $0 + Self.headStart }) ?? true { nextIsFirst = true }
+  ///
+  /// - Parameter isKept: whether its connection is kept, so that a request may wait for it.
+  mutating func add(_ probe: Probe, at now: MonotonicInstant, isKept: Bool) {
+    if isKept, waiting.isEmpty, lastKept.map({ now >= $0 + Self.headStart }) ?? true { nextIsFirst = true }
+    if isKept { lastKept = now }
     waiting.append(probe)
   }
 
@@ -42,7 +45,6 @@ struct Handshakes<Probe: AnyObject> {
       first = nextIsFirst ? ObjectIdentifier(probe) : nil
       nextBeginning = now + (nextIsFirst ? Self.headStart : Self.apart)
       nextIsFirst = false
-      lastBeginning = now
       return probe
     }
     return nil
@@ -55,6 +57,7 @@ struct Handshakes<Probe: AnyObject> {
     guard let index = waiting.firstIndex(where: isWanted) else { return false }
     waiting.insert(waiting.remove(at: index), at: 0)
     nextBeginning = MonotonicInstant(nanoseconds: 0)
+    nextIsFirst = true
     return true
   }
 

@@ -4,7 +4,7 @@ import NetOptCore
 package import NetOptEventLoop
 
 /// Listens to what the kernel says about links, addresses and routes (rtnetlink(7)), and tells when this machine is in
-/// another network. It costs one descriptor, and nothing while nothing changes.
+/// another network. It costs one descriptor and a look after half a second, and then nothing while nothing changes.
 ///
 /// An actor on the event loop. While it listens the loop holds it: `stop` is to be called before the loop's end.
 package actor NetworkMonitor: LoopActor, ReadinessHandler {

@@ -15,17 +15,17 @@ struct ProbeTimes: Sendable {
 
 /// What probe of an endpoint comes next, and when.
 private enum ProbeDue {
-  /// The one attempt of a circuit that is, or will be, half-open.
+  /// The one attempt of a half-open circuit, or the next moment at which there may be one.
   case attempt(MonotonicInstant)
-  /// One to keep what is known from growing old.
+  /// One to keep what is known from growing old. No request waits to hear of it.
   case look(MonotonicInstant)
 }
 
 /// When the next probes of an origin's endpoints are due.
 struct ProbesDue: Sendable {
-  /// The first attempt of a circuit that is, or will be, half-open.
+  /// The first attempt of a half-open circuit, or the next moment at which there may be one.
   var attempt: MonotonicInstant?
-  /// The endpoint that is to be looked at next, though nothing is held against it.
+  /// The endpoint that is to be looked at next.
   var look: (index: Int, due: MonotonicInstant)?
 }
 
@@ -78,17 +78,28 @@ extension HostRoutes {
   }
 
   /// Takes the one attempt of each half-open endpoint for a probe.
-  mutating func takeDueAttempts(at now: MonotonicInstant, using random: inout SplitMix64) -> [IPAddress] {
-    var due: [IPAddress] = []
+  ///
+  /// - Returns: the endpoints' indices.
+  mutating func takeDueAttempts(at now: MonotonicInstant, using random: inout SplitMix64) -> [Int] {
+    var due: [Int] = []
     for index in endpoints.indices {
       guard case .attempt(let moment) = probeDue(index, at: now), moment <= now else { continue }
-      due.append(addresses[index])
+      due.append(index)
       noteMeasured(index, at: now, using: &random)
       take(index, at: now)
     }
     // What was due by the clock alone may not be due any more.
     probesDue = nil
     return due
+  }
+
+  /// The endpoint that requests go to, as far as there is one.
+  var front: Int? { leader ?? ranking.entries.first?.index }
+
+  /// A probe of an endpoint.
+  func dueProbe(_ index: Int) -> DueProbe {
+    let isKept = policy == .balanced || front == nil || front == index
+    return DueProbe(origin: origin, address: addresses[index], isKept: isKept)
   }
 
   /// An endpoint's connections were measured, or are about to be.

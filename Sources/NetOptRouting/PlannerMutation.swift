@@ -16,7 +16,7 @@ package enum PlannerMutation: String, Sendable, CaseIterable {
   case noFirstByte = "no-first-byte"
   /// An endpoint that looked slow once is never looked at again.
   case noProbes = "no-probes"
-  /// Every endpoint is probed all the time.
+  /// An endpoint is due for a probe whenever that is asked.
   case endlessProbes = "endless-probes"
   /// What fails with the network is held against the endpoints.
   case noNetwork = "no-network"

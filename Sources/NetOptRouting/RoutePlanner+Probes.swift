@@ -6,9 +6,9 @@ public struct DueProbe: Hashable, Sendable {
   public let origin: Origin
   /// Its address.
   public let address: IPAddress
-  /// Whether the next request would go there, so that the connection is worth keeping. Others would only take the place
-  /// of those in use.
-  public let isWanted: Bool
+  /// Whether its connection is kept for requests: where they go there, or to nobody yet. Others would only take the place of
+  /// those in use.
+  public let isKept: Bool
 }
 
 extension RoutePlanner {
@@ -30,13 +30,12 @@ extension RoutePlanner {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
       guard network.takeProbe(at: now), let (place, address) = anyInUse(at: now) else { return [] }
-      return [DueProbe(origin: hosts[place].origin, address: address, isWanted: true)]
+      return [DueProbe(origin: hosts[place].origin, address: address, isKept: true)]
     }
     for place in hosts.indices {
       guard let attempt = hosts[place].dueProbes(at: now)?.attempt, attempt <= now else { continue }
-      let origin = hosts[place].origin
-      due += hosts[place].takeDueAttempts(at: now, using: &random).map {
-        DueProbe(origin: origin, address: $0, isWanted: true)
+      for index in hosts[place].takeDueAttempts(at: now, using: &random) {
+        due.append(hosts[place].dueProbe(index))
       }
     }
     if let look = takeLook(at: now) { due.append(look) }
@@ -69,9 +68,7 @@ extension RoutePlanner {
     guard let (place, index, _) = first else { return nil }
     nextLook = now + Self.lookSpacing
     hosts[place].noteMeasured(index, at: now, using: &random)
-    return DueProbe(
-      origin: hosts[place].origin, address: hosts[place].addresses[index],
-      isWanted: hosts[place].leader == index || configuration.policy == .balanced)
+    return hosts[place].dueProbe(index)
   }
 
   /// The names of the list whose origins are in use: for which a plan was made in the last five minutes.
@@ -85,7 +82,6 @@ extension RoutePlanner {
     guard let place = usable.max(by: { hosts[$0].lastUsed ?? now < hosts[$1].lastUsed ?? now }) else {
       return nil
     }
-    let index = hosts[place].leader ?? hosts[place].ranking.entries.first?.index ?? 0
-    return (place, hosts[place].addresses[index])
+    return (place, hosts[place].addresses[hosts[place].front ?? 0])
   }
 }

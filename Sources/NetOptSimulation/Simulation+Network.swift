@@ -120,7 +120,7 @@ extension Simulation {
 
   // MARK: Probes
 
-  func probe(_ address: IPAddress, _ client: Int) {
+  func probe(_ address: IPAddress, _ client: Int, isKept: Bool) {
     guard let server = places[address] else { return }
     clients[client].probes += 1
     rules.touched(server, at: now)
@@ -133,17 +133,18 @@ extension Simulation {
           ConnectReport(
             connect: connection.connected ?? .zero, tls: connection.end - (connection.connected ?? .zero)))
       }
-    queue.add(.probed(client: client, server, result, begun: now), at: now + connection.end)
+    queue.add(
+      .probed(client: client, server, result, begun: now, isKept: isKept), at: now + connection.end)
   }
 
   func probed(
     _ client: Int, _ server: Server.ID, _ result: Result<ConnectReport, LegError>,
-    from begun: MonotonicInstant
+    from begun: MonotonicInstant, isKept: Bool
   ) {
     note("client \(client + 1) probed \(server + 1): \(result)")
     clients[client].planner.record(probe: result, of: servers[server].address, for: origin, at: now)
     if case .success = result {
-      clients[client].pool[server] = servers[server].generation
+      if isKept { clients[client].pool[server] = servers[server].generation }
       if begun >= rules.sights[server].changed { rules.measured(server, at: now) }
     } else if begun >= rules.sights[server].changed {
       rules.met(server, at: now)
@@ -168,7 +169,9 @@ extension Simulation {
     guard number == clients[client].probeNumber else { return }
     clients[client].probeAt = nil
     clients[client].probedAt = now
-    for due in clients[client].planner.dueProbes(at: now) { probe(due.address, client) }
+    for due in clients[client].planner.dueProbes(at: now) {
+      probe(due.address, client, isKept: due.isKept)
+    }
     setProbeTimer(client)
   }
 }

@@ -18,7 +18,8 @@ package final class Simulation {
     case deadline(Call)
     case change(Int)
     case probeTime(client: Int, number: Int)
-    case probed(client: Int, Server.ID, Result<ConnectReport, LegError>, begun: MonotonicInstant)
+    case probed(
+      client: Int, Server.ID, Result<ConnectReport, LegError>, begun: MonotonicInstant, isKept: Bool)
   }
 
   /// A client: the planner, the pool of connections, and when it probes next.
@@ -104,7 +105,9 @@ package final class Simulation {
   /// Runs until all requests are answered.
   package func run() {
     for client in clients.indices {
-      for address in clients[client].planner.endpoints(toProbe: origin) { probe(address.address, client) }
+      for address in clients[client].planner.endpoints(toProbe: origin) {
+        probe(address.address, client, isKept: true)
+      }
       queue.add(.arrival(client: client), at: now + .milliseconds(100 + random.number(in: 0...1000)))
     }
     while let (at, event) = queue.next() {
@@ -126,7 +129,8 @@ package final class Simulation {
     case .deadline(let call): deadlinePassed(call)
     case .change(let number): change(scenario.changes[number].change)
     case .probeTime(let client, let number): probeTime(client, number)
-    case .probed(let client, let server, let result, let begun): probed(client, server, result, from: begun)
+    case .probed(let client, let server, let result, let begun, let isKept):
+      probed(client, server, result, from: begun, isKept: isKept)
     }
   }
 

@@ -19,7 +19,7 @@ import Testing
   @Test func theFirstHasAHeadStartAndTheOthersBeginApart() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
-    for probe in [a, b, c] { handshakes.add(probe, at: start) }
+    for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
     #expect(next(&handshakes, at: start) === a)
     #expect(next(&handshakes, at: start) == nil)
     // It may be one that stays silent: that costs the others one head start, and not one for each.
@@ -35,7 +35,7 @@ import Testing
   @Test func theHeadStartEndsSoonAfterTheFirst() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c, d) = (Probe(), Probe(), Probe(), Probe())
-    for probe in [a, b, c, d] { handshakes.add(probe, at: start) }
+    for probe in [a, b, c, d] { handshakes.add(probe, at: start, isKept: true) }
     #expect(next(&handshakes, at: start) === a)
     let ready = start + .milliseconds(3)
     handshakes.ended(a, at: ready)
@@ -54,14 +54,14 @@ import Testing
   @Test func whoComesLaterBeginsAtOnceWhenNoneHasBegunOfLate() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c, d) = (Probe(), Probe(), Probe(), Probe())
-    handshakes.add(a, at: start)
+    handshakes.add(a, at: start, isKept: true)
     #expect(next(&handshakes, at: start) === a)
-    handshakes.add(b, at: start + apart)
+    handshakes.add(b, at: start + apart, isKept: true)
     #expect(next(&handshakes, at: start + apart) == nil)
     #expect(next(&handshakes, at: start + headStart) === b)
     // It is the first of those that come then.
     let later = start + headStart * 3
-    for probe in [c, d] { handshakes.add(probe, at: later) }
+    for probe in [c, d] { handshakes.add(probe, at: later, isKept: true) }
     #expect(next(&handshakes, at: later) === c)
     #expect(handshakes.due == later + headStart)
   }
@@ -70,7 +70,7 @@ import Testing
   @Test func whoEndsWhileItWaitsTakesNothingFromTheFirst() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
-    for probe in [a, b, c] { handshakes.add(probe, at: start) }
+    for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
     #expect(next(&handshakes, at: start) === a)
     handshakes.ended(b, at: start + apart)
     #expect(!handshakes.contains(b))
@@ -81,8 +81,8 @@ import Testing
   @Test func whoHasEndedTakesNoTurn() {
     var handshakes = Handshakes<Probe>()
     let (a, b) = (Probe(), Probe())
-    handshakes.add(a, at: start)
-    handshakes.add(b, at: start)
+    handshakes.add(a, at: start, isKept: true)
+    handshakes.add(b, at: start, isKept: true)
     #expect(handshakes.remove { $0 === a } === a)
     #expect(next(&handshakes, at: start) === b)
     #expect(handshakes.remove { $0 === b } == nil)
@@ -92,8 +92,8 @@ import Testing
   @Test func whoCanBeginNoMoreUsesNoTurnUp() {
     var handshakes = Handshakes<Probe>()
     let (stale, b) = (Probe(), Probe())
-    handshakes.add(stale, at: start)
-    handshakes.add(b, at: start)
+    handshakes.add(stale, at: start, isKept: true)
+    handshakes.add(b, at: start, isKept: true)
     #expect(next(&handshakes, at: start, except: stale) === b)
     #expect(!handshakes.contains(stale))
   }
@@ -101,12 +101,27 @@ import Testing
   @Test func whoIsWaitedForBeginsAtOnce() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
-    for probe in [a, b, c] { handshakes.add(probe, at: start) }
+    for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
     #expect(next(&handshakes, at: start) === a)
     #expect(handshakes.hurry { $0 === c })
     #expect(!handshakes.hurry { $0 === a })
     #expect(next(&handshakes, at: start) === c)
     #expect(next(&handshakes, at: start) == nil)
-    #expect(next(&handshakes, at: start + apart) === b)
+    // Now it is the one with a head start, and no longer the one that began before.
+    handshakes.ended(a, at: start + apart)
+    #expect(handshakes.due == start + headStart)
+    handshakes.ended(c, at: start + apart)
+    #expect(next(&handshakes, at: start + apart + apart) === b)
+  }
+
+  /// No request waits for what is only looked at from time to time: it holds nobody up, and takes no head start from others.
+  @Test func whoIsNotKeptHasNoHeadStart() {
+    var handshakes = Handshakes<Probe>()
+    let (look, a, b) = (Probe(), Probe(), Probe())
+    handshakes.add(look, at: start, isKept: false)
+    #expect(next(&handshakes, at: start) === look)
+    for probe in [a, b] { handshakes.add(probe, at: start + apart, isKept: true) }
+    #expect(next(&handshakes, at: start + apart) === a)
+    #expect(handshakes.due == start + apart + headStart)
   }
 }

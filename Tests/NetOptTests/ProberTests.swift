@@ -97,7 +97,7 @@ import Testing
     #expect(handshakes.withLock(\.self) == [a: [false], b: [false]])
     handshakes.withLock { $0 = [:] }
     let request = try HTTPRequest(.get, "https://api.test/")
-    while handshakes.withLock({ $0.count }) < 2 {
+    for _ in 0..<100 where handshakes.withLock({ $0.count }) < 2 {
       _ = try bench.router.plan(for: request, nil)
       bench.clock.advance(by: .seconds(10))
       let due = bench.router.withPlanner { planner, now in planner.dueProbes(at: now) }
