@@ -1,0 +1,71 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+/// When probes are due is kept until something changes. Whatever happens, what is kept is never later than the truth.
+@Suite struct DueProbesCacheTests {
+  private static let addresses = (0..<4).map { IPAddress(v4: 0xc000_0201 + UInt32($0)) }
+  private static let failures: [LegFailure] = [
+    .refused, LegFailure(.connectTimeout, "no answer"),
+    LegFailure(.certificateName(presented: ["other.example"]), "another name"),
+    LegFailure(.unreachable, "no route"),
+  ]
+
+  @Test(arguments: 1...40 as ClosedRange<UInt64>)
+  func isNeverLate(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    var scene = Scene(Self.addresses, seed: seed)
+    _ = scene.plan()
+    var taken = 0
+    for step in 0..<400 {
+      change(&scene, using: &random)
+      let (kept, truth) = dues(of: scene)
+      #expect(kept <= truth, "after step \(step), at \(scene.now)")
+      if Bool.random(using: &random) { taken += scene.planner.dueProbes(at: scene.now).count }
+    }
+    #expect(taken > 0)
+  }
+
+  /// The earliest moment at which a probe is due, as it is kept and as it is worked out anew.
+  private func dues(of scene: Scene) -> (kept: MonotonicInstant, truth: MonotonicInstant) {
+    func earliest(_ host: inout HostRoutes) -> MonotonicInstant {
+      guard let due = host.dueProbes(at: scene.now) else { return MonotonicInstant(nanoseconds: .max) }
+      let first =
+        [due.attempt, due.look?.due].compactMap(\.self).min() ?? MonotonicInstant(nanoseconds: .max)
+      // What is overdue is due now.
+      return max(first, scene.now)
+    }
+    var host = scene.planner.hosts[0]
+    let kept = earliest(&host)
+    host.probesDue = nil
+    return (kept, earliest(&host))
+  }
+
+  /// One of the things that happen to an origin.
+  private func change(_ scene: inout Scene, using random: inout SplitMix64) {
+    let address = Self.addresses.randomElement(using: &random) ?? Self.addresses[0]
+    let failure = Self.failures.randomElement(using: &random) ?? .refused
+    switch Int.random(in: 0..<12, using: &random) {
+    case 0: scene.wait(Double.random(in: 0...2, using: &random))
+    case 1: scene.wait(Double.random(in: 0...200, using: &random))
+    // So long that the origin may fall out of use.
+    case 2: scene.wait(Double.random(in: 0...400, using: &random))
+    case 3, 4: _ = scene.plan()
+    case 5: scene.probe(address, milliseconds: Double.random(in: 1...100, using: &random))
+    case 6, 7: for _ in 0..<Int.random(in: 1...3, using: &random) { scene.probe(address, fails: failure) }
+    case 8:
+      let plan = scene.plan()
+      scene.call(plan, [.ready(plan.addresses.first ?? address, milliseconds: 20)])
+    case 9:
+      let plan = scene.plan()
+      scene.call(plan, [.failed(plan.addresses.first ?? address, failure)])
+      scene.planner.giveBackAttempt(of: plan, at: scene.now)
+    case 10:
+      let listed = Self.addresses.filter { _ in Bool.random(using: &random) }.map { ListedEndpoint($0) }
+      let entry = HostEntry(endpoints: listed + [ListedEndpoint(address)])
+      scene.planner.adopt(EndpointList(hosts: ["a.example": entry]), at: scene.now)
+    default: scene.planner.networkChanged(at: scene.now)
+    }
+  }
+}
