@@ -97,7 +97,7 @@ public struct ClientConfiguration: Sendable {
     public var method: ProbeMethod?
     /// How long probing a host may take. Default: 1 s.
     public var budget = Duration.seconds(1)
-    /// How many probes are under way at once. Default: 64.
+    /// How many of the probes that begin together are under way at once. Default: 64.
     public var concurrency = 64
     /// How long the first request to a host waits for the first answer. Default: 100 ms.
     public var firstRequestWait = Duration.milliseconds(100)

@@ -51,7 +51,10 @@ final class Upkeep: Sendable {
   }
 
   /// An endpoint has failed: it is due for a probe when its circuit is, which may be soon.
-  func endpointFailed() {
+  func endpointFailed() { lookAgain() }
+
+  /// Something was learnt that may make a probe due earlier.
+  private func lookAgain() {
     let sleep = state.withLock { state in
       state.hasNews = true
       return state.sleep
@@ -70,21 +73,34 @@ final class Upkeep: Sendable {
   }
 
   private func run() async {
+    // Without a next probe no origin is in use. One may be again when the last probes have ended.
+    while !Task.isCancelled, nextProbe != nil { await probeWhatIsDue() }
+    isRunning.store(false, ordering: .relaxed)
+  }
+
+  private var nextProbe: MonotonicInstant? {
+    router.withPlanner { planner, now in planner.nextProbe(after: now) }
+  }
+
+  private func probeWhatIsDue() async {
     await withDiscardingTaskGroup { group in
       while !Task.isCancelled {
         state.withLock { $0.hasNews = false }
-        // Without one no origin is in use.
-        guard let due = router.withPlanner({ planner, now in planner.nextProbe(after: now) }) else { break }
+        guard let due = nextProbe else { break }
         await sleep(until: due)
         if Task.isCancelled { break }
         let probes = router.withPlanner { planner, now in planner.dueProbes(at: now) }
         // Beside each other: an endpoint that stays silent takes a second, and whether another one works again is not to wait
         // for it. The planner gives them out so seldom that there are never many.
-        if !probes.isEmpty { group.addTask { await self.prober.probe(probes) } }
+        if !probes.isEmpty {
+          group.addTask {
+            await self.prober.probe(probes)
+            self.lookAgain()
+          }
+        }
         ranking.saveIfOld()
       }
     }
-    isRunning.store(false, ordering: .relaxed)
   }
 
   private func sleep(until due: MonotonicInstant) async {

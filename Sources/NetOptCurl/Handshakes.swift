@@ -57,7 +57,6 @@ struct Handshakes<Probe: AnyObject> {
     guard let index = waiting.firstIndex(where: isWanted) else { return false }
     waiting.insert(waiting.remove(at: index), at: 0)
     nextBeginning = MonotonicInstant(nanoseconds: 0)
-    nextIsFirst = true
     return true
   }
 
