@@ -47,14 +47,14 @@ struct RouteInterceptor: Interceptor {
   @inline(never)
   private func learn(from response: HTTPResponse, to request: HTTPRequest, _ chain: InterceptorChain) {
     router.record(response, to: request, along: chain.plan, started: chain.started)
-    if response.route.hasFailures { upkeep.endpointFailed() }
+    if response.route.hasFailures { upkeep.lookAgain() }
   }
 
   @inline(never)
   private func learn(from error: NetOptError, _ chain: InterceptorChain) -> NetOptError {
     let told = router.record(error, along: chain.plan, started: chain.started)
     // Now that it is known when its circuit is due.
-    if error.route != nil { upkeep.endpointFailed() }
+    if error.route != nil { upkeep.lookAgain() }
     return told
   }
 }

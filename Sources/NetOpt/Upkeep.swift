@@ -50,11 +50,8 @@ final class Upkeep: Sendable {
     }
   }
 
-  /// An endpoint has failed: it is due for a probe when its circuit is, which may be soon.
-  func endpointFailed() { lookAgain() }
-
-  /// Something was learnt that may make a probe due earlier.
-  private func lookAgain() {
+  /// Something was learnt that may make a probe due earlier: of an endpoint that has failed, when its circuit is.
+  func lookAgain() {
     let sleep = state.withLock { state in
       state.hasNews = true
       return state.sleep

@@ -22,7 +22,7 @@ extension HostRoutes {
   /// Puts an endpoint of which something has changed where it belongs.
   mutating func reassess(_ index: Int, at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
-    probesDue = nil
+    nextProbes = nil
     writeLeg(to: index)
     // The usual case first, for which nothing of the health has to be copied.
     if endpoints[index].health.isClear {
@@ -58,7 +58,7 @@ extension HostRoutes {
   /// Puts all endpoints where they belong after many have changed. One by one each would be looked for among all others.
   mutating func reassessAll(at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
-    probesDue = nil
+    nextProbes = nil
     (ranking, leftOut) = assessed(for: PlanWish(), at: now)
     timed.removeAll(keepingCapacity: true)
     reviewDue = MonotonicInstant(nanoseconds: .max)

@@ -14,7 +14,7 @@ struct ProbeTimes: Sendable {
 }
 
 /// What probe of an endpoint comes next, and when.
-private enum ProbeDue {
+private enum NextProbe {
   /// The one attempt of a half-open circuit, or the next moment at which there may be one.
   case attempt(MonotonicInstant)
   /// One to keep what is known from growing old. No request waits to hear of it.
@@ -22,7 +22,7 @@ private enum ProbeDue {
 }
 
 /// When the next probes of an origin's endpoints are due.
-struct ProbesDue: Sendable {
+struct NextProbes: Sendable {
   /// The first attempt of a half-open circuit, or the next moment at which there may be one.
   var attempt: MonotonicInstant?
   /// The endpoint that is to be looked at next.
@@ -49,7 +49,7 @@ extension HostRoutes {
   mutating func used(at now: MonotonicInstant) {
     if !isInUse(at: now) {
       inUseSince = now
-      probesDue = nil
+      nextProbes = nil
     }
     lastUsed = now
   }
@@ -60,20 +60,20 @@ extension HostRoutes {
   }
 
   /// When the next probes of its endpoints are due, as far as is known; `nil` when the origin is not in use. Worked out when
-  /// something has changed: whoever changes an endpoint's health or times forgets `probesDue`.
-  mutating func dueProbes(at now: MonotonicInstant) -> ProbesDue? {
+  /// something has changed: whoever changes an endpoint's health or times forgets `nextProbes`.
+  mutating func nextProbes(at now: MonotonicInstant) -> NextProbes? {
     guard isInUse(at: now) else { return nil }
-    if let probesDue { return probesDue }
-    var due = ProbesDue()
+    if let nextProbes { return nextProbes }
+    var due = NextProbes()
     for index in endpoints.indices {
-      switch probeDue(index, at: now) {
+      switch nextProbe(of: index, at: now) {
       case .attempt(let moment): due.attempt = min(due.attempt ?? moment, moment)
       case .look(let moment):
         if due.look.map({ moment < $0.due }) ?? true { due.look = (index, moment) }
       case nil: break
       }
     }
-    probesDue = due
+    nextProbes = due
     return due
   }
 
@@ -83,13 +83,13 @@ extension HostRoutes {
   mutating func takeDueAttempts(at now: MonotonicInstant, using random: inout SplitMix64) -> [Int] {
     var due: [Int] = []
     for index in endpoints.indices {
-      guard case .attempt(let moment) = probeDue(index, at: now), moment <= now else { continue }
+      guard case .attempt(let moment) = nextProbe(of: index, at: now), moment <= now else { continue }
       due.append(index)
       noteMeasured(index, at: now, using: &random)
       take(index, at: now)
     }
     // What was due by the clock alone may not be due any more.
-    probesDue = nil
+    nextProbes = nil
     return due
   }
 
@@ -104,13 +104,13 @@ extension HostRoutes {
 
   /// An endpoint's connections were measured, or are about to be.
   mutating func noteMeasured(_ index: Int, at now: MonotonicInstant, using random: inout SplitMix64) {
-    probesDue = nil
+    nextProbes = nil
     endpoints[index].probing.measured = now
     endpoints[index].probing.spread = Double.random(in: 0..<1, using: &random)
   }
 
   /// When an endpoint's next probe is due; `nil` when something else has to happen first.
-  private func probeDue(_ index: Int, at now: MonotonicInstant) -> ProbeDue? {
+  private func nextProbe(of index: Int, at now: MonotonicInstant) -> NextProbe? {
     if mutation == .noProbes { return nil }
     if mutation == .endlessProbes { return .look(now) }
     let health = endpoints[index].health

@@ -67,7 +67,7 @@ struct HostRoutes: Sendable {
   var lastUsed: MonotonicInstant?
   var inUseSince: MonotonicInstant?
   /// When its next probes are due; `nil` when that has to be worked out again.
-  var probesDue: ProbesDue?
+  var nextProbes: NextProbes?
   /// Whether the origin's servers were seen to speak HTTP/1.1 alone.
   var speaksHTTP1 = false
   /// How the policy is made wrong for the simulator.
@@ -156,7 +156,7 @@ struct HostRoutes: Sendable {
     lastUsed = old.lastUsed
     // Probes that are due at once are the start's business.
     inUseSince = old.inUseSince.map { _ in now }
-    probesDue = nil
+    nextProbes = nil
     speaksHTTP1 = old.speaksHTTP1
   }
 

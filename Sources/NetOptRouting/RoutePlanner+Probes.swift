@@ -29,11 +29,11 @@ extension RoutePlanner {
   public mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
-      guard network.takeProbe(at: now), let (place, address) = anyInUse(at: now) else { return [] }
-      return [DueProbe(origin: hosts[place].origin, address: address, isKept: true)]
+      guard network.takeProbe(at: now), let place = anyInUse(at: now) else { return [] }
+      return [hosts[place].dueProbe(hosts[place].front ?? 0)]
     }
     for place in hosts.indices {
-      guard let attempt = hosts[place].dueProbes(at: now)?.attempt, attempt <= now else { continue }
+      guard let attempt = hosts[place].nextProbes(at: now)?.attempt, attempt <= now else { continue }
       for index in hosts[place].takeDueAttempts(at: now, using: &random) {
         due.append(hosts[place].dueProbe(index))
       }
@@ -48,7 +48,7 @@ extension RoutePlanner {
     var attempt: MonotonicInstant?
     var look: MonotonicInstant?
     for place in hosts.indices {
-      guard let due = hosts[place].dueProbes(at: now) else { continue }
+      guard let due = hosts[place].nextProbes(at: now) else { continue }
       if let moment = due.attempt { attempt = min(attempt ?? moment, moment) }
       if let moment = due.look?.due { look = min(look ?? moment, moment) }
     }
@@ -62,7 +62,7 @@ extension RoutePlanner {
     if let nextLook, now < nextLook, mutation != .endlessProbes { return nil }
     var first: (place: Int, index: Int, due: MonotonicInstant)?
     for place in hosts.indices {
-      guard let look = hosts[place].dueProbes(at: now)?.look, look.due <= now else { continue }
+      guard let look = hosts[place].nextProbes(at: now)?.look, look.due <= now else { continue }
       if first.map({ look.due < $0.due }) ?? true { first = (place, look.index, look.due) }
     }
     guard let (place, index, _) = first else { return nil }
@@ -76,12 +76,9 @@ extension RoutePlanner {
     Set(hosts.lazy.filter { $0.isInUse(at: now) && !$0.endpoints.isEmpty }.map(\.origin.host))
   }
 
-  /// An endpoint that shows whether the network is back: the one in use of an origin that is in use.
-  private func anyInUse(at now: MonotonicInstant) -> (place: Int, address: IPAddress)? {
+  /// An origin whose endpoint in front shows whether the network is back: the one that was used last.
+  private func anyInUse(at now: MonotonicInstant) -> Int? {
     let usable = hosts.indices.filter { hosts[$0].isInUse(at: now) && !hosts[$0].endpoints.isEmpty }
-    guard let place = usable.max(by: { hosts[$0].lastUsed ?? now < hosts[$1].lastUsed ?? now }) else {
-      return nil
-    }
-    return (place, hosts[place].addresses[hosts[place].front ?? 0])
+    return usable.max { hosts[$0].lastUsed ?? now < hosts[$1].lastUsed ?? now }
   }
 }

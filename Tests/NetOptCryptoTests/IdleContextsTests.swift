@@ -11,12 +11,16 @@ import Testing
     return idle
   }
 
+  /// Digests a message, to its end or not.
+  private func digest(_ algorithm: DigestAlgorithm, finishes: Bool) throws {
+    var digest = try Digest(algorithm)
+    digest.update("a secret")
+    if finishes { _ = try digest.finish() }
+  }
+
   @Test func theContextOfAMessageThatEndedIsKept() throws {
     let idle = try drain(.sha1)
-    var digest = try Digest(.sha1)
-    digest.update("a message")
-    _ = try digest.finish()
-    _ = consume digest
+    try digest(.sha1, finishes: true)
     #expect(idle.take() != nil)
     #expect(idle.take() == nil)
   }
@@ -24,27 +28,18 @@ import Testing
   /// Its bytes are still in there.
   @Test func theContextOfAnUnfinishedMessageIsFreed() throws {
     let idle = try drain(.sha1)
-    var digest = try Digest(.sha1)
-    digest.update("a secret")
-    _ = consume digest
+    try digest(.sha1, finishes: false)
     #expect(idle.take() == nil)
     // One that was kept and is taken again for a message that does not end, too.
-    var first = try Digest(.sha1)
-    _ = try first.finish()
-    _ = consume first
-    var second = try Digest(.sha1)
-    second.update("a secret")
-    _ = consume second
+    try digest(.sha1, finishes: true)
+    try digest(.sha1, finishes: false)
     #expect(idle.take() == nil)
   }
 
   /// libcrypto does not wipe its last block.
   @Test func noContextOfSHA512IsKept() throws {
     let idle = try drain(.sha512)
-    var digest = try Digest(.sha512)
-    digest.update("a secret")
-    _ = try digest.finish()
-    _ = consume digest
+    try digest(.sha512, finishes: true)
     #expect(idle.take() == nil)
   }
 

@@ -30,7 +30,7 @@ import Testing
   /// The earliest moment at which a probe is due, as it is kept and as it is worked out anew.
   private func dues(of scene: Scene) -> (kept: MonotonicInstant, truth: MonotonicInstant) {
     func earliest(_ host: inout HostRoutes) -> MonotonicInstant {
-      guard let due = host.dueProbes(at: scene.now) else { return MonotonicInstant(nanoseconds: .max) }
+      guard let due = host.nextProbes(at: scene.now) else { return MonotonicInstant(nanoseconds: .max) }
       let first =
         [due.attempt, due.look?.due].compactMap(\.self).min() ?? MonotonicInstant(nanoseconds: .max)
       // What is overdue is due now.
@@ -38,7 +38,7 @@ import Testing
     }
     var host = scene.planner.hosts[0]
     let kept = earliest(&host)
-    host.probesDue = nil
+    host.nextProbes = nil
     return (kept, earliest(&host))
   }
 
