@@ -13,6 +13,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cacert", required=True)
     parser.add_argument("-n", type=int, default=10_000)
     parser.add_argument("-c", type=int, default=100)
+    parser.add_argument("--length", type=int, required=True)
     return parser.parse_args()
 
 

@@ -33,7 +33,8 @@ def pairs(count: int, ours: Callable[[], float], floor: Callable[[], float]) -> 
 def cpu(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     """CPU a request, the whole client, and its memory."""
     for streams, executor, number in ((100, "loop", 20_000), (100, "pool", 20_000), (10, "loop", 20_000), (1, "loop", 5_000)):
-        options = ["--url", origin.url("/small"), *origin.connect_to(), "-n", str(number), "-c", str(streams)]
+        options = [
+            "--url", origin.url("/small"), *origin.connect_to(), *origin.expect("/small"), "-n", str(number), "-c", str(streams)]
         memory: dict[str, list[float]] = {NETOPT: [], RAW: []}
 
         def once(client: str) -> float:
@@ -53,7 +54,9 @@ def cpu(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
 def body(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     """CPU for bodies."""
     for size, number, streams in (("100KB", 1000, 10), ("100MB", 3, 1)):
-        options = ["--url", origin.url(f"/{size}"), *origin.connect_to(), "-n", str(number), "-c", str(streams)]
+        options = [
+            "--url", origin.url(f"/{size}"), *origin.connect_to(), *origin.expect(f"/{size}"), "-n", str(number),
+            "-c", str(streams)]
         name = f"body/{size}"
         yield paired(
             name, *pairs(count, lambda: requests(NETOPT, options).cpu_us, lambda: requests(RAW, options).cpu_us),
@@ -64,8 +67,9 @@ def body(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
 def connections(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     """New connections: how many resume TLS, and what that saves."""
     number = 100
-    closing = ["--url", origin.url("/small", "closing"), *origin.connect_to("closing"), "-n", str(number), "-c", "1"]
-    forgetful = ["--url", origin.url("/small", "forgetful"), *origin.connect_to("forgetful"), "-n", str(number), "-c", "1"]
+    closing, forgetful = (
+        ["--url", origin.url("/small", name), *origin.connect_to(name), *origin.expect("/small"), "-n", str(number), "-c", "1"]
+        for name in ("closing", "forgetful"))
     shares = []
     resumed, full = [], []
     for _ in range(count):
@@ -94,7 +98,7 @@ def connections(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
 @line
 def first_request(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     """The first request of a new client with a list of eight addresses, against libcurl with the best one."""
-    target = ["--url", origin.url("/small"), "-n", "20", "-c", "1", "--cold", "yes"]
+    target = ["--url", origin.url("/small"), *origin.expect("/small"), "-n", "20", "-c", "1", "--cold", "yes"]
     listed = [*target, *origin.write_list(GOOD)]
     known = [*target, *origin.connect_to()]
     ours, floor = pairs(
@@ -108,7 +112,8 @@ def first_request(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result
 @line
 def dead_first(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     """What a dead first address adds to the first request of a new client without history."""
-    target = ["--url", origin.url("/small"), "-n", "5", "-c", "1", "--cold", "yes", "--probes", "no"]
+    target = [
+        "--url", origin.url("/small"), *origin.expect("/small"), "-n", "5", "-c", "1", "--cold", "yes", "--probes", "no"]
 
     def time_with(addresses: list[str]) -> float:
         done = run([NETOPT, "requests", *target, *origin.write_list(addresses)], {"NETOPT_REGION": "here"})
@@ -157,7 +162,8 @@ def cache_memory(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]
 @line
 def hosts(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     """CPU a request with a long list, against a short one, with the same requests."""
-    target = ["hosts", "--cacert", origin.authority, "--port", str(origin.ports["everywhere"]), "-n", "20000"]
+    target = [
+        "hosts", "--cacert", origin.authority, "--port", str(origin.ports["everywhere"]), *origin.expect("/small"), "-n", "20000"]
 
     def once(*options: str) -> float:
         done = run([NETOPT, *target, *options])

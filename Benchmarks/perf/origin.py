@@ -5,14 +5,21 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+from array import array
 
 HOST = "api.bench.example"
 # The origin's addresses; the last ones for what goes wrong.
 GOOD = [f"127.72.0.{number}" for number in range(1, 9)]
 REFUSING, SILENT, HOLE = "127.72.1.1", "127.72.1.2", "127.72.1.3"
 SERVER_CORE, CLIENT_CORE = "0", "1"
+# What is served. An answer of /small is as long as this and begins with the request's question, which is the URL's query; the
+# files are words of eight bytes, each its own index, and the question is in a header field.
+SMALL = 200
+FILES = {"100KB": 100_000, "100MB": 100_000_000}
+QUESTION_DIGITS = 6
 
 
 class Failure(Exception):
@@ -81,6 +88,11 @@ class Origin:
     def url(self, path: str, variant: str = "kept", host: str = HOST) -> str:
         return f"https://{host}:{self.ports[variant]}{path}"
 
+    @staticmethod
+    def expect(path: str) -> list[str]:
+        """The option that has the load generators ask a question with each request and check the answer."""
+        return ["--expect", f"echo:{SMALL}" if path == "/small" else f"words:{FILES[path.removeprefix('/')]}"]
+
     def connect_to(self, variant: str = "kept", address: str = GOOD[0]) -> list[str]:
         port = self.ports[variant]
         return ["--cacert", self.authority, "--connect-to", f"{HOST}:{port}:{address}:{port}"]
@@ -111,9 +123,14 @@ class Origin:
 
     def start(self) -> None:
         os.mkdir(self.path("content"))
-        for name, size in (("100KB", 100_000), ("100MB", 100_000_000)):
+        for name, size in FILES.items():
             with open(self.path(f"content/{name}"), "wb") as file:
-                file.truncate(size)
+                # In parts: a child's largest resident size begins with its parent's.
+                for first in range(0, size // 8, 65_536):
+                    words = array("Q", range(first, min(first + 65_536, size // 8)))
+                    if sys.byteorder == "big":
+                        words.byteswap()
+                    words.tofile(file)
         # Where measuring is about connections the log says which were resumed; elsewhere it would only cost.
         servers = "\n".join(
             f"""server {{
@@ -121,7 +138,8 @@ class Origin:
               ssl_certificate {self.path("origin.pem")}; ssl_certificate_key {self.path("origin.key")};
               access_log {"off" if name in ("kept", "everywhere") else f"{self.path(name)}.log resumption"};
               root {self.path("content")};
-              location = /small {{ return 200 "{"x" * 200}"; }}
+              location = /small {{ return 200 "${{answer}}{"x" * (SMALL - QUESTION_DIGITS)}"; }}
+              location / {{ add_header Question $args; }}
               {directives}
             }}"""
             for name, directives in self.VARIANTS.items())
@@ -135,6 +153,7 @@ class Origin:
               http {{
                 {temporary}
                 log_format resumption "$server_addr $ssl_session_reused";
+                map $args $answer {{ "" "{"x" * QUESTION_DIGITS}"; default $args; }}
                 default_type text/plain; keepalive_timeout 600s; http2_max_concurrent_streams 2000; sendfile on;
                 {servers}
               }}""")

@@ -5,7 +5,7 @@ import resource
 import subprocess
 import time
 
-from origin import CLIENT_CORE, GOOD, Failure, Origin, program
+from origin import CLIENT_CORE, GOOD, SMALL, Failure, Origin, program
 from programs import BENCHMARKS, NETOPT, URLSESSION, requests, run
 
 PYTHON = os.path.join(BENCHMARKS, ".build", "peers", "bin", "python")
@@ -14,10 +14,12 @@ PYTHON = os.path.join(BENCHMARKS, ".build", "peers", "bin", "python")
 def h2load(origin: Origin, number: int, streams: int) -> float:
     """CPU a request of nghttp2's own load generator: the limit."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
+    done = subprocess.run(
         [program("taskset"), "-c", CLIENT_CORE, program("h2load"), "-n", str(number), "-c", "1", "-m", str(streams),
          f"--connect-to={GOOD[0]}:{origin.ports['kept']}", origin.url("/small")],
-        check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if f" {number} succeeded," not in done.stdout or f"{number} 2xx," not in done.stdout:
+        raise Failure(f"not all requests of h2load succeeded: {done.stdout.strip()[-400:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / number * 1e6
 
@@ -29,8 +31,9 @@ def peers(origin: Origin, count: int) -> list[str]:
     url = origin.url("/small", host=GOOD[0])
     for streams, number in ((100, 10_000), (1, 2_000)):
         options = ["-n", str(number), "-c", str(streams)]
+        # Without questions, which the others do not ask either.
         named = ["--url", origin.url("/small"), *origin.connect_to(), *options]
-        addressed = ["--url", url, "--cacert", origin.authority, *options]
+        addressed = ["--url", url, "--cacert", origin.authority, *options, "--length", str(SMALL)]
         script = lambda name: [PYTHON, os.path.join(BENCHMARKS, "peers", name), *addressed]
         measures = {
             "h2load": lambda: h2load(origin, number, streams),

@@ -8,12 +8,37 @@ from dataclasses import dataclass
 from origin import CLIENT_CORE, Failure, program
 
 BENCHMARKS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.path.join(BENCHMARKS, ".build", "release")
-NETOPT = os.path.join(BUILD, "netopt-benchmark")
-RAW = os.path.join(BUILD, "raw-libcurl")
-URLSESSION = os.path.join(BUILD, "urlsession-requests")
-CACHE = os.path.join(os.path.dirname(BENCHMARKS), ".build", "release", "cache-benchmark")
-COMMAND = os.path.join(os.path.dirname(BENCHMARKS), ".build", "release", "netopt")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A checkout and the programs that were built in it."""
+
+    root: str
+
+    def of_benchmarks(self, name: str) -> str:
+        return os.path.join(self.root, "Benchmarks", ".build", "release", name)
+
+    def of_package(self, name: str) -> str:
+        return os.path.join(self.root, ".build", "release", name)
+
+    @property
+    def benchmark(self) -> str:
+        return self.of_benchmarks("netopt-benchmark")
+
+    @property
+    def cache(self) -> str:
+        return self.of_package("cache-benchmark")
+
+    @property
+    def command(self) -> str:
+        return self.of_package("netopt")
+
+
+HERE = Tree(os.path.dirname(BENCHMARKS))
+NETOPT, CACHE, COMMAND = HERE.benchmark, HERE.cache, HERE.command
+RAW = HERE.of_benchmarks("raw-libcurl")
+URLSESSION = HERE.of_benchmarks("urlsession-requests")
 
 
 @dataclass
@@ -35,12 +60,28 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> dict:
         env={**os.environ, **(environment or {})}, timeout=600)
     if done.returncode != 0:
         raise Failure(f"{' '.join(command[:2])} ended with {done.returncode}: {done.stderr.strip()[-400:]}")
-    line = json.loads(done.stdout.strip().splitlines()[-1])
+    return verify(command, done.stdout, done.stderr)
+
+
+def verify(command: list[str], output: str, complaints: str) -> dict:
+    """The JSON that a program printed, which has to say that every request had its own answer."""
+    lines = output.strip().splitlines()
+    if not lines or not lines[-1].startswith("{"):
+        return {}
+    line = json.loads(lines[-1])
+    name = " ".join(command[:2])
+    if line.get("wrong", 0) > 0:
+        raise Failure(f"{name}: {line['wrong']} answers are not those to their requests: {complaints.strip()[-400:]}")
     if line.get("failed", 0) > 0:
-        raise Failure(f"{' '.join(command[:2])}: {line['failed']} requests failed")
+        raise Failure(f"{name}: {line['failed']} requests failed")
     return line
 
 
 def requests(client: str, options: list[str], environment: dict[str, str] | None = None) -> Run:
     """Runs a program that performs requests."""
-    return Run(run([client, *(["requests"] if client == NETOPT else []), *options], environment))
+    return Run(run([client, *subcommand(client), *options], environment))
+
+
+def subcommand(client: str) -> list[str]:
+    """What `netopt-benchmark` has to be told and the others need not be."""
+    return ["requests"] if os.path.basename(client) == os.path.basename(NETOPT) else []

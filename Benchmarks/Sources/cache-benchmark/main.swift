@@ -7,7 +7,7 @@ import NetOptCore
 import Synchronization
 
 let usage = """
-  Usage: cache-benchmark hits [HITS]
+  Usage: cache-benchmark hits [HITS [memory|disk]]
          cache-benchmark memory empty|small|middle|mixed|shrinking|alternating|variants [THREADS [MIB]]
   """
 
@@ -73,10 +73,19 @@ func nanoseconds(_ store: some CacheStore, _ keys: [CacheKey], hits: Int, _ cloc
 
 func hits(_ count: Int) throws -> String {
   let keys = try (0..<4000).map(key)
+  let onDisk = try diskHits(count, Array(keys.prefix(1000)))
+  return
+    #"{"memory_hit_ns":\#(memoryHits(count, keys)),"disk_hit_us":\#(onDisk.hit),"disk_write_us":\#(onDisk.write)}"#
+}
+
+func memoryHits(_ count: Int, _ keys: [CacheKey]) -> Double {
   let memory = MemoryStore()
   for key in keys { memory.insert(entry(key, 10_240)) }
-  let inMemory = nanoseconds(memory, keys, hits: count, CLOCK_THREAD_CPUTIME_ID)
+  return nanoseconds(memory, keys, hits: count, CLOCK_THREAD_CPUTIME_ID)
+}
 
+/// Microseconds for a hit and for a write.
+func diskHits(_ count: Int, _ keys: [CacheKey]) throws -> (hit: Double, write: Double) {
   var template = Array("/tmp/netopt-cache-benchmark.XXXXXX".utf8CString)
   guard mkdtemp(&template) != nil else { fail("no directory can be made in /tmp") }
   let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -88,14 +97,23 @@ func hits(_ count: Int) throws -> String {
     rmdir(directory)
   }
   let disk = DiskStore(directory) { fail($0.message) }
-  let some = Array(keys.prefix(1000))
   let start = seconds(CLOCK_MONOTONIC)
-  for key in some { disk.insert(entry(key, 10_240)) }
-  let write = (seconds(CLOCK_MONOTONIC) - start) / Double(some.count) * 1e6
+  for key in keys { disk.insert(entry(key, 10_240)) }
+  let write = (seconds(CLOCK_MONOTONIC) - start) / Double(keys.count) * 1e6
   // Time and not CPU: what a hit waits for counts.
-  let onDisk = nanoseconds(disk, some, hits: max(count / 50, 10), CLOCK_MONOTONIC) / 1000
+  let hit = nanoseconds(disk, keys, hits: max(count / 50, 10), CLOCK_MONOTONIC) / 1000
   disk.close()
-  return #"{"memory_hit_ns":\#(inMemory),"disk_hit_us":\#(onDisk),"disk_write_us":\#(write)}"#
+  return (hit, write)
+}
+
+/// Hits in one tier and nothing else, for those who count instructions.
+func hits(_ count: Int, only tier: String) throws -> String {
+  let keys = try (0..<1000).map(key)
+  switch tier {
+  case "memory": return #"{"memory_hit_ns":\#(memoryHits(count, keys))}"#
+  case "disk": return #"{"disk_hit_us":\#(try diskHits(count, keys).hit)}"#
+  default: fail(usage)
+  }
 }
 
 /// Kibibytes in memory: proc(5), statm.
@@ -225,7 +243,7 @@ case "hits":
   guard let count = Int(arguments.count > 2 ? arguments[2] : "1000000"), count >= 1000 else {
     fail("HITS is 1000 or more")
   }
-  print(try hits(count))
+  print(try arguments.count > 3 ? hits(count, only: arguments[3]) : hits(count))
 case "memory" where (3...5).contains(arguments.count):
   print(try memory(arguments[2], threads: count(3, 1), mebibytes: count(4, 64)))
 default: fail(usage)

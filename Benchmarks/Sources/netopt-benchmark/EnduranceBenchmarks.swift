@@ -66,8 +66,10 @@ enum WaitingBenchmark {
     var configuration = try ClientConfiguration.measured(options)
     configuration.observers.append(begun)
     let client = try NetOptClient(configuration)
-    guard await Load.succeeds(request, client) else { throw UsageError("\(request.url) does not answer") }
-    let load = Load(client: client, requests: [request], count: count, streams: count, usesLoop: true)
+    // Without questions: those of so many would be what is measured.
+    let question = try Question(request, number: nil)
+    try await Load.expectAnswer(question, client)
+    let load = Load(client: client, questions: [question], count: count, streams: count, usesLoop: true)
     let before = Footprint.now
     var failed = 0
     var waiting: [Int] = []
@@ -95,7 +97,7 @@ enum WaitingBenchmark {
 
 /// Very many requests: memory, descriptors and threads are to stay where they are after the first tenth.
 enum SoakBenchmark {
-  static let options = ["--url", "--cacert", "--connect-to", "-n", "-c"]
+  static let options = ["--url", "--cacert", "--connect-to", "-n", "-c", "--expect"]
   /// What memory may grow by after the first tenth, in KiB.
   private static let growth = 1024
 
@@ -103,13 +105,19 @@ enum SoakBenchmark {
     let request = try HTTPRequest(.get, try options.required("--url"))
     let count = try options.count("-n", 1_000_000)
     let client = try NetOptClient(try ClientConfiguration.measured(options))
+    let streams = try options.count("-c", 100)
+    let expectation = try Expectation(options.text("--expect"))
     let load = Load(
-      client: client, requests: [request], count: count / 10, streams: try options.count("-c", 100),
-      usesLoop: true, keepsLatencies: false)
+      client: client,
+      questions: try Question.all(request, streams: streams, expecting: expectation), count: count / 10,
+      streams: streams, usesLoop: true, keepsLatencies: false, expectation: expectation)
     var failed = 0
+    var wrong = 0
     var samples: [Footprint] = []
     for _ in 0..<10 {
-      failed += await load.perform().failed
+      let outcome = await load.perform()
+      failed += outcome.failed
+      wrong += outcome.wrong
       samples.append(Footprint.now)
     }
     await client.shutdown()
@@ -119,7 +127,7 @@ enum SoakBenchmark {
         && $0.threads <= first.threads
     }
     return """
-      {"requests":\(count / 10 * 10),"failed":\(failed),"rss_kib":\(samples.map(\.residentKiB)),\
+      {"requests":\(count / 10 * 10),"failed":\(failed),"wrong":\(wrong),"rss_kib":\(samples.map(\.residentKiB)),\
       "descriptors":\(samples.map(\.descriptors)),"threads":\(samples.map(\.threads)),"flat":\(isFlat)}
       """
   }

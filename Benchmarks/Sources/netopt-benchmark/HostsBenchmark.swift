@@ -2,7 +2,7 @@ import NetOpt
 
 /// Requests over many hosts of a list: what each costs must not depend on how long the list is.
 enum HostsBenchmark {
-  static let options = ["--cacert", "--port", "--hosts", "--addresses", "--used", "-n", "-c"]
+  static let options = ["--cacert", "--port", "--hosts", "--addresses", "--used", "-n", "-c", "--expect"]
 
   static func run(_ options: Options) async throws -> String {
     guard let port = UInt16(try options.required("--port")) else { throw UsageError("--port wants a port") }
@@ -29,13 +29,19 @@ enum HostsBenchmark {
     configuration.connections.idle = used + 16
 
     let client = try NetOptClient(configuration)
-    let requests = try names.prefix(used).map { try HTTPRequest(.get, "https://\($0):\(port)/small") }
-    for request in requests {
-      guard await Load.succeeds(request, client) else { throw UsageError("\(request.url) does not answer") }
+    let expectation = try Expectation(options.text("--expect"))
+    let questions = try names.prefix(used).enumerated().map { number, name in
+      let request = try HTTPRequest(.get, "https://\(name):\(port)/small")
+      return if case .anything = expectation {
+        try Question(request, number: nil)
+      } else {
+        try Question(request, number: number)
+      }
     }
+    for question in questions { try await Load.expectAnswer(question, client, expectation) }
     let load = Load(
-      client: client, requests: requests, count: try options.count("-n", 20_000),
-      streams: try options.count("-c", 100), usesLoop: true)
+      client: client, questions: questions, areShared: true, count: try options.count("-n", 20_000),
+      streams: try options.count("-c", 100), usesLoop: true, expectation: expectation)
     let before = Cost.now
     let outcome = await load.perform()
     let after = Cost.now

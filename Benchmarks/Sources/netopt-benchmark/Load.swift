@@ -3,21 +3,38 @@ import NetOpt
 /// Requests that are performed by so many tasks, one after the other in each.
 struct Load {
   let client: NetOptClient
-  /// What each task asks for in turn.
-  let requests: [HTTPRequest]
+  /// What the tasks ask.
+  let questions: [Question]
+  /// Whether each task asks all of them in turn, from different places on. Otherwise each has some to itself.
+  var areShared = false
   let count: Int
   let streams: Int
   /// Whether the tasks run on the client's loop instead of the default pool.
   let usesLoop: Bool
   /// Whether the time of each request is kept.
   var keepsLatencies = true
+  /// What the answers have to be.
+  var expectation = Expectation.anything
 
   struct Outcome: Sendable {
     var failed = 0
+    /// Answers that do not belong to their question, or are not whole.
+    var wrong = 0
     var latencies: [Int64] = []
+
+    mutating func count(_ answer: Answer) {
+      switch answer {
+      case .right: return
+      case .failed: failed += 1
+      case .wrong(let complaint):
+        if wrong == 0 { complain("netopt-benchmark: \(complaint)\n") }
+        wrong += 1
+      }
+    }
 
     mutating func add(_ other: Outcome) {
       failed += other.failed
+      wrong += other.wrong
       latencies += other.latencies
     }
   }
@@ -27,38 +44,60 @@ struct Load {
       for stream in 0..<streams {
         let share = count / streams + (stream < count % streams ? 1 : 0)
         group.addTask(executorPreference: usesLoop ? client.loopExecutor : nil) {
-          await Self.perform(share, requests, from: stream, client, keepsLatencies)
+          await perform(share, stream: stream)
         }
       }
       return await group.reduce(into: Outcome()) { $0.add($1) }
     }
   }
 
-  private static func perform(
-    _ count: Int, _ requests: [HTTPRequest], from first: Int, _ client: NetOptClient, _ keepsLatencies: Bool
-  ) async -> Outcome {
+  private func perform(_ count: Int, stream: Int) async -> Outcome {
     var outcome = Outcome()
     if keepsLatencies { outcome.latencies.reserveCapacity(count) }
     let clock = SystemTimeSource()
+    let own = max(1, questions.count / streams)
+    var check = AnswerCheck(expectation)
     for index in 0..<count {
       let start = clock.now()
-      let request = requests.count == 1 ? requests[0] : requests[(first + index * 31) % requests.count]
-      if await !succeeds(request, client) { outcome.failed += 1 }
+      let place = areShared ? stream + index * 31 : stream * own + index % own
+      outcome.count(await Self.answer(questions[place % questions.count], client, &check))
       if keepsLatencies { outcome.latencies.append((clock.now() - start).microseconds) }
     }
     return outcome
   }
 
-  /// Performs one request and reads its body.
-  static func succeeds(_ request: HTTPRequest, _ client: NetOptClient) async -> Bool {
+  /// What became of a request.
+  enum Answer {
+    case right
+    case wrong(String)
+    case failed
+  }
+
+  /// Performs one request, reads its body, and says whether that is the answer.
+  static func answer(
+    _ question: Question, _ client: NetOptClient, _ check: inout AnswerCheck
+  ) async -> Answer {
+    check.begin(question)
     do throws(NetOptError) {
-      let response = try await client.execute(request)
+      let response = try await client.execute(question.request)
       // Chunk by chunk: the floor does not keep the body either.
-      var length = 0
-      for try await chunk in response.body { length += chunk.count }
-      return response.status < 400 && length >= 0
+      for try await chunk in response.body { check.take(chunk) }
+      if response.status >= 400 { return .failed }
+      return check.isAnswer(response) ? .right : .wrong(check.complaint(about: response))
     } catch {
-      return false
+      return .failed
+    }
+  }
+
+  /// Throws unless an origin answers as expected.
+  static func expectAnswer(
+    _ question: Question, _ client: NetOptClient, _ expectation: Expectation = .anything
+  ) async throws {
+    var check = AnswerCheck(expectation)
+    switch await answer(question, client, &check) {
+    case .right: return
+    case .wrong(let complaint): throw UsageError("\(question.request.url) gives another answer: \(complaint)")
+    case .failed: throw UsageError("\(question.request.url) does not answer")
     }
   }
 }
@@ -71,7 +110,7 @@ extension Load.Outcome {
       sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(part * Double(sorted.count)))]
     }
     return """
-      {"requests":\(latencies.count),"failed":\(failed),"wall_s":\(after.wallSeconds - before.wallSeconds),\
+      {"requests":\(latencies.count),"failed":\(failed),"wrong":\(wrong),"wall_s":\(after.wallSeconds - before.wallSeconds),\
       "cpu_user_s":\(after.userSeconds - before.userSeconds),"cpu_sys_s":\(after.systemSeconds - before.systemSeconds),\
       "max_rss_kib":\(after.maxResidentKiB),"p50_us":\(percentile(0.5)),"p99_us":\(percentile(0.99))}
       """

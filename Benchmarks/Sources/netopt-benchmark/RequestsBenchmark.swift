@@ -4,7 +4,7 @@ import NetOpt
 /// the last. One observer that reads every event is attached.
 enum RequestsBenchmark {
   static let options = [
-    "--url", "--cacert", "--connect-to", "--list", "--probes", "-n", "-c", "--executor", "--cold",
+    "--url", "--cacert", "--connect-to", "--list", "--probes", "-n", "-c", "--executor", "--cold", "--expect",
   ]
 
   static func run(_ options: Options) async throws -> String {
@@ -13,13 +13,18 @@ enum RequestsBenchmark {
     request.options.decompress = false
     let count = try options.count("-n", 10_000)
     let configuration = try ClientConfiguration.measured(options)
-    if try options.choice("--cold", false) { return try await runCold(request, count, configuration) }
+    let streams = try options.count("-c", 100)
+    let expectation = try Expectation(options.text("--expect"))
+    let questions = try Question.all(request, streams: streams, expecting: expectation)
+    if try options.choice("--cold", false) {
+      return try await runCold(questions, count, configuration, expectation)
+    }
 
     let client = try NetOptClient(configuration)
-    guard await Load.succeeds(request, client) else { throw UsageError("\(request.url) does not answer") }
+    try await Load.expectAnswer(questions[0], client, expectation)
     let load = Load(
-      client: client, requests: [request], count: count, streams: try options.count("-c", 100),
-      usesLoop: try options.choice("--executor", true, yes: "loop", no: "pool"))
+      client: client, questions: questions, count: count, streams: streams,
+      usesLoop: try options.choice("--executor", true, yes: "loop", no: "pool"), expectation: expectation)
     let before = Cost.now
     let outcome = await load.perform()
     let after = Cost.now
@@ -29,15 +34,16 @@ enum RequestsBenchmark {
 
   /// Each request on a new client, from its making to the body's end.
   private static func runCold(
-    _ request: HTTPRequest, _ count: Int, _ configuration: ClientConfiguration
+    _ questions: [Question], _ count: Int, _ configuration: ClientConfiguration, _ expectation: Expectation
   ) async throws -> String {
     var outcome = Load.Outcome()
     let clock = SystemTimeSource()
+    var check = AnswerCheck(expectation)
     let before = Cost.now
-    for _ in 0..<count {
+    for index in 0..<count {
       let start = clock.now()
       let client = try NetOptClient(configuration)
-      if await !Load.succeeds(request, client) { outcome.failed += 1 }
+      outcome.count(await Load.answer(questions[index % questions.count], client, &check))
       outcome.latencies.append((clock.now() - start).microseconds)
       await client.shutdown()
     }

@@ -3,7 +3,7 @@ import NetOpt
 
 /// What signing and verifying cost, and whether an unknown key takes as long as a wrong signature.
 enum SigningBenchmark {
-  static let options = ["-n", "--rounds", "--body", "--scheme"]
+  static let options = ["-n", "--rounds", "--body", "--scheme", "--only"]
 
   static func run(_ options: Options) throws -> String {
     let count = try options.count("-n", 20_000)
@@ -13,6 +13,7 @@ enum SigningBenchmark {
       scheme == .netopt1 || scheme == .rfc9421 || scheme == .sigv4
     else { throw UsageError("--scheme is netopt1, rfc9421 or sigv4") }
     let bench = try Bench(scheme, bodyLength: try options.count("--body", 1024))
+    if let only = options.text("--only") { return try run(only, count, bench) }
     let each = max(count / rounds, 1)
     var sign: [Double] = []
     var verify: [Double] = []
@@ -41,6 +42,17 @@ enum SigningBenchmark {
       "unknown_minus_wrong_us": \(test.difference), "effect_percent": \(effect), "welch_t": \(test.t), \
       "within_noise": \(isNoise)}
       """
+  }
+
+  /// Signs or verifies and nothing else, for those who count instructions.
+  private static func run(_ only: String, _ count: Int, _ bench: Bench) throws -> String {
+    let spent =
+      switch only {
+      case "sign": try microseconds(count) { _ = try bench.signer.sign(bench.request) }
+      case "verify": try microseconds(count) { try bench.expect(bench.signed, .ok) }
+      default: throw UsageError("--only wants sign or verify")
+      }
+    return #"{"\#(only)_us": \#(spent)}"#
   }
 
   /// What a round costs while nothing else runs on the core: the 5th percentile.

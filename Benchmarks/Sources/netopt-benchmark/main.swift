@@ -4,13 +4,15 @@ import NetOpt
 let usage = """
   Usage: netopt-benchmark requests --url URL [--cacert FILE] [--connect-to HOST:PORT:IP:PORT | --list FILE]
                                    [--probes yes|no] [-n REQUESTS] [-c STREAMS] [--executor loop|pool] [--cold yes|no]
+                                   [--expect echo:BYTES|words:BYTES]
          netopt-benchmark hosts    --port PORT --address IP [--cacert FILE] [--hosts N] [--addresses N] [--used N]
-                                   [-n REQUESTS] [-c STREAMS]
+                                   [-n REQUESTS] [-c STREAMS] [--expect …]
          netopt-benchmark waiting  --url URL [--cacert FILE] [--connect-to …] [-n REQUESTS] [--rounds N]
          netopt-benchmark soak     --url URL [--cacert FILE] [--connect-to …] [-n REQUESTS] [-c STREAMS]
-         netopt-benchmark planning [--endpoints N] [-n PLANS]
+                                   [--expect …]
+         netopt-benchmark planning [--endpoints N] [-n PLANS] [--only unchanged|changed]
          netopt-benchmark list     [--endpoints N] [-n TIMES]
-         netopt-benchmark signing  [-n TIMES] [--rounds N] [--body BYTES] [--scheme NAME]
+         netopt-benchmark signing  [-n TIMES] [--rounds N] [--body BYTES] [--scheme NAME] [--only sign|verify]
          netopt-benchmark cached   [-n REQUESTS] [--rounds N] [--body BYTES]
 
   Measures netopt and prints one line of JSON with what it cost.

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "question.h"
+
 struct options {
   const char *url;
   const char *ca_file;
@@ -25,12 +27,13 @@ struct options {
   int allows_resumption;
   // The server, which is stopped until all requests wait; 0 for none.
   pid_t server;
+  struct expectation expectation;
 };
 
 struct stream {
   CURL *easy;
   int64_t started_ns;
-  size_t body_bytes;
+  struct questions questions;
 };
 
 struct run {
@@ -42,6 +45,7 @@ struct run {
   long started;
   long finished;
   long failed;
+  long wrong;
   int64_t *latencies_us;
   // What all requests took when they waited.
   long waiting_kib;
@@ -56,7 +60,8 @@ static void misused(const char *what) {
   fprintf(stderr,
           "raw-libcurl: %s\n"
           "Usage: raw-libcurl --url URL [--cacert FILE] [--connect-to HOST:PORT:IP:PORT] [-n REQUESTS] [-c STREAMS]\n"
-          "                   [--executor loop|pool] [--cold yes|no] [--resumption yes|no]\n",
+          "                   [--executor loop|pool] [--cold yes|no] [--resumption yes|no]\n"
+          "                   [--expect echo:BYTES|words:BYTES]\n",
           what);
   exit(64);
 }
@@ -68,8 +73,7 @@ static int64_t now_ns(void) {
 }
 
 static size_t receive_body(char *bytes, size_t size, size_t count, void *data) {
-  (void)bytes;
-  ((struct stream *)data)->body_bytes += size * count;
+  questions_take(&((struct stream *)data)->questions, bytes, size * count);
   return size * count;
 }
 
@@ -99,9 +103,10 @@ static int timer_changed(CURLM *multi, long timeout_ms, void *data) {
   return 0;
 }
 
-static CURL *make_easy(const struct options *options, struct stream *stream) {
+static CURL *make_easy(const struct options *options, struct stream *stream, long number) {
   CURL *easy = curl_easy_init();
   if (easy == NULL) die("curl_easy_init failed");
+  if (!questions_init(&stream->questions, &options->expectation, options->url, number, options->streams)) die("out of memory");
   curl_easy_setopt(easy, CURLOPT_URL, options->url);
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
   curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
@@ -137,6 +142,7 @@ static void close_multi(struct run *run) {
 static void start(struct run *run, struct stream *stream) {
   run->started++;
   stream->started_ns = now_ns();
+  questions_ask(&stream->questions, stream->easy);
   if (curl_multi_add_handle(run->multi, stream->easy) != CURLM_OK) die("curl_multi_add_handle failed");
 }
 
@@ -152,7 +158,11 @@ static void read_messages(struct run *run, long most) {
     long status = 0;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&stream);
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    if (code != CURLE_OK || status >= 400) run->failed++;
+    if (code != CURLE_OK || status >= 400) {
+      run->failed++;
+    } else if (!questions_is_answered(&stream->questions, easy, status)) {
+      if (run->wrong++ == 0) questions_complain(&stream->questions, status);
+    }
     run->latencies_us[run->finished++] = (now_ns() - stream->started_ns) / 1000;
     curl_multi_remove_handle(run->multi, easy);
     if (run->started < most) start(run, stream);
@@ -201,9 +211,9 @@ static void report(struct run *run, const struct rusage *before, int64_t wall_ns
   long count = run->finished;
   qsort(run->latencies_us, (size_t)count, sizeof *run->latencies_us, compare);
   long p50 = count / 2, p99 = (long)(0.99 * (double)count);
-  printf("{\"requests\":%ld,\"failed\":%ld,\"wall_s\":%.6f,\"cpu_user_s\":%.6f,\"cpu_sys_s\":%.6f,"
+  printf("{\"requests\":%ld,\"failed\":%ld,\"wrong\":%ld,\"wall_s\":%.6f,\"cpu_user_s\":%.6f,\"cpu_sys_s\":%.6f,"
          "\"max_rss_kib\":%ld,\"p50_us\":%lld,\"p99_us\":%lld}\n",
-         count, run->failed, (double)wall_ns / 1e9, seconds(after.ru_utime) - seconds(before->ru_utime),
+         count, run->failed, run->wrong, (double)wall_ns / 1e9, seconds(after.ru_utime) - seconds(before->ru_utime),
          seconds(after.ru_stime) - seconds(before->ru_stime), after.ru_maxrss,
          (long long)run->latencies_us[p50 < count ? p50 : count - 1],
          (long long)run->latencies_us[p99 < count ? p99 : count - 1]);
@@ -228,13 +238,13 @@ static void run_warm(struct run *run) {
   struct stream *streams = calloc((size_t)options->streams, sizeof *streams);
   if (streams == NULL) die("out of memory");
   for (long index = 0; index < options->streams; index++) {
-    streams[index].easy = make_easy(options, &streams[index]);
+    streams[index].easy = make_easy(options, &streams[index], index);
   }
   open_multi(run);
   // The first request opens the connection and is not counted.
   start(run, &streams[0]);
   drive(run, 1);
-  run->started = run->finished = run->failed = 0;
+  run->started = run->finished = run->failed = run->wrong = 0;
 
   struct rusage before;
   getrusage(RUSAGE_SELF, &before);
@@ -252,7 +262,10 @@ static void run_warm(struct run *run) {
   drive(run, options->requests);
   report(run, &before, now_ns() - started_ns);
 
-  for (long index = 0; index < options->streams; index++) curl_easy_cleanup(streams[index].easy);
+  for (long index = 0; index < options->streams; index++) {
+    curl_easy_cleanup(streams[index].easy);
+    questions_free(&streams[index].questions);
+  }
   close_multi(run);
   free(streams);
 }
@@ -265,12 +278,13 @@ static void run_cold(struct run *run) {
   for (long index = 0; index < run->options->requests; index++) {
     struct stream stream = {.started_ns = now_ns()};
     int64_t begun_ns = stream.started_ns;
-    stream.easy = make_easy(run->options, &stream);
+    stream.easy = make_easy(run->options, &stream, index);
     open_multi(run);
     start(run, &stream);
     stream.started_ns = begun_ns;
     drive(run, index + 1);
     curl_easy_cleanup(stream.easy);
+    questions_free(&stream.questions);
     close_multi(run);
   }
   report(run, &before, now_ns() - started_ns);
@@ -311,6 +325,8 @@ int main(int argument_count, char **arguments) {
       options.is_cold = yes(value, "--cold wants yes or no");
     } else if (strcmp(option, "--resumption") == 0) {
       options.allows_resumption = yes(value, "--resumption wants yes or no");
+    } else if (strcmp(option, "--expect") == 0) {
+      if (!expectation_read(&options.expectation, value)) misused("--expect wants echo:BYTES or words:BYTES");
     } else if (strcmp(option, "--executor") != 0) {
       misused("an option is not understood");
     }
@@ -327,7 +343,10 @@ int main(int argument_count, char **arguments) {
     run_warm(&run);
   }
   // A line of its own, so that the other one stays as it is; last is what counts.
-  if (options.server > 0) printf("{\"requests\":%ld,\"failed\":%ld,\"waiting_kib\":%ld}\n", run.finished, run.failed, run.waiting_kib);
+  if (options.server > 0) {
+    printf("{\"requests\":%ld,\"failed\":%ld,\"wrong\":%ld,\"waiting_kib\":%ld}\n", run.finished, run.failed, run.wrong,
+           run.waiting_kib);
+  }
   free(run.latencies_us);
   curl_slist_free_all(options.connect_to);
   curl_global_cleanup();

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-// Requests through URLSession, to compare with: the flags -n, -c and --url of `netopt-benchmark requests`, and its line. It
+// Requests through URLSession, to compare with: the flags -n, -c, --length and --url of `netopt-benchmark requests`, and its line. It
 // cannot be told an address or an authority: the URL has the address in it, and the authority is named by the environment
 // (URLSessionCertificateAuthorityInfoFile).
 
@@ -9,6 +9,7 @@ struct Settings {
   var url: URL?
   var requests = 10_000
   var streams = 100
+  var length = 0
 }
 
 func settings() -> Settings {
@@ -19,6 +20,7 @@ func settings() -> Settings {
     case "--url": settings.url = URL(string: value)
     case "-n": settings.requests = Int(value) ?? 0
     case "-c": settings.streams = Int(value) ?? 0
+    case "--length": settings.length = Int(value) ?? 0
     default: break
     }
   }
@@ -36,9 +38,9 @@ func cost() -> (user: Double, system: Double, wall: Double, resident: Int) {
 }
 
 let given = settings()
-guard let url = given.url, given.requests > 0, given.streams > 0 else {
+guard let url = given.url, given.requests > 0, given.streams > 0, given.length > 0 else {
   FileHandle.standardError.write(
-    Data("Usage: urlsession-requests --url URL [-n REQUESTS] [-c STREAMS]\n".utf8))
+    Data("Usage: urlsession-requests --url URL --length BYTES [-n REQUESTS] [-c STREAMS]\n".utf8))
   exit(64)
 }
 let configuration = URLSessionConfiguration.ephemeral
@@ -55,9 +57,10 @@ let outcomes = await withTaskGroup(of: [Double].self) { group in
       var latencies: [Double] = []
       for _ in 0..<share {
         let start = ProcessInfo.processInfo.systemUptime
-        let response = try? await session.data(from: url).1 as? HTTPURLResponse
+        let answer = try? await session.data(from: url)
         let latency = ProcessInfo.processInfo.systemUptime - start
-        latencies.append((response?.statusCode ?? 500) < 400 ? latency : -1)
+        let status = (answer?.1 as? HTTPURLResponse)?.statusCode
+        latencies.append(status == 200 && answer?.0.count == given.length ? latency : -1)
       }
       return latencies
     }
