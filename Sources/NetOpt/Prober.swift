@@ -17,7 +17,7 @@ final class Prober: Sendable {
     /// Nobody has used it yet, but what an earlier run has learned is known: nobody waits for a probe.
     case remembered
     /// Probing it, and no answer yet.
-    case waiting([UInt64: UnsafeContinuation<Void, Never>])
+    case waiting([UInt64: CheckedContinuation<Void, Never>])
     /// There was an answer, or there will not be one.
     case settled
 
@@ -31,7 +31,7 @@ final class Prober: Sendable {
       }
     }
 
-    var whoWaits: [UnsafeContinuation<Void, Never>] {
+    var whoWaits: [CheckedContinuation<Void, Never>] {
       if case .waiting(let continuations) = self { Array(continuations.values) } else { [] }
     }
   }
@@ -199,7 +199,8 @@ final class Prober: Sendable {
     let wait = min(rest, configuration.firstRequestWait)
     var limit: Task<Void, Never>?
     await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
+      // Checked: a probe may resume it before this task is suspended (docs/adr/0006).
+      await withCheckedContinuation { continuation in
         let mustWait = state.withLock { state in
           guard !Task.isCancelled, case .waiting(var waiting) = state.hosts[origin.host] else { return false }
           waiting[id] = continuation
@@ -221,7 +222,7 @@ final class Prober: Sendable {
 
   /// One request waits no longer; the others do.
   private func endWait(_ id: UInt64, for host: String) {
-    let continuation = state.withLock { state -> UnsafeContinuation<Void, Never>? in
+    let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
       guard case .waiting(var waiting) = state.hosts[host], let mine = waiting.removeValue(forKey: id) else {
         return nil
       }

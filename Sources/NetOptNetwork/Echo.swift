@@ -19,7 +19,11 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   private let loop: EventLoop
   private let message: EchoMessage
   private let isCancelled = Atomic(false)
-  private var caller: UnsafeContinuation<Outcome, Never>?
+  private var caller: CheckedContinuation<Void, Never>?
+  /// Written by the loop before it resumes the caller.
+  private var outcome = Outcome.failure(Echo.ended)
+  /// Orders `outcome` before the caller's use of it (docs/adr/0006).
+  private let isAnswered = Atomic(false)
   private var socket: EchoSocket?
   private var sent = MonotonicInstant(nanoseconds: 0)
   private var hasArrived = false
@@ -40,15 +44,18 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     to address: IPAddress, within limit: Duration, on loop: EventLoop
   ) async -> Outcome {
     let echo = Echo(address, within: limit, on: loop)
-    return await withTaskCancellationHandler {
-      await withUnsafeContinuation { caller in
+    await withTaskCancellationHandler {
+      // Checked: the loop may resume it before this task is suspended (docs/adr/0006).
+      await withCheckedContinuation { caller in
         echo.caller = caller
-        if !loop.submit(echo) { caller.resume(returning: .failure(ended)) }
+        if !loop.submit(echo) { caller.resume() }
       }
     } onCancel: {
       echo.isCancelled.store(true, ordering: .relaxed)
       _ = loop.submit(EchoCancellation(echo))
     }
+    _ = echo.isAnswered.load(ordering: .acquiring)
+    return echo.outcome
   }
 
   /// The most packets that are taken in one turn.
@@ -105,7 +112,9 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
       loop.unwatch(socket.descriptor, of: self)
       socket.close()
     }
-    caller.take()?.resume(returning: outcome)
+    self.outcome = outcome
+    isAnswered.store(true, ordering: .releasing)
+    caller.take()?.resume()
   }
 }
 

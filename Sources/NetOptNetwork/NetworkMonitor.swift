@@ -39,7 +39,8 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
 
   /// Ends listening, and returns when no descriptor is left.
   package nonisolated func stop() async {
-    await withUnsafeContinuation { (done: UnsafeContinuation<Void, Never>) in
+    // Checked: the loop may resume it before this task is suspended (docs/adr/0006).
+    await withCheckedContinuation { done in
       let work = MonitorWork(self) {
         $0.close()
         done.resume()

@@ -10,14 +10,16 @@ import NetOptLocking
 /// No descriptor is opened and nothing is asked before the first look-up. It must be shut down before its loop stops.
 package final class CachingResolver: Resolver {
   private typealias Outcome = DNSCache.Outcome
-  private typealias Continuation = UnsafeContinuation<Outcome, Never>
+  /// Checked: the loop may resume it before its task is suspended. It carries nothing, and the task takes its answer from behind
+  /// the lock, which orders the two (docs/adr/0006).
+  private typealias Continuation = CheckedContinuation<Void, Never>
 
   /// Somebody who waits.
   private enum Waiting {
     /// Is about to be suspended.
     case announced
     case suspended(Continuation)
-    /// Was answered before it was suspended.
+    /// Has an answer, and has not taken it yet.
     case answered(Outcome)
   }
 
@@ -41,32 +43,35 @@ package final class CachingResolver: Resolver {
       return (action, lastWaiter)
     }
 
-    /// Somebody is suspended.
+    /// Somebody is about to be suspended.
     ///
-    /// - Returns: their answer, when there is one already.
-    mutating func suspend(_ waiter: DNSCache.Waiter, _ continuation: Continuation) -> Outcome? {
-      if case .answered(let outcome) = waiting[waiter] {
-        waiting[waiter] = nil
-        return outcome
-      }
+    /// - Returns: false when there is an answer already.
+    mutating func suspend(_ waiter: DNSCache.Waiter, _ continuation: Continuation) -> Bool {
+      if case .answered = waiting[waiter] { return false }
       waiting[waiter] = .suspended(continuation)
-      return nil
+      return true
     }
 
     /// There is an answer for somebody, unless they have one.
     ///
-    /// - Returns: what the caller resumes with it, once the lock is free.
+    /// - Returns: what the caller resumes, once the lock is free.
     mutating func answer(_ waiter: DNSCache.Waiter, with outcome: Outcome) -> Continuation? {
       switch waiting[waiter] {
       case .announced:
         waiting[waiter] = .answered(outcome)
         return nil
       case .suspended(let continuation):
-        waiting[waiter] = nil
+        waiting[waiter] = .answered(outcome)
         return continuation
       case .answered, nil:
         return nil
       }
+    }
+
+    /// The answer of somebody who waits no more.
+    mutating func takeAnswer(of waiter: DNSCache.Waiter) -> Outcome? {
+      guard case .answered(let outcome) = waiting.removeValue(forKey: waiter) else { return nil }
+      return outcome
     }
   }
 
@@ -128,7 +133,7 @@ package final class CachingResolver: Resolver {
       state.isShutDown = true
       return state.waiting.keys.compactMap { state.answer($0, with: outcome) }
     }
-    for continuation in suspended { continuation.resume(returning: outcome) }
+    for continuation in suspended { continuation.resume() }
     await withCheckedContinuation { continuation in
       let work = AresShutdown(channel) { continuation.resume() }
       if !loop.submit(work) { continuation.resume() }
@@ -137,37 +142,40 @@ package final class CachingResolver: Resolver {
 
   /// Suspends until the waiter is answered, or its task is cancelled.
   private func answer(to waiter: DNSCache.Waiter, for name: String) async -> Outcome {
+    let cancelled = { @Sendable in
+      Outcome.failure(NetOptError(.cancelled, phase: .resolve, "looking up \(name) was cancelled"))
+    }
     await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
-        let outcome = state.withLock { state in state.suspend(waiter, continuation) }
-        if let outcome { continuation.resume(returning: outcome) }
+      await withCheckedContinuation { continuation in
+        let mustWait = state.withLock { state in state.suspend(waiter, continuation) }
+        if !mustWait { continuation.resume() }
       }
     } onCancel: {
-      let outcome = Outcome.failure(
-        NetOptError(.cancelled, phase: .resolve, "looking up \(name) was cancelled"))
       let continuation = state.withLock { state in
         state.cache.abandon(name, by: waiter)
-        return state.answer(waiter, with: outcome)
+        return state.answer(waiter, with: cancelled())
       }
-      continuation?.resume(returning: outcome)
+      continuation?.resume()
     }
+    // There is one: nothing else resumes the continuation.
+    return state.withLock { $0.takeAnswer(of: waiter) } ?? cancelled()
   }
 
   private func startLookUp(_ name: String) {
     start(name) { [self] outcome in
       let now = timeSource.now()
-      let (continuations, outcome) = state.withLock { state in
+      let continuations = state.withLock { state in
         let (waiters, outcome) = state.cache.ended(name, with: outcome, at: now)
-        return (waiters.compactMap { state.answer($0, with: outcome) }, outcome)
+        return waiters.compactMap { state.answer($0, with: outcome) }
       }
-      for continuation in continuations { continuation.resume(returning: outcome) }
+      for continuation in continuations { continuation.resume() }
     }
   }
 
   private func startFreshLookUp(_ name: String, for waiter: DNSCache.Waiter) {
     start(name) { [self] outcome in
       let outcome = outcome.map(DNSCache.bounded)
-      state.withLock { state in state.answer(waiter, with: outcome) }?.resume(returning: outcome)
+      state.withLock { state in state.answer(waiter, with: outcome) }?.resume()
     }
   }
 
