@@ -8,8 +8,8 @@ public struct DescriptorTable<Value> {
   /// Makes an empty table.
   @inlinable public init() {}
 
-  /// The value of a descriptor, or `nil`; of a negative number there is none, and it cannot get one. No accessor that yields:
-  /// each use of one allocates its frame.
+  /// The value of a descriptor, or `nil`. A negative number has no value, and setting one does nothing: libraries report -1
+  /// for a socket that they could not open. No accessor that yields: each use of one allocates its frame.
   @inlinable public subscript(descriptor: Int32) -> Value? {
     get {
       let place = Int(descriptor)
@@ -17,7 +17,7 @@ public struct DescriptorTable<Value> {
     }
     set {
       let place = Int(descriptor)
-      precondition(place >= 0, "a descriptor is not negative")
+      guard place >= 0, newValue != nil || place < slots.count else { return }
       if place >= slots.count { slots += [Value?](repeating: nil, count: place + 1 - slots.count) }
       slots[place] = newValue
     }

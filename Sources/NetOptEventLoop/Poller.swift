@@ -29,6 +29,9 @@ package protocol ReadinessHandler: AnyObject {
 /// A library may close a descriptor before it asks for its removal, and the number may be in use again at once. So
 /// each registration has a generation, which epoll hands back beside the descriptor: an event of an older
 /// registration is seen as stale. And changing or removing one tolerates EBADF, ENOENT and EEXIST.
+///
+/// A library may also ask for a number that is no open descriptor, such as -1. epoll refuses it, and nothing is registered: it
+/// would never be ready. The deadline of what waits for it ends the wait.
 struct Poller: ~Copyable {
   private struct Registration {
     let handler: any ReadinessHandler
@@ -66,7 +69,7 @@ struct Poller: ~Copyable {
     return handlers
   }
 
-  /// Watches a descriptor, or changes what it is watched for.
+  /// Watches a descriptor, or changes what it is watched for. One that epoll refuses is not watched any more.
   ///
   /// - Returns: the handler that it had, for the caller to let go of.
   mutating func watch(
@@ -74,7 +77,6 @@ struct Poller: ~Copyable {
   ) -> (any ReadinessHandler)? {
     generation &+= 1
     let old = registrations[descriptor]
-    registrations[descriptor] = Registration(handler: handler, generation: generation)
     var flags: UInt32 = 0
     if interest.contains(.read) { flags |= EPOLLIN.rawValue }
     if interest.contains(.write) { flags |= EPOLLOUT.rawValue }
@@ -82,9 +84,10 @@ struct Poller: ~Copyable {
     var event = epoll_event(events: flags, data: epoll_data_t(u64: data))
     // Which of the two it is cannot be known from here, even when the interest is the same as before: a closed and
     // reopened descriptor has left the set silently.
-    if epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) != 0, errno == ENOENT {
-      _ = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
-    }
+    var code = epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event)
+    if code != 0, errno == ENOENT { code = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) }
+    // Only what epoll has taken: it knows the open descriptors, and a number beyond them would make the table as large.
+    registrations[descriptor] = code == 0 ? Registration(handler: handler, generation: generation) : nil
     return old?.handler
   }
 

@@ -19,6 +19,26 @@ import Testing
     #expect(table[number] == nil)
   }
 
+  @Test("setting the value of a negative number does nothing")
+  func aNegativeNumberGetsNoValue() async {
+    await #expect(processExitsWith: .success) {
+      var table = DescriptorTable<String>()
+      for number in [Int32.min, -2, -1] {
+        table[number] = "none"
+        #expect(table[number] == nil)
+        table[number] = nil
+      }
+      #expect(Array(table.values).isEmpty)
+    }
+  }
+
+  @Test("taking away what is not there takes no memory")
+  func aValueThatIsNotThereIsTakenAway() {
+    var table = DescriptorTable<[UInt8]>()
+    table[.max] = nil
+    #expect(table.slots.isEmpty)
+  }
+
   @Test func aValueIsTakenAwayAndReplaced() {
     var table = DescriptorTable<String>()
     table[7] = "seven"

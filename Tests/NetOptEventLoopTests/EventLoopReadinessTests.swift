@@ -198,6 +198,41 @@ import Testing
     loop.stop()
   }
 
+  /// libcurl reports -1 for a socket that it could not open.
+  @Test("a number that is no open descriptor is ignored", arguments: [Int32.min, -1, 1_000_000])
+  func aNumberThatIsNoDescriptorIsIgnored(_ number: Int32) async throws {
+    await #expect(processExitsWith: .success) { [number] in
+      let loop = try EventLoop()
+      let record = EventRecorder<Int32>()
+      let before = ProcessFootprint.now.memoryBytes
+      try await loop.perform {
+        loop.watch(number, for: [.read, .write], ClosureHandler { number, _ in record.record(number) })
+        loop.watch(number, for: [.read], ClosureHandler { number, _ in record.record(number) })
+      }
+      // A table up to this number takes 24 MB.
+      #expect(ProcessFootprint.now.memoryBytes - before < 8 << 20)
+      try await loop.perform { loop.unwatch(number) }
+      for _ in 0..<10 { try await loop.perform {} }
+      #expect(record.events.isEmpty)
+      loop.stop()
+    }
+  }
+
+  @Test("a closed descriptor that is watched again has no handler left")
+  func aRefusedDescriptorLosesItsHandler() async throws {
+    let loop = try EventLoop()
+    let sockets = try SocketPair()
+    let record = EventRecorder<String>()
+    try await loop.perform {
+      loop.watch(sockets.ours, for: .read, Goodbye(loop, sockets.theirs) { record.record("first") })
+      close(sockets.ours)
+      loop.watch(sockets.ours, for: .read, Goodbye(loop, sockets.theirs) { record.record("second") })
+    }
+    #expect(record.events.sorted() == ["first", "second"])
+    loop.stop()
+    close(sockets.theirs)
+  }
+
   @Test func aHandlerThatIsLetGoOfMayCallTheLoop() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
