@@ -86,6 +86,16 @@ let package = Package(
     .executableTarget(
       name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"], swiftSettings: settings),
 
+    // Loads a client with servers that share addresses and fail, and checks every answer; the program runs for hours.
+    .target(
+      name: "NetOptStorm",
+      dependencies: [
+        "CEventLoop", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptTestSupport",
+      ], path: "Tests/Storm", swiftSettings: settings),
+    .executableTarget(
+      name: "netopt-storm", dependencies: ["NetOptStorm"], path: "Tests/netopt-storm", swiftSettings: settings
+    ),
+
     module(
       "NetOptFuzzing",
       [
@@ -129,6 +139,7 @@ let package = Package(
         "NetOptRouting", "NetOptSQLite", "NetOptTestSupport",
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
+    tests("NetOptStorm", ["NetOptStorm"]),
     tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]

@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptLocking
 
 /// A thread that can be waited for, which Foundation's cannot: pthread_create(3).
-final class JoinableThread: Sendable {
+package final class JoinableThread: Sendable {
   private final class Work: Sendable {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -12,7 +12,7 @@ final class JoinableThread: Sendable {
   private let thread: Locked<pthread_t?>
 
   /// Starts a thread.
-  init(_ body: @escaping @Sendable () -> Void) throws {
+  package init(_ body: @escaping @Sendable () -> Void) throws {
     let work = Unmanaged.passRetained(Work(body))
     var thread = pthread_t()
     let status = pthread_create(
@@ -29,7 +29,7 @@ final class JoinableThread: Sendable {
   }
 
   /// Waits for its end. To be called once at least, or the thread's stack is never freed.
-  func join() {
+  package func join() {
     thread.withLock { thread in
       guard let running = thread else { return }
       pthread_join(running, nil)

@@ -1,10 +1,10 @@
 import Glibc
-import NetOptCore
+package import NetOptCore
 
 /// The socket calls of the kit. Descriptors are plain numbers here: each is owned, and closed, by one thread.
-enum LoopbackSocket {
+package enum LoopbackSocket {
   /// Opens a listening socket, non-blocking.
-  static func listening(on endpoint: Endpoint, backlog: Int32 = 512) throws -> Int32 {
+  package static func listening(on endpoint: Endpoint, backlog: Int32 = 512) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     var yes: Int32 = 1
     // A server that comes back takes its port again, whatever is left in TIME_WAIT.
@@ -19,7 +19,7 @@ enum LoopbackSocket {
   }
 
   /// Begins to connect, without waiting for an answer.
-  static func connecting(to endpoint: Endpoint) throws -> Int32 {
+  package static func connecting(to endpoint: Endpoint) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     guard withAddress(of: endpoint, { connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
       let code = errno
@@ -39,7 +39,7 @@ enum LoopbackSocket {
   }
 
   /// The port that a listening socket got.
-  static func port(of descriptor: Int32) -> UInt16 {
+  package static func port(of descriptor: Int32) -> UInt16 {
     var address = sockaddr_in6()
     var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
     withUnsafeMutableBytes(of: &address) { bytes in
@@ -50,7 +50,7 @@ enum LoopbackSocket {
   }
 
   /// Closes a connection with a reset instead of an orderly end: SO_LINGER in socket(7).
-  static func reset(_ descriptor: Int32) {
+  package static func reset(_ descriptor: Int32) {
     var linger = linger(l_onoff: 1, l_linger: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))

@@ -3,12 +3,12 @@ import NetOptCore
 import NetOptLocking
 
 /// Wakes every thread that waits in poll(2): the reading end of a pipe, whose writing end is closed to raise it.
-final class StopSignal: Sendable {
+package final class StopSignal: Sendable {
   /// What to poll for `POLLIN`; it reports `POLLHUP` from the moment that the signal is raised.
-  let descriptor: Int32
+  package let descriptor: Int32
   private let writingEnd: Locked<Int32?>
 
-  init() throws {
+  package init() throws {
     let ends = try Pipe()
     descriptor = ends.reading
     writingEnd = Locked(ends.writing)
@@ -20,7 +20,7 @@ final class StopSignal: Sendable {
   }
 
   /// Raises the signal, for good.
-  func raise() {
+  package func raise() {
     writingEnd.withLock { end in
       if let open = end { close(open) }
       end = nil

@@ -1,0 +1,79 @@
+import FoundationEssentials
+package import NetOpt
+package import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+
+/// Two listed hosts at one address and port, of which one speaks HTTP/1.1 only.
+///
+/// A client of libcurl before 8.5 takes a busy HTTP/1.1 connection for a further request there, because the other host's
+/// connections multiplex.
+package final class SharedAddress: Sendable {
+  /// The host that speaks HTTP/1.1 only.
+  package static let oldHost = "old.test"
+  /// The host that speaks HTTP/2.
+  package static let newHost = "new.test"
+
+  package let endpoint: Endpoint
+  private let servers: [NginxOrigin]
+  private let splice: Splice
+
+  /// Starts the servers.
+  package init() async throws {
+    let addresses = IPAddress.freshLoopback(2)
+    var settings = NginxSettings()
+    settings.directives = Self.question
+    let certificate = try await TestCertificates.certificate(for: [Self.oldHost, Self.newHost])
+    let listeners = [NginxOrigin.Listener(addresses[1], .certificate(certificate))]
+    let new = try await NginxOrigin.start(listeners, settings: settings)
+    settings.http2 = false
+    let old = try await NginxOrigin.start(listeners, settings: settings)
+    servers = [new, old]
+    endpoint = Endpoint(addresses[0], port: try FreePort.find(on: [addresses[0]]))
+    splice = try Splice([
+      Splice.Door(endpoint, [Self.newHost: new.endpoints, Self.oldHost: old.endpoints])
+    ])
+  }
+
+  /// Answers with the request's id, method and host: at once, after 300 ms, or half of it at once and half after 300 ms.
+  private static let question = """
+    location = /quick {
+      add_header X-Id $http_x_id always;
+      echo -n "$http_x_id $request_method $http_host";
+    }
+    location = /late {
+      add_header X-Id $http_x_id always;
+      echo_sleep 0.3;
+      echo -n "$http_x_id $request_method $http_host";
+    }
+    location = /halves {
+      add_header X-Id $http_x_id always;
+      echo -n "$http_x_id $request_method ";
+      echo_flush;
+      echo_sleep 0.3;
+      echo -n "$http_host";
+    }
+    """
+
+  /// Makes a client that lists both hosts and has the default settings otherwise.
+  package func client() async throws -> NetOptClient {
+    var configuration = ClientConfiguration()
+    let entry = HostEntry(port: endpoint.port, endpoints: [ListedEndpoint(endpoint.address)])
+    configuration.list = .list(EndpointList(hosts: [Self.oldHost: entry, Self.newHost: entry]))
+    configuration.allowPrivateAddresses = true
+    configuration.tls.caFile = try await TestCertificates.authorityFile()
+    configuration.dns.servers = ["127.0.0.1:1"]
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    return try NetOptClient(configuration)
+  }
+
+  /// The connections that came to the address.
+  package var connections: Int { splice.figures.connections }
+
+  /// Ends the servers.
+  package func stop() {
+    splice.stop()
+    for server in servers { server.stop() }
+  }
+}
