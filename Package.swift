@@ -34,6 +34,8 @@ let package = Package(
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
+    .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CEventLoop"),
     .systemLibrary(name: "CHeap"),
     .systemLibrary(name: "CNetwork"),
@@ -47,7 +49,9 @@ let package = Package(
     module("NetOptSigning", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
     module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite", "CHeap"]),
     module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
-    module("NetOptCurl", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CCurl"]),
+    module(
+      "NetOptCurl",
+      ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CBrotli", "CCurl", "CZlib", "CZstd"]),
     module("NetOptNetwork", ["NetOptCore", "NetOptEventLoop", "CNetwork"]),
     module("NetOptResolver", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "NetOptNetwork", "CAres"]),
     module(

@@ -26,6 +26,7 @@ public struct NetOptError: Error, Sendable {
       case receiveFailed = "receive-failed"
       case protocolViolation = "protocol-violation"
       case decodeFailed = "decode-failed"
+      case headTooLarge = "head-too-large"
       case bodyTooLarge = "body-too-large"
       case tooManyRedirects = "too-many-redirects"
       case unsupported
@@ -85,6 +86,8 @@ public struct NetOptError: Error, Sendable {
     public static let protocolViolation = Code(.protocolViolation)
     /// The body's content coding is broken.
     public static let decodeFailed = Code(.decodeFailed)
+    /// The response's head, with interim responses and trailers, is larger than 256 KiB.
+    public static let headTooLarge = Code(.headTooLarge)
     /// The body is larger than the limit that was set for it.
     public static let bodyTooLarge = Code(.bodyTooLarge)
     /// There were more redirects than the request allows.

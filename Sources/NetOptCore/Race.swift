@@ -131,6 +131,11 @@ public struct Race: Sendable {
     return .send
   }
 
+  /// What `ready` would say, without the leg's winning: whether it may send the request.
+  public func maySend(_ leg: Int) -> Bool {
+    winner == leg ? mayBeRepeated : winner == nil && underWay.contains(leg)
+  }
+
   /// A leg ended without winning. The next one starts at once.
   public mutating func failed(_ leg: Int) -> Step {
     // A leg that is over fails no second time: it would start one leg too many.

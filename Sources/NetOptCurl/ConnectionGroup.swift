@@ -30,6 +30,8 @@ struct ConnectionKey: Hashable {
 /// Calls that arrive while a race is under way and nothing is ready wait for its outcome instead of each running one.
 final class ConnectionGroup {
   let key: ConnectionKey
+  /// The bundles of the key's origin.
+  let bundles: OriginBundles
   /// The sockets that have come to the gate, in use or not.
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var ready:
@@ -41,7 +43,10 @@ final class ConnectionGroup {
   /// How many exchanges and sockets have to do with the group.
   @exclusivity(unchecked) var users = 0
 
-  init(_ key: ConnectionKey) { self.key = key }
+  init(_ key: ConnectionKey, _ bundles: OriginBundles) {
+    self.key = key
+    self.bundles = bundles
+  }
 
   // MARK: Connections
 

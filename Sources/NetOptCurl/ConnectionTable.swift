@@ -35,6 +35,7 @@ struct ConnectionTable {
 
   private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
+  private var bundles: [Origin: OriginBundles] = [:]
   /// The group that was asked for last, found without hashing.
   private var last: ConnectionGroup?
   private var lastPlan: RoutePlan?
@@ -61,8 +62,14 @@ struct ConnectionTable {
       last = known
       return known
     }
-    if groups.count >= Self.mostGroups { groups = groups.filter { $0.value.users > 0 } }
-    let group = ConnectionGroup(key)
+    if groups.count >= Self.mostGroups {
+      groups = groups.filter { $0.value.users > 0 }
+      let origins = Set(groups.keys.map(\.origin))
+      bundles = bundles.filter { origins.contains($0.key) }
+    }
+    let bundles = self.bundles[key.origin] ?? OriginBundles(of: key.origin)
+    self.bundles[key.origin] = bundles
+    let group = ConnectionGroup(key, bundles)
     groups[key] = group
     last = group
     return group

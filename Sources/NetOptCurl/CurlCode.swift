@@ -120,12 +120,14 @@ enum CurlCode {
           .sendFailed, .send,
           "the connection to \(place) died before an answer began, and another one could not be opened; whether the request took effect is not known"
         )
-      case CURLE_OUT_OF_MEMORY:
-        (.libraryFailed, .receive, "libcurl is out of memory")
+      // Without memory Swift would have ended. libcurl says this of a line that is longer than it takes.
+      case CURLE_OUT_OF_MEMORY where !headReceived:
+        (.headTooLarge, .receive, "a field line from \(place) is longer than libcurl takes (100 KiB)")
       default:
         (.libraryFailed, .receive, "the exchange with \(place) failed")
       }
-    let isRetryable = mayBeRepeated && kind != .decodeFailed && kind != .libraryFailed
+    let isRetryable =
+      mayBeRepeated && kind != .decodeFailed && kind != .libraryFailed && kind != .headTooLarge
     return NetOptError(
       kind, phase: phase, message, endpoint: endpoint, underlying: underlying(code), isRetryable: isRetryable)
   }

@@ -5,6 +5,10 @@ package enum CurlLibrary {
   /// Whether libcurl is set up. Asking sets it up, once, whoever asks first (curl_global_init(3)).
   static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
+  /// Whether this libcurl may hand a busy HTTP/1.1 connection to a second transfer: all before 8.5.0 do
+  /// (`ConnectionExists` in lib/url.c). docs/adr/0022 has the way round.
+  static let handsOutBusyConnections = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_05_00
+
   /// Names and versions of libcurl and the libraries under it that matter here, as they are at run time.
   package static let versions: [(name: String, version: String)] = {
     guard isReady, let info = netopt_version_info()?.pointee else { return [] }
@@ -17,14 +21,4 @@ package enum CurlLibrary {
   private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
     pointer.map { String(cString: $0) }
   }
-
-  /// The content codings that this libcurl can decode, as they stand in `Accept-Encoding`.
-  static let encodings: String = {
-    let features = netopt_version_info()?.pointee.features ?? 0
-    let codings = [
-      ("gzip, deflate", CURL_VERSION_LIBZ), ("br", CURL_VERSION_BROTLI), ("zstd", CURL_VERSION_ZSTD),
-    ]
-    let known = codings.filter { features & Int32($0.1) != 0 }.map(\.0)
-    return known.isEmpty ? "identity" : known.joined(separator: ", ")
-  }()
 }

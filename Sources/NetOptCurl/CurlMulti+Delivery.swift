@@ -7,6 +7,7 @@ extension CurlMulti {
   /// libcurl has ended a transfer.
   func finished(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
+    if let refusal = transfer.refusal { return wasRefused(transfer, refusal) }
     switch transfer.verdict {
     case nil:
       legFailed(transfer, code)
@@ -40,9 +41,12 @@ extension CurlMulti {
   }
 
   private func failure(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
-    CurlCode.error(
-      code, headReceived: transfer.isHeadComplete, endpoint: transfer.endpoint,
-      mayBeRepeated: transfer.exchange.request.mayBeRepeated)
+    let mayBeRepeated = transfer.exchange.request.mayBeRepeated
+    if let fault = transfer.fault {
+      return fault.error(from: transfer.place, transfer.endpoint, mayBeRepeated: mayBeRepeated)
+    }
+    return CurlCode.error(
+      code, headReceived: transfer.isHeadComplete, endpoint: transfer.endpoint, mayBeRepeated: mayBeRepeated)
   }
 
   /// Hands over what a transfer has received in this turn.
@@ -71,6 +75,13 @@ extension CurlMulti {
   /// The whole response has come.
   private func completed(_ transfer: Transfer) {
     let exchange = transfer.exchange
+    if transfer.leavesDoubt, let connection = transfer.connection { records.live.retire(connection) }
+    if let missing = transfer.missing {
+      if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }
+      let mayBeRepeated = exchange.request.mayBeRepeated
+      return fail(
+        exchange, missing.error(from: transfer.place, transfer.endpoint, mayBeRepeated: mayBeRepeated))
+    }
     let timings = timings(of: transfer)
     if let body = exchange.body {
       _ = body.push(transfer.takeChunks(), end: .success(()), isPaused: false, timings: timings)

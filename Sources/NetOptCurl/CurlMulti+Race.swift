@@ -103,14 +103,24 @@ extension CurlMulti {
     case .proxy: proxy = exchange.plan.proxy
     }
     exchange.reports.append(report)
+    return connect(leg, of: exchange, to: endpoint, through: proxy)
+  }
+
+  /// Starts the transfer of a leg.
+  ///
+  /// - Parameter opensNew: whether it uses no connection that is open already.
+  /// - Returns: why it could not be started.
+  private func connect(
+    _ leg: Int, of exchange: Exchange, to endpoint: Endpoint?, through proxy: String?, opensNew: Bool = false
+  ) -> (failure: LegFailure, endpoint: Endpoint?)? {
     var easy: EasyHandle?
     do throws(NetOptError) {
       let handle = try idleHandle()
       easy = handle
-      let transfer = Transfer(
-        exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, records: records,
-        spareChunks: spareChunks, at: now)
       let group = exchange.group ?? connections.group(for: exchange)
+      let transfer = Transfer(
+        exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, bundles: group.bundles,
+        opensNew: opensNew, records: records, spareChunks: spareChunks, at: loop.now())
       try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)
       exchange.transfers.append(transfer)
@@ -206,7 +216,9 @@ extension CurlMulti {
     let exchange = transfer.exchange
     if let descriptor = transfer.descriptor { connections.becameReady(descriptor, of: transfer) }
     // A replay comes to the gate again, perhaps in the same turn.
-    guard !exchange.isOver, transfer.verdict != .lost, !exchange.isWon else { return }
+    guard !exchange.isOver, transfer.refusal == nil, transfer.verdict != .lost, !exchange.isWon else {
+      return
+    }
     exchange.isWon = true
     note(transfer, .won)
     if let attempt = exchange.context.attempt { attempt.isSent(to: transfer.endpoint) }
@@ -237,6 +249,41 @@ extension CurlMulti {
     note(transfer, .failed, failure)
     end(transfer)
     exchange.lastFailure = (failure, transfer.endpoint)
+    follow(exchange.race.failed(transfer.leg), in: exchange)
+  }
+
+  /// A leg's connection was not used at the gate, and nothing was written on it.
+  func wasRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
+    let exchange = transfer.exchange
+    end(transfer)
+    guard exchange.race.maySend(transfer.leg) else { return }
+    var failure = (
+      failure: LegFailure(
+        .reset,
+        refusal == .ended
+          ? "\(transfer.place) closed the connection before it was asked"
+          : "\(transfer.place) sent an answer before it was asked"),
+      endpoint: transfer.endpoint
+    )
+    if refusal.isOfTheConnection {
+      let other = connect(
+        transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: true)
+      guard let other else {
+        exchange.transfers.last?.sends = transfer.sends
+        return
+      }
+      failure = other
+    }
+    guard exchange.race.winner == nil else {
+      // The request had been sent before, and was to be repeated.
+      return fail(exchange, CurlCode.error(failure.failure, endpoint: failure.endpoint))
+    }
+    exchange.setReport(of: transfer.leg) {
+      $0.outcome = .failed
+      $0.failure = failure.failure
+      $0.ended = loop.now() - exchange.context.started
+    }
+    exchange.lastFailure = failure
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 

@@ -87,6 +87,7 @@ actor CurlMulti: LoopActor {
   func end(_ transfer: Transfer) {
     transfer.exchange.remove(transfer)
     curl_multi_remove_handle(raw, transfer.easy.raw)
+    transfer.leaveConnection()
     applyInterests()
     connections.ended(transfer)
     // Taking a handle off may let another one go on that waited for its place: libcurl says so by its timer.

@@ -36,16 +36,19 @@ private func receiveHeader(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int {
   guard let transfer = transfer(data), let bytes else { return 0 }
-  transfer.receive(header: UnsafeRawBufferPointer(start: bytes, count: count))
-  return count
+  return transfer.receive(header: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
 }
 
 private func receiveBody(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int {
   guard let transfer = transfer(data), let bytes else { return 0 }
-  let taken = transfer.receive(body: UnsafeRawBufferPointer(start: bytes, count: count))
-  return taken ? count : Int(CURL_WRITEFUNC_PAUSE)
+  switch transfer.receive(body: UnsafeRawBufferPointer(start: bytes, count: count)) {
+  case .taken: return count
+  case .paused: return Int(CURL_WRITEFUNC_PAUSE)
+  // Fewer than were given end the transfer.
+  case .refused: return 0
+  }
 }
 
 private func sendBody(
@@ -70,7 +73,8 @@ private func isReady(
   _ data: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
   _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
-  guard let transfer = transfer(data), transfer.isReady(localPort) else { return CURL_PREREQFUNC_ABORT }
+  let ends = ConnectionEnds(remote: remote, remotePort: remotePort, local: local, localPort: localPort)
+  guard let transfer = transfer(data), transfer.isReady(between: ends) else { return CURL_PREREQFUNC_ABORT }
   return CURL_PREREQFUNC_OK
 }
 
@@ -96,7 +100,7 @@ private func contextWasMade(
 }
 
 private func closeSocket(_ data: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
-  if let data {
+  if let data, descriptor >= 0 {
     Unmanaged<TurnRecords>.fromOpaque(data).takeUnretainedValue().closed(descriptor)
   }
   return close(descriptor)

@@ -34,13 +34,11 @@ final class EasyHandle {
   /// Of the options, what is only set when it differs from the transfer before.
   fileprivate struct Settings: Equatable {
     var verification: RequestOptions.Verification
-    var version: RequestOptions.Version
     var connectTimeout: Duration
-    var decompress: Bool
+    var connectionClass: ConnectionClass
+    var opensNew: Bool
     var fresh: Bool
     var proxy: String?
-    /// Whether a connection may turn out to carry many requests, which is then waited for.
-    var mayMultiplex: Bool
   }
 
   /// - Throws: `libraryFailed` when libcurl gives no handle, `invalidConfiguration` when it refuses a setting.
@@ -114,7 +112,7 @@ final class EasyHandle {
     }
     setHead(request)
     setEndpoint(transfer.endpoint)
-    let wanted = Settings(request, proxy: transfer.proxy)
+    let wanted = Settings(transfer)
     if wanted != settings { try apply(wanted) }
   }
 
@@ -125,14 +123,14 @@ final class EasyHandle {
     settings = nil
     set(CURLOPT_SSL_VERIFYPEER, wanted.verification == .full ? 1 : 0)
     set(CURLOPT_SSL_VERIFYHOST, wanted.verification == .full ? 2 : 0)
-    let version = wanted.version == .http1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
-    set(CURLOPT_HTTP_VERSION, Int(version))
+    let offersHTTP2 = wanted.connectionClass.offersHTTP2
+    set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
+    // A libcurl without IPv6 refuses, and has no such number in its bundles' keys: then the gate alone keeps transfers apart.
+    set(CURLOPT_ADDRESS_SCOPE, Int(wanted.connectionClass.bundle))
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, wanted.connectTimeout.nanoseconds / 1_000_000)))
-    // The empty string means everything that this libcurl can decode. What is asked for is among the header lines.
-    set(CURLOPT_ACCEPT_ENCODING, wanted.decompress ? "" : nil)
-    // Without TLS libcurl would wait for the answer to the request before, to learn that there is only HTTP/1.1.
-    set(CURLOPT_PIPEWAIT, wanted.mayMultiplex ? 1 : 0)
-    set(CURLOPT_FRESH_CONNECT, wanted.fresh ? 1 : 0)
+    // A connection that may turn out to carry many requests is waited for.
+    set(CURLOPT_PIPEWAIT, offersHTTP2 ? 1 : 0)
+    set(CURLOPT_FRESH_CONNECT, wanted.fresh || wanted.opensNew ? 1 : 0)
     set(CURLOPT_FORBID_REUSE, wanted.fresh ? 1 : 0)
     set(CURLOPT_SSL_SESSIONID_CACHE, wanted.fresh ? 0 : 1)
     // The empty string keeps libcurl from looking at the environment: that was done when the route was planned.
@@ -224,14 +222,13 @@ final class EasyHandle {
 }
 
 extension EasyHandle.Settings {
-  fileprivate init(_ request: HTTPRequest, proxy: String?) {
-    let options = request.options
+  fileprivate init(_ transfer: Transfer) {
+    let options = transfer.exchange.request.options
     verification = options.verification
-    version = options.version
     connectTimeout = options.connectTimeout
-    decompress = options.decompress
+    connectionClass = transfer.connectionClass
+    opensNew = transfer.opensNew
     fresh = options.connection == .fresh
-    self.proxy = proxy
-    mayMultiplex = request.url.origin.scheme == .https
+    proxy = transfer.proxy
   }
 }

@@ -201,6 +201,9 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// Does something on the exchange's multi handle. Before its arrival there is nothing to be done.
   fileprivate func perform(_ work: ExchangeWork) { multi?.onLoop(work) { $1.body($0, $1.exchange) } }
 
+  /// Whether a leg would be the one that sends the request, now or again.
+  func maySend(_ leg: Int) -> Bool { !purpose.endsAtGate && race.maySend(leg) }
+
   /// The gate: whether this leg may send the request.
   func gate(_ leg: Int) -> Race.Verdict {
     // Whoever asked for a connection has it now.

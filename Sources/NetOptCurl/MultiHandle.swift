@@ -41,7 +41,8 @@ private func socketChanged(
   _ data: UnsafeMutableRawPointer?,
   _ socketData: UnsafeMutableRawPointer?
 ) -> Int32 {
-  guard let data else { return 0 }
+  // No socket is no socket to be watched: seen of libcurl as -1 for connections without one.
+  guard let data, descriptor >= 0 else { return 0 }
   var readiness: Readiness = []
   if what == CURL_POLL_IN || what == CURL_POLL_INOUT { readiness.insert(.read) }
   if what == CURL_POLL_OUT || what == CURL_POLL_INOUT { readiness.insert(.write) }

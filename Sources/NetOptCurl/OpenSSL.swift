@@ -5,7 +5,6 @@ import Synchronization
 /// The OpenSSL that libcurl uses, when it uses OpenSSL: found at run time, so that netopt also runs on a libcurl with
 /// another TLS library.
 struct OpenSSL: Sendable {
-  private typealias GetVersion = @convention(c) (OpaquePointer) -> UnsafePointer<CChar>?
   private typealias NewSession = @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32
   private typealias GetNewSession = @convention(c) (OpaquePointer) -> NewSession?
   private typealias SetNewSession = @convention(c) (OpaquePointer, NewSession?) -> Void
@@ -16,8 +15,8 @@ struct OpenSSL: Sendable {
   private typealias Control = @convention(c) (OpaquePointer, Int32, Int, OpaquePointer?) -> Int
   private typealias Duplicate = @convention(c) (OpaquePointer) -> OpaquePointer?
   private typealias Free = @convention(c) (OpaquePointer) -> Void
+  private typealias GetFinished = @convention(c) (OpaquePointer, UnsafeMutableRawPointer?, Int) -> Int
 
-  private let getVersion: GetVersion
   private let getNewSession: GetNewSession
   private let setNewSession: SetNewSession
   private let setInfo: SetInfo
@@ -26,6 +25,7 @@ struct OpenSSL: Sendable {
   private let control: Control
   private let duplicate: Duplicate
   private let free: Free
+  private let getFinished: GetFinished
 
   /// `nil` with another library, or one older than OpenSSL 1.1.1.
   static let loaded: OpenSSL? = {
@@ -36,19 +36,18 @@ struct OpenSSL: Sendable {
   }()
 
   private init?() {
-    // The signatures are those of SSL_get_version(3), SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3),
-    // SSL_set_session(3) and SSL_SESSION_free(3).
-    guard let getVersion = Self.symbol("SSL_get_version", GetVersion.self),
-      let getNewSession = Self.symbol("SSL_CTX_sess_get_new_cb", GetNewSession.self),
-      let setNewSession = Self.symbol("SSL_CTX_sess_set_new_cb", SetNewSession.self),
-      let setInfo = Self.symbol("SSL_CTX_set_info_callback", SetInfo.self),
-      let getSession = Self.symbol("SSL_get_session", GetSession.self),
-      let setSession = Self.symbol("SSL_set_session", SetSession.self),
-      let control = Self.symbol("SSL_CTX_ctrl", Control.self),
-      let duplicate = Self.symbol("SSL_SESSION_dup", Duplicate.self),
-      let free = Self.symbol("SSL_SESSION_free", Free.self)
+    // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_set_session(3),
+    // SSL_SESSION_free(3) and SSL_get_finished(3).
+    guard let getNewSession = Self.symbol("SSL_CTX_sess_get_new_cb", as: GetNewSession.self),
+      let setNewSession = Self.symbol("SSL_CTX_sess_set_new_cb", as: SetNewSession.self),
+      let setInfo = Self.symbol("SSL_CTX_set_info_callback", as: SetInfo.self),
+      let getSession = Self.symbol("SSL_get_session", as: GetSession.self),
+      let setSession = Self.symbol("SSL_set_session", as: SetSession.self),
+      let control = Self.symbol("SSL_CTX_ctrl", as: Control.self),
+      let duplicate = Self.symbol("SSL_SESSION_dup", as: Duplicate.self),
+      let free = Self.symbol("SSL_SESSION_free", as: Free.self),
+      let getFinished = Self.symbol("SSL_get_finished", as: GetFinished.self)
     else { return nil }
-    self.getVersion = getVersion
     self.getNewSession = getNewSession
     self.setNewSession = setNewSession
     self.setInfo = setInfo
@@ -57,21 +56,13 @@ struct OpenSSL: Sendable {
     self.control = control
     self.duplicate = duplicate
     self.free = free
+    self.getFinished = getFinished
   }
 
   /// A function by its name. Nothing checks the type, which has to be that of the man page.
-  private static func symbol<Function>(_ name: String, _ type: Function.Type) -> Function? {
+  static func symbol<Function>(_ name: String, as type: Function.Type) -> Function? {
     // RTLD_DEFAULT, a macro that Swift does not import.
     dlsym(UnsafeMutableRawPointer(bitPattern: 0), name).map { unsafeBitCast($0, to: type) }
-  }
-
-  /// The protocol's version on a transfer's connection, as "TLSv1.3".
-  func version(of easy: EasyHandle) -> String? {
-    var pointer: UnsafeMutableRawPointer?
-    netopt_getinfo_pointer(easy.raw, CURLINFO_TLS_SSL_PTR, &pointer)
-    let session = pointer?.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee
-    guard session?.backend == CURLSSLBACKEND_OPENSSL, let ssl = session?.internals else { return nil }
-    return getVersion(OpaquePointer(ssl)).map { String(cString: $0) }
   }
 
   // MARK: Contexts
@@ -109,16 +100,28 @@ struct OpenSSL: Sendable {
       // OpenSSL's own session stays its own.
       return 0
     }
-    setInfo(context) { ssl, what, _ in
-      guard what & OpenSSL.handshakeStart != 0, let openSSL = OpenSSL.loaded, let ssl,
-        let session = openSSL.getSession(ssl), let copy = openSSL.duplicate(session)
-      else { return }
-      // It takes a reference of its own.
-      _ = openSSL.setSession(ssl, copy)
-      openSSL.free(copy)
+    setInfo(context) { ssl, what, value in
+      guard let openSSL = OpenSSL.loaded, let ssl else { return }
+      if what == OpenSSL.readAlert, value & 0xff == OpenSSL.closeNotify {
+        TLSConnection.record(of: ssl)?.hasCloseNotify = true
+      }
+      if what & OpenSSL.handshakeStart != 0 { openSSL.resumeCopy(on: ssl) }
     }
   }
 
-  /// SSL_CB_HANDSHAKE_START of ssl.h.
+  /// Has a connection resume a copy of the session that it was given.
+  private func resumeCopy(on ssl: OpaquePointer) {
+    // A renegotiation (TLS 1.2) begins a handshake too, on a connection whose session must stay.
+    guard getFinished(ssl, nil, 0) == 0, let session = getSession(ssl), let copy = duplicate(session) else {
+      return
+    }
+    // It takes a reference of its own.
+    _ = setSession(ssl, copy)
+    free(copy)
+  }
+
+  // Constants of ssl.h: SSL_CB_HANDSHAKE_START, SSL_CB_READ_ALERT, SSL_AD_CLOSE_NOTIFY.
   private static let handshakeStart: Int32 = 0x10
+  private static let readAlert: Int32 = 0x4004
+  private static let closeNotify: Int32 = 0
 }

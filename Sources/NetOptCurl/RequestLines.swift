@@ -45,7 +45,7 @@ enum RequestLines {
       lines.append("User-Agent: \(userAgent)")
     }
     if request.options.decompress, !request.headers.contains(name: "Accept-Encoding") {
-      lines.append("Accept-Encoding: \(CurlLibrary.encodings)")
+      lines.append("Accept-Encoding: \(ContentDecoder.codings)")
     }
     for field in request.headers where !HTTPFields.equal(field.name, "content-length") {
       let value = trimmed(field.value)

@@ -10,8 +10,12 @@ final class Transfer {
   let leg: Int
   let endpoint: Endpoint?
   let proxy: String?
-  private let records: TurnRecords
-  private let spareChunks: SpareChunks
+  /// The connections that it may use.
+  let connectionClass: ConnectionClass
+  /// Whether it uses none that is open already.
+  let opensNew: Bool
+  let bundles: OriginBundles
+  let records: TurnRecords
 
   let started: MonotonicInstant
   private(set) var openedAt: MonotonicInstant?
@@ -19,40 +23,38 @@ final class Transfer {
   var connectedAt: MonotonicInstant?
   /// For how long the leg, a probe's, then waited for its turn to begin TLS.
   var waitForTurn = Duration.zero
-  private(set) var readyAt: MonotonicInstant?
-  /// The port on this side of the connection, which tells it apart from others to the endpoint.
-  private(set) var localPort: Int32 = 0
-  private var sentAt: MonotonicInstant?
+  var readyAt: MonotonicInstant?
+  var sentAt: MonotonicInstant?
   private var firstByteAt: MonotonicInstant?
 
   /// The socket that the leg opened for itself; `nil` on a pooled connection.
   private(set) var descriptor: Int32?
-  private(set) var verdict: Race.Verdict?
+  var verdict: Race.Verdict?
+  /// Why the connection is not used, when it is not.
+  var refusal: GateRefusal?
+  /// The connection on which the transfer came to the gate; `nil` when it is not known.
+  var connection: LiveConnection?
+  /// The port on this side of the connection, which tells it apart from others to the endpoint.
+  var localPort: Int32 = 0
+  /// Whether the connection speaks HTTP/2; `nil` when that shows in the answer.
+  var speaksHTTP2: Bool?
   /// The version of TLS, asked for while the connection is the transfer's own: afterwards libcurl does not tell.
-  private(set) var tlsVersion: String?
+  var tlsVersion: String?
   /// What the kernel measured of the connection that the leg opened for itself, until it was ready. Later it may be closed.
-  private(set) var socket: SocketReport?
+  var socket: SocketReport?
   /// How often the request was sent: libcurl does it again when a pooled connection dies without an answer.
-  private(set) var sends = 0
+  var sends = 0
 
-  /// The size of chunks: below what the allocator maps and unmaps each time (mallopt(3), M_MMAP_THRESHOLD), which costs
-  /// more than receiving them.
-  private static let chunk = 64 * 1024
-  /// Up to here, and for the same reason, a body of known length is one chunk.
-  private static let wholeBody = 120 * 1024
-  /// Room for most heads, so that none grows step by step.
-  private static let usualHead = 512
-
-  private(set) var status = 0
-  private(set) var version = HTTPVersion.http1_1
-  private(set) var isHeadComplete = false
   // Unchecked exclusivity: see CurlMulti.
-  @exclusivity(unchecked) private var head: [UInt8] = []
-  @exclusivity(unchecked) private var body: [UInt8] = []
-  /// Chunks before `body` that are full.
-  @exclusivity(unchecked) private var chunks: [[UInt8]] = []
-  /// What all of them hold together.
-  private var bodyBytes = 0
+  @exclusivity(unchecked) private var head = ResponseHeadReader()
+  @exclusivity(unchecked) private var body: ReceivedBody
+  /// What is wrong with the response, when something is.
+  private(set) var fault: ResponseFault?
+  /// Undoes the body's content coding, once the body has begun.
+  @exclusivity(unchecked) private var decoder: ContentDecoder?
+  private var hasBody = false
+  /// How much of a piece of the body was decoded before the transfer paused: libcurl hands over all of it again.
+  private var decodedOfPiece = 0
   /// What the consumer had not read when it was last asked.
   var unread = 0
   private(set) var isReceivePaused = false
@@ -60,17 +62,24 @@ final class Transfer {
   private var sentBytes = 0
   private var isTouched = false
 
+  /// - Parameters:
+  ///   - bundles: those of the request's origin.
+  ///   - opensNew: whether no connection is used that is open already.
   init(
     _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: Endpoint?, proxy: String?,
-    records: TurnRecords, spareChunks: SpareChunks, at now: MonotonicInstant
+    bundles: OriginBundles, opensNew: Bool, records: TurnRecords, spareChunks: SpareChunks,
+    at now: MonotonicInstant
   ) {
     self.exchange = exchange
     self.easy = easy
     self.leg = leg
     self.endpoint = endpoint
     self.proxy = proxy
+    self.bundles = bundles
+    self.opensNew = opensNew
     self.records = records
-    self.spareChunks = spareChunks
+    connectionClass = bundles.connectionClass(for: exchange.request.options.version, to: endpoint, at: now)
+    body = ReceivedBody(spareChunks)
     started = now
   }
 
@@ -79,6 +88,9 @@ final class Transfer {
 
   /// Whether TLS waits for its turn: a probe's does, if it has any.
   var takesTurn: Bool { exchange.purpose.endsAtGate && exchange.plan.isSecure }
+
+  var isHeadComplete: Bool { head.isComplete }
+  var version: HTTPVersion { head.version }
 
   private func now() -> MonotonicInstant { exchange.now() }
 
@@ -97,66 +109,80 @@ final class Transfer {
     records.opened(descriptor, by: self)
   }
 
-  func isReady(_ localPort: Int32) -> Bool {
-    let verdict = exchange.gate(leg)
-    self.verdict = verdict
-    self.localPort = localPort
-    // A replay begins anew: what is known of the connection before is of no use.
-    readyAt = now()
-    sentAt = nil
-    if verdict == .send {
-      sends += 1
-      if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
-    } else if verdict == .lost, exchange.plan.isSecure, let descriptor, let readyAt {
-      records.newConnections.add(descriptor, localPort: localPort, at: readyAt)
-    }
-    tlsVersion = OpenSSL.loaded?.version(of: easy)
-    socket = descriptor.flatMap { SocketReport(of: $0) }
-    records.ready.append(self)
-    return verdict == .send
-  }
-
-  func receive(header line: UnsafeRawBufferPointer) {
+  /// Takes a line of a head or of trailers.
+  ///
+  /// - Returns: whether the transfer goes on.
+  func receive(header line: UnsafeRawBufferPointer) -> Bool {
     if firstByteAt == nil { firstByteAt = now() }
-    // Trailers come through here too; they are not part of the head (RFC 9110, section 6.5.1).
-    guard !isHeadComplete else { return }
-    if let start = StatusLine(line) {
-      status = start.status
-      version = start.version
-      head.removeAll(keepingCapacity: true)
-      head.reserveCapacity(Self.usualHead)
-    } else if line.first == 0x0d || line.first == 0x0a {
-      // 1xx announces another head; 101 would be the last one of HTTP, but is never asked for.
-      guard status >= 200 else { return }
-      isHeadComplete = true
-      touch()
-    } else {
-      head.append(contentsOf: line)
-    }
-  }
-
-  /// Takes a piece of the body, unless the consumer is too far behind.
-  func receive(body bytes: UnsafeRawBufferPointer) -> Bool {
-    touch()
-    guard unread + bodyBytes < exchange.bodyBuffer else {
-      isReceivePaused = true
+    // Where the TLS library does not tell what was negotiated, the first answer does.
+    let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
+    let wasComplete = head.isComplete
+    if let fault = head.read(line, isMultiplexed: isMultiplexed) {
+      self.fault = .head(fault)
       return false
     }
-    if body.isEmpty {
-      // A body that comes at once gets what it needs.
-      let length = contentLength ?? .max
-      if length > Self.wholeBody {
-        body = spareChunks.take(Self.chunk)
-      } else if bytes.count < length {
-        body.reserveCapacity(length)
-      }
-    } else if body.count + bytes.count > max(Self.chunk, body.capacity) {
-      chunks.append(body)
-      body = spareChunks.take(Self.chunk)
+    if head.isComplete, !wasComplete {
+      speaksHTTP2 = isMultiplexed
+      connection?.isMultiplexed = isMultiplexed
+      touch()
     }
-    body.append(contentsOf: bytes)
-    bodyBytes += bytes.count
     return true
+  }
+
+  /// What becomes of a piece of the body.
+  enum Reception { case taken, paused, refused }
+
+  /// Takes a piece of the body, unless the consumer is too far behind.
+  func receive(body bytes: UnsafeRawBufferPointer) -> Reception {
+    touch()
+    if !hasBody {
+      hasBody = true
+      do throws(CodingFailure) {
+        if exchange.request.options.decompress, !head.contentEncoding.isEmpty {
+          decoder = try ContentDecoder(head.contentEncoding)
+        }
+      } catch {
+        fault = .coding(error)
+        return .refused
+      }
+    }
+    guard hasRoom else {
+      isReceivePaused = true
+      return .paused
+    }
+    if decoder != nil { return decode(bytes) }
+    body.append(bytes, ofLength: length)
+    return .taken
+  }
+
+  private var hasRoom: Bool { unread + body.count < exchange.bodyBuffer }
+
+  private var length: Int64? {
+    if case .length(let length) = head.framing { return length }
+    return nil
+  }
+
+  /// Decodes a piece until the consumer is too far behind. A few bytes can stand for gigabytes.
+  private func decode(_ bytes: UnsafeRawBufferPointer) -> Reception {
+    let skipped = min(decodedOfPiece, bytes.count)
+    decodedOfPiece -= skipped
+    var rest = UnsafeRawBufferPointer(rebasing: bytes[skipped...])
+    return withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { room in
+      do throws(CodingFailure) {
+        while let count = try decoder?.decode(&rest, into: room), count > 0 {
+          body.append(UnsafeRawBufferPointer(rebasing: room[..<count]), ofLength: nil)
+          guard hasRoom else {
+            decodedOfPiece = bytes.count - rest.count
+            isReceivePaused = true
+            return .paused
+          }
+        }
+        return .taken
+      } catch {
+        fault = .coding(error)
+        return .refused
+      }
+    }
   }
 
   func fill(_ buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
@@ -180,36 +206,28 @@ final class Transfer {
   // MARK: After callbacks
 
   /// Takes what has come of the body, chunk by chunk.
-  func takeChunks() -> [[UInt8]] {
-    defer {
-      body = []
-      chunks = []
-      bodyBytes = 0
-    }
-    if !body.isEmpty { chunks.append(body) }
-    for chunk in chunks where chunk.capacity >= Self.chunk { spareChunks.handOut(chunk) }
-    return chunks
-  }
+  func takeChunks() -> [[UInt8]] { body.takeChunks() }
 
   /// Takes what has come of the body as one.
-  func takeBody() -> [UInt8] {
-    defer {
-      body = []
-      chunks = []
-      bodyBytes = 0
+  func takeBody() -> [UInt8] { body.takeAll() }
+
+  func takeHead() -> ResponseHead { head.take() }
+
+  /// What is missing of a response that libcurl takes for whole; `nil` when it is.
+  var missing: ResponseFault? {
+    guard head.isComplete else { return .headCut }
+    if exchange.request.method == .head || head.hasNoBody { return nil }
+    if let decoder, !decoder.isComplete { return .codingCut }
+    if speaksHTTP2 == false, head.framing == .end, exchange.plan.isSecure, let connection,
+      connection.reportsItsEnd, !connection.hasCloseNotify
+    {
+      return .unannouncedEnd
     }
-    if chunks.isEmpty { return body }
-    var whole: [UInt8] = []
-    whole.reserveCapacity(bodyBytes)
-    for chunk in chunks { whole += chunk }
-    whole += body
-    return whole
+    return nil
   }
 
-  func takeHead() -> ResponseHead {
-    defer { head = [] }
-    return ResponseHead(status: status, version: version, lines: head)
-  }
+  /// Whether the connection must not carry another request, although libcurl would have it do so.
+  var leavesDoubt: Bool { head.isAmbiguous && speaksHTTP2 == false }
 
   /// Tells that what was received has been looked at.
   func settled() { isTouched = false }
@@ -224,12 +242,6 @@ final class Transfer {
     if isReceivePaused { mask |= CURLPAUSE_RECV }
     if isSendPaused { mask |= CURLPAUSE_SEND }
     curl_easy_pause(easy.raw, mask)
-  }
-
-  private var contentLength: Int? {
-    var length: curl_off_t = -1
-    netopt_getinfo_off(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
-    return length < 0 ? nil : Int(length)
   }
 
   // MARK: Times
@@ -263,26 +275,5 @@ final class Transfer {
     timings.waitNanoseconds = nanoseconds(from: sent, to: first)
     timings.transferNanoseconds = nanoseconds(from: first, to: max(now, first))
     return timings
-  }
-}
-
-/// The first line of a response's head, as libcurl hands it over: `HTTP/1.1 200 OK`, `HTTP/2 200`.
-private struct StatusLine {
-  let version: HTTPVersion
-  let status: Int
-
-  init?(_ line: UnsafeRawBufferPointer) {
-    // A field may begin with an H, but none has a slash in its name.
-    guard line.count >= 9, line[0] == 0x48, line[4] == 0x2f else { return nil }
-    guard let space = line.firstIndex(of: 0x20), space + 3 < line.count else { return nil }
-    switch line[5] {
-    case 0x31: version = line.count > 7 && line[7] == 0x30 ? .http1_0 : .http1_1
-    case 0x32: version = .http2
-    case 0x33: version = .http3
-    default: return nil
-    }
-    let digits = line[(space + 1)...(space + 3)]
-    guard digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
   }
 }

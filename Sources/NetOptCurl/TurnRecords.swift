@@ -31,6 +31,8 @@ final class TurnRecords {
   @exclusivity(unchecked) var touched: [Transfer] = []
   /// What was opened of late and has carried no request: kept here, as callbacks have to do with it.
   @exclusivity(unchecked) var newConnections = NewConnections()
+  /// What the gate has to know of the connections that are open.
+  @exclusivity(unchecked) var live = LiveConnections()
   /// What libcurl wants its timer set to, in milliseconds: -1 for off, `nil` for no change.
   @exclusivity(unchecked) var timeout: Int?
 
@@ -45,9 +47,11 @@ final class TurnRecords {
   func opened(_ descriptor: Int32, by transfer: Transfer) {
     socketEvents.append(.opened(descriptor, by: transfer))
     opened.append(transfer)
+    live.opened(descriptor)
   }
 
   func closed(_ descriptor: Int32) {
+    live.closed(descriptor)
     socketEvents.append(.closed(descriptor))
     if !newConnections.isEmpty { newConnections.closed(descriptor) }
     wants(descriptor, [])

@@ -8,7 +8,8 @@ import Testing
   private let a = Endpoint(IPAddress(v4: 0x7f00_0001), port: 443)
   private let b = Endpoint(IPAddress(v4: 0x7f00_0002), port: 443)
   private let group = ConnectionGroup(
-    ConnectionKey(Origin(.https, host: "api.test"), RequestOptions()))
+    ConnectionKey(Origin(.https, host: "api.test"), RequestOptions()),
+    OriginBundles(of: Origin(.https, host: "api.test")))
 
   @Test func knowsWhatIsReady() {
     #expect(!group.isReady)

@@ -1,0 +1,123 @@
+import NetOptCore
+
+/// Undoes the content codings of one body (RFC 9110, section 8.4), as it comes.
+///
+/// libcurl could do that, but takes a body that was cut short for a whole one: it does not look whether the coding came to its end.
+/// Confined to the loop.
+struct ContentDecoder {
+  /// The codings that are asked for and undone.
+  static let codings = "gzip, deflate, br, zstd"
+  /// More codings than this on one body are refused.
+  private static let mostCodings = 5
+  /// The size of what one coding gives to the next.
+  private static let pieceSize = 16 * 1024
+
+  private struct Stage {
+    let coding: any CodingDecoder
+    /// What the stage before gave and this one has not taken.
+    var input: ArraySlice<UInt8> = []
+  }
+
+  /// The coding that was applied last comes first.
+  private var stages: [Stage] = []
+  private var hasInput = false
+
+  /// - Parameter contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
+  /// - Returns: `nil` when nothing is to be undone.
+  /// - Throws: `CodingFailure` when a coding is not known.
+  init?(_ contentEncoding: String) throws(CodingFailure) {
+    let names = contentEncoding.split(separator: ",").map { name in
+      name.filter { $0 != " " && $0 != "\t" }.lowercased()
+    }
+    guard names.count <= Self.mostCodings else { throw .unknown }
+    for name in names.reversed() where name != "identity" && !name.isEmpty {
+      stages.append(Stage(coding: try Self.decoder(named: name)))
+    }
+    if stages.isEmpty { return nil }
+  }
+
+  private static func decoder(named name: String) throws(CodingFailure) -> any CodingDecoder {
+    switch name {
+    case "gzip", "x-gzip": try ZlibDecoder(.gzip)
+    case "deflate": try ZlibDecoder(.deflate)
+    case "br": try BrotliDecoder()
+    case "zstd": try ZstdDecoder()
+    default: throw .unknown
+    }
+  }
+
+  /// Whether all codings came to their end, or nothing came at all.
+  var isComplete: Bool { !hasInput || stages.allSatisfy { $0.coding.isAtEnd && $0.input.isEmpty } }
+
+  /// Decodes some bytes.
+  ///
+  /// - Parameters:
+  ///   - input: what came; what was taken of it is dropped.
+  ///   - output: room for what it stands for.
+  /// - Returns: how much there is; 0 when more input is needed.
+  /// - Throws: `CodingFailure` when the bytes are not in the coding's format.
+  mutating func decode(
+    _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(CodingFailure) -> Int {
+    if !input.isEmpty { hasInput = true }
+    return try decode(stages.count - 1, &input, into: output)
+  }
+
+  private mutating func decode(
+    _ index: Int, _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(CodingFailure) -> Int {
+    let coding = stages[index].coding
+    if index == 0 {
+      let (taken, made) = try coding.decode(input, into: output)
+      input = UnsafeRawBufferPointer(rebasing: input[taken...])
+      return made
+    }
+    while true {
+      var (taken, made) = (0, 0)
+      var failure: CodingFailure?
+      stages[index].input.withUnsafeBytes { bytes in
+        do throws(CodingFailure) { (taken, made) = try coding.decode(bytes, into: output) } catch {
+          failure = error
+        }
+      }
+      if let failure { throw failure }
+      stages[index].input.removeFirst(taken)
+      if made > 0 { return made }
+      if !stages[index].input.isEmpty { continue }
+      var piece = [UInt8](repeating: 0, count: Self.pieceSize)
+      var count = 0
+      piece.withUnsafeMutableBytes { bytes in
+        do throws(CodingFailure) { count = try decode(index - 1, &input, into: bytes) } catch {
+          failure = error
+        }
+      }
+      if let failure { throw failure }
+      if count == 0 { return 0 }
+      stages[index].input = piece[..<count]
+    }
+  }
+}
+
+/// Why a body could not be decoded.
+enum CodingFailure: Error, Hashable, Sendable {
+  /// Its coding is not one that is known here.
+  case unknown
+  /// It is not in the format of its coding, or goes on behind the coding's end.
+  case invalid
+  /// The library has no memory for it.
+  case outOfMemory
+}
+
+/// Undoes one content coding.
+protocol CodingDecoder: AnyObject {
+  /// Whether the coding came to its end.
+  var isAtEnd: Bool { get }
+
+  /// Decodes until the input is used up or the output is full.
+  ///
+  /// - Returns: how much was taken and made. Nothing is made only when more input is needed.
+  /// - Throws: `invalid`.
+  func decode(
+    _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(CodingFailure) -> (taken: Int, made: Int)
+}

@@ -1,0 +1,114 @@
+import Glibc
+import NetOptCore
+import NetOptEventLoop
+
+/// An open connection, as far as the gate and the end of a response have to know it. Confined to the loop's thread.
+final class LiveConnection {
+  /// Its socket.
+  let descriptor: Int32
+  /// Both ends of it, once a transfer came to the gate on it.
+  fileprivate var ends: ConnectionEnds?
+  /// Whether HTTP/2 was negotiated on it, or an answer came in HTTP/2.
+  var isMultiplexed = false
+  /// Whether a request was sent on it.
+  var hasCarried = false
+  /// Over HTTP/1.1 the transfer that it carries, or carried last.
+  var carrier: Transfer?
+  /// Whether OpenSSL was told to note here how the peer ends TLS.
+  var reportsItsEnd = false
+  /// Whether the peer has ended TLS in order, with close_notify (RFC 8446, section 6.1).
+  var hasCloseNotify = false
+
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
+}
+
+/// The two ends of a connection, as one number: addresses and ports, which libcurl gives as text.
+struct ConnectionEnds: Hashable {
+  private let hash: UInt64
+  let localPort: Int32
+
+  /// - Parameters:
+  ///   - remote: the numeric address of the other side, `nil` when libcurl does not give it.
+  ///   - local: the numeric address of this side.
+  init(remote: UnsafePointer<CChar>?, remotePort: Int32, local: UnsafePointer<CChar>?, localPort: Int32) {
+    // FNV-1a: these are few, short, and nobody gains from making two of them collide.
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    func mix(_ byte: UInt64) { hash = (hash ^ byte) &* 0x0000_0100_0000_01b3 }
+    for text in [remote, local] {
+      guard var byte = text else { continue }
+      while byte.pointee != 0 {
+        mix(UInt64(UInt8(bitPattern: byte.pointee)))
+        byte += 1
+      }
+      mix(0)
+    }
+    mix(UInt64(UInt32(bitPattern: remotePort)))
+    mix(UInt64(UInt32(bitPattern: localPort)))
+    self.hash = hash
+    self.localPort = localPort
+  }
+}
+
+/// The connections that libcurl has open. Kept up to date from within its callbacks: one call of libcurl may close a
+/// connection and open another with the same descriptor.
+struct LiveConnections {
+  private var byDescriptor = DescriptorTable<LiveConnection>()
+  private var byEnds: [ConnectionEnds: LiveConnection] = [:]
+
+  mutating func opened(_ descriptor: Int32) {
+    closed(descriptor)
+    byDescriptor[descriptor] = LiveConnection(descriptor)
+  }
+
+  mutating func closed(_ descriptor: Int32) {
+    guard let connection = byDescriptor[descriptor] else { return }
+    byDescriptor[descriptor] = nil
+    if let ends = connection.ends, byEnds[ends] === connection { byEnds[ends] = nil }
+  }
+
+  /// The connection on which a transfer came to the gate.
+  ///
+  /// - Parameter descriptor: the socket that the transfer opened, if it did.
+  /// - Returns: `nil` when it is not known: libcurl opened it without saying so.
+  mutating func connection(opened descriptor: Int32?, _ ends: ConnectionEnds) -> LiveConnection? {
+    let own = descriptor.flatMap { byDescriptor[$0] }
+    if let own, own.ends == ends { return own }
+    if let own, isUnnamed(own, at: ends) { return name(own, ends) }
+    if let known = byEnds[ends] { return known }
+    // Whoever opened the socket may have left before it came to the gate.
+    return byDescriptor.values.first { isUnnamed($0, at: ends) }.map { name($0, ends) }
+  }
+
+  /// Has libcurl close a connection, unless it has done so: it reads an end, and does not use the connection again.
+  func retire(_ connection: LiveConnection) {
+    // The descriptor of one that was closed may be another's.
+    if byDescriptor[connection.descriptor] === connection {
+      shutdown(connection.descriptor, Int32(SHUT_RDWR))
+    }
+  }
+
+  private func isUnnamed(_ connection: LiveConnection, at ends: ConnectionEnds) -> Bool {
+    connection.ends == nil && port(of: connection.descriptor) == ends.localPort
+  }
+
+  private mutating func name(_ connection: LiveConnection, _ ends: ConnectionEnds) -> LiveConnection {
+    connection.ends = ends
+    byEnds[ends] = connection
+    return connection
+  }
+
+  /// The port on this side of a socket (getsockname(2)).
+  private func port(of descriptor: Int32) -> Int32? {
+    var address = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutablePointer(to: &address) { pointer in
+      // The port is at the same place of both families' addresses: ip(7), ipv6(7).
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        getsockname(descriptor, $0, &length) == 0 ? 0 : -1
+      } == 0
+        ? pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+          Int32(UInt16(bigEndian: $0.pointee.sin_port))
+        } : nil
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import NetOptCore
+import Synchronization
+
+/// The connections of libcurl's pool that a transfer may use, and what it offers on a new one.
+struct ConnectionClass: Hashable {
+  /// The number of the bundle, set as CURLOPT_ADDRESS_SCOPE(3); 0 is the bundle of everything without a number.
+  let bundle: UInt32
+  /// Whether HTTP/2 is offered in the TLS handshake.
+  let offersHTTP2: Bool
+}
+
+/// The bundles of libcurl's pool for one origin. Confined to the loop.
+///
+/// libcurl keeps connections in bundles, one for each address. Before 8.5 it marks a bundle, not a connection, as
+/// multiplexing, and then hands a busy HTTP/1.1 connection of that bundle to a second transfer: answers go to the wrong
+/// request. A bundle's key contains CURLOPT_ADDRESS_SCOPE, so a number of its own for each origin, and for each offer of
+/// HTTP/2, keeps apart what must not share a bundle (docs/adr/0022). A transfer that offers HTTP/1.1 alone never gets a busy
+/// connection.
+///
+/// An endpoint that chose HTTP/1.1 is asked with HTTP/1.1 alone for some time. Its connections stay usable: their bundle
+/// becomes the one for HTTP/1.1, and later offers of HTTP/2 get a new bundle.
+final class OriginBundles {
+  /// How long an endpoint that chose HTTP/1.1 is offered nothing else.
+  static let memory = Duration.seconds(600)
+  /// Beyond so many endpoints that chose HTTP/1.1 all are forgotten.
+  private static let mostEndpoints = 64
+  private static let lastNumber = Atomic<UInt32>(0)
+
+  /// What is known of an endpoint that chose HTTP/1.1.
+  private struct Choice {
+    let endpoint: Endpoint?
+    let http1: UInt32
+    let http2: UInt32
+    let until: MonotonicInstant
+  }
+
+  private let isSecure: Bool
+  private let http1 = OriginBundles.nextNumber()
+  private let http2 = OriginBundles.nextNumber()
+  private var choices: [Choice] = []
+
+  init(of origin: Origin) { isSecure = origin.scheme == .https }
+
+  /// A number that no other bundle has. From libcurl 8.5 on none is needed, and all get 0.
+  private static func nextNumber() -> UInt32 {
+    guard CurlLibrary.handsOutBusyConnections else { return 0 }
+    let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+    return number == 0 ? nextNumber() : number
+  }
+
+  /// The class of a request's connections.
+  ///
+  /// - Parameters:
+  ///   - version: what the request asks for.
+  ///   - endpoint: where the connection leads; `nil` for a proxy.
+  func connectionClass(
+    for version: RequestOptions.Version, to endpoint: Endpoint?, at now: MonotonicInstant
+  ) -> ConnectionClass {
+    guard isSecure else {
+      // A proxy's connections serve all plain origins, one request after the other.
+      return ConnectionClass(bundle: endpoint == nil ? 0 : http1, offersHTTP2: false)
+    }
+    let choice = choices.isEmpty ? nil : choices.last { $0.endpoint == endpoint }
+    if version == .http1 || version == .automatic && choice.map({ now < $0.until }) == true {
+      return ConnectionClass(bundle: choice?.http1 ?? http1, offersHTTP2: false)
+    }
+    return ConnectionClass(bundle: choice?.http2 ?? http2, offersHTTP2: true)
+  }
+
+  /// An endpoint chose a version of HTTP on a new connection that offered both.
+  func endpoint(
+    _ endpoint: Endpoint?, choseHTTP2: Bool, in connectionClass: ConnectionClass, at now: MonotonicInstant
+  ) {
+    let known = choices.firstIndex { $0.endpoint == endpoint }
+    if choseHTTP2 {
+      // Also in a bundle that was left meanwhile: the next offer is worth its while.
+      if let known {
+        let choice = choices[known]
+        choices[known] = Choice(endpoint: endpoint, http1: choice.http1, http2: choice.http2, until: now)
+      }
+      return
+    }
+    let current = known.map { choices[$0].http2 } ?? http2
+    let until = now + Self.memory
+    guard connectionClass.bundle == current else {
+      // One of several handshakes that were under way at once: the bundle has been turned already.
+      if let known {
+        let choice = choices[known]
+        choices[known] = Choice(endpoint: endpoint, http1: choice.http1, http2: choice.http2, until: until)
+      }
+      return
+    }
+    if let known { choices.remove(at: known) }
+    if choices.count == Self.mostEndpoints { choices.removeAll() }
+    choices.append(Choice(endpoint: endpoint, http1: current, http2: Self.nextNumber(), until: until))
+  }
+}

@@ -1,0 +1,241 @@
+import NetOptCore
+
+/// Reads the heads of a response line by line, as libcurl hands them over: interim responses, the final head, trailers.
+/// A state machine without I/O.
+///
+/// libcurl takes much for a head that RFC 9112 does not allow, and keeps all lines that ever come. What decides where a
+/// response ends, or could make one header field look like another, is refused here.
+struct ResponseHeadReader {
+  /// What is wrong with a head.
+  enum Fault: Hashable, Sendable {
+    case statusLine, interim101, otherVersion, fieldLine, contentLength, transferCoding, tooLarge
+  }
+
+  /// How the end of a body is known (RFC 9112, section 6.3).
+  enum Framing: Hashable {
+    /// By the number of its bytes.
+    case length(Int64)
+    /// By its last chunk.
+    case chunked
+    /// By the end of the connection, or of the stream.
+    case end
+  }
+
+  private enum State { case statusLine, fields, complete }
+
+  /// The most bytes that heads, interim ones and trailers included, may take together.
+  static let limit = 256 * 1024
+  /// Room for most heads, so that none grows step by step.
+  private static let usualSize = 512
+
+  private(set) var status = 0
+  private(set) var version = HTTPVersion.http1_1
+  private(set) var framing = Framing.end
+  /// Whether the field Content-Length came beside Transfer-Encoding: somebody on the way may have read the other one.
+  private(set) var isAmbiguous = false
+  /// The values of Content-Encoding, as they came.
+  private(set) var contentEncoding = ""
+  private var state = State.statusLine
+  private var total = 0
+  private var lines: [UInt8] = []
+
+  /// Whether the final head has come.
+  var isComplete: Bool { state == .complete }
+
+  /// Whether a response with this status never has a body (RFC 9110, section 6.4.1).
+  var hasNoBody: Bool { status == 204 || status == 304 }
+
+  /// Takes the final head, when it is complete.
+  mutating func take() -> ResponseHead {
+    defer { lines = [] }
+    return ResponseHead(status: status, version: version, lines: lines)
+  }
+
+  /// Begins anew: libcurl sends the request once more.
+  mutating func restart() { self = ResponseHeadReader() }
+
+  /// Reads a line with its end.
+  ///
+  /// - Parameter isMultiplexed: whether it came over HTTP/2, whose library has checked names and values.
+  /// - Returns: what is wrong with it.
+  mutating func read(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> Fault? {
+    total += line.count
+    guard total <= Self.limit else { return .tooLarge }
+    switch state {
+    case .statusLine: return readStatus(line, isMultiplexed: isMultiplexed)
+    // Trailers are not part of the head (RFC 9110, section 6.5.1).
+    case .complete: return nil
+    case .fields:
+      switch line.first {
+      case 0x0d where line.count <= 2, 0x0a: return endOfHead()
+      case 0x20, 0x09: return fold(line)
+      default: return readField(line, isMultiplexed: isMultiplexed)
+      }
+    }
+  }
+
+  private mutating func readStatus(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> Fault? {
+    guard let start = StatusLine(line) else { return .statusLine }
+    guard (start.version == .http2) == isMultiplexed else { return .otherVersion }
+    // To switch protocols is never asked for (RFC 9110, section 15.2.2).
+    if start.status == 101 { return .interim101 }
+    status = start.status
+    version = start.version
+    framing = .end
+    isAmbiguous = false
+    contentEncoding = ""
+    lines.removeAll(keepingCapacity: true)
+    lines.reserveCapacity(Self.usualSize)
+    state = .fields
+    return nil
+  }
+
+  private mutating func endOfHead() -> Fault? {
+    // An interim response announces another head.
+    state = status < 200 ? .statusLine : .complete
+    return nil
+  }
+
+  /// Takes the continuation of a folded field, with a space for the line's end (RFC 9112, section 5.2).
+  private mutating func fold(_ line: UnsafeRawBufferPointer) -> Fault? {
+    guard !lines.isEmpty, Self.isClean(line) else { return .fieldLine }
+    // A framing field has been read without its continuation, by libcurl as well.
+    if lastFieldFrames { return .fieldLine }
+    while let last = lines.last, last == 0x0a || last == 0x0d { lines.removeLast() }
+    lines.append(contentsOf: line)
+    return nil
+  }
+
+  /// Whether the field that came last is one of those that are acted on here.
+  private var lastFieldFrames: Bool {
+    let end = lines.dropLast().lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
+    return lines[end...].withUnsafeBytes { Name(of: UnsafeRawBufferPointer(rebasing: $0[...])) != nil }
+  }
+
+  private mutating func readField(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> Fault? {
+    if !isMultiplexed {
+      guard let colon = line.firstIndex(of: 0x3a), colon > 0, Self.isToken(line[..<colon]), Self.isClean(line)
+      else { return .fieldLine }
+    }
+    lines.append(contentsOf: line)
+    guard let first = line.first, first | 0x20 == 0x63 || first | 0x20 == 0x74 else { return nil }
+    switch Name(of: line) {
+    case nil: return nil
+    case .contentLength: return readLength(line.dropFirst(15))
+    case .transferEncoding:
+      // Nothing but chunks was ever asked for (RFC 9112, section 7), and a coding that is not known hides the body's end.
+      guard framing != .chunked,
+        Self.trimmed(line.dropFirst(18)).elementsEqual("chunked".utf8, by: Self.equal)
+      else { return .transferCoding }
+      if case .length = framing { isAmbiguous = true }
+      framing = .chunked
+      return nil
+    case .contentEncoding:
+      let value = String(decoding: Self.trimmed(line.dropFirst(17)), as: UTF8.self)
+      contentEncoding = contentEncoding.isEmpty ? value : "\(contentEncoding), \(value)"
+      return nil
+    }
+  }
+
+  /// Reads the value of Content-Length: a number, or the same number several times (RFC 9110, section 8.6).
+  private mutating func readLength(_ value: Slice<UnsafeRawBufferPointer>) -> Fault? {
+    for item in value.split(separator: 0x2c, omittingEmptySubsequences: false) {
+      var length: Int64 = 0
+      let digits = Self.trimmed(item)
+      guard !digits.isEmpty else { return .contentLength }
+      for digit in digits {
+        guard (0x30...0x39).contains(digit) else { return .contentLength }
+        let (tens, tooLarge) = length.multipliedReportingOverflow(by: 10)
+        let (sum, isTooLarge) = tens.addingReportingOverflow(Int64(digit - 0x30))
+        guard !tooLarge, !isTooLarge else { return .contentLength }
+        length = sum
+      }
+      switch framing {
+      case .length(let other): guard other == length else { return .contentLength }
+      case .chunked: isAmbiguous = true
+      case .end: framing = .length(length)
+      }
+    }
+    return nil
+  }
+
+  // MARK: Bytes
+
+  /// The fields that are acted on.
+  private enum Name {
+    case contentLength, contentEncoding, transferEncoding
+
+    init?(of line: UnsafeRawBufferPointer) {
+      func begins(_ name: StaticString) -> Bool {
+        guard line.count >= name.utf8CodeUnitCount else { return false }
+        for index in 0..<name.utf8CodeUnitCount where line[index] | 0x20 != name.utf8Start[index] | 0x20 {
+          return false
+        }
+        return true
+      }
+      if begins("content-length:") {
+        self = .contentLength
+      } else if begins("content-encoding:") {
+        self = .contentEncoding
+      } else if begins("transfer-encoding:") {
+        self = .transferEncoding
+      } else {
+        return nil
+      }
+    }
+  }
+
+  private static func equal(_ a: UInt8, _ b: UInt8) -> Bool { a | 0x20 == b }
+
+  private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a }
+    var rest = bytes
+    while let first = rest.first, isSpace(first) { rest.removeFirst() }
+    while let last = rest.last, isSpace(last) { rest.removeLast() }
+    return rest
+  }
+
+  /// Whether a line has neither NUL nor a CR but the one of its end (RFC 9110, section 5.5).
+  private static func isClean(_ line: UnsafeRawBufferPointer) -> Bool {
+    for index in line.indices {
+      let byte = line[index]
+      if byte == 0 || byte == 0x0d && !(index + 2 == line.count && line[index + 1] == 0x0a) { return false }
+    }
+    return true
+  }
+
+  /// Whether bytes are a token (RFC 9110, section 5.6.2).
+  private static func isToken(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+    bytes.allSatisfy { byte in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5a, 0x5e...0x7a, 0x7c, 0x7e, 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e: true
+      default: false
+      }
+    }
+  }
+}
+
+/// The first line of a response's head, as libcurl hands it over: `HTTP/1.1 200 OK`, `HTTP/2 200`.
+private struct StatusLine {
+  let version: HTTPVersion
+  let status: Int
+
+  init?(_ line: UnsafeRawBufferPointer) {
+    guard line.count >= 10, line.prefix(5).elementsEqual("HTTP/".utf8) else { return nil }
+    guard let space = line.firstIndex(of: 0x20), space + 4 < line.count else { return nil }
+    switch (line[5], space) {
+    case (0x31, 8) where line[6] == 0x2e: version = line[7] == 0x30 ? .http1_0 : .http1_1
+    case (0x32, 6): version = .http2
+    case (0x33, 6): version = .http3
+    default: return nil
+    }
+    let digits = line[(space + 1)...(space + 3)]
+    let end = line[space + 4]
+    guard digits.allSatisfy({ (0x30...0x39).contains($0) }), end == 0x20 || end == 0x0d || end == 0x0a else {
+      return nil
+    }
+    status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    // RFC 9110, section 15, gives no meaning to numbers below.
+    guard status >= 100 else { return nil }
+  }
+}

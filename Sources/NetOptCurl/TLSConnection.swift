@@ -1,0 +1,157 @@
+import CCurl
+import Glibc
+import NetOptCore
+
+/// The TLS connection below a transfer, when libcurl uses OpenSSL: what was negotiated, what lies unread, and how it ended.
+///
+/// The functions are found at run time, as `OpenSSL` finds its own. Valid only within the callback in which it was made.
+struct TLSConnection {
+  private let ssl: OpaquePointer
+  private let functions: Functions
+
+  /// `nil` when the transfer has no connection, the connection no TLS, or TLS another library.
+  init?(of easy: EasyHandle) {
+    guard let functions = Functions.loaded else { return nil }
+    var pointer: UnsafeMutableRawPointer?
+    netopt_getinfo_pointer(easy.raw, CURLINFO_TLS_SSL_PTR, &pointer)
+    let session = pointer?.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee
+    guard session?.backend == CURLSSLBACKEND_OPENSSL, let ssl = session?.internals else { return nil }
+    self.ssl = OpaquePointer(ssl)
+    self.functions = functions
+  }
+
+  /// The protocol's version, as "TLSv1.3".
+  var version: String? { functions.version(ssl).map { String(cString: $0) } }
+
+  /// Whether the peer chose HTTP/2 (RFC 7301; SSL_get0_alpn_selected(3)).
+  var choseHTTP2: Bool {
+    var name: UnsafePointer<UInt8>?
+    var length: UInt32 = 0
+    functions.alpn(ssl, &name, &length)
+    guard let name, length == 2 else { return false }
+    return name[0] == 0x68 && name[1] == 0x32
+  }
+
+  /// Has the connection's record note how the peer ends TLS. OpenSSL keeps the record until it frees its own.
+  ///
+  /// - Returns: whether it will.
+  func report(to connection: LiveConnection) -> Bool {
+    guard functions.index >= 0, functions.getData(ssl, functions.index) == nil else { return false }
+    let record = Unmanaged.passRetained(connection)
+    if functions.setData(ssl, functions.index, record.toOpaque()) == 1 { return true }
+    record.release()
+    return false
+  }
+
+  /// Whether decrypted data lies ready that libcurl has not read.
+  var hasDecodedData: Bool { functions.pending(ssl) > 0 }
+
+  /// The record that a connection was given with `report`. For OpenSSL's callbacks.
+  static func record(of ssl: OpaquePointer) -> LiveConnection? {
+    guard let functions = Functions.loaded, functions.index >= 0 else { return nil }
+    return functions.getData(ssl, functions.index).map {
+      Unmanaged<LiveConnection>.fromOpaque($0).takeUnretainedValue()
+    }
+  }
+
+  /// Whether application data lies ready that libcurl has not read. What TLS sends for itself, such as session tickets, is
+  /// taken in and does not count.
+  ///
+  /// - Parameter descriptor: the socket directly below TLS, or `nil` when something else is.
+  /// - Returns: `nil` when the connection has ended.
+  func hasUnreadData(on descriptor: Int32?) -> Bool? {
+    if hasDecodedData { return true }
+    // libcurl reads through a BIO that works only within its own calls; another one stands in for it.
+    guard let descriptor, let own = functions.readBIO(ssl), functions.retain(own) == 1 else { return true }
+    guard let socket = functions.socketBIO(descriptor, 0) else {
+      functions.setReadBIO(ssl, own)
+      return true
+    }
+    functions.setReadBIO(ssl, socket)
+    var byte: UInt8 = 0
+    functions.clearErrors()
+    let count = functions.peek(ssl, &byte, 1)
+    let reason = functions.error(ssl, count)
+    functions.clearErrors()
+    functions.setReadBIO(ssl, own)
+    if count > 0 { return true }
+    // SSL_ERROR_WANT_READ of ssl.h: there is nothing more.
+    return reason == 2 ? false : nil
+  }
+
+  /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_version(3),
+  /// SSL_get0_alpn_selected(3), SSL_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_get_rbio(3),
+  /// BIO_s_socket(3), BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
+  private struct Functions: Sendable {
+    typealias SSL = OpaquePointer
+    typealias BIO = OpaquePointer
+    typealias FreeData =
+      @convention(c) (
+        UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32, Int,
+        UnsafeMutableRawPointer?
+      ) -> Void
+
+    let version: @convention(c) (SSL) -> UnsafePointer<CChar>?
+    let alpn:
+      @convention(c) (SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>) -> Void
+    let pending: @convention(c) (SSL) -> Int32
+    let peek: @convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32
+    let error: @convention(c) (SSL, Int32) -> Int32
+    let readBIO: @convention(c) (SSL) -> BIO?
+    let setReadBIO: @convention(c) (SSL, BIO) -> Void
+    let socketBIO: @convention(c) (Int32, Int32) -> BIO?
+    let retain: @convention(c) (BIO) -> Int32
+    let clearErrors: @convention(c) () -> Void
+    let setData: @convention(c) (SSL, Int32, UnsafeMutableRawPointer?) -> Int32
+    let getData: @convention(c) (SSL, Int32) -> UnsafeMutableRawPointer?
+    /// Where a connection's record is kept; negative when OpenSSL gives no place.
+    let index: Int32
+
+    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : Functions()
+
+    private init?() {
+      typealias NewIndex =
+        @convention(c) (Int32, Int, UnsafeMutableRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?, FreeData?)
+        -> Int32
+      guard
+        let version = OpenSSL.symbol(
+          "SSL_get_version", as: (@convention(c) (SSL) -> UnsafePointer<CChar>?).self),
+        let alpn = OpenSSL.symbol(
+          "SSL_get0_alpn_selected",
+          as: (@convention(c) (
+            SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
+          ) -> Void).self),
+        let pending = OpenSSL.symbol("SSL_pending", as: (@convention(c) (SSL) -> Int32).self),
+        let peek = OpenSSL.symbol(
+          "SSL_peek", as: (@convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32).self),
+        let error = OpenSSL.symbol("SSL_get_error", as: (@convention(c) (SSL, Int32) -> Int32).self),
+        let readBIO = OpenSSL.symbol("SSL_get_rbio", as: (@convention(c) (SSL) -> BIO?).self),
+        let setReadBIO = OpenSSL.symbol("SSL_set0_rbio", as: (@convention(c) (SSL, BIO) -> Void).self),
+        let socketBIO = OpenSSL.symbol("BIO_new_socket", as: (@convention(c) (Int32, Int32) -> BIO?).self),
+        let retain = OpenSSL.symbol("BIO_up_ref", as: (@convention(c) (BIO) -> Int32).self),
+        let clearErrors = OpenSSL.symbol("ERR_clear_error", as: (@convention(c) () -> Void).self),
+        let newIndex = OpenSSL.symbol("CRYPTO_get_ex_new_index", as: NewIndex.self),
+        let setData = OpenSSL.symbol(
+          "SSL_set_ex_data", as: (@convention(c) (SSL, Int32, UnsafeMutableRawPointer?) -> Int32).self),
+        let getData = OpenSSL.symbol(
+          "SSL_get_ex_data", as: (@convention(c) (SSL, Int32) -> UnsafeMutableRawPointer?).self)
+      else { return nil }
+      self.version = version
+      self.alpn = alpn
+      self.pending = pending
+      self.peek = peek
+      self.error = error
+      self.readBIO = readBIO
+      self.setReadBIO = setReadBIO
+      self.socketBIO = socketBIO
+      self.retain = retain
+      self.clearErrors = clearErrors
+      self.setData = setData
+      self.getData = getData
+      // CRYPTO_EX_INDEX_SSL of crypto.h is 0. What was retained for the connection is released with it.
+      index = newIndex(0, 0, nil, nil, nil) { _, record, _, _, _, _ in
+        if let record { Unmanaged<LiveConnection>.fromOpaque(record).release() }
+      }
+    }
+  }
+}

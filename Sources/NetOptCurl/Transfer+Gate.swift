@@ -1,0 +1,123 @@
+import CCurl
+import Glibc
+import NetOptCore
+
+/// Why a transfer does not use the connection that libcurl gave it. Nothing of the request was written.
+enum GateRefusal: Hashable {
+  /// The connection speaks HTTP/1.1 and carries another transfer.
+  case busy
+  /// Something came on it, or it ended, since the last answer: bytes that nobody asked for are no answer
+  /// (RFC 9112, section 9.2).
+  case stale
+  /// The peer sent something on a new connection before it was asked.
+  case unasked
+  /// The peer ended a new connection before it was asked.
+  case ended
+
+  /// Whether another connection to the same endpoint may do.
+  var isOfTheConnection: Bool { self == .busy || self == .stale }
+}
+
+// The gate: the connection is ready, and nothing of the request was written. Called by libcurl (CURLOPT_PREREQFUNCTION(3)).
+
+extension Transfer {
+  /// - Returns: whether the request is sent on the connection.
+  func isReady(between ends: ConnectionEnds) -> Bool {
+    let now = exchange.now()
+    leaveConnection()
+    localPort = ends.localPort
+    connection = records.live.connection(opened: descriptor, ends)
+    // A replay begins anew: what is known of the connection before is of no use.
+    readyAt = now
+    sentAt = nil
+    let tls = exchange.plan.isSecure ? TLSConnection(of: easy) : nil
+    tlsVersion = tls?.version
+    learnVersion(from: tls, at: now)
+    socket = descriptor.flatMap { SocketReport(of: $0) }
+    records.ready.append(self)
+    refusal = exchange.maySend(leg) ? refusal(with: tls) : nil
+    guard refusal == nil else { return false }
+    let verdict = exchange.gate(leg)
+    self.verdict = verdict
+    if verdict == .send {
+      sends += 1
+      connection?.hasCarried = true
+      if speaksHTTP2 != true { connection?.carrier = self }
+      if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
+    } else if verdict == .lost, exchange.plan.isSecure, let descriptor {
+      records.newConnections.add(descriptor, localPort: localPort, at: now)
+    }
+    return verdict == .send
+  }
+
+  /// The transfer has nothing to do with its connection any more.
+  func leaveConnection() {
+    if let connection, connection.carrier === self { connection.carrier = nil }
+  }
+
+  /// Finds out which version of HTTP the connection speaks.
+  private func learnVersion(from tls: TLSConnection?, at now: MonotonicInstant) {
+    guard exchange.plan.isSecure else {
+      speaksHTTP2 = false
+      return
+    }
+    guard let tls else {
+      speaksHTTP2 = connection?.isMultiplexed == true ? true : nil
+      return
+    }
+    let isNew = connection.map { !$0.reportsItsEnd } ?? false
+    if let connection, !isNew {
+      speaksHTTP2 = connection.isMultiplexed
+      return
+    }
+    let choice = tls.choseHTTP2
+    speaksHTTP2 = choice
+    guard let connection else { return }
+    connection.isMultiplexed = choice
+    connection.reportsItsEnd = tls.report(to: connection)
+    if connectionClass.offersHTTP2 {
+      bundles.endpoint(endpoint, choseHTTP2: choice, in: connectionClass, at: now)
+    }
+  }
+
+  /// Why the connection is not to be used, if it is not. HTTP/2 has streams: what comes there belongs to one of them.
+  private func refusal(with tls: TLSConnection?) -> GateRefusal? {
+    if speaksHTTP2 == true { return nil }
+    guard let connection else {
+      // Whether somebody else uses it cannot be told, and libcurl asks only where it takes the connection for HTTP/2.
+      return connectionClass.offersHTTP2 && descriptor == nil ? .busy : nil
+    }
+    // Without an offer of HTTP/2 libcurl gives nobody a connection that is in use.
+    if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
+    switch connection.arrival(with: tls, isDirect: proxy == nil) {
+    case .nothing: return nil
+    case .data: return connection.hasCarried ? .stale : .unasked
+    case .end: return connection.hasCarried ? .stale : .ended
+    }
+  }
+
+  /// Whether libcurl still has the transfer on its connection, which it leaves before its end is told here.
+  private var holdsConnection: Bool { OpenSSL.loaded == nil || TLSConnection(of: easy) != nil }
+}
+
+extension LiveConnection {
+  /// What came on a connection on which nothing was to come.
+  enum Arrival { case nothing, data, end }
+
+  /// Looks what came.
+  ///
+  /// - Parameter isDirect: whether TLS, if there is any, is right above the socket.
+  func arrival(with tls: TLSConnection?, isDirect: Bool) -> Arrival {
+    var byte: UInt8 = 0
+    let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+    let hasEnded = count == 0 || count < 0 && errno != EAGAIN && errno != EINTR
+    if hasEnded { return .end }
+    guard let tls else { return count > 0 ? .data : .nothing }
+    // Bytes of TLS need not be data: session tickets come whenever the peer likes.
+    if count < 0, !tls.hasDecodedData { return .nothing }
+    // Behind the handshake come tickets that libcurl is to keep, and it can do so only when it reads them itself.
+    if !hasCarried, !tls.hasDecodedData, tls.version == "TLSv1.3" { return .nothing }
+    guard let hasData = tls.hasUnreadData(on: isDirect ? descriptor : nil) else { return .end }
+    return hasData ? .data : .nothing
+  }
+}
