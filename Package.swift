@@ -94,7 +94,7 @@ let package = Package(
     .target(
       name: "NetOptStorm",
       dependencies: [
-        "CEventLoop", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptTestSupport",
+        "CCurl", "CEventLoop", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptTestSupport",
       ], path: "Tests/Storm", swiftSettings: settings),
     .executableTarget(
       name: "netopt-storm", dependencies: ["NetOptStorm"], path: "Tests/netopt-storm", swiftSettings: settings

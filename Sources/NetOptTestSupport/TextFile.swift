@@ -1,10 +1,10 @@
 import Glibc
 
 /// Small files that the kit and the programs under it exchange.
-enum TextFile {
-  static func write(_ text: String, to path: String) throws { try write(Array(text.utf8), to: path) }
+package enum TextFile {
+  package static func write(_ text: String, to path: String) throws { try write(Array(text.utf8), to: path) }
 
-  static func write(_ bytes: [UInt8], to path: String) throws {
+  package static func write(_ bytes: [UInt8], to path: String) throws {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw systemError("\(path) could not be written") }
     defer { close(descriptor) }
@@ -18,7 +18,7 @@ enum TextFile {
   }
 
   /// The text of a file; empty as long as there is none.
-  static func read(_ path: String) -> String {
+  package static func read(_ path: String) -> String {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return "" }
     defer { close(descriptor) }

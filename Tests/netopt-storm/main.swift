@@ -2,31 +2,66 @@ import Glibc
 import NetOptStorm
 
 let usage = """
-  Usage: netopt-storm trial [--answers N]
+  Usage: netopt-storm [--seconds N] [--seed S]
+         netopt-storm trial [--answers N]
 
+  Loads clients for N seconds (default: 60) with requests that follow from the seed (default: 1), at servers that share
+  addresses and fail, and checks every answer. As root it runs in a network of its own, which changes.
   trial: two hosts share an address and port, one of them speaks HTTP/1.1 only. Sends requests until there are N answers
   (default: 10000), and counts those that belong to another request.
-  Exit codes: 0 nothing is wrong; 1 there are violations; 64 usage.
+  Exit codes: 0 nothing is wrong; 1 there are violations; 2 the servers could not be started; 64 usage.
   """
 
-func complain(_ text: String) -> Never {
+func complain(_ text: String, code: Int32 = 64) -> Never {
   _ = write(STDERR_FILENO, text + "\n", text.utf8.count + 1)
-  exit(64)
+  exit(code)
+}
+
+/// Prints a line at once, so that it is there even when the program is killed.
+@Sendable func say(_ text: String) { _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1) }
+
+/// Performs the trial at two hosts that share an address.
+func performTrial(answers: Int) async throws -> Bool {
+  let address = try await SharedAddress()
+  let result = try await SharedAddressTrial(at: address).run(answers: answers)
+  address.stop()
+  for example in result.examples { say(example) }
+  let failed = result.failed.sorted { $0.key < $1.key }.map { "\($1) failed with \($0)" }
+  say((["\(result.answers) answers", "\(result.wrong) wrong"] + failed).joined(separator: ", "))
+  return result.wrong == 0 && failed.isEmpty
+}
+
+/// Performs a storm.
+func performStorm(seed: UInt64, seconds: Int) async throws -> Bool {
+  let hasOwnNetwork = await Storm.prepareProcess()
+  let violations = Violations { say("VIOLATION \($0)") }
+  let report = try await Storm.run(
+    seed: seed, seconds: seconds, hasOwnNetwork: hasOwnNetwork, violations)
+  say(report.description)
+  return report.violations.isEmpty
 }
 
 var arguments = CommandLine.arguments.dropFirst()
-guard arguments.popFirst() == "trial" else { complain(usage) }
-var answers = 10_000
+let isTrial = arguments.first == "trial"
+if isTrial { arguments.removeFirst() }
+var numbers = ["--answers": 10_000, "--seconds": 60, "--seed": 1]
 while let argument = arguments.popFirst() {
-  guard argument == "--answers", let number = arguments.popFirst().flatMap({ Int($0) }), number > 0 else {
-    complain(usage)
+  if argument == "--help" {
+    say(usage)
+    exit(0)
   }
-  answers = number
+  guard numbers[argument] != nil, (argument == "--answers") == isTrial,
+    let number = arguments.popFirst().flatMap({ Int($0) }), number > 0
+  else { complain(usage) }
+  numbers[argument] = number
 }
-let address = try await SharedAddress()
-let result = try await SharedAddressTrial(at: address).run(answers: answers)
-address.stop()
-for example in result.examples { print(example) }
-let failed = result.failed.sorted { $0.key < $1.key }.map { "\($1) failed with \($0)" }
-print((["\(result.answers) answers", "\(result.wrong) wrong"] + failed).joined(separator: ", "))
-exit(result.wrong == 0 && failed.isEmpty ? 0 : 1)
+do {
+  let isRight =
+    isTrial
+    ? try await performTrial(answers: numbers["--answers", default: 0])
+    : try await performStorm(
+      seed: UInt64(numbers["--seed", default: 0]), seconds: numbers["--seconds", default: 0])
+  exit(isRight ? 0 : 1)
+} catch {
+  complain("netopt-storm: \(error)", code: 2)
+}

@@ -75,7 +75,7 @@ public final class ChildProcess: Sendable {
   /// Waits until the program is ready to serve.
   ///
   /// - Throws: `TestSupportError` with its output, when it ends instead, or is not ready in time.
-  func wait(untilReady ready: () -> Bool) async throws {
+  package func wait(untilReady ready: () -> Bool) async throws {
     let output = output
     do {
       try await NetOptTestSupport.wait(for: "\(name) to be ready") {
@@ -90,7 +90,7 @@ public final class ChildProcess: Sendable {
   /// Runs a program to its end.
   ///
   /// - Throws: `TestSupportError` with its output, when its exit status is not 0.
-  static func run(_ program: String, _ arguments: [String], in directory: String) async throws {
+  package static func run(_ program: String, _ arguments: [String], in directory: String) async throws {
     let child = try ChildProcess(program, arguments, in: directory)
     try await NetOptTestSupport.wait(for: "\(program) to end") { child.exitStatus() != nil }
     guard child.exitStatus() == 0 else {

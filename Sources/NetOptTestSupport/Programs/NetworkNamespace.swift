@@ -42,6 +42,14 @@ public final class NetworkNamespace: Sendable {
 
   deinit { end() }
 
+  /// Brings the calling thread into a new namespace, for good, and with it the threads and programs that it starts from then
+  /// on. Its loopback interface is down.
+  ///
+  /// - Throws: `TestSupportError` when the system does not allow it.
+  package static func enterNew() throws {
+    guard unshareNetwork() == 0 else { throw systemError("no network namespace could be made") }
+  }
+
   /// Ends the thread.
   public func end() {
     work.close()

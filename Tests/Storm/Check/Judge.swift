@@ -1,0 +1,142 @@
+import NetOpt
+import NetOptCore
+
+/// Judges the answer to one request: head first, then the body as it comes.
+struct Judge {
+  private let plan: RequestPlan
+  private let authority: String
+  private let record: CacheRecord
+  private let violations: Violations
+  /// The body that the answer must have; `nil` when the head is so wrong that it is not known.
+  private var expected: [UInt8]?
+  private(set) var position = 0
+  private var isWrong = false
+
+  /// - Parameters:
+  ///   - authority: the `Host` field of the request.
+  ///   - record: what was sent for the URLs that may be cached.
+  init(_ plan: RequestPlan, authority: String, _ record: CacheRecord, _ violations: Violations) {
+    self.plan = plan
+    self.authority = authority
+    self.record = record
+    self.violations = violations
+  }
+
+  /// Judges the head.
+  ///
+  /// - Parameter generator: knows the requests whose answers may be in a cache.
+  mutating func head(_ response: HTTPResponse, _ generator: RequestGenerator) {
+    let fields = response.headers
+    let mine = fields.filter { $0.name.lowercased().hasPrefix("x-") }
+    // One server of the house alone sends this: nginx, for a request that it could not pass on or a body that it refuses.
+    guard let id = mine["X-Id"].flatMap({ Int($0) }) else {
+      if response.status == 200 || !(400...599).contains(response.status) {
+        add(.wrongAnswer, "the answer, \(response.status), has no id; its fields: \(fields.map(\.name))")
+      }
+      return
+    }
+    let status = response.cacheStatus
+    let isShared = plan.answer.cached != nil && (status.isFromCache || status.isCollapsed)
+    guard isShared || id == plan.index else {
+      return add(.wrongAnswer, "the answer is the one to request \(id), by \(describe(response))")
+    }
+    // A cached answer was given to a request for the same URL.
+    let asked = isShared ? generator.plan(id) : plan
+    if isShared {
+      let isSame = asked.answer.target == plan.answer.target && asked.host.name == plan.host.name
+      let hasFlavour = plan.answer.cached?.varies != true || asked.flavour == plan.flavour
+      guard isSame, hasFlavour else {
+        return add(.wrongAnswer, "the cached answer is the one to \(asked), by \(describe(response))")
+      }
+    }
+    judge(mine, of: asked, response)
+    if response.status != plan.answer.status { add(.wrongStatus, "the status is \(response.status)") }
+    if !isShared { judgeVersion(response) }
+    if let space = plan.answer.cached {
+      judgeCached(space, mine["X-Version"], response)
+    } else {
+      expected = Content.answer(to: plan.index).bytes(plan.answer.size)
+    }
+    if !plan.answer.hasBody(for: plan.method.rawValue) { expected = [] }
+  }
+
+  private func judge(_ mine: HTTPFields, of asked: RequestPlan, _ response: HTTPResponse) {
+    let received = asked.answer.isEarly ? nil : asked.upload.size
+    var wanted = AnswerFields.expected(
+      index: asked.index, method: asked.method.rawValue, authority: authority, plan: asked.answer,
+      received: received)
+    if let space = plan.answer.cached {
+      wanted.append(HTTPField("X-Version", mine["X-Version"] ?? ""))
+      if space.varies { wanted.append(HTTPField("X-Flavour", asked.flavour)) }
+    }
+    func sorted(_ fields: some Sequence<HTTPField>) -> [String] {
+      fields.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+    }
+    let (there, expected) = (sorted(mine), sorted(wanted))
+    guard there != expected else { return }
+    let missing = expected.filter { !there.contains($0) }.map { $0.prefix(80) }
+    let surplus = there.filter { !expected.contains($0) }.map { $0.prefix(80) }
+    add(.wrongFields, "missing \(missing), not expected \(surplus), by \(describe(response))")
+  }
+
+  private func judgeVersion(_ response: HTTPResponse) {
+    let isHTTP2 = response.version == .http2
+    let isAllowed =
+      switch plan.version {
+      case .http1: !isHTTP2
+      case .http2: isHTTP2
+      case .automatic:
+        switch plan.host.speaks {
+        case .http1: !isHTTP2
+        case .http2: isHTTP2
+        case .either: true
+        }
+      }
+    if !isAllowed { add(.wrongVersion, "the answer came over HTTP/\(response.version)") }
+  }
+
+  private mutating func judgeCached(_ space: AnswerPlan.Cached, _ text: String?, _ response: HTTPResponse) {
+    guard let version = text.flatMap({ Int($0) }) else { return }
+    let flavour = space.varies ? plan.flavour : "0"
+    let url = authority + plan.answer.target
+    expected = Content.cached(url, flavour: flavour, version: version).bytes(plan.answer.size)
+    if space.noStore, response.cacheStatus.isFromCache {
+      add(.wrongCached, "an answer with no-store was stored, by \(describe(response))")
+    }
+    let isFresh = response.cacheStatus.outcome != .stale
+    guard let sent = record.lastSent(url, flavour: flavour, version: version) else {
+      if isFresh { add(.wrongCached, "no server sent version \(version), by \(describe(response))") }
+      return
+    }
+    let age = SystemTimeSource().now() - sent
+    // Ages have whole seconds, and the answer had its way.
+    if response.cacheStatus.outcome == .hit, age > .seconds(space.maxAge + 3) {
+      add(.wrongCached, "a hit is \(age) old, by \(describe(response))")
+    }
+  }
+
+  /// Judges a piece of the body.
+  mutating func chunk(_ bytes: [UInt8]) {
+    defer { position += bytes.count }
+    guard let expected, !isWrong else { return }
+    guard let place = Content.firstDifference(of: bytes, at: position, from: expected) else { return }
+    isWrong = true
+    add(
+      .wrongBody,
+      "byte \(place) of \(expected.count): \(Excerpt.of(bytes, at: min(place - position, bytes.count)))")
+  }
+
+  /// Judges the end of a body that is said to be whole.
+  func end() {
+    guard let expected, !isWrong, position < expected.count else { return }
+    add(.shortBody, "\(position) of \(expected.count) bytes were taken for whole")
+  }
+
+  private func describe(_ response: HTTPResponse) -> String {
+    let remote = response.remote.map { "\($0)" } ?? "no endpoint"
+    let cache = response.cacheStatus.text ?? "no cache"
+    return "\(remote) over HTTP/\(response.version), reused \(response.reused), \(cache)"
+  }
+
+  private func add(_ kind: Violation.Kind, _ text: String) { violations.add(kind, "\(text); \(plan)") }
+}

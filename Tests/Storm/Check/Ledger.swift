@@ -1,0 +1,92 @@
+import NetOptCore
+import NetOptLocking
+
+/// What reached the servers.
+package final class Ledger: Sendable {
+  private struct State {
+    /// By the request's index: nginx's ids of its arrivals.
+    var arrivals: [Int: [String]] = [:]
+    var highest = 0
+    var pruned = 0
+    var total = 0
+  }
+
+  /// For how many requests arrivals are kept: some minutes, longer than any call.
+  private static let kept = 20_000
+
+  let cache: CacheRecord
+  private let generator: RequestGenerator
+  private let violations: Violations
+  private let state = Locked(State())
+
+  package init(_ generator: RequestGenerator, _ violations: Violations) {
+    self.generator = generator
+    self.violations = violations
+    cache = CacheRecord(seed: generator.seed)
+  }
+
+  /// How many requests reached nginx, repeated ones counted each time.
+  package var total: Int { state.withLock { $0.total } }
+
+  /// A request reached a server.
+  ///
+  /// - Parameter front: nginx's id of the arrival, under which its log and the backend tell of the same one.
+  package func reached(_ index: Int, _ method: String, front: String) {
+    let arrivals = state.withLock { state in
+      var arrivals = state.arrivals[index] ?? []
+      if !arrivals.contains(front) {
+        arrivals.append(front)
+        state.total += 1
+        state.arrivals[index] = arrivals
+      }
+      state.highest = max(state.highest, index)
+      while state.pruned < state.highest - Self.kept {
+        state.arrivals[state.pruned] = nil
+        state.pruned += 1
+      }
+      return arrivals
+    }
+    let plan = generator.plan(index)
+    if plan.method.rawValue != method {
+      violations.add(.wrongRequest, "a server got \(method) of \(plan)")
+    }
+    if arrivals.count == 2, arrivals.last == front, plan.method == .post, !plan.hasKey {
+      violations.add(.sentTwice, "\(plan) reached servers as \(arrivals)")
+    }
+  }
+
+  /// The backend got the whole of a request.
+  func uploaded(_ index: Int, _ body: [UInt8], target: String) {
+    let plan = generator.plan(index)
+    if plan.answer.target != target {
+      violations.add(.wrongRequest, "a server got \(target) instead of \(plan)")
+    }
+    let expected = Content.upload(of: index).bytes(plan.upload.size)
+    if let place = Content.firstDifference(of: body, at: 0, from: expected) {
+      violations.add(.wrongUpload, "byte \(place) of \(body.count): \(Excerpt.of(body, at: place)); \(plan)")
+    } else if body.count < expected.count {
+      violations.add(.wrongUpload, "\(body.count) of \(expected.count) bytes were taken for whole; \(plan)")
+    } else if case .stream(let stream) = plan.upload, stream.failsAt != nil {
+      violations.add(.wrongUpload, "the stream failed, and its body was taken for whole; \(plan)")
+    }
+  }
+
+  /// Reads nginx's log of arrivals.
+  func read(_ log: AccessLogTail) {
+    for line in log.lines() {
+      // $request_id $http_x_id $request_method $status
+      let words = line.split(separator: " ")
+      guard words.count == 4, let index = Int(words[1]) else { continue }
+      reached(index, String(words[2]), front: String(words[0]))
+    }
+  }
+}
+
+/// Bytes for a person to read.
+enum Excerpt {
+  static func of(_ bytes: [UInt8], at place: Int) -> String {
+    let start = String(decoding: bytes.prefix(40), as: UTF8.self)
+    let there = String(decoding: bytes.dropFirst(place).prefix(40), as: UTF8.self)
+    return "the body begins \"\(start)\", and there \"\(there)\""
+  }
+}

@@ -1,0 +1,109 @@
+import Glibc
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+
+/// The application behind every nginx of the storm: it answers as the target says, and tells the ledger what arrived.
+///
+/// Each connection has a thread, which blocks. nginx keeps few of them.
+final class Backend: Sendable {
+  private struct State {
+    var connections: [Int32: JoinableThread] = [:]
+    var ended: [JoinableThread] = []
+  }
+
+  let endpoint: Endpoint
+  private let ledger: Ledger
+  private let listener: Int32
+  private let stopped: StopSignal
+  private let state = Locked(State())
+  private let acceptor = Locked<JoinableThread?>(nil)
+
+  /// Starts it.
+  init(on address: IPAddress, _ ledger: Ledger) throws {
+    self.ledger = ledger
+    stopped = try StopSignal()
+    listener = try LoopbackSocket.listening(on: Endpoint(address, port: 0))
+    endpoint = Endpoint(address, port: LoopbackSocket.port(of: listener))
+    let thread = try JoinableThread { [unowned self] in accept() }
+    acceptor.withLock { $0 = thread }
+  }
+
+  /// Closes all connections, and returns when no thread is left. To be called once.
+  func stop() {
+    stopped.raise()
+    acceptor.withLock { $0.take() }?.join()
+    close(listener)
+    let threads = state.withLock { state in
+      for descriptor in state.connections.keys { shutdown(descriptor, Int32(SHUT_RDWR)) }
+      return Array(state.connections.values)
+    }
+    for thread in threads { thread.join() }
+    for thread in state.withLock({ $0.ended }) { thread.join() }
+  }
+
+  private func accept() {
+    while true {
+      var descriptors = [stopped.descriptor, listener].map {
+        pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+      }
+      poll(&descriptors, 2, -1)
+      if descriptors[0].revents != 0 { return }
+      let descriptor = Glibc.accept(listener, nil, nil)
+      guard descriptor >= 0 else { continue }
+      _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+      var yes: Int32 = 1
+      setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
+      serve(descriptor)
+    }
+  }
+
+  private func serve(_ descriptor: Int32) {
+    let joinable = state.withLock { state in
+      defer { state.ended = [] }
+      return state.ended
+    }
+    for thread in joinable { thread.join() }
+    // The thread waits at the lock until it is noted.
+    state.withLock { state in
+      let thread = try? JoinableThread { [unowned self] in
+        let connection = BackendConnection(descriptor)
+        let isBroken = (try? exchange(over: connection)) == nil
+        ended(descriptor, byReset: isBroken)
+      }
+      if let thread { state.connections[descriptor] = thread } else { close(descriptor) }
+    }
+  }
+
+  private func ended(_ descriptor: Int32, byReset: Bool) {
+    state.withLock { state in
+      if let thread = state.connections.removeValue(forKey: descriptor) { state.ended.append(thread) }
+      if byReset { LoopbackSocket.reset(descriptor) } else { close(descriptor) }
+    }
+  }
+
+  private func exchange(over connection: BackendConnection) throws {
+    while let head = try connection.readHead() {
+      guard let request = BackendRequest(head), let index = request.index,
+        let plan = AnswerPlan(target: request.target)
+      else {
+        // Probes of the client's and nginx's own requests, of which there are none, have no id.
+        try connection.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8)
+        continue
+      }
+      ledger.reached(index, request.method, front: request["x-front"] ?? "")
+      let answer = BackendAnswer(request, index, plan, ledger)
+      if plan.isEarly {
+        try answer.sendHead(over: connection, received: nil)
+        let body = try request.readBody(from: connection)
+        ledger.uploaded(index, body, target: request.target)
+      } else {
+        let body = try request.readBody(from: connection)
+        ledger.uploaded(index, body, target: request.target)
+        if plan.delay > 0 { usleep(UInt32(plan.delay) * 1000) }
+        try answer.sendHead(over: connection, received: body.count)
+      }
+      try answer.sendBody(over: connection)
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import Glibc
+import NetOptCore
+
+/// One answer of the backend.
+struct BackendAnswer {
+  private let request: BackendRequest
+  private let index: Int
+  private let plan: AnswerPlan
+  private let body: [UInt8]
+  private let cached: CacheRecord.Answer?
+  private let cut: Int?
+
+  init(_ request: BackendRequest, _ index: Int, _ plan: AnswerPlan, _ ledger: Ledger) {
+    self.request = request
+    self.index = index
+    self.plan = plan
+    if let space = plan.cached {
+      let url = request.authority + request.target
+      let answer = ledger.cache.answer(
+        to: index, url, flavour: space.varies ? request.flavour : "0", ifNoneMatch: request["if-none-match"])
+      cached = answer
+      body = answer.isNotModified ? [] : answer.content.bytes(plan.size)
+      cut = answer.breaks ? plan.cut : nil
+    } else {
+      cached = nil
+      body = Content.answer(to: index).bytes(plan.size)
+      cut = plan.cut
+    }
+  }
+
+  private var status: Int { cached?.isNotModified == true ? 304 : plan.status }
+  private var hasBody: Bool { plan.hasBody(for: request.method) && status != 304 }
+  /// What ends with the connection towards the client has chunks towards nginx.
+  private var isChunked: Bool { plan.framing != .length }
+
+  /// - Parameter received: how long the body of the request was; `nil` when it was not read yet.
+  func sendHead(over connection: BackendConnection, received: Int?) throws {
+    var lines = ["HTTP/1.1 \(status) Answer"]
+    if status != 204, status != 304 {
+      if isChunked, hasBody {
+        lines.append("Transfer-Encoding: chunked")
+      } else if !isChunked {
+        lines.append("Content-Length: \(body.count)")
+      }
+      lines.append("Content-Type: \(plan.isCompressed ? "text/compressed" : "text/plain")")
+    }
+    lines += AnswerFields.expected(
+      index: index, method: request.method, authority: request.authority, plan: plan, received: received
+    ).map { "\($0.name): \($0.value)" }
+    if let cached, let space = plan.cached {
+      lines.append(space.noStore ? "Cache-Control: no-store" : "Cache-Control: max-age=\(space.maxAge)")
+      lines.append("ETag: \(cached.tag)")
+      lines.append("X-Version: \(cached.version)")
+      if space.varies {
+        lines.append("Vary: X-Flavour")
+        lines.append("X-Flavour: \(request.flavour)")
+      }
+    }
+    try connection.write((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+  }
+
+  func sendBody(over connection: BackendConnection) throws {
+    guard hasBody else { return }
+    let end = min(cut ?? body.count, body.count)
+    var position = 0
+    var pauses = plan.pauses
+    while position < end {
+      let count = min(end - position, max(1, plan.pauses == 0 ? 16_384 : body.count / (plan.pauses + 1)))
+      let piece = body[position..<position + count]
+      if isChunked {
+        try connection.write("\(String(count, radix: 16))\r\n".utf8)
+        try connection.write(Array(piece) + [13, 10])
+      } else {
+        try connection.write(piece)
+      }
+      position += count
+      if pauses > 0, position < end {
+        usleep(10_000)
+        pauses -= 1
+      }
+    }
+    if cut != nil { throw BackendConnection.Gone() }
+    if isChunked { try connection.write("0\r\n\r\n".utf8) }
+  }
+}
+
+/// The fields by which an answer says what was asked.
+enum AnswerFields {
+  /// All fields of the answer whose names begin with `X-`, those of cached answers excepted.
+  static func expected(
+    index: Int, method: String, authority: String, plan: AnswerPlan, received: Int?
+  ) -> [HTTPField] {
+    var fields = [
+      HTTPField("X-Id", "\(index)"), HTTPField("X-Method", method), HTTPField("X-Host", authority),
+      HTTPField("X-Target", plan.target),
+    ]
+    if let received { fields.append(HTTPField("X-Received", "\(received)")) }
+    for number in 0..<plan.fields {
+      let length = AnswerPlan.fieldLength(number, of: index)
+      fields.append(
+        HTTPField(
+          "X-Field-\(number)", String(decoding: Content.field(number, of: index).bytes(length), as: UTF8.self)
+        ))
+    }
+    return fields
+  }
+}

@@ -1,0 +1,112 @@
+import Glibc
+import NetOptCore
+
+/// A connection of nginx to the backend, with calls that block. Its thread alone uses it.
+final class BackendConnection {
+  /// Thrown when the other side is gone.
+  struct Gone: Error {}
+
+  let descriptor: Int32
+  private var pending: [UInt8] = []
+
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  /// The bytes through an empty line; `nil` when the other side closes between two requests.
+  func readHead() throws -> [UInt8]? {
+    let end = Array("\r\n\r\n".utf8)
+    var searched = 0
+    while true {
+      if let range = pending[searched...].firstRange(of: end) {
+        defer { pending = Array(pending[range.upperBound...]) }
+        return Array(pending[..<range.upperBound])
+      }
+      searched = max(0, pending.count - 3)
+      guard try receive() else {
+        if pending.isEmpty { return nil }
+        throw Gone()
+      }
+    }
+  }
+
+  /// So many bytes.
+  func read(_ count: Int) throws -> [UInt8] {
+    while pending.count < count { if try !receive() { throw Gone() } }
+    defer { pending.removeFirst(count) }
+    return Array(pending[..<count])
+  }
+
+  /// The bytes through a line end.
+  func readLine() throws -> String {
+    while true {
+      if let end = pending.firstIndex(of: 10) {
+        defer { pending.removeFirst(end + 1) }
+        return String(decoding: pending[..<end], as: UTF8.self)
+      }
+      if try !receive() { throw Gone() }
+    }
+  }
+
+  func write(_ bytes: some Collection<UInt8>) throws {
+    var rest = Array(bytes)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw Gone() }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  private func receive() throws -> Bool {
+    var count = 0
+    let chunk = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, initialized in
+      repeat {
+        count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+      } while count < 0 && errno == EINTR
+      initialized = max(0, count)
+    }
+    guard count >= 0 else { throw Gone() }
+    pending += chunk
+    return count > 0
+  }
+}
+
+/// The head of a request as the backend got it.
+struct BackendRequest {
+  let method: String
+  let target: String
+  private let fields: [(name: Substring, value: Substring)]
+
+  init?(_ head: [UInt8]) {
+    let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
+    let words = lines.first?.split(separator: " ") ?? []
+    guard words.count == 3 else { return nil }
+    (method, target) = (String(words[0]), String(words[1]))
+    fields = lines.dropFirst().compactMap { line in
+      guard let colon = line.firstIndex(of: ":") else { return nil }
+      return (line[..<colon], line[line.index(after: colon)...].drop { $0 == " " })
+    }
+  }
+
+  subscript(name: String) -> String? {
+    fields.first { $0.name.lowercased() == name }.map { String($0.value) }
+  }
+
+  var index: Int? { self["x-id"].flatMap { Int($0) } }
+  var flavour: String { self["x-flavour"] ?? "0" }
+  /// Scheme, host and port as the client sees them, apart from the scheme, which the port tells.
+  var authority: String { self["host"] ?? "" }
+
+  /// Reads the body.
+  func readBody(from connection: BackendConnection) throws -> [UInt8] {
+    if let length = self["content-length"].flatMap({ Int($0) }) { return try connection.read(length) }
+    guard self["transfer-encoding"] != nil else { return [] }
+    var body: [UInt8] = []
+    while true {
+      let line = try connection.readLine()
+      guard let size = Int(line.prefix { $0.isHexDigit }, radix: 16) else { throw BackendConnection.Gone() }
+      if size > 0 { body += try connection.read(size) }
+      _ = try connection.readLine()
+      if size == 0 { return body }
+    }
+  }
+}

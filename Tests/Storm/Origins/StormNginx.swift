@@ -1,0 +1,118 @@
+import Glibc
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+
+/// An nginx in front of the backend: it speaks TLS and HTTP with clients, and logs every request by an id of its own.
+final class StormNginx: Sendable {
+  /// One of the addresses that it listens on.
+  struct Listener: Sendable {
+    let endpoint: Endpoint
+    var isSecure = true
+    var http2 = false
+    /// How many requests a connection carries.
+    var requests = 1_000_000
+    /// How many streams an HTTP/2 connection has at once.
+    var streams = 128
+    var tlsVersions = "TLSv1.2 TLSv1.3"
+  }
+
+  private let listeners: [Listener]
+  private let certificate: TestCertificate
+  private let backend: Endpoint
+  private let directory: String
+  private let process = Locked<ChildProcess?>(nil)
+  /// Reads the requests that it logged.
+  let log: AccessLogTail
+
+  /// Starts an nginx.
+  init(_ listeners: [Listener], _ certificate: TestCertificate, backend: Endpoint) async throws {
+    self.listeners = listeners
+    self.certificate = certificate
+    self.backend = backend
+    directory = try TemporaryDirectory.make("storm-nginx")
+    log = AccessLogTail(path: "\(directory)/access.log")
+    try TextFile.write(configuration, to: "\(directory)/nginx.conf")
+    try await start()
+  }
+
+  /// Starts it again, after `stop` or `kill`.
+  func start() async throws {
+    let idFile = "\(directory)/nginx.pid"
+    unlink(idFile)
+    let child = try ChildProcess(
+      "nginx", ["-p", directory, "-c", "\(directory)/nginx.conf", "-e", "stderr"], in: directory)
+    process.withLock { $0 = child }
+    try await child.wait(untilReady: { !TextFile.read(idFile).isEmpty })
+  }
+
+  /// Ends it. Its connections are closed in order, or reset where requests are under way.
+  func stop() { process.withLock { $0.take() }?.stop() }
+
+  /// Ends it by SIGKILL. Nothing is logged of the requests that are under way.
+  func kill() {
+    let child = process.withLock { $0.take() }
+    child?.send(SIGKILL)
+    child?.stop()
+  }
+
+  /// Stops it from running.
+  func freeze() { process.withLock { $0 }?.send(SIGSTOP) }
+
+  /// Lets it go on after `freeze`.
+  func thaw() { process.withLock { $0 }?.send(SIGCONT) }
+
+  /// Has the log written to a new file, so that the old one can be removed.
+  func rotateLog() { log.rotate { process.withLock { $0 }?.send(SIGUSR1) } }
+
+  private var configuration: String {
+    """
+    daemon off;
+    master_process off;
+    pid \(directory)/nginx.pid;
+    error_log stderr error;
+    events { worker_connections 4096; }
+    http {
+      log_format arrivals '$request_id $http_x_id $request_method $status';
+      access_log \(directory)/access.log arrivals;
+      default_type text/plain;
+      client_body_temp_path \(directory)/body;
+      proxy_temp_path \(directory)/proxy;
+      fastcgi_temp_path \(directory)/fastcgi;
+      uwsgi_temp_path \(directory)/uwsgi;
+      scgi_temp_path \(directory)/scgi;
+      client_max_body_size 0;
+      ssl_certificate \(certificate.certificateFile);
+      ssl_certificate_key \(certificate.keyFile);
+      ssl_session_cache shared:sessions:1m;
+      gzip on;
+      gzip_types text/compressed;
+      gzip_min_length 1;
+      gzip_proxied any;
+      upstream backend { server \(backend); keepalive 64; }
+      \(listeners.map(server).joined(separator: "\n  "))
+    }
+
+    """
+  }
+
+  /// Requests and answers pass at once, not when they are whole, so that the backend's breaks and pauses reach the client.
+  private func server(_ listener: Listener) -> String {
+    let tls = listener.isSecure ? " ssl" : ""
+    let proxied = """
+      proxy_http_version 1.1; proxy_set_header Host $http_host; proxy_set_header Connection "";
+          proxy_set_header X-Front $request_id; proxy_set_header Accept-Encoding "";
+          proxy_buffering off; proxy_request_buffering off; proxy_next_upstream off; proxy_pass http://backend;
+      """
+    return """
+      server {
+          listen \(listener.endpoint)\(tls)\(listener.http2 ? " http2" : "") default_server;
+          keepalive_requests \(listener.requests);
+          http2_max_concurrent_streams \(listener.streams);
+          ssl_protocols \(listener.tlsVersions);
+          location / { \(proxied) }
+          location /close { chunked_transfer_encoding off; \(proxied) }
+        }
+      """
+  }
+}

@@ -1,0 +1,160 @@
+import FoundationEssentials
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+
+/// The servers of a storm: two nginx before one backend, behind a splice at few addresses that all names share, and a name
+/// server.
+final class StormOrigins: Sendable {
+  /// The nginx whose connections live long.
+  let lasting: StormNginx
+  /// The nginx with limits: GOAWAY, few requests for each connection, TLS 1.2.
+  let limited: StormNginx
+  let splice: Splice
+  private let dns: DNSServer
+  private let backend: Backend
+  private let hole: LoopbackServer
+  private let ledger: Ledger
+  private let addresses: Addresses
+  private let ports: [StormHost.Port: UInt16]
+  private let authorityFile: String
+
+  /// Where names lead.
+  private struct Addresses: Sendable {
+    let first: IPAddress
+    let second: IPAddress
+    /// Nobody listens there.
+    let dead: IPAddress
+    /// Connections there never come about.
+    let hole: IPAddress
+    let six: IPAddress?
+
+    var open: [IPAddress] { [first, second] + (six.map { [$0] } ?? []) }
+
+    func listed(_ name: String) -> [IPAddress] {
+      switch name {
+      case "new.test", "older.test", "mixed.test", "split.test": [first, second]
+      case "tls12.test": [second]
+      case "dead.test": [dead, first]
+      case "hole.test": [hole, first]
+      case "six.test": six.map { [$0] } ?? [first]
+      default: [first]
+      }
+    }
+
+    func inDNS(_ name: String) -> [IPAddress] {
+      switch name {
+      case "unlisted-new.test", "plain.test", "split.test": [first, second]
+      case "tls12.test": [second]
+      case "six.test": six.map { [$0] } ?? [first]
+      default: [first]
+      }
+    }
+  }
+
+  /// Whether this machine has IPv6 on loopback.
+  static let hasIPv6 = (try? FreePort.find(on: [IPAddress("::1") ?? .loopback])) != nil
+
+  /// Starts all of it.
+  ///
+  /// - Parameter fault: the fault of each connection by its number.
+  init(_ ledger: Ledger, fault: @escaping @Sendable (Int) -> SpliceFault?) async throws {
+    self.ledger = ledger
+    let open = IPAddress.freshLoopback(5)
+    addresses = Addresses(
+      first: open[0], second: open[1], dead: open[2], hole: open[3],
+      six: Self.hasIPv6 ? IPAddress("::1") : nil)
+    let (behind, everywhere) = (open[4], addresses.open + [addresses.dead, addresses.hole])
+    var ports: [StormHost.Port: UInt16] = [:]
+    for port in StormHost.Port.allCases { ports[port] = try FreePort.find(on: everywhere) }
+    self.ports = ports
+    authorityFile = try await TestCertificates.authorityFile()
+    backend = try Backend(on: behind, ledger)
+    let certificate = try await TestCertificates.certificate(for: StormHost.names)
+    let inner = try (0..<6).map { _ in Endpoint(behind, port: try FreePort.find(on: [behind])) }
+    lasting = try await StormNginx(
+      [
+        StormNginx.Listener(endpoint: inner[0], http2: true), StormNginx.Listener(endpoint: inner[1]),
+        StormNginx.Listener(endpoint: inner[2], isSecure: false),
+      ], certificate, backend: backend.endpoint)
+    limited = try await StormNginx(
+      [
+        StormNginx.Listener(endpoint: inner[3], http2: true, requests: 15, streams: 6),
+        StormNginx.Listener(endpoint: inner[4], requests: 4),
+        StormNginx.Listener(endpoint: inner[5], http2: true, tlsVersions: "TLSv1.2"),
+      ], certificate, backend: backend.endpoint)
+    splice = try Splice(Self.doors(addresses, ports, inner), fault: fault)
+    hole = try LoopbackServer(.blackHole, on: addresses.hole, port: ports[.first] ?? 0)
+    let records = StormHost.names.map { [addresses] in ($0, addresses.inDNS($0)) }
+    dns = try await DNSServer.start(Dictionary(uniqueKeysWithValues: records), timeToLive: 2)
+  }
+
+  /// Which server a name leads to differs between addresses and ports, and where there are two, between connections.
+  private static func doors(
+    _ addresses: Addresses, _ ports: [StormHost.Port: UInt16], _ inner: [Endpoint]
+  ) -> [Splice.Door] {
+    let (new, old, plain) = (inner[0], inner[1], inner[2])
+    let (goaway, brief, tls12) = (inner[3], inner[4], inner[5])
+    var first: [String: [Endpoint]] = [
+      "new.test": [new], "old.test": [old], "older.test": [old], "mixed.test": [new, old],
+      "split.test": [new], "goaway.test": [goaway], "brief.test": [brief], "tls12.test": [tls12],
+      "dead.test": [new], "hole.test": [new], "six.test": [new, old], "unlisted-new.test": [new],
+      "unlisted-old.test": [old], "unlisted-mixed.test": [old, new],
+    ]
+    var doors: [Splice.Door] = []
+    for address in addresses.open {
+      if address == addresses.second {
+        first["mixed.test"] = [old, new]
+        first["split.test"] = [old]
+      }
+      doors.append(Splice.Door(Endpoint(address, port: ports[.first] ?? 0), first))
+      doors.append(
+        Splice.Door(Endpoint(address, port: ports[.second] ?? 0), ["new.test": [old], "old.test": [new]]))
+      doors.append(Splice.Door(Endpoint(address, port: ports[.plain] ?? 0), ["": [plain]]))
+    }
+    return doors
+  }
+
+  /// The value of `Host`.
+  func authority(of host: StormHost) -> String { "\(host.name):\(ports[host.port] ?? 0)" }
+
+  /// What every client of the storm has in common.
+  func configuration() -> ClientConfiguration {
+    var configuration = ClientConfiguration()
+    var entries: [String: HostEntry] = [:]
+    for host in StormHost.all where host.isListed {
+      entries[host.name] = HostEntry(
+        port: ports[host.port] ?? 0, endpoints: addresses.listed(host.name).map { ListedEndpoint($0) })
+    }
+    configuration.list = .list(EndpointList(hosts: entries))
+    configuration.allowPrivateAddresses = true
+    configuration.tls.caFile = authorityFile
+    configuration.dns.servers = [dns.endpoint.description]
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    return configuration
+  }
+
+  /// Takes what the servers have logged, and keeps their logs small.
+  func readLogs() {
+    for server in [lasting, limited] {
+      ledger.read(server.log)
+      if server.log.size > 64 << 20 {
+        server.rotateLog()
+        ledger.read(server.log)
+      }
+    }
+  }
+
+  /// Ends all of it.
+  func stop() {
+    splice.stop()
+    lasting.stop()
+    limited.stop()
+    readLogs()
+    backend.stop()
+    hole.stop()
+    dns.stop()
+  }
+}

@@ -1,0 +1,116 @@
+import NetOptCore
+
+/// Draws the requests of a storm.
+package struct RequestGenerator: Sendable {
+  /// How many clients there are. Those from `firstWithCache` on have a cache.
+  static let clients = 5
+  static let firstWithCache = 2
+  /// How many URLs of a host may be cached.
+  static let cachedURLs = 12
+
+  let seed: UInt64
+  /// Hosts that are not asked, because this machine has no IPv6.
+  var withoutIPv6 = false
+
+  package init(seed: UInt64) { self.seed = seed }
+
+  private static let methods: [HTTPMethod] = [.get, .get, .get, .get, .head, .post, .post, .put, .delete]
+
+  /// The request with an index: always the same one.
+  package func plan(_ index: Int) -> RequestPlan {
+    var random = SplitMix64(seed: seed, stream: 1, index: index)
+    var plan = RequestPlan(index: index, host: host(&random))
+    plan.client = random.number(in: 0...Self.clients - 1)
+    plan.rest = random.number(in: 0...120)
+    plan.usesDNS = random.chance(10)
+    plan.hedges = random.chance(10)
+    plan.decompresses = random.chance(80)
+    plan.connection = random.chance(8) ? .fresh : .pooled
+    plan.version = version(&random, plan.host)
+    if plan.client >= Self.firstWithCache, random.chance(40) {
+      drawCached(&random, &plan)
+    } else {
+      drawOnce(&random, &plan)
+    }
+    drawEnd(&random, &plan)
+    return plan
+  }
+
+  private func host(_ random: inout SplitMix64) -> StormHost {
+    // Half of all requests go to the hosts that share one address and differ in version.
+    let host = random.chance(50) ? StormHost.all[random.number(in: 0...3)] : random.pick(StormHost.all)
+    return withoutIPv6 && host.name == "six.test" ? StormHost.all[0] : host
+  }
+
+  private func version(_ random: inout SplitMix64, _ host: StormHost) -> RequestOptions.Version {
+    switch random.below(100) {
+    case ..<20: .http1
+    // HTTP/2 without TLS is not negotiated.
+    case ..<30 where host.scheme == .https && host.speaks != .http1: .http2
+    case ..<31 where host.scheme == .https: .http2
+    default: .automatic
+    }
+  }
+
+  private func drawOnce(_ random: inout SplitMix64, _ plan: inout RequestPlan) {
+    plan.method = random.pick(Self.methods)
+    if plan.method == .post || plan.method == .put { plan.upload = upload(&random) }
+    plan.hasKey = plan.method == .post && random.chance(25)
+    plan.answer.status = random.chance(88) ? 200 : random.pick([201, 204, 404, 500, 503])
+    plan.answer.size = random.size(upTo: 300_000)
+    plan.answer.framing = random.chance(60) ? .length : .chunked
+    // What ends with the connection may be cut without a trace over plain TCP.
+    if plan.host.scheme == .https, random.chance(8) { plan.answer.framing = .close }
+    plan.answer.delay = random.chance(25) ? random.number(in: 1...60) : random.chance(4) ? 300 : 0
+    plan.answer.pauses = random.chance(15) ? random.number(in: 1...5) : 0
+    plan.answer.fields = random.number(in: 0...6)
+    plan.answer.isCompressed = random.chance(20)
+    plan.answer.isEarly = plan.upload.size > 0 && random.chance(6)
+    // A break before the end of the connection cannot be told from that end.
+    if plan.answer.framing != .close, plan.answer.size > 0, random.chance(6) {
+      plan.answer.cut = random.number(in: 0...plan.answer.size - 1)
+    }
+  }
+
+  private func upload(_ random: inout SplitMix64) -> RequestPlan.Upload {
+    let size = random.size(upTo: 300_000)
+    guard random.chance(50) else { return size == 0 ? .none : .bytes(size) }
+    var stream = RequestPlan.Upload.Stream(
+      size: size, chunk: random.number(in: 500...60_000), tellsLength: random.chance(50),
+      pause: random.chance(20) ? random.number(in: 1...15) : 0)
+    if size > 0, random.chance(6) { stream.failsAt = random.number(in: 0...size - 1) }
+    return .stream(stream)
+  }
+
+  /// A URL's answers have the same properties whoever asks for them.
+  private func drawCached(_ random: inout SplitMix64, _ plan: inout RequestPlan) {
+    let number = random.number(in: 0...Self.cachedURLs - 1)
+    plan.method = random.chance(90) ? .get : .head
+    plan.flavour = "\(random.number(in: 0...2))"
+    var properties = SplitMix64(seed: 7, stream: 2, index: number)
+    plan.answer.cached = AnswerPlan.Cached(
+      number: number, maxAge: properties.number(in: 0...3), noStore: properties.chance(15),
+      varies: properties.chance(30))
+    plan.answer.size = properties.size(upTo: 200_000)
+    plan.answer.framing = properties.chance(50) ? .length : .chunked
+    plan.answer.pauses = properties.chance(30) ? 3 : 0
+    plan.answer.delay = properties.chance(30) ? 20 : 0
+    plan.answer.isCompressed = properties.chance(30)
+    // The break is the server's, at some answers of the URL.
+    if properties.chance(30), plan.answer.size > 0 {
+      plan.answer.cut = properties.number(in: 0...plan.answer.size - 1)
+    }
+  }
+
+  private func drawEnd(_ random: inout SplitMix64, _ plan: inout RequestPlan) {
+    switch random.below(100) {
+    case ..<6: plan.timeout = random.number(in: 1...100)
+    case ..<14: plan.cancellation = .after(milliseconds: random.number(in: 0...80))
+    case ..<16: plan.cancellation = .atHead
+    case ..<18: plan.cancellation = .atByte(random.number(in: 1...50_000))
+    case ..<21: plan.reading = .notAtAll
+    case ..<26: plan.reading = .slowly(random.number(in: 1...15))
+    default: break
+    }
+  }
+}

@@ -1,0 +1,199 @@
+import NetOpt
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Synchronization
+
+/// A client under load from many tasks, at servers that share addresses and fail, with every answer checked.
+package final class Storm: Sendable {
+  /// How many requests are under way at most.
+  private static let workers = 28
+  /// How long after its deadline a call counts as one that never ends.
+  private static let patience = Duration.seconds(15)
+
+  private let generator: RequestGenerator
+  private let violations: Violations
+  private let hasOwnNetwork: Bool
+  private let report = Locked(StormReport())
+  private let nextIndex = Atomic<Int>(0)
+  private let isOver = Atomic<Bool>(false)
+  private let underWay = Locked<[Int: MonotonicInstant]>([:])
+  private let clock = SystemTimeSource()
+
+  private init(seed: UInt64, hasOwnNetwork: Bool, _ violations: Violations) {
+    var generator = RequestGenerator(seed: seed)
+    generator.withoutIPv6 = !StormOrigins.hasIPv6
+    self.generator = generator
+    self.hasOwnNetwork = hasOwnNetwork
+    self.violations = violations
+    report.withLock {
+      $0.seed = seed
+      $0.hasNetworkChanges = hasOwnNetwork
+    }
+  }
+
+  /// Prepares this process: a network of its own, where that is possible, and the counting of libcurl's allocations. To be
+  /// called before anything else.
+  ///
+  /// - Returns: whether there is a network that can change.
+  package static func prepareProcess() async -> Bool {
+    CurlAllocations.install()
+    return await OwnNetwork.enter()
+  }
+
+  /// Runs a storm in this process, whose only purpose it is.
+  package static func run(
+    seed: UInt64, seconds: Int, hasOwnNetwork: Bool, _ violations: Violations
+  ) async throws -> StormReport {
+    let storm = Storm(seed: seed, hasOwnNetwork: hasOwnNetwork, violations)
+    try await storm.warmUp()
+    let before = Leftovers.now
+    try await storm.run(.seconds(seconds))
+    // What ends by itself soon after, such as a thread of the C library's, is not left.
+    var additions: [String] = []
+    try? await wait(for: "nothing to be left", within: .seconds(10)) {
+      additions = Leftovers.now.additions(to: before)
+      return additions.isEmpty
+    }
+    for addition in additions { violations.add(.leftover, addition) }
+    return storm.report.withLock { report in
+      report.violations = violations.counts
+      return report
+    }
+  }
+
+  /// Has everything made that is made once in a process.
+  private func warmUp() async throws {
+    _ = try TemporaryDirectory.make("warm-up")
+    _ = Content.answer(to: 0).bytes(1000)
+    let ledger = Ledger(generator, violations)
+    let origins = try await StormOrigins(ledger) { _ in nil }
+    let clients = try StormClients(origins)
+    for index in -40..<0 {
+      let call = try call(generator.plan(index), clients, origins, ledger, Lateness())
+      _ = await call.perform()
+      await call.lateness.stop()
+    }
+    await clients.shutdown()
+    origins.stop()
+  }
+
+  private func call(
+    _ plan: RequestPlan, _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger,
+    _ lateness: Lateness
+  ) -> StormCall {
+    StormCall(
+      plan: plan, client: clients[plan.client], authority: origins.authority(of: plan.host),
+      generator: generator, record: ledger.cache, violations: violations, lateness: lateness)
+  }
+
+  private func run(_ duration: Duration) async throws {
+    let ledger = Ledger(generator, violations)
+    let seed = generator.seed
+    let origins = try await StormOrigins(ledger) { number in SpliceFault.draw(seed: seed, number) }
+    defer { origins.stop() }
+    let clients = try StormClients(origins)
+    let lateness = try Lateness()
+    let weather = Weather(origins, clients, seed: seed, changesNetwork: hasOwnNetwork, violations)
+    let start = clock.now()
+    let weatherTask = Task { try await weather.run() }
+    let housekeeping = Task { await keepHouse(origins) }
+    let workers = (0..<Self.workers).map { _ in
+      Task { await work(clients, origins, ledger, lateness, weather) }
+    }
+    try await Task.sleep(for: duration)
+    isOver.store(true, ordering: .relaxed)
+    await end(workers)
+    report.withLock { $0.seconds = Double((clock.now() - start).nanoseconds) / 1e9 }
+    weatherTask.cancel()
+    _ = await weatherTask.result.mapError {
+      violations.add(.hang, "the weather failed: \($0)"); return $0
+    }
+    await clients.shutdown()
+    housekeeping.cancel()
+    await housekeeping.value
+    await lateness.stop()
+    origins.stop()
+    if clients.left > 0 { violations.add(.leftover, "\(clients.left) clients that were shut down") }
+    report.withLock {
+      $0.arrivals = ledger.total
+      $0.splice = origins.splice.figures
+      $0.weather = weather.figures
+    }
+  }
+
+  /// Sends one request after the other.
+  private func work(
+    _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger, _ lateness: Lateness,
+    _ weather: Weather
+  ) async {
+    while !isOver.load(ordering: .relaxed) {
+      let plan = generator.plan(nextIndex.wrappingAdd(1, ordering: .relaxed).oldValue)
+      try? await Task.sleep(for: .milliseconds(plan.rest))
+      let calm = weather.calmNumber
+      let call = call(plan, clients, origins, ledger, lateness)
+      let deadline = clock.now() + .milliseconds(plan.timeout)
+      underWay.withLock { $0[plan.index] = deadline }
+      let outcome = await call.perform()
+      underWay.withLock { $0[plan.index] = nil }
+      let isCalm = calm != nil && weather.calmNumber == calm
+      judge(outcome, of: plan, isCalm: isCalm)
+      report.withLock { $0.add(plan, outcome, isCalm: isCalm) }
+    }
+  }
+
+  private func judge(_ outcome: StormCall.Outcome, of plan: RequestPlan, isCalm: Bool) {
+    guard case .failed(let error) = outcome else { return }
+    let text = "\(error.code) in \(error.phase): \(error); \(plan)"
+    if isCalm, !plan.mayFail { violations.add(.unexpectedError, text) }
+    switch error.code {
+    case .cancelled where plan.cancellation == nil && plan.reading != .notAtAll,
+      .invalidRequest, .invalidURL, .invalidConfiguration, .nameNotFound, .certificateName,
+      .certificateUntrusted, .certificateExpired, .protocolViolation, .libraryFailed, .bodyTooLarge,
+      .tooManyRedirects:
+      violations.add(.oddError, text)
+    case .unsupported where plan.version != .http2: violations.add(.oddError, text)
+    default: break
+    }
+  }
+
+  /// Waits for the workers, but not for one that hangs.
+  private func end(_ workers: [Task<Void, Never>]) async {
+    let done = Latch()
+    Task {
+      for worker in workers { await worker.value }
+      done.open()
+    }
+    let limit = Task {
+      try? await Task.sleep(for: .milliseconds(RequestPlan.usualTimeout) + Self.patience)
+      done.open()
+    }
+    try? await done.wait()
+    limit.cancel()
+    reportHangs(after: .zero)
+  }
+
+  private func keepHouse(_ origins: StormOrigins) async {
+    var rounds = 0
+    while !Task.isCancelled {
+      origins.readLogs()
+      reportHangs(after: Self.patience)
+      if rounds.isMultiple(of: 150) {
+        let memory = ProcessFootprint.now.memoryBytes
+        report.withLock { $0.memory.append(memory) }
+      }
+      rounds += 1
+      try? await Task.sleep(for: .milliseconds(200))
+    }
+  }
+
+  private func reportHangs(after patience: Duration) {
+    let now = clock.now()
+    let hanging = underWay.withLock { underWay in
+      let hanging = underWay.filter { $0.value + patience < now }.keys
+      for index in hanging { underWay[index] = nil }
+      return hanging.sorted()
+    }
+    for index in hanging { violations.add(.hang, "\(generator.plan(index))") }
+  }
+}

@@ -1,0 +1,85 @@
+import NetOpt
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+
+/// The clients of a storm, each with settings of its own. They are replaced while requests are under way.
+final class StormClients: Sendable {
+  private struct WeakClient: Sendable {
+    weak let client: NetOptClient?
+  }
+
+  private struct State {
+    var clients: [NetOptClient] = []
+    var replaced: [WeakClient] = []
+  }
+
+  private let origins: StormOrigins
+  private let cacheDirectory: String
+  private let state = Locked(State())
+
+  /// Makes the clients.
+  init(_ origins: StormOrigins) throws {
+    self.origins = origins
+    cacheDirectory = try TemporaryDirectory.make("storm-cache")
+    for number in 0..<RequestGenerator.clients {
+      let client = try make(number)
+      state.withLock { $0.clients.append(client) }
+    }
+  }
+
+  subscript(number: Int) -> NetOptClient { state.withLock { $0.clients[number] } }
+
+  /// Puts a new client in the place of one, which is shut down.
+  func replace(_ number: Int) async throws {
+    let new = try make(number)
+    let old = state.withLock { state in
+      let old = state.clients[number]
+      state.clients[number] = new
+      state.replaced.append(WeakClient(client: old))
+      return old
+    }
+    await old.shutdown()
+  }
+
+  /// Shuts all down.
+  func shutdown() async {
+    let clients = state.withLock { state in
+      state.replaced += state.clients.map { WeakClient(client: $0) }
+      defer { state.clients = [] }
+      return state.clients
+    }
+    await withTaskGroup { group in
+      for client in clients { group.addTask { await client.shutdown() } }
+    }
+  }
+
+  /// How many clients that were shut down are still there.
+  var left: Int { state.withLock { state in state.replaced.count { $0.client != nil } } }
+
+  private func make(_ number: Int) throws -> NetOptClient {
+    var configuration = origins.configuration()
+    switch number {
+    case 1:
+      configuration.connections.perEndpoint = 3
+      configuration.connections.total = 8
+      configuration.connections.idle = 2
+      configuration.connections.idleAge = .seconds(1)
+      configuration.connections.bodyBuffer = 16 * 1024
+    case 2:
+      configuration.cache = ClientConfiguration.Cache()
+    case 3:
+      var cache = ClientConfiguration.Cache()
+      cache.directory = cacheDirectory
+      configuration.cache = cache
+    case 4:
+      var cache = ClientConfiguration.Cache()
+      cache.maxBytes = 1 << 20
+      configuration.cache = cache
+      configuration.connections.lifetime = .seconds(3)
+      configuration.probing.inBackground = false
+    default: break
+    }
+    return try NetOptClient(configuration)
+  }
+}
