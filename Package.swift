@@ -121,7 +121,9 @@ let package = Package(
       ]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
-    tests("NetOptCurl", ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport"]),
+    tests(
+      "NetOptCurl",
+      ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport", "CZlib", "CZstd"]),
     tests(
       "NetOptNetwork",
       ["NetOptNetwork", "NetOptCore", "NetOptEventLoop", "NetOptLocking", "NetOptTestSupport"]),

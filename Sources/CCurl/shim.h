@@ -46,6 +46,10 @@ static inline CURLcode netopt_setopt_prereq(
     CURL *h, int (*f)(void *, char *, char *, int, int)) {
   return curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, f);
 }
+static inline CURLcode netopt_setopt_debug(
+    CURL *h, int (*f)(CURL *, curl_infotype, char *, size_t, void *)) {
+  return curl_easy_setopt(h, CURLOPT_DEBUGFUNCTION, f);
+}
 static inline CURLcode netopt_setopt_opensocket(
     CURL *h, curl_socket_t (*f)(void *, curlsocktype, struct curl_sockaddr *)) {
   return curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, f);

@@ -75,7 +75,6 @@ extension CurlMulti {
   /// The whole response has come.
   private func completed(_ transfer: Transfer) {
     let exchange = transfer.exchange
-    if transfer.leavesDoubt, let connection = transfer.connection { records.live.retire(connection) }
     if let missing = transfer.missing {
       if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }
       let mayBeRepeated = exchange.request.mayBeRepeated

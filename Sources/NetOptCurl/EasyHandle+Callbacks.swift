@@ -20,6 +20,8 @@ extension EasyHandle {
     netopt_setopt_pointer(raw, CURLOPT_PREREQDATA, this)
     netopt_setopt_opensocket(raw, openSocket)
     netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
+    netopt_setopt_debug(raw, says)
+    netopt_setopt_pointer(raw, CURLOPT_DEBUGDATA, this)
     // A connection outlives the handle that opened it: its closing is told to what lives as long as all of them.
     netopt_setopt_closesocket(raw, closeSocket)
     if OpenSSL.loaded != nil { netopt_setopt_ssl_context(raw, contextWasMade) }
@@ -76,6 +78,16 @@ private func isReady(
   let ends = ConnectionEnds(remote: remote, remotePort: remotePort, local: local, localPort: localPort)
   guard let transfer = transfer(data), transfer.isReady(between: ends) else { return CURL_PREREQFUNC_ABORT }
   return CURL_PREREQFUNC_OK
+}
+
+private func says(
+  _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ text: UnsafeMutablePointer<CChar>?, _ size: Int,
+  _ data: UnsafeMutableRawPointer?
+) -> Int32 {
+  if kind == CURLINFO_TEXT, let transfer = transfer(data), let text {
+    transfer.says(UnsafeRawBufferPointer(start: text, count: size))
+  }
+  return 0
 }
 
 private func openSocket(

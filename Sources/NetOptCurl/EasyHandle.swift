@@ -117,7 +117,15 @@ final class EasyHandle {
   }
 
   /// Lets go of what belonged to the transfer. The caller's body is not kept alive by an idle handle.
-  func release() { transfer = nil }
+  func release() {
+    transfer = nil
+    isVerbose = false
+  }
+
+  /// Whether libcurl tells the transfer what it does (CURLOPT_VERBOSE(3)).
+  var isVerbose = false {
+    didSet { if isVerbose != oldValue { set(CURLOPT_VERBOSE, isVerbose ? 1 : 0) } }
+  }
 
   private func apply(_ wanted: Settings) throws(NetOptError) {
     settings = nil

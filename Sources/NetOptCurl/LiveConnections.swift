@@ -12,6 +12,8 @@ final class LiveConnection {
   var isMultiplexed = false
   /// Whether a request was sent on it.
   var hasCarried = false
+  /// Whether something came behind an answer, or it is not sure where the answer ended: what comes next may be the rest.
+  var isTainted = false
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL was told to note here how the peer ends TLS.
@@ -77,14 +79,6 @@ struct LiveConnections {
     if let known = byEnds[ends] { return known }
     // Whoever opened the socket may have left before it came to the gate.
     return byDescriptor.values.first { isUnnamed($0, at: ends) }.map { name($0, ends) }
-  }
-
-  /// Has libcurl close a connection, unless it has done so: it reads an end, and does not use the connection again.
-  func retire(_ connection: LiveConnection) {
-    // The descriptor of one that was closed may be another's.
-    if byDescriptor[connection.descriptor] === connection {
-      shutdown(connection.descriptor, Int32(SHUT_RDWR))
-    }
   }
 
   private func isUnnamed(_ connection: LiveConnection, at ends: ConnectionEnds) -> Bool {

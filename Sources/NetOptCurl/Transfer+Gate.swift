@@ -89,6 +89,7 @@ extension Transfer {
     }
     // Without an offer of HTTP/2 libcurl gives nobody a connection that is in use.
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
+    if connection.isTainted { return .stale }
     switch connection.arrival(with: tls, isDirect: proxy == nil) {
     case .nothing: return nil
     case .data: return connection.hasCarried ? .stale : .unasked

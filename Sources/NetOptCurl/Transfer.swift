@@ -124,9 +124,30 @@ final class Transfer {
     if head.isComplete, !wasComplete {
       speaksHTTP2 = isMultiplexed
       connection?.isMultiplexed = isMultiplexed
+      if !isMultiplexed { watchTheEnd() }
       touch()
     }
     return true
+  }
+
+  /// Has libcurl tell when something follows an HTTP/1.1 answer in the same read: it drops that silently where the answer has no body
+  /// or comes in chunks, and uses the connection again, on which the rest may be on its way.
+  private func watchTheEnd() {
+    if head.isAmbiguous { connection?.isTainted = true }
+    if head.framing == .chunked || hasNoBody { easy.isVerbose = true }
+  }
+
+  private var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
+
+  /// libcurl says what it does, while it is asked to.
+  func says(_ text: UnsafeRawBufferPointer) {
+    // The texts of lib/transfer.c. One that is not known leaves the gate, which sees the rest when it has come.
+    for beginning in ["Excess found" as StaticString, "Leftovers after chunking"]
+    where text.starts(
+      with: UnsafeBufferPointer(start: beginning.utf8Start, count: beginning.utf8CodeUnitCount))
+    {
+      connection?.isTainted = true
+    }
   }
 
   /// What becomes of a piece of the body.
@@ -216,7 +237,7 @@ final class Transfer {
   /// What is missing of a response that libcurl takes for whole; `nil` when it is.
   var missing: ResponseFault? {
     guard head.isComplete else { return .headCut }
-    if exchange.request.method == .head || head.hasNoBody { return nil }
+    if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
     if speaksHTTP2 == false, head.framing == .end, exchange.plan.isSecure, let connection,
       connection.reportsItsEnd, !connection.hasCloseNotify
@@ -225,9 +246,6 @@ final class Transfer {
     }
     return nil
   }
-
-  /// Whether the connection must not carry another request, although libcurl would have it do so.
-  var leavesDoubt: Bool { head.isAmbiguous && speaksHTTP2 == false }
 
   /// Tells that what was received has been looked at.
   func settled() { isTouched = false }

@@ -1,0 +1,172 @@
+import CZlib
+import CZstd
+import Foundation
+import NetOptCore
+import Testing
+
+@testable import NetOptCurl
+
+@Suite("Content codings are undone, and one that was cut is noticed") struct ContentDecoderTests {
+  /// A coding with something that it stands for.
+  struct Sample: Sendable, CustomTestStringConvertible {
+    let coding: String
+    let text: [UInt8]
+    let coded: [UInt8]
+    var testDescription: String { coding }
+  }
+
+  static let samples: [Sample] = {
+    var random = SplitMix64(seed: 7)
+    let words = ["alpha ", "beta ", "gamma ", "delta ", "0123 "]
+    var text: [UInt8] = []
+    for _ in 0..<3000 { text += words[Int(random.below(5))].utf8 }
+    return [
+      Sample(coding: "gzip", text: text, coded: deflated(text, windowBits: 15 + 16)),
+      Sample(coding: "x-gzip", text: text, coded: deflated(text, windowBits: 15 + 16)),
+      Sample(coding: "deflate", text: text, coded: deflated(text, windowBits: 15)),
+      Sample(coding: "DEFLATE", text: text, coded: deflated(text, windowBits: -15)),
+      Sample(coding: "zstd", text: text, coded: zstandard(text)),
+      Sample(
+        coding: "br", text: Array(repeating: "hello ", count: 100).joined().utf8.map { $0 }, coded: brotli),
+      Sample(coding: "zstd, gzip", text: text, coded: deflated(zstandard(text), windowBits: 15 + 16)),
+      Sample(
+        coding: "identity, gzip , zstd", text: text, coded: zstandard(deflated(text, windowBits: 15 + 16))),
+    ]
+  }()
+
+  /// `"hello " * 100`, coded with brotli 1.1 at quality 9.
+  static let brotli = Array(Data(base64Encoded: "G1cCACRAapDG6vCczgA=") ?? Data())
+
+  static func deflated(_ bytes: [UInt8], windowBits: Int32) -> [UInt8] {
+    var stream = z_stream()
+    let size = Int32(MemoryLayout<z_stream>.size)
+    precondition(
+      deflateInit2_(&stream, 9, Z_DEFLATED, windowBits, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, size) == Z_OK)
+    defer { deflateEnd(&stream) }
+    var input = bytes
+    var output = [UInt8](repeating: 0, count: bytes.count + 1000)
+    let made = input.withUnsafeMutableBufferPointer { input in
+      output.withUnsafeMutableBufferPointer { output in
+        stream.next_in = input.baseAddress
+        stream.avail_in = UInt32(input.count)
+        stream.next_out = output.baseAddress
+        stream.avail_out = UInt32(output.count)
+        precondition(deflate(&stream, Z_FINISH) == Z_STREAM_END)
+        return output.count - Int(stream.avail_out)
+      }
+    }
+    return Array(output[..<made])
+  }
+
+  static func zstandard(_ bytes: [UInt8]) -> [UInt8] {
+    var output = [UInt8](repeating: 0, count: ZSTD_compressBound(bytes.count))
+    let count = ZSTD_compress(&output, output.count, bytes, bytes.count, 3)
+    precondition(ZSTD_isError(count) == 0)
+    return Array(output[..<count])
+  }
+
+  /// Decodes pieces of bytes, with room for a few bytes at a time.
+  private func decode(
+    _ pieces: [ArraySlice<UInt8>], _ coding: String, room: Int
+  ) throws -> (bytes: [UInt8], isComplete: Bool) {
+    var decoder = try #require(try ContentDecoder(coding))
+    var bytes: [UInt8] = []
+    var output = [UInt8](repeating: 0, count: room)
+    for piece in pieces {
+      try piece.withUnsafeBytes { piece in
+        var rest = piece
+        while true {
+          let count = try output.withUnsafeMutableBytes { try decoder.decode(&rest, into: $0) }
+          if count == 0 { break }
+          bytes += output[..<count]
+        }
+        #expect(rest.isEmpty)
+      }
+    }
+    return (bytes, decoder.isComplete)
+  }
+
+  /// Cuts bytes into pieces of random sizes.
+  private func pieces(of bytes: [UInt8], _ random: inout SplitMix64) -> [ArraySlice<UInt8>] {
+    var pieces: [ArraySlice<UInt8>] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = min(rest.count, 1 + Int(random.below(random.below(4) == 0 ? 3 : 700)))
+      pieces.append(rest.prefix(count))
+      rest = rest.dropFirst(count)
+    }
+    return pieces
+  }
+
+  @Test("what comes in any pieces, with any room, is decoded to its end", arguments: samples)
+  func decodes(sample: Sample) throws {
+    for seed in UInt64(1)...40 {
+      var random = SplitMix64(seed: seed)
+      let room = 1 + Int(random.below(seed.isMultiple(of: 2) ? 20 : 20_000))
+      let (bytes, isComplete) = try decode(pieces(of: sample.coded, &random), sample.coding, room: room)
+      #expect(bytes == sample.text, "seed \(seed)")
+      #expect(isComplete, "seed \(seed)")
+    }
+  }
+
+  @Test("a coding that is cut anywhere is not complete", arguments: samples)
+  func noticesACut(sample: Sample) throws {
+    for count in stride(from: 1, to: sample.coded.count, by: max(1, sample.coded.count / 200)) {
+      let (bytes, isComplete) = try decode([sample.coded[..<count]], sample.coding, room: 5000)
+      #expect(!isComplete, "cut behind \(count)")
+      #expect(sample.text.starts(with: bytes))
+    }
+    // The last byte, too.
+    #expect(try !decode([sample.coded.dropLast()], sample.coding, room: 5000).isComplete)
+  }
+
+  @Test("a body of no bytes is complete")
+  func nothing() throws {
+    #expect(try decode([], "gzip", room: 10).isComplete)
+  }
+
+  @Test("bytes behind the end are refused, another member or frame is not")
+  func behindTheEnd() throws {
+    for sample in Self.samples where !sample.coding.contains(",") {
+      #expect(throws: CodingFailure.invalid, "\(sample.coding)") {
+        _ = try decode([(sample.coded + [0x58, 0x58, 0x58, 0x58, 0x58, 0x58])[...]], sample.coding, room: 30_000)
+      }
+    }
+    for coding in ["gzip", "zstd"] {
+      let sample = try #require(Self.samples.first { $0.coding == coding })
+      let (bytes, isComplete) = try decode([(sample.coded + sample.coded)[...]], coding, room: 999)
+      #expect(bytes == sample.text + sample.text)
+      #expect(isComplete)
+    }
+  }
+
+  @Test("bytes that were changed are refused, or give as much as fits the coding, but never end the process")
+  func changes() throws {
+    for sample in Self.samples {
+      for seed in UInt64(1)...300 {
+        var random = SplitMix64(seed: seed)
+        var bytes = sample.coded
+        for _ in 0...Int(random.below(3)) {
+          bytes[Int(random.below(UInt64(bytes.count)))] = UInt8(truncatingIfNeeded: random.next())
+        }
+        do {
+          let (text, isComplete) = try decode(pieces(of: bytes, &random), sample.coding, room: 4096)
+          // gzip, deflate with its header, and zstd's frames with a length notice most changes; brotli has no check.
+          if isComplete, sample.coding.hasSuffix("gzip"), bytes.dropFirst(10) != sample.coded.dropFirst(10) {
+            #expect(text == sample.text, "\(sample.coding), seed \(seed)")
+          }
+        } catch let failure as CodingFailure {
+          #expect(failure == .invalid, "\(sample.coding), seed \(seed)")
+        }
+      }
+    }
+  }
+
+  @Test("what is not a coding, and more than five codings, are refused")
+  func unknown() throws {
+    #expect(throws: CodingFailure.unknown) { _ = try ContentDecoder("compress") }
+    #expect(throws: CodingFailure.unknown) { _ = try ContentDecoder("gzip,gzip,gzip,gzip,gzip,gzip") }
+    #expect(try ContentDecoder("identity") == nil)
+    #expect(try ContentDecoder(" , ") == nil)
+  }
+}
