@@ -121,8 +121,7 @@ public struct ClientConfiguration: Sendable {
 
   /// How many connections there are, and how long they are kept.
   public struct Connections: Sendable {
-    /// The most to one endpoint; more requests wait. Default: 16. The names that share an address share them: where there
-    /// are more names than this, connections are closed for one another, and requests pay for new ones.
+    /// The most of one origin to one endpoint; more requests wait. Default: 16.
     public var perEndpoint = 16
     /// The most in all. Default: 256.
     public var total = 256

@@ -61,8 +61,7 @@ public struct RequestOptions: Hashable, Sendable {
   /// How connections are used. Default: `pooled`.
   public var connection: ConnectionUse = .pooled
 
-  /// Whether compressed responses are asked for and decoded (gzip, deflate, and br and zstd where libcurl has
-  /// them). Default: yes.
+  /// Whether compressed responses are asked for and decoded (gzip, deflate, br, zstd). Default: yes.
   public var decompress = true
 
   /// How many redirects are followed; 0 gives the redirect itself back. Default: 10.

@@ -4,7 +4,7 @@ public struct CurlConfiguration: Hashable, Sendable {
   public var caFile: String?
   /// The value of `User-Agent` for requests that bring none; empty for not sending it.
   public var userAgent = "netopt"
-  /// The most connections to one endpoint; more requests wait. Default: 16. HTTP/2 seldom needs a second one.
+  /// The most connections of one origin to one endpoint; more requests wait. Default: 16. HTTP/2 seldom needs a second one.
   public var connectionsPerEndpoint = 16
   /// The most connections in all. Default: 256.
   public var totalConnections = 256

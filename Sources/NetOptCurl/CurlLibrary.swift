@@ -9,6 +9,10 @@ package enum CurlLibrary {
   /// (`ConnectionExists` in lib/url.c). docs/adr/0022 has the way round.
   static let handsOutBusyConnections = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_05_00
 
+  /// Whether this libcurl may take a stream for whole when its HTTP/2 connection was given up: all before 8.0.0 do
+  /// (`h2_process_pending_input` in lib/http2.c).
+  static let hidesBrokenConnections = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_00_00
+
   /// Names and versions of libcurl and the libraries under it that matter here, as they are at run time.
   package static let versions: [(name: String, version: String)] = {
     guard isReady, let info = netopt_version_info()?.pointee else { return [] }

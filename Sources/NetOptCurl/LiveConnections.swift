@@ -14,6 +14,12 @@ final class LiveConnection {
   var hasCarried = false
   /// Whether something came behind an answer, or it is not sure where the answer ended: what comes next may be the rest.
   var isTainted = false
+  /// What TLS adds to a record: an authentication tag, and the type of its content or a nonce.
+  var recordOverhead = 17
+  /// Whether parts of a request were written since something was read.
+  var carriesRequest = false
+  /// Whether HTTP/2 answered what was read last with more than it says by itself while all is well.
+  private(set) var hasGivenUp = false
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL was told to note here how the peer ends TLS.
@@ -22,6 +28,16 @@ final class LiveConnection {
   var hasCloseNotify = false
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  func readRecord() {
+    carriesRequest = false
+    hasGivenUp = false
+  }
+
+  func wroteRecord(ofLength length: Int) {
+    // An answer to PING is the longest, with 17 bytes; GOAWAY has as many and a reason (RFC 9113, section 6).
+    if !carriesRequest, length - recordOverhead > 17 { hasGivenUp = true }
+  }
 }
 
 /// The two ends of a connection, as one number: addresses and ports, which libcurl gives as text.

@@ -10,6 +10,8 @@ enum ResponseFault: Hashable, Sendable {
   case headCut
   /// Its body ended before its content coding did.
   case codingCut
+  /// The HTTP/2 connection was given up before the end of its body was announced.
+  case streamCut
   /// The end of its body is the end of TLS, which came without close_notify: anybody on the way can have cut it.
   case unannouncedEnd
 
@@ -45,6 +47,11 @@ enum ResponseFault: Hashable, Sendable {
       return made(
         .receiveFailed, .decode,
         "the body from \(place) ended before its Content-Encoding did: it was cut short")
+    case .streamCut:
+      return made(
+        .receiveFailed, .receive,
+        "\(place) broke the rules of HTTP/2 before the end of the body was announced: it may have been cut short"
+      )
     case .unannouncedEnd:
       return made(
         .receiveFailed, .receive,

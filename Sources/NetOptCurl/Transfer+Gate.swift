@@ -42,6 +42,7 @@ extension Transfer {
     if verdict == .send {
       sends += 1
       connection?.hasCarried = true
+      connection?.carriesRequest = true
       if speaksHTTP2 != true { connection?.carrier = self }
       if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
     } else if verdict == .lost, exchange.plan.isSecure, let descriptor {
@@ -75,6 +76,7 @@ extension Transfer {
     guard let connection else { return }
     connection.isMultiplexed = choice
     connection.reportsItsEnd = tls.report(to: connection)
+    connection.recordOverhead = tls.recordOverhead
     if connectionClass.offersHTTP2 {
       bundles.endpoint(endpoint, choseHTTP2: choice, in: connectionClass, at: now)
     }

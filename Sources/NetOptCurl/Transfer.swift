@@ -212,6 +212,7 @@ final class Transfer {
     case .bytes(let count):
       sentBytes += count
       sentAt = now()
+      connection?.carriesRequest = true
     case .notYet: isSendPaused = true
     case .failed: break
     }
@@ -239,6 +240,7 @@ final class Transfer {
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
+    if speaksHTTP2 == true, head.framing == .end, connection?.hasGivenUp == true { return .streamCut }
     if speaksHTTP2 == false, head.framing == .end, exchange.plan.isSecure, let connection,
       connection.reportsItsEnd, !connection.hasCloseNotify
     {
