@@ -65,26 +65,28 @@ struct TLSConnection {
   /// - Returns: `nil` when the connection has ended.
   func hasUnreadData(on descriptor: Int32?) -> Bool? {
     if hasDecodedData { return true }
-    // libcurl reads through a BIO that works only within its own calls; another one stands in for it.
-    guard let descriptor, let own = functions.readBIO(ssl), functions.retain(own) == 1 else { return true }
-    guard let socket = functions.socketBIO(descriptor, 0) else {
-      functions.setReadBIO(ssl, own)
-      return true
-    }
+    // libcurl's BIOs work only within its own calls: others stand in for them. Also for writing: TLS may answer what it reads.
+    guard let descriptor, let reading = functions.readBIO(ssl), let writing = functions.writeBIO(ssl),
+      let socket = functions.socketBIO(descriptor, 0), functions.retain(socket) == 1
+    else { return true }
+    _ = functions.retain(reading)
+    _ = functions.retain(writing)
     functions.setReadBIO(ssl, socket)
+    functions.setWriteBIO(ssl, socket)
     var byte: UInt8 = 0
     functions.clearErrors()
     let count = functions.peek(ssl, &byte, 1)
     let reason = functions.error(ssl, count)
     functions.clearErrors()
-    functions.setReadBIO(ssl, own)
+    functions.setReadBIO(ssl, reading)
+    functions.setWriteBIO(ssl, writing)
     if count > 0 { return true }
     // SSL_ERROR_WANT_READ of ssl.h: there is nothing more.
     return reason == 2 ? false : nil
   }
 
   /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_version(3),
-  /// SSL_get0_alpn_selected(3), SSL_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_get_rbio(3),
+  /// SSL_get0_alpn_selected(3), SSL_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_set0_wbio(3), SSL_get_rbio(3),
   /// BIO_s_socket(3), BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
   private struct Functions: Sendable {
     typealias SSL = OpaquePointer
@@ -103,6 +105,8 @@ struct TLSConnection {
     let error: @convention(c) (SSL, Int32) -> Int32
     let readBIO: @convention(c) (SSL) -> BIO?
     let setReadBIO: @convention(c) (SSL, BIO) -> Void
+    let writeBIO: @convention(c) (SSL) -> BIO?
+    let setWriteBIO: @convention(c) (SSL, BIO) -> Void
     let socketBIO: @convention(c) (Int32, Int32) -> BIO?
     let retain: @convention(c) (BIO) -> Int32
     let clearErrors: @convention(c) () -> Void
@@ -131,6 +135,8 @@ struct TLSConnection {
         let error = OpenSSL.symbol("SSL_get_error", as: (@convention(c) (SSL, Int32) -> Int32).self),
         let readBIO = OpenSSL.symbol("SSL_get_rbio", as: (@convention(c) (SSL) -> BIO?).self),
         let setReadBIO = OpenSSL.symbol("SSL_set0_rbio", as: (@convention(c) (SSL, BIO) -> Void).self),
+        let writeBIO = OpenSSL.symbol("SSL_get_wbio", as: (@convention(c) (SSL) -> BIO?).self),
+        let setWriteBIO = OpenSSL.symbol("SSL_set0_wbio", as: (@convention(c) (SSL, BIO) -> Void).self),
         let socketBIO = OpenSSL.symbol("BIO_new_socket", as: (@convention(c) (Int32, Int32) -> BIO?).self),
         let retain = OpenSSL.symbol("BIO_up_ref", as: (@convention(c) (BIO) -> Int32).self),
         let clearErrors = OpenSSL.symbol("ERR_clear_error", as: (@convention(c) () -> Void).self),
@@ -147,6 +153,8 @@ struct TLSConnection {
       self.error = error
       self.readBIO = readBIO
       self.setReadBIO = setReadBIO
+      self.writeBIO = writeBIO
+      self.setWriteBIO = setWriteBIO
       self.socketBIO = socketBIO
       self.retain = retain
       self.clearErrors = clearErrors
