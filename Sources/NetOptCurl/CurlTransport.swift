@@ -79,7 +79,7 @@ public final class CurlTransport: Transport {
 
   /// Fails what is under way and closes all connections. Later calls are refused.
   public func shutdown() async {
-    await withUnsafeContinuation { (done: UnsafeContinuation<Void, Never>) in
+    await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
       let work = MultisWork(multis) {
         $0.shutDown()
         done.resume()
