@@ -101,7 +101,9 @@ enum CurlCode {
       switch code {
       case CURLE_BAD_CONTENT_ENCODING:
         (.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
-      case CURLE_HTTP2, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP3:
+      // A bad argument is what libcurl calls a field line that is not one.
+      case CURLE_HTTP2, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP3,
+        CURLE_BAD_FUNCTION_ARGUMENT:
         (.protocolViolation, .receive, "\(place) broke the rules of HTTP")
       case CURLE_SEND_FAIL_REWIND:
         (
@@ -122,7 +124,7 @@ enum CurlCode {
         )
       // Without memory Swift would have ended. libcurl says this of a line that is longer than it takes.
       case CURLE_OUT_OF_MEMORY where !headReceived:
-        (.headTooLarge, .receive, "a field line from \(place) is longer than libcurl takes (100 KiB)")
+        (.headTooLarge, .receive, "a line of the head from \(place) is longer than libcurl takes (100 KiB)")
       default:
         (.libraryFailed, .receive, "the exchange with \(place) failed")
       }

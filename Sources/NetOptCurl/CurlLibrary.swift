@@ -13,6 +13,10 @@ package enum CurlLibrary {
   /// (`h2_process_pending_input` in lib/http2.c).
   static let hidesBrokenConnections = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_00_00
 
+  /// Whether this libcurl appends a fold that comes before any field to a field of the transfer before, which it has freed: all before
+  /// 8.1.0 do (`Curl_headers_push` in lib/headers.c).
+  static let foldsIntoFreedFields = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_01_00
+
   /// Names and versions of libcurl and the libraries under it that matter here, as they are at run time.
   package static let versions: [(name: String, version: String)] = {
     guard isReady, let info = netopt_version_info()?.pointee else { return [] }

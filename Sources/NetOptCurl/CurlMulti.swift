@@ -13,7 +13,7 @@ actor CurlMulti: LoopActor {
 
   let configuration: CurlConfiguration
   let legs: any LegSource
-  let records = TurnRecords()
+  let records: TurnRecords
   let spareChunks = SpareChunks()
   // Unchecked exclusivity, here and in what else belongs to the loop: nothing that runs while one of these is changed reaches
   // it again, since callbacks only record. The checks would cost a twentieth of a request (docs/adr/0009).
@@ -47,6 +47,7 @@ actor CurlMulti: LoopActor {
     self.configuration = configuration
     self.legs = legs
     self.loop = loop
+    records = TurnRecords(ReadWatch { [unowned loop] in loop.now() })
     handle = try MultiHandle(configuration, records: records)
     // A setting that libcurl refuses is found here, not at the first request.
     idleHandles.append(try EasyHandle(configuration, records: records))
@@ -127,6 +128,7 @@ actor CurlMulti: LoopActor {
 
   private func drive(_ socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
+    records.live.watch.begin()
     let code = curl_multi_socket_action(raw, socket, mask, &running)
     applyInterests()
     // The handle is unusable after any other code; none of them is documented to come from valid arguments.

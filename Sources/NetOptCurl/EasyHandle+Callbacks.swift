@@ -84,8 +84,13 @@ private func says(
   _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ text: UnsafeMutablePointer<CChar>?, _ size: Int,
   _ data: UnsafeMutableRawPointer?
 ) -> Int32 {
-  if kind == CURLINFO_TEXT, let transfer = transfer(data), let text {
-    transfer.says(UnsafeRawBufferPointer(start: text, count: size))
+  guard let transfer = transfer(data), let text else { return 0 }
+  let bytes = UnsafeRawBufferPointer(start: text, count: size)
+  switch kind {
+  case CURLINFO_TEXT: transfer.says(bytes)
+  // libcurl takes the line from here next. What it gets instead is no field, which ends the transfer.
+  case CURLINFO_HEADER_IN: if transfer.mustHide(bytes) { text.pointee = 0x78 }
+  default: break
   }
   return 0
 }

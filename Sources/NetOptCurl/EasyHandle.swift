@@ -101,6 +101,7 @@ final class EasyHandle {
     for transfer: Transfer, _ url: URLHandle, _ sessions: SessionCache?
   ) throws(NetOptError) {
     self.transfer = transfer
+    isVerbose = transfer.proxy != nil && CurlLibrary.foldsIntoFreedFields
     let request = transfer.exchange.request
     if url !== self.url {
       netopt_setopt_curlu(raw, url.pointer)

@@ -20,6 +20,7 @@ final class LiveConnection {
   var carriesRequest = false
   /// Whether HTTP/2 answered what was read last with more than it says by itself while all is well.
   private(set) var hasGivenUp = false
+  private let watch: ReadWatch
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL was told to note here how the peer ends TLS.
@@ -27,16 +28,62 @@ final class LiveConnection {
   /// Whether the peer has ended TLS in order, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
 
-  init(_ descriptor: Int32) { self.descriptor = descriptor }
+  init(_ descriptor: Int32, _ watch: ReadWatch) {
+    self.descriptor = descriptor
+    self.watch = watch
+  }
 
+  /// TLS has read the head of a record.
   func readRecord() {
     carriesRequest = false
     hasGivenUp = false
+    // libcurl reads as long as something comes, and nothing else happens on the loop meanwhile. Now it reads an end.
+    if watch.isTooLong() { shutdown(descriptor, Int32(SHUT_RDWR)) }
   }
 
+  /// TLS has written the head of a record.
   func wroteRecord(ofLength length: Int) {
     // An answer to PING is the longest, with 17 bytes; GOAWAY has as many and a reason (RFC 9113, section 6).
-    if !carriesRequest, length - recordOverhead > 17 { hasGivenUp = true }
+    guard !carriesRequest, length - recordOverhead > 17 else { return }
+    hasGivenUp = true
+    // What is under way on it would wait for its deadline.
+    shutdown(descriptor, Int32(SHUT_RDWR))
+  }
+}
+
+/// Looks how long libcurl reads in one call.
+///
+/// Frames of HTTP/2 that belong to no request, or change nothing of one, are read for as long as they come.
+final class ReadWatch {
+  /// So many records in one call are nothing unusual.
+  private static let usual = 1024
+  /// The longest that one call may read more than that.
+  private static let limit = Duration.milliseconds(250)
+
+  private let now: () -> MonotonicInstant
+  private var records = 0
+  private var since: MonotonicInstant?
+
+  init(now: @escaping () -> MonotonicInstant) { self.now = now }
+
+  /// libcurl is about to be called.
+  func begin() {
+    records = 0
+    since = nil
+  }
+
+  /// A record was read.
+  ///
+  /// - Returns: whether this goes on for too long.
+  func isTooLong() -> Bool {
+    records += 1
+    guard records >= Self.usual, records.isMultiple(of: 64) else { return false }
+    let now = now()
+    guard let since else {
+      self.since = now
+      return false
+    }
+    return now - since > Self.limit
   }
 }
 
@@ -70,12 +117,15 @@ struct ConnectionEnds: Hashable {
 /// The connections that libcurl has open. Kept up to date from within its callbacks: one call of libcurl may close a
 /// connection and open another with the same descriptor.
 struct LiveConnections {
+  let watch: ReadWatch
   private var byDescriptor = DescriptorTable<LiveConnection>()
   private var byEnds: [ConnectionEnds: LiveConnection] = [:]
 
+  init(_ watch: ReadWatch) { self.watch = watch }
+
   mutating func opened(_ descriptor: Int32) {
     closed(descriptor)
-    byDescriptor[descriptor] = LiveConnection(descriptor)
+    byDescriptor[descriptor] = LiveConnection(descriptor, watch)
   }
 
   mutating func closed(_ descriptor: Int32) {

@@ -25,6 +25,8 @@ struct ResponseHeadReader {
 
   /// The most bytes that heads, interim ones and trailers included, may take together.
   static let limit = 256 * 1024
+  /// The most folds: libcurl copies all of a field for each.
+  private static let mostFolds = 64
   /// Room for most heads, so that none grows step by step.
   private static let usualSize = 512
 
@@ -33,10 +35,13 @@ struct ResponseHeadReader {
   private(set) var framing = Framing.end
   /// Whether the field Content-Length came beside Transfer-Encoding: somebody on the way may have read the other one.
   private(set) var isAmbiguous = false
+  /// Whether a field has come, of an interim response or the final one.
+  private(set) var hasFields = false
   /// The values of Content-Encoding, as they came.
   private(set) var contentEncoding = ""
   private var state = State.statusLine
   private var total = 0
+  private var folds = 0
   private var lines: [UInt8] = []
 
   /// Whether the final head has come.
@@ -98,7 +103,8 @@ struct ResponseHeadReader {
 
   /// Takes the continuation of a folded field, with a space for the line's end (RFC 9112, section 5.2).
   private mutating func fold(_ line: UnsafeRawBufferPointer) -> Fault? {
-    guard !lines.isEmpty, Self.isClean(line) else { return .fieldLine }
+    folds += 1
+    guard folds <= Self.mostFolds, !lines.isEmpty, Self.isClean(line) else { return .fieldLine }
     // A framing field has been read without its continuation, by libcurl as well.
     if lastFieldFrames { return .fieldLine }
     while let last = lines.last, last == 0x0a || last == 0x0d { lines.removeLast() }
@@ -117,6 +123,7 @@ struct ResponseHeadReader {
       guard let colon = line.firstIndex(of: 0x3a), colon > 0, Self.isToken(line[..<colon]), Self.isClean(line)
       else { return .fieldLine }
     }
+    hasFields = true
     lines.append(contentsOf: line)
     guard let first = line.first, first | 0x20 == 0x63 || first | 0x20 == 0x74 else { return nil }
     switch Name(of: line) {

@@ -37,13 +37,18 @@ extension Transfer {
     records.ready.append(self)
     refusal = exchange.maySend(leg) ? refusal(with: tls) : nil
     guard refusal == nil else { return false }
+    // A stream that was refused late (RFC 9113, section 8.7) may have had half an answer.
+    guard sends == 0 || restartAnswer() else { return false }
     let verdict = exchange.gate(leg)
     self.verdict = verdict
     if verdict == .send {
       sends += 1
       connection?.hasCarried = true
       connection?.carriesRequest = true
-      if speaksHTTP2 != true { connection?.carrier = self }
+      if speaksHTTP2 != true {
+        connection?.carrier = self
+        if CurlLibrary.foldsIntoFreedFields { easy.isVerbose = true }
+      }
       if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
     } else if verdict == .lost, exchange.plan.isSecure, let descriptor {
       records.newConnections.add(descriptor, localPort: localPort, at: now)

@@ -130,6 +130,18 @@ final class Transfer {
     return true
   }
 
+  /// The request is about to be sent again, by libcurl itself.
+  ///
+  /// - Returns: whether the answer can begin anew.
+  func restartAnswer() -> Bool {
+    guard !head.isComplete else {
+      fault = .streamCut
+      return false
+    }
+    head.restart()
+    return true
+  }
+
   /// Has libcurl tell when something follows an HTTP/1.1 answer in the same read: it drops that silently where the answer has no body
   /// or comes in chunks, and uses the connection again, on which the rest may be on its way.
   private func watchTheEnd() {
@@ -138,6 +150,15 @@ final class Transfer {
   }
 
   private var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
+
+  /// libcurl is about to take a line of a head, while it is asked to say what it does.
+  ///
+  /// - Returns: whether the line is a fold of a field that there is not, which libcurl must not see (`foldsIntoFreedFields`).
+  func mustHide(_ line: UnsafeRawBufferPointer) -> Bool {
+    guard let first = line.first, first == 0x20 || first == 0x09, !head.hasFields else { return false }
+    fault = .head(.fieldLine)
+    return true
+  }
 
   /// libcurl says what it does, while it is asked to.
   func says(_ text: UnsafeRawBufferPointer) {
