@@ -146,6 +146,7 @@ let package = Package(
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
     tests("NetOptStorm", ["NetOptStorm"]),
+    tests("NetOptHostile", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
   ]

@@ -1,0 +1,220 @@
+"""Connections as scenarios see them: bytes over TCP, bytes over TLS, and the records below."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+
+from host import PATIENCE
+
+
+class Gone(Exception):
+    """The client has closed or reset the connection, or this side has."""
+
+
+class Connection:
+    """A TCP connection."""
+
+    is_secure = False
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        # Its number among the connections of its host.
+        self.number = 1
+        sock.settimeout(PATIENCE)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send_raw(self, data: bytes) -> None:
+        """Sends bytes below TLS."""
+        try:
+            self.sock.sendall(data)
+        except OSError as error:
+            raise Gone from error
+
+    def receive_raw(self) -> bytes:
+        """The next bytes below TLS."""
+        try:
+            data = self.sock.recv(65536)
+        except OSError as error:
+            raise Gone from error
+        if not data:
+            raise Gone
+        return data
+
+    def seal(self, data: bytes) -> bytes:
+        """The bytes that carry `data` to the client; to be sent in the order in which they were made."""
+        return data
+
+    def send(self, data: bytes) -> None:
+        """Sends bytes to the application."""
+        self.send_raw(self.seal(data))
+
+    def receive(self) -> bytes:
+        """The next bytes of the application."""
+        return self.receive_raw()
+
+    def close(self) -> None:
+        """Ends the connection in order."""
+        self.cut()
+
+    def cut(self) -> None:
+        """Ends the connection by FIN alone, whatever TLS asks for."""
+        # A socket that is closed with bytes unread sends RST in the place of FIN, so they are read.
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+            while self.sock.recv(65536):
+                pass
+        except OSError:
+            pass
+        self.sock.close()
+
+    def reset(self) -> None:
+        """Ends the connection by RST."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+
+class TLSConnection(Connection):
+    """A TLS connection whose records pass through memory, so that scenarios can hold, cut and add some."""
+
+    is_secure = True
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, received: bytes) -> None:
+        super().__init__(sock)
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._incoming.write(received)
+        self._unread = b""
+        # How often this side has sent bytes in the handshake.
+        self.flights = 0
+
+    def handshake(self, pass_on: Callable[[int, bytes], bytes | None] | None = None) -> None:
+        """Performs the handshake.
+
+        `pass_on` gets the number of each flight from 0 and its bytes, and returns what is sent in their place.
+        """
+        while True:
+            try:
+                self._tls.do_handshake()
+                finished = True
+            except ssl.SSLWantReadError:
+                finished = False
+            except ssl.SSLError as error:
+                self._flush()
+                raise Gone from error
+            flight = self._outgoing.read()
+            if flight:
+                number, self.flights = self.flights, self.flights + 1
+                wanted = pass_on(number, flight) if pass_on else flight
+                if wanted:
+                    self.send_raw(wanted)
+            if finished:
+                return
+            self._incoming.write(self.receive_raw())
+
+    @property
+    def protocol(self) -> str | None:
+        """What ALPN agreed on."""
+        return self._tls.selected_alpn_protocol()
+
+    def seal(self, data: bytes) -> bytes:
+        try:
+            self._tls.write(data)
+        except ssl.SSLError as error:
+            raise Gone from error
+        return self._outgoing.read()
+
+    def unread(self, data: bytes) -> None:
+        """Puts bytes back, to be received once more."""
+        self._unread = data
+
+    def receive(self) -> bytes:
+        if self._unread:
+            data, self._unread = self._unread, b""
+            return data
+        while True:
+            try:
+                data = self._tls.read(65536)
+            except ssl.SSLWantReadError:
+                self._flush()
+                self._incoming.write(self.receive_raw())
+                continue
+            except ssl.SSLError as error:
+                raise Gone from error
+            if not data:
+                raise Gone
+            return data
+
+    def sealed_alert(self) -> bytes:
+        """A fatal alert as this connection protects it: that is OpenSSL's answer to a record which is none."""
+        self._incoming.write(b"\x17\x03\x03\x00\x20" + bytes(32))
+        try:
+            self._tls.read(1)
+        except ssl.SSLError:
+            pass
+        return self._outgoing.read()
+
+    def sealed_close_notify(self) -> bytes:
+        """The alert that ends this side's data."""
+        try:
+            self._tls.unwrap()
+        except (ssl.SSLError, ValueError):
+            pass
+        return self._outgoing.read()
+
+    def close(self) -> None:
+        try:
+            self.send_raw(self.sealed_close_notify())
+        except Gone:
+            pass
+        self.cut()
+
+    def _flush(self) -> None:
+        data = self._outgoing.read()
+        if data:
+            self.send_raw(data)
+
+
+class Handshake:
+    """A TCP connection that has brought a ClientHello, for scenarios below TLS."""
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, hello: bytes) -> None:
+        self.tcp = Connection(sock)
+        self._context = context
+        # The record that the ClientHello came in.
+        self.hello = hello
+
+    def tls(self) -> TLSConnection:
+        """The connection with TLS, whose handshake is to be performed."""
+        return TLSConnection(self.tcp.sock, self._context, self.hello)
+
+
+def client_hello(sock: socket.socket) -> tuple[bytes, str]:
+    """Reads a ClientHello; returns its bytes and the server name that it asks for."""
+    sock.settimeout(PATIENCE)
+    data = b""
+    while len(data) < 5 or len(data) < 5 + int.from_bytes(data[3:5], "big"):
+        try:
+            more = sock.recv(65536)
+        except OSError as error:
+            raise Gone from error
+        if not more:
+            raise Gone
+        data += more
+    # RFC 8446, section 4.1.2: record and message header, version, random; then lists that begin with their lengths.
+    at = 5 + 4 + 2 + 32
+    at += 1 + data[at]
+    at += 2 + int.from_bytes(data[at : at + 2], "big")
+    at += 1 + data[at]
+    end = at + 2 + int.from_bytes(data[at : at + 2], "big")
+    at += 2
+    while at + 4 <= end:
+        kind, length = struct.unpack("!HH", data[at : at + 4])
+        if kind == 0:
+            # RFC 6066, section 3: the length of the list, the kind of name, its length.
+            return data, data[at + 9 : at + 4 + length].decode("ascii")
+        at += 4 + length
+    return data, ""

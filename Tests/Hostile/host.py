@@ -1,0 +1,74 @@
+"""What the server knows of one host name: tests give each run a name of its own."""
+
+from __future__ import annotations
+
+import threading
+
+# Long enough for a busy machine, short enough that no thread outlives the tests by much.
+PATIENCE = 20.0
+
+
+class Late:
+    """Something that a scenario sends when the test says so."""
+
+    def __init__(self) -> None:
+        self.due = threading.Event()
+        self.done = threading.Event()
+
+
+class Host:
+    """The state of one host name. Its methods may be called from any thread."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.scenario = name.split("--")[0]
+        self._lock = threading.Lock()
+        self._received: list[str] = []
+        self._connections = 0
+        self._late: list[Late] = []
+
+    def connected(self) -> int:
+        """Counts a connection; returns its number, from 1."""
+        with self._lock:
+            self._connections += 1
+            return self._connections
+
+    def note(self, line: str) -> None:
+        """Notes a request."""
+        with self._lock:
+            self._received.append(line)
+
+    def received(self) -> list[str]:
+        """The requests so far, in their order."""
+        with self._lock:
+            return list(self._received)
+
+    def late(self) -> Late:
+        """Announces something that is to be sent when the test says so."""
+        late = Late()
+        with self._lock:
+            self._late.append(late)
+        return late
+
+    def release(self) -> int:
+        """Has all that is announced sent, and returns how much that was when it has been sent."""
+        with self._lock:
+            due, self._late = self._late, []
+        for late in due:
+            late.due.set()
+        for late in due:
+            late.done.wait(PATIENCE)
+        return len(due)
+
+
+_hosts: dict[str, Host] = {}
+_hosts_lock = threading.Lock()
+
+
+def host(name: str) -> Host:
+    """The state of a host by the first label of its name."""
+    label = name.split(":")[0].split(".")[0].lower()
+    with _hosts_lock:
+        if label not in _hosts:
+            _hosts[label] = Host(label)
+        return _hosts[label]

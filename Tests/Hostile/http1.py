@@ -1,0 +1,118 @@
+"""HTTP/1.1 on the server's side: requests are read, right answers are given, scenarios give the others."""
+
+from __future__ import annotations
+
+import re
+
+from connection import Connection, Gone
+from host import PATIENCE, Host, host
+from scenarios import TABLE
+
+
+class Exchange:
+    """One request, and the connection that it came on."""
+
+    def __init__(self, connection: Connection, name: str, head: bytes, body: bytes) -> None:
+        self.connection = connection
+        self.host: Host = host(name)
+        self.method, self.target = head.split(b" ")[:2]
+        found = re.search(rb"q=(\d+)", self.target)
+        # The number of the question; every right answer carries it.
+        self.question = int(found[1]) if found else 0
+        self.sent = body
+
+    @property
+    def body(self) -> bytes:
+        """The body of the right answer."""
+        return b"answer %d" % self.question
+
+    def head(self, *lines: bytes, status: bytes = b"HTTP/1.1 200 OK") -> bytes:
+        """A head that may be cached and names the question, with further lines, up to its empty line."""
+        first = [status, b"Cache-Control: max-age=3600", b"X-Answer: %d" % self.question]
+        first.append(b"X-Connection: %d" % self.connection.number)
+        return b"\r\n".join([*first, *lines, b"", b""])
+
+    def right(self, *lines: bytes, status: bytes = b"HTTP/1.1 200 OK", body: bytes | None = None) -> bytes:
+        """A whole answer with its length."""
+        body = self.body if body is None else body
+        return self.head(b"Content-Length: %d" % len(body), *lines, status=status) + body
+
+    def forged(self) -> bytes:
+        """A whole answer to no question."""
+        body = b"forged answer"
+        lines = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nX-Answer: 0\r\nContent-Length: %d\r\n\r\n"
+        return lines % len(body) + body
+
+    def chunked(self, *pieces: bytes) -> bytes:
+        """The head of a chunked answer, and its body as these pieces make it."""
+        return self.head(b"Transfer-Encoding: chunked") + b"".join(pieces)
+
+    def chunk(self, data: bytes | None = None) -> bytes:
+        """A chunk, by default of the whole body."""
+        data = self.body if data is None else data
+        return b"%x\r\n" % len(data) + data + b"\r\n"
+
+    def send(self, data: bytes) -> None:
+        self.connection.send(data)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def reset(self) -> None:
+        self.connection.reset()
+
+    def send_late(self, data: bytes, *, then_close: bool = False) -> None:
+        """Sends bytes below TLS when the test says so."""
+        late = self.host.late()
+        late.due.wait(PATIENCE)
+        try:
+            self.connection.send_raw(data)
+            if then_close:
+                self.connection.sock.shutdown(1)
+        except (Gone, OSError):
+            pass
+        late.done.set()
+
+    def flood(self, piece: bytes, *, first: bytes = b"", most: int = 1 << 30) -> None:
+        """Sends a piece again and again until the client goes away or `most` bytes are sent."""
+        self.send(first)
+        block = piece * max(1, 65536 // len(piece))
+        for _ in range(most // len(block)):
+            self.send(block)
+
+
+def serve(connection: Connection) -> None:
+    """Answers the requests of a connection until one side ends it."""
+    pending = b""
+    while True:
+        while b"\r\n\r\n" not in pending:
+            pending += connection.receive()
+        head, pending = pending.split(b"\r\n\r\n", 1)
+        found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        length = int(found[1]) if found else 0
+        while len(pending) < length:
+            pending += connection.receive()
+        body, pending = pending[:length], pending[length:]
+        found = re.search(rb"(?i)\r\nhost: *([^\r]*)", head)
+        exchange = Exchange(connection, found[1].decode() if found else "", head, body)
+        answer(exchange)
+        if connection.sock.fileno() < 0:
+            raise Gone
+
+
+def answer(exchange: Exchange) -> None:
+    """Answers one request."""
+    target = exchange.target
+    if target.startswith(b"/received"):
+        exchange.send(exchange.right(body="\n".join(exchange.host.received()).encode()))
+        return
+    if target.startswith(b"/release"):
+        exchange.send(exchange.right(body=b"%d" % exchange.host.release()))
+        return
+    exchange.host.note(f"{exchange.method.decode()} {exchange.question}")
+    scenario = TABLE.get(exchange.host.scenario)
+    play = scenario.on_request if scenario else None
+    if target.startswith(b"/right") or play is None:
+        exchange.send(exchange.right())
+    else:
+        play(exchange)

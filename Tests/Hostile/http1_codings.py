@@ -1,0 +1,168 @@
+"""Content codings that are cut, damaged or followed by more (RFC 9110, section 8.4)."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+
+from http1 import Exchange
+from scenarios import http1, http1_bytes
+
+
+def gzip(data: bytes) -> bytes:
+    """RFC 1952: 10 bytes of head, deflate, 4 bytes of CRC, 4 of length."""
+    packer = zlib.compressobj(wbits=31)
+    return packer.compress(data) + packer.flush()
+
+
+def deflate(data: bytes) -> bytes:
+    """RFC 1950: 2 bytes of head, deflate, 4 bytes of Adler-32."""
+    return zlib.compress(data)
+
+
+def raw_deflate(data: bytes) -> bytes:
+    """RFC 1951, which some servers take for the coding `deflate`."""
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+def brotli(data: bytes) -> bytes:
+    """RFC 7932: a meta-block that is not compressed, and the last, empty one."""
+    # From the lowest bit: WBITS 16 (1 bit), ISLAST 0, MNIBBLES 4 (2 bits), MLEN - 1 (16 bits), ISUNCOMPRESSED 1.
+    head = len(data) - 1 << 4 | 1 << 20
+    return head.to_bytes(3, "little") + data + b"\x03"
+
+
+def zstd(data: bytes) -> bytes:
+    """RFC 8878: magic number, a single segment with its size in 1 byte, a raw block that is the last one."""
+    return b"\x28\xb5\x2f\xfd\x20" + bytes([len(data)]) + (len(data) << 3 | 1).to_bytes(3, "little") + data
+
+
+def text(body: bytes) -> bytes:
+    """What is coded: more than a few bytes, so that there are places to cut."""
+    return body + b" and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"
+
+
+CODERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip, "deflate": deflate, "br": brotli, "zstd": zstd}
+
+
+def send_coded(exchange: Exchange, coding: str, data: bytes, framing: str) -> None:
+    """Sends a body that is whole as far as HTTP goes."""
+    line = b"Content-Encoding: " + coding.encode()
+    if framing == "length":
+        exchange.send(exchange.right(line, body=data))
+    elif framing == "chunked":
+        half = len(data) // 2
+        chunks = [exchange.chunk(part) for part in (data[:half], data[half:]) if part]
+        exchange.send(exchange.head(line, b"Transfer-Encoding: chunked") + b"".join(chunks) + b"0\r\n\r\n")
+    else:
+        exchange.send(exchange.head(line, b"Connection: close") + data)
+        exchange.close()
+
+
+def coded(name: str, coding: str, change: Callable[[bytes], bytes], framing: str) -> None:
+    """Adds an answer whose coded body is changed."""
+
+    @http1(name)
+    def play(exchange: Exchange) -> None:
+        send_coded(exchange, coding, change(CODERS[coding](text(exchange.body))), framing)
+
+
+FRAMINGS = ("length", "chunked", "close")
+for each_coding in CODERS:
+    for each_framing in FRAMINGS:
+        coded(f"{each_coding}-whole-{each_framing}", each_coding, lambda data: data, each_framing)
+        coded(f"{each_coding}-cut-in-data-{each_framing}", each_coding, lambda data: data[:40], each_framing)
+        coded(f"{each_coding}-cut-at-the-last-byte-{each_framing}", each_coding, lambda data: data[:-1], each_framing)
+        coded(f"{each_coding}-more-behind-{each_framing}", each_coding, lambda data: data + b"forged", each_framing)
+    coded(f"{each_coding}-cut-in-head", each_coding, lambda data: data[:1], "length")
+    coded(f"{each_coding}-empty", each_coding, lambda data: b"", "length")
+    coded(f"{each_coding}-is-text", each_coding, lambda data: b"this is not coded at all", "length")
+
+coded("gzip-cut-behind-head", "gzip", lambda data: data[:10], "length")
+coded("gzip-cut-before-crc", "gzip", lambda data: data[:-8], "length")
+coded("gzip-cut-in-crc", "gzip", lambda data: data[:-6], "length")
+coded("gzip-cut-before-length", "gzip", lambda data: data[:-4], "length")
+coded("gzip-wrong-crc", "gzip", lambda data: data[:-8] + b"\0\0\0\0" + data[-4:], "length")
+coded("gzip-wrong-length", "gzip", lambda data: data[:-4] + b"\0\0\0\0", "length")
+coded("gzip-damaged", "gzip", lambda data: data[:30] + b"\xff\xff\xff\xff" + data[34:], "length")
+coded("gzip-with-a-zero-behind", "gzip", lambda data: data + b"\0", "length")
+coded("gzip-two-members", "gzip", lambda data: data + gzip(b", second member"), "length")
+coded("gzip-second-member-cut", "gzip", lambda data: data + gzip(b", second member")[:-3], "length")
+coded("deflate-cut-behind-head", "deflate", lambda data: data[:2], "length")
+coded("deflate-cut-before-adler", "deflate", lambda data: data[:-4], "length")
+coded("deflate-wrong-adler", "deflate", lambda data: data[:-4] + b"\0\0\0\0", "length")
+coded("br-cut-behind-head", "br", lambda data: data[:3], "length")
+coded("zstd-cut-behind-head", "zstd", lambda data: data[:9], "length")
+
+
+@http1("deflate-raw")
+def deflate_raw(exchange: Exchange) -> None:
+    send_coded(exchange, "deflate", raw_deflate(text(exchange.body)), "length")
+
+
+@http1("deflate-raw-cut")
+def deflate_raw_cut(exchange: Exchange) -> None:
+    send_coded(exchange, "deflate", raw_deflate(text(exchange.body))[:-3], "length")
+
+
+@http1("gzip-twice")
+def gzip_twice(exchange: Exchange) -> None:
+    send_coded(exchange, "gzip, gzip", gzip(gzip(text(exchange.body))), "length")
+
+
+@http1("gzip-twice-inner-cut")
+def gzip_twice_inner_cut(exchange: Exchange) -> None:
+    send_coded(exchange, "gzip, gzip", gzip(gzip(text(exchange.body))[:-9]), "length")
+
+
+@http1("gzip-on-two-lines")
+def gzip_on_two_lines(exchange: Exchange) -> None:
+    send_coded(exchange, "gzip\r\nContent-Encoding: gzip", gzip(gzip(text(exchange.body))), "length")
+
+
+@http1("gzip-20-times")
+def gzip_20_times(exchange: Exchange) -> None:
+    data = text(exchange.body)
+    for _ in range(20):
+        data = gzip(data)
+    send_coded(exchange, ", ".join(["gzip"] * 20), data, "length")
+
+
+@http1("coding-unknown")
+def coding_unknown(exchange: Exchange) -> None:
+    send_coded(exchange, "odd", text(exchange.body), "length")
+
+
+@http1("gzip-cut-by-length")
+def gzip_cut_by_length(exchange: Exchange) -> None:
+    data = gzip(text(exchange.body))
+    exchange.send(exchange.head(b"Content-Encoding: gzip", b"Content-Length: %d" % (len(data) + 9)) + data)
+    exchange.close()
+
+
+def member(head: bytes) -> bytes:
+    """A gzip member of `head` with an empty body."""
+    return head + b"\x03\x00" + struct.pack("<II", 0, 0)
+
+
+# RFC 1952, section 2.3: a name that goes on for a megabyte, and a reserved flag.
+http1_bytes(
+    "gzip-long-name",
+    lambda exchange: exchange.right(
+        b"Content-Encoding: gzip",
+        body=member(b"\x1f\x8b\x08\x08\0\0\0\0\0\x03" + b"a" * (1 << 20) + b"\0"),
+    ),
+)
+http1_bytes(
+    "gzip-reserved-flag",
+    lambda exchange: exchange.right(b"Content-Encoding: gzip", body=member(b"\x1f\x8b\x08\x80\0\0\0\0\0\x03")),
+)
+
+
+@http1("gzip-bomb")
+def gzip_bomb(exchange: Exchange) -> None:
+    packer = zlib.compressobj(level=9, wbits=31)
+    data = b"".join(packer.compress(bytes(1 << 20)) for _ in range(256)) + packer.flush()
+    send_coded(exchange, "gzip", data, "length")

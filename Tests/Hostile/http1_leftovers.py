@@ -1,0 +1,82 @@
+"""Bytes behind an answer, which must not become the next one (RFC 9112, section 9.2)."""
+
+from __future__ import annotations
+
+from http1 import Exchange
+from scenarios import http1, http1_bytes
+
+http1_bytes("extra-answer-at-once", lambda e: e.right() + e.forged())
+http1_bytes("extra-answer-behind-chunks", lambda e: e.chunked(e.chunk(), b"0\r\n\r\n") + e.forged())
+http1_bytes("extra-answer-behind-connection-close", lambda e: e.right(b"Connection: close") + e.forged())
+http1_bytes("extra-byte-at-once", lambda e: e.right() + b"x")
+http1_bytes("extra-line-end-at-once", lambda e: e.right() + b"\r\n")
+http1_bytes("extra-continue-at-once", lambda e: e.right() + b"HTTP/1.1 100 Continue\r\n\r\n")
+http1_bytes("half-an-extra-answer-at-once", lambda e: e.right() + e.forged()[:30])
+
+
+@http1("extra-answer-in-pieces")
+def pieces(exchange: Exchange) -> None:
+    """The first half comes with the answer, the second while the connection is idle."""
+    forged = exchange.forged()
+    exchange.send(exchange.right() + forged[:30])
+    exchange.send_late(exchange.connection.seal(forged[30:]))
+
+
+def late(name: str, make: str, *, then_close: bool = False, tls: int = 3) -> None:
+    """Adds an answer behind which something comes while the connection is idle."""
+
+    @http1(name, tls=tls)
+    def play(exchange: Exchange) -> None:
+        exchange.send(exchange.right())
+        seal = exchange.connection.seal
+        timeout = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        half = len(exchange.forged()) // 2
+        data = {
+            "answer": lambda: seal(exchange.forged()),
+            "two-records": lambda: seal(exchange.forged()[:half]) + seal(exchange.forged()[half:]),
+            "byte": lambda: seal(b"H"),
+            "line-end": lambda: seal(b"\r\n"),
+            "timeout": lambda: seal(timeout),
+            "continue": lambda: seal(b"HTTP/1.1 100 Continue\r\n\r\n"),
+            "head": lambda: seal(exchange.forged()[:-13]),
+            "garbage": lambda: seal(b"garbage\r\n" * 1000),
+            "half-record": lambda: seal(exchange.forged())[:-4],
+            "record-head": lambda: seal(exchange.forged())[:5],
+            "false-record": lambda: b"\x17\x03\x03\x00\x20" + bytes(32),
+            "clear-text": lambda: exchange.forged(),
+            "alert": lambda: b"\x15\x03\x03\x00\x02\x02\x28",
+            "close-notify": lambda: exchange.connection.sealed_close_notify(),
+            "nothing": lambda: b"",
+        }[make]()
+        exchange.send_late(data, then_close=then_close)
+
+
+late("extra-answer-late", "answer")
+late("extra-byte-late", "byte")
+late("extra-line-end-late", "line-end")
+late("extra-continue-late", "continue")
+late("extra-head-late", "head")
+late("extra-garbage-late", "garbage")
+late("request-timeout-late", "timeout", then_close=True)
+late("request-timeout-late-and-open", "timeout")
+late("end-late", "nothing", then_close=True)
+
+# What follows needs TLS; the test asks by https.
+for version in (2, 3):
+    late(f"tls1{version}-extra-answer-late", "answer", tls=version)
+    late(f"tls1{version}-extra-answer-in-two-records-late", "two-records", tls=version)
+    late(f"tls1{version}-close-notify-late", "close-notify", tls=version)
+late("tls-half-a-record-late", "half-record")
+late("tls-head-of-a-record-late", "record-head")
+late("tls-false-record-late", "false-record")
+late("tls-clear-text-late", "clear-text")
+late("tls-clear-alert-late", "alert")
+
+
+@http1("tls-rest-of-a-record-later")
+def rest_of_record(exchange: Exchange) -> None:
+    """A record of a forged answer begins behind the right one, and ends while the connection is idle."""
+    right = exchange.connection.seal(exchange.right())
+    forged = exchange.connection.seal(exchange.forged())
+    exchange.connection.send_raw(right + forged[:20])
+    exchange.send_late(forged[20:])

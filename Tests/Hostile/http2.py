@@ -1,0 +1,164 @@
+"""HTTP/2 on the server's side: frames, sessions, right answers (RFC 9113)."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+import hpack
+from connection import Connection, Gone
+from host import PATIENCE, Host
+from scenarios import TABLE, Scenario
+
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
+END_STREAM, ACK, END_HEADERS, PADDED, HAS_PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """A frame (section 4.1)."""
+    return len(payload).to_bytes(3, "big") + struct.pack("!BBI", kind, flags, stream) + payload
+
+
+def settings(*pairs: tuple[int, int]) -> bytes:
+    """A SETTINGS frame (section 6.5)."""
+    return frame(SETTINGS, 0, 0, b"".join(struct.pack("!HI", *pair) for pair in pairs))
+
+
+def goaway(last: int, code: int, debug: bytes = b"") -> bytes:
+    """A GOAWAY frame (section 6.8)."""
+    return frame(GOAWAY, 0, 0, struct.pack("!II", last, code) + debug)
+
+
+class Stream:
+    """One request, and the means to answer it."""
+
+    def __init__(self, session: Session, number: int, fields: dict[bytes, bytes]) -> None:
+        self.session = session
+        self.id = number
+        self.method = fields.get(b":method", b"")
+        self.path = fields.get(b":path", b"")
+        found = re.search(rb"q=(\d+)", self.path)
+        self.question = int(found[1]) if found else 0
+
+    @property
+    def body(self) -> bytes:
+        """The body of the right answer."""
+        return b"answer %d" % self.question
+
+    @property
+    def fields(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The fields of a head that may be cached and names the question."""
+        return (
+            (b":status", b"200"),
+            (b"cache-control", b"max-age=3600"),
+            (b"x-answer", b"%d" % self.question),
+            (b"x-connection", b"%d" % self.session.connection.number),
+        )
+
+    def send(self, data: bytes) -> None:
+        self.session.connection.send(data)
+
+    def frame(self, kind: int, flags: int, payload: bytes = b"") -> bytes:
+        """A frame of this stream."""
+        return frame(kind, flags, self.id, payload)
+
+    def head(self, *more: tuple[bytes, bytes], end: bool = False) -> bytes:
+        """The head of a right answer, with further fields."""
+        return self.headers(hpack.block(*self.fields, *more), end=end)
+
+    def headers(self, block: bytes, *, end: bool = False) -> bytes:
+        """A HEADERS frame with all of a block."""
+        return self.frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), block)
+
+    def data(self, data: bytes | None = None, *, end: bool = False) -> bytes:
+        """A DATA frame, by default with the whole body."""
+        return self.frame(DATA, END_STREAM if end else 0, self.body if data is None else data)
+
+    def right(self) -> bytes:
+        """A whole answer."""
+        return self.head() + self.data(end=True)
+
+    def reset(self, code: int) -> bytes:
+        """A RST_STREAM frame."""
+        return self.frame(RST_STREAM, 0, struct.pack("!I", code))
+
+    def close(self) -> None:
+        self.session.connection.close()
+
+    def flood(self, piece: bytes, *, first: bytes = b"", most: int = 1 << 30) -> None:
+        """Sends frames again and again until the client goes away or `most` bytes are sent."""
+        self.send(first)
+        block = piece * max(1, 65536 // len(piece))
+        for _ in range(most // len(block)):
+            self.send(block)
+
+    def send_late(self, data: bytes) -> None:
+        """Sends frames when the test says so."""
+        late = self.session.host.late()
+        late.due.wait(PATIENCE)
+        try:
+            self.send(data)
+        except Gone:
+            pass
+        late.done.set()
+
+
+class Session:
+    """An HTTP/2 connection."""
+
+    def __init__(self, connection: Connection, host: Host) -> None:
+        self.connection = connection
+        self.host = host
+        self.scenario: Scenario | None = TABLE.get(host.scenario)
+        self._decoder = hpack.Decoder()
+        self._pending = b""
+        self._block = b""
+        self._open: dict[int, Stream] = {}
+
+    def send(self, data: bytes) -> None:
+        self.connection.send(data)
+
+    def serve(self) -> None:
+        """Answers the requests of the connection until one side ends it."""
+        play = self.scenario.on_session if self.scenario else None
+        if play is not None and self.connection.number == 1:
+            play(self)
+        else:
+            self.send(settings())
+        self._read(len(PREFACE))
+        while True:
+            length = int.from_bytes(self._read(3), "big")
+            kind, flags, number = struct.unpack("!BBI", self._read(6))
+            self._take(kind, flags, number & 0x7FFFFFFF, self._read(length))
+
+    def _read(self, count: int) -> bytes:
+        while len(self._pending) < count:
+            self._pending += self.connection.receive()
+        data, self._pending = self._pending[:count], self._pending[count:]
+        return data
+
+    def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
+        if kind == SETTINGS and not flags & ACK:
+            self.send(frame(SETTINGS, ACK, 0))
+        elif kind == PING and not flags & ACK:
+            self.send(frame(PING, ACK, 0, payload))
+        elif kind in (HEADERS, CONTINUATION):
+            if kind == HEADERS and flags & PADDED:
+                payload = payload[1 : len(payload) - payload[0]]
+            if kind == HEADERS and flags & HAS_PRIORITY:
+                payload = payload[5:]
+            self._block += payload
+            if flags & END_HEADERS:
+                self._open[number] = Stream(self, number, self._decoder.decode(self._block))
+                self._block = b""
+        if kind in (DATA, HEADERS) and flags & END_STREAM and number in self._open:
+            self._answer(self._open.pop(number))
+
+    def _answer(self, stream: Stream) -> None:
+        self.host.note(f"{stream.method.decode()} {stream.question}")
+        play = self.scenario.on_stream if self.scenario else None
+        if stream.path.startswith(b"/right") or play is None:
+            stream.send(stream.right())
+        else:
+            play(stream)

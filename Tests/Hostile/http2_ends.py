@@ -1,0 +1,158 @@
+"""HTTP/2 answers that end too early, or in a wrong way (RFC 9113, sections 5.4 and 8.1)."""
+
+from __future__ import annotations
+
+import time
+
+import http1_codings
+from http2 import Stream, frame, goaway, settings
+from scenarios import http2
+
+CODES = [*range(14), 0xFF, 0xFFFFFFFF]
+
+
+def reset(name: str, code: int, when: str) -> None:
+    """Adds a stream that is reset."""
+
+    @http2(name)
+    def play(stream: Stream) -> None:
+        count = b"%d" % (len(stream.body) + 5)
+        first = {
+            "before-the-head": b"",
+            "in-the-body": stream.head() + stream.data(),
+            "in-a-body-with-length": stream.head((b"content-length", count)) + stream.data(),
+            "behind-the-head": stream.head(),
+        }[when]
+        stream.send(first + stream.reset(code))
+
+
+for each_code in CODES:
+    reset(f"rst-{each_code:x}-in-the-body", each_code, "in-the-body")
+for each_code in (0, 1, 2, 7, 8, 0xB, 0xD):
+    reset(f"rst-{each_code:x}-before-the-head", each_code, "before-the-head")
+    reset(f"rst-{each_code:x}-behind-the-head", each_code, "behind-the-head")
+    reset(f"rst-{each_code:x}-in-a-body-with-length", each_code, "in-a-body-with-length")
+
+
+def end(name: str, how: str, when: str) -> None:
+    """Adds a connection that ends while a stream is open."""
+
+    @http2(name)
+    def play(stream: Stream) -> None:
+        count = b"%d" % (len(stream.body) + 5)
+        first = {
+            "before-the-head": b"",
+            "in-a-head": stream.head()[:20],
+            "behind-the-head": stream.head(),
+            "in-the-body": stream.head() + stream.data(),
+            "in-a-frame": stream.head() + stream.data()[:-3],
+            "in-the-head-of-a-frame": stream.head() + stream.data() + b"\0\0",
+            "in-a-body-with-length": stream.head((b"content-length", count)) + stream.data(),
+        }[when]
+        connection = stream.session.connection
+        if first:
+            stream.send(first)
+        if how == "close":
+            connection.close()
+        elif how == "fin":
+            connection.cut()
+        elif how == "reset":
+            connection.reset()
+        elif how == "alert":
+            connection.send_raw(connection.sealed_alert())  # type: ignore[attr-defined]
+            connection.cut()
+
+
+for each_when in (
+    "before-the-head",
+    "in-a-head",
+    "behind-the-head",
+    "in-the-body",
+    "in-a-frame",
+    "in-the-head-of-a-frame",
+    "in-a-body-with-length",
+):
+    for each_how in ("close", "fin", "reset", "alert", "silence"):
+        end(f"{each_how}-{each_when}", each_how, each_when)
+
+
+def away(name: str, last: int | None, code: int, then: str, *, first: bool = True) -> None:
+    """Adds a GOAWAY in the body of an answer, or before its head. `last` is that of the stream when it is `None`."""
+
+    @http2(name)
+    def play(stream: Stream) -> None:
+        head = stream.head() + stream.data(b"") if first else b""
+        stream.send(head + goaway(stream.id if last is None else last, code, b"odd"))
+        if then == "rest":
+            stream.send(stream.data(end=True) if first else stream.right())
+        elif then == "close":
+            stream.close()
+
+
+away("goaway-then-the-rest", None, 0, "rest")
+away("goaway-then-the-end", None, 0, "close")
+away("goaway-with-error-then-the-rest", None, 2, "rest")
+away("goaway-with-error-then-the-end", None, 2, "close")
+away("goaway-that-leaves-the-stream-out", 0, 0, "close")
+away("goaway-that-leaves-the-stream-out-then-the-rest", 0, 0, "rest")
+away("goaway-before-the-head-then-the-answer", None, 0, "rest", first=False)
+away("goaway-before-the-head-then-the-end", None, 0, "close", first=False)
+away("goaway-before-the-head-that-leaves-it-out", 0, 0, "close", first=False)
+away("goaway-before-the-head-with-error", 0, 1, "close", first=False)
+away("goaway-of-a-huge-stream-then-the-rest", 0x7FFFFFFF, 0, "rest")
+away("goaway-enhance-your-calm", 0, 0xB, "close", first=False)
+
+
+@http2("goaway-that-grows")
+def goaway_grows(stream: Stream) -> None:
+    stream.send(goaway(0, 0) + goaway(stream.id, 0) + stream.right())
+
+
+@http2("goaway-in-two-steps")
+def goaway_in_steps(stream: Stream) -> None:
+    """The orderly way (section 6.8)."""
+    stream.send(stream.head() + goaway(0x7FFFFFFF, 0))
+    stream.send(goaway(stream.id, 0) + stream.data(end=True))
+    stream.close()
+
+
+@http2("whole-then-fin")
+def whole_then_fin(stream: Stream) -> None:
+    stream.send(stream.right())
+    stream.session.connection.cut()
+
+
+@http2("whole-then-rst-no-error")
+def whole_then_rst(stream: Stream) -> None:
+    """Section 8.1: that tells the client to stop sending, and the answer is whole."""
+    stream.send(stream.right() + stream.reset(0))
+
+
+@http2("end-by-an-empty-frame")
+def end_by_empty_frame(stream: Stream) -> None:
+    stream.send(stream.head() + stream.data() + stream.data(b"", end=True))
+
+
+@http2("silence-with-pings")
+def pings(stream: Stream) -> None:
+    stream.send(stream.head())
+    for _ in range(50):
+        stream.send(frame(6, 0, 0, bytes(8)) + settings())
+        time.sleep(0.01)
+
+
+def coded(name: str, coding: str, cut: int) -> None:
+    """Adds a coded body that ends `cut` bytes early, by END_STREAM."""
+
+    @http2(name)
+    def play(stream: Stream) -> None:
+        data = http1_codings.CODERS[coding](http1_codings.text(stream.body))
+        stream.send(stream.head((b"content-encoding", coding.encode())))
+        stream.send(stream.data(data[: len(data) - cut], end=True))
+
+
+for each_coding in http1_codings.CODERS:
+    coded(f"{each_coding}-whole", each_coding, 0)
+    coded(f"{each_coding}-cut-at-the-last-byte", each_coding, 1)
+    coded(f"{each_coding}-cut", each_coding, 30)
+coded("gzip-cut-before-crc", "gzip", 8)

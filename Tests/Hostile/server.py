@@ -1,0 +1,114 @@
+"""A server that misbehaves as tests ask for, on loopback.
+
+Usage: server.py CERTIFICATE KEY ADDRESS
+       server.py --list
+
+It prints its ports for HTTP and HTTPS, and serves until it is ended. The first label of a host name, up to "--", names
+the scenario; what follows makes the name one of its own. A request for /right is answered well; one for /received gets
+the requests of its host so far; one for /release has sent what a scenario holds back; any other one gets the scenario.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import Callable
+
+sys.dont_write_bytecode = True
+
+import http1
+import http1_bodies  # noqa: F401
+import http1_codings  # noqa: F401
+import http1_ends  # noqa: F401
+import http1_fields  # noqa: F401
+import http1_floods  # noqa: F401
+import http1_leftovers  # noqa: F401
+import http1_status  # noqa: F401
+import http2_ends  # noqa: F401
+import http2_fields  # noqa: F401
+import http2_floods  # noqa: F401
+import http2_frames  # noqa: F401
+import tls_records  # noqa: F401
+from connection import Connection, Gone, Handshake, TLSConnection, client_hello
+from host import host
+from http2 import Session
+from scenarios import TABLE, Scenario
+
+
+class Server:
+    """Listens on two ports of an address, and gives each connection a thread."""
+
+    def __init__(self, certificate: str, key: str, address: str) -> None:
+        self._files = (certificate, key)
+        self._contexts: dict[tuple[str, int, int], ssl.SSLContext] = {}
+        self._lock = threading.Lock()
+        self.plain = socket.create_server((address, 0), backlog=512)
+        self.secure = socket.create_server((address, 0), backlog=512)
+
+    def accept(self, listener: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+        """Serves connections, each in a thread."""
+        while True:
+            sock, _ = listener.accept()
+            threading.Thread(target=self._serve, args=(sock, serve), daemon=True).start()
+
+    @staticmethod
+    def _serve(sock: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+        try:
+            serve(sock)
+        except Gone:
+            pass
+        finally:
+            sock.close()
+
+    def serve_plain(self, sock: socket.socket) -> None:
+        """Serves a connection without TLS."""
+        http1.serve(Connection(sock))
+
+    def serve_secure(self, sock: socket.socket) -> None:
+        """Serves a connection with TLS."""
+        hello, name = client_hello(sock)
+        state = host(name)
+        number = state.connected()
+        scenario = TABLE.get(state.scenario, Scenario(state.scenario))
+        context = self._context(scenario)
+        if scenario.on_handshake is not None and number == 1:
+            scenario.on_handshake(Handshake(sock, context, hello))
+            return
+        connection = TLSConnection(sock, context, hello)
+        connection.number = number
+        connection.handshake()
+        if connection.protocol == "h2":
+            Session(connection, state).serve()
+        else:
+            http1.serve(connection)
+
+    def _context(self, scenario: Scenario) -> ssl.SSLContext:
+        key = (scenario.protocol, scenario.tls, scenario.tickets)
+        with self._lock:
+            if key not in self._contexts:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(*self._files)
+                context.set_alpn_protocols([scenario.protocol])
+                context.num_tickets = scenario.tickets
+                if scenario.tls == 2:
+                    context.maximum_version = ssl.TLSVersion.TLSv1_2
+                self._contexts[key] = context
+            return self._contexts[key]
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(sorted(TABLE)))
+        return
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    server = Server(*sys.argv[1:])
+    threading.Thread(target=server.accept, args=(server.plain, server.serve_plain), daemon=True).start()
+    print(server.plain.getsockname()[1], server.secure.getsockname()[1], "ready", flush=True)
+    server.accept(server.secure, server.serve_secure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+import NetOptCore
+
+/// Content codings that are cut, damaged or followed by more (RFC 9110, section 8.4).
+enum CodingCases {
+  /// The text that the server codes.
+  static let text = ExpectedAnswer(
+    body: .usualAnd(
+      " and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"))
+
+  static let all: [HostileCase] = .together(each, gzip, others)
+
+  /// What holds for every coding, however HTTP frames it.
+  private static let each: [HostileCase] = ["gzip", "deflate", "br", "zstd"].flatMap { coding in
+    let framed = ["length", "chunked", "close"].flatMap { framing in
+      [HostileCase].answers(with: text, ["\(coding)-whole-\(framing)"])
+        + .fails(
+          as: .undecodable,
+          [
+            "\(coding)-cut-in-data-\(framing)", "\(coding)-cut-at-the-last-byte-\(framing)",
+            "\(coding)-more-behind-\(framing)",
+          ])
+    }
+    return framed + .fails(as: .undecodable, ["\(coding)-cut-in-head", "\(coding)-is-text"])
+      + .either(with: ExpectedAnswer(body: .empty), or: .undecodable, ["\(coding)-empty"])
+  }
+
+  /// RFC 1952.
+  private static let gzip: [HostileCase] = .together(
+    .fails(
+      as: .undecodable,
+      [
+        "gzip-cut-behind-head", "gzip-cut-before-crc", "gzip-cut-in-crc", "gzip-cut-before-length",
+        "gzip-wrong-crc", "gzip-wrong-length", "gzip-damaged", "gzip-second-member-cut",
+        "gzip-twice-inner-cut", "gzip-cut-by-length", "gzip-reserved-flag",
+      ]),
+    .either(with: text, or: .undecodable, ["gzip-with-a-zero-behind", "gzip-twice", "gzip-on-two-lines"]),
+    .either(with: text, or: .undecodable, ["gzip-20-times"]),
+    .either(
+      with: ExpectedAnswer(
+        body: .usualAnd(
+          " and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz, second member"
+        )), or: .undecodable, ["gzip-two-members"]),
+    .either(with: ExpectedAnswer(body: .empty), or: .undecodable, ["gzip-long-name"]) { $0.isFlood = true },
+    .fails(as: [.bodyTooLarge], ["gzip-bomb"]) { $0.isFlood = true })
+
+  private static let others: [HostileCase] = .together(
+    .fails(
+      as: .undecodable,
+      [
+        "deflate-cut-behind-head", "deflate-cut-before-adler", "deflate-wrong-adler", "deflate-raw-cut",
+        "br-cut-behind-head", "zstd-cut-behind-head",
+      ]),
+    .either(with: text, or: .undecodable, ["deflate-raw", "coding-unknown"]))
+}

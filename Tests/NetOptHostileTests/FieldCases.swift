@@ -1,0 +1,49 @@
+import NetOptCore
+
+/// Field lines (RFC 9112, sections 2.2 and 5; RFC 9110, section 5).
+enum FieldCases {
+  static let all: [HostileCase] = .together(folds, controls, names, lineEnds)
+
+  /// RFC 9112, section 5.2: a fold is replaced by spaces, or the message is refused.
+  private static let folds: [HostileCase] = .together(
+    .either(
+      with: ExpectedAnswer(fields: ["X-Fold": "one two"]),
+      ["fold", "fold-by-tab", "fold-behind-bare-lf", "fold-of-spaces"]),
+    .either(with: ExpectedAnswer(fields: ["X-Fold": "one two three"]), ["fold-twice"]),
+    .either(with: ExpectedAnswer(fields: ["X-Fold": "one"]), ["fold-of-an-empty-value"]),
+    .either(with: ExpectedAnswer(fields: ["X-Fold": "one X-Answer: 0"]), ["fold-that-looks-like-a-field"]),
+    .either([
+      "fold-before-the-first-field", "fold-in-length", "fold-in-transfer-encoding",
+    ]),
+    .fails(["fold-hides-second-length"]),
+    .either([
+      "fold-hides-no-store", "fold-hides-no-store-behind-lf", "fold-by-tab-hides-no-store",
+      "fold-hides-vary-of-all",
+    ]) { $0.mayBeStored = false })
+
+  /// RFC 9110, section 5.5: CR, LF and NUL in a value become spaces, or the message is refused.
+  private static let controls: [HostileCase] = .together(
+    .either(with: ExpectedAnswer(fields: ["X-Odd": "one two"]), ["cr-in-value", "nul-in-value"]),
+    .either(with: ExpectedAnswer(absent: ["X-Forged"]), ["cr-makes-a-field"]),
+    .either(with: ExpectedAnswer(fields: ["X-Odd": "one"]), ["cr-at-the-end", "nul-at-the-end"]),
+    .either(["cr-before-the-name", "nul-in-name", "bell-in-value", "delete-in-value"]),
+    .either(["nul-hides-no-store", "cr-hides-no-store"]) { $0.mayBeStored = false })
+
+  /// What is no field line makes the message invalid; it must not reach the caller as a field.
+  private static let names: [HostileCase] = .together(
+    .either([
+      "field-like-a-status-line", "field-like-a-status-line-with-colon",
+      "field-like-a-status-line-of-http2", "field-like-a-switch", "space-before-colon", "tab-before-colon",
+      "space-in-name", "empty-name", "no-colon", "quotes-in-name", "8-bit-name", "pseudo-field",
+      "space-before-colon-of-length", "space-before-colon-of-transfer-encoding",
+    ]),
+    .either(["space-before-colon-hides-no-store"]) { $0.mayBeStored = false },
+    .answers(["8-bit-value", "long-value", "head-in-pieces-of-a-byte"]),
+    .answers(with: ExpectedAnswer(fields: ["X-Odd": "café"]), ["utf-8-value"]),
+    .answers(with: ExpectedAnswer(fields: ["X-Odd": ""]), ["empty-value"]))
+
+  /// RFC 9112, section 2.2: LF alone may end a line, CR alone may not.
+  private static let lineEnds: [HostileCase] = .together(
+    .either(["bare-lf-everywhere", "bare-lf-at-the-end-of-the-head", "cr-cr-lf-at-line-ends"]),
+    .fails(as: .lost, ["bare-cr-everywhere", "space-line-ends-the-head"]))
+}

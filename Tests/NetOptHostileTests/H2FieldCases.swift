@@ -1,0 +1,99 @@
+import NetOptCore
+
+/// Fields and field blocks of HTTP/2 (RFC 9113, section 8; RFC 7541).
+enum H2FieldCases {
+  static let all: [HostileCase] = .h2(names, values, statuses, interim, trailers, lengths, compression)
+
+  /// RFC 9113, section 8.2: these make a message malformed. nghttp2 passes over some of the fields instead.
+  private static let names: [HostileCase] = .together(
+    .answers(["good"]),
+    .fails(
+      as: .lost,
+      [
+        "name-in-upper-case", "connection", "keep-alive", "transfer-encoding", "upgrade", "proxy-connection",
+        "two-status", "pseudo-field-of-requests", "pseudo-field-unknown",
+      ]),
+    .either(
+      or: .lost,
+      [
+        "name-empty", "name-with-space", "name-with-colon", "name-with-nul", "name-with-lf", "name-8-bit",
+      ]))
+
+  private static let values: [HostileCase] = .together(
+    .either(
+      with: ExpectedAnswer(absent: ["x-forged"]), or: .lost,
+      [
+        "value-with-nul", "value-with-lf", "value-with-cr-lf", "value-with-cr",
+        "value-with-cr-lf-and-the-head-s-end",
+      ]),
+    .either(
+      with: ExpectedAnswer(fields: ["x-odd": "one"]), or: .lost, ["value-with-spaces-around"]),
+    .answers(["value-8-bit", "value-like-a-status-line", "long-value"]))
+
+  private static let statuses: [HostileCase] = .fails(
+    as: .lost,
+    [
+      "no-status", "no-field-at-all", "status-behind-a-field", "two-status-first", "status-empty",
+      "status-099", "status-000", "status-20", "status-1000", "status-plus", "status-with-reason",
+      "status-101", "status-of-http1",
+    ])
+
+  private static let interim: [HostileCase] = .together(
+    .answers(with: ExpectedAnswer(absent: ["x-hint", "link"]), ["hints-before-the-answer"]),
+    .fails(as: .lost, ["hints-that-end-the-stream", "hints-then-data", "switching-then-an-answer"]),
+    .answers(with: ExpectedAnswer(body: .empty), ["status-200-ends-without-body"]))
+
+  private static let trailers: [HostileCase] = .together(
+    .answers(with: ExpectedAnswer(absent: ["x-trailer"]), ["trailers-good", "trailers-change-nothing"]),
+    .fails(
+      as: .lost,
+      [
+        "trailers-with-status", "trailers-that-do-not-end", "trailers-in-upper-case",
+        "trailers-with-connection", "head-twice",
+      ]),
+    .either(or: .lost, ["trailers-twice", "data-behind-trailers"]))
+
+  /// RFC 9113, section 8.1.1.
+  private static let lengths: [HostileCase] = .together(
+    .answers(["length-right"]),
+    .fails(
+      as: .lost,
+      [
+        "length-too-long", "length-too-short", "length-zero-with-body", "length-without-body",
+        "length-two-different", "length-negative", "length-plus", "length-1e30", "length-letters",
+        "length-empty", "data-beyond-length-in-a-second-frame", "no-content-with-data",
+      ]),
+    .either(or: .lost, ["length-two-equal", "length-list"]),
+    .fails(as: .lost, ["not-modified-with-data"]) { $0.headers = ["If-None-Match": "\"1\""] },
+    .either(with: ExpectedAnswer(status: 204, body: .empty), or: .lost, ["no-content-with-length"]),
+    .fails(as: .lost, ["head-with-data"]) { $0.method = .head })
+
+  /// RFC 7541: what cannot be decoded ends the connection.
+  private static let compression: [HostileCase] = .together(
+    .fails(
+      as: .lost,
+      [
+        "hpack-index-0", "hpack-index-not-there", "hpack-index-huge", "hpack-name-index-not-there",
+        "hpack-integer-without-end", "hpack-integer-cut", "hpack-string-cut", "hpack-name-cut",
+        "hpack-value-missing", "hpack-string-too-long", "hpack-huffman-end-of-string",
+        "hpack-huffman-padding-with-zeros", "hpack-huffman-padding-of-a-byte", "hpack-table-size-too-large",
+        "hpack-table-size-behind-a-field", "hpack-empty-block-with-end",
+      ]),
+    .answers(["hpack-table-size-zero", "hpack-entry-larger-than-the-table"]),
+    .answers(with: ExpectedAnswer(fields: ["x-odd": "one"]), ["hpack-never-indexed"]),
+    .either(or: .lost, ["hpack-many-fields", "hpack-block-in-pieces-of-a-byte"]),
+    .either(or: .lost, ["hpack-a-megabyte-of-fields"]) { $0.isFlood = true },
+    .fails(as: .lost, ["hpack-entries-again-and-again"]) { $0.isFlood = true })
+}
+
+extension [HostileCase] {
+  /// Cases of HTTP/2: their scenarios' names begin with `h2-`, and they need TLS.
+  static func h2(_ groups: Self...) -> Self {
+    groups.joined().map { hostile in
+      var hostile = hostile
+      hostile.name = "h2-\(hostile.name)"
+      hostile.access = .tls
+      return hostile
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import NetOptCore
+
+/// HTTP/2 frames without end, which cost the client more than the server (RFC 9113, section 10.5). A client may bear them
+/// until its deadline, as long as they take neither memory nor the loop.
+enum H2FloodCases {
+  private static let kinds = [
+    "pings", "ping-acks", "settings", "empty-settings", "settings-acks", "window-updates",
+    "stream-window-updates", "priorities", "priorities-of-the-stream", "unknown-frames",
+    "resets-of-idle-streams", "goaways",
+  ]
+
+  static let all: [HostileCase] = [HostileCase].h2(endless, answered, bodies).map { hostile in
+    var hostile = hostile
+    hostile.isFlood = true
+    return hostile
+  }
+
+  private static let endless: [HostileCase] = .fails(
+    as: .lostOrSlow,
+    kinds.map { "flood-of-\($0)" } + [
+      "flood-of-continuations", "flood-of-large-continuations", "flood-of-empty-continuations",
+      "flood-of-continuations-of-table-sizes", "flood-of-continuations-of-indexed-fields",
+      "flood-of-empty-data", "flood-of-padded-data", "flood-of-hints", "flood-of-trailers",
+      "flood-of-heads-on-even-streams",
+    ]
+  ) {
+    $0.timeout = .milliseconds(500)
+    $0.mayStall = true
+  }
+
+  private static let answered: [HostileCase] = .together(
+    .either(
+      or: .lost,
+      kinds.map { "many-\($0)-then-the-answer" } + [
+        "many-empty-data-then-the-answer", "many-hints-then-the-answer",
+      ]
+    ) { $0.timeout = .seconds(5) },
+    .either(
+      or: .lost,
+      ["flood-of-answers", "flood-of-resets-of-the-stream", "flood-of-data-on-the-closed-stream"]
+    ) { $0.mayStall = true },
+    .answers(["answer-in-data-of-a-byte"]))
+
+  private static let bodies: [HostileCase] = .fails(
+    as: .lostOrTooLarge, ["flood-of-data-of-a-byte", "flood-of-data", "data-beyond-the-window"]
+  ) { $0.mayStall = true }
+}

@@ -1,0 +1,85 @@
+import NetOptCore
+
+/// Frames that break the rules of HTTP/2 (RFC 9113, sections 3 to 6).
+enum H2FrameCases {
+  static let all: [HostileCase] = .h2(frames, messages, control, windows, late, prefaces)
+
+  /// Section 4: what is unknown is ignored, what is too large is an error.
+  private static let frames: [HostileCase] = .together(
+    .answers([
+      "frame-of-unknown-type", "frame-with-reserved-bit", "frame-with-unknown-flags",
+      "frames-in-pieces-of-a-byte",
+    ]),
+    .fails(
+      as: .lost,
+      [
+        "frame-data-over-size", "frame-data-of-16-megabytes", "frame-head-over-size",
+        "frame-unknown-over-size", "frame-settings-over-size", "text-of-http1", "text-of-http1-alone",
+        "frames-of-zeros", "frames-of-noise",
+      ]))
+
+  /// DATA, HEADERS and CONTINUATION.
+  private static let messages: [HostileCase] = .together(
+    .fails(
+      as: .lost,
+      [
+        "data-before-the-head", "data-alone", "data-on-stream-0", "data-on-an-idle-stream",
+        "data-on-an-even-stream", "data-padding-too-long", "data-padding-of-all",
+        "data-padding-without-length", "head-padding-too-long", "head-priority-cut", "head-on-stream-0",
+        "head-on-an-even-stream", "head-on-an-idle-stream", "head-then-data-before-its-end",
+        "head-then-ping-before-its-end", "continuation-of-nothing", "continuation-of-another-stream",
+        "continuation-behind-the-end",
+      ]),
+    // The answer was whole before the rule was broken.
+    .either(or: .lost, ["data-behind-the-end", "head-behind-the-end", "head-depends-on-itself"]),
+    .answers(["data-padding-right"]))
+
+  /// PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING and GOAWAY.
+  private static let control: [HostileCase] = .together(
+    .fails(
+      as: .lost,
+      [
+        "priority-too-short", "priority-on-stream-0", "rst-too-short", "rst-on-stream-0",
+        "rst-on-an-idle-stream", "settings-on-a-stream", "settings-of-5-bytes", "settings-ack-with-payload",
+        "settings-enable-push-2", "settings-enable-push-1", "settings-window-over-2-to-the-31",
+        "settings-frame-size-too-small", "settings-frame-size-too-large", "push-unasked",
+        "push-and-its-answer", "push-of-an-odd-stream", "push-on-stream-0", "ping-of-7-bytes",
+        "ping-on-a-stream", "goaway-on-a-stream", "goaway-of-7-bytes",
+      ]),
+    .answers([
+      "settings-unknown", "settings-table-size-huge", "settings-table-size-zero", "settings-no-streams",
+      "settings-one-stream", "settings-window-zero", "rst-behind-the-end",
+    ]),
+    .either(or: .lost, ["settings-ack-unasked", "settings-head-size-zero", "ping-ack-unasked"]))
+
+  /// Section 6.9.
+  private static let windows: [HostileCase] = .together(
+    .fails(
+      as: .lost,
+      [
+        "settings-window-overflows", "window-update-of-3-bytes", "window-update-of-zero",
+        "window-update-of-zero-on-stream-0", "window-update-over-2-to-the-31",
+        "window-update-over-2-to-the-31-in-all", "window-update-on-an-idle-stream",
+      ]),
+    .answers(["window-update-behind-the-end"]))
+
+  /// What comes while no stream is open: the next request is answered whatever it is.
+  private static let late: [HostileCase] = .answers([
+    "answer-before-the-next-question", "ping-late", "settings-late", "goaway-late", "goaway-with-error-late",
+    "no-streams-late", "data-late", "rst-late", "garbage-late", "half-a-frame-late",
+  ]) { $0.isLate = true }
+
+  /// Section 3.4: the first frame is SETTINGS. Only a host's first connection begins in these ways.
+  private static let prefaces: [HostileCase] = .together(
+    .fails(
+      as: .lost,
+      [
+        "preface-missing", "preface-is-a-ping", "preface-is-a-head", "preface-is-an-ack", "preface-is-text",
+        "preface-is-the-client-s", "preface-is-unknown-frame", "preface-is-goaway",
+        "preface-is-goaway-with-error", "preface-frame-size-bad", "preface-window-bad",
+      ]
+    ) { $0.isOfFirstConnection = true },
+    .answers(["preface-one-stream", "preface-window-zero", "preface-no-streams"]) {
+      $0.isOfFirstConnection = true
+    })
+}

@@ -1,0 +1,155 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Synchronization
+import Testing
+
+/// One run of a case: a client of its own asks a host of its own.
+struct HostileRun: Sendable {
+  /// What the badly answered request is like, and what is around it.
+  enum Mode: String, CaseIterable, Sendable {
+    /// It is the first on its connection, sent once, without a cache.
+    case fresh
+    /// It is a POST, and a right answer has left a connection in the pool.
+    case pooled
+    /// It is made twice with a cache, and retried as requests are by default.
+    case cached
+  }
+
+  private static let lastNumber = Atomic(0)
+  /// What the process may grow by while it receives something without end.
+  private static let memoryLimit = 32 << 20
+  /// How late an error may be on a machine that others keep busy.
+  private static let lateness = Duration.seconds(1)
+
+  let hostile: HostileCase
+  let mode: Mode
+  let server: HostileServer
+  let host: String
+  let client: NetOptClient
+
+  init(_ hostile: HostileCase, _ mode: Mode) async throws {
+    self.hostile = hostile
+    self.mode = mode
+    server = try await HostileServer.shared.value
+    let number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+    host = "\(hostile.name)--\(number).hostile.test"
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.tls.caFile = server.authorityFile
+    if mode == .cached { configuration.cache = ClientConfiguration.Cache() }
+    client = try NetOptClient(configuration)
+  }
+
+  /// Performs it, and records what is wrong.
+  func perform() async throws {
+    if mode == .pooled, !(await ask(.right)) { return }
+    let peak = hostile.isFlood ? PeakMemory() : nil
+    let question = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+    for round in 1...(mode == .cached ? 2 : 1) where !(await ask(.broken(question, round: round))) { return }
+    if let growth = await peak?.end(), growth > Self.memoryLimit {
+      fault("the process grows by \(growth >> 20) MiB")
+    }
+    if hostile.isLate, try server.release(host) == 0 {
+      fault("nothing was held back: the scenario did not run")
+    }
+    for _ in 0..<2 where !(await ask(.right)) { return }
+    try checkReceived(question)
+    let traces = try server.newFaults()
+    if !traces.isEmpty { fault("the server has a fault of its own: \(traces)") }
+    let client = client
+    if await Patience.outcome(within: .seconds(20), of: { await client.shutdown() }) == nil {
+      fault("shutdown() hangs")
+    }
+  }
+
+  private enum Question {
+    case right
+    case broken(Int, round: Int)
+  }
+
+  /// Asks, and judges the answer.
+  ///
+  /// - Returns: whether the client is of further use.
+  private func ask(_ question: Question) async -> Bool {
+    do {
+      let number: Int
+      let request: HTTPRequest
+      switch question {
+      case .right:
+        number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+        request = try self.request(.get, "/right?q=\(number)")
+      case .broken(let question, _):
+        number = question
+        request = try brokenRequest(question)
+      }
+      let timeout = request.options.timeout ?? .zero
+      let client = client
+      guard
+        let outcome = await Patience.outcome(
+          within: timeout + .seconds(15), of: { await Outcome(of: request, by: client) })
+      else {
+        fault("the call hangs: no end 15 s after its deadline")
+        return false
+      }
+      if outcome.time > timeout + Self.lateness {
+        fault("the call ends after \(outcome.time), its deadline is \(timeout)")
+      }
+      switch question {
+      case .right:
+        if let fault = outcome.fault(.answers(.usual), for: number) {
+          self.fault("the next request: \(fault)")
+        }
+      case .broken(_, let round):
+        var verdict = hostile.verdict
+        if hostile.isOfFirstConnection, round > 1 { verdict = .answers(.usual) }
+        if let fault = outcome.fault(
+          verdict, for: number, isOfFirstConnection: hostile.isOfFirstConnection)
+        {
+          self.fault(round == 1 ? fault : "the second time: \(fault)")
+        }
+      }
+    } catch {
+      fault("\(error)")
+    }
+    return true
+  }
+
+  private func brokenRequest(_ question: Int) throws(NetOptError) -> HTTPRequest {
+    let isPost = mode == .pooled && hostile.method == .get && hostile.headers.isEmpty
+    var request = try request(isPost ? .post : hostile.method, "/broken?q=\(question)")
+    request.headers = hostile.headers
+    if isPost { request.body = .text("question \(question)") }
+    request.options.timeout = hostile.timeout
+    if mode != .cached || hostile.isOfFirstConnection { request.options.maxAttempts = 1 }
+    return request
+  }
+
+  private func request(_ method: HTTPMethod, _ target: String) throws(NetOptError) -> HTTPRequest {
+    let isSecure = mode == .pooled || hostile.access == .tls
+    let endpoint = isSecure ? server.secure : server.plain
+    var request = try HTTPRequest(
+      method, "\(isSecure ? "https" : "http")://\(host):\(endpoint.port)\(target)")
+    request.options.routing = .pinned(endpoint.address)
+    request.options.timeout = .seconds(5)
+    return request
+  }
+
+  /// What the server was asked: a POST once at most, and what the cache must not have, each time.
+  private func checkReceived(_ question: Int) throws {
+    let received = try server.received(by: host)
+    let posts = received.count { $0 == "POST \(question)" }
+    if posts > 1, !hostile.isUnprocessed { fault("the POST reached the server \(posts) times") }
+    let questions = received.count { $0.hasSuffix(" \(question)") }
+    let mayBeStored = if case .fails = hostile.verdict { false } else { hostile.mayBeStored }
+    if mode == .cached, !mayBeStored, !hostile.isOfFirstConnection, questions < 2 {
+      fault("the second request did not reach the server: the answer was stored")
+    }
+  }
+
+  private func fault(_ text: String) {
+    Issue.record("\(hostile.name) [\(mode.rawValue)]: \(text)")
+  }
+}

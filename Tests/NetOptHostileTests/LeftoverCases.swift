@@ -1,0 +1,27 @@
+import NetOptCore
+
+/// Bytes behind an answer (RFC 9112, section 9.2): the answer is right, and the next one is not made of them.
+enum LeftoverCases {
+  static let all: [HostileCase] = .together(atOnce, late, records)
+
+  private static let atOnce: [HostileCase] = .answers([
+    "extra-answer-at-once", "extra-answer-behind-chunks", "extra-answer-behind-connection-close",
+    "extra-byte-at-once", "extra-line-end-at-once", "extra-continue-at-once", "half-an-extra-answer-at-once",
+  ])
+
+  private static let late: [HostileCase] = .answers([
+    "extra-answer-in-pieces", "extra-answer-late", "extra-byte-late", "extra-line-end-late",
+    "extra-continue-late", "extra-head-late", "extra-garbage-late", "request-timeout-late",
+    "request-timeout-late-and-open", "end-late",
+  ]) { $0.isLate = true }
+
+  private static let records: [HostileCase] = .answers([
+    "tls12-extra-answer-late", "tls13-extra-answer-late", "tls12-extra-answer-in-two-records-late",
+    "tls13-extra-answer-in-two-records-late", "tls12-close-notify-late", "tls13-close-notify-late",
+    "tls-half-a-record-late", "tls-head-of-a-record-late", "tls-false-record-late", "tls-clear-text-late",
+    "tls-clear-alert-late", "tls-rest-of-a-record-later",
+  ]) {
+    $0.isLate = true
+    $0.access = .tls
+  }
+}

@@ -1,0 +1,83 @@
+import NetOpt
+import NetOptCore
+
+/// What a call ended with, and how it is judged.
+struct Outcome: Sendable {
+  /// What is read of a body at most: more than any right answer has.
+  static let mostBytes = 64 << 10
+
+  private enum Result {
+    case answer(ResponseHead, body: [UInt8])
+    case failure(NetOptError)
+  }
+
+  private let result: Result
+  /// How long it took.
+  let time: Duration
+
+  init(of request: HTTPRequest, by client: NetOptClient) async {
+    let clock = SystemTimeSource()
+    let start = clock.now()
+    do throws(NetOptError) {
+      let response = try await client.execute(request)
+      result = .answer(response.head, body: try await response.body.collect(upTo: Self.mostBytes))
+    } catch {
+      result = .failure(error)
+    }
+    time = clock.now() - start
+  }
+
+  /// Why the outcome is not what it should be; `nil` when it is.
+  ///
+  /// - Parameter isOfFirstConnection: whether further connections are good, so that a right answer over one of them is right.
+  func fault(
+    _ verdict: HostileCase.Verdict, for question: Int, isOfFirstConnection: Bool = false
+  ) -> String? {
+    switch (verdict, result) {
+    case (.answers(let wanted), .answer(let head, let body)),
+      (.either(let wanted, _), .answer(let head, let body)):
+      return Self.fault(wanted, head, body, question)
+    case (.answers, .failure(let error)):
+      return "wanted an answer, got \(error.code): \(error)"
+    case (.fails(let codes), .answer(let head, let body)):
+      let connection = head.first("X-Connection").flatMap { Int($0) } ?? 1
+      if isOfFirstConnection, connection > 1 { return Self.fault(.usual, head, body, question) }
+      return "wanted \(Self.list(codes)), got \(head.status) with \(Self.shown(body))"
+    case (.fails(let codes), .failure(let error)), (.either(_, let codes), .failure(let error)):
+      if codes.contains(error.code) { return nil }
+      return "wanted \(Self.list(codes)), got \(error.code): \(error)"
+    }
+  }
+
+  private static func list(_ codes: Set<NetOptError.Code>) -> String {
+    codes.map(\.description).sorted().joined(separator: " or ")
+  }
+
+  private static func shown(_ body: [UInt8]) -> String {
+    "\(body.count) bytes: \(String(decoding: body.prefix(60), as: UTF8.self).debugDescription)"
+  }
+
+  private static func fault(
+    _ wanted: ExpectedAnswer, _ head: ResponseHead, _ body: [UInt8], _ question: Int
+  ) -> String? {
+    let fields = head.fields
+    if head.status != wanted.status { return "wanted status \(wanted.status), got \(head.status)" }
+    if body != wanted.bytes(for: question) {
+      return "wanted the answer to \(question), got \(shown(body)), X-Answer \(fields["X-Answer"] ?? "none")"
+    }
+    if fields.values(of: "X-Answer") != ["\(question)"] {
+      return "wanted X-Answer \(question), got \(fields.values(of: "X-Answer"))"
+    }
+    for field in fields {
+      if let fault = HTTPFields.fault(of: field) {
+        return "a field that is none reaches the caller: \(fault)"
+      }
+    }
+    for (name, value) in wanted.fields {
+      let values = fields.values(of: name).map { $0.split { $0 == " " || $0 == "\t" }.joined(separator: " ") }
+      if !values.isEmpty, values != [value] { return "wanted \(name): \(value), got \(values)" }
+    }
+    for name in wanted.absent where fields.contains(name: name) { return "\(name) is none of the answer's" }
+    return nil
+  }
+}

@@ -1,0 +1,90 @@
+import NetOptCore
+
+/// TLS handshakes that are cut, damaged or false, and records that are none (RFC 8446, RFC 5246).
+enum RecordCases {
+  static let all: [HostileCase] = [HostileCase].together(cleartext, cuts, damage, tickets, records, order)
+    .map { hostile in
+      var hostile = hostile
+      hostile.access = .tls
+      return hostile
+    }
+
+  /// What comes in the place of the first flight of a host's first connection.
+  private static let cleartext: [HostileCase] = .together(
+    .fails(
+      as: .handshake,
+      [
+        "handshake-end-at-once", "handshake-reset-at-once", "handshake-is-http",
+        "handshake-is-http-and-open", "handshake-is-ssh", "handshake-is-zeros", "handshake-failure-alert",
+        "handshake-internal-error-alert", "handshake-no-application-protocol-alert",
+        "handshake-close-notify", "handshake-odd-alert", "handshake-alert-cut", "handshake-warnings-only",
+        "handshake-record-over-length", "handshake-record-empty", "handshake-record-of-ssl-2",
+        "handshake-record-of-odd-type", "handshake-data-first", "handshake-change-cipher-spec-first",
+        "handshake-hello-request", "handshake-finished-first", "handshake-hello-comes-back",
+        "handshake-hello-with-suite-not-offered",
+      ]
+    ) { $0.isOfFirstConnection = true },
+    .fails(
+      as: .handshake,
+      ["handshake-message-of-16-megabytes", "handshake-certificate-without-end"]
+    ) {
+      $0.isOfFirstConnection = true
+      $0.isFlood = true
+    },
+    .fails(as: .slow, ["handshake-silence"]) {
+      $0.isOfFirstConnection = true
+      $0.timeout = .milliseconds(300)
+    })
+
+  private static let cuts: [HostileCase] = .together(
+    .fails(
+      as: .handshakeOrLost,
+      [12, 13].flatMap { version in
+        [
+          "cut-in-the-first-record", "cut-behind-the-hello", "cut-behind-two-records",
+          "cut-behind-three-records", "cut-before-the-last-byte", "reset-behind-the-hello",
+        ].map { "tls\(version)-\($0)" }
+      } + ["tls12-cut-before-finished", "tls12-cut-in-finished", "tls12-reset-before-finished"]
+    ) { $0.isOfFirstConnection = true },
+    .fails(as: .slow, ["tls12-silence-behind-the-hello", "tls13-silence-behind-the-hello"]) {
+      $0.isOfFirstConnection = true
+      $0.timeout = .milliseconds(300)
+    })
+
+  private static let damage: [HostileCase] = .fails(
+    as: .handshake,
+    [
+      "tls13-random-changed", "tls13-last-byte-changed", "tls13-a-byte-of-the-certificate-changed",
+      "tls12-random-changed", "tls12-a-byte-of-the-certificate-changed", "tls12-finished-changed",
+      "tls13-hello-twice", "tls13-alert-in-the-first-flight",
+    ]
+  ) { $0.isOfFirstConnection = true }
+
+  private static let tickets: [HostileCase] = .together(
+    .answers([
+      "tls13-tickets-late", "tls13-tickets-in-pieces-of-a-byte", "tls13-no-tickets",
+    ]) { $0.isOfFirstConnection = true },
+    .answers(["tls13-three-thousand-tickets"]) {
+      $0.isOfFirstConnection = true
+      $0.isFlood = true
+    },
+    .either(or: .lost, ["tls12-answer-behind-finished"]) { $0.isOfFirstConnection = true })
+
+  private static let records: [HostileCase] = .fails(
+    as: .lost,
+    ["tls12-before", "tls12-within", "tls13-before", "tls13-within"].flatMap { place in
+      [
+        "record-over-length", "record-of-noise", "record-too-short", "record-empty", "record-of-odd-type",
+        "record-of-odd-version", "clear-text", "clear-alert", "clear-close-notify", "clear-handshake",
+        "change-cipher-spec", "fatal-alert",
+      ].map { "\(place)-\($0)" }
+    })
+
+  private static let order: [HostileCase] = .together(
+    .fails(
+      as: .lost,
+      [
+        "records-in-a-wrong-order", "record-twice", "record-missing", "record-damaged", "record-extended",
+      ]),
+    .answers(["records-in-pieces-of-a-byte", "records-of-a-byte"]))
+}
