@@ -19,6 +19,13 @@ TEST := $(SWIFT) test --explicit-target-dependency-import-check error --disable-
 
 # Options for the measurements: `make perf PERFFLAGS='--only cpu,body --peers yes'`.
 PERFFLAGS ?=
+# The commit that `make perf` compares with: `make perf AGAINST=main PERFFLAGS='--only cpu --bound 1.02'`.
+AGAINST ?=
+# What `make libcurl-matrix` runs, on which releases of Debian's source packages, and on which libraries that are already built:
+# `make libcurl-matrix LIBCURL_RELEASES= LIBCURL_DIRS='/opt/curl-8.4 /opt/curl-8.5'`.
+MATRIX_TESTS ?= CurlConformanceTests|NetOptStormTests
+LIBCURL_RELEASES ?= oldest 8.4 8.5 newest
+LIBCURL_DIRS ?=
 # How often `make kill-list` kills.
 KILL_ROUNDS ?= 200
 # How often `make kill-cache` kills.
@@ -39,7 +46,7 @@ FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs
 
 .PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate lint tsan asan coverage perf \
-  perf-check perf-record soak kill-list kill-cache fuzz-build fuzz perf-build clean
+  perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -80,11 +87,12 @@ install: build ## Install netopt to PREFIX, /usr/local by default
 lint: ## Check format, layers, file lengths and scripts
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)
 	scripts/check-layers
-	python3 -m doctest Benchmarks/perf/report.py
+	python3 -m doctest Benchmarks/perf/report.py Benchmarks/perf/ratios.py
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
-	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers scripts/bench-peers .ci/run; \
+	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers scripts/bench-peers \
+	    scripts/libcurl-matrix .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi
@@ -103,23 +111,31 @@ coverage: dependencies ## Run the tests and print the line coverage of each modu
 	$(TEST) --enable-code-coverage --scratch-path .build/coverage
 	@scripts/coverage-report "$$($(SWIFT) test --show-codecov-path --scratch-path .build/coverage)"
 
-# SwiftPM keeps its plan of a package in a folder below, and does not see which files of this one are new or gone.
+# SwiftPM keeps its plan of a package in a folder below, and does not see which files of this one are new or gone. Other commits
+# that were built to be compared with have plans of their own.
 perf-build: build
 	@scripts/install-dependencies perf
 	@files=$$(find Sources -type f | sort | cksum); \
-	if [[ "$$files" != "$$(cat Benchmarks/.build/sources 2>/dev/null)" ]]; then rm -rf Benchmarks/.build; fi; \
+	if [[ -d Benchmarks/.build && "$$files" != "$$(cat Benchmarks/.build/sources 2>/dev/null)" ]]; then \
+	  find Benchmarks/.build -mindepth 1 -maxdepth 1 ! -name against -exec rm -rf {} +; \
+	fi; \
 	mkdir -p Benchmarks/.build; printf '%s\n' "$$files" >Benchmarks/.build/sources
 	$(SWIFT) build -c release --package-path Benchmarks --static-swift-stdlib
 	$(BUILD) -c release --product cache-benchmark --static-swift-stdlib
 
-perf: perf-build ## Measure every line of the performance budget against plain libcurl
-	python3 Benchmarks/perf run $(PERFFLAGS)
+perf: perf-build ## Measure every line of the budget against plain libcurl, or AGAINST=COMMIT
+	SWIFT="$(SWIFT)" python3 Benchmarks/perf $(if $(AGAINST),against "$(AGAINST)",run) $(PERFFLAGS)
 
 perf-check: perf-build ## Fail when a request costs more than recorded in Benchmarks/thresholds.json
 	python3 Benchmarks/perf check
 
 perf-record: perf-build ## Record what a request costs now
 	python3 Benchmarks/perf record
+
+libcurl-matrix: dependencies ## Run MATRIX_TESTS on other releases of libcurl: those Debian has the sources of, and LIBCURL_DIRS
+	@scripts/install-dependencies libcurl
+	$(BUILD) --build-tests
+	scripts/libcurl-matrix '$(MATRIX_TESTS)' '$(LIBCURL_RELEASES)' $(LIBCURL_DIRS)
 
 kill-list: dependencies ## Kill a process that replaces lists, 200 times, and look whether there is always a whole one
 	KILL_ROUNDS=$(KILL_ROUNDS) $(TEST) --filter ListKillTests

@@ -1,11 +1,13 @@
 """Measures netopt against plain libcurl, in pairs, on origins that it starts on this machine.
 
 Usage: python3 Benchmarks/perf run [--pairs N] [--only LINE,…] [--json FILE] [--peers yes|no]
+       python3 Benchmarks/perf against COMMIT [--pairs N] [--only LINE,…] [--bound RATIO] [--json FILE]
        python3 Benchmarks/perf check
        python3 Benchmarks/perf record
        python3 Benchmarks/perf soak [-n REQUESTS]
 
 run     prints a table with every line of the budget and its bound.
+against compares with another commit, in pairs: it fails when the 95 % interval of a ratio lies above the bound.
 check   fails when netopt executes 5 % more instructions a request than recorded (a quarter more system calls), or costs more CPU.
 record  writes down the instructions of today.
 soak    performs a million requests and looks whether memory, descriptors or threads grow.
@@ -23,11 +25,13 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from against import against  # noqa: E402
 from instructions import Counter  # noqa: E402
 from lines import LINES, pairs  # noqa: E402
 from origin import Failure, Origin  # noqa: E402
 from peers import peers  # noqa: E402
 from programs import BENCHMARKS, CACHE, COMMAND, NETOPT, RAW, requests, run  # noqa: E402
+from ratios import LEAST_PAIRS  # noqa: E402
 from report import changes, paired, table  # noqa: E402
 
 THRESHOLDS = os.path.join(BENCHMARKS, "thresholds.json")
@@ -76,7 +80,7 @@ def check(_: argparse.Namespace) -> int:
     origin = Origin()
     try:
         measured = Counter(origin).all()
-        options = ["--url", origin.url("/small"), *origin.connect_to(), "-n", "20000", "-c", "100"]
+        options = ["--url", origin.url("/small"), *origin.connect_to(), *origin.expect("/small"), "-n", "20000", "-c", "100"]
         result = paired(
             "cpu/100/loop", *pairs(9, lambda: requests(NETOPT, options).cpu_us, lambda: requests(RAW, options).cpu_us),
             given["check"]["cpu/100/loop"])
@@ -108,7 +112,7 @@ def record(_: argparse.Namespace) -> int:
 def soak(arguments: argparse.Namespace) -> int:
     origin = Origin()
     try:
-        line = run([NETOPT, "soak", "--url", origin.url("/small"), *origin.connect_to(), "-n", str(arguments.n)])
+        line = run([NETOPT, "soak", "--url", origin.url("/small"), *origin.connect_to(), *origin.expect("/small"), "-n", str(arguments.n)])
     finally:
         origin.end()
     print(json.dumps(line))
@@ -125,6 +129,13 @@ def main() -> int:
     run_parser.add_argument("--json")
     run_parser.add_argument("--peers", choices=["yes", "no"], default="no")
     run_parser.set_defaults(run=measure)
+    against_parser = commands.add_parser("against")
+    against_parser.add_argument("reference", metavar="COMMIT")
+    against_parser.add_argument("--pairs", type=int, default=LEAST_PAIRS)
+    against_parser.add_argument("--only")
+    against_parser.add_argument("--bound", type=float, default=1.03)
+    against_parser.add_argument("--json")
+    against_parser.set_defaults(run=against)
     commands.add_parser("check").set_defaults(run=check)
     commands.add_parser("record").set_defaults(run=record)
     soak_parser = commands.add_parser("soak")
@@ -136,6 +147,8 @@ def main() -> int:
     try:
         if (os.cpu_count() or 1) < 2:
             raise Failure("one core for the origin and one for the client are needed")
+        if arguments.run is against and not 1 <= arguments.bound <= 10:
+            raise Failure("--bound is a ratio from 1 to 10")
         for path in (NETOPT, RAW, CACHE, COMMAND):
             if not os.access(path, os.X_OK):
                 raise Failure(f"{path} is not built; use make perf")
