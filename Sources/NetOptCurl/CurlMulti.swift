@@ -101,7 +101,9 @@ actor CurlMulti: LoopActor {
       scheduleHandshake()
     }
     transfer.easy.release()
-    if idleHandles.count < Self.mostIdleHandles { idleHandles.append(transfer.easy) }
+    // Of a transfer that paused and ends early libcurl keeps what it held back in the handle, and gives it to the next transfer that
+    // pauses (`multi_done` of 7.88 returns before it frees that when others use the connection).
+    if idleHandles.count < Self.mostIdleHandles, !transfer.hasPaused { idleHandles.append(transfer.easy) }
   }
 
   func urlHandle(for url: HTTPURL) throws(NetOptError) -> URLHandle { try urls.handle(for: url) }

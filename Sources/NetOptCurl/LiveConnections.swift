@@ -18,8 +18,16 @@ final class LiveConnection {
   var recordOverhead = 17
   /// Whether parts of a request were written since something was read.
   var carriesRequest = false
+  /// How many transfers on it have a body to send: flow control has parts of them written whenever something is read.
+  var uploads = 0
   /// Whether HTTP/2 answered what was read last with more than it says by itself while all is well.
-  private(set) var hasGivenUp = false
+  private var saidGoAway = false
+  /// The same, of an answer that is as long as one to PING.
+  private var mayHaveSaidGoAway = false
+  /// Whether libcurl has closed it.
+  fileprivate(set) var isClosed = false
+  /// Whether HTTP/2 gave the connection up because of what it read last.
+  var wasGivenUp: Bool { saidGoAway || mayHaveSaidGoAway && isClosed }
   private let watch: ReadWatch
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
@@ -36,16 +44,21 @@ final class LiveConnection {
   /// TLS has read the head of a record.
   func readRecord() {
     carriesRequest = false
-    hasGivenUp = false
+    saidGoAway = false
+    mayHaveSaidGoAway = false
     // libcurl reads as long as something comes, and nothing else happens on the loop meanwhile. Now it reads an end.
     if watch.isTooLong() { shutdown(descriptor, Int32(SHUT_RDWR)) }
   }
 
   /// TLS has written the head of a record.
   func wroteRecord(ofLength length: Int) {
-    // An answer to PING is the longest, with 17 bytes; GOAWAY has as many and a reason (RFC 9113, section 6).
-    guard !carriesRequest, length - recordOverhead > 17 else { return }
-    hasGivenUp = true
+    // An answer to PING is the longest, with 17 bytes; GOAWAY has as many, and most often a reason (RFC 9113, section 6).
+    guard !carriesRequest, uploads == 0, length - recordOverhead >= 17 else { return }
+    guard length - recordOverhead > 17 else {
+      mayHaveSaidGoAway = true
+      return
+    }
+    saidGoAway = true
     // What is under way on it would wait for its deadline.
     shutdown(descriptor, Int32(SHUT_RDWR))
   }
@@ -131,6 +144,7 @@ struct LiveConnections {
   mutating func closed(_ descriptor: Int32) {
     guard let connection = byDescriptor[descriptor] else { return }
     byDescriptor[descriptor] = nil
+    connection.isClosed = true
     if let ends = connection.ends, byEnds[ends] === connection { byEnds[ends] = nil }
   }
 

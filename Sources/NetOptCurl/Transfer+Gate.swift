@@ -45,6 +45,10 @@ extension Transfer {
       sends += 1
       connection?.hasCarried = true
       connection?.carriesRequest = true
+      if exchange.request.body.length != 0, let connection {
+        connection.uploads += 1
+        countsAsUpload = true
+      }
       if speaksHTTP2 != true {
         connection?.carrier = self
         if CurlLibrary.foldsIntoFreedFields { easy.isVerbose = true }
@@ -58,7 +62,11 @@ extension Transfer {
 
   /// The transfer has nothing to do with its connection any more.
   func leaveConnection() {
-    if let connection, connection.carrier === self { connection.carrier = nil }
+    guard let connection else { return }
+    if connection.carrier === self { connection.carrier = nil }
+    if countsAsUpload { connection.uploads -= 1 }
+    countsAsUpload = false
+    self.connection = nil
   }
 
   /// Finds out which version of HTTP the connection speaks.

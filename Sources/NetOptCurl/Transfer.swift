@@ -34,6 +34,8 @@ final class Transfer {
   var refusal: GateRefusal?
   /// The connection on which the transfer came to the gate; `nil` when it is not known.
   var connection: LiveConnection?
+  /// Whether it is one of the connection's uploads.
+  var countsAsUpload = false
   /// The port on this side of the connection, which tells it apart from others to the endpoint.
   var localPort: Int32 = 0
   /// Whether the connection speaks HTTP/2; `nil` when that shows in the answer.
@@ -58,6 +60,8 @@ final class Transfer {
   /// What the consumer had not read when it was last asked.
   var unread = 0
   private(set) var isReceivePaused = false
+  /// Whether it ever paused, so that libcurl may still keep a piece of the body.
+  private(set) var hasPaused = false
   private(set) var isSendPaused = false
   private var sentBytes = 0
   private var isTouched = false
@@ -188,13 +192,16 @@ final class Transfer {
         return .refused
       }
     }
-    guard hasRoom else {
-      isReceivePaused = true
-      return .paused
-    }
+    guard hasRoom else { return pause() }
     if decoder != nil { return decode(bytes) }
     body.append(bytes, ofLength: length)
     return .taken
+  }
+
+  private func pause() -> Reception {
+    isReceivePaused = true
+    hasPaused = true
+    return .paused
   }
 
   private var hasRoom: Bool { unread + body.count < exchange.bodyBuffer }
@@ -215,8 +222,7 @@ final class Transfer {
           body.append(UnsafeRawBufferPointer(rebasing: room[..<count]), ofLength: nil)
           guard hasRoom else {
             decodedOfPiece = bytes.count - rest.count
-            isReceivePaused = true
-            return .paused
+            return pause()
           }
         }
         return .taken
@@ -261,7 +267,7 @@ final class Transfer {
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
-    if speaksHTTP2 == true, head.framing == .end, connection?.hasGivenUp == true { return .streamCut }
+    if speaksHTTP2 == true, head.framing == .end, connection?.wasGivenUp == true { return .streamCut }
     if speaksHTTP2 == false, head.framing == .end, exchange.plan.isSecure, let connection,
       connection.reportsItsEnd, !connection.hasCloseNotify
     {
