@@ -9,8 +9,11 @@ struct Judge {
   private let violations: Violations
   /// The body that the answer must have; `nil` when the head is so wrong that it is not known.
   private var expected: [UInt8]?
+  private var content: Content?
   private(set) var position = 0
   private var isWrong = false
+  /// How the answer came, for who reads of a violation.
+  private var way = ""
 
   /// - Parameters:
   ///   - authority: the `Host` field of the request.
@@ -27,6 +30,7 @@ struct Judge {
   /// - Parameter generator: knows the requests whose answers may be in a cache.
   mutating func head(_ response: HTTPResponse, _ generator: RequestGenerator) {
     let fields = response.headers
+    way = describe(response)
     let mine = fields.filter { $0.name.lowercased().hasPrefix("x-") }
     // One server of the house alone sends this: nginx, for a request that it could not pass on or a body that it refuses.
     guard let id = mine["X-Id"].flatMap({ Int($0) }) else {
@@ -38,7 +42,7 @@ struct Judge {
     let status = response.cacheStatus
     let isShared = plan.answer.cached != nil && (status.isFromCache || status.isCollapsed)
     guard isShared || id == plan.index else {
-      return add(.wrongAnswer, "the answer is the one to request \(id), by \(describe(response))")
+      return add(.wrongAnswer, "the answer is the one to request \(id)")
     }
     // A cached answer was given to a request for the same URL.
     let asked = isShared ? generator.plan(id) : plan
@@ -46,7 +50,7 @@ struct Judge {
       let isSame = asked.answer.target == plan.answer.target && asked.host.name == plan.host.name
       let hasFlavour = plan.answer.cached?.varies != true || asked.flavour == plan.flavour
       guard isSame, hasFlavour else {
-        return add(.wrongAnswer, "the cached answer is the one to \(asked), by \(describe(response))")
+        return add(.wrongAnswer, "the cached answer is the one to \(asked)")
       }
     }
     judge(mine, of: asked, response)
@@ -55,7 +59,7 @@ struct Judge {
     if let space = plan.answer.cached {
       judgeCached(space, mine["X-Version"], response)
     } else {
-      expected = Content.answer(to: plan.index).bytes(plan.answer.size)
+      expect(Content.answer(to: plan.index))
     }
     if !plan.answer.hasBody(for: plan.method.rawValue) { expected = [] }
   }
@@ -76,7 +80,7 @@ struct Judge {
     guard there != expected else { return }
     let missing = expected.filter { !there.contains($0) }.map { $0.prefix(80) }
     let surplus = there.filter { !expected.contains($0) }.map { $0.prefix(80) }
-    add(.wrongFields, "missing \(missing), not expected \(surplus), by \(describe(response))")
+    add(.wrongFields, "missing \(missing), not expected \(surplus)")
   }
 
   private func judgeVersion(_ response: HTTPResponse) {
@@ -99,35 +103,42 @@ struct Judge {
     guard let version = text.flatMap({ Int($0) }) else { return }
     let flavour = space.varies ? plan.flavour : "0"
     let url = authority + plan.answer.target
-    expected = Content.cached(url, flavour: flavour, version: version).bytes(plan.answer.size)
+    expect(Content.cached(url, flavour: flavour, version: version))
     if space.noStore, response.cacheStatus.isFromCache {
-      add(.wrongCached, "an answer with no-store was stored, by \(describe(response))")
+      add(.wrongCached, "an answer with no-store was stored")
     }
     let isFresh = response.cacheStatus.outcome != .stale
     guard let sent = record.lastSent(url, flavour: flavour, version: version) else {
-      if isFresh { add(.wrongCached, "no server sent version \(version), by \(describe(response))") }
+      if isFresh { add(.wrongCached, "no server sent version \(version)") }
       return
     }
     let age = SystemTimeSource().now() - sent
     // Ages have whole seconds, and the answer had its way.
     if response.cacheStatus.outcome == .hit, age > .seconds(space.maxAge + 3) {
-      add(.wrongCached, "a hit is \(age) old, by \(describe(response))")
+      add(.wrongCached, "a hit is \(age) old")
     }
+  }
+
+  private mutating func expect(_ content: Content) {
+    self.content = content
+    expected = content.bytes(plan.answer.size)
   }
 
   /// Judges a piece of the body.
   mutating func chunk(_ bytes: [UInt8]) {
     defer { position += bytes.count }
-    guard let expected, !isWrong else { return }
+    guard let expected, let content, !isWrong else { return }
     guard let place = Content.firstDifference(of: bytes, at: position, from: expected) else { return }
     isWrong = true
+    let excerpt = Excerpt.of(bytes, at: place - position, content)
     add(
       .wrongBody,
-      "byte \(place) of \(expected.count): \(Excerpt.of(bytes, at: min(place - position, bytes.count)))")
+      "byte \(place) of \(expected.count), in a piece of \(bytes.count) from \(position) on: \(excerpt)")
   }
 
   /// Judges the end of a body that is said to be whole.
   func end() {
+    if isWrong { add(.wrongBody, "the wrong body was taken for whole, with \(position) bytes") }
     guard let expected, !isWrong, position < expected.count else { return }
     add(.shortBody, "\(position) of \(expected.count) bytes were taken for whole")
   }
@@ -138,5 +149,7 @@ struct Judge {
     return "\(remote) over HTTP/\(response.version), reused \(response.reused), \(cache)"
   }
 
-  private func add(_ kind: Violation.Kind, _ text: String) { violations.add(kind, "\(text); \(plan)") }
+  private func add(_ kind: Violation.Kind, _ text: String) {
+    violations.add(kind, "\(text); \(plan); by \(way)")
+  }
 }

@@ -59,11 +59,12 @@ final class Lateness: Sendable {
     }
   }
 
-  /// How much later than planned something may have ended that ends now: twice the largest lateness since a moment, and 100 ms.
+  /// How much later than planned something may have ended that ends now: 200 ms, and four times the largest lateness since a
+  /// moment. A call ends after several threads and tasks have had their turn, each of which may be so late.
   func allowance(since moment: MonotonicInstant) -> Duration {
     let largest = samples.withLock { samples in
       samples.reversed().prefix { $0.at > moment }.map(\.late).max() ?? .zero
     }
-    return .milliseconds(100) + largest * 2
+    return .milliseconds(200) + largest * 4
   }
 }

@@ -61,9 +61,11 @@ package final class Ledger: Sendable {
     if plan.answer.target != target {
       violations.add(.wrongRequest, "a server got \(target) instead of \(plan)")
     }
-    let expected = Content.upload(of: index).bytes(plan.upload.size)
+    let content = Content.upload(of: index)
+    let expected = content.bytes(plan.upload.size)
     if let place = Content.firstDifference(of: body, at: 0, from: expected) {
-      violations.add(.wrongUpload, "byte \(place) of \(body.count): \(Excerpt.of(body, at: place)); \(plan)")
+      violations.add(
+        .wrongUpload, "byte \(place) of \(body.count): \(Excerpt.of(body, at: place, content)); \(plan)")
     } else if body.count < expected.count {
       violations.add(.wrongUpload, "\(body.count) of \(expected.count) bytes were taken for whole; \(plan)")
     } else if case .stream(let stream) = plan.upload, stream.failsAt != nil {
@@ -84,9 +86,10 @@ package final class Ledger: Sendable {
 
 /// Bytes for a person to read.
 enum Excerpt {
-  static func of(_ bytes: [UInt8], at place: Int) -> String {
-    let start = String(decoding: bytes.prefix(40), as: UTF8.self)
-    let there = String(decoding: bytes.dropFirst(place).prefix(40), as: UTF8.self)
-    return "the body begins \"\(start)\", and there \"\(there)\""
+  /// - Parameter content: the one that the bytes are said to be of.
+  static func of(_ bytes: [UInt8], at place: Int, _ content: Content) -> String {
+    let there = bytes.dropFirst(place).prefix(48)
+    let position = content.position(of: there).map { "byte \($0) of this content" } ?? "not of this content"
+    return "\"\(String(decoding: there, as: UTF8.self))\" is \(position)"
   }
 }

@@ -81,4 +81,7 @@ package final class Violations: Sendable {
     let examples = state.withLock { $0.examples }
     return Violation.Kind.allCases.flatMap { kind in (examples[kind] ?? []).map { Violation(kind, $0) } }
   }
+
+  /// The first ones of each kind, one in a line.
+  package var text: String { examples.map(\.description).joined(separator: "\n") }
 }

@@ -47,6 +47,12 @@ struct Content {
     return label + Self.pool[offset..<offset + count - label.count]
   }
 
+  /// Where in this content bytes are, or `nil` when they are none of it.
+  func position(of bytes: some Collection<UInt8>) -> Int? {
+    let whole = self.bytes(Self.most)
+    return whole.firstRange(of: bytes)?.lowerBound
+  }
+
   /// Where bytes differ from what is expected, or `nil`. Bytes that are not there yet are no difference.
   static func firstDifference(of bytes: [UInt8], at offset: Int, from expected: [UInt8]) -> Int? {
     let count = min(bytes.count, max(0, expected.count - offset))

@@ -12,7 +12,15 @@ package struct RequestGenerator: Sendable {
   /// Hosts that are not asked, because this machine has no IPv6.
   var withoutIPv6 = false
 
-  package init(seed: UInt64) { self.seed = seed }
+  private let adapt: @Sendable (inout RequestPlan) -> Void
+
+  package init(seed: UInt64) { self.init(seed: seed) { _ in } }
+
+  /// - Parameter adapt: changes each plan, for a storm of one kind. It must do the same each time.
+  init(seed: UInt64, adapt: @escaping @Sendable (inout RequestPlan) -> Void) {
+    self.seed = seed
+    self.adapt = adapt
+  }
 
   private static let methods: [HTTPMethod] = [.get, .get, .get, .get, .head, .post, .post, .put, .delete]
 
@@ -33,6 +41,7 @@ package struct RequestGenerator: Sendable {
       drawOnce(&random, &plan)
     }
     drawEnd(&random, &plan)
+    adapt(&plan)
     return plan
   }
 

@@ -22,7 +22,8 @@ struct UploadChunks: AsyncSequence, Sendable {
       if let failure = plan.failsAt, position >= failure { throw Failed() }
       guard position < content.count else { return nil }
       if plan.pause > 0, position > 0 { try await Task.sleep(for: .milliseconds(plan.pause)) }
-      let end = position + Swift.min(plan.chunk, content.count - position)
+      let last = plan.failsAt ?? content.count
+      let end = position + Swift.min(plan.chunk, last - position)
       defer { position = end }
       return Array(content[position..<end])
     }

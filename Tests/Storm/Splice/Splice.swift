@@ -58,7 +58,7 @@ package final class Splice: Sendable {
 
   package var figures: Figures { state.figures.withLock { $0 } }
 
-  /// Turns the injection of faults on or off for connections to come. Default: on.
+  /// Turns the injection of faults on or off. Connections whose moment comes while it is off have no fault. Default: on.
   package func setFaults(_ isOn: Bool) { state.injects.withLock { $0 = isOn } }
 
   /// Closes all connections, and returns when no thread and no descriptor is left. May be called again.

@@ -214,12 +214,13 @@ final class SpliceLoop: @unchecked Sendable {
   private func injectIfDue(_ passage: Passage) -> Bool {
     guard passage.faultBytesCame else { return false }
     inject(passage)
-    return true
+    return passages[passage.number] == nil || passage.stalledUntil != nil
   }
 
   private func inject(_ passage: Passage) {
     guard let fault = passage.fault else { return }
     passage.fault = nil
+    guard state.injects.withLock({ $0 }) else { return }
     switch fault.action {
     case .reset:
       count { $0.resets += 1 }
