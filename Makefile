@@ -41,12 +41,17 @@ SEEDS ?= 5000
 FROM ?= 1
 MUTATION ?=
 
+# How long `make storm` lasts, and which requests it sends: `make storm SECONDS=3600 SEED=7`. How many answers `make storm-trial` counts.
+SECONDS ?= 600
+SEED ?= 1
+ANSWERS ?= 10000
+
 # How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs
 
-.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate lint tsan asan coverage perf \
-  perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
+.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial lint tsan asan coverage \
+  perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +71,14 @@ simulate: dependencies ## Run the routing policy in SEEDS simulated networks
 	$(BUILD) -c release --product netopt-simulate
 	.build/release/netopt-simulate --seeds $(SEEDS) --from $(FROM) $(if $(MUTATION),--mutation $(MUTATION))
 	$(if $(MUTATION),,.build/release/netopt-simulate --mutants)
+
+storm: dependencies ## Load clients at failing servers for SECONDS, and check every answer
+	$(BUILD) -c release --product netopt-storm
+	.build/release/netopt-storm --seconds $(SECONDS) --seed $(SEED)
+
+storm-trial: dependencies ## Count answers to other requests at two hosts that share an address
+	$(BUILD) -c release --product netopt-storm
+	.build/release/netopt-storm trial --answers $(ANSWERS)
 
 bench: build ## Measure origins that are started on this machine, in the lab when it may
 	Tests/Lab/lab bench .build/release/netopt $(BENCHFLAGS)

@@ -145,7 +145,8 @@ let package = Package(
         "NetOptRouting", "NetOptSQLite", "NetOptTestSupport",
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
-    tests("NetOptStorm", ["NetOptStorm"]),
+    tests(
+      "NetOptStorm", ["NetOptStorm", "netopt-storm", "NetOpt", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptHostile", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),

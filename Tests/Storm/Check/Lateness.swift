@@ -1,18 +1,23 @@
+import Glibc
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
-import Glibc
 
-/// Measures how late this machine runs what is due, by a thread and a task that do nothing but sleep.
+/// Measures how late this machine runs what is due: by a thread and a task that do nothing but sleep, and by the time that the
+/// threads of this process wait for a core.
 ///
-/// A call may end that much later than its deadline: whoever measures shares two cores with servers, clients and strangers.
+/// A call may end that much later than its deadline: whoever measures shares few cores with servers, clients and strangers.
 final class Lateness: Sendable {
   private struct Sample {
     var at: MonotonicInstant
-    var late: Duration
+    var late = Duration.zero
+    var waited = Duration.zero
   }
 
   private static let step = Duration.milliseconds(10)
+  /// The threads' waits are read once in so many steps.
+  private static let stepsPerReading = 5
+  private static let mostSamples = 20_000
 
   private let samples = Locked<[Sample]>([])
   private let stopped: StopSignal
@@ -22,20 +27,13 @@ final class Lateness: Sendable {
 
   init() throws {
     stopped = try StopSignal()
-    let thread = try JoinableThread { [unowned self] in
-      while true {
-        let due = clock.now() + Self.step
-        var descriptors = [pollfd(fd: stopped.descriptor, events: Int16(POLLIN), revents: 0)]
-        if poll(&descriptors, 1, 10) > 0 { return }
-        note(clock.now() - due)
-      }
-    }
+    let thread = try JoinableThread { [unowned self] in measure() }
     self.thread.withLock { $0 = thread }
     let task = Task { [unowned self] in
       while !Task.isCancelled {
         let due = clock.now() + Self.step
         try? await Task.sleep(for: Self.step)
-        note(clock.now() - due)
+        note(late: clock.now() - due)
       }
     }
     self.task.withLock { $0 = task }
@@ -50,21 +48,33 @@ final class Lateness: Sendable {
     await task?.value
   }
 
-  private func note(_ late: Duration) {
-    guard late > .milliseconds(2) else { return }
-    let now = clock.now()
-    samples.withLock { samples in
-      samples.append(Sample(at: now, late: late))
-      if samples.count > 20_000 { samples.removeFirst(10_000) }
+  private func measure() {
+    var waits = RunQueueWaits()
+    var steps = 0
+    while true {
+      let due = clock.now() + Self.step
+      var descriptors = [pollfd(fd: stopped.descriptor, events: Int16(POLLIN), revents: 0)]
+      if poll(&descriptors, 1, 10) > 0 { return }
+      note(late: clock.now() - due)
+      steps += 1
+      if steps.isMultiple(of: Self.stepsPerReading) { note(waited: waits.longest()) }
     }
   }
 
-  /// How much later than planned something may have ended that ends now: 200 ms, and four times the largest lateness since a
-  /// moment. A call ends after several threads and tasks have had their turn, each of which may be so late.
-  func allowance(since moment: MonotonicInstant) -> Duration {
-    let largest = samples.withLock { samples in
-      samples.reversed().prefix { $0.at > moment }.map(\.late).max() ?? .zero
+  private func note(late: Duration = .zero, waited: Duration = .zero) {
+    guard late > .milliseconds(2) || waited > .milliseconds(2) else { return }
+    let now = clock.now()
+    samples.withLock { samples in
+      samples.append(Sample(at: now, late: late, waited: waited))
+      if samples.count > Self.mostSamples { samples.removeFirst(Self.mostSamples / 2) }
     }
-    return .milliseconds(200) + largest * 4
+  }
+
+  /// How much later than planned something may have ended that ends now: 200 ms, four times the largest lateness since a
+  /// moment, and twice what threads waited for a core. A call ends after several threads and tasks have had their turn.
+  func allowance(since moment: MonotonicInstant) -> Duration {
+    let recent = samples.withLock { samples in samples.reversed().prefix { $0.at > moment } }
+    let largest = recent.map(\.late).max() ?? .zero
+    return .milliseconds(200) + largest * 4 + recent.map(\.waited).reduce(.zero, +) * 2
   }
 }

@@ -1,0 +1,100 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptStorm
+
+/// The splice itself, with servers that say which one they are.
+@Suite struct SpliceTests {
+  private static func server(_ text: String) throws -> LoopbackServer {
+    try LoopbackServer(.raw { exchange in try exchange.respond(200, text: text) })
+  }
+
+  private static func splice(
+    _ servers: [LoopbackServer], fault: @escaping @Sendable (Int) -> SpliceFault? = { _ in nil }
+  ) throws -> (Splice, Endpoint) {
+    let address = IPAddress.freshLoopback(1)[0]
+    let endpoint = Endpoint(address, port: try FreePort.find(on: [address]))
+    return (try Splice([Splice.Door(endpoint, ["": servers.map(\.endpoint)])], fault: fault), endpoint)
+  }
+
+  /// Sends a request over a connection of its own, and reads to the end.
+  private func ask(_ endpoint: Endpoint) async throws -> String {
+    let directory = try TemporaryDirectory.make("splice")
+    let child = try ChildProcess("curl", ["-s", "--max-time", "20", "http://\(endpoint)/"], in: directory)
+    try await wait(for: "curl to end") { child.exitStatus() != nil }
+    return child.exitStatus() == 0 ? TextFile.read(child.output) : "failed"
+  }
+
+  @Test("successive connections go to the servers of a name in turn")
+  func serversTakeTurns() async throws {
+    let servers = try [Self.server("first"), Self.server("second")]
+    let (splice, endpoint) = try Self.splice(servers)
+    var answers: [String] = []
+    for _ in 0..<4 { answers.append(try await ask(endpoint)) }
+    #expect(answers == ["first", "second", "first", "second"])
+    splice.stop()
+    #expect(splice.figures.connections == 4)
+    #expect(splice.figures.open == 0)
+    servers.forEach { $0.stop() }
+  }
+
+  @Test("a connection is broken at the byte that its fault names, and others are not")
+  func faultsHitTheirConnection() async throws {
+    let server = try Self.server("whole")
+    let faults = [
+      SpliceFault(.reset, at: .serverBytes(5)), nil, SpliceFault(.close, at: .clientBytes(0)), nil,
+    ]
+    let (splice, endpoint) = try Self.splice([server]) { faults[$0 % faults.count] }
+    var answers: [String] = []
+    for _ in 0..<4 { answers.append(try await ask(endpoint)) }
+    #expect(answers == ["failed", "whole", "failed", "whole"])
+    splice.setFaults(false)
+    #expect(try await ask(endpoint) == "whole")
+    #expect(splice.figures.resets == 1)
+    #expect(splice.figures.closes == 1)
+    splice.stop()
+    server.stop()
+  }
+
+  @Test("a stalled connection goes on")
+  func stallsEnd() async throws {
+    let server = try Self.server("whole")
+    let (splice, endpoint) = try Self.splice([server]) { _ in
+      SpliceFault(.stall(.milliseconds(30)), at: .serverBytes(1))
+    }
+    #expect(try await ask(endpoint) == "whole")
+    #expect(splice.figures.stalls == 1)
+    splice.stop()
+    server.stop()
+  }
+
+  @Test("the server name is read from a TLS hello, however its bytes come")
+  func helloIsRead() {
+    let hello = Self.hello("old.test")
+    for count in 0..<hello.count { #expect(ClientHello.read(Array(hello.prefix(count))) == .incomplete) }
+    #expect(ClientHello.read(hello) == .complete("old.test"))
+    #expect(ClientHello.read(hello + [1, 2, 3]) == .complete("old.test"))
+    #expect(ClientHello.read(Self.hello(nil)) == .complete(nil))
+    #expect(ClientHello.read(Array("GET / HTTP/1.1\r\n\r\n".utf8)) == .complete(nil))
+    // Lengths that reach beyond the end.
+    for index in 5..<hello.count {
+      var broken = hello
+      broken[index] = 255
+      _ = ClientHello.read(broken)
+    }
+  }
+
+  /// A hello with the fewest possible parts (RFC 8446, section 4.1.2).
+  private static func hello(_ name: String?) -> [UInt8] {
+    func counted(_ bytes: [UInt8], _ width: Int) -> [UInt8] {
+      (0..<width).reversed().map { UInt8(truncatingIfNeeded: bytes.count >> (8 * $0)) } + bytes
+    }
+    let padding: [UInt8] = [0, 21] + counted([0, 0, 0], 2)
+    let server = name.map { [0, 0] + counted(counted([0] + counted(Array($0.utf8), 2), 2), 2) } ?? []
+    let body =
+      [3, 3] + [UInt8](repeating: 7, count: 32) + counted([], 1) + counted([0x13, 1], 2) + counted([0], 1)
+      + counted(padding + server, 2)
+    return [22, 3, 1] + counted([1] + counted(body, 3), 2)
+  }
+}

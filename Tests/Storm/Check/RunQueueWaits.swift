@@ -1,0 +1,21 @@
+import FoundationEssentials
+import NetOptTestSupport
+
+/// How long the threads of this process wait for a core while they could run: proc_pid_schedstat(5).
+struct RunQueueWaits {
+  private var before: [String: Int64] = [:]
+
+  /// The longest wait of one thread since the last call; zero where the kernel does not tell.
+  mutating func longest() -> Duration {
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+    var now: [String: Int64] = [:]
+    for thread in threads {
+      // Time on a core, time waiting for one, and how often it got one.
+      let numbers = TextFile.read("/proc/self/task/\(thread)/schedstat").split(separator: " ")
+      if numbers.count > 1 { now[thread] = Int64(numbers[1]) }
+    }
+    let longest = now.map { $0.value - (before[$0.key] ?? $0.value) }.max() ?? 0
+    before = now
+    return .nanoseconds(longest)
+  }
+}
