@@ -11,6 +11,7 @@ extension RequestPlan: CustomStringConvertible {
     if hedges { words.append("hedged") }
     if hasKey { words.append("with a key") }
     if answer.cached != nil { words.append("flavour \(flavour)") }
+    if onlyIfCached { words.append("only if cached") }
     if timeout != RequestPlan.usualTimeout { words.append("timeout \(timeout) ms") }
     if let cancellation { words.append("cancelled \(cancellation)") }
     if reading != .asItComes { words.append("read \(reading)") }

@@ -96,19 +96,26 @@ package struct RequestGenerator: Sendable {
     let number = random.number(in: 0...Self.cachedURLs - 1)
     plan.method = random.chance(90) ? .get : .head
     plan.flavour = "\(random.number(in: 0...2))"
+    plan.answer = Self.cachedAnswer(number)
+  }
+
+  /// What the server answers for one of the URLs that may be cached.
+  static func cachedAnswer(_ number: Int) -> AnswerPlan {
     var properties = SplitMix64(seed: 7, stream: 2, index: number)
-    plan.answer.cached = AnswerPlan.Cached(
+    var answer = AnswerPlan()
+    answer.cached = AnswerPlan.Cached(
       number: number, maxAge: properties.number(in: 0...3), noStore: properties.chance(15),
       varies: properties.chance(30))
-    plan.answer.size = properties.size(upTo: 200_000)
-    plan.answer.framing = properties.chance(50) ? .length : .chunked
-    plan.answer.pauses = properties.chance(30) ? 3 : 0
-    plan.answer.delay = properties.chance(30) ? 20 : 0
-    plan.answer.isCompressed = properties.chance(30)
+    answer.size = properties.size(upTo: 200_000)
+    answer.framing = properties.chance(50) ? .length : .chunked
+    answer.pauses = properties.chance(30) ? 3 : 0
+    answer.delay = properties.chance(30) ? 20 : 0
+    answer.isCompressed = properties.chance(30)
     // The break is the server's, at some answers of the URL.
-    if properties.chance(30), plan.answer.size > 0 {
-      plan.answer.cut = properties.number(in: 0...plan.answer.size - 1)
+    if properties.chance(30), answer.size > 0 {
+      answer.cut = properties.number(in: 0...answer.size - 1)
     }
+    return answer
   }
 
   private func drawEnd(_ random: inout SplitMix64, _ plan: inout RequestPlan) {

@@ -60,6 +60,8 @@ package struct RequestPlan: Sendable, Hashable {
   var hasKey = false
   /// The value of `X-Flavour`.
   var flavour = "0"
+  /// Whether only what is stored will do, however old it is.
+  var onlyIfCached = false
   /// Milliseconds.
   var timeout = RequestPlan.usualTimeout
   var cancellation: Cancellation?

@@ -109,6 +109,7 @@ package final class Storm: Sendable {
     _ = await weatherTask.result.mapError {
       violations.add(.hang, "the weather failed: \($0)"); return $0
     }
+    await sweepCaches(clients, origins, ledger, lateness)
     await clients.shutdown()
     housekeeping.cancel()
     await housekeeping.value
@@ -140,6 +141,29 @@ package final class Storm: Sendable {
       judge(outcome, of: plan, isCalm: isCalm)
       report.withLock { $0.add(plan, outcome, isCalm: isCalm) }
     }
+  }
+
+  /// Asks for everything that the caches may have, so that what nobody asks for again is judged too.
+  private func sweepCaches(
+    _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger, _ lateness: Lateness
+  ) async {
+    var entries = 0
+    for host in StormHost.all {
+      for number in 0..<RequestGenerator.cachedURLs {
+        var plan = RequestPlan(index: -1, host: host)
+        plan.answer = RequestGenerator.cachedAnswer(number)
+        plan.onlyIfCached = true
+        for flavour in 0..<(plan.answer.cached?.varies == true ? 3 : 1) {
+          plan.flavour = "\(flavour)"
+          for client in RequestGenerator.firstWithCache..<RequestGenerator.clients {
+            plan.client = client
+            let outcome = await call(plan, clients, origins, ledger, lateness).perform()
+            if case .answered(_, isFromCache: true) = outcome { entries += 1 }
+          }
+        }
+      }
+    }
+    report.withLock { $0.cacheEntries = entries }
   }
 
   private func judge(_ outcome: StormCall.Outcome, of plan: RequestPlan, isCalm: Bool) {

@@ -14,6 +14,8 @@ package struct StormReport: Sendable, CustomStringConvertible {
   package var methods: [String: Int] = [:]
   package var hosts: [String: Int] = [:]
   package var splice = Splice.Figures()
+  /// How many answers the caches had in the end.
+  package var cacheEntries = 0
   package var hasNetworkChanges = false
   var weather = Weather.Figures()
   package var memory: [Int] = []
@@ -53,6 +55,7 @@ package struct StormReport: Sendable, CustomStringConvertible {
       \(weather.stops) stops, \(weather.freezes) freezes
       connections: \(splice.resets) reset, \(splice.closes) closed, \(splice.stalls) stalled, \(splice.refused) refused
       clients: \(weather.replacements) replaced; network changes: \(changes)
+      caches: \(cacheEntries) answers in the end
       memory: \(memory.map { "\($0 >> 20)" }.joined(separator: ", ")) MiB
       violations: \(violated.isEmpty ? "none" : violated.joined(separator: ", "))
       """

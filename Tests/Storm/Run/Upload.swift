@@ -40,6 +40,7 @@ extension RequestPlan {
     var request = try HTTPRequest(method, "\(host.scheme.rawValue)://\(authority)\(answer.target)")
     request.headers["X-Id"] = "\(index)"
     request.headers["X-Flavour"] = flavour
+    if onlyIfCached { request.headers["Cache-Control"] = "only-if-cached, max-stale" }
     if hasKey { request.headers["Idempotency-Key"] = "\"\(index)\"" }
     switch upload {
     case .none: break
