@@ -20,12 +20,14 @@ enum BodyCases {
 
   /// RFC 9112, section 6.1.
   private static let codings: [HostileCase] = .together(
-    .either([
-      "length-before-chunked", "length-behind-chunked", "length-odd-before-chunked", "coding-identity",
-      "coding-identity-and-length", "coding-chunked-identity", "coding-identity-chunked",
-      "coding-chunked-with-parameter", "coding-chunked-quoted", "coding-empty",
-      "coding-chunked-over-http-1-0",
-    ]),
+    .either(
+      or: .undecodable,
+      [
+        "length-before-chunked", "length-behind-chunked", "length-odd-before-chunked", "coding-identity",
+        "coding-identity-and-length", "coding-chunked-identity", "coding-identity-chunked",
+        "coding-chunked-with-parameter", "coding-chunked-quoted", "coding-empty",
+        "coding-chunked-over-http-1-0",
+      ]),
     .either(or: .undecodable, ["coding-gzip", "coding-gzip-chunked"]),
     .fails(
       as: .undecodable,

@@ -80,7 +80,7 @@ struct HostileRun: Sendable {
       switch question {
       case .right:
         number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        request = try self.request(.get, "/right?q=\(number)")
+        request = try self.request(.get, "/right?q=\(number)", within: hostile.mayStall ? 1 : 5)
       case .broken(let question, _):
         number = question
         request = try brokenRequest(question)
@@ -99,9 +99,9 @@ struct HostileRun: Sendable {
       }
       switch question {
       case .right:
-        if let fault = outcome.fault(.answers(.usual), for: number) {
-          self.fault("the next request: \(fault)")
-        }
+        let verdict: HostileCase.Verdict =
+          hostile.mayStall ? .either(.usual, .slow) : .answers(.usual)
+        if let fault = outcome.fault(verdict, for: number) { self.fault("the next request: \(fault)") }
       case .broken(_, let round):
         var verdict = hostile.verdict
         if hostile.isOfFirstConnection, round > 1 { verdict = .answers(.usual) }
@@ -127,13 +127,15 @@ struct HostileRun: Sendable {
     return request
   }
 
-  private func request(_ method: HTTPMethod, _ target: String) throws(NetOptError) -> HTTPRequest {
+  private func request(
+    _ method: HTTPMethod, _ target: String, within seconds: Int = 5
+  ) throws(NetOptError) -> HTTPRequest {
     let isSecure = mode == .pooled || hostile.access == .tls
     let endpoint = isSecure ? server.secure : server.plain
     var request = try HTTPRequest(
       method, "\(isSecure ? "https" : "http")://\(host):\(endpoint.port)\(target)")
     request.options.routing = .pinned(endpoint.address)
-    request.options.timeout = .seconds(5)
+    request.options.timeout = .seconds(seconds)
     return request
   }
 
