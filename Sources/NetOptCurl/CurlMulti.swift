@@ -87,6 +87,7 @@ actor CurlMulti: LoopActor {
   /// Takes a transfer off the multi handle, whatever its state, and keeps its easy handle.
   func end(_ transfer: Transfer) {
     transfer.exchange.remove(transfer)
+    transfer.discard()
     curl_multi_remove_handle(raw, transfer.easy.raw)
     transfer.leaveConnection()
     applyInterests()
@@ -101,8 +102,8 @@ actor CurlMulti: LoopActor {
       scheduleHandshake()
     }
     transfer.easy.release()
-    // Of a transfer that paused and ends early libcurl keeps what it held back in the handle, and gives it to the next transfer that
-    // pauses (`multi_done` of 7.88 returns before it frees that when others use the connection).
+    // Where others use the connection libcurl 7.88 leaves what it held back for a transfer in the handle, and gives it to the next
+    // transfer that pauses (`multi_done` returns before it frees that). What paused ever is not used again.
     if idleHandles.count < Self.mostIdleHandles, !transfer.hasPaused { idleHandles.append(transfer.easy) }
   }
 

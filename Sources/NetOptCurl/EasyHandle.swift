@@ -174,6 +174,8 @@ final class EasyHandle {
     set(CURLOPT_HTTPGET, 1)
     if head.sendsBody {
       set(CURLOPT_UPLOAD, 1)
+      // Without it libcurl ends a body of unknown length in order when an error comes early: the server takes the part for the whole.
+      set(CURLOPT_KEEP_SENDING_ON_ERROR, head.length == nil ? 1 : 0)
       setOffset(CURLOPT_INFILESIZE_LARGE, head.length ?? -1)
       set(CURLOPT_CUSTOMREQUEST, head.method.rawValue)
     } else if head.method == .head {

@@ -20,14 +20,12 @@ final class LiveConnection {
   var carriesRequest = false
   /// How many transfers on it have a body to send: flow control has parts of them written whenever something is read.
   var uploads = 0
-  /// Whether HTTP/2 answered what was read last with more than it says by itself while all is well.
-  private var saidGoAway = false
-  /// The same, of an answer that is as long as one to PING.
+  /// Whether HTTP/2 answered what was read last with something that may be GOAWAY.
   private var mayHaveSaidGoAway = false
   /// Whether libcurl has closed it.
   fileprivate(set) var isClosed = false
-  /// Whether HTTP/2 gave the connection up because of what it read last.
-  var wasGivenUp: Bool { saidGoAway || mayHaveSaidGoAway && isClosed }
+  /// Whether HTTP/2 gave the connection up because of what it read last: it wrote what may be GOAWAY, and libcurl closed the connection.
+  var wasGivenUp: Bool { mayHaveSaidGoAway && isClosed }
   private let watch: ReadWatch
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
@@ -44,7 +42,6 @@ final class LiveConnection {
   /// TLS has read the head of a record.
   func readRecord() {
     carriesRequest = false
-    saidGoAway = false
     mayHaveSaidGoAway = false
     // libcurl reads as long as something comes, and nothing else happens on the loop meanwhile. Now it reads an end.
     if watch.isTooLong() { shutdown(descriptor, Int32(SHUT_RDWR)) }
@@ -52,15 +49,10 @@ final class LiveConnection {
 
   /// TLS has written the head of a record.
   func wroteRecord(ofLength length: Int) {
-    // An answer to PING is the longest, with 17 bytes; GOAWAY has as many, and most often a reason (RFC 9113, section 6).
-    guard !carriesRequest, uploads == 0, length - recordOverhead >= 17 else { return }
-    guard length - recordOverhead > 17 else {
-      mayHaveSaidGoAway = true
-      return
-    }
-    saidGoAway = true
-    // What is under way on it would wait for its deadline.
-    shutdown(descriptor, Int32(SHUT_RDWR))
+    // GOAWAY has 17 bytes and most often a reason (RFC 9113, section 6.8). Several frames of 13, WINDOW_UPDATE and RST_STREAM, may share a
+    // record.
+    let length = length - recordOverhead
+    if !carriesRequest, uploads == 0, length >= 17, !length.isMultiple(of: 13) { mayHaveSaidGoAway = true }
   }
 }
 

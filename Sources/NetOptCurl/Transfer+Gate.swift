@@ -45,7 +45,8 @@ extension Transfer {
       sends += 1
       connection?.hasCarried = true
       connection?.carriesRequest = true
-      if exchange.request.body.length != 0, let connection {
+      // What fits a frame is written as soon as it is given to libcurl, unless another upload has used the window up.
+      if exchange.request.body.length.map({ $0 > 16_384 }) ?? true, let connection {
         connection.uploads += 1
         countsAsUpload = true
       }
@@ -64,9 +65,14 @@ extension Transfer {
   func leaveConnection() {
     guard let connection else { return }
     if connection.carrier === self { connection.carrier = nil }
-    if countsAsUpload { connection.uploads -= 1 }
-    countsAsUpload = false
+    endUpload()
     self.connection = nil
+  }
+
+  /// The request's body is sent, as an answer that has begun shows.
+  func endUpload() {
+    if countsAsUpload { connection?.uploads -= 1 }
+    countsAsUpload = false
   }
 
   /// Finds out which version of HTTP the connection speaks.

@@ -63,7 +63,11 @@ final class Transfer {
   /// Whether it ever paused, so that libcurl may still keep a piece of the body.
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
+  /// Whether what still comes is dropped.
+  private var isDiscarding = false
   private var sentBytes = 0
+  /// Whether libcurl has all of the request's body.
+  private var isUploadSent = false
   private var isTouched = false
 
   /// - Parameters:
@@ -117,6 +121,7 @@ final class Transfer {
   ///
   /// - Returns: whether the transfer goes on.
   func receive(header line: UnsafeRawBufferPointer) -> Bool {
+    if isDiscarding { return true }
     if firstByteAt == nil { firstByteAt = now() }
     // Where the TLS library does not tell what was negotiated, the first answer does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
@@ -127,6 +132,7 @@ final class Transfer {
     }
     if head.isComplete, !wasComplete {
       speaksHTTP2 = isMultiplexed
+      if isUploadSent { endUpload() }
       connection?.isMultiplexed = isMultiplexed
       if !isMultiplexed { watchTheEnd() }
       touch()
@@ -180,6 +186,7 @@ final class Transfer {
 
   /// Takes a piece of the body, unless the consumer is too far behind.
   func receive(body bytes: UnsafeRawBufferPointer) -> Reception {
+    if isDiscarding { return .taken }
     touch()
     if !hasBody {
       hasBody = true
@@ -238,6 +245,7 @@ final class Transfer {
     switch step {
     case .bytes(let count):
       sentBytes += count
+      isUploadSent = count == 0 || exchange.request.body.length == Int64(sentBytes)
       sentAt = now()
       connection?.carriesRequest = true
     case .notYet: isSendPaused = true
@@ -249,6 +257,7 @@ final class Transfer {
   func rewind(to offset: Int64) -> Bool {
     guard offset == 0, sentBytes == 0 || !exchange.request.body.isStream else { return false }
     sentBytes = 0
+    isUploadSent = false
     return true
   }
 
@@ -274,6 +283,13 @@ final class Transfer {
       return .unannouncedEnd
     }
     return nil
+  }
+
+  /// Takes from libcurl what it holds back for a transfer that is paused and about to end: it would not free it.
+  func discard() {
+    guard isReceivePaused else { return }
+    isDiscarding = true
+    unpause(receive: true, send: false)
   }
 
   /// Tells that what was received has been looked at.

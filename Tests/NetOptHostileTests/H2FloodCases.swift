@@ -42,6 +42,7 @@ enum H2FloodCases {
     .answers(["answer-in-data-of-a-byte"]))
 
   private static let bodies: [HostileCase] = .fails(
-    as: .lostOrTooLarge, ["flood-of-data-of-a-byte", "flood-of-data", "data-beyond-the-window"]
+    as: .lostOrSlow.union([.bodyTooLarge]),
+    ["flood-of-data-of-a-byte", "flood-of-data", "data-beyond-the-window"]
   ) { $0.mayStall = true }
 }

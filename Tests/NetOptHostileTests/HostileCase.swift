@@ -87,7 +87,7 @@ struct ExpectedAnswer: Sendable {
 
 extension Set<NetOptError.Code> {
   /// The answer breaks rules, or is cut.
-  static let broken: Self = [.receiveFailed, .protocolViolation]
+  static let broken: Self = [.receiveFailed, .protocolViolation, .headTooLarge]
   /// The same, where nothing of an answer may have come.
   static let lost: Self = broken.union([.sendFailed])
   /// The body is not what its coding says.

@@ -68,7 +68,9 @@ enum RecordCases {
       $0.isOfFirstConnection = true
       $0.isFlood = true
     },
-    .either(or: .lost, ["tls12-answer-behind-finished"]) { $0.isOfFirstConnection = true })
+    .either(or: .lost.union([.connectFailed]), ["tls12-answer-behind-finished"]) {
+      $0.isOfFirstConnection = true
+    })
 
   private static let records: [HostileCase] = .fails(
     as: .lost,

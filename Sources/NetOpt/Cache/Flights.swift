@@ -79,7 +79,8 @@ final class Flights: Sendable {
     /// The fetch failed: those who wait fail with it. Who cancelled did so for himself, and a limit of time that was the call's
     /// own ends nobody else's call.
     func fail(_ error: NetOptError, deadline: MonotonicInstant?, at now: MonotonicInstant) {
-      if error.code == .cancelled { return handOver() }
+      // A version that the caller insisted on is his own, too.
+      if error.code == .cancelled || error.code == .unsupported { return handOver() }
       if error.code == .timeout, let deadline, now + .milliseconds(50) >= deadline {
         return handOver(beyond: deadline + .milliseconds(100), else: error)
       }
