@@ -102,8 +102,7 @@ actor CurlMulti: LoopActor {
       scheduleHandshake()
     }
     transfer.easy.release()
-    // Where others use the connection libcurl 7.88 leaves what it held back for a transfer in the handle, and gives it to the next
-    // transfer that pauses (`multi_done` returns before it frees that). What paused ever is not used again.
+    // libcurl 7.88 may leave a piece of a body that paused in the handle, for the next one that pauses (`multi_done`).
     if idleHandles.count < Self.mostIdleHandles, !transfer.hasPaused { idleHandles.append(transfer.easy) }
   }
 

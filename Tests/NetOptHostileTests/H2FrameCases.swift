@@ -72,10 +72,16 @@ enum H2FrameCases {
     .answers(["window-update-behind-the-end"]))
 
   /// What comes while no stream is open: the next request is answered whatever it is.
-  private static let late: [HostileCase] = .answers([
-    "answer-before-the-next-question", "ping-late", "settings-late", "goaway-late", "goaway-with-error-late",
-    "no-streams-late", "data-late", "rst-late", "garbage-late", "half-a-frame-late",
-  ]) { $0.isLate = true }
+  private static let late: [HostileCase] = .together(
+    .answers([
+      "answer-before-the-next-question", "ping-late", "settings-late", "goaway-late",
+      "goaway-with-error-late",
+      "data-late", "rst-late", "garbage-late", "half-a-frame-late",
+    ]) { $0.isLate = true },
+    .answers(["no-streams-late"]) {
+      $0.isLate = true
+      $0.mayStall = true
+    })
 
   /// Section 3.4: the first frame is SETTINGS. Only a host's first connection begins in these ways.
   private static let prefaces: [HostileCase] = .together(
