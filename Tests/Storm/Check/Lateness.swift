@@ -70,11 +70,11 @@ final class Lateness: Sendable {
     }
   }
 
-  /// How much later than planned something may have ended that ends now: 200 ms, four times the largest lateness since a
+  /// How much later than planned something may have ended that ends now: 300 ms, four times the largest lateness since a
   /// moment, and twice what threads waited for a core. A call ends after several threads and tasks have had their turn.
   func allowance(since moment: MonotonicInstant) -> Duration {
     let recent = samples.withLock { samples in samples.reversed().prefix { $0.at > moment } }
     let largest = recent.map(\.late).max() ?? .zero
-    return .milliseconds(200) + largest * 4 + recent.map(\.waited).reduce(.zero, +) * 2
+    return .milliseconds(300) + largest * 4 + recent.map(\.waited).reduce(.zero, +) * 2
   }
 }

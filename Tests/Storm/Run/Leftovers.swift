@@ -29,7 +29,10 @@ struct Leftovers {
       faults.append("\(descriptors.count) descriptors instead of \(before.descriptors.count): \(descriptors)")
     }
     if threads.count > before.threads.count { faults.append("threads: \(threads)") }
-    if curl > before.curl { faults.append("\(curl) allocations of libcurl instead of \(before.curl)") }
+    if curl > before.curl {
+      let held = CurlAllocations.descriptions.joined(separator: ", ")
+      faults.append("\(curl) allocations of libcurl instead of \(before.curl): \(held)")
+    }
     return faults
   }
 }
