@@ -10,6 +10,12 @@ static inline void netopt_cork(int descriptor, int on) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
+// Ends a connection in both directions (shutdown(2)): libcurl reads its end. Here because Swift's optimised builds do not find SHUT_RDWR, which
+// Glibc and this module both have as an enumerator and a macro of the same name.
+static inline void netopt_end(int descriptor) {
+  shutdown(descriptor, SHUT_RDWR);
+}
+
 static inline CURLcode netopt_setopt_long(CURL *h, CURLoption o, long v) {
   return curl_easy_setopt(h, o, v);
 }

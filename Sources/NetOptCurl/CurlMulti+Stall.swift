@@ -1,4 +1,4 @@
-import Glibc
+import CCurl
 import NetOptCore
 
 // A connection whose other side is gone without a word takes every request that comes, and lets it time out. HTTP/2 has
@@ -16,7 +16,7 @@ extension CurlMulti {
     guard now - sent >= path.twoRoundTrips else { return }
     // libcurl reads an end, and lets go of the connection whether or not it is in use.
     if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - path.silence), at: now) {
-      shutdown(descriptor, Int32(SHUT_RDWR))
+      netopt_end(descriptor)
     }
   }
 

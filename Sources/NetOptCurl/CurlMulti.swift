@@ -35,6 +35,8 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
   @exclusivity(unchecked) private var turnEndIsAsked = false
+  /// Whether libcurl has yet to look after streams that are to go on.
+  @exclusivity(unchecked) var isBehind = false
   private(set) var isShutDown = false
   /// Whether it ends when what is under way has ended.
   private var isRetired = false
@@ -47,7 +49,7 @@ actor CurlMulti: LoopActor {
     self.configuration = configuration
     self.legs = legs
     self.loop = loop
-    records = TurnRecords(ReadWatch { [unowned loop] in loop.now() })
+    records = TurnRecords()
     handle = try MultiHandle(configuration, records: records)
     // A setting that libcurl refuses is found here, not at the first request.
     idleHandles.append(try EasyHandle(configuration, records: records))
@@ -117,6 +119,7 @@ actor CurlMulti: LoopActor {
     guard !exchange.isOver, let transfer = exchange.winner else { return }
     transfer.unpause(receive: receive, send: send)
     applyInterests()
+    isBehind = true
     askForTurnEnd()
   }
 
@@ -128,9 +131,14 @@ actor CurlMulti: LoopActor {
     loop.atEndOfTurn(self)
   }
 
-  private func drive(_ socket: curl_socket_t, _ mask: Int32) {
+  func drive(_ socket: curl_socket_t, _ mask: Int32) {
+    act(socket, mask)
+    while let suspect = records.live.calls.takeSuspect() { confirm(suspect) }
+  }
+
+  func act(_ socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
-    records.live.watch.begin()
+    records.live.calls.begin()
     let code = curl_multi_socket_action(raw, socket, mask, &running)
     applyInterests()
     // The handle is unusable after any other code; none of them is documented to come from valid arguments.
@@ -173,7 +181,10 @@ actor CurlMulti: LoopActor {
       if transfer.takesTurn, readiness.contains(.write) { return postpone(transfer, descriptor) }
     }
     var mask: Int32 = 0
-    if readiness.contains(.read) { mask |= CURL_CSELECT_IN }
+    if readiness.contains(.read) {
+      beginTurn(of: descriptor)
+      mask |= CURL_CSELECT_IN
+    }
     if readiness.contains(.write) { mask |= CURL_CSELECT_OUT }
     if readiness.contains(.error) { mask |= CURL_CSELECT_ERR }
     drive(descriptor, mask)
@@ -188,7 +199,7 @@ actor CurlMulti: LoopActor {
     beginHandshake()
   }
 
-  fileprivate func beginHandshake() {
+  func beginHandshake() {
     guard !isShutDown else { return }
     let next = handshakes.next(at: loop.now()) { [connections] transfer in
       transfer.descriptor.map { connections.isConnecting($0, by: transfer) } ?? false
@@ -220,7 +231,7 @@ actor CurlMulti: LoopActor {
     loop.schedule(timer, at: due)
   }
 
-  fileprivate func newConnectionsHadTheirTime() {
+  func newConnectionsHadTheirTime() {
     records.newConnections.settle(at: loop.now())
     scheduleNewConnections()
   }
@@ -233,7 +244,7 @@ actor CurlMulti: LoopActor {
   /// Whether a transfer waits to begin TLS, on our account and not its endpoint's.
   func isHeldBack(_ transfer: Transfer) -> Bool { handshakes.contains(transfer) }
 
-  fileprivate func timerFired() {
+  func timerFired() {
     guard !isShutDown else { return }
     drive(CURL_SOCKET_TIMEOUT, 0)
     askForTurnEnd()
@@ -254,6 +265,7 @@ actor CurlMulti: LoopActor {
     if hasRecords { askForTurnEnd() }
     if !records.newConnections.isEmpty { scheduleNewConnections() }
     if let timeout = records.timeout { setTimer(timeout) }
+    isBehind = records.timeout == 0
     records.timeout = nil
     if isRetired, underWay.isEmpty { shutDown() }
   }
@@ -306,8 +318,7 @@ actor CurlMulti: LoopActor {
     }
     let timer = self.timer ?? CurlTimer(self)
     self.timer = timer
-    let due = loop.now().nanoseconds + Int64(milliseconds) * 1_000_000
-    loop.schedule(timer, at: MonotonicInstant(nanoseconds: due))
+    loop.schedule(timer, at: loop.now() + .milliseconds(milliseconds))
   }
 
   private func failure(_ call: String, _ code: CURLMcode) -> NetOptError {
@@ -361,40 +372,4 @@ extension CurlMulti: ReadinessHandler, TurnHandler {
   }
 
   nonisolated func turnEnds() { onLoop(()) { multi, _ in multi.settle() } }
-}
-
-/// libcurl's timer on the loop.
-private final class CurlTimer: LoopTimer {
-  private unowned let multi: CurlMulti
-
-  init(_ multi: CurlMulti) {
-    self.multi = multi
-    super.init()
-  }
-
-  override func fire() { multi.onLoop(()) { multi, _ in multi.timerFired() } }
-}
-
-/// Fires when the next probe may begin TLS.
-private final class HandshakeTimer: LoopTimer {
-  private unowned let multi: CurlMulti
-
-  init(_ multi: CurlMulti) {
-    self.multi = multi
-    super.init()
-  }
-
-  override func fire() { multi.onLoop(()) { multi, _ in multi.beginHandshake() } }
-}
-
-/// Fires when a connection is not new any more.
-private final class NewConnectionsTimer: LoopTimer {
-  private unowned let multi: CurlMulti
-
-  init(_ multi: CurlMulti) {
-    self.multi = multi
-    super.init()
-  }
-
-  override func fire() { multi.onLoop(()) { multi, _ in multi.newConnectionsHadTheirTime() } }
 }

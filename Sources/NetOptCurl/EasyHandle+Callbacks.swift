@@ -112,7 +112,7 @@ private func contextWasMade(
   if let context {
     OpenSSL.loaded?.keepSessions(of: OpaquePointer(context))
     OpenSSL.loaded?.keepBuffers(of: OpaquePointer(context))
-    if CurlLibrary.hidesBrokenConnections { OpenSSL.loaded?.noteRecords(of: OpaquePointer(context)) }
+    if CurlLibrary.losesEndsOfStreams { OpenSSL.loaded?.noteRecords(of: OpaquePointer(context)) }
   }
   return CURLE_OK
 }

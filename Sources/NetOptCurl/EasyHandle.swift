@@ -71,6 +71,7 @@ final class EasyHandle {
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_TCP_KEEPALIVE, 1)
     set(CURLOPT_CERTINFO, 1)
+    if CurlLibrary.losesEndsOfStreams { set(CURLOPT_BUFFERSIZE, RecordBudget.streamBuffer) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")
     set(CURLOPT_MAXAGE_CONN, Int(configuration.idleAge.components.seconds))

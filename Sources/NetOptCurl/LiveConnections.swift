@@ -14,19 +14,21 @@ final class LiveConnection {
   var hasCarried = false
   /// Whether something came behind an answer, or it is not sure where the answer ended: what comes next may be the rest.
   var isTainted = false
+  /// The version of TLS that it speaks, when that was found out.
+  var tlsVersion: String?
   /// What TLS adds to a record: an authentication tag, and the type of its content or a nonce.
   var recordOverhead = 17
+  /// What limits how much of it is read, when it speaks HTTP/2 over OpenSSL.
+  var reader: RecordReader?
   /// Whether parts of a request were written since something was read.
   var carriesRequest = false
-  /// How many transfers on it have a body to send: flow control has parts of them written whenever something is read.
-  var uploads = 0
-  /// Whether HTTP/2 answered what was read last with something that may be GOAWAY.
-  private var mayHaveSaidGoAway = false
+  /// The call of libcurl in which something was read last.
+  private var lastReadCall = 0
   /// Whether libcurl has closed it.
   fileprivate(set) var isClosed = false
-  /// Whether HTTP/2 gave the connection up because of what it read last: it wrote what may be GOAWAY, and libcurl closed the connection.
-  var wasGivenUp: Bool { mayHaveSaidGoAway && isClosed }
-  private let watch: ReadWatch
+  /// Whether HTTP/2 gave the connection up because of what it read last.
+  var wasGivenUp = false
+  private let calls: LibcurlCalls
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL was told to note here how the peer ends TLS.
@@ -34,62 +36,42 @@ final class LiveConnection {
   /// Whether the peer has ended TLS in order, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
 
-  init(_ descriptor: Int32, _ watch: ReadWatch) {
+  init(_ descriptor: Int32, _ calls: LibcurlCalls) {
     self.descriptor = descriptor
-    self.watch = watch
+    self.calls = calls
   }
 
   /// TLS has read the head of a record.
   func readRecord() {
     carriesRequest = false
-    mayHaveSaidGoAway = false
-    // libcurl reads as long as something comes, and nothing else happens on the loop meanwhile. Now it reads an end.
-    if watch.isTooLong() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    lastReadCall = calls.number
   }
 
   /// TLS has written the head of a record.
   func wroteRecord(ofLength length: Int) {
-    // GOAWAY has 17 bytes and most often a reason (RFC 9113, section 6.8). Several frames of 13, WINDOW_UPDATE and RST_STREAM, may share a
-    // record.
+    // GOAWAY has 17 bytes and most often a reason (RFC 9113, section 6.8). Others that answer what was read may look the same.
     let length = length - recordOverhead
-    if !carriesRequest, uploads == 0, length >= 17, !length.isMultiple(of: 13) { mayHaveSaidGoAway = true }
+    guard !carriesRequest, lastReadCall == calls.number, isMultiplexed, (17...512).contains(length)
+    else { return }
+    calls.mayHaveGivenUp(self)
   }
 }
 
-/// Looks how long libcurl reads in one call.
-///
-/// Frames of HTTP/2 that belong to no request, or change nothing of one, are read for as long as they come.
-final class ReadWatch {
-  /// So many records in one call are nothing unusual.
-  private static let usual = 1024
-  /// The longest that one call may read more than that.
-  private static let limit = Duration.milliseconds(250)
-
-  private let now: () -> MonotonicInstant
-  private var records = 0
-  private var since: MonotonicInstant?
-
-  init(now: @escaping () -> MonotonicInstant) { self.now = now }
+/// Counts the calls of libcurl, and notes the connections of which it may have given HTTP/2 up in the last one. Confined to the loop's
+/// thread.
+final class LibcurlCalls {
+  private(set) var number = 0
+  private var suspects: [LiveConnection] = []
 
   /// libcurl is about to be called.
-  func begin() {
-    records = 0
-    since = nil
+  func begin() { number += 1 }
+
+  func mayHaveGivenUp(_ connection: LiveConnection) {
+    if !suspects.contains(where: { $0 === connection }) { suspects.append(connection) }
   }
 
-  /// A record was read.
-  ///
-  /// - Returns: whether this goes on for too long.
-  func isTooLong() -> Bool {
-    records += 1
-    guard records >= Self.usual, records.isMultiple(of: 64) else { return false }
-    let now = now()
-    guard let since else {
-      self.since = now
-      return false
-    }
-    return now - since > Self.limit
-  }
+  /// Takes out one of the connections that HTTP/2 may have given up.
+  func takeSuspect() -> LiveConnection? { suspects.popLast() }
 }
 
 /// The two ends of a connection, as one number: addresses and ports, which libcurl gives as text.
@@ -122,15 +104,16 @@ struct ConnectionEnds: Hashable {
 /// The connections that libcurl has open. Kept up to date from within its callbacks: one call of libcurl may close a
 /// connection and open another with the same descriptor.
 struct LiveConnections {
-  let watch: ReadWatch
+  let calls = LibcurlCalls()
   private var byDescriptor = DescriptorTable<LiveConnection>()
   private var byEnds: [ConnectionEnds: LiveConnection] = [:]
 
-  init(_ watch: ReadWatch) { self.watch = watch }
+  /// The connection of a socket.
+  subscript(descriptor: Int32) -> LiveConnection? { byDescriptor[descriptor] }
 
   mutating func opened(_ descriptor: Int32) {
     closed(descriptor)
-    byDescriptor[descriptor] = LiveConnection(descriptor, watch)
+    byDescriptor[descriptor] = LiveConnection(descriptor, calls)
   }
 
   mutating func closed(_ descriptor: Int32) {

@@ -1,8 +1,8 @@
 import CCurl
 
-// libcurl 7.88 takes every stream without a length for whole when the HTTP/2 library gives a connection up because the peer broke
-// its rules. All that shows of it is the GOAWAY that is written in answer to what was read: a record that is longer than those by which
-// the library answers by itself, and not one of a request.
+// Before 8.1.0 libcurl takes every stream without a length for whole when the HTTP/2 library gives a connection up because the peer
+// broke its rules, and the connection was to be closed anyhow. All that shows of it is the GOAWAY that is written in answer to what was
+// read, in a record that may be another answer too: `CurlMulti.confirm` finds out.
 
 extension OpenSSL {
   private typealias Message =

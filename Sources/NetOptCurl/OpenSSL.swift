@@ -105,16 +105,17 @@ struct OpenSSL: Sendable {
       if what == OpenSSL.readAlert, value & 0xff == OpenSSL.closeNotify {
         TLSConnection.record(of: ssl)?.hasCloseNotify = true
       }
-      if what & OpenSSL.handshakeStart != 0 { openSSL.resumeCopy(on: ssl) }
+      // A renegotiation (TLS 1.2) begins a handshake too, on a connection whose session must stay.
+      if what & OpenSSL.handshakeStart != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
+        openSSL.resumeCopy(on: ssl)
+        RecordReader.attach(to: ssl)
+      }
     }
   }
 
   /// Has a connection resume a copy of the session that it was given.
   private func resumeCopy(on ssl: OpaquePointer) {
-    // A renegotiation (TLS 1.2) begins a handshake too, on a connection whose session must stay.
-    guard getFinished(ssl, nil, 0) == 0, let session = getSession(ssl), let copy = duplicate(session) else {
-      return
-    }
+    guard let session = getSession(ssl), let copy = duplicate(session) else { return }
     // It takes a reference of its own.
     _ = setSession(ssl, copy)
     free(copy)

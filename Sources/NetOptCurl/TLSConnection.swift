@@ -47,6 +47,9 @@ struct TLSConnection {
     return false
   }
 
+  /// What limits how much of the connection is read.
+  var reader: RecordReader? { RecordReader.of(ssl) }
+
   /// Whether decrypted data lies ready that libcurl has not read.
   var hasDecodedData: Bool { functions.pending(ssl) > 0 }
 

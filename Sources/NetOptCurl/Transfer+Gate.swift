@@ -30,8 +30,10 @@ extension Transfer {
     // A replay begins anew: what is known of the connection before is of no use.
     readyAt = now
     sentAt = nil
-    let tls = exchange.plan.isSecure ? TLSConnection(of: easy) : nil
-    tlsVersion = tls?.version
+    // What is known of a connection does not change, and the streams of HTTP/2 need nothing else.
+    let isKnown = connection?.reportsItsEnd == true && connection?.isMultiplexed == true
+    let tls = exchange.plan.isSecure && !isKnown ? TLSConnection(of: easy) : nil
+    tlsVersion = isKnown ? connection?.tlsVersion : tls?.version
     learnVersion(from: tls, at: now)
     socket = descriptor.flatMap { SocketReport(of: $0) }
     records.ready.append(self)
@@ -45,11 +47,8 @@ extension Transfer {
       sends += 1
       connection?.hasCarried = true
       connection?.carriesRequest = true
-      // What fits a frame is written as soon as it is given to libcurl, unless another upload has used the window up.
-      if exchange.request.body.length.map({ $0 > 16_384 }) ?? true, let connection {
-        connection.uploads += 1
-        countsAsUpload = true
-      }
+      streamReader = connection?.reader
+      streamReader?.budget.streams += 1
       if speaksHTTP2 != true {
         connection?.carrier = self
         if CurlLibrary.foldsIntoFreedFields { easy.isVerbose = true }
@@ -65,14 +64,12 @@ extension Transfer {
   func leaveConnection() {
     guard let connection else { return }
     if connection.carrier === self { connection.carrier = nil }
-    endUpload()
+    if let streamReader {
+      streamReader.budget.streams -= 1
+      if isReceivePaused { streamReader.pausedStreams -= 1 }
+    }
+    streamReader = nil
     self.connection = nil
-  }
-
-  /// The request's body is sent, as an answer that has begun shows.
-  func endUpload() {
-    if countsAsUpload { connection?.uploads -= 1 }
-    countsAsUpload = false
   }
 
   /// Finds out which version of HTTP the connection speaks.
@@ -95,7 +92,12 @@ extension Transfer {
     guard let connection else { return }
     connection.isMultiplexed = choice
     connection.reportsItsEnd = tls.report(to: connection)
+    connection.tlsVersion = tlsVersion
     connection.recordOverhead = tls.recordOverhead
+    if choice, let reader = tls.reader {
+      reader.isActive = true
+      connection.reader = reader
+    }
     if connectionClass.offersHTTP2 {
       bundles.endpoint(endpoint, choseHTTP2: choice, in: connectionClass, at: now)
     }

@@ -34,8 +34,8 @@ final class Transfer {
   var refusal: GateRefusal?
   /// The connection on which the transfer came to the gate; `nil` when it is not known.
   var connection: LiveConnection?
-  /// Whether it is one of the connection's uploads.
-  var countsAsUpload = false
+  /// What limits how much of it is read, while the transfer is one of its streams.
+  var streamReader: RecordReader?
   /// The port on this side of the connection, which tells it apart from others to the endpoint.
   var localPort: Int32 = 0
   /// Whether the connection speaks HTTP/2; `nil` when that shows in the answer.
@@ -66,8 +66,6 @@ final class Transfer {
   /// Whether what still comes is dropped.
   private var isDiscarding = false
   private var sentBytes = 0
-  /// Whether libcurl has all of the request's body.
-  private var isUploadSent = false
   private var isTouched = false
 
   /// - Parameters:
@@ -122,6 +120,7 @@ final class Transfer {
   /// - Returns: whether the transfer goes on.
   func receive(header line: UnsafeRawBufferPointer) -> Bool {
     if isDiscarding { return true }
+    streamReader?.budget.claimed()
     if firstByteAt == nil { firstByteAt = now() }
     // Where the TLS library does not tell what was negotiated, the first answer does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
@@ -132,7 +131,6 @@ final class Transfer {
     }
     if head.isComplete, !wasComplete {
       speaksHTTP2 = isMultiplexed
-      if isUploadSent { endUpload() }
       connection?.isMultiplexed = isMultiplexed
       if !isMultiplexed { watchTheEnd() }
       touch()
@@ -187,6 +185,7 @@ final class Transfer {
   /// Takes a piece of the body, unless the consumer is too far behind.
   func receive(body bytes: UnsafeRawBufferPointer) -> Reception {
     if isDiscarding { return .taken }
+    streamReader?.budget.claimed()
     touch()
     if !hasBody {
       hasBody = true
@@ -208,6 +207,7 @@ final class Transfer {
   private func pause() -> Reception {
     isReceivePaused = true
     hasPaused = true
+    streamReader?.pausedStreams += 1
     return .paused
   }
 
@@ -245,9 +245,8 @@ final class Transfer {
     switch step {
     case .bytes(let count):
       sentBytes += count
-      isUploadSent = count == 0 || exchange.request.body.length == Int64(sentBytes)
-      sentAt = now()
       connection?.carriesRequest = true
+      sentAt = now()
     case .notYet: isSendPaused = true
     case .failed: break
     }
@@ -257,7 +256,6 @@ final class Transfer {
   func rewind(to offset: Int64) -> Bool {
     guard offset == 0, sentBytes == 0 || !exchange.request.body.isStream else { return false }
     sentBytes = 0
-    isUploadSent = false
     return true
   }
 
@@ -298,7 +296,10 @@ final class Transfer {
   /// Goes on with the directions that have reason to: libcurl sets both at once (curl_easy_pause(3)).
   func unpause(receive: Bool, send: Bool) {
     let wasPaused = isReceivePaused || isSendPaused
-    if receive { isReceivePaused = false }
+    if receive, isReceivePaused {
+      isReceivePaused = false
+      streamReader?.pausedStreams -= 1
+    }
     if send { isSendPaused = false }
     guard wasPaused else { return }
     var mask = CURLPAUSE_CONT

@@ -32,11 +32,9 @@ final class TurnRecords {
   /// What was opened of late and has carried no request: kept here, as callbacks have to do with it.
   @exclusivity(unchecked) var newConnections = NewConnections()
   /// What the gate has to know of the connections that are open.
-  @exclusivity(unchecked) var live: LiveConnections
+  @exclusivity(unchecked) var live = LiveConnections()
   /// What libcurl wants its timer set to, in milliseconds: -1 for off, `nil` for no change.
   @exclusivity(unchecked) var timeout: Int?
-
-  init(_ watch: ReadWatch) { live = LiveConnections(watch) }
 
   func wants(_ descriptor: Int32, _ readiness: Readiness) {
     if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {

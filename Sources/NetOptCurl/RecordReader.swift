@@ -1,0 +1,185 @@
+import NetOptCore
+
+/// Stands between TLS and its socket, and lets libcurl read as much as a `RecordBudget` allows. Beyond that it says that nothing has come
+/// yet, which libcurl takes for the state of the network: the socket stays readable, and the loop tells so again.
+///
+/// A filter BIO (BIO_push(3), BIO_meth_new(3)) in front of the one that libcurl made. OpenSSL calls it whenever it reads, and frees it
+/// with the connection. Confined to the loop's thread.
+final class RecordReader {
+  var budget: RecordBudget
+  /// Whether the budget counts: from the first request on, when HTTP/2 was negotiated.
+  var isActive = false
+  /// How many of the connection's streams are paused by their readers.
+  var pausedStreams = 0
+  /// Whether something was read, or was to be, since this was set to `false`.
+  var wasAsked = false
+
+  private init() { budget = RecordBudget(isStrict: CurlLibrary.losesEndsOfStreams) }
+
+  private func read(
+    _ bio: OpaquePointer, into buffer: UnsafeMutableRawPointer, _ count: Int32, _ functions: Functions
+  ) -> Int32 {
+    functions.clearFlags(bio, Functions.retryFlags)
+    wasAsked = true
+    guard let next = functions.next(bio) else { return -1 }
+    guard !isActive || budget.mayRead else { return notYet(bio, functions) }
+    let result = functions.read(next, buffer, count)
+    functions.copyRetry(bio)
+    if result > 0 {
+      budget.read(UnsafeRawBufferPointer(start: buffer, count: Int(result)))
+    } else if isActive, functions.testFlags(bio, Functions.shouldRetry) == 0, !budget.mayEnd {
+      return notYet(bio, functions)
+    }
+    return result
+  }
+
+  private func notYet(_ bio: OpaquePointer, _ functions: Functions) -> Int32 {
+    // BIO_set_retry_read(3) is a macro for this.
+    functions.setFlags(bio, Functions.readFlag | Functions.shouldRetry)
+    return -1
+  }
+
+  // MARK: OpenSSL
+
+  /// Puts a reader in front of what a connection reads from. At the beginning of its handshake, when nothing was read.
+  static func attach(to ssl: OpaquePointer) {
+    guard let functions = Functions.loaded, let below = functions.readBIO(ssl),
+      let bio = functions.new(functions.method), functions.retain(below) == 1
+    else { return }
+    let reader = RecordReader()
+    // OpenSSL owns the reader from here: `release` is called with the BIO's end.
+    functions.setData(bio, Unmanaged.passRetained(reader).toOpaque())
+    functions.setReady(bio, 1)
+    _ = functions.push(bio, below)
+    functions.setReadBIO(ssl, bio)
+  }
+
+  /// The reader of a connection, if it has one.
+  static func of(_ ssl: OpaquePointer) -> RecordReader? {
+    guard let functions = Functions.loaded, let bio = functions.readBIO(ssl),
+      functions.type(bio) == functions.index, let data = functions.data(bio)
+    else { return nil }
+    return Unmanaged<RecordReader>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  /// OpenSSL's functions, with the types of their man pages, which nothing checks: BIO_meth_new(3), BIO_new(3), BIO_get_data(3),
+  /// BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3), SSL_set0_rbio(3).
+  ///
+  /// Unchecked: `method` is complete when it is stored, and nobody changes it.
+  private struct Functions: @unchecked Sendable {
+    typealias BIO = OpaquePointer
+    typealias Method = OpaquePointer
+    typealias Read = @convention(c) (BIO?, UnsafeMutableRawPointer?, Int32) -> Int32
+    typealias Control = @convention(c) (BIO?, Int32, Int, UnsafeMutableRawPointer?) -> Int
+    typealias Destroy = @convention(c) (BIO?) -> Int32
+
+    // Constants of bio.h: BIO_FLAGS_READ, BIO_FLAGS_SHOULD_RETRY and both with BIO_FLAGS_WRITE and BIO_FLAGS_IO_SPECIAL.
+    static let readFlag: Int32 = 0x01
+    static let shouldRetry: Int32 = 0x08
+    static let retryFlags: Int32 = 0x0f
+
+    let new: @convention(c) (Method) -> BIO?
+    let next: @convention(c) (BIO) -> BIO?
+    let push: @convention(c) (BIO, BIO) -> BIO?
+    let retain: @convention(c) (BIO) -> Int32
+    let type: @convention(c) (BIO) -> Int32
+    let setData: @convention(c) (BIO, UnsafeMutableRawPointer?) -> Void
+    let data: @convention(c) (BIO) -> UnsafeMutableRawPointer?
+    let setReady: @convention(c) (BIO, Int32) -> Void
+    let setFlags: @convention(c) (BIO, Int32) -> Void
+    let clearFlags: @convention(c) (BIO, Int32) -> Void
+    let testFlags: @convention(c) (BIO, Int32) -> Int32
+    let copyRetry: @convention(c) (BIO) -> Void
+    let read: @convention(c) (BIO, UnsafeMutableRawPointer, Int32) -> Int32
+    let control: @convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int
+    let readBIO: @convention(c) (OpaquePointer) -> BIO?
+    let setReadBIO: @convention(c) (OpaquePointer, BIO) -> Void
+    /// What makes BIOs of this kind, and its number. It lives as long as the process.
+    let method: Method
+    let index: Int32
+
+    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : Functions()
+
+    private init?() {
+      typealias SetFlags = @convention(c) (BIO, Int32) -> Void
+      guard
+        let new = OpenSSL.symbol("BIO_new", as: (@convention(c) (Method) -> BIO?).self),
+        let next = OpenSSL.symbol("BIO_next", as: (@convention(c) (BIO) -> BIO?).self),
+        let push = OpenSSL.symbol("BIO_push", as: (@convention(c) (BIO, BIO) -> BIO?).self),
+        let retain = OpenSSL.symbol("BIO_up_ref", as: (@convention(c) (BIO) -> Int32).self),
+        let type = OpenSSL.symbol("BIO_method_type", as: (@convention(c) (BIO) -> Int32).self),
+        let setData = OpenSSL.symbol(
+          "BIO_set_data", as: (@convention(c) (BIO, UnsafeMutableRawPointer?) -> Void).self),
+        let data = OpenSSL.symbol(
+          "BIO_get_data", as: (@convention(c) (BIO) -> UnsafeMutableRawPointer?).self),
+        let setReady = OpenSSL.symbol("BIO_set_init", as: SetFlags.self),
+        let setFlags = OpenSSL.symbol("BIO_set_flags", as: SetFlags.self),
+        let clearFlags = OpenSSL.symbol("BIO_clear_flags", as: SetFlags.self),
+        let testFlags = OpenSSL.symbol("BIO_test_flags", as: (@convention(c) (BIO, Int32) -> Int32).self),
+        let copyRetry = OpenSSL.symbol("BIO_copy_next_retry", as: (@convention(c) (BIO) -> Void).self),
+        let read = OpenSSL.symbol(
+          "BIO_read", as: (@convention(c) (BIO, UnsafeMutableRawPointer, Int32) -> Int32).self),
+        let control = OpenSSL.symbol(
+          "BIO_ctrl", as: (@convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int).self),
+        let readBIO = OpenSSL.symbol("SSL_get_rbio", as: (@convention(c) (OpaquePointer) -> BIO?).self),
+        let setReadBIO = OpenSSL.symbol(
+          "SSL_set0_rbio", as: (@convention(c) (OpaquePointer, BIO) -> Void).self),
+        let newIndex = OpenSSL.symbol("BIO_get_new_index", as: (@convention(c) () -> Int32).self),
+        let newMethod = OpenSSL.symbol(
+          "BIO_meth_new", as: (@convention(c) (Int32, UnsafePointer<CChar>) -> Method?).self),
+        let setRead = OpenSSL.symbol("BIO_meth_set_read", as: (@convention(c) (Method, Read) -> Int32).self),
+        let setControl = OpenSSL.symbol(
+          "BIO_meth_set_ctrl", as: (@convention(c) (Method, Control) -> Int32).self),
+        let setDestroy = OpenSSL.symbol(
+          "BIO_meth_set_destroy", as: (@convention(c) (Method, Destroy) -> Int32).self)
+      else { return nil }
+      // BIO_TYPE_FILTER of bio.h.
+      let index = newIndex() | 0x0200
+      guard index > 0, let method = newMethod(index, "records") else { return nil }
+      _ = setRead(method, readCallback)
+      _ = setControl(method, controlCallback)
+      _ = setDestroy(method, destroyCallback)
+      self.new = new
+      self.next = next
+      self.push = push
+      self.retain = retain
+      self.type = type
+      self.setData = setData
+      self.data = data
+      self.setReady = setReady
+      self.setFlags = setFlags
+      self.clearFlags = clearFlags
+      self.testFlags = testFlags
+      self.copyRetry = copyRetry
+      self.read = read
+      self.control = control
+      self.readBIO = readBIO
+      self.setReadBIO = setReadBIO
+      self.method = method
+      self.index = index
+    }
+  }
+
+  private static let readCallback: Functions.Read = { bio, buffer, count in
+    guard let functions = Functions.loaded, let bio, let buffer, let data = functions.data(bio) else {
+      return -1
+    }
+    return Unmanaged<RecordReader>.fromOpaque(data).takeUnretainedValue().read(
+      bio, into: buffer, count, functions)
+  }
+
+  private static let controlCallback: Functions.Control = { bio, command, number, pointer in
+    // BIO_CTRL_PUSH and BIO_CTRL_POP of bio.h concern this BIO alone.
+    guard command != 6, command != 7, let functions = Functions.loaded, let bio,
+      let next = functions.next(bio)
+    else { return 0 }
+    return functions.control(next, command, number, pointer)
+  }
+
+  private static let destroyCallback: Functions.Destroy = { bio in
+    if let functions = Functions.loaded, let bio, let data = functions.data(bio) {
+      Unmanaged<RecordReader>.fromOpaque(data).release()
+    }
+    return 1
+  }
+}
