@@ -29,10 +29,11 @@ final class Backend: Sendable {
     acceptor.withLock { $0 = thread }
   }
 
-  /// Closes all connections, and returns when no thread is left. To be called once.
+  /// Closes all connections, and returns when no thread is left. May be called again.
   func stop() {
     stopped.raise()
-    acceptor.withLock { $0.take() }?.join()
+    guard let acceptor = acceptor.withLock({ $0.take() }) else { return }
+    acceptor.join()
     close(listener)
     let threads = state.withLock { state in
       for descriptor in state.connections.keys { shutdown(descriptor, Int32(SHUT_RDWR)) }

@@ -106,8 +106,8 @@ package final class Storm: Sendable {
     await end(workers)
     report.withLock { $0.seconds = Double((clock.now() - start).nanoseconds) / 1e9 }
     weatherTask.cancel()
-    _ = await weatherTask.result.mapError {
-      violations.add(.hang, "the weather failed: \($0)"); return $0
+    if case .failure(let error) = await weatherTask.result, !(error is CancellationError) {
+      throw error
     }
     await sweepCaches(clients, origins, ledger, lateness)
     await clients.shutdown()
