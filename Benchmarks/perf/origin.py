@@ -15,8 +15,8 @@ HOST = "api.bench.example"
 GOOD = [f"127.72.0.{number}" for number in range(1, 9)]
 REFUSING, SILENT, HOLE = "127.72.1.1", "127.72.1.2", "127.72.1.3"
 SERVER_CORE, CLIENT_CORE = "0", "1"
-# What is served. An answer of /small is as long as this and begins with the request's question, which is the URL's query; the
-# files are words of eight bytes, each its own index, and the question is in a header field.
+# What is served. An answer of /small is as long as this and begins with the request's question, which is the last part of the
+# path; the files are words of eight bytes, each its own index, and the question is in a header field.
 SMALL = 200
 FILES = {"100KB": 100_000, "100MB": 100_000_000}
 QUESTION_DIGITS = 6
@@ -138,8 +138,9 @@ class Origin:
               ssl_certificate {self.path("origin.pem")}; ssl_certificate_key {self.path("origin.key")};
               access_log {"off" if name in ("kept", "everywhere") else f"{self.path(name)}.log resumption"};
               root {self.path("content")};
-              location = /small {{ return 200 "${{answer}}{"x" * (SMALL - QUESTION_DIGITS)}"; }}
-              location / {{ add_header Question $args; }}
+              location = /small {{ return 200 "{"x" * SMALL}"; }}
+              location ~ "^/small/([0-9]{{{QUESTION_DIGITS}}})$" {{ return 200 "$1{"x" * (SMALL - QUESTION_DIGITS)}"; }}
+              location ~ "^/(100.B)/([0-9]{{{QUESTION_DIGITS}}})$" {{ add_header Question $2; try_files /$1 =404; }}
               {directives}
             }}"""
             for name, directives in self.VARIANTS.items())
@@ -153,7 +154,6 @@ class Origin:
               http {{
                 {temporary}
                 log_format resumption "$server_addr $ssl_session_reused";
-                map $args $answer {{ "" "{"x" * QUESTION_DIGITS}"; default $args; }}
                 default_type text/plain; keepalive_timeout 600s; http2_max_concurrent_streams 2000; sendfile on;
                 {servers}
               }}""")

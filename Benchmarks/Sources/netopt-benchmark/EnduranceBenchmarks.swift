@@ -109,7 +109,7 @@ enum SoakBenchmark {
     let expectation = try Expectation(options.text("--expect"))
     let load = Load(
       client: client,
-      questions: try Question.all(request, streams: streams, expecting: expectation), count: count / 10,
+      questions: try Question.all(request, expecting: expectation), count: count / 10,
       streams: streams, usesLoop: true, keepsLatencies: false, expectation: expectation)
     var failed = 0
     var wrong = 0

@@ -40,7 +40,7 @@ enum HostsBenchmark {
     }
     for question in questions { try await Load.expectAnswer(question, client, expectation) }
     let load = Load(
-      client: client, questions: questions, areShared: true, count: try options.count("-n", 20_000),
+      client: client, questions: questions, count: try options.count("-n", 20_000),
       streams: try options.count("-c", 100), usesLoop: true, expectation: expectation)
     let before = Cost.now
     let outcome = await load.perform()

@@ -3,10 +3,8 @@ import NetOpt
 /// Requests that are performed by so many tasks, one after the other in each.
 struct Load {
   let client: NetOptClient
-  /// What the tasks ask.
+  /// What each task asks in turn, from different places on.
   let questions: [Question]
-  /// Whether each task asks all of them in turn, from different places on. Otherwise each has some to itself.
-  var areShared = false
   let count: Int
   let streams: Int
   /// Whether the tasks run on the client's loop instead of the default pool.
@@ -55,12 +53,11 @@ struct Load {
     var outcome = Outcome()
     if keepsLatencies { outcome.latencies.reserveCapacity(count) }
     let clock = SystemTimeSource()
-    let own = max(1, questions.count / streams)
     var check = AnswerCheck(expectation)
     for index in 0..<count {
       let start = clock.now()
-      let place = areShared ? stream + index * 31 : stream * own + index % own
-      outcome.count(await Self.answer(questions[place % questions.count], client, &check))
+      let question = questions[(stream + index * 31) % questions.count]
+      outcome.count(await Self.answer(question, client, &check))
       if keepsLatencies { outcome.latencies.append((clock.now() - start).microseconds) }
     }
     return outcome

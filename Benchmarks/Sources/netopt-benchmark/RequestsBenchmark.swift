@@ -15,7 +15,7 @@ enum RequestsBenchmark {
     let configuration = try ClientConfiguration.measured(options)
     let streams = try options.count("-c", 100)
     let expectation = try Expectation(options.text("--expect"))
-    let questions = try Question.all(request, streams: streams, expecting: expectation)
+    let questions = try Question.all(request, expecting: expectation)
     if try options.choice("--cold", false) {
       return try await runCold(questions, count, configuration, expectation)
     }

@@ -106,7 +106,7 @@ static int timer_changed(CURLM *multi, long timeout_ms, void *data) {
 static CURL *make_easy(const struct options *options, struct stream *stream, long number) {
   CURL *easy = curl_easy_init();
   if (easy == NULL) die("curl_easy_init failed");
-  if (!questions_init(&stream->questions, &options->expectation, options->url, number, options->streams)) die("out of memory");
+  if (!questions_init(&stream->questions, &options->expectation, options->url, number)) die("out of memory");
   curl_easy_setopt(easy, CURLOPT_URL, options->url);
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
   curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);

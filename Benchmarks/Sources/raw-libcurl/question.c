@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As many URLs as netopt remembers (URLHandles.most).
-enum { urls_most = 512 };
-
 int expectation_read(struct expectation *expectation, const char *text) {
   const char *colon = strchr(text, ':');
   if (colon == NULL) return 0;
@@ -25,17 +22,13 @@ int expectation_read(struct expectation *expectation, const char *text) {
   return 1;
 }
 
-int questions_init(
-    struct questions *questions, const struct expectation *expectation, const char *url, long stream, long streams) {
+int questions_init(struct questions *questions, const struct expectation *expectation, const char *url, long stream) {
   memset(questions, 0, sizeof *questions);
   questions->expectation = *expectation;
+  questions->next = stream;
   if (expectation->kind == expects_anything) return 1;
-  questions->count = urls_most / streams;
-  if (questions->count > questions_most) questions->count = questions_most;
-  if (questions->count < 1) questions->count = 1;
-  for (long index = 0; index < questions->count; index++) {
-    long number = (stream * questions->count + index) % 1000000;
-    if (asprintf(&questions->urls[index], "%s?%0*ld", url, question_digits, number) < 0) return 0;
+  for (int index = 0; index < questions_count; index++) {
+    if (asprintf(&questions->urls[index], "%s/%0*d", url, question_digits, index) < 0) return 0;
   }
   if (expectation->kind == expects_words) return 1;
   questions->expected = malloc(expectation->length);
@@ -45,15 +38,16 @@ int questions_init(
 }
 
 void questions_free(struct questions *questions) {
-  for (long index = 0; index < questions->count; index++) free(questions->urls[index]);
+  for (int index = 0; index < questions_count; index++) free(questions->urls[index]);
   free(questions->expected);
 }
 
 void questions_ask(struct questions *questions, CURL *easy) {
   questions->received = 0;
   questions->has_other_content = 0;
-  if (questions->count == 0) return;
-  const char *url = questions->urls[questions->asked++ % questions->count];
+  if (questions->expectation.kind == expects_anything) return;
+  const char *url = questions->urls[questions->next % questions_count];
+  questions->next += 31;
   curl_easy_setopt(easy, CURLOPT_URL, url);
   questions->digits = url + strlen(url) - question_digits;
   if (questions->expected) memcpy(questions->expected, questions->digits, question_digits);

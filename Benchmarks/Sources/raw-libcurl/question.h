@@ -1,5 +1,5 @@
-// The questions that a stream asks, one after the other, and whether the answers belong to them. A question is a number in the
-// URL's query, which the origin puts into its answer. `netopt-benchmark` does the same (Questions.swift).
+// The questions that a stream asks, one after the other, and whether the answers belong to them. A question is a number at the
+// end of the URL's path, which the origin puts into its answer. `netopt-benchmark` does the same (Question.swift, AnswerCheck.swift).
 #pragma once
 #include <curl/curl.h>
 #include <stddef.h>
@@ -16,15 +16,14 @@ struct expectation {
 // Reads `echo:BYTES` or `words:BYTES`; gives 0 when it is neither.
 int expectation_read(struct expectation *expectation, const char *text);
 
-enum { question_digits = 6, questions_most = 4 };
+enum { question_digits = 6, questions_count = 16 };
 
-// No question is asked by two streams, and a stream asks one again only after its others. There are few, since a client that
-// parses each URL once is to find it again.
+// What one stream asks. All ask the same questions in turn, from different places on, so that two requests at random ask the same
+// thing once in `questions_count` times. There are few: a client that parses each URL once is to find it again.
 struct questions {
   struct expectation expectation;
-  char *urls[questions_most];
-  long count;
-  long asked;
+  char *urls[questions_count];
+  long next;
   // The digits of the last one.
   const char *digits;
   // All of the body, for an echo.
@@ -34,8 +33,7 @@ struct questions {
 };
 
 // Gives 0 without memory.
-int questions_init(
-    struct questions *questions, const struct expectation *expectation, const char *url, long stream, long streams);
+int questions_init(struct questions *questions, const struct expectation *expectation, const char *url, long stream);
 void questions_free(struct questions *questions);
 
 // Puts the next question into a request.
