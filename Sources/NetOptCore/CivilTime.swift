@@ -10,7 +10,8 @@ package struct CivilTime: Hashable, Sendable {
   /// The moment so many seconds after the start of 1970.
   package init(seconds: Int64) {
     let days = Int(seconds.floorDivided(by: 86_400))
-    let rest = Int(seconds) - days * 86_400
+    // Wrapping: the product of the first day of 64 bits does not fit, the difference does.
+    let rest = Int(seconds) &- days &* 86_400
     (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60)
     // Years begin in March here, so that the leap day is the last of its year; 719,468 days lie between 1 March of
     // the year 0 and 1 January 1970.
@@ -42,7 +43,8 @@ package struct CivilTime: Hashable, Sendable {
     let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
     let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
     let days = era * 146_097 + dayOfEra - 719_468
-    return Int64(days * 86_400 + hour * 3600 + minute * 60 + second)
+    // Wrapping, as where the parts are made.
+    return Int64(days &* 86_400 &+ (hour * 3600 + minute * 60 + second))
   }
 
   // MARK: AWS's form

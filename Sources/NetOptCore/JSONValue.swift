@@ -33,9 +33,9 @@ package enum JSONValue: Hashable, Sendable {
   /// A text, or `null`.
   package static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 
-  /// A whole number, or `null`.
+  /// A whole number, or `null`. One that 64 bits do not hold is the nearest that they do.
   package static func optional(_ number: (some BinaryInteger)?) -> JSONValue {
-    number.map { .integer(Int64($0)) } ?? .null
+    number.map { .integer(Int64(clamping: $0)) } ?? .null
   }
 
   /// A duration in whole microseconds, or `null`: the unit of all times in published output.

@@ -86,7 +86,7 @@ public struct RouteReport: Sendable {
     /// - Parameter delay: how much later.
     package func seen(after delay: Duration) -> Leg {
       var leg = self
-      func shifted(_ offset: Int64) -> Int64 { max(0, offset - delay.nanoseconds) }
+      func shifted(_ offset: Int64) -> Int64 { max(0, offset.subtractingClamped(delay.nanoseconds)) }
       leg.startedNanoseconds = shifted(startedNanoseconds)
       leg.connectedNanoseconds = connectedNanoseconds.map(shifted)
       leg.securedNanoseconds = securedNanoseconds.map(shifted)

@@ -13,13 +13,13 @@ public struct MonotonicInstant: Hashable, Comparable, Sendable {
 
   /// The moment that lies `duration` later, saturating.
   public static func + (a: Self, duration: Duration) -> Self {
-    let step = duration.nanoseconds
-    let (sum, overflow) = a.nanoseconds.addingReportingOverflow(step)
-    return Self(nanoseconds: !overflow ? sum : step < 0 ? .min : .max)
+    Self(nanoseconds: a.nanoseconds.addingClamped(duration.nanoseconds))
   }
 
-  /// The time from an earlier moment to this one, where a `Duration` would be a burden.
-  package func nanoseconds(since earlier: MonotonicInstant) -> Int64 { nanoseconds - earlier.nanoseconds }
+  /// The time from an earlier moment to this one, saturating, where a `Duration` would be a burden.
+  package func nanoseconds(since earlier: MonotonicInstant) -> Int64 {
+    nanoseconds.subtractingClamped(earlier.nanoseconds)
+  }
 
   /// The time from `b` to `a`.
   public static func - (a: Self, b: Self) -> Duration {

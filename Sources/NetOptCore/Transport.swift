@@ -92,8 +92,10 @@ public struct ConnectReport: Hashable, Sendable {
     self.reused = reused
   }
 
-  /// From the first packet until a request could be sent.
-  public var ready: Duration { connect + (tls ?? .zero) }
+  /// From the first packet until a request could be sent. In nanoseconds, saturating: a sum of two durations may not fit.
+  public var ready: Duration {
+    .nanoseconds(connect.nanoseconds.addingClamped(tls?.nanoseconds ?? 0))
+  }
 }
 
 /// Why a connection could not be opened, with what blame needs.

@@ -24,6 +24,19 @@ struct CivilTimeTests {
     #expect(CivilTime(http: text) == nil)
   }
 
+  /// In a child process: a trap would end the tests.
+  @Test(
+    "every second of 64 bits has a civil time, and comes back from it",
+    arguments: [.min, .min + 1, -1, 0, 1, 253_402_300_800, .max - 1, .max] as [Int64])
+  func everySecondHasACivilTime(_ seconds: Int64) async {
+    await #expect(processExitsWith: .success) { [seconds] in
+      let time = CivilTime(seconds: seconds)
+      #expect(time.seconds == seconds)
+      #expect((1...12).contains(time.month) && (1...31).contains(time.day) && (0...23).contains(time.hour))
+      for text in [time.http, time.basic, time.rfc3339] { #expect(!text.isEmpty) }
+    }
+  }
+
   @Test func yearsOfTwoDigitsAreNotMoreThanFiftyYearsAhead() {
     let present = CivilTime(rfc3339: "2026-11-21T00:00:00Z")?.seconds
     #expect(CivilTime(http: "Sunday, 06-Nov-94 08:49:37 GMT", near: present)?.year == 1994)

@@ -6,6 +6,22 @@ import Testing
 
 /// Submitting, turns and timers.
 @Suite(.timeLimit(.minutes(1))) struct EventLoopTests {
+  @Test("timers at the ends of time fire at once, or never")
+  func timersAtTheEndsOfTime() async throws {
+    let loop = try EventLoop()
+    let fired = EventRecorder<Int64>()
+    try await loop.perform {
+      for moment in ExtremeNumbers.moments {
+        loop.schedule(ClosureTimer { _ in fired.record(moment.nanoseconds) }, at: moment)
+      }
+    }
+    let past = ExtremeNumbers.moments.map(\.nanoseconds).filter { $0 <= 1 }
+    try await fired.wait(for: "the timers that were due") { $0.count == past.count }
+    for _ in 0..<10 { try await loop.perform {} }
+    #expect(fired.events.sorted() == past.sorted())
+    loop.stop()
+  }
+
   @Test func runsWhatIsSubmittedInItsOrderOnItsThread() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<Int>()
