@@ -114,12 +114,13 @@ package final class AsymmetricKey: @unchecked Sendable {
     guard EVP_DigestSignInit(context, &parameters, Self.digest(algorithm), nil, key) == 1,
       Self.pad(parameters, algorithm)
     else { throw CryptoError(failed: operation) }
-    var count = Int(EVP_PKEY_get_size(key))
+    // 0 or less for a key that cannot sign: EVP_PKEY_get_size(3).
+    var count = max(Int(EVP_PKEY_get_size(key)), 0)
     var signature = [UInt8](repeating: 0, count: count)
     guard EVP_DigestSign(context, &signature, &count, message, message.count) == 1 else {
       throw CryptoError(failed: operation)
     }
-    signature.removeLast(signature.count - count)
+    signature.removeLast(max(signature.count - count, 0))
     return algorithm == .ecdsaP256 ? try Self.raw(signature, operation) : signature
   }
 

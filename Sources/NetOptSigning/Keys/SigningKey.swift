@@ -162,10 +162,11 @@ public final class SigningKey: Sendable {
         .keyNotLegacy, "\(scheme.rawValue) is weak, and the key \(id) is not marked legacy")
     }
     if let notBefore, now < notBefore {
-      return SigningFault(.keyNotYetValid, "the key \(id) is valid in \(notBefore - now) s")
+      return SigningFault(.keyNotYetValid, "the key \(id) is valid in \(notBefore.subtractingClamped(now)) s")
     }
     if let notAfter, now > notAfter {
-      return SigningFault(.keyExpired, "the key \(id) has not been valid for \(now - notAfter) s")
+      let time = now.subtractingClamped(notAfter)
+      return SigningFault(.keyExpired, "the key \(id) has not been valid for \(time) s")
     }
     if !scopes.isEmpty, !scopes.contains(where: { $0.allows(request) }) {
       return SigningFault(

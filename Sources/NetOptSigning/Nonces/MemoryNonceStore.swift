@@ -1,3 +1,4 @@
+import NetOptCore
 import NetOptLocking
 
 /// Nonces in memory: for tests, and for verifiers that are one process and may forget when it ends.
@@ -15,7 +16,7 @@ public final class MemoryNonceStore: NonceStore {
     /// Forgets what has expired. Done at most once in ten seconds of requests, or when there is no room.
     mutating func forget(before now: Int64) {
       expiries = expiries.filter { $0.value >= now }
-      nextSweep = now + 10
+      nextSweep = now.addingClamped(10)
     }
   }
 

@@ -18,7 +18,7 @@ public final class SQLiteNonceStore: NonceStore {
       _ nonce: String, of key: String, until expiry: Int64, now: Int64, limit: Int64
     ) throws(SQLiteError) -> Bool? {
       let isDue = now >= nextSweep
-      if isDue { nextSweep = now + 10 }
+      if isDue { nextSweep = now.addingClamped(10) }
       let (database, insert, forget, count) = (database, insert, forget, count)
       return try database.transaction { () throws(SQLiteError) -> Bool? in
         if isDue { try forget.run(.integer(now)) }

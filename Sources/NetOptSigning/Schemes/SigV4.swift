@@ -57,6 +57,9 @@ package struct SigV4: SigningScheme {
     var request = request
     let given = request.headers["X-Amz-Date"].flatMap { CivilTime(basic: $0) }
     let time = given ?? CivilTime(seconds: moment.now)
+    guard (0...9999).contains(time.year) else {
+      throw SigningFault(.malformedSignature, "the time \(moment.now) has a year that sigv4 cannot write")
+    }
     let parts = Parts(
       date: time.basic, region: region, service: service, isPresigned: options.presignSeconds != nil)
     return parts.isPresigned

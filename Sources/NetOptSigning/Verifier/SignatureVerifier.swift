@@ -157,18 +157,20 @@ public struct SignatureVerifier: Sendable {
       return
     }
     // Numbers of any size come in.
-    let skew = created.subtractingReportingOverflow(now).partialValue
+    let skew = created.subtractingClamped(now)
+    let age = now.subtractingClamped(created)
     findings.report.clockSkew = skew
     var fault: SigningFault?
-    if created > now, created - now > policy.window {
+    if created > now, skew > policy.window {
       fault = SigningFault(
         .fromTheFuture,
-        "signed \(created - now) s in the future, \(policy.window) s are allowed; set the signer's clock")
+        "signed \(skew) s in the future, \(policy.window) s are allowed; set the signer's clock")
     } else if let expires = claim.expires, expires < now {
-      fault = SigningFault(.signatureExpired, "the signature expired \(now - expires) s ago; sign afresh")
-    } else if !claim.outlivesWindow, created < now, now - created > policy.window {
+      let time = now.subtractingClamped(expires)
+      fault = SigningFault(.signatureExpired, "the signature expired \(time) s ago; sign afresh")
+    } else if !claim.outlivesWindow, created < now, age > policy.window {
       fault = SigningFault(
-        .tooOld, "signed \(now - created) s ago, \(policy.window) s are allowed; sign afresh, or set a clock")
+        .tooOld, "signed \(age) s ago, \(policy.window) s are allowed; sign afresh, or set a clock")
     }
     findings.check("time", fault, "within the window")
   }
@@ -219,10 +221,10 @@ public struct SignatureVerifier: Sendable {
       return
     }
     // For as long as a signature with this nonce can be within the window, whichever way the clock is off.
-    let expiry = now.addingReportingOverflow(2 * policy.window)
+    let expiry = now.addingClamped(policy.window.addingClamped(policy.window))
     do throws(NonceStoreError) {
       let isNew = try nonces.record(
-        Self.kept(nonce), of: claim.keyID, until: expiry.overflow ? .max : expiry.partialValue, now: now)
+        Self.kept(nonce), of: claim.keyID, until: expiry, now: now)
       findings.check(
         "nonce",
         isNew ? nil : SigningFault(.replayed, "the nonce has been used; every request needs a new one"),
