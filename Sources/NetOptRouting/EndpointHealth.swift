@@ -149,7 +149,7 @@ struct EndpointHealth: Sendable {
   ///   - usual: what is usual for the origin; learns from it.
   /// - Returns: whether the score has changed so much that it is worth looking at.
   mutating func answered(after wait: Int64, usual: inout UsualTime, at now: MonotonicInstant) -> Bool {
-    let time = max(0, wait - (roundTrip?.smoothedNanoseconds ?? 0))
+    let time = max(0, RoundTripEstimate.believed(wait) - (roundTrip?.smoothedNanoseconds ?? 0))
     let bound = usual.bound ?? .max
     usual.add(time, at: now)
     firstByte.add(time, at: now)

@@ -12,21 +12,21 @@ struct PeakEstimate: Hashable, Sendable {
   private var nanoseconds: Int64 = 0
   private var last: MonotonicInstant?
 
-  /// Takes a sample.
+  /// Takes a sample: nanoseconds, at most `RoundTripEstimate.longest`.
   mutating func add(_ sample: Int64, at now: MonotonicInstant) {
     defer { last = now }
     guard let last, sample < nanoseconds else {
       nanoseconds = sample
       return
     }
-    let passed = Double(max(now.nanoseconds - last.nanoseconds, 0))
+    let passed = Double(max(now.nanoseconds(since: last), 0))
     nanoseconds += Int64(Double(sample - nanoseconds) * passed / (passed + Double(Self.busy)))
   }
 
   /// The estimate when no sample has come since the last one.
   func value(at now: MonotonicInstant) -> Int64 {
     guard let last else { return 0 }
-    let passed = Double(max(now.nanoseconds - last.nanoseconds, 0))
+    let passed = Double(max(now.nanoseconds(since: last), 0))
     return Int64(Double(nanoseconds) * Double(Self.idle) / (passed + Double(Self.idle)))
   }
 }
@@ -56,7 +56,7 @@ struct UsualTime: Hashable, Sendable {
   /// must not be what is usual after a few answers, and an origin that has become slow as a whole is after minutes.
   mutating func add(_ sample: Int64, at now: MonotonicInstant) {
     let sample = Double(min(sample, bound ?? .max))
-    let passed = Double(max(now.nanoseconds - last.nanoseconds, 0))
+    let passed = Double(max(now.nanoseconds(since: last), 0))
     last = now
     var weight = passed / (passed + Self.memory)
     if count < Self.settled {

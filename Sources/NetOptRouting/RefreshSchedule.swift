@@ -74,7 +74,7 @@ public struct RefreshSchedule: Sendable {
   /// the answer comes must ask less and less often too.
   public mutating func began(wall: Date) {
     record.attempted = wall
-    record.failures = min(record.failures + 1, 1000)
+    record.failures = min(max(record.failures, 0), 999) + 1
   }
 
   /// Notes that the list was found, newer or not.
@@ -117,9 +117,11 @@ public struct RefreshSchedule: Sendable {
   }
 
   private static func time(from start: Date, to end: Date) -> Duration {
-    .seconds(min(max(end.timeIntervalSince(start), 0), 1e9))
+    let seconds = end.timeIntervalSince(start)
+    // A date that is no number comes after none.
+    return seconds > 0 ? .seconds(min(seconds, 1e9)) : .zero
   }
 
-  /// The number of the day, in UTC.
-  private static func day(_ date: Date) -> Int { Int((date.timeIntervalSince1970 / 86_400).rounded(.down)) }
+  /// The number of the day, in UTC. No whole number: dates may lie further off than one counts.
+  private static func day(_ date: Date) -> Double { (date.timeIntervalSince1970 / 86_400).rounded(.down) }
 }

@@ -32,11 +32,17 @@ public struct RetryBudget: Sendable {
 
   /// Makes a budget of which nothing has been used.
   public init(at now: MonotonicInstant) {
-    current = now.nanoseconds / Self.slot
+    let moment = Self.counted(now)
+    current = moment / Self.slot
     currentIndex = Int(current % Int64(Self.slots))
     currentEnds = (current + 1) * Self.slot
-    creditedAt = now.nanoseconds
+    creditedAt = moment
     credit = Self.free * Self.freePerSecond
+  }
+
+  /// The moment in nanoseconds, within what a tenth can be counted from and to.
+  private static func counted(_ moment: MonotonicInstant) -> Int64 {
+    min(max(moment.nanoseconds, 0), .max - slot)
   }
 
   /// A call begins.
@@ -77,7 +83,7 @@ public struct RetryBudget: Sendable {
 
   /// Forgets the calls that are too old at a moment.
   private mutating func advance(to now: MonotonicInstant) {
-    let wanted = now.nanoseconds / Self.slot
+    let wanted = Self.counted(now) / Self.slot
     guard wanted > current else { return }
     for step in 1...min(wanted - current, Int64(Self.slots)) {
       calls[Int((current + step) % Int64(Self.slots))] = 0
@@ -88,8 +94,9 @@ public struct RetryBudget: Sendable {
   }
 
   private mutating func earnCredit(until now: MonotonicInstant) {
-    guard now.nanoseconds > creditedAt else { return }
-    credit = min(credit + min(now.nanoseconds - creditedAt, 1_000_000_000), Self.free * Self.freePerSecond)
-    creditedAt = now.nanoseconds
+    let moment = Self.counted(now)
+    guard moment > creditedAt else { return }
+    credit = min(credit + min(moment - creditedAt, 1_000_000_000), Self.free * Self.freePerSecond)
+    creditedAt = moment
   }
 }

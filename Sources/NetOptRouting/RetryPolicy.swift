@@ -117,6 +117,7 @@ public struct RetryPolicy: Sendable {
   /// How long to wait when nobody says. A connection that failed says nothing of the others: its request goes elsewhere at
   /// once, the first time. A service that answers that it is in trouble gets a moment to recover.
   private mutating func wait(before attempts: Int, isAnswered: Bool) -> Duration {
+    let attempts = max(attempts, 1)
     let doublings = isAnswered ? attempts - 1 : attempts - 2
     if doublings < 0 { return .zero }
     let wait = min(Self.firstWait * (1 << min(doublings, 10)), Self.longestOwnWait)

@@ -2,8 +2,8 @@ import NetOptCore
 
 /// A smoothed time and its variation, after RFC 6298, section 2.
 struct RoundTripEstimate: Hashable, Sendable {
-  /// The longest sample that is believed. It keeps sums of nanoseconds far from overflowing.
-  private static let longest: Int64 = 3_600_000_000_000
+  /// The longest time that is believed. It keeps sums of nanoseconds far from overflowing.
+  static let longest: Int64 = 3_600_000_000_000
   private static let memory: Int64 = 360_000_000_000
 
   private(set) var smoothedNanoseconds: Int64
@@ -62,7 +62,10 @@ struct RoundTripEstimate: Hashable, Sendable {
     RoundTripEstimate(smoothed: smoothedNanoseconds * factor, variation: variationNanoseconds * factor)
   }
 
-  private static func believed(_ sample: Duration) -> Int64 { min(max(sample.nanoseconds, 0), longest) }
+  private static func believed(_ sample: Duration) -> Int64 { believed(sample.nanoseconds) }
+
+  /// The time in nanoseconds, as far as it is believed.
+  static func believed(_ nanoseconds: Int64) -> Int64 { min(max(nanoseconds, 0), longest) }
 }
 
 extension Optional<RoundTripEstimate> {

@@ -60,7 +60,8 @@ extension HostRoutes {
   fileprivate mutating func adopt(
     _ history: RouteHistory.Host, at now: MonotonicInstant, date: Date
   ) -> Bool {
-    let age = Duration.seconds(min(max(date.timeIntervalSince(history.learned), 0), 1e9))
+    let seconds = date.timeIntervalSince(history.learned)
+    let age = seconds > 0 ? Duration.seconds(min(seconds, 1e9)) : .zero
     var isOfUse = false
     for old in history.endpoints {
       guard let index = index(of: old.address) else { continue }
