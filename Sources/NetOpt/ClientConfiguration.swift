@@ -3,7 +3,8 @@ public import NetOptCore
 public import NetOptRouting
 public import NetOptSigning
 
-/// How a `NetOptClient` works. Every value has a default that is right for most services.
+/// How a `NetOptClient` works. Every value has a default that is right for most services. A number that makes no sense is refused when the
+/// client is made, with `invalidConfiguration`.
 public struct ClientConfiguration: Sendable {
   /// Where the list of server IPs comes from.
   public enum ListSource: Sendable {
@@ -95,11 +96,11 @@ public struct ClientConfiguration: Sendable {
     public var inBackground = true
     /// How; `nil` means TLS, and TCP for port 80.
     public var method: ProbeMethod?
-    /// How long probing a host may take. Default: 1 s.
+    /// How long probing a host may take, 1 ms to 1 h. Default: 1 s.
     public var budget = Duration.seconds(1)
-    /// How many of the probes that begin together are under way at once. Default: 64.
+    /// How many of the probes that begin together are under way at once, 1 to 65,536. Default: 64.
     public var concurrency = 64
-    /// How long the first request to a host waits for the first answer. Default: 100 ms.
+    /// How long the first request to a host waits for the first answer, up to 1 h. Default: 100 ms.
     public var firstRequestWait = Duration.milliseconds(100)
   }
 
@@ -107,9 +108,9 @@ public struct ClientConfiguration: Sendable {
   public struct DNS: Sendable {
     /// The name servers, as `ip`, `ip:port` or `[ip]:port`. Default: the system's.
     public var servers: [String] = []
-    /// How long a server is given. Default: 500 ms.
+    /// How long a server is given, 1 ms to 60 s. Default: 500 ms.
     public var timeout = Duration.milliseconds(500)
-    /// How often each server is asked. Default: 2.
+    /// How often each server is asked, 1 to 10 times. Default: 2.
     public var tries = 2
   }
 
@@ -121,17 +122,17 @@ public struct ClientConfiguration: Sendable {
 
   /// How many connections there are, and how long they are kept.
   public struct Connections: Sendable {
-    /// The most of one origin to one endpoint; more requests wait. Default: 16.
+    /// The most of one origin to one endpoint, at least 1; more requests wait. Default: 16.
     public var perEndpoint = 16
-    /// The most in all. Default: 256.
+    /// The most in all, at least 1. Default: 256.
     public var total = 256
-    /// The most idle ones. Default: 64.
+    /// The most idle ones, at least 0. Default: 64.
     public var idle = 64
-    /// How long one may have been idle to be used again. Default: 55 s, below what load balancers allow.
+    /// How long one may have been idle to be used again, 1 s to 365 days. Default: 55 s, below what load balancers allow.
     public var idleAge = Duration.seconds(55)
-    /// How long one may be used at all. Default: no limit.
+    /// How long one may be used at all, 1 s to 365 days. Default: no limit.
     public var lifetime: Duration?
-    /// How many bytes of a response's body are held for a consumer that does not read. Default: 512 KiB.
+    /// How many bytes of a response's body are held for a consumer that does not read, 1 to 1 GiB. Default: 512 KiB.
     public var bodyBuffer = 512 * 1024
   }
 

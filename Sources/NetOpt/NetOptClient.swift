@@ -44,6 +44,7 @@ public final class NetOptClient: Sendable {
   /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list or a seed pack, `invalidConfiguration` for a setting that makes no
   ///   sense and for authorities that cannot be read, `libraryFailed` when the system gives no descriptor or thread.
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
+    try configuration.checkValues()
     let start = try configuration.startList()
     try configuration.checkAuthorities()
     let cache = try configuration.responseCache(SystemTimeSource())
@@ -65,11 +66,13 @@ public final class NetOptClient: Sendable {
   /// the client. What it learns is nothing about the network that this machine is in: a ranking is kept only in a directory
   /// that the configuration names.
   ///
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list.
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes
+  ///   no sense.
   public convenience init(
     _ configuration: ClientConfiguration, transport: any Transport, resolver: any Resolver,
     timeSource: any TimeSource = SystemTimeSource()
   ) throws(NetOptError) {
+    try configuration.checkValues()
     var configuration = configuration
     if configuration.rankingHistory == .stateDirectory { configuration.rankingHistory = .none }
     let start = try configuration.startList()

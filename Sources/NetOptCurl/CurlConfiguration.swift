@@ -21,3 +21,15 @@ public struct CurlConfiguration: Hashable, Sendable {
   /// Makes the defaults.
   public init() {}
 }
+
+// What the numbers may be. Whoever makes a configuration of what a caller sets holds that against these.
+extension CurlConfiguration {
+  /// How many connections there may be: to libcurl none means no limit.
+  package static let connectionCounts = 1...1_000_000
+  /// How many idle ones may be kept: none closes each connection after its last transfer.
+  package static let idleCounts = 0...1_000_000
+  /// How old a connection may become: libcurl counts whole seconds, and takes none for no limit.
+  package static let ages = Duration.seconds(1) ... .seconds(31_536_000)
+  /// How much of a body may be held: without room for a byte nothing is ever received.
+  package static let bodyBuffers = 1...1 << 30
+}

@@ -18,6 +18,11 @@ package struct ResolverConfiguration: Sendable {
 }
 
 extension ResolverConfiguration {
+  /// How long a server may be given.
+  package static let timeouts = Duration.milliseconds(1) ... .seconds(60)
+  /// How often a server may be asked.
+  package static let attempts = 1...10
+
   /// The configured servers as endpoints.
   ///
   /// - Throws: `invalidConfiguration`, naming the entry and the forms that are understood.
@@ -38,11 +43,11 @@ extension ResolverConfiguration {
   ///
   /// - Throws: `invalidConfiguration`, naming the setting and its range.
   func check() throws(NetOptError) {
-    guard (.milliseconds(1) ... .seconds(60)).contains(timeout) else {
+    guard Self.timeouts.contains(timeout) else {
       throw NetOptError(
         .invalidConfiguration, phase: .resolve, "the DNS timeout is \(timeout); it is from 1 ms to 60 s")
     }
-    guard (1...10).contains(tries) else {
+    guard Self.attempts.contains(tries) else {
       throw NetOptError(
         .invalidConfiguration, phase: .resolve, "each name server is asked \(tries) times; it is from 1 to 10"
       )

@@ -1,0 +1,134 @@
+import Glibc
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// No number of a configuration traps or hangs: one that makes no sense is refused when the client is made, and with every other one
+/// requests are answered. In child processes, because a trap would end the tests.
+@Suite struct ExtremeConfigurationTests {
+  @Test("every number of the configuration is tried")
+  func everyNumberIsTried() {
+    var configuration = ClientConfiguration()
+    configuration.cache = ClientConfiguration.Cache()
+    let names = ExtremeSetting.numbers(in: configuration)
+    #expect(names.count == Set(names).count)
+    #expect(Set(ExtremeSetting.all.map(\.name)) == Set(names))
+  }
+
+  @Test("a User-Agent that would add header fields is refused", arguments: ["a\r\nB: c", "a\nB: c", "a\0"])
+  func userAgents(_ userAgent: String) throws {
+    var configuration = ClientConfiguration()
+    configuration.userAgent = userAgent
+    let error = #expect(throws: NetOptError.self) { try NetOptClient(configuration) }
+    #expect(error?.code == .invalidConfiguration && error?.message.hasPrefix("userAgent is \"a\\") == true)
+  }
+
+  @Test("with one extreme number a client is refused by its name, or answers")
+  func oneExtremeNumber() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      // What hangs ends by a signal.
+      alarm(300)
+      let scene = try Scene(LastNote(path))
+      for setting in ExtremeSetting.all {
+        for index in 0..<setting.count {
+          try await scene.tryOut("\(setting.name), extreme \(index)", naming: [setting.name]) {
+            setting.set(&$0, index)
+          }
+        }
+      }
+      LastNote(path).write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+
+  @Test("with many extreme numbers a client is refused by the name of one, or answers")
+  func manyExtremeNumbers() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      alarm(300)
+      let scene = try Scene(LastNote(path))
+      for seed in 1...200 as ClosedRange<UInt64> {
+        var random = SplitMix64(seed: seed)
+        let drawn = ExtremeSetting.all.filter { _ in random.isOne(in: 6) }
+        let indices = drawn.map { Int(random.below(UInt64($0.count))) }
+        try await scene.tryOut("seed \(seed)", naming: drawn.map(\.name)) {
+          for (setting, index) in zip(drawn, indices) { setting.set(&$0, index) }
+        }
+      }
+      LastNote(path).write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+}
+
+/// Two endpoints of a transport without a network, one of which is silent; and a server on loopback.
+private struct Scene {
+  private let note: LastNote
+  private let server: LoopbackServer
+  private let directory: String
+
+  init(_ note: LastNote) throws {
+    self.note = note
+    directory = try TemporaryDirectory.make("extremes")
+    // More than a socket's buffers hold.
+    let body = [UInt8](repeating: 0x61, count: 300_000)
+    server = try LoopbackServer(.raw { try $0.respond(200, ["Cache-Control": "max-age=60"], body: body) })
+  }
+
+  /// Makes clients, and has each answer a request twice.
+  ///
+  /// - Parameter names: the settings that were changed; an error names one of them.
+  func tryOut(
+    _ what: String, naming names: [String], _ change: (inout ClientConfiguration) -> Void
+  ) async throws {
+    note.write(what)
+    var configuration = ClientConfiguration()
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.cache = ClientConfiguration.Cache()
+    change(&configuration)
+    var onLoopback = configuration
+    onLoopback.list = .none
+    await ask("http://\(server.endpoint)/", 300_000, what, names) { () throws(NetOptError) in
+      try NetOptClient(onLoopback)
+    }
+    let addresses = [IPAddress(v4: 0x0a00_0001), IPAddress(v4: 0x0a00_0002)]
+    let hosts = ["api.test": HostEntry(endpoints: addresses.map { ListedEndpoint($0) })]
+    configuration.list = .list(EndpointList(hosts: hosts))
+    configuration.cache?.directory = directory + "/cache"
+    let stubbed = configuration
+    let body = [UInt8](repeating: 0x62, count: 3000)
+    let transport = StubTransport([
+      addresses[0]: .respond(fields: ["Cache-Control": "max-age=60"], body: body), addresses[1]: .silent,
+    ])
+    await ask("https://api.test/", 3000, what, names) { () throws(NetOptError) in
+      try NetOptClient(stubbed, transport: transport, resolver: StubResolver())
+    }
+  }
+
+  private func ask(
+    _ url: String, _ count: Int, _ what: String, _ names: [String],
+    _ make: () throws(NetOptError) -> NetOptClient
+  ) async {
+    do throws(NetOptError) {
+      let client = try make()
+      // One of its own, so that the answer is not in the cache of the client before.
+      let name = what.utf8.filter { ByteClass.isUnreserved($0) }
+      var request = try HTTPRequest(.get, url + String(decoding: name, as: UTF8.self))
+      request.options.timeout = .seconds(20)
+      for _ in 0..<2 {
+        let response = try await client.execute(request)
+        let body = try await response.body.collect(upTo: 1 << 20)
+        #expect(response.status == 200 && body.count == count, "\(what): \(url)")
+      }
+      await client.shutdown()
+    } catch {
+      #expect(error.code == .invalidConfiguration, "\(what): \(url): \(error)")
+      #expect(names.contains { error.message.contains($0) }, "\(what): \(url): \(error)")
+    }
+  }
+}
