@@ -35,6 +35,8 @@ package struct ListStore: Sendable {
   private let rules: String
   private let patience: Duration
   private static let patienceForRecords = Duration.milliseconds(50)
+  /// The dates that a record has, in seconds since 1970: up to the end of the year 9999. Others count as none.
+  private static let dates: ClosedRange<Int64> = 0...253_402_300_799
 
   /// Makes a store. The directory is made when something is written, for the user alone.
   ///
@@ -94,7 +96,8 @@ package struct ListStore: Sendable {
       let (fields, _) = Header.read(bytes, "netopt-record 1")
     else { return RefreshSchedule.Record() }
     func date(_ name: String) -> Date? {
-      fields[name].flatMap { Int64($0) }.map { Date(timeIntervalSince1970: Double($0)) }
+      let seconds = fields[name].flatMap { Int64($0) }.flatMap { Self.dates.contains($0) ? $0 : nil }
+      return seconds.map { Date(timeIntervalSince1970: Double($0)) }
     }
     let failures = min(max(fields["failures"].flatMap { Int($0) } ?? 0, 0), 1000)
     return RefreshSchedule.Record(
@@ -112,7 +115,8 @@ package struct ListStore: Sendable {
       ("checked", record.checked), ("attempted", record.attempted), ("not-before", record.notBefore),
     ]
     for (name, date) in dates {
-      if let date { fields.append((name, String(Int64(date.timeIntervalSince1970)))) }
+      let seconds = date.flatMap { Int64(exactly: $0.timeIntervalSince1970.rounded(.down)) }
+      if let seconds, Self.dates.contains(seconds) { fields.append((name, String(seconds))) }
     }
     let bytes = Header.text("netopt-record 1", fields)
     let path = try file(url, "record")

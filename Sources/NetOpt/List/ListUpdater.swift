@@ -109,7 +109,8 @@ actor ListUpdater {
     return Task { [weak self] in
       while true {
         let rest = expires.timeIntervalSince(Date())
-        if rest <= 0 { break }
+        // Also for a date that is no number.
+        guard rest > 0 else { break }
         do { try await Task.sleep(for: .seconds(min(rest, Self.longestWaitForExpiry))) } catch { return }
       }
       await self?.listDidExpire(list)

@@ -1,0 +1,93 @@
+import FoundationEssentials
+import Glibc
+import NetOptCaching
+import NetOptCore
+import NetOptCrypto
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// No number in a file that a client reads traps or hangs. In child processes, because a trap would end the tests.
+@Suite struct ExtremeFilesTests {
+  /// What one process leaves of its schedule is read by the next, which goes on and writes it again.
+  @Test("extreme numbers in the record of a refresh are read, used and written")
+  func extremeRecords() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      // What hangs ends by a signal.
+      alarm(300)
+      let note = LastNote(path)
+      let directory = try TemporaryDirectory.make("records")
+      let reader = ListReader(trustedKeys: [], allowPrivateAddresses: false)
+      let store = ListStore(directory: directory, for: reader)
+      let url = try HTTPURL("https://api.test/list.json")
+      try store.keep(RefreshSchedule.Record(failures: 1), of: url)
+      let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+      let file = "\(directory)/\(try #require(names.first { $0.hasSuffix(".record") }))"
+      let usual =
+        "netopt-record 1\nfailures: 1\nchecked: 1700000000\nattempted: 1700000000\nnot-before: 1700000000\n\n"
+      let text = ExtremeText(Array(usual.utf8))
+      var random = SplitMix64(seed: 1)
+      for index in 0..<(text.count + 300) {
+        let bytes = index < text.count ? text[index] : text.drawn(using: &random)
+        note.write(String(decoding: bytes, as: UTF8.self))
+        try replaceFile(file, bytes)
+        let now = random.element(of: ExtremeNumbers.moments)
+        let every = random.element(of: ExtremeNumbers.durations)
+        var schedule = RefreshSchedule(
+          every: every, record: store.record(of: url), now: now, wall: Date(), seed: random.next())
+        schedule.began(wall: Date())
+        try store.keep(schedule.record, of: url)
+        schedule.failed(at: now, wall: Date(), patience: random.element(of: ExtremeNumbers.durations))
+        try store.keep(schedule.record, of: url)
+        #expect(store.record(of: url).failures >= 1)
+        schedule.follow(every: random.element(of: ExtremeNumbers.durations), at: now)
+        schedule.succeeded(at: now, wall: Date())
+        try store.keep(schedule.record, of: url)
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+
+  @Test("extreme numbers in the index of a seed pack are refused, or the pack is used")
+  func extremeSeedPacks() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      alarm(300)
+      let note = LastNote(path)
+      let directory = try TemporaryDirectory.make("seeds")
+      try replaceFile("\(directory)/app.js", Array("shipped".utf8))
+      let digest = Hex.text(try Digest.of("shipped", .sha256))
+      // The digest's own digits are left as they are.
+      let text = ExtremeText(
+        Array(
+          #"{"schema":1,"issued":1795219000,"resources":[{"key":"app","version":5,"status":200,"file":"app.js","sha256":"DIGEST","fields":[["Age","5"]]}]}"#
+            .utf8))
+      var versions = CacheOptions.Versions()
+      versions.name = "app"
+      for index in 0..<text.count {
+        let index = String(decoding: text[index], as: UTF8.self).replacing("DIGEST", with: digest)
+        note.write(index)
+        try replaceFile("\(directory)/index.json", Array(index.utf8))
+        do {
+          let lab = try CacheLab({ $0.seedPacks = [directory] }) { (request, _) throws(NetOptError) in
+            CacheLab.response(request, 200, [:], "fetched")
+          }
+          for version in ["5", "-9223372036854775808", "9223372036854775807"] {
+            _ = try await lab.ask(.get, "/app.js?cachevers=\(version)") {
+              $0.options.cache = CacheOptions(.versioned(versions))
+            }
+          }
+          await lab.client.shutdown()
+        } catch let error as NetOptError {
+          #expect(error.code == .unreadableFile && error.message.contains("index.json"), "\(error)")
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+}
