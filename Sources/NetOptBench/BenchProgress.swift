@@ -46,7 +46,7 @@ package struct BenchProgress: Hashable, Sendable {
   ///   erased.
   package func text(columns: Int = TextLayout.width) -> String {
     let rounds = planned.map { "\(done)/\($0)" } ?? "\(done)"
-    let left = remaining.map { ", \(($0.nanoseconds + 999_999_999) / 1_000_000_000) s left" }
+    let left = remaining.map { ", \($0.nanoseconds.addingClamped(999_999_999) / 1_000_000_000) s left" }
     let fastest = medians.sorted { ($0.microseconds, $0.id) < ($1.microseconds, $1.id) }.prefix(3)
     let time = Milliseconds(smallest: fastest.first?.microseconds)
     let running = fastest.map { "\($0.id) \(time.text($0.microseconds))" }.joined(separator: ", ")

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetOptCore
 import NetOptTestSupport
 import Testing
@@ -9,8 +10,8 @@ import Testing
 @Suite struct CorpusTests {
   private static let folder = RepositoryFile.path("Fuzz/Corpus")
 
-  private func inputs(_ target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
-    let folder = "\(Self.folder)/\(target.rawValue)"
+  private static func inputs(_ target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
+    let folder = "\(folder)/\(target.rawValue)"
     return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { name in
       (name, try FileBytes.read("\(folder)/\(name)", upTo: 1 << 20, as: "the corpus's", in: .list))
     }
@@ -25,14 +26,14 @@ import Testing
 
   @Test(arguments: FuzzTarget.allCases)
   func everyRuleHolds(_ target: FuzzTarget) throws {
-    let inputs = try inputs(target)
+    let inputs = try Self.inputs(target)
     #expect(inputs.count >= 3)
     for (name, bytes) in inputs { #expect(target.fault(in: bytes) == nil, "\(name)") }
   }
 
   @Test(arguments: FuzzTarget.allCases)
   func everyRuleHoldsForWhatIsMadeOfThem(_ target: FuzzTarget) throws {
-    let inputs = try inputs(target).map(\.bytes)
+    let inputs = try Self.inputs(target).map(\.bytes)
     var random = SplitMix64(seed: 1)
     for round in 0..<600 {
       var bytes = inputs[Int(random.below(UInt64(inputs.count)))]
@@ -40,6 +41,37 @@ import Testing
       let fault = target.fault(in: bytes)
       #expect(fault == nil, "round \(round): \(String(decoding: bytes, as: UTF8.self))")
     }
+  }
+
+  /// In a child process: a trap would end the tests.
+  @Test(
+    "an extreme in the place of any number traps nothing and breaks no rule", arguments: FuzzTarget.allCases)
+  func everyRuleHoldsForExtremes(_ target: FuzzTarget) async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) {
+      [name = target.rawValue as String, path = note.path as String] in
+      // What hangs ends by a signal.
+      alarm(300)
+      let target = try #require(FuzzTarget(rawValue: name))
+      let note = LastNote(path)
+      var random = SplitMix64(seed: 1)
+      let inputs = try Self.inputs(target)
+      for (name, bytes) in inputs {
+        let text = ExtremeText(bytes)
+        // Each place with each extreme where that is soon done, else a draw of them; and several places at once.
+        let share = 750 / inputs.count
+        let single =
+          text.count <= share
+          ? Array(0..<text.count) : (0..<share).map { _ in Int(random.below(UInt64(text.count))) }
+        for input in single.map({ text[$0] }) + (0..<share / 4).map({ _ in text.drawn(using: &random) }) {
+          note.write("\(name): " + String(decoding: input, as: UTF8.self))
+          let fault = target.fault(in: input)
+          #expect(fault == nil, "\(name): \(String(decoding: input, as: UTF8.self))")
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
   }
 
   private static let separators = Array("\"%,;=:()[]{}\\ \0\r\n+&?/".utf8)

@@ -14,6 +14,8 @@ struct HeapUse: Sendable {
   /// Giving back holds up others who allocate (malloc_trim(3) locks each arena of the process), so it is done the less often the
   /// longer it takes. What takes so long may be done again after as long a time; what takes 100 ms, after 500 ms.
   private static let briefWork = Duration.milliseconds(20)
+  /// The longest rest, in nanoseconds.
+  private static let longestRest = 86_400e9
 
   private let most: Int
   private let mostGaps: Int
@@ -84,7 +86,9 @@ struct HeapUse: Sendable {
     let returned = heap.returned.map { max($0 - freed, 0) } ?? .max
     isGivingBack = false
     let work = now - begun
-    restsUntil = now + .nanoseconds(Int64(Double(work.nanoseconds) * (work / Self.briefWork)))
+    // A process that was stopped meanwhile rests for a day at most.
+    let rest = min(Double(work.nanoseconds) * (work / Self.briefWork), Self.longestRest)
+    restsUntil = now + .nanoseconds(Int64(rest))
     freed = 0
     for sizes in Self.large..<held.count { peaks[sizes] = held[sizes] }
     let small = (0..<Self.large).reduce(0) { $0 + peaks[$1] - held[$1] }

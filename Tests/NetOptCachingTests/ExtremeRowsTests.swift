@@ -1,0 +1,95 @@
+import Glibc
+import NetOptCore
+import NetOptSQLite
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCaching
+
+/// No number in a cache's database, and no limit, traps or hangs. In child processes, because a trap would end the tests.
+@Suite struct ExtremeRowsTests {
+  private static let columns = ["received", "size", "cost", "hits", "priority", "length"]
+
+  @Test("extreme numbers in the database are misses, or the entry is used")
+  func extremeRows() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      // What hangs ends by a signal.
+      alarm(300)
+      let note = LastNote(path)
+      let directory = try TemporaryDirectory.make("rows") + "/cache"
+      func store(_ limits: CacheLimits = .disk) -> DiskStore {
+        DiskStore(directory, limits: limits, rest: .zero) { _ in }
+      }
+      let keys = try (0..<3).map { try Samples.key("\($0)") }
+      var tables = Self.columns.map { ("entries", $0) }
+      tables += [("totals", "entries"), ("totals", "bytes"), ("totals", "clock"), ("evictions", "moment")]
+      for (table, column) in tables {
+        for value in ExtremeNumbers.numerals {
+          note.write("\(table).\(column) = \(value)")
+          let filled = store()
+          for key in keys { filled.insert(Samples.entry(key, body: [UInt8](repeating: 1, count: 3000))) }
+          filled.close()
+          let database = try Database("\(directory)/responses.db")
+          try? database.execute("UPDATE \(table) SET \(column) = \(value)")
+          var limits = CacheLimits(maxBytes: 100_000, maxAge: .seconds(100_000_000))
+          limits.maxEntries = 3
+          let used = store(limits)
+          used.open()
+          for key in keys {
+            _ = used.entries(for: key)
+            used.insert(Samples.entry(key, body: [UInt8](repeating: 2, count: 4000)))
+            _ = used.eviction(of: key)
+          }
+          used.close()
+          if let inspection = try? DiskInspection(directory) {
+            _ = try? inspection.usage()
+            _ = try? inspection.items(upTo: 10)
+            _ = try? inspection.verify()
+          }
+          let last = store()
+          last.removeAll()
+          last.close()
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+
+  @Test("stores of extreme limits keep entries, or none")
+  func extremeLimits() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      alarm(300)
+      let note = LastNote(path)
+      let directory = try TemporaryDirectory.make("limits")
+      for seed in 1...200 as ClosedRange<UInt64> {
+        var random = SplitMix64(seed: seed)
+        var limits = CacheLimits(
+          maxBytes: random.isOne(in: 3) ? 1 << 20 : random.element(of: ExtremeNumbers.integers))
+        if random.isOne(in: 2) { limits.maxEntries = random.element(of: ExtremeNumbers.integers) }
+        if random.isOne(in: 2) { limits.maxAge = random.element(of: ExtremeNumbers.durations) }
+        note.write("seed \(seed): \(limits)")
+        let stores: [any CacheStore] = [
+          MemoryStore(limits), DiskStore("\(directory)/\(seed)", limits: limits, rest: .zero) { _ in },
+        ]
+        for store in stores {
+          for number in 0..<20 {
+            let key = try Samples.key("\(number)")
+            store.insert(
+              Samples.entry(
+                key, body: [UInt8](repeating: 1, count: 100 * number), received: WallClock.now(),
+                cost: Int64(random.element(of: ExtremeNumbers.integers)),
+                expiry: Int64(random.element(of: ExtremeNumbers.integers)),
+                version: Int64(random.element(of: ExtremeNumbers.integers))))
+            _ = store.entries(for: key)
+          }
+          store.removeAll()
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+}

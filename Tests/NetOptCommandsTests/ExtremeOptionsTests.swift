@@ -1,0 +1,142 @@
+import Glibc
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCommands
+
+/// No number on the command line, or in what a command reads, traps or hangs: each run has an exit code. In child processes, because a
+/// trap would end the tests.
+@Suite struct ExtremeOptionsTests {
+  private static let url = "https://api.example.com/"
+
+  /// Command lines in which `%` stands for a number.
+  private static let lines = [
+    ["get", "--max-time=%", url], ["get", "--connect-timeout=%", url], ["get", "--max-redirs=%", url],
+    ["get", "--retry=%", url], ["get", "--cache-mode=api", "--cache-ttl=%", url],
+    ["get", "--resolve=%", url], ["get", "https://api.example.com:%/"],
+    ["get", "--dns-servers=127.0.0.1:%", url],
+    ["fetch", "--jsonl", "--concurrency=%"], ["fetch", "--jsonl", "--retry=%"],
+    ["bench", "--warm", "-n%", url], ["bench", "--warm", "-n1", "--warmup=%", url],
+    ["bench", "--warm", "-n1", "-c%", url],
+    ["bench", "--warm", "-n1", "-p%", url], ["bench", "--warm", "-n1", "--seed=%", url],
+    ["bench", "--warm", "-n9", "--alpha=%", url], ["bench", "--warm", "-n9", "--min-effect=%", url],
+    ["bench", "--warm", "-n1", "--targets=ip", "-q1000", "--max-time=%", url],
+    ["bench", "--warm", "-n1", "--slo=p95<%ms,errors<%%", url],
+    ["bench", "--warm", "-n1", "--slo=max<=%s", url],
+    ["bench", "-z%x", url], ["probe", "--interval=%"],
+    ["cache", "sim", "--capacity=%", "-"], ["cache", "sim", "--capacity=%%", "-"],
+    ["cache", "sim", "--capacity=%G", "-"],
+    ["cache", "sim", "--key-column=%", "-"], ["cache", "sim", "--key-column=1", "--size-column=%", "-"],
+  ]
+
+  @Test("extreme numbers on the command line are refused, or the command runs")
+  func extremeNumbers() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      // What hangs ends by a signal.
+      alarm(300)
+      let note = LastNote(path)
+      for line in Self.lines {
+        for numeral in ExtremeNumbers.numerals + ["", ".", "0.5", "nan", "inf", "0x7fffffffffffffff"] {
+          let arguments = line.map { $0.replacing("%", with: numeral) }
+          note.write("\(arguments)")
+          let run = await Run(arguments, client: BenchFixture.client(), input: "a 1\nb 2\n")
+          #expect((0...127).contains(run.code), "\(arguments)")
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+
+  @Test("extreme numbers in a trace are refused, or it is replayed")
+  func extremeTraces() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      alarm(300)
+      let note = LastNote(path)
+      for numeral in ExtremeNumbers.numerals {
+        for trace in ["a %\nb %\na %\nc 1\n", "obj_id,size\n%,%\n2,%\n%,3\n"] {
+          let input = trace.replacing("%", with: numeral)
+          for capacity in ["1", "10%", "0.5", "9223372036854775807"] {
+            note.write("\(capacity): \(input)")
+            let run = await Run(["cache", "sim", "--capacity", capacity, "-"], input: input)
+            #expect((0...127).contains(run.code))
+          }
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+
+  @Test("extreme numbers in a line of JSON are answered", arguments: ["verify", "sign", "fetch"])
+  func extremeLines(_ command: String) async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String, command = command as String] in
+      alarm(300)
+      let note = LastNote(path)
+      let fixture = try SigningFixture()
+      let arguments =
+        command == "fetch"
+        ? ["fetch", "--jsonl"] : [command, "--keys", fixture.keys, "--jsonl", "--allow-weak"]
+      var lines = [SigningFixture.line, SigningFixture.signedLine]
+      for (scheme, options) in [
+        ("sigv4", #""region":"r","service":"s","presign_seconds":600"#),
+        ("rfc9421", #""created":17,"expires":18"#),
+        ("salted-md5", #""rounds":2"#),
+      ] {
+        let rest = #","key_id":"c1","scheme":"\#(scheme)","options":{\#(options)}"#
+        lines.append(#"{"id":1,"method":"GET","url":"https://a.example/?X=1","now":1700000000\#(rest)}"#)
+      }
+      if command == "fetch" {
+        lines = [#"{"id":1,"url":"https://a.example:8443/?x=1","headers":[["Age","1"]]}"#]
+      }
+      for line in lines {
+        let text = ExtremeText(Array(line.utf8))
+        for index in 0..<text.count {
+          let input = String(decoding: text[index], as: UTF8.self)
+          note.write(input)
+          let run = await Run(arguments, input: input + "\n")
+          #expect(run.output.split(separator: "\n").count == 1 && (0...127).contains(run.code), "\(input)")
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+
+  @Test(
+    "extreme numbers in a saved run are refused, or it is compared, merged and looked at",
+    arguments: ["compare", "merge", "iplist suggest"])
+  func extremeRuns(_ command: String) async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String, command = command as String] in
+      alarm(300)
+      let note = LastNote(path)
+      let folder = try TemporaryDirectory.make("runs")
+      let (usual, changed) = ("\(folder)/usual.json", "\(folder)/changed.json")
+      let saved = await BenchFixture.run(["--warm", "-n12", "--seed=1", "--json=\(usual)"])
+      #expect(saved.code == 0)
+      let text = ExtremeText(Array(try Files.read(usual).utf8))
+      var random = SplitMix64(seed: 1)
+      for _ in 0..<400 {
+        let index = Int(random.below(UInt64(text.count)))
+        let bytes = random.isOne(in: 4) ? text.drawn(using: &random) : text[index]
+        try Files.write(String(decoding: bytes, as: UTF8.self), to: changed)
+        note.write(random.isOne(in: 4) ? "drawn" : "number \(index)")
+        let arguments =
+          switch command {
+          case "compare": ["compare", "--json", usual, changed]
+          case "merge": ["merge", usual, changed]
+          default: ["iplist", "suggest", "--from", changed]
+          }
+        let run = await Run(arguments)
+        #expect((0...127).contains(run.code))
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+}
