@@ -8,27 +8,19 @@ extension ClientConfiguration {
   ///
   /// - Throws: `invalidConfiguration` with the setting, its value and what it may be.
   func checkValues() throws(NetOptError) {
-    let (hour, century) = (Duration.seconds(3600), Duration.seconds(36_500 * 86_400))
-    try probing.budget.isSetting("probing.budget", in: .milliseconds(1)...hour, "1 ms to 1 h")
-    try probing.concurrency.isSetting("probing.concurrency", in: 1...65_536)
-    try probing.firstRequestWait.isSetting("probing.firstRequestWait", in: .zero...hour, "0 s to 1 h")
-    try dns.timeout.isSetting("dns.timeout", in: ResolverConfiguration.timeouts, "1 ms to 60 s")
-    try dns.tries.isSetting("dns.tries", in: ResolverConfiguration.attempts)
+    let hour = Duration.seconds(3600)
+    try SettingRange(.milliseconds(1)...hour, "1 ms to 1 h").check(probing.budget, "probing.budget")
+    try SettingRange(1...65_536).check(probing.concurrency, "probing.concurrency")
+    try SettingRange(.zero...hour, "0 s to 1 h").check(probing.firstRequestWait, "probing.firstRequestWait")
+    try ResolverConfiguration.timeouts.check(dns.timeout, "dns.timeout", in: .resolve)
+    try ResolverConfiguration.attempts.check(dns.tries, "dns.tries", in: .resolve)
     try connections.check()
+    try cache?.check()
     if HTTPFields.fault(of: HTTPField("User-Agent", userAgent)) != nil {
       throw NetOptError(
         .invalidConfiguration, phase: .connect,
         "userAgent is \(userAgent.debugDescription); it may be any text without line ends and NUL")
     }
-    let bytes = 0...1 << 50
-    guard let cache else { return }
-    try cache.maxBytes.isSetting("cache.maxBytes", in: bytes)
-    try cache.maxDiskBytes.isSetting("cache.maxDiskBytes", in: bytes)
-    try cache.maxEntryBytes.isSetting("cache.maxEntryBytes", in: bytes)
-    try cache.maxPendingBytes.isSetting("cache.maxPendingBytes", in: bytes)
-    try cache.maxAge?.isSetting("cache.maxAge", in: .zero...century, "0 s to 36500 days")
-    try cache.staleWhenUnreachable.isSetting(
-      "cache.staleWhenUnreachable", in: .zero...century, "0 s to 36500 days")
   }
 
   /// Looks whether the file with the authorities is one: otherwise it would show at the first handshake.
@@ -56,26 +48,24 @@ extension ClientConfiguration {
 
 extension ClientConfiguration.Connections {
   fileprivate func check() throws(NetOptError) {
-    let year = "1 s to 365 days"
-    try perEndpoint.isSetting("connections.perEndpoint", in: CurlConfiguration.connectionCounts)
-    try total.isSetting("connections.total", in: CurlConfiguration.connectionCounts)
-    try idle.isSetting("connections.idle", in: CurlConfiguration.idleCounts)
-    try idleAge.isSetting("connections.idleAge", in: CurlConfiguration.ages, year)
-    try lifetime?.isSetting("connections.lifetime", in: CurlConfiguration.ages, year)
-    try bodyBuffer.isSetting("connections.bodyBuffer", in: CurlConfiguration.bodyBuffers)
+    try CurlConfiguration.connectionCounts.check(perEndpoint, "connections.perEndpoint")
+    try CurlConfiguration.connectionCounts.check(total, "connections.total")
+    try CurlConfiguration.idleCounts.check(idle, "connections.idle")
+    try CurlConfiguration.ages.check(idleAge, "connections.idleAge")
+    if let lifetime { try CurlConfiguration.ages.check(lifetime, "connections.lifetime") }
+    try CurlConfiguration.bodyBuffers.check(bodyBuffer, "connections.bodyBuffer")
   }
 }
 
-extension Comparable {
-  /// Holds a setting's value against its range.
-  ///
-  /// - Parameter words: the range in words.
-  /// - Throws: `invalidConfiguration`.
-  fileprivate func isSetting(
-    _ name: String, in range: ClosedRange<Self>, _ words: String? = nil
-  ) throws(NetOptError) {
-    if range.contains(self) { return }
-    let words = words ?? "\(range.lowerBound) to \(range.upperBound)"
-    throw NetOptError(.invalidConfiguration, phase: .connect, "\(name) is \(self); it may be \(words)")
+extension ClientConfiguration.Cache {
+  fileprivate func check() throws(NetOptError) {
+    let sizes = SettingRange(0...1 << 50)
+    try sizes.check(maxBytes, "cache.maxBytes", in: .cache)
+    try sizes.check(maxDiskBytes, "cache.maxDiskBytes", in: .cache)
+    try sizes.check(maxEntryBytes, "cache.maxEntryBytes", in: .cache)
+    try sizes.check(maxPendingBytes, "cache.maxPendingBytes", in: .cache)
+    let century = SettingRange(Duration.zero ... .seconds(36_500 * 86_400), "0 s to 36500 days")
+    if let maxAge { try century.check(maxAge, "cache.maxAge", in: .cache) }
+    try century.check(staleWhenUnreachable, "cache.staleWhenUnreachable", in: .cache)
   }
 }

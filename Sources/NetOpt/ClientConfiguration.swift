@@ -157,23 +157,23 @@ public struct ClientConfiguration: Sendable {
   public struct Cache: Sendable {
     /// How the cache is used for requests whose own options do not say it. Default: as RFC 9111 says.
     public var options = CacheOptions.http
-    /// How many bytes are kept in memory. Default: 64 MiB.
+    /// How many bytes are kept in memory, 0 to 1 PiB. Default: 64 MiB.
     public var maxBytes = 64 << 20
     /// Where entries are kept on disk too, to be found by other processes and after a restart: a directory of this user's,
     /// which is made when it is not there. What goes wrong with it goes to `warningHandler`, and requests go on without it.
     /// Default: nowhere.
     public var directory: String?
-    /// How many bytes are kept on disk. Default: 1 GiB.
+    /// How many bytes are kept on disk, 0 to 1 PiB. Default: 1 GiB.
     public var maxDiskBytes = 1 << 30
-    /// How long an entry is kept at most; it says nothing about freshness. Default: as long as there is room.
+    /// How long an entry is kept at most, up to 36,500 days; it says nothing about freshness. Default: as long as there is room.
     public var maxAge: Duration?
-    /// How many bytes the body of an entry may have; a larger one passes and is not stored. Default: 4 MiB.
+    /// How many bytes the body of an entry may have, 0 to 1 PiB; a larger one passes and is not stored. Default: 4 MiB.
     public var maxEntryBytes = 4 << 20
-    /// How many bytes of bodies that are on their way are kept in all, to be stored at their end. What comes beyond passes and
-    /// is not stored. Default: 32 MiB.
+    /// How many bytes of bodies that are on their way are kept in all, to be stored at their end, 0 to 1 PiB. What comes
+    /// beyond passes and is not stored. Default: 32 MiB.
     public var maxPendingBytes = 32 << 20
     /// For how long after it went stale a response may be used when the origin cannot be reached and nothing forbids it
-    /// (RFC 9111, section 4.2.4). Default: a day; zero for not at all.
+    /// (RFC 9111, section 4.2.4), up to 36,500 days. Default: a day; zero for not at all.
     public var staleWhenUnreachable = Duration.seconds(86_400)
     /// Folders with resources that are shipped with the service, each with an `index.json`
     /// (docs/schemas/seed-pack.schema.json). They are read only, count nowhere, and lose to whatever is newer. With

@@ -12,10 +12,11 @@ public final class CurlTransport: Transport {
 
   /// Makes a transport on a loop. `shutdown` does not stop the loop.
   ///
-  /// - Throws: `invalidConfiguration` or `libraryFailed`.
+  /// - Throws: `invalidConfiguration`, naming the setting, or `libraryFailed`.
   package init(
     _ configuration: CurlConfiguration = CurlConfiguration(), legs: any LegSource, loop: EventLoop
   ) throws(NetOptError) {
+    try configuration.check()
     self.loop = loop
     bodyBuffer = configuration.bodyBuffer
     multis = try Multis(configuration, legs: legs, loop: loop)

@@ -1,4 +1,4 @@
-import NetOptCore
+package import NetOptCore
 
 /// What a resolver asks, and how patiently.
 package struct ResolverConfiguration: Sendable {
@@ -19,9 +19,9 @@ package struct ResolverConfiguration: Sendable {
 
 extension ResolverConfiguration {
   /// How long a server may be given.
-  package static let timeouts = Duration.milliseconds(1) ... .seconds(60)
+  package static let timeouts = SettingRange(Duration.milliseconds(1) ... .seconds(60), "1 ms to 60 s")
   /// How often a server may be asked.
-  package static let attempts = 1...10
+  package static let attempts = SettingRange(1...10)
 
   /// The configured servers as endpoints.
   ///
@@ -43,15 +43,8 @@ extension ResolverConfiguration {
   ///
   /// - Throws: `invalidConfiguration`, naming the setting and its range.
   func check() throws(NetOptError) {
-    guard Self.timeouts.contains(timeout) else {
-      throw NetOptError(
-        .invalidConfiguration, phase: .resolve, "the DNS timeout is \(timeout); it is from 1 ms to 60 s")
-    }
-    guard Self.attempts.contains(tries) else {
-      throw NetOptError(
-        .invalidConfiguration, phase: .resolve, "each name server is asked \(tries) times; it is from 1 to 10"
-      )
-    }
+    try Self.timeouts.check(timeout, "timeout", in: .resolve)
+    try Self.attempts.check(tries, "tries", in: .resolve)
   }
 
   private static func endpoint(_ text: String) -> Endpoint? {

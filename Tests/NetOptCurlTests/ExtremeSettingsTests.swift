@@ -1,0 +1,36 @@
+import NetOptCore
+import NetOptCurl
+import NetOptEventLoop
+import NetOptTestSupport
+import Testing
+
+/// Numbers that libcurl takes for something else, or refuses without a word.
+@Suite(.timeLimit(.minutes(1))) struct ExtremeSettingsTests {
+  private static let settings: [(name: String, set: @Sendable (inout CurlConfiguration, Int) -> Void)] = [
+    ("connectionsPerEndpoint", { $0.connectionsPerEndpoint = ExtremeNumbers.integers[$1] }),
+    ("totalConnections", { $0.totalConnections = ExtremeNumbers.integers[$1] }),
+    ("idleConnections", { $0.idleConnections = ExtremeNumbers.integers[$1] }),
+    ("idleAge", { $0.idleAge = ExtremeNumbers.durations[$1] }),
+    ("lifetime", { $0.lifetime = ExtremeNumbers.durations[$1] }),
+    ("bodyBuffer", { $0.bodyBuffer = ExtremeNumbers.integers[$1] }),
+  ]
+
+  @Test("a transport with an extreme setting is refused by its name, or answers")
+  func extremeSettings() async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(200, [:], text: "hello") })
+    for (name, set) in Self.settings {
+      for index in ExtremeNumbers.integers.indices {
+        let bench: TransportBench
+        do { bench = try await TransportBench { set(&$0, index) } } catch let error as NetOptError {
+          #expect(error.code == .invalidConfiguration && error.message.hasPrefix("\(name) is "), "\(error)")
+          continue
+        }
+        let request = try HTTPRequest(.get, "http://\(server.endpoint)/")
+        let body = try await bench.execute(request, [server.endpoint.address]).body.collect(upTo: 5)
+        #expect(body == Array("hello".utf8), "\(name), extreme \(index)")
+        await bench.end()
+      }
+    }
+    server.stop()
+  }
+}
