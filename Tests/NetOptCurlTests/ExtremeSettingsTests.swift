@@ -4,7 +4,7 @@ import NetOptEventLoop
 import NetOptTestSupport
 import Testing
 
-/// Numbers that libcurl takes for something else, or refuses without a word.
+/// Numbers that libcurl takes for something else, or might refuse without a word.
 @Suite(.timeLimit(.minutes(1))) struct ExtremeSettingsTests {
   private static let settings: [(name: String, set: @Sendable (inout CurlConfiguration, Int) -> Void)] = [
     ("connectionsPerEndpoint", { $0.connectionsPerEndpoint = ExtremeNumbers.integers[$1] }),
@@ -31,6 +31,28 @@ import Testing
         await bench.end()
       }
     }
+    server.stop()
+  }
+
+  @Test(
+    "a connect timeout of more milliseconds than an int holds is a long one, not that of the request before",
+    arguments: [.seconds(Int32.max), .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration])
+  func longConnectTimeouts(_ limit: Duration) async throws {
+    let server = try LoopbackServer(.blackHole)
+    let bench = try await TransportBench()
+    for limit in [.milliseconds(50), limit] {
+      var request = try HTTPRequest(.get, "http://\(server.endpoint)/")
+      request.options.connectTimeout = limit
+      request.options.timeout = .milliseconds(800)
+      let sent = request
+      let error = await failure { () throws(NetOptError) in
+        _ = try await bench.execute(sent, [server.endpoint.address])
+      }
+      // Otherwise it is the endpoint that did not answer in time.
+      let endsAtDeadline = error?.message.contains("call's limit") == true
+      #expect(endsAtDeadline == (limit > .seconds(1)), "\(String(describing: error))")
+    }
+    await bench.end()
     server.stop()
   }
 }
