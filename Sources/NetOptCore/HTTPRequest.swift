@@ -87,7 +87,8 @@ public struct RequestBody: Sendable {
   /// A body that comes chunk by chunk. Chunks are asked for as the connection takes them, at most 256 KiB ahead.
   ///
   /// - Parameters:
-  ///   - length: how many bytes the chunks add up to, when that is known; another number is an error.
+  ///   - length: how many bytes the chunks add up to, when that is known; another number, or one below 0, is `invalidRequest`. The
+  ///     chunk that completes it is sent when the sequence has ended.
   ///   - chunks: the chunks. The sequence is iterated once: a request with a stream is never sent again.
   public static func stream<Chunks: AsyncSequence & Sendable>(
     length: Int64? = nil, _ chunks: Chunks

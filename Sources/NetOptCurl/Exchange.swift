@@ -191,12 +191,47 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   func now() -> MonotonicInstant { loop.now() }
 
   func run() {
+    guard !isOver else { return }
+    if purpose == .request, let upload, upload.endsFirst { return read(upload) }
+    // It may have waited for its body's end.
+    self.multi?.onLoop(self) { $0.remove($1) }
     let multi = multis.current
     self.multi = multi
-    multi.onLoop(self) { $0.admit($1) }
+    multi.onLoop(self) { multi, exchange in
+      if let failure = exchange.upload?.failure { return multi.fail(exchange, failure) }
+      multi.admit(exchange)
+    }
   }
 
-  override func fire() { multi?.onLoop(self) { $0.deadlinePassed($1) } }
+  /// Reads a stream that has to end first, and then comes to the loop again. Until then the exchange is under way, so that its deadline,
+  /// its caller and the end of everything can end it.
+  private func read(_ upload: UploadStream) {
+    let multi = multis.current
+    self.multi = multi
+    multi.onLoop(self) { multi, exchange in
+      guard !multi.isShutDown else { return multi.refuse(exchange) }
+      multi.add(exchange)
+      guard !exchange.isCancelled else { return multi.cancel(exchange) }
+      if let deadline = exchange.context.deadline { multi.loop.schedule(exchange, at: deadline) }
+      exchange.pump = Task {
+        await upload.pump {}
+        _ = exchange.loop.submit(exchange)
+      }
+    }
+  }
+
+  override func fire() {
+    multi?.onLoop(self) { multi, exchange in
+      guard exchange.purpose == .request, exchange.upload?.endsFirst == true else {
+        return multi.deadlinePassed(exchange)
+      }
+      multi.fail(
+        exchange,
+        NetOptError(
+          .timeout, phase: .send,
+          "the body's stream, announced with 0 bytes, had not ended at the call's deadline"))
+    }
+  }
 
   /// Does something on the exchange's multi handle. Before its arrival there is nothing to be done.
   fileprivate func perform(_ work: ExchangeWork) { multi?.onLoop(work) { $1.body($0, $1.exchange) } }

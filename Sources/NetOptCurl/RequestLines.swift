@@ -5,6 +5,10 @@ enum RequestLines {
   /// Says what keeps a request from being sent, or `nil`.
   static func fault(of request: HTTPRequest) -> String? {
     if request.method != .get, let fault = methodFault(of: request) { return fault }
+    // libcurl refuses a length below -1, keeps that of the request before, and takes -1 for an unknown one.
+    if let length = request.body.length, length < 0 {
+      return "the body was announced with \(length) bytes; leave the length out when it is not known"
+    }
     for field in request.headers {
       if let fault = HTTPFields.fault(of: field) ?? fault(of: field, in: request) { return fault }
     }

@@ -39,7 +39,10 @@ final class UploadStream: Sendable {
     self.makeIterator = makeIterator
   }
 
-  /// Why the body could not be had, once `take` has failed.
+  /// Whether the stream has to end before anything is sent: a body that was announced as empty is complete with the head.
+  var endsFirst: Bool { length == 0 && !state.withLock { $0.hasEnded } }
+
+  /// Why the body could not be had, once `take` has failed or the stream has ended.
   var failure: NetOptError? { state.withLock { $0.failure } }
 
   /// Fills a buffer with what lies ready. From the loop.
@@ -68,17 +71,26 @@ final class UploadStream: Sendable {
     return step
   }
 
-  /// Pulls the sequence to its end.
+  /// Pulls the sequence to its end, once.
+  ///
+  /// With the last byte that was announced a server takes the body for whole. The chunk that brings it is therefore sent only when
+  /// the sequence has ended there: one that goes on is an error before the server can answer as if it had everything.
   ///
   /// - Parameter wake: called when libcurl waits for what has just come.
   func pump(_ wake: @Sendable () -> Void) async {
+    if state.withLock({ $0.hasEnded }) { return }
     var iterator = makeIterator()
     var total: Int64 = 0
+    var last: [UInt8] = []
     do {
       while let chunk = try await iterator.next(), !Task.isCancelled {
         total += Int64(chunk.count)
         if let length, total > length { break }
         if chunk.isEmpty { continue }
+        if total == length {
+          last = chunk
+          continue
+        }
         if append(chunk) { wake() }
         await makeRoom()
       }
@@ -88,6 +100,7 @@ final class UploadStream: Sendable {
           failure: NetOptError(
             .invalidRequest, phase: .send, "the body's stream has \(kind) bytes, \(length) were announced"))
       } else {
+        if !last.isEmpty { _ = append(last) }
         end(failure: nil)
       }
     } catch {
