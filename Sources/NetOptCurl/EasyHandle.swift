@@ -159,7 +159,8 @@ final class EasyHandle {
         request.method != .get
           && (request.method == .post || request.method == .put || request.method == .patch)
       } else {
-        true
+        // As an upload libcurl would wait for the body that the answer to a HEAD announces and does not have.
+        request.method != .head
       }
     let wanted = RequestHead(
       sendsBody: sendsBody, method: request.method, fields: request.headers, length: request.body.length,

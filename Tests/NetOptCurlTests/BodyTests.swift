@@ -57,6 +57,13 @@ import Testing
       let head = try await get("/bytes/1000", origin, bench) { $0.method = .head }
       #expect(head.head.first("Content-Length") == "1000")
       #expect(try await head.body.collect(upTo: 0).isEmpty)
+      let withAnEmptyBody = try await get("/bytes/1000", origin, bench) {
+        $0.method = .head
+        $0.body = .bytes([])
+        $0.options.version = .http1
+        $0.options.timeout = .seconds(2)
+      }
+      #expect(try await withAnEmptyBody.body.collect(upTo: 0).isEmpty)
       // The handle that sent it sends bodies' requests as well.
       let echo = try await get("/echo", origin, bench) {
         $0.method = .put
