@@ -32,10 +32,10 @@ enum ClientOptions {
   static let http2 = Option("http2", "use HTTP/2 or fail; default: HTTP/2 when the server offers it")
   static let maxTime = Option(
     "max-time", short: "m", takes: .required("SECONDS"),
-    "the longest that a request may take, body included; 0 for no limit; default: 60")
+    "the longest that a request may take, body included, at most a year; 0 for no limit; default: 60")
   static let connectTimeout = Option(
     "connect-timeout", takes: .required("SECONDS"),
-    "the longest that one address may take to be ready, TLS included; default: 10")
+    "the longest that one address may take to be ready, TLS included, at most a year; 0 for the default: 10")
 
   /// The options about addresses.
   static let routing = OptionGroup(

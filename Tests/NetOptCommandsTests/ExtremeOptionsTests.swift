@@ -10,7 +10,7 @@ import Testing
 @Suite struct ExtremeOptionsTests {
   private static let url = "https://api.example.com/"
 
-  /// Command lines in which `%` stands for a number.
+  /// Command lines in which `%` stands for a number, and `@` for the path of a key ring.
   private static let lines = [
     ["get", "--max-time=%", url], ["get", "--connect-timeout=%", url], ["get", "--max-redirs=%", url],
     ["get", "--retry=%", url], ["get", "--cache-mode=api", "--cache-ttl=%", url],
@@ -37,9 +37,10 @@ import Testing
       // What hangs ends by a signal.
       alarm(300)
       let note = LastNote(path)
+      let keys = try SigningFixture().keys
       for line in Self.lines {
         for numeral in ExtremeNumbers.numerals + ["", ".", "0.5", "nan", "inf", "0x7fffffffffffffff"] {
-          let arguments = line.map { $0.replacing("%", with: numeral) }
+          let arguments = line.map { $0.replacing("%", with: numeral).replacing("@", with: keys) }
           note.write("\(arguments)")
           let run = await Run(arguments, client: BenchFixture.client(), input: "a 1\nb 2\n")
           #expect((0...127).contains(run.code), "\(arguments)")
@@ -100,6 +101,37 @@ import Testing
           note.write(input)
           let run = await Run(arguments, input: input + "\n")
           #expect(run.output.split(separator: "\n").count == 1 && (0...127).contains(run.code), "\(input)")
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+
+  @Test("extreme numbers in a list of IPs are refused, or it is shown")
+  func extremeLists() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      alarm(300)
+      let note = LastNote(path)
+      let list = try TemporaryDirectory.make("lists") + "/iplist.json"
+      // The digits of addresses are left as they are: an address that is none ends the reading.
+      let usual = """
+        {"schema":1,"serial":7,"issued":"2026-01-02T03:04:05Z","expires":"2027-01-02T03:04:05Z",
+        "refresh":{"url":"https://api.test/list.json","every":"6h"},
+        "hosts":{"api.test":{"port":443,"health":{"path":"/x","expect":204},"endpoints":[{"ip":"A"},{"ip":"B","weight":5}]}}}
+        """
+      let text = ExtremeText(Array(usual.utf8))
+      var random = SplitMix64(seed: 1)
+      for index in 0..<(text.count + 200) {
+        let bytes = index < text.count ? text[index] : text.drawn(using: &random)
+        let input = String(decoding: bytes, as: UTF8.self).replacing("\"A\"", with: "\"192.0.2.1\"")
+          .replacing("\"B\"", with: "\"192.0.2.2\"")
+        note.write(input)
+        try Files.write(input, to: list)
+        for options in [["--json"], []] {
+          let run = await Run(["iplist", "check"] + options + [list])
+          #expect((0...127).contains(run.code), "\(input)")
         }
       }
       note.write("the end")

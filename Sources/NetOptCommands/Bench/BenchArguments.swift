@@ -4,12 +4,13 @@ import NetOptCore
 /// The options of `netopt bench`, and what they ask for.
 struct BenchArguments {
   private static let rounds = Option(
-    "rounds", short: "n", takes: .required("N"), "the rounds of each block; default: 80 warm, 10 cold")
+    "rounds", short: "n", takes: .required("N"),
+    "the rounds of each block, 1 to 100000; default: 80 warm, 10 cold")
   private static let duration = Option(
     "duration", short: "z", takes: .required("TIME"),
-    "measure for this long instead, as 30s or 2m; two blocks get half of it each")
+    "measure for this long instead, as 30s or 2m, 1ms to 24h; two blocks get half of it each")
   private static let warmup = Option(
-    "warmup", takes: .required("N"), "rounds before the warm block that do not count; default: 2")
+    "warmup", takes: .required("N"), "rounds before the warm block that do not count, 0 to 1000; default: 2")
   private static let cold = Option(
     "cold", "only the cold block: a new connection, look-up and TLS session for each request")
   private static let warm = Option("warm", "only the warm block: connections that are kept")
@@ -19,29 +20,32 @@ struct BenchArguments {
     "what is measured: ip, the list's addresses; dns, what the resolver answers; default: ip,dns")
   private static let rate = Option(
     "rate", short: "q", takes: .required("N"),
-    "send N requests a second, each at its moment, whatever became of those before (open loop)")
+    "send N requests a second, 0.001 to 100000, each at its moment, whatever became of those before (open loop)"
+  )
   private static let connections = Option(
-    "connections", short: "c", takes: .required("N"), "connections to each target; default: 1")
+    "connections", short: "c", takes: .required("N"), "connections to each target, 1 to 64; default: 1")
   private static let streams = Option(
     "streams", short: "p", takes: .required("N"),
-    "requests under way on each connection; not with -q; default: 1")
+    "requests under way on each connection, 1 to 1000; not with -q; default: 1")
   private static let reference = Option(
     "reference", takes: .required("TARGET"), "compare with this target; default: dns")
   private static let alpha = Option(
     "alpha", takes: .required("P"),
-    "how often a difference may be called significant that is none; intervals have 1 - P; default: 0.05")
+    "how often a difference may be called significant that is none, 0.0001 to 0.5; intervals have 1 - P; default: 0.05"
+  )
   private static let minimumEffect = Option(
     "min-effect", takes: .required("PERCENT"),
-    "the smallest shift that is called significant, in % of the reference's p50; default: 1")
+    "the smallest shift that is called significant, 0 to 100 % of the reference's p50; default: 1")
   private static let seed = Option(
-    "seed", takes: .required("N"), "what decides the order of the targets; default: drawn, and reported")
+    "seed", takes: .required("N"),
+    "what decides the order of the targets, 0 to 2^53 - 1; default: drawn, and reported")
 
   private static let maxTime = Option(
     "max-time", short: "m", takes: .required("SECONDS"),
-    "the longest that a request may take, body included; 0 for no limit; default: 10")
+    "the longest that a request may take, body included, at most a year; 0 for no limit; default: 10")
   private static let connectTimeout = Option(
     "connect-timeout", takes: .required("SECONDS"),
-    "the longest that an address may take to be ready, TLS included; default: 3")
+    "the longest that an address may take to be ready, TLS included, at most a year; 0 for the default: 3")
 
   private static let json = Option(
     "json", takes: .optional("FILE"),

@@ -22,7 +22,7 @@ struct CacheArguments: Sendable {
     environment: "NETOPT_CACHE_MODE")
   static let timeToLive = Option(
     "cache-ttl", takes: .required("SECONDS"),
-    "with mode api, how long an answer is fresh; without it none is stored")
+    "with mode api, how long an answer is fresh, at most a year; without it none is stored")
 
   /// The options.
   static let group = OptionGroup("Caching", [directory, mode, timeToLive])

@@ -4,7 +4,7 @@ import NetOptCore
 /// `netopt cache list`: the entries of a disk cache.
 struct CacheListCommand: Command {
   private static let limit = Option(
-    "limit", short: "n", takes: .required("N"), "the most entries; default: 100")
+    "limit", short: "n", takes: .required("N"), "the most entries, 1 to 1000000; default: 100")
 
   let declaration = CommandDeclaration(
     name: "cache list",

@@ -10,9 +10,10 @@ struct CacheSimCommand: Command {
   private static let policy = Option(
     "policy", short: "p", takes: .required("NAME"),
     "s3fifo (the memory tier), gdsf (the disk tier), lru or fifo; may be repeated; default: all")
-  private static let keyColumn = Option("key-column", takes: .required("N"), "the column of the keys, from 1")
+  private static let keyColumn = Option(
+    "key-column", takes: .required("N"), "the column of the keys, 1 to 1000")
   private static let sizeColumn = Option(
-    "size-column", takes: .required("N"), "the column of the sizes, from 1")
+    "size-column", takes: .required("N"), "the column of the sizes, 1 to 1000")
   private static let ignoreSizes = Option("ignore-sizes", "count everything as 1 byte")
 
   /// The largest trace, in bytes.

@@ -6,7 +6,8 @@ struct FetchCommand: Command {
   private static let jsonl = Option(
     "jsonl", "read requests and write answers as JSON Lines; docs/schemas has both")
   private static let concurrency = Option(
-    "concurrency", takes: .required("N"), "how many requests are under way at once at most; default: 256")
+    "concurrency", takes: .required("N"),
+    "how many requests are under way at once at most, 1 to 65536; default: 256")
 
   /// The most bytes that a line, and the body of an answer, may have.
   static let largest = 64 << 20

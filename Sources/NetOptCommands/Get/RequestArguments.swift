@@ -13,10 +13,10 @@ enum RequestArguments {
   )
   static let maxRedirects = Option(
     "max-redirs", takes: .required("N"),
-    "how many redirects to follow; 0 gives the redirect itself; default: 10")
+    "how many redirects to follow; 0 to 1000, 0 gives the redirect itself; default: 10")
   static let retry = Option(
     "retry", takes: .required("N"),
-    "how often to send a request again that may be repeated; 0 for never; default: 2 (fetch: 0)")
+    "how often to send a request again that may be repeated; 0 to 100, 0 for never; default: 2 (fetch: 0)")
   private static let location = Option("location", short: "L", "follow redirects, which is the default")
 
   /// The options.

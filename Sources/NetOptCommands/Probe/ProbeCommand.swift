@@ -12,7 +12,8 @@ struct ProbeCommand: Command {
   private static let watch = Option(
     "watch", "probe again and again until interrupted (Ctrl-C, exit code 130)")
   private static let interval = Option(
-    "interval", takes: .required("SECONDS"), "with --watch, the time from one round to the next; default: 2")
+    "interval", takes: .required("SECONDS"),
+    "with --watch, the time from one round to the next, 0.1 to 86400; default: 2")
 
   let declaration = CommandDeclaration(
     name: "probe",

@@ -5,10 +5,10 @@ import NetOptCore
 struct CompareCommand: Command {
   private static let alpha = Option(
     "alpha", takes: .required("P"),
-    "how often a difference may be called significant that is none; default: 0.05")
+    "how often a difference may be called significant that is none, 0.0001 to 0.5; default: 0.05")
   private static let minimumEffect = Option(
     "min-effect", takes: .required("PERCENT"),
-    "the smallest difference of medians that is called significant, in %; default: 1")
+    "the smallest difference of medians that is called significant, 0 to 100 %; default: 1")
 
   let declaration = CommandDeclaration(
     name: "compare",

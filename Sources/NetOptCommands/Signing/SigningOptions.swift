@@ -25,18 +25,20 @@ enum SigningOptions {
   static let urlScheme = Option(
     "url-scheme", takes: .required("SCHEME"), "http or https, for a raw request; default: https")
   static let now = Option(
-    "now", takes: .required("T"), "the present moment in seconds since 1970, for vectors")
+    "now", takes: .required("T"), "the present moment in seconds since 1970, 1 to 999999999999, for vectors")
 
   static let cover = Option(
     "cover", takes: .required("A,B"), "the fields (netopt1) or components (rfc9421) to sign, or to insist on")
   static let region = Option("region", takes: .required("REGION"), "sigv4: the region, as us-east-1")
   static let service = Option("service", takes: .required("SERVICE"), "sigv4: the service, as execute-api")
   static let presign = Option(
-    "presign", takes: .required("SECONDS"), "sigv4: put the signature into the URL, valid for so long")
+    "presign", takes: .required("SECONDS"),
+    "sigv4: put the signature into the URL, valid for so long, 1 to 604800")
   static let api = Option(
     "api", takes: .required("NAME"), "salted-md5: the API; default: the path without its slash")
   static let hash = Option("hash", takes: .required("HASH"), "salted-md5: md5, sha1 or sha256; default: md5")
-  static let rounds = Option("rounds", takes: .required("N"), "salted-md5: how often is hashed; default: 2")
+  static let rounds = Option(
+    "rounds", takes: .required("N"), "salted-md5: how often is hashed, 1 to 1000; default: 2")
   static let secretPlace = Option(
     "secret-place", takes: .required("PLACE"), "salted-md5: the secret as prefix or suffix; default: prefix")
   static let saltPlace = Option(

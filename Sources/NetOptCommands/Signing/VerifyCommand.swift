@@ -9,7 +9,7 @@ struct VerifyCommand: Command {
     "nonce-store", takes: .required("FILE"),
     "refuse replays: keep nonces in this SQLite file, which several processes may share")
   private static let window = Option(
-    "window", takes: .required("SECONDS"), "how far the signer's clock may be off; default: 300")
+    "window", takes: .required("SECONDS"), "how far the signer's clock may be off, up to 86400; default: 300")
   private static let compare = Option(
     "compare", takes: .required("FILE"), "the string that the signer signed: show the first byte that differs"
   )
