@@ -57,6 +57,37 @@ import Testing
     #expect(note.text == "the end")
   }
 
+  @Test("a response that came at any moment has an age at any moment")
+  func extremeMoments() async throws {
+    let note = try LastNote()
+    await #expect(processExitsWith: .success) { [path = note.path as String] in
+      alarm(300)
+      let note = LastNote(path)
+      let moments = ExtremeNumbers.integers.map(Int64.init)
+      let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+      let heads: [HTTPFields] = [
+        ["Date": date, "Expires": date], ["Expires": date, "Age": "9223372036854775807"],
+        ["Last-Modified": date],
+        ["Cache-Control": "max-age=9223372036854775807"],
+      ]
+      for fields in heads {
+        for requested in moments {
+          for received in moments {
+            note.write("\(fields), asked for at \(requested), received at \(received)")
+            let terms = ResponseTerms(status: 200, fields: fields, requested: requested, received: received)
+            #expect(terms.freshness.lifetime >= 0)
+            for now in moments {
+              #expect(terms.age(at: now) >= 0)
+              _ = terms.timeLeft(at: now)
+            }
+          }
+        }
+      }
+      note.write("the end")
+    }
+    #expect(note.text == "the end")
+  }
+
   @Test("stores of extreme limits keep entries, or none")
   func extremeLimits() async throws {
     let note = try LastNote()

@@ -30,7 +30,7 @@ package struct DeclaredPolicy: Sendable {
     }
     // That something is not there is served no longer than was declared for that.
     if (200...299).contains(entry.status), case .serveAndRefresh(let window) = declaration.expired,
-      now - expiry < window.wholeMilliseconds
+      now.subtractingClamped(expiry) < window.wholeMilliseconds
     {
       return .serve(CacheService(entry, part, .declaredRefresh, outcome: .stale, refreshes: true))
     }

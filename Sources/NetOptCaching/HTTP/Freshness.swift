@@ -31,14 +31,14 @@ package struct Freshness: Hashable, Sendable {
       isExplicit = true
       // A date that cannot be read, above all "0", is one in the past (section 5.3).
       if fields.values(of: "Expires").count == 1, let expires = Self.date("Expires", fields, received) {
-        (lifetime, rule) = (max(expires - (date ?? received), 0), .freshByExpires)
+        (lifetime, rule) = (max(expires.subtractingClamped(date ?? received), 0), .freshByExpires)
       } else {
         rule = .freshnessInvalid
       }
     } else if Self.heuristicStatuses.contains(status) || control.isMarked,
       let modified = Self.date("Last-Modified", fields, received)
     {
-      (lifetime, rule) = (max((date ?? received) - modified, 0) / 10, .freshByHeuristic)
+      (lifetime, rule) = (max((date ?? received).subtractingClamped(modified), 0) / 10, .freshByHeuristic)
     }
   }
 
@@ -50,9 +50,9 @@ package struct Freshness: Hashable, Sendable {
     _ fields: HTTPFields, _ date: Int64?, requested: Int64, received: Int64
   ) -> Int64 {
     // Whole seconds: a date has no parts of one, and what came at once is not older for that.
-    let apparent = max(date.map { (received - $0) / 1000 * 1000 } ?? 0, 0)
-    let delay = max(received - requested, 0)
-    return max(apparent, statedAge(fields) + delay)
+    let apparent = max(date.map { received.subtractingClamped($0) / 1000 * 1000 } ?? 0, 0)
+    let delay = max(received.subtractingClamped(requested), 0)
+    return max(apparent, statedAge(fields).addingClamped(delay))
   }
 
   /// `Age`: the first member, unless it is no number (section 5.1).

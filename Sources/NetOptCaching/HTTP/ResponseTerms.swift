@@ -26,7 +26,8 @@ package struct ResponseTerms: Sendable {
 
   /// How old it is (RFC 9111, section 4.2.3), in milliseconds. A clock that was set back makes nothing younger than it was.
   package func age(at now: Int64) -> Int64 {
-    let (age, overflow) = freshness.initialAge.addingReportingOverflow(max(now - received, 0))
+    let (age, overflow) = freshness.initialAge.addingReportingOverflow(
+      max(now.subtractingClamped(received), 0))
     return overflow ? .max : age
   }
 
