@@ -146,24 +146,32 @@ struct ResponseHeadReader {
 
   /// Reads the value of Content-Length: a number, or the same number several times (RFC 9110, section 8.6).
   private mutating func readLength(_ value: Slice<UnsafeRawBufferPointer>) -> Fault? {
-    for item in value.split(separator: 0x2c, omittingEmptySubsequences: false) {
-      var length: Int64 = 0
-      let digits = Self.trimmed(item)
-      guard !digits.isEmpty else { return .contentLength }
-      for digit in digits {
-        guard (0x30...0x39).contains(digit) else { return .contentLength }
-        let (tens, tooLarge) = length.multipliedReportingOverflow(by: 10)
-        let (sum, isTooLarge) = tens.addingReportingOverflow(Int64(digit - 0x30))
-        guard !tooLarge, !isTooLarge else { return .contentLength }
-        length = sum
-      }
+    var rest = value
+    while true {
+      let end = rest.firstIndex(of: 0x2c) ?? rest.endIndex
+      guard let length = Self.number(Self.trimmed(rest[..<end])) else { return .contentLength }
       switch framing {
       case .length(let other): guard other == length else { return .contentLength }
       case .chunked: isAmbiguous = true
       case .end: framing = .length(length)
       }
+      guard end < rest.endIndex else { return nil }
+      rest = rest[(end + 1)...]
     }
-    return nil
+  }
+
+  /// The number that digits stand for; `nil` when it does not fit, and when something else is among them.
+  private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int64? {
+    if digits.isEmpty { return nil }
+    var number: Int64 = 0
+    for index in digits.startIndex..<digits.endIndex {
+      let digit = digits.base[index] &- 0x30
+      let (tens, tooLarge) = number.multipliedReportingOverflow(by: 10)
+      let (sum, isTooLarge) = tens.addingReportingOverflow(Int64(digit))
+      guard digit <= 9, !tooLarge, !isTooLarge else { return nil }
+      number = sum
+    }
+    return number
   }
 
   // MARK: Bytes
@@ -196,10 +204,10 @@ struct ResponseHeadReader {
 
   private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
     func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a }
-    var rest = bytes
-    while let first = rest.first, isSpace(first) { rest.removeFirst() }
-    while let last = rest.last, isSpace(last) { rest.removeLast() }
-    return rest
+    var (start, end) = (bytes.startIndex, bytes.endIndex)
+    while start < end, isSpace(bytes.base[start]) { start += 1 }
+    while start < end, isSpace(bytes.base[end - 1]) { end -= 1 }
+    return bytes[start..<end]
   }
 
   /// Whether a line has neither NUL nor a CR but the one of its end (RFC 9110, section 5.5).
@@ -228,21 +236,33 @@ private struct StatusLine {
   let status: Int
 
   init?(_ line: UnsafeRawBufferPointer) {
-    guard line.count >= 10, line.prefix(5).elementsEqual("HTTP/".utf8) else { return nil }
-    guard let space = line.firstIndex(of: 0x20), space + 4 < line.count else { return nil }
-    switch (line[5], space) {
-    case (0x31, 8) where line[6] == 0x2e: version = line[7] == 0x30 ? .http1_0 : .http1_1
-    case (0x32, 6): version = .http2
-    case (0x33, 6): version = .http3
+    // Byte by byte: this is done for each response.
+    guard line.count >= 10, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50,
+      line[4] == 0x2f
+    else { return nil }
+    let space: Int
+    switch (line[5], line[6]) {
+    case (0x31, 0x2e) where line[8] == 0x20:
+      version = line[7] == 0x30 ? .http1_0 : .http1_1
+      space = 8
+    case (0x32, 0x20):
+      version = .http2
+      space = 6
+    case (0x33, 0x20):
+      version = .http3
+      space = 6
     default: return nil
     }
-    let digits = line[(space + 1)...(space + 3)]
-    let end = line[space + 4]
-    guard digits.allSatisfy({ (0x30...0x39).contains($0) }), end == 0x20 || end == 0x0d || end == 0x0a else {
-      return nil
+    guard space + 4 < line.count else { return nil }
+    var status = 0
+    for index in space + 1...space + 3 {
+      let digit = line[index] &- 0x30
+      guard digit <= 9 else { return nil }
+      status = status * 10 + Int(digit)
     }
-    status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    let end = line[space + 4]
     // RFC 9110, section 15, gives no meaning to numbers below.
-    guard status >= 100 else { return nil }
+    guard end == 0x20 || end == 0x0d || end == 0x0a, status >= 100 else { return nil }
+    self.status = status
   }
 }
