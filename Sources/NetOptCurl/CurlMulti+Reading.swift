@@ -6,9 +6,8 @@ import NetOptCore
 extension CurlMulti {
   /// Lets libcurl read of a connection once more, when it has looked after all of its streams.
   func beginTurn(of descriptor: Int32) {
-    guard let connection = records.live[descriptor], let reader = connection.reader else { return }
+    guard let reader = records.live[descriptor]?.reader else { return }
     lookAfterStreams()
-    if reader.wasAsked { connection.wasGivenUp = false }
     if !isBehind { reader.budget.beginTurn() }
     // libcurl reads the end of the connection then, and asks elsewhere again what may be asked again.
     if reader.budget.isFlooded { netopt_end(descriptor) }
@@ -24,16 +23,9 @@ extension CurlMulti {
     }
   }
 
-  /// Finds out whether HTTP/2 gave a connection up: then libcurl reads no more of it, and its streams learn of that when they are to go on.
+  /// Has those streams read that have not since HTTP/2 may have given their connection up: they learn whether it did.
   func confirm(_ connection: LiveConnection) {
-    guard let reader = connection.reader else { return }
-    if connection.isClosed {
-      connection.wasGivenUp = true
-      return
-    }
-    reader.wasAsked = false
+    guard !connection.isClosed, connection.reader?.mayBeGivenUp == true else { return }
     act(connection.descriptor, CURL_CSELECT_IN)
-    // Nobody was left to read when all streams have ended, but then libcurl closes what was given up. One that is paused does not read.
-    connection.wasGivenUp = !reader.wasAsked && (connection.isClosed || reader.pausedStreams > 0)
   }
 }

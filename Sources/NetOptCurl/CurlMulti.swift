@@ -133,12 +133,11 @@ actor CurlMulti: LoopActor {
 
   func drive(_ socket: curl_socket_t, _ mask: Int32) {
     act(socket, mask)
-    while let suspect = records.live.calls.takeSuspect() { confirm(suspect) }
+    while let suspect = records.live.suspects.take() { confirm(suspect) }
   }
 
   func act(_ socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
-    records.live.calls.begin()
     let code = curl_multi_socket_action(raw, socket, mask, &running)
     applyInterests()
     // The handle is unusable after any other code; none of them is documented to come from valid arguments.

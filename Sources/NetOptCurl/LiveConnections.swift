@@ -22,13 +22,9 @@ final class LiveConnection {
   var reader: RecordReader?
   /// Whether parts of a request were written since something was read.
   var carriesRequest = false
-  /// The call of libcurl in which something was read last.
-  private var lastReadCall = 0
   /// Whether libcurl has closed it.
   fileprivate(set) var isClosed = false
-  /// Whether HTTP/2 gave the connection up because of what it read last.
-  var wasGivenUp = false
-  private let calls: LibcurlCalls
+  private let suspects: Suspects
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL was told to note here how the peer ends TLS.
@@ -36,42 +32,32 @@ final class LiveConnection {
   /// Whether the peer has ended TLS in order, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
 
-  init(_ descriptor: Int32, _ calls: LibcurlCalls) {
+  init(_ descriptor: Int32, _ suspects: Suspects) {
     self.descriptor = descriptor
-    self.calls = calls
+    self.suspects = suspects
   }
 
   /// TLS has read the head of a record.
-  func readRecord() {
-    carriesRequest = false
-    lastReadCall = calls.number
-  }
+  func readRecord() { carriesRequest = false }
 
   /// TLS has written the head of a record.
   func wroteRecord(ofLength length: Int) {
     // GOAWAY has 17 bytes and most often a reason (RFC 9113, section 6.8). Others that answer what was read may look the same.
-    let length = length - recordOverhead
-    guard !carriesRequest, lastReadCall == calls.number, isMultiplexed, (17...512).contains(length)
-    else { return }
-    calls.mayHaveGivenUp(self)
+    guard !carriesRequest, let reader, length - recordOverhead >= 17 else { return }
+    reader.mayBeGivenUp = true
+    suspects.add(self)
   }
 }
 
-/// Counts the calls of libcurl, and notes the connections of which it may have given HTTP/2 up in the last one. Confined to the loop's
-/// thread.
-final class LibcurlCalls {
-  private(set) var number = 0
-  private var suspects: [LiveConnection] = []
+/// The connections that HTTP/2 may have given up since libcurl was called last. Confined to the loop's thread.
+final class Suspects {
+  private var connections: [LiveConnection] = []
 
-  /// libcurl is about to be called.
-  func begin() { number += 1 }
-
-  func mayHaveGivenUp(_ connection: LiveConnection) {
-    if !suspects.contains(where: { $0 === connection }) { suspects.append(connection) }
+  func add(_ connection: LiveConnection) {
+    if !connections.contains(where: { $0 === connection }) { connections.append(connection) }
   }
 
-  /// Takes out one of the connections that HTTP/2 may have given up.
-  func takeSuspect() -> LiveConnection? { suspects.popLast() }
+  func take() -> LiveConnection? { connections.popLast() }
 }
 
 /// The two ends of a connection, as one number: addresses and ports, which libcurl gives as text.
@@ -104,7 +90,7 @@ struct ConnectionEnds: Hashable {
 /// The connections that libcurl has open. Kept up to date from within its callbacks: one call of libcurl may close a
 /// connection and open another with the same descriptor.
 struct LiveConnections {
-  let calls = LibcurlCalls()
+  let suspects = Suspects()
   private var byDescriptor = DescriptorTable<LiveConnection>()
   private var byEnds: [ConnectionEnds: LiveConnection] = [:]
 
@@ -113,7 +99,7 @@ struct LiveConnections {
 
   mutating func opened(_ descriptor: Int32) {
     closed(descriptor)
-    byDescriptor[descriptor] = LiveConnection(descriptor, calls)
+    byDescriptor[descriptor] = LiveConnection(descriptor, suspects)
   }
 
   mutating func closed(_ descriptor: Int32) {

@@ -9,10 +9,8 @@ final class RecordReader {
   var budget: RecordBudget
   /// Whether the budget counts: from the first request on, when HTTP/2 was negotiated.
   var isActive = false
-  /// How many of the connection's streams are paused by their readers.
-  var pausedStreams = 0
-  /// Whether something was read, or was to be, since this was set to `false`.
-  var wasAsked = false
+  /// Whether what may be GOAWAY was written, and nothing was to be read since. Who gave a connection up reads nothing more of it.
+  var mayBeGivenUp = false
 
   private init() { budget = RecordBudget(isStrict: CurlLibrary.losesEndsOfStreams) }
 
@@ -20,7 +18,7 @@ final class RecordReader {
     _ bio: OpaquePointer, into buffer: UnsafeMutableRawPointer, _ count: Int32, _ functions: Functions
   ) -> Int32 {
     functions.clearFlags(bio, Functions.retryFlags)
-    wasAsked = true
+    mayBeGivenUp = false
     guard let next = functions.next(bio) else { return -1 }
     guard !isActive || budget.mayRead else { return notYet(bio, functions) }
     let result = functions.read(next, buffer, count)

@@ -64,10 +64,7 @@ extension Transfer {
   func leaveConnection() {
     guard let connection else { return }
     if connection.carrier === self { connection.carrier = nil }
-    if let streamReader {
-      streamReader.budget.streams -= 1
-      if isReceivePaused { streamReader.pausedStreams -= 1 }
-    }
+    streamReader?.budget.streams -= 1
     streamReader = nil
     self.connection = nil
   }

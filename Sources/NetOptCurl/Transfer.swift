@@ -207,7 +207,6 @@ final class Transfer {
   private func pause() -> Reception {
     isReceivePaused = true
     hasPaused = true
-    streamReader?.pausedStreams += 1
     return .paused
   }
 
@@ -274,7 +273,7 @@ final class Transfer {
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
-    if speaksHTTP2 == true, head.framing == .end, connection?.wasGivenUp == true { return .streamCut }
+    if head.framing == .end, streamReader?.mayBeGivenUp == true { return .streamCut }
     if speaksHTTP2 == false, head.framing == .end, exchange.plan.isSecure, let connection,
       connection.reportsItsEnd, !connection.hasCloseNotify
     {
@@ -296,10 +295,7 @@ final class Transfer {
   /// Goes on with the directions that have reason to: libcurl sets both at once (curl_easy_pause(3)).
   func unpause(receive: Bool, send: Bool) {
     let wasPaused = isReceivePaused || isSendPaused
-    if receive, isReceivePaused {
-      isReceivePaused = false
-      streamReader?.pausedStreams -= 1
-    }
+    if receive { isReceivePaused = false }
     if send { isSendPaused = false }
     guard wasPaused else { return }
     var mask = CURLPAUSE_CONT
