@@ -61,12 +61,14 @@ class Exchange:
     def reset(self) -> None:
         self.connection.reset()
 
-    def send_late(self, data: bytes, *, then_close: bool = False) -> None:
-        """Sends bytes below TLS when the test says so."""
+    def send_then_late(self, first: bytes, later: bytes, *, then_close: bool = False) -> None:
+        """Sends bytes below TLS, and others when the test says so."""
+        # Announced before the client has an answer, after which the test may say so at any time.
         late = self.host.late()
+        self.connection.send_raw(first)
         late.due.wait(PATIENCE)
         try:
-            self.connection.send_raw(data)
+            self.connection.send_raw(later)
             if then_close:
                 self.connection.sock.shutdown(1)
         except (Gone, OSError):

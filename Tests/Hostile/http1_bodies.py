@@ -200,17 +200,18 @@ bodiless("no-content-with-length-and-no-body", b"HTTP/1.1 204 No Content", b"Con
 def head_with_late_body(exchange: Exchange) -> None:
     data = exchange.right(body=exchange.forged())
     head, body = data.split(b"\r\n\r\n", 1)
-    exchange.send(head + b"\r\n\r\n")
-    exchange.send_late(exchange.connection.seal(body))
+    seal = exchange.connection.seal
+    exchange.send_then_late(seal(head + b"\r\n\r\n"), seal(body))
 
 
 @http1("no-content-with-body-late")
 def no_content_with_late_body(exchange: Exchange) -> None:
-    exchange.send(exchange.head(status=b"HTTP/1.1 204 No Content"))
-    exchange.send_late(exchange.connection.seal(exchange.forged()))
+    seal = exchange.connection.seal
+    exchange.send_then_late(seal(exchange.head(status=b"HTTP/1.1 204 No Content")), seal(exchange.forged()))
 
 
 @http1("not-modified-with-body-late")
 def not_modified_with_late_body(exchange: Exchange) -> None:
-    exchange.send(exchange.head(b'ETag: "1"', status=b"HTTP/1.1 304 Not Modified"))
-    exchange.send_late(exchange.connection.seal(exchange.forged()))
+    seal = exchange.connection.seal
+    head = exchange.head(b'ETag: "1"', status=b"HTTP/1.1 304 Not Modified")
+    exchange.send_then_late(seal(head), seal(exchange.forged()))

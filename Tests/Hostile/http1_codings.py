@@ -163,6 +163,8 @@ http1_bytes(
 
 @http1("gzip-bomb")
 def gzip_bomb(exchange: Exchange) -> None:
-    packer = zlib.compressobj(level=9, wbits=31)
-    data = b"".join(packer.compress(bytes(1 << 20)) for _ in range(256)) + packer.flush()
-    send_coded(exchange, "gzip", data, "length")
+    """256 MB in 260 kB: the same block of zeros again and again, which does not look back at what is before it."""
+    packer = zlib.compressobj(wbits=-15)
+    zeros = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    # The checksum is not right: no client gets as far as that.
+    send_coded(exchange, "gzip", member(b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + zeros * 256), "length")

@@ -18,8 +18,8 @@ http1_bytes("half-an-extra-answer-at-once", lambda e: e.right() + e.forged()[:30
 def pieces(exchange: Exchange) -> None:
     """The first half comes with the answer, the second while the connection is idle."""
     forged = exchange.forged()
-    exchange.send(exchange.right() + forged[:30])
-    exchange.send_late(exchange.connection.seal(forged[30:]))
+    seal = exchange.connection.seal
+    exchange.send_then_late(seal(exchange.right() + forged[:30]), seal(forged[30:]))
 
 
 def late(name: str, make: str, *, then_close: bool = False, tls: int = 3) -> None:
@@ -27,8 +27,8 @@ def late(name: str, make: str, *, then_close: bool = False, tls: int = 3) -> Non
 
     @http1(name, tls=tls)
     def play(exchange: Exchange) -> None:
-        exchange.send(exchange.right())
         seal = exchange.connection.seal
+        right = seal(exchange.right())
         timeout = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         half = len(exchange.forged()) // 2
         data = {
@@ -48,7 +48,7 @@ def late(name: str, make: str, *, then_close: bool = False, tls: int = 3) -> Non
             "close-notify": lambda: exchange.connection.sealed_close_notify(),
             "nothing": lambda: b"",
         }[make]()
-        exchange.send_late(data, then_close=then_close)
+        exchange.send_then_late(right, data, then_close=then_close)
 
 
 late("extra-answer-late", "answer")
@@ -78,5 +78,4 @@ def rest_of_record(exchange: Exchange) -> None:
     """A record of a forged answer begins behind the right one, and ends while the connection is idle."""
     right = exchange.connection.seal(exchange.right())
     forged = exchange.connection.seal(exchange.forged())
-    exchange.connection.send_raw(right + forged[:20])
-    exchange.send_late(forged[20:])
+    exchange.send_then_late(right + forged[:20], forged[20:])

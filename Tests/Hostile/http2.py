@@ -93,12 +93,14 @@ class Stream:
         for _ in range(most // len(block)):
             self.send(block)
 
-    def send_late(self, data: bytes) -> None:
-        """Sends frames when the test says so."""
+    def send_right_then_late(self, later: bytes) -> None:
+        """Answers well, and sends frames when the test says so."""
+        # Announced before the client has an answer, after which the test may say so at any time.
         late = self.session.host.late()
+        self.send(self.right())
         late.due.wait(PATIENCE)
         try:
-            self.send(data)
+            self.send(later)
         except Gone:
             pass
         late.done.set()

@@ -175,10 +175,10 @@ def pieces(stream: Stream) -> None:
 @http2("answer-before-the-next-question")
 def answer_before(stream: Stream) -> None:
     """An answer to the stream that the client will open next, while none is open."""
-    stream.send(stream.right())
     forged = block((b":status", b"200"), (b"cache-control", b"max-age=3600"), (b"x-answer", b"0"))
     number = stream.id + 2
-    stream.send_late(frame(HEADERS, END_HEADERS, number, forged) + frame(DATA, END_STREAM, number, b"forged answer"))
+    answer = frame(HEADERS, END_HEADERS, number, forged) + frame(DATA, END_STREAM, number, b"forged answer")
+    stream.send_right_then_late(answer)
 
 
 def late(name: str, make: Callable[[Stream], bytes]) -> None:
@@ -186,8 +186,7 @@ def late(name: str, make: Callable[[Stream], bytes]) -> None:
 
     @http2(name)
     def play(stream: Stream) -> None:
-        stream.send(stream.right())
-        stream.send_late(make(stream))
+        stream.send_right_then_late(make(stream))
 
 
 late("ping-late", lambda s: frame(PING, 0, 0, bytes(8)))

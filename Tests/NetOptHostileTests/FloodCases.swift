@@ -9,20 +9,24 @@ enum FloodCases {
   }
 
   private static let endless: [HostileCase] = .together(
-    .fails([
-      "flood-of-fields", "flood-of-short-fields", "flood-of-one-name", "flood-of-one-value",
-      "flood-of-folds", "flood-of-spaces-in-a-value", "flood-in-the-status-line",
-      "flood-before-the-status-line", "flood-of-zeros", "flood-of-continue", "flood-of-hints",
-      "flood-in-one-1xx", "flood-of-trailers", "flood-in-one-trailer", "flood-in-a-chunk-size",
-    ]),
+    .fails(
+      as: .oversized,
+      [
+        "flood-of-fields", "flood-of-short-fields", "flood-of-one-name", "flood-of-one-value",
+        "flood-of-folds", "flood-of-spaces-in-a-value", "flood-in-the-status-line",
+        "flood-before-the-status-line", "flood-of-zeros", "flood-of-continue", "flood-of-hints",
+        "flood-in-one-1xx", "flood-of-trailers", "flood-in-one-trailer", "flood-in-a-chunk-size",
+      ]),
     // An extension is ignored as it comes, so it may go on until the deadline.
     .fails(as: .brokenOrSlow, ["flood-in-a-chunk-extension"]) { $0.timeout = .milliseconds(500) },
     .fails(as: [.bodyTooLarge], ["body-without-end", "chunks-of-a-byte-without-end"]))
 
-  private static let large: [HostileCase] = .either([
-    "field-of-a-megabyte", "field-of-200-kilobytes", "a-hundred-thousand-fields",
-    "a-hundred-thousand-trailers",
-  ])
+  private static let large: [HostileCase] = .either(
+    or: .oversized,
+    [
+      "field-of-a-megabyte", "field-of-200-kilobytes", "a-hundred-thousand-fields",
+      "a-hundred-thousand-trailers",
+    ])
 
   private static let slow: [HostileCase] = .fails(
     as: .brokenOrSlow, ["continue-every-10-ms", "a-byte-of-the-head-every-10-ms"]

@@ -87,18 +87,20 @@ struct ExpectedAnswer: Sendable {
 
 extension Set<NetOptError.Code> {
   /// The answer breaks rules, or is cut.
-  static let broken: Self = [.receiveFailed, .protocolViolation, .headTooLarge]
+  static let broken: Self = [.receiveFailed, .protocolViolation]
   /// The same, where nothing of an answer may have come.
   static let lost: Self = broken.union([.sendFailed])
   /// The body is not what its coding says.
   static let undecodable: Self = broken.union([.decodeFailed])
+  /// The answer breaks rules, or its head has no end.
+  static let oversized: Self = broken.union([.headTooLarge])
   /// Nothing tells the server from a slow one.
   static let slow: Self = [.timeout]
   /// One of both: there is no rule that all of it breaks.
   static let brokenOrSlow: Self = broken.union(slow)
   static let lostOrSlow: Self = lost.union(slow)
-  /// One of both, where the client may take part of the answer.
-  static let lostOrTooLarge: Self = lost.union([.bodyTooLarge])
+  /// A body without end: the client may take part of it, or wait behind another one.
+  static let endless: Self = lost.union([.bodyTooLarge, .timeout])
   /// The handshake failed.
   static let handshake: Self = [.tlsFailed, .connectFailed]
   /// The same, where the client may take the handshake for done.

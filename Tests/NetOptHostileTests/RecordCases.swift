@@ -68,13 +68,11 @@ enum RecordCases {
       $0.isOfFirstConnection = true
       $0.isFlood = true
     },
-    .either(or: .lost.union([.connectFailed]), ["tls12-answer-behind-finished"]) {
-      $0.isOfFirstConnection = true
-    })
+    .either(or: .handshakeOrLost, ["tls12-answer-behind-finished"]) { $0.isOfFirstConnection = true })
 
   private static let records: [HostileCase] = .fails(
     as: .lost,
-    ["tls12-before", "tls12-within", "tls13-before", "tls13-within"].flatMap { place in
+    ["tls12-within", "tls13-within", "tls13-before"].flatMap { place in
       [
         "record-over-length", "record-of-noise", "record-too-short", "record-empty", "record-of-odd-type",
         "record-of-odd-version", "clear-text", "clear-alert", "clear-close-notify", "clear-handshake",

@@ -16,8 +16,9 @@ enum StatusLineCases {
     .answers(["status-no-reason", "status-8-bit-reason"]),
     .either([
       "status-no-space-behind", "status-glued-to-reason", "status-two-spaces", "status-tab",
-      "status-nul-in-reason", "status-cr-in-reason", "status-long-reason",
-    ]))
+      "status-nul-in-reason", "status-cr-in-reason",
+    ]),
+    .either(or: .oversized, ["status-long-reason"]))
 
   private static let versions: [HostileCase] = .together(
     .fails([
