@@ -181,8 +181,12 @@ class TLSConnection(Connection):
 class Handshake:
     """A TCP connection that has brought a ClientHello, for scenarios below TLS."""
 
-    def __init__(self, sock: socket.socket, context: ssl.SSLContext, hello: bytes) -> None:
+    def __init__(
+        self, sock: socket.socket, context: ssl.SSLContext, hello: bytes, files: tuple[str, str]
+    ) -> None:
         self.tcp = Connection(sock)
+        # The certificate and its key.
+        self.files = files
         self._context = context
         # The record that the ClientHello came in.
         self.hello = hello

@@ -30,6 +30,7 @@ import http2_ends  # noqa: F401
 import http2_fields  # noqa: F401
 import http2_floods  # noqa: F401
 import http2_frames  # noqa: F401
+import tls_control  # noqa: F401
 import tls_records  # noqa: F401
 from connection import Connection, Gone, Handshake, TLSConnection, client_hello
 from host import host
@@ -74,7 +75,7 @@ class Server:
         scenario = TABLE.get(state.scenario, Scenario(state.scenario))
         context = self._context(scenario)
         if scenario.on_handshake is not None and number == 1:
-            scenario.on_handshake(Handshake(sock, context, hello))
+            scenario.on_handshake(Handshake(sock, context, hello, self._files))
             return
         connection = TLSConnection(sock, context, hello)
         connection.number = number

@@ -2,12 +2,14 @@ import NetOptCore
 
 /// TLS handshakes that are cut, damaged or false, and records that are none (RFC 8446, RFC 5246).
 enum RecordCases {
-  static let all: [HostileCase] = [HostileCase].together(cleartext, cuts, damage, tickets, records, order)
-    .map { hostile in
-      var hostile = hostile
-      hostile.access = .tls
-      return hostile
-    }
+  static let all: [HostileCase] = [HostileCase].together(
+    cleartext, cuts, damage, tickets, control, records, order
+  )
+  .map { hostile in
+    var hostile = hostile
+    hostile.access = .tls
+    return hostile
+  }
 
   /// What comes in the place of the first flight of a host's first connection.
   private static let cleartext: [HostileCase] = .together(
@@ -69,6 +71,27 @@ enum RecordCases {
       $0.isFlood = true
     },
     .either(or: .handshakeOrLost, ["tls12-answer-behind-finished"]) { $0.isOfFirstConnection = true })
+
+  /// A renegotiation (RFC 5246, section 7.4.1.1) and new keys (RFC 8446, section 4.6.3) are part of a connection that goes on.
+  private static let control: [HostileCase] = .together(
+    control("tls12-renegotiation"), control("tls13-key-update"), control("tls13-key-update-both"),
+    .answers(
+      with: ofFirstConnection,
+      ["tls12-renegotiation-20-times", "tls13-key-update-200-times", "tls13-key-update-both-200-times"]
+    ) { $0.isOfFirstConnection = true })
+
+  private static func control(_ kind: String) -> [HostileCase] {
+    .together(
+      .answers(with: ofFirstConnection, ["\(kind)-before-the-head", "\(kind)-in-the-body"]) {
+        $0.isOfFirstConnection = true
+      },
+      .answers(with: ofFirstConnection, ["\(kind)-late"]) {
+        $0.isOfFirstConnection = true
+        $0.isLate = true
+      })
+  }
+
+  private static let ofFirstConnection = ExpectedAnswer(fields: ["X-Connection": "1"])
 
   private static let records: [HostileCase] = .fails(
     as: .lost,

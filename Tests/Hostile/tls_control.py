@@ -1,0 +1,185 @@
+"""Renegotiation and new keys in the middle of a connection, which only openssl(1) gives a script the means for."""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+
+from connection import Gone, Handshake
+from host import PATIENCE, Host, host
+from scenarios import handshake
+
+# Commands of openssl-s_server(1): renegotiate; send a KeyUpdate; send one that asks for another.
+RENEGOTIATE, UPDATE, UPDATE_BOTH = b"r\n", b"k\n", b"K\n"
+
+
+class Program:
+    """One connection that openssl(1) serves: its bytes pass through this process, its text comes from scenarios."""
+
+    def __init__(self, begun: Handshake, version: str) -> None:
+        self._client = begun.tcp.sock
+        self._directory = tempfile.TemporaryDirectory(prefix="hostile-")
+        path = f"{self._directory.name}/socket"
+        certificate, key = begun.files
+        command = ["openssl", "s_server", "-unix", path, "-naccept", "1", "-cert", certificate, "-key", key]
+        self._process = subprocess.Popen(
+            [*command, version, "-alpn", "http/1.1", "-num_tickets", "0"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self._printed = b""
+        self._passed = threading.Condition()
+        # How many bytes the program has sent to the client.
+        self._sent = 0
+        self._server = self._connect(path)
+        self._server.sendall(begun.hello)
+        threading.Thread(target=self._pump, args=(self._client, self._server), daemon=True).start()
+        threading.Thread(target=self._pump, args=(self._server, self._client), daemon=True).start()
+
+    def _connect(self, path: str) -> socket.socket:
+        server = socket.socket(socket.AF_UNIX)
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                server.connect(path)
+                return server
+            except OSError as error:
+                if self._process.poll() is not None or time.monotonic() > end:
+                    raise Gone from error
+                time.sleep(0.002)
+
+    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                if source is self._server:
+                    # Held while it is sent: what the client does next comes after it is counted.
+                    with self._passed:
+                        target.sendall(data)
+                        self._sent += len(data)
+                        self._passed.notify_all()
+                else:
+                    target.sendall(data)
+        except OSError:
+            pass
+        try:
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def wait_for(self, pattern: bytes) -> re.Match[bytes]:
+        """Waits until the program has printed something, and forgets what is printed up to there."""
+        assert self._process.stdout is not None
+        while not (found := re.search(pattern, self._printed, re.DOTALL)):
+            if not select.select([self._process.stdout], [], [], PATIENCE)[0]:
+                raise Gone
+            data = self._process.stdout.read1(65536)  # type: ignore[attr-defined]
+            if not data:
+                raise Gone
+            self._printed += data
+        self._printed = self._printed[found.end() :]
+        return found
+
+    def send(self, data: bytes) -> None:
+        """Gives the program a command, or bytes for the client that do not begin with one; waits until it has sent a record.
+
+        What it reads together with something else would be no command, or be lost behind one.
+        """
+        assert self._process.stdin is not None
+        with self._passed:
+            before = self._sent
+            try:
+                self._process.stdin.write(data)
+                self._process.stdin.flush()
+            except OSError as error:
+                raise Gone from error
+            if not self._passed.wait_for(lambda: self._sent > before, PATIENCE):
+                raise Gone
+
+    def end(self) -> None:
+        """Ends the program and waits for its end."""
+        self._process.kill()
+        self._process.wait()
+        self._server.close()
+        self._directory.cleanup()
+
+
+Answer = Callable[[Program, bytes, Host], None]
+
+
+def control(name: str, version: str, answer: Answer) -> None:
+    """Adds a first connection whose requests are answered through openssl(1): badly, unless they are for /right."""
+
+    @handshake(name)
+    def play(begun: Handshake) -> None:
+        program = Program(begun, version)
+        try:
+            while True:
+                found = program.wait_for(rb"([A-Z]+) (/\S*q=(\d+)) HTTP/1\.1\r\nHost: ([^\r]*)\r\n.*?\r\n\r\n")
+                state = host(found[4].decode())
+                state.note(f"{found[1].decode()} {found[3].decode()}")
+                body = b"answer " + found[3]
+                fields = b"Cache-Control: max-age=3600\r\nX-Answer: %s\r\nX-Connection: 1\r\n" % found[3]
+                whole = b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n" % (fields, len(body)) + body
+                if found[2].startswith(b"/right"):
+                    program.send(whole)
+                else:
+                    answer(program, whole, state)
+        finally:
+            program.end()
+
+
+def before(letter: bytes, count: int = 1) -> Answer:
+    """Commands before the answer."""
+
+    def answer(program: Program, whole: bytes, state: Host) -> None:
+        for _ in range(count):
+            program.send(letter)
+        program.send(whole)
+
+    return answer
+
+
+def within(letter: bytes, count: int = 1) -> Answer:
+    """Commands between the pieces of the answer."""
+
+    def answer(program: Program, whole: bytes, state: Host) -> None:
+        program.send(whole[:-6])
+        for _ in range(count):
+            program.send(letter)
+        program.send(whole[-6:])
+
+    return answer
+
+
+def behind(letter: bytes) -> Answer:
+    """A command while the connection is idle."""
+
+    def answer(program: Program, whole: bytes, state: Host) -> None:
+        late = state.late()
+        program.send(whole)
+        late.due.wait(PATIENCE)
+        try:
+            program.send(letter)
+        except Gone:
+            pass
+        late.done.set()
+
+    return answer
+
+
+control("tls12-renegotiation-before-the-head", "-tls1_2", before(RENEGOTIATE))
+control("tls12-renegotiation-in-the-body", "-tls1_2", within(RENEGOTIATE))
+control("tls12-renegotiation-late", "-tls1_2", behind(RENEGOTIATE))
+control("tls12-renegotiation-20-times", "-tls1_2", within(RENEGOTIATE, 20))
+for each_name, each_letter in (("update", UPDATE), ("update-both", UPDATE_BOTH)):
+    control(f"tls13-key-{each_name}-before-the-head", "-tls1_3", before(each_letter))
+    control(f"tls13-key-{each_name}-in-the-body", "-tls1_3", within(each_letter))
+    control(f"tls13-key-{each_name}-late", "-tls1_3", behind(each_letter))
+    control(f"tls13-key-{each_name}-200-times", "-tls1_3", within(each_letter, 200))
