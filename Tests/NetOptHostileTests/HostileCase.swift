@@ -39,7 +39,7 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
   var mayBeStored = true
   /// Whether the server says that it did not process the request, so that a POST may be sent again.
   var isUnprocessed = false
-  /// Whether the connection is of no use to further requests, which does not show: it never stops sending. Those may reach
+  /// Whether the connection is of no use to further requests, which does not show: it never stops sending. Those may fail or reach
   /// their deadline.
   var mayStall = false
   /// The deadline of the request.

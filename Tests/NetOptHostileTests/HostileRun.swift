@@ -104,7 +104,7 @@ struct HostileRun: Sendable {
       switch question {
       case .right:
         let verdict: HostileCase.Verdict =
-          hostile.mayStall ? .either(.usual, .slow) : .answers(.usual)
+          hostile.mayStall ? .either(.usual, .lostOrSlow) : .answers(.usual)
         if let fault = outcome.fault(verdict, for: number) { self.fault("the next request: \(fault)") }
       case .broken(_, let round):
         var verdict = hostile.verdict
