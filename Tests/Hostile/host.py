@@ -26,6 +26,8 @@ class Host:
         self._received: list[str] = []
         self._connections = 0
         self._late: list[Late] = []
+        # What the scenario "h2-script" sends.
+        self.script = b""
 
     def connected(self) -> int:
         """Counts a connection; returns its number, from 1."""

@@ -111,6 +111,10 @@ def answer(exchange: Exchange) -> None:
     if target.startswith(b"/release"):
         exchange.send(exchange.right(body=b"%d" % exchange.host.release()))
         return
+    if target.startswith(b"/script"):
+        exchange.host.script = exchange.sent
+        exchange.send(exchange.right(body=b""))
+        return
     exchange.host.note(f"{exchange.method.decode()} {exchange.question}")
     scenario = TABLE.get(exchange.host.scenario)
     play = scenario.on_request if scenario else None

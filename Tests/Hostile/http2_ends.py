@@ -116,6 +116,13 @@ def goaway_in_steps(stream: Stream) -> None:
     stream.close()
 
 
+@http2("script")
+def script(stream: Stream) -> None:
+    """What the test has said before, and the end."""
+    stream.send(stream.session.host.script)
+    stream.close()
+
+
 @http2("whole-then-fin")
 def whole_then_fin(stream: Stream) -> None:
     stream.send(stream.right())

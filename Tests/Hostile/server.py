@@ -5,7 +5,8 @@ Usage: server.py CERTIFICATE KEY ADDRESS
 
 It prints its ports for HTTP and HTTPS, and serves until it is ended. The first label of a host name, up to "--", names
 the scenario; what follows makes the name one of its own. A request for /right is answered well; one for /received gets
-the requests of its host so far; one for /release has sent what a scenario holds back; any other one gets the scenario.
+the requests of its host so far; one for /release has sent what a scenario holds back; one for /script says what the
+scenario h2-script sends; any other one gets the scenario.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ enum H2EndCases {
     .fails(
       as: .lost,
       [
-        "goaway-then-the-end", "goaway-with-error-then-the-end", "goaway-before-the-head-then-the-end",
+        "script", "goaway-then-the-end", "goaway-with-error-then-the-end",
+        "goaway-before-the-head-then-the-end",
       ]),
     .fails(
       as: .lost,

@@ -51,7 +51,7 @@ struct HostileRun: Sendable {
     for round in 1...(mode == .cached ? 2 : 1) {
       guard await ask(.broken(question, round: round)) else { return }
       // The second time the answer may come from the cache.
-      if hostile.isLate, try server.release(host) == 0, round == 1 {
+      if hostile.isLate, try await server.release(host) == 0, round == 1 {
         fault("nothing was held back: the scenario did not run")
       }
     }
@@ -59,8 +59,8 @@ struct HostileRun: Sendable {
       fault("the process grows by \(growth >> 20) MiB")
     }
     for _ in 0..<(hostile.mayStall ? 1 : 2) where !(await ask(.right)) { return }
-    try checkReceived(question)
-    let traces = try server.newFaults()
+    try await checkReceived(question)
+    let traces = server.newFaults()
     if !traces.isEmpty { fault("the server has a fault of its own: \(traces)") }
     let client = client
     if await Patience.outcome(within: .seconds(20), of: { await client.shutdown() }) == nil {
@@ -144,8 +144,8 @@ struct HostileRun: Sendable {
   }
 
   /// What the server was asked: a POST once at most, and what the cache must not have, each time.
-  private func checkReceived(_ question: Int) throws {
-    let received = try server.received(by: host)
+  private func checkReceived(_ question: Int) async throws {
+    let received = try await server.received(by: host)
     let posts = received.count { $0 == "POST \(question)" }
     if posts > 1, !hostile.isUnprocessed { fault("the POST reached the server \(posts) times") }
     let questions = received.count { $0.hasSuffix(" \(question)") }

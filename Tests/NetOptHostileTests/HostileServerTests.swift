@@ -1,3 +1,4 @@
+import NetOptTestSupport
 import Testing
 
 /// Servers that misbehave at the level of HTTP/1.1 bytes, HTTP/2 frames and TLS records. After each broken answer the next
