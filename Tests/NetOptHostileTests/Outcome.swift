@@ -7,7 +7,7 @@ struct Outcome: Sendable {
   static let mostBytes = 64 << 10
 
   private enum Result {
-    case answer(ResponseHead, body: [UInt8])
+    case answer(ResponseHead, CacheStatus.Outcome, body: [UInt8])
     case failure(NetOptError)
   }
 
@@ -20,11 +20,21 @@ struct Outcome: Sendable {
     let start = clock.now()
     do throws(NetOptError) {
       let response = try await client.execute(request)
-      result = .answer(response.head, body: try await response.body.collect(upTo: Self.mostBytes))
+      let source = response.cacheStatus.outcome
+      result = .answer(response.head, source, body: try await response.body.collect(upTo: Self.mostBytes))
     } catch {
       result = .failure(error)
     }
     time = clock.now() - start
+  }
+
+  /// Whether it is an answer.
+  var isAnswer: Bool { if case .answer = result { true } else { false } }
+
+  /// Whether it is an answer that was stored.
+  var isStored: Bool {
+    guard case .answer(_, let source, _) = result else { return false }
+    return source != .off && source != .miss
   }
 
   /// Why the outcome is not what it should be; `nil` when it is.
@@ -34,12 +44,12 @@ struct Outcome: Sendable {
     _ verdict: HostileCase.Verdict, for question: Int, isOfFirstConnection: Bool = false
   ) -> String? {
     switch (verdict, result) {
-    case (.answers(let wanted), .answer(let head, let body)),
-      (.either(let wanted, _), .answer(let head, let body)):
+    case (.answers(let wanted), .answer(let head, _, let body)),
+      (.either(let wanted, _), .answer(let head, _, let body)):
       return Self.fault(wanted, head, body, question)
     case (.answers, .failure(let error)):
       return "wanted an answer, got \(error.code): \(error)"
-    case (.fails(let codes), .answer(let head, let body)):
+    case (.fails(let codes), .answer(let head, _, let body)):
       let connection = head.first("X-Connection").flatMap { Int($0) } ?? 1
       if isOfFirstConnection, connection > 1 { return Self.fault(.usual, head, body, question) }
       return "wanted \(Self.list(codes)), got \(head.status) with \(Self.shown(body))"
