@@ -46,11 +46,14 @@ SECONDS ?= 600
 SEED ?= 1
 ANSWERS ?= 10000
 
+# Parts of the names of scenarios that `make hostile` runs; all unless it is set.
+HOSTILE_ONLY ?=
+
 # How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs
 
-.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial lint tsan asan coverage \
+.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial hostile lint tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
@@ -79,6 +82,9 @@ storm: dependencies ## Load clients at failing servers for SECONDS, and check ev
 storm-trial: dependencies ## Count answers to other requests at two hosts that share an address
 	$(BUILD) -c release --product netopt-storm
 	.build/release/netopt-storm trial --answers $(ANSWERS)
+
+hostile: dependencies ## Run all scenarios of the hostile servers in all modes: HOSTILE_ONLY=flood,settings
+	HOSTILE_MODES=all HOSTILE_ONLY='$(HOSTILE_ONLY)' $(TEST) --filter NetOptHostileTests
 
 bench: build ## Measure origins that are started on this machine, in the lab when it may
 	Tests/Lab/lab bench .build/release/netopt $(BENCHFLAGS)

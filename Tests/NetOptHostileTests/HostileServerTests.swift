@@ -4,64 +4,64 @@ import Testing
 /// Servers that misbehave at the level of HTTP/1.1 bytes, HTTP/2 frames and TLS records. After each broken answer the next
 /// request gets its own right one, and nothing broken is stored.
 @Suite struct HostileServerTests {
-  @Test("status lines", arguments: HostileRun.Mode.allCases, Selection.chosen(StatusLineCases.all))
-  func statusLines(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("status lines")
+  func statusLines() async throws {
+    try await HostileGroup.perform(StatusLineCases.all)
   }
 
-  @Test("field lines", arguments: HostileRun.Mode.allCases, Selection.chosen(FieldCases.all))
-  func fieldLines(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("field lines")
+  func fieldLines() async throws {
+    try await HostileGroup.perform(FieldCases.all)
   }
 
-  @Test("lengths, chunks and trailers", arguments: HostileRun.Mode.allCases, Selection.chosen(BodyCases.all))
-  func bodies(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("lengths, chunks and trailers")
+  func bodies() async throws {
+    try await HostileGroup.perform(BodyCases.all)
   }
 
-  @Test("content codings", arguments: HostileRun.Mode.allCases, Selection.chosen(CodingCases.all))
-  func codings(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("content codings")
+  func codings() async throws {
+    try await HostileGroup.perform(CodingCases.all)
   }
 
-  @Test("connections that end", arguments: HostileRun.Mode.allCases, Selection.chosen(EndCases.all))
-  func ends(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("connections that end")
+  func ends() async throws {
+    try await HostileGroup.perform(EndCases.all)
   }
 
-  @Test("bytes behind an answer", arguments: HostileRun.Mode.allCases, Selection.chosen(LeftoverCases.all))
-  func leftovers(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("bytes behind an answer")
+  func leftovers() async throws {
+    try await HostileGroup.perform(LeftoverCases.all)
   }
 
-  @Test("answers without end", arguments: HostileRun.Mode.allCases, Selection.chosen(FloodCases.all))
-  func floods(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("answers without end")
+  func floods() async throws {
+    try await HostileGroup.perform(FloodCases.all)
   }
 
-  @Test("fields of HTTP/2", arguments: HostileRun.Mode.allCases, Selection.chosen(H2FieldCases.all))
-  func h2Fields(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("fields of HTTP/2")
+  func h2Fields() async throws {
+    try await HostileGroup.perform(H2FieldCases.all)
   }
 
-  @Test("frames of HTTP/2", arguments: HostileRun.Mode.allCases, Selection.chosen(H2FrameCases.all))
-  func h2Frames(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("frames of HTTP/2")
+  func h2Frames() async throws {
+    try await HostileGroup.perform(H2FrameCases.all)
   }
 
-  @Test("HTTP/2 answers that end", arguments: HostileRun.Mode.allCases, Selection.chosen(H2EndCases.all))
-  func h2Ends(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("HTTP/2 answers that end")
+  func h2Ends() async throws {
+    try await HostileGroup.perform(H2EndCases.all)
   }
 
-  @Test("HTTP/2 frames without end", arguments: HostileRun.Mode.allCases, Selection.chosen(H2FloodCases.all))
-  func h2Floods(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("HTTP/2 frames without end")
+  func h2Floods() async throws {
+    try await HostileGroup.perform(H2FloodCases.all)
   }
 
-  @Test("TLS handshakes and records", arguments: HostileRun.Mode.allCases, Selection.chosen(RecordCases.all))
-  func records(_ mode: HostileRun.Mode, _ hostile: HostileCase) async throws {
-    try await perform(hostile, mode)
+  @Test("TLS handshakes and records")
+  func records() async throws {
+    try await HostileGroup.perform(RecordCases.all)
   }
 
   @Test("every scenario of the server has its verdict")
@@ -74,10 +74,4 @@ import Testing
   private static let all: [HostileCase] = .together(
     StatusLineCases.all, FieldCases.all, BodyCases.all, CodingCases.all, EndCases.all, LeftoverCases.all,
     FloodCases.all, H2FieldCases.all, H2FrameCases.all, H2EndCases.all, H2FloodCases.all, RecordCases.all)
-
-  private func perform(_ hostile: HostileCase, _ mode: HostileRun.Mode) async throws {
-    // A connection in the pool would have begun as it should.
-    if hostile.isOfFirstConnection, mode == .pooled { return }
-    try await HostileRun(hostile, mode).perform()
-  }
 }

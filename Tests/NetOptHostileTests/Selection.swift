@@ -1,18 +1,30 @@
 import FoundationEssentials
+import NetOptCore
 
-/// Which cases run: all, unless the environment names some. A case that crashes the process hides those behind it.
+/// Which cases run, and in which modes: all cases, each in one mode, unless the environment says otherwise.
 enum Selection {
   private static let environment = ProcessInfo.processInfo.environment
 
-  /// The cases whose name contains one of the words in `HOSTILE_ONLY` and none of those in `HOSTILE_SKIP`; words are
-  /// separated by commas.
-  static func chosen(_ cases: [HostileCase]) -> [HostileCase] {
+  /// The runs of the cases whose name contains one of the words in `HOSTILE_ONLY` and none of those in `HOSTILE_SKIP`; words are
+  /// separated by commas. The mode of a case follows from its name and the number `HOSTILE_SEED`, 1 by default; with
+  /// `HOSTILE_MODES=all` there are runs in all modes.
+  static func runs(of cases: [HostileCase]) -> [(HostileCase, HostileRun.Mode)] {
     let only = words("HOSTILE_ONLY")
     let skipped = words("HOSTILE_SKIP")
-    return cases.filter { hostile in
+    let chosen = cases.filter { hostile in
       (only.isEmpty || only.contains { hostile.name.contains($0) })
         && !skipped.contains { hostile.name.contains($0) }
     }
+    return chosen.flatMap { hostile in modes(of: hostile).map { (hostile, $0) } }
+  }
+
+  private static func modes(of hostile: HostileCase) -> [HostileRun.Mode] {
+    // A connection in the pool has begun as it should.
+    let modes = HostileRun.Mode.allCases.filter { $0 != .pooled || !hostile.isOfFirstConnection }
+    if environment["HOSTILE_MODES"] == "all" { return modes }
+    let seed = environment["HOSTILE_SEED"].flatMap { UInt64($0) } ?? 1
+    var random = SplitMix64(seed: hostile.name.utf8.reduce(seed) { $0 &* 31 &+ UInt64($1) })
+    return [modes[Int(random.below(UInt64(modes.count)))]]
   }
 
   private static func words(_ name: String) -> [String] {
