@@ -51,7 +51,7 @@ HOSTILE_ONLY ?=
 
 # How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
 FUZZ_SECONDS ?= 180
-FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs
+FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs heads chunks frames
 
 .PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial hostile lint tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
@@ -171,7 +171,7 @@ fuzz: fuzz-build ## Fuzz every parser of netopt's for FUZZ_SECONDS each
 	  mkdir -p "Fuzz/.build/corpus/$$target"; \
 	  echo "== $$target"; \
 	  SWIFT_BACKTRACE=enable=no Fuzz/.build/release/netopt-fuzz "$$target" -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
-	    -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 -verbosity=0 "-artifact_prefix=Fuzz/.build/$$target-" \
+	    -rss_limit_mb=2048 -max_len=16384 -len_control=100 -print_final_stats=1 -verbosity=0 "-artifact_prefix=Fuzz/.build/$$target-" \
 	    "Fuzz/.build/corpus/$$target" "Fuzz/Corpus/$$target"; \
 	done
 kill-cache: dependencies ## Kill two processes that write to one disk cache, 300 times, and look whether it is whole

@@ -103,8 +103,8 @@ let package = Package(
     module(
       "NetOptFuzzing",
       [
-        "NetOpt", "NetOptBench", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptRouting",
-        "NetOptSigning",
+        "NetOpt", "NetOptBench", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking",
+        "NetOptRouting", "NetOptSigning", "NetOptTestSupport",
       ]),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),

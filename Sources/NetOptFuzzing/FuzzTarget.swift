@@ -21,6 +21,15 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case cacheHeaders = "cache-headers"
   /// Runs of bench that were saved, and what is made of them.
   case savedRuns = "saved-runs"
+  /// Answers over HTTP/1.1, which a server on loopback sends to a client. These three block the thread.
+  case heads
+  /// Chunked bodies, the same way.
+  case chunks
+  /// Frames that answer the first request of an HTTP/2 connection.
+  case frames
+
+  /// Those whose inputs are answers of servers. Their faults are found through a connection, and the calling thread waits for it.
+  package static let ofAnswers: [FuzzTarget] = [.heads, .chunks, .frames]
 
   /// Runs the target.
   ///
@@ -37,6 +46,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .histories: FormatRules.history(input)
     case .cacheHeaders: CachingRules.headers(input)
     case .savedRuns: SavedRunRules.run(input)
+    case .heads: AnswerRules.heads(input)
+    case .chunks: AnswerRules.chunks(input)
+    case .frames: AnswerRules.frames(input)
     }
   }
 }

@@ -15,4 +15,7 @@ public struct FuzzedInput: Sendable {
   public func run(_ input: UnsafeBufferPointer<UInt8>) {
     if let fault = target.fault(in: Array(input)) { fatalError("\(target.rawValue): \(fault)") }
   }
+
+  /// An input that follows from a seed, for targets whose inputs have more of a form than changes by chance keep; `nil` for others.
+  public func made(from seed: UInt64) -> [UInt8]? { AnswerMaker.input(for: target, seed: seed) }
 }

@@ -4,3 +4,6 @@
 #include <stdint.h>
 
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*target)(const uint8_t *data, size_t size));
+
+// libFuzzer's own change of an input of `size` bytes, for LLVMFuzzerCustomMutator. Returns its new size.
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);

@@ -8,6 +8,17 @@ enum Fuzzer {
   static let target = CommandLine.arguments.dropFirst().first.flatMap { FuzzedInput(target: $0) }
 }
 
+/// Called by libFuzzer in the place of its own changes: one input of four is a new one, where a target can make any.
+@_cdecl("LLVMFuzzerCustomMutator")
+func mutate(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ most: Int, _ seed: UInt32) -> Int {
+  if seed.isMultiple(of: 4), let made = Fuzzer.target?.made(from: UInt64(seed)), made.count <= most {
+    // libFuzzer's buffer has room for `most` bytes.
+    _ = UnsafeMutableBufferPointer(start: bytes, count: made.count).update(fromContentsOf: made)
+    return made.count
+  }
+  return LLVMFuzzerMutate(bytes, count, most)
+}
+
 guard Fuzzer.target != nil else {
   let usage = """
     Usage: netopt-fuzz TARGET [option of libFuzzer or corpus ...]

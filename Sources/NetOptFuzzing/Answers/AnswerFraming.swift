@@ -1,0 +1,73 @@
+import NetOptCore
+
+/// A field of a head, as the reference reads it.
+struct AnswerField {
+  /// The name in lower case, without white space around it.
+  let name: String
+  /// The value without white space around it.
+  let value: [UInt8]
+  /// Whether the name is one as it came.
+  let isToken: Bool
+
+  init(_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
+    let trimmed = ByteClass.trimmed(Array(name))
+    self.name = String(decoding: trimmed, as: UTF8.self).lowercased()
+    self.value = Array(ByteClass.trimmed(Array(value)))
+    isToken = HTTPFields.isToken(String(decoding: name, as: UTF8.self))
+  }
+
+  /// Whether it says where the body ends.
+  var isFraming: Bool { name == "content-length" || name == "transfer-encoding" }
+}
+
+/// Where a body ends (RFC 9112, section 6.3).
+enum AnswerFraming {
+  /// With the connection.
+  case end
+  case length(Int, isStrict: Bool)
+  case chunked(isStrict: Bool)
+  case broken(String)
+  case open
+
+  /// Transfer codings that exist, besides `chunked`.
+  private static let codings: Set = ["identity", "gzip", "x-gzip", "deflate", "compress", "x-compress"]
+
+  init(_ fields: [AnswerField], minor: UInt8) {
+    let codings = fields.filter { $0.name == "transfer-encoding" }
+    let lengths = fields.filter { $0.name == "content-length" }
+    if codings.isEmpty {
+      self = lengths.isEmpty ? .end : Self.length(lengths)
+    } else {
+      // RFC 9112, section 6.1: over HTTP/1.0 it is a fault of the framing.
+      self = minor == 0 ? .open : Self.coded(codings, isStrict: lengths.isEmpty)
+    }
+  }
+
+  private static func coded(_ fields: [AnswerField], isStrict: Bool) -> AnswerFraming {
+    let all = fields.flatMap { $0.value.split(separator: 0x2c, omittingEmptySubsequences: false) }
+      .map { String(decoding: ByteClass.trimmed(Array($0)), as: UTF8.self).lowercased() }
+    // RFC 9110, section 5.6.1: nobody sends empty members of a list, who receives them passes over them.
+    let members = all.filter { !$0.isEmpty }
+    if members == ["chunked"] { return .chunked(isStrict: isStrict && all.count == 1) }
+    if members.count(where: { $0 == "chunked" }) > 1 { return .broken("chunked twice") }
+    if members.contains(where: { !codings.contains($0) && $0 != "chunked" && !$0.contains(";") }) {
+      return .broken("a coding that does not exist")
+    }
+    return .open
+  }
+
+  private static func length(_ fields: [AnswerField]) -> AnswerFraming {
+    let members = fields.flatMap { $0.value.split(separator: 0x2c, omittingEmptySubsequences: false) }
+      .map { ByteClass.trimmed(Array($0)) }
+    let numbers = members.filter { !$0.isEmpty }
+    guard let first = numbers.first, numbers.allSatisfy({ $0.allSatisfy(AnswerReference.isDigit) }) else {
+      return .broken("the length is none")
+    }
+    let digits = numbers.map { Array($0.drop { $0 == 0x30 }) }
+    guard digits.allSatisfy({ $0 == digits[0] }) else { return .broken("there are two lengths") }
+    guard digits[0].count <= 18, let count = Int(String(decoding: first, as: UTF8.self)) else {
+      return .broken("the length is too large")
+    }
+    return .length(count, isStrict: members.count == 1 && first.count <= 18)
+  }
+}

@@ -1,0 +1,54 @@
+/// The Huffman code of HPACK (RFC 7541, appendix B).
+enum HuffmanCode {
+  /// How many bits each byte takes, and last the end of the string. The code is canonical, so this says all of it.
+  private static let lengths: [Int] = [
+    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
+    28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6,
+    5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10, 13, 6, 7, 7, 7, 7, 7, 7,
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6,
+    15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5, 6, 7, 6, 5, 5, 6, 7, 7,
+    7, 7, 7, 15, 11, 14, 13, 28, 20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23,
+    24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24, 22, 21, 20, 22, 22, 23, 23, 21,
+    23, 22, 22, 24, 21, 22, 23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23,
+    26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24,
+    21, 21, 26, 26, 28, 27, 27, 27, 20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23,
+    26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
+  ]
+
+  private static let symbols: [Code: Int] = {
+    var symbols: [Code: Int] = [:]
+    var code = Code(length: 0, bits: 0)
+    for length in 5...30 {
+      code = Code(length: length, bits: code.bits << (length - code.length))
+      for symbol in lengths.indices where lengths[symbol] == length {
+        symbols[code] = symbol
+        code.bits += 1
+      }
+    }
+    return symbols
+  }()
+
+  private struct Code: Hashable {
+    var length: Int
+    var bits: Int
+  }
+
+  /// The text that bytes stand for; `nil` when they stand for none.
+  static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+    var text: [UInt8] = []
+    var code = Code(length: 0, bits: 0)
+    for byte in bytes {
+      for bit in (0..<8).reversed() {
+        code = Code(length: code.length + 1, bits: code.bits << 1 | Int(byte >> UInt8(bit) & 1))
+        guard code.length <= 30 else { return nil }
+        guard let symbol = symbols[code] else { continue }
+        // Section 5.2: the end of the string is never written.
+        guard let byte = UInt8(exactly: symbol) else { return nil }
+        text.append(byte)
+        code = Code(length: 0, bits: 0)
+      }
+    }
+    // What is left of the last byte is filled with the first bits of that end, all of them 1.
+    return code.length < 8 && code.bits == (1 << code.length) - 1 ? text : nil
+  }
+}

@@ -1,0 +1,115 @@
+import NetOptCore
+
+/// A response made of field blocks and DATA (RFC 9113, section 8).
+struct MessageReference {
+  private var status: Int?
+  private var fields: [(name: String, value: [UInt8])] = []
+  private var length: Int?
+  private var body: [UInt8] = []
+  private var hasTrailers = false
+  private var isStrict = true
+
+  /// Section 8.2.2.
+  private static let connectionSpecific: Set = [
+    "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
+  ]
+
+  mutating func take(data: ArraySlice<UInt8>) throws(ReferenceEnding) {
+    guard status != nil else { throw .broken("DATA before the head") }
+    if hasTrailers { throw .broken("DATA behind the trailers") }
+    if let length, body.count + data.count > length, !isBodiless {
+      throw .broken("more DATA than the length says")
+    }
+    body += data
+  }
+
+  mutating func take(fields block: [FieldBlockReader.Field], ends: Bool) throws(ReferenceEnding) {
+    if status != nil {
+      guard ends, !hasTrailers else { throw .broken("trailers that do not end the stream") }
+      hasTrailers = true
+      try regular(block, isTrailer: true)
+      return
+    }
+    guard let first = block.first, first.name == Array(":status".utf8) else { throw .broken("no status") }
+    let code = first.value
+    guard code.count == 3, code.allSatisfy(AnswerReference.isDigit), code[0] != 0x30 else {
+      throw .broken("the status is none")
+    }
+    let number = code.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    if number == 101 { throw .broken("another protocol") }
+    try regular(block.dropFirst(), isTrailer: false)
+    if number < 200 {
+      if ends { throw .broken("an interim response ends the stream") }
+      fields = []
+      if length != nil { isStrict = false }
+      length = nil
+      return
+    }
+    if number >= 600 { isStrict = false }
+    status = number
+  }
+
+  private mutating func regular(
+    _ block: some Collection<FieldBlockReader.Field>, isTrailer: Bool
+  ) throws(ReferenceEnding) {
+    for field in block {
+      if field.name.first == 0x3a { throw .broken("a pseudo-field out of place") }
+      let name = String(decoding: field.name, as: UTF8.self)
+      // Section 8.2.1: malformed; some pass over such a field instead.
+      if !HTTPFields.isToken(name) || name != name.lowercased() || field.value.contains(where: Self.isOdd)
+        || field.value.count != ByteClass.trimmed(field.value).count || name == "te"
+      {
+        isStrict = false
+        continue
+      }
+      if Self.connectionSpecific.contains(name) { throw .broken("a field of HTTP/1.1 connections") }
+      if isTrailer {
+        if name == "content-length" { isStrict = false }
+        continue
+      }
+      if name == "content-length" { try take(length: field.value) }
+      fields.append((name, field.value))
+    }
+  }
+
+  private static func isOdd(_ byte: UInt8) -> Bool { AnswerReference.isControl(byte) }
+
+  private mutating func take(length value: [UInt8]) throws(ReferenceEnding) {
+    guard !value.isEmpty, value.allSatisfy(AnswerReference.isDigit) else {
+      // A list of one number many times may be read as that number.
+      if value.contains(0x2c) { throw .open }
+      throw .broken("the length is none")
+    }
+    guard value.drop(while: { $0 == 0x30 }).count <= 18 else { throw .broken("the length is too large") }
+    let number = value.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    if let length {
+      if length != number { throw .broken("there are two lengths") }
+      isStrict = false
+    }
+    if value.count > 18 { isStrict = false }
+    length = number
+  }
+
+  private var isBodiless: Bool { status == 204 || status == 304 }
+
+  /// The answer, when its body is as long as its head said, which may be by the status.
+  var answerByLength: WholeAnswer? {
+    guard let status, !hasTrailers, isBodiless || body.count == length else { return nil }
+    return WholeAnswer(status: status, fields: fields, body: isBodiless ? [] : body, isStrict: false)
+  }
+
+  /// The answer, when the stream has ended.
+  func answer(isStrict isStrictSoFar: Bool) throws(ReferenceEnding) -> WholeAnswer {
+    guard let status else { throw .broken("no status") }
+    let isStrict = isStrict && isStrictSoFar
+    if isBodiless {
+      // DATA of an answer that has none is no part of it.
+      let isUsual = body.isEmpty && length == nil
+      return WholeAnswer(status: status, fields: fields, body: [], isStrict: isStrict && isUsual)
+    }
+    if let length, body.count != length {
+      throw .broken("less DATA than the length says")
+    }
+    return WholeAnswer(status: status, fields: fields, body: body, isStrict: isStrict)
+  }
+}

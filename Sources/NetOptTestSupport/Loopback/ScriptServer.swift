@@ -1,0 +1,81 @@
+import Glibc
+package import NetOptCore
+import NetOptLocking
+
+/// A server that answers one request for each connection with bytes that were set before, and closes it. One thread serves all
+/// connections, one after another: there may be any number of them, which `LoopbackServer` would remember.
+package final class ScriptServer: Sendable {
+  /// Where it listens.
+  package let endpoint: Endpoint
+  private let listener: Int32
+  private let stopped: StopSignal
+  private let scripts = Scripts()
+  private let thread = Locked<JoinableThread?>(nil)
+
+  /// What the thread and the callers share.
+  private final class Scripts: Sendable {
+    let pieces = Locked<[String: [[UInt8]]]>([:])
+  }
+
+  /// The longest that a client may take for its request.
+  private static let patience = Duration.seconds(5)
+
+  /// Starts it.
+  package init() throws {
+    stopped = try StopSignal()
+    listener = try LoopbackSocket.listening(on: Endpoint(.loopback, port: 0))
+    endpoint = Endpoint(.loopback, port: LoopbackSocket.port(of: listener))
+    // The thread keeps the descriptors, not the server, which ends it.
+    let thread = try JoinableThread { [listener, stopped, scripts] in
+      while Self.wait(listener, stopped, limit: nil) {
+        let descriptor = accept(listener, nil, nil)
+        guard descriptor >= 0 else { continue }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        Self.serve(descriptor, scripts, stopped)
+        close(descriptor)
+      }
+      close(listener)
+    }
+    self.thread.withLock { $0 = thread }
+  }
+
+  deinit {
+    stopped.raise()
+    thread.withLock { $0 }?.join()
+  }
+
+  /// Says what a request for a target is answered with, once: pieces that are written one by one.
+  package func set(_ pieces: [[UInt8]], for target: String) {
+    scripts.pieces.withLock { $0[target] = pieces }
+  }
+
+  /// Forgets what was set and not asked for.
+  package func forget(_ target: String) { scripts.pieces.withLock { $0[target] = nil } }
+
+  private static func serve(_ descriptor: Int32, _ scripts: Scripts, _ stopped: StopSignal) {
+    var head: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 8192)
+    while head.firstRange(of: Array("\r\n\r\n".utf8)) == nil {
+      guard wait(descriptor, stopped, limit: patience) else { return }
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      guard count > 0 else { return }
+      head += buffer[..<count]
+    }
+    let words = head.split(separator: 0x20, maxSplits: 2)
+    let target = words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""
+    for piece in scripts.pieces.withLock({ $0.removeValue(forKey: target) }) ?? [] {
+      // The client may be gone; a piece fits into the socket's buffer.
+      if send(descriptor, piece, piece.count, Int32(MSG_NOSIGNAL)) < piece.count { return }
+      // Lets the client's thread read what there is, so that the pieces do not become one. Nothing is lost when they do.
+      sched_yield()
+    }
+  }
+
+  private static func wait(_ descriptor: Int32, _ stopped: StopSignal, limit: Duration?) -> Bool {
+    var descriptors = [
+      pollfd(fd: stopped.descriptor, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+    ]
+    return LoopbackSocket.wait(&descriptors, limit: limit) > 0 && descriptors[0].revents == 0
+  }
+}

@@ -1,0 +1,35 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptFuzzing
+
+/// The short form of fuzzing answers through a real connection; `make fuzz FUZZ_TARGETS='heads chunks frames'` is the long one.
+///
+/// `ANSWER_SEEDS=238` or `ANSWER_SEEDS=1-100000` chooses other seeds, `ANSWER_TARGETS=frames` some of the targets.
+@Suite struct AnswerFuzzTests {
+  private static let environment = ProcessInfo.processInfo.environment
+
+  private static let targets = FuzzTarget.ofAnswers.filter { target in
+    environment["ANSWER_TARGETS"].map { $0.split(separator: ",").contains { $0 == target.rawValue } } ?? true
+  }
+
+  private static func seeds(_ target: FuzzTarget) -> ClosedRange<UInt64> {
+    let ends = environment["ANSWER_SEEDS"]?.split(separator: "-").compactMap { UInt64($0) } ?? []
+    if let first = ends.first, let last = ends.last, first <= last { return first...last }
+    return 1...(target == .frames ? 600 : 2500)
+  }
+
+  @Test("answers made by chance are delivered whole or refused", arguments: targets)
+  func everyAnswerIsWholeOrRefused(_ target: FuzzTarget) async throws {
+    let faults = await Patience.outcome(ofBlocking: {
+      Self.seeds(target).compactMap { seed -> String? in
+        let input = AnswerMaker.input(for: target, seed: seed) ?? []
+        return target.fault(in: input).map { "seed \(seed): \($0): \(ShownBytes.text(input))" }
+      }
+    })
+    #expect(
+      faults.isEmpty, "\(target.rawValue): \(faults.count)\n\(faults.prefix(20).joined(separator: "\n"))")
+  }
+}
