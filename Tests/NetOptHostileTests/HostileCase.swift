@@ -11,6 +11,14 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
     case fails(Set<NetOptError.Code>)
     /// The RFCs leave it to the client; what it takes for an answer has to be this one.
     case either(ExpectedAnswer, Set<NetOptError.Code>)
+
+    /// The codes of errors that are right.
+    var codes: Set<NetOptError.Code> {
+      switch self {
+      case .answers: []
+      case .fails(let codes), .either(_, let codes): codes
+      }
+    }
   }
 
   /// How the server is asked.
@@ -42,12 +50,18 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
   /// Whether the connection is of no use to further requests, which does not show: it never stops sending. Those may fail or reach
   /// their deadline.
   var mayStall = false
-  /// The deadline of the request.
-  var timeout = Duration.seconds(1)
+  /// The deadline of the request. Only where it may be reached is it waited for; elsewhere it is for a busy machine.
+  var timeout: Duration
   /// Whether the server sends as much as it can, so that memory has to be watched.
   var isFlood = false
 
   var testDescription: String { name }
+
+  init(name: String, verdict: Verdict) {
+    self.name = name
+    self.verdict = verdict
+    timeout = verdict.codes.contains(.timeout) ? .seconds(1) : .seconds(10)
+  }
 }
 
 /// The answer that a client may take for one.
