@@ -9,6 +9,8 @@ struct ContentDecoder {
   static let codings = "gzip, deflate, br, zstd"
   /// More codings than this on one body are refused.
   private static let mostCodings = 5
+  /// How much codings may give to each other before something comes out. Of empty blocks within empty blocks nothing ever does.
+  private static let mostBarren = 4 * 1024 * 1024
   /// The size of what one coding gives to the next.
   private static let pieceSize = 16 * 1024
 
@@ -21,6 +23,8 @@ struct ContentDecoder {
   /// The coding that was applied last comes first.
   private var stages: [Stage] = []
   private var hasInput = false
+  /// What codings gave to each other since something came out.
+  private var barren = 0
 
   /// - Parameter contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
   /// - Returns: `nil` when nothing is to be undone.
@@ -60,7 +64,9 @@ struct ContentDecoder {
     _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(CodingFailure) -> Int {
     if !input.isEmpty { hasInput = true }
-    return try decode(stages.count - 1, &input, into: output)
+    let count = try decode(stages.count - 1, &input, into: output)
+    if count > 0 { barren = 0 }
+    return count
   }
 
   private mutating func decode(
@@ -93,6 +99,8 @@ struct ContentDecoder {
       }
       if let failure { throw failure }
       if count == 0 { return 0 }
+      barren += count
+      guard barren <= Self.mostBarren else { throw .invalid }
       stages[index].input = piece[..<count]
     }
   }
