@@ -34,6 +34,9 @@ struct RecordBudget {
 
   init(isStrict: Bool) { self.isStrict = isStrict }
 
+  /// Whether a part of a record was read, and not all of it.
+  var isInRecord: Bool { headerCount > 0 }
+
   /// Whether the connection may be read from, at the place where it is.
   var mayRead: Bool {
     if streams == 0 { return true }

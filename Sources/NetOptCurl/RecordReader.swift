@@ -12,6 +12,11 @@ final class RecordReader {
   /// Whether what may be GOAWAY was written, and nothing was to be read since. Who gave a connection up reads nothing more of it.
   var mayBeGivenUp = false
 
+  /// Whether it said that nothing has come although it may have.
+  private(set) var hasRefused = false
+  /// How much was read since then, while the budget did not count.
+  private var unbudgeted = 0
+
   private init() { budget = RecordBudget(isStrict: CurlLibrary.losesEndsOfStreams) }
 
   private func read(
@@ -20,18 +25,26 @@ final class RecordReader {
     functions.clearFlags(bio, Functions.retryFlags)
     mayBeGivenUp = false
     guard let next = functions.next(bio) else { return -1 }
-    guard !isActive || budget.mayRead else { return notYet(bio, functions) }
+    guard mayRead else { return refuse(bio, functions) }
     let result = functions.read(next, buffer, count)
     functions.copyRetry(bio)
     if result > 0 {
       budget.read(UnsafeRawBufferPointer(start: buffer, count: Int(result)))
+      unbudgeted += Int(result)
     } else if isActive, functions.testFlags(bio, Functions.shouldRetry) == 0, !budget.mayEnd {
-      return notYet(bio, functions)
+      return refuse(bio, functions)
     }
     return result
   }
 
-  private func notYet(_ bio: OpaquePointer, _ functions: Functions) -> Int32 {
+  /// OpenSSL goes on as long as it gets what is no data, such as session tickets. So it is interrupted also where the budget does not count.
+  private var mayRead: Bool {
+    isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.single
+  }
+
+  private func refuse(_ bio: OpaquePointer, _ functions: Functions) -> Int32 {
+    hasRefused = true
+    unbudgeted = 0
     // BIO_set_retry_read(3) is a macro for this.
     functions.setFlags(bio, Functions.readFlag | Functions.shouldRetry)
     return -1
@@ -41,15 +54,23 @@ final class RecordReader {
 
   /// Puts a reader in front of what a connection reads from. At the beginning of its handshake, when nothing was read.
   static func attach(to ssl: OpaquePointer) {
-    guard let functions = Functions.loaded, let below = functions.readBIO(ssl),
-      let bio = functions.new(functions.method), functions.retain(below) == 1
-    else { return }
+    guard let functions = Functions.loaded, let below = functions.readBIO(ssl) else { return }
+    guard let bio = make(over: below)?.bio else { return }
+    _ = functions.retain(below)
+    functions.setReadBIO(ssl, bio)
+  }
+
+  /// Makes a reader with its BIO.
+  ///
+  /// - Parameter below: what it reads from. The BIO frees it, or one reference to it.
+  static func make(over below: OpaquePointer) -> (bio: OpaquePointer, reader: RecordReader)? {
+    guard let functions = Functions.loaded, let bio = functions.new(functions.method) else { return nil }
     let reader = RecordReader()
-    // OpenSSL owns the reader from here: `release` is called with the BIO's end.
+    // OpenSSL owns the reader from here: it is released with the BIO's end.
     functions.setData(bio, Unmanaged.passRetained(reader).toOpaque())
     functions.setReady(bio, 1)
     _ = functions.push(bio, below)
-    functions.setReadBIO(ssl, bio)
+    return (bio, reader)
   }
 
   /// The reader of a connection, if it has one.

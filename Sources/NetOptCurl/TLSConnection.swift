@@ -50,8 +50,11 @@ struct TLSConnection {
   /// What limits how much of the connection is read.
   var reader: RecordReader? { RecordReader.of(ssl) }
 
-  /// Whether decrypted data lies ready that libcurl has not read.
-  var hasDecodedData: Bool { functions.pending(ssl) > 0 }
+  /// Whether something was read from the socket that libcurl has not: data, or the beginning of a record.
+  var hasBufferedData: Bool {
+    // OpenSSL does not count the head of a record.
+    functions.hasPending(ssl) == 1 || reader?.budget.isInRecord == true
+  }
 
   /// The record that a connection was given with `report`. For OpenSSL's callbacks.
   static func record(of ssl: OpaquePointer) -> LiveConnection? {
@@ -67,29 +70,34 @@ struct TLSConnection {
   /// - Parameter descriptor: the socket directly below TLS, or `nil` when something else is.
   /// - Returns: `nil` when the connection has ended.
   func hasUnreadData(on descriptor: Int32?) -> Bool? {
-    if hasDecodedData { return true }
+    if hasBufferedData { return true }
     // libcurl's BIOs work only within its own calls: others stand in for them. Also for writing: TLS may answer what it reads.
     guard let descriptor, let reading = functions.readBIO(ssl), let writing = functions.writeBIO(ssl),
-      let socket = functions.socketBIO(descriptor, 0), functions.retain(socket) == 1
+      let socket = functions.socketBIO(descriptor, 0), let limited = RecordReader.make(over: socket)
     else { return true }
+    _ = functions.retain(socket)
     _ = functions.retain(reading)
     _ = functions.retain(writing)
-    functions.setReadBIO(ssl, socket)
+    let usual = reader
+    if let usual { limited.reader.budget = usual.budget }
+    functions.setReadBIO(ssl, limited.bio)
     functions.setWriteBIO(ssl, socket)
     var byte: UInt8 = 0
     functions.clearErrors()
     let count = functions.peek(ssl, &byte, 1)
     let reason = functions.error(ssl, count)
     functions.clearErrors()
+    usual?.budget = limited.reader.budget
     functions.setReadBIO(ssl, reading)
     functions.setWriteBIO(ssl, writing)
-    if count > 0 { return true }
+    // A record that has begun is no answer to what is asked now.
+    if count > 0 || hasBufferedData || limited.reader.hasRefused { return true }
     // SSL_ERROR_WANT_READ of ssl.h: there is nothing more.
     return reason == 2 ? false : nil
   }
 
   /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_version(3),
-  /// SSL_get0_alpn_selected(3), SSL_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_set0_wbio(3), SSL_get_rbio(3),
+  /// SSL_get0_alpn_selected(3), SSL_has_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_set0_wbio(3), SSL_get_rbio(3),
   /// BIO_s_socket(3), BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
   private struct Functions: Sendable {
     typealias SSL = OpaquePointer
@@ -103,7 +111,7 @@ struct TLSConnection {
     let version: @convention(c) (SSL) -> UnsafePointer<CChar>?
     let alpn:
       @convention(c) (SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>) -> Void
-    let pending: @convention(c) (SSL) -> Int32
+    let hasPending: @convention(c) (SSL) -> Int32
     let peek: @convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32
     let error: @convention(c) (SSL, Int32) -> Int32
     let readBIO: @convention(c) (SSL) -> BIO?
@@ -132,7 +140,7 @@ struct TLSConnection {
           as: (@convention(c) (
             SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
           ) -> Void).self),
-        let pending = OpenSSL.symbol("SSL_pending", as: (@convention(c) (SSL) -> Int32).self),
+        let hasPending = OpenSSL.symbol("SSL_has_pending", as: (@convention(c) (SSL) -> Int32).self),
         let peek = OpenSSL.symbol(
           "SSL_peek", as: (@convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32).self),
         let error = OpenSSL.symbol("SSL_get_error", as: (@convention(c) (SSL, Int32) -> Int32).self),
@@ -151,7 +159,7 @@ struct TLSConnection {
       else { return nil }
       self.version = version
       self.alpn = alpn
-      self.pending = pending
+      self.hasPending = hasPending
       self.peek = peek
       self.error = error
       self.readBIO = readBIO

@@ -32,7 +32,7 @@ extension Transfer {
     sentAt = nil
     // What is known of a connection does not change, and the streams of HTTP/2 need nothing else.
     let isKnown = connection?.reportsItsEnd == true && connection?.isMultiplexed == true
-    let tls = exchange.plan.isSecure && !isKnown ? TLSConnection(of: easy) : nil
+    let tls = isEncrypted && !isKnown ? TLSConnection(of: easy) : nil
     tlsVersion = isKnown ? connection?.tlsVersion : tls?.version
     learnVersion(from: tls, at: now)
     socket = descriptor.flatMap { SocketReport(of: $0) }
@@ -73,6 +73,9 @@ extension Transfer {
   private func learnVersion(from tls: TLSConnection?, at now: MonotonicInstant) {
     guard exchange.plan.isSecure else {
       speaksHTTP2 = false
+      if let tls, let connection, !connection.reportsItsEnd {
+        connection.reportsItsEnd = tls.report(to: connection)
+      }
       return
     }
     guard let tls else {
@@ -110,7 +113,7 @@ extension Transfer {
     // Without an offer of HTTP/2 libcurl gives nobody a connection that is in use.
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
     if connection.isTainted { return .stale }
-    switch connection.arrival(with: tls, isDirect: proxy == nil) {
+    switch connection.arrival(with: tls, isDirect: proxy == nil || !exchange.plan.isSecure) {
     case .nothing: return nil
     case .data: return connection.hasCarried ? .stale : .unasked
     case .end: return connection.hasCarried ? .stale : .ended
@@ -135,9 +138,9 @@ extension LiveConnection {
     if hasEnded { return .end }
     guard let tls else { return count > 0 ? .data : .nothing }
     // Bytes of TLS need not be data: session tickets come whenever the peer likes.
-    if count < 0, !tls.hasDecodedData { return .nothing }
+    if count < 0, !tls.hasBufferedData { return .nothing }
     // Behind the handshake come tickets that libcurl is to keep, and it can do so only when it reads them itself.
-    if !hasCarried, !tls.hasDecodedData, tls.version == "TLSv1.3" { return .nothing }
+    if !hasCarried, !tls.hasBufferedData, tls.version == "TLSv1.3" { return .nothing }
     guard let hasData = tls.hasUnreadData(on: isDirect ? descriptor : nil) else { return .end }
     return hasData ? .data : .nothing
   }

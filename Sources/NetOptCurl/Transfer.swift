@@ -92,6 +92,9 @@ final class Transfer {
   /// Where the leg leads to, for messages.
   var place: String { endpoint.map { "\($0)" } ?? proxy.map { ProxyURL.shown($0) } ?? "the server" }
 
+  /// Whether the connection speaks TLS, with the server or with the proxy.
+  var isEncrypted: Bool { exchange.plan.isSecure || proxy.map(ProxyURL.isSecure) == true }
+
   /// Whether TLS waits for its turn: a probe's does, if it has any.
   var takesTurn: Bool { exchange.purpose.endsAtGate && exchange.plan.isSecure }
 
@@ -154,7 +157,7 @@ final class Transfer {
   /// or comes in chunks, and uses the connection again, on which the rest may be on its way.
   private func watchTheEnd() {
     if head.isAmbiguous { connection?.isTainted = true }
-    if head.framing == .chunked || hasNoBody { easy.isVerbose = true }
+    if head.framing == .chunked || head.framing == .length(0) || hasNoBody { easy.isVerbose = true }
   }
 
   private var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
@@ -274,7 +277,7 @@ final class Transfer {
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
     if head.framing == .end, streamReader?.mayBeGivenUp == true { return .streamCut }
-    if speaksHTTP2 == false, head.framing == .end, exchange.plan.isSecure, let connection,
+    if speaksHTTP2 == false, head.framing == .end, let connection,
       connection.reportsItsEnd, !connection.hasCloseNotify
     {
       return .unannouncedEnd
