@@ -8,6 +8,7 @@ extension CurlMulti {
   func beginTurn(of descriptor: Int32) {
     guard let reader = records.live[descriptor]?.reader else { return }
     lookAfterStreams()
+    reader.hasFailed = false
     if !isBehind { reader.budget.beginTurn() }
     // libcurl reads the end of the connection then, and asks elsewhere again what may be asked again.
     if reader.budget.isFlooded { netopt_end(descriptor) }

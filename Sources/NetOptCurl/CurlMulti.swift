@@ -34,6 +34,7 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
+  @exclusivity(unchecked) private var walkedEnded: [(Transfer, CURLcode)] = []
   @exclusivity(unchecked) private var turnEndIsAsked = false
   /// Whether libcurl has yet to look after streams that are to go on.
   @exclusivity(unchecked) var isBehind = false
@@ -299,8 +300,16 @@ actor CurlMulti: LoopActor {
       guard message.pointee.msg == CURLMSG_DONE, let pointer = message.pointee.easy_handle else { continue }
       let code = message.pointee.data.result
       guard let transfer = transfer(of: pointer) else { continue }
-      finished(transfer, code)
+      transfer.streamEnded(code)
+      walkedEnded.append((transfer, code))
     }
+    guard !walkedEnded.isEmpty else { return }
+    // An end changes what is under way, not what has ended: libcurl tells of nobody twice.
+    var ended: [(Transfer, CURLcode)] = []
+    swap(&ended, &walkedEnded)
+    for (transfer, code) in ended where transfer.easy.transfer === transfer { finished(transfer, code) }
+    ended.removeAll(keepingCapacity: true)
+    swap(&ended, &walkedEnded)
   }
 
   private func transfer(of pointer: UnsafeMutableRawPointer) -> Transfer? {

@@ -11,6 +11,8 @@ final class RecordReader {
   var isActive = false
   /// Whether what may be GOAWAY was written, and nothing was to be read since. Who gave a connection up reads nothing more of it.
   var mayBeGivenUp = false
+  /// Whether a call has learned that the connection failed. libcurl may tell others on it that their responses are whole.
+  var hasFailed = false
 
   /// Whether it said that nothing has come although it may have.
   private(set) var hasRefused = false

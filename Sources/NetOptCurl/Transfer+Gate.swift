@@ -60,6 +60,13 @@ extension Transfer {
     return verdict == .send
   }
 
+  /// libcurl has ended the transfer.
+  func streamEnded(_ code: CURLcode) {
+    // Those of a stream alone have a code of their own, but for a few; `CurlMulti.beginTurn` forgets it where the connection goes on.
+    guard code == CURLE_HTTP2 || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR else { return }
+    streamReader?.hasFailed = true
+  }
+
   /// The transfer has nothing to do with its connection any more.
   func leaveConnection() {
     guard let connection else { return }

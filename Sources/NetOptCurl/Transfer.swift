@@ -276,7 +276,9 @@ final class Transfer {
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
-    if head.framing == .end, streamReader?.mayBeGivenUp == true { return .streamCut }
+    if head.framing == .end, let streamReader, streamReader.mayBeGivenUp || streamReader.hasFailed {
+      return .streamCut
+    }
     if speaksHTTP2 == false, head.framing == .end, let connection,
       connection.reportsItsEnd, !connection.hasCloseNotify
     {
