@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+
+from connection import Gone
 from http1 import Exchange
 from scenarios import http1, http1_bytes
 
@@ -79,3 +82,23 @@ def rest_of_record(exchange: Exchange) -> None:
     right = exchange.connection.seal(exchange.right())
     forged = exchange.connection.seal(exchange.forged())
     exchange.send_then_late(right + forged[:20], forged[20:])
+
+
+def rest_with_the_next_request(name: str, ahead: int) -> None:
+    """Adds a record of a forged answer of which a part comes while the connection is idle, and the rest when it is used again."""
+
+    @http1(name)
+    def play(exchange: Exchange) -> None:
+        right = exchange.connection.seal(exchange.right())
+        forged = exchange.connection.seal(exchange.forged())
+        exchange.send_then_late(right, forged[:ahead])
+        try:
+            if exchange.connection.sock.recv(1, socket.MSG_PEEK):
+                exchange.connection.send_raw(forged[ahead:])
+        except (Gone, OSError):
+            pass
+
+
+for place in (1, 4, 5, 6, 30):
+    rest_with_the_next_request(f"tls-record-split-at-{place}", place)
+rest_with_the_next_request("tls-record-split-at-the-last-byte", -1)

@@ -47,6 +47,7 @@ cleartext("handshake-record-of-odd-type", b"\x63\x03\x03\x00\x05hello")
 cleartext("handshake-data-first", b"\x17\x03\x03\x00\x05hello")
 cleartext("handshake-change-cipher-spec-first", b"\x14\x03\x03\x00\x01\x01" * 40)
 cleartext("handshake-hello-request", b"\x16\x03\x03\x00\x04\x00\x00\x00\x00" * 10)
+cleartext("handshake-hello-requests-without-end", b"\x16\x03\x03\x00\x04\x00\x00\x00\x00" * 3_000_000)
 cleartext("handshake-finished-first", b"\x16\x03\x03\x00\x10\x14\x00\x00\x0c" + bytes(12))
 cleartext("handshake-message-of-16-megabytes", b"\x16\x03\x03\x00\x10\x02\xff\xff\xff" + bytes(12))
 

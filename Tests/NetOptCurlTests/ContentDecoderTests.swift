@@ -163,6 +163,16 @@ import Testing
     }
   }
 
+  @Test("empty blocks within a coding, of which nothing ever comes out, are refused", arguments: [2, 3])
+  func barren(codings: Int) throws {
+    // A stored block of no bytes that is not the last one (RFC 1951, section 3.2.4).
+    var coded: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
+    for _ in 0..<2_000_000 { coded += [0, 0, 0, 0xff, 0xff] }
+    for _ in 1..<codings { coded = Self.deflated(coded, windowBits: 15 + 16) }
+    let coding = Array(repeating: "gzip", count: codings).joined(separator: ", ")
+    #expect(throws: CodingFailure.invalid) { try decode([coded[...]], coding, room: 16_384) }
+  }
+
   @Test("what is not a coding, and more than five codings, are refused")
   func unknown() throws {
     #expect(throws: CodingFailure.unknown) { _ = try ContentDecoder("compress") }

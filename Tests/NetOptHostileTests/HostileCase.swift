@@ -119,6 +119,8 @@ extension Set<NetOptError.Code> {
   static let handshake: Self = [.tlsFailed, .connectFailed]
   /// The same, where the client may take the handshake for done.
   static let handshakeOrLost: Self = handshake.union(lost)
+  /// A handshake that does not end.
+  static let handshakeOrSlow: Self = handshake.union(lostOrSlow)
 }
 
 extension [HostileCase] {

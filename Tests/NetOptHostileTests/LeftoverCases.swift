@@ -15,12 +15,15 @@ enum LeftoverCases {
     "request-timeout-late-and-open", "end-late",
   ]) { $0.isLate = true }
 
-  private static let records: [HostileCase] = .answers([
-    "tls12-extra-answer-late", "tls13-extra-answer-late", "tls12-extra-answer-in-two-records-late",
-    "tls13-extra-answer-in-two-records-late", "tls12-close-notify-late", "tls13-close-notify-late",
-    "tls-half-a-record-late", "tls-head-of-a-record-late", "tls-false-record-late", "tls-clear-text-late",
-    "tls-clear-alert-late", "tls-rest-of-a-record-later",
-  ]) {
+  private static let records: [HostileCase] = .answers(
+    [1, 4, 5, 6, 30].map { "tls-record-split-at-\($0)" } + [
+      "tls-record-split-at-the-last-byte",
+      "tls12-extra-answer-late", "tls13-extra-answer-late", "tls12-extra-answer-in-two-records-late",
+      "tls13-extra-answer-in-two-records-late", "tls12-close-notify-late", "tls13-close-notify-late",
+      "tls-half-a-record-late", "tls-head-of-a-record-late", "tls-false-record-late", "tls-clear-text-late",
+      "tls-clear-alert-late", "tls-rest-of-a-record-later",
+    ]
+  ) {
     $0.isLate = true
     $0.access = .tls
   }

@@ -33,6 +33,11 @@ enum RecordCases {
       $0.isOfFirstConnection = true
       $0.isFlood = true
     },
+    .fails(as: .handshakeOrSlow, ["handshake-hello-requests-without-end"]) {
+      $0.isOfFirstConnection = true
+      $0.isFlood = true
+      $0.timeout = .milliseconds(500)
+    },
     .fails(as: .slow, ["handshake-silence"]) {
       $0.isOfFirstConnection = true
       $0.timeout = .milliseconds(300)
