@@ -27,6 +27,23 @@ import Testing
     await lab.client.shutdown()
   }
 
+  @Test func requestsWithBodiesAreAskedEachForItself() async throws {
+    let lab = try CacheLab { (request, _) throws(NetOptError) in
+      let question = String(decoding: request.body.bytesInMemory ?? [], as: UTF8.self)
+      return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "to \(question)")
+    }
+    for question in ["a", "b", "a"] {
+      let answer = try await lab.ask { $0.body = .bytes(Array(question.utf8)) }
+      #expect(answer.text == "to \(question)")
+      #expect(answer.response.cacheStatus.rule == .requestBody)
+    }
+    #expect(lab.sent == 3)
+    // Without a body the same URL is another question.
+    #expect(try await lab.ask().text == "to ")
+    #expect(try await lab.ask().response.cacheStatus.outcome == .hit)
+    await lab.client.shutdown()
+  }
+
   @Test func withoutACacheNothingIsKept() async throws {
     let lab = try StubLab([.respond(200, fields: ["Cache-Control": "max-age=60"])])
     for _ in 0..<2 { #expect(try await lab.client.execute(try lab.request()).cacheStatus == .off) }

@@ -56,6 +56,12 @@ struct CacheCall: Sendable {
     _ partition: String
   ) throws -> (CacheKey, Rules) {
     let isRead = request.method == .get || request.method == .head
+    // Only the key of a declared API has the body in it.
+    if isRead, request.body.bytesInMemory?.isEmpty != true {
+      guard case .api = mode else {
+        return (try RequestKey.url(request.url, partition: partition), .none(.requestBody))
+      }
+    }
     switch mode {
     case .api(let declaration) where isRead || request.method == .post && declaration.name != nil:
       guard let body = request.body.bytesInMemory else {

@@ -85,6 +85,8 @@ extension CacheRule {
   package static let declared = netopt("the API declares how long it is fresh", "api mode")
   package static let declaredNegative = netopt(
     "the API declares how long a negative answer is fresh", "api mode")
+  package static let requestBody = netopt(
+    "the request has a body, of which its URL says nothing", "http mode")
   package static let notDeclared = netopt("the API declares no time to live for it", "api mode")
   package static let versionFresh = netopt(
     "it is of the version that is asked for, or of a later one", "versioned mode")
