@@ -276,6 +276,10 @@ final class Transfer {
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
+    // No coding stands for nothing by nothing. Over HTTP/2 the stream's end was announced.
+    if !hasBody, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
+      return .codingCut
+    }
     if head.framing == .end, let streamReader, streamReader.mayBeGivenUp || streamReader.hasFailed {
       return .streamCut
     }
