@@ -59,7 +59,7 @@ final class SpliceLoop: @unchecked Sendable {
       }
       passTime()
     }
-    for passage in passages.values { passage.close(byReset: true) }
+    for passage in Array(passages.values) { end(passage, byReset: true) }
     for listener in listeners { close(listener) }
     close(poller)
   }
