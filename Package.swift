@@ -94,7 +94,8 @@ let package = Package(
     .target(
       name: "NetOptStorm",
       dependencies: [
-        "CCurl", "CEventLoop", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptTestSupport",
+        "CCurl", "CEventLoop", "NetOpt", "NetOptCore", "NetOptCurl", "NetOptLocking", "NetOptRouting",
+        "NetOptTestSupport",
       ], path: "Tests/Storm", swiftSettings: settings),
     .executableTarget(
       name: "netopt-storm", dependencies: ["NetOptStorm"], path: "Tests/netopt-storm", swiftSettings: settings

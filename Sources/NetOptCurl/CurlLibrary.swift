@@ -1,4 +1,5 @@
 import CCurl
+import Synchronization
 
 /// libcurl as a whole.
 package enum CurlLibrary {
@@ -16,6 +17,15 @@ package enum CurlLibrary {
   /// Whether this libcurl appends a fold that comes before any field to a field of the transfer before, which it has freed: all before
   /// 8.1.0 do (`Curl_headers_push` in lib/headers.c).
   static let foldsIntoFreedFields = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_01_00
+
+  /// How many pieces of bodies this libcurl may have lost: what it holds back for a transfer that is paused it does not free when it ends
+  /// the transfer by itself while others use the connection (`multi_done` in lib/multi.c of 7.88).
+  package static var lostPieces: Int { lost.load(ordering: .relaxed) }
+
+  private static let lost = Atomic<Int>(0)
+
+  /// Counts a piece that may be lost.
+  static func losesPiece() { lost.add(1, ordering: .relaxed) }
 
   /// Names and versions of libcurl and the libraries under it that matter here, as they are at run time.
   package static let versions: [(name: String, version: String)] = {

@@ -62,6 +62,7 @@ extension Transfer {
 
   /// libcurl has ended the transfer.
   func streamEnded(_ code: CURLcode) {
+    if isReceivePaused, let streamReader, streamReader.budget.streams > 1 { CurlLibrary.losesPiece() }
     // Those of a stream alone have a code of their own, but for a few; `CurlMulti.beginTurn` forgets it where the connection goes on.
     guard code == CURLE_HTTP2 || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR else { return }
     streamReader?.hasFailed = true
