@@ -8,15 +8,20 @@ package enum CurlLibrary {
 
   /// Whether this libcurl may hand a busy HTTP/1.1 connection to a second transfer: all before 8.5.0 do
   /// (`ConnectionExists` in lib/url.c). docs/adr/0022 has the way round.
-  static let handsOutBusyConnections = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_05_00
+  static let handsOutBusyConnections = isBefore(0x08_05_00)
 
   /// Whether this libcurl may take a stream for whole that was reset, or whose HTTP/2 connection was given up: all before 8.1.0 do
   /// (`cf_h2_recv` in lib/http2.c). `RecordBudget` has the way round.
-  static let losesEndsOfStreams = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_01_00
+  static let losesEndsOfStreams = isBefore(0x08_01_00)
 
   /// Whether this libcurl appends a fold that comes before any field to a field of the transfer before, which it has freed: all before
   /// 8.1.0 do (`Curl_headers_push` in lib/headers.c).
-  static let foldsIntoFreedFields = (netopt_version_info()?.pointee.version_num ?? 0) < 0x08_01_00
+  static let foldsIntoFreedFields = isBefore(0x08_01_00)
+
+  /// - Parameter version: a number as libcurl counts its releases (curl_version_info(3)).
+  private static func isBefore(_ version: UInt32) -> Bool {
+    (netopt_version_info()?.pointee.version_num ?? 0) < version
+  }
 
   /// How many pieces of bodies this libcurl may have lost: what it holds back for a transfer that is paused it does not free when it ends
   /// the transfer by itself while others use the connection (`multi_done` in lib/multi.c of 7.88).

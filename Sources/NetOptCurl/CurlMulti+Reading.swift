@@ -24,7 +24,7 @@ extension CurlMulti {
     }
   }
 
-  /// Has those streams read that have not since HTTP/2 may have given their connection up: they learn whether it did.
+  /// Lets the streams of a connection read once more, when HTTP/2 may have given it up. If it did, they learn of it.
   func confirm(_ connection: LiveConnection) {
     guard !connection.isClosed, connection.reader?.mayBeGivenUp == true else { return }
     act(connection.descriptor, CURL_CSELECT_IN)

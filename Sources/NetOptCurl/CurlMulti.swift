@@ -132,11 +132,13 @@ actor CurlMulti: LoopActor {
     loop.atEndOfTurn(self)
   }
 
+  /// Has libcurl act on an event, and finds out what became of connections that HTTP/2 may have given up.
   func drive(_ socket: curl_socket_t, _ mask: Int32) {
     act(socket, mask)
     while let suspect = records.live.suspects.take() { confirm(suspect) }
   }
 
+  /// Has libcurl act on an event (curl_multi_socket_action(3)).
   func act(_ socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
     let code = curl_multi_socket_action(raw, socket, mask, &running)
@@ -304,12 +306,9 @@ actor CurlMulti: LoopActor {
       walkedEnded.append((transfer, code))
     }
     guard !walkedEnded.isEmpty else { return }
-    // An end changes what is under way, not what has ended: libcurl tells of nobody twice.
-    var ended: [(Transfer, CURLcode)] = []
-    swap(&ended, &walkedEnded)
-    for (transfer, code) in ended where transfer.easy.transfer === transfer { finished(transfer, code) }
-    ended.removeAll(keepingCapacity: true)
-    swap(&ended, &walkedEnded)
+    // The end of one may have ended another, whose handle is then released.
+    for (transfer, code) in walkedEnded where transfer.easy.transfer === transfer { finished(transfer, code) }
+    walkedEnded.removeAll(keepingCapacity: true)
   }
 
   private func transfer(of pointer: UnsafeMutableRawPointer) -> Transfer? {

@@ -69,7 +69,8 @@ final class EasyHandle {
   ) throws(NetOptError) {
     set(CURLOPT_NOSIGNAL, 1)
     // The name of a proxy is looked up on a thread of libcurl's, for which it would wait when the call ends. Since 7.87.0.
-    set(CURLOPT_QUICK_EXIT, 1)
+    // The number is CURLOPT_QUICK_EXIT's, which older headers do not have.
+    set(CURLoption(rawValue: 322), 1)
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_TCP_KEEPALIVE, 1)
     set(CURLOPT_CERTINFO, 1)

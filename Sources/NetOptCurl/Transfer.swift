@@ -247,8 +247,8 @@ final class Transfer {
     switch step {
     case .bytes(let count):
       sentBytes += count
-      connection?.carriesRequest = true
       sentAt = now()
+      connection?.carriesRequest = true
     case .notYet: isSendPaused = true
     case .failed: break
     }

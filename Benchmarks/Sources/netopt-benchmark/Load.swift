@@ -3,7 +3,7 @@ import NetOpt
 /// Requests that are performed by so many tasks, one after the other in each.
 struct Load {
   let client: NetOptClient
-  /// What each task asks in turn, from different places on.
+  /// The questions that each task asks in turn. Tasks begin at different ones.
   let questions: [Question]
   let count: Int
   let streams: Int

@@ -1,6 +1,6 @@
 /// The Huffman code of HPACK (RFC 7541, appendix B).
 enum HuffmanCode {
-  /// How many bits each byte takes, and last the end of the string. The code is canonical, so this says all of it.
+  /// The lengths of the codes of all bytes in bits, and last the one of the end of the string. The codes follow from them (RFC 7541, appendix B).
   private static let lengths: [Int] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
     28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6,
