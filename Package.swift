@@ -39,6 +39,7 @@ let package = Package(
     .systemLibrary(name: "CEventLoop"),
     .systemLibrary(name: "CHeap"),
     .systemLibrary(name: "CNetwork"),
+    .target(name: "CFrameObserver", linkerSettings: [.linkedLibrary("nghttp2")]),
 
     module("NetOptLocking"),
     module("NetOptCore", ["NetOptLocking"]),
@@ -51,7 +52,10 @@ let package = Package(
     module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
     module(
       "NetOptCurl",
-      ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "CBrotli", "CCurl", "CZlib", "CZstd"]),
+      [
+        "NetOptCore", "NetOptLocking", "NetOptEventLoop", "CBrotli", "CCurl", "CFrameObserver", "CZlib",
+        "CZstd",
+      ]),
     module("NetOptNetwork", ["NetOptCore", "NetOptEventLoop", "CNetwork"]),
     module("NetOptResolver", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "NetOptNetwork", "CAres"]),
     module(

@@ -10,9 +10,9 @@ package enum CurlLibrary {
   /// (`ConnectionExists` in lib/url.c). docs/adr/0022 has the way round.
   static let handsOutBusyConnections = isBefore(0x08_05_00)
 
-  /// Whether this libcurl may take a stream for whole that was reset, or whose HTTP/2 connection was given up: all before 8.1.0 do
-  /// (`cf_h2_recv` in lib/http2.c). `RecordBudget` has the way round.
-  static let losesEndsOfStreams = isBefore(0x08_01_00)
+  /// Whether this libcurl stops in the middle of a head over HTTP/2 that is longer than its buffer: all before 8.1.0 do
+  /// (`on_frame_recv` in lib/http2.c).
+  static let stopsAtLongHeads = isBefore(0x08_01_00)
 
   /// Whether this libcurl appends a fold that comes before any field to a field of the transfer before, which it has freed: all before
   /// 8.1.0 do (`Curl_headers_push` in lib/headers.c).

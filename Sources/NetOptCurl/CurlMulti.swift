@@ -36,8 +36,6 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
   @exclusivity(unchecked) private var walkedEnded: [(Transfer, CURLcode)] = []
   @exclusivity(unchecked) private var turnEndIsAsked = false
-  /// Whether libcurl has yet to look after streams that are to go on.
-  @exclusivity(unchecked) var isBehind = false
   private(set) var isShutDown = false
   /// Whether it ends when what is under way has ended.
   private var isRetired = false
@@ -120,7 +118,6 @@ actor CurlMulti: LoopActor {
     guard !exchange.isOver, let transfer = exchange.winner else { return }
     transfer.unpause(receive: receive, send: send)
     applyInterests()
-    isBehind = true
     askForTurnEnd()
   }
 
@@ -132,15 +129,16 @@ actor CurlMulti: LoopActor {
     loop.atEndOfTurn(self)
   }
 
-  /// Has libcurl act on an event, and finds out what became of connections that HTTP/2 may have given up.
+  /// Has libcurl act on an event, and tells calls of connections that HTTP/2 gave up.
   func drive(_ socket: curl_socket_t, _ mask: Int32) {
     act(socket, mask)
-    while let suspect = records.live.suspects.take() { confirm(suspect) }
+    while let session = FrameObserver.takeGivenUp() { endCalls(of: session) }
   }
 
   /// Has libcurl act on an event (curl_multi_socket_action(3)).
   func act(_ socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
+    FrameObserver.start()
     let code = curl_multi_socket_action(raw, socket, mask, &running)
     applyInterests()
     // The handle is unusable after any other code; none of them is documented to come from valid arguments.
@@ -267,7 +265,6 @@ actor CurlMulti: LoopActor {
     if hasRecords { askForTurnEnd() }
     if !records.newConnections.isEmpty { scheduleNewConnections() }
     if let timeout = records.timeout { setTimer(timeout) }
-    isBehind = records.timeout == 0
     records.timeout = nil
     if isRetired, underWay.isEmpty { shutDown() }
   }
@@ -301,21 +298,14 @@ actor CurlMulti: LoopActor {
     while let message = curl_multi_info_read(raw, &left) {
       guard message.pointee.msg == CURLMSG_DONE, let pointer = message.pointee.easy_handle else { continue }
       let code = message.pointee.data.result
-      guard let transfer = transfer(of: pointer) else { continue }
-      transfer.streamEnded(code)
+      guard let transfer = EasyHandle.transfer(of: pointer) else { continue }
+      transfer.streamEnded()
       walkedEnded.append((transfer, code))
     }
     guard !walkedEnded.isEmpty else { return }
     // The end of one may have ended another, whose handle is then released.
     for (transfer, code) in walkedEnded where transfer.easy.transfer === transfer { finished(transfer, code) }
     walkedEnded.removeAll(keepingCapacity: true)
-  }
-
-  private func transfer(of pointer: UnsafeMutableRawPointer) -> Transfer? {
-    var data: UnsafeMutableRawPointer?
-    netopt_getinfo_pointer(pointer, CURLINFO_PRIVATE, &data)
-    // The private pointer is the `EasyHandle` that owns this handle.
-    return data.flatMap { Unmanaged<EasyHandle>.fromOpaque($0).takeUnretainedValue().transfer }
   }
 
   private func setTimer(_ milliseconds: Int) {

@@ -29,6 +29,17 @@ extension EasyHandle {
   }
 }
 
+extension EasyHandle {
+  /// The transfer that a handle of libcurl performs, if it does.
+  ///
+  /// - Parameter pointer: a handle that an `EasyHandle` owns.
+  static func transfer(of pointer: UnsafeMutableRawPointer) -> Transfer? {
+    var data: UnsafeMutableRawPointer?
+    netopt_getinfo_pointer(pointer, CURLINFO_PRIVATE, &data)
+    return NetOptCurl.transfer(data)
+  }
+}
+
 /// The transfer behind a callback's user data. The handle is alive: libcurl is working on it.
 private func transfer(_ data: UnsafeMutableRawPointer?) -> Transfer? {
   data.flatMap { Unmanaged<EasyHandle>.fromOpaque($0).takeUnretainedValue().transfer }
@@ -112,7 +123,6 @@ private func contextWasMade(
   if let context {
     OpenSSL.loaded?.keepSessions(of: OpaquePointer(context))
     OpenSSL.loaded?.keepBuffers(of: OpaquePointer(context))
-    if CurlLibrary.losesEndsOfStreams { OpenSSL.loaded?.noteRecords(of: OpaquePointer(context)) }
   }
   return CURLE_OK
 }

@@ -7,6 +7,9 @@ import NetOptCore
 /// that costs a quarter of resetting the handle. Confined to the loop of its `CurlMulti`.
 final class EasyHandle {
   let pointer: OpaquePointer
+  /// What a head over HTTP/2 may take: see `CurlLibrary.stopsAtLongHeads`.
+  private static let headBuffer = 96 * 1024
+
   /// The transfer that the handle performs; callbacks get to it from here.
   var transfer: Transfer?
 
@@ -74,7 +77,7 @@ final class EasyHandle {
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_TCP_KEEPALIVE, 1)
     set(CURLOPT_CERTINFO, 1)
-    if CurlLibrary.losesEndsOfStreams { set(CURLOPT_BUFFERSIZE, RecordBudget.streamBuffer) }
+    if CurlLibrary.stopsAtLongHeads { set(CURLOPT_BUFFERSIZE, Self.headBuffer) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")
     set(CURLOPT_MAXAGE_CONN, Int(configuration.idleAge.components.seconds))

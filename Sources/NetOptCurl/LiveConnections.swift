@@ -16,15 +16,12 @@ final class LiveConnection {
   var isTainted = false
   /// The version of TLS that it speaks, when that was found out.
   var tlsVersion: String?
-  /// What TLS adds to a record: an authentication tag, and the type of its content or a nonce.
-  var recordOverhead = 17
   /// What limits how much of it is read, when it speaks HTTP/2 over OpenSSL.
   var reader: RecordReader?
-  /// Whether parts of a request were written since something was read.
-  var carriesRequest = false
   /// Whether libcurl has closed it.
   fileprivate(set) var isClosed = false
-  private let suspects: Suspects
+  /// nghttp2's session on it, once a request was sent: only to be compared.
+  var session: UnsafeRawPointer?
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL was told to note here how the peer ends TLS.
@@ -32,32 +29,7 @@ final class LiveConnection {
   /// Whether the peer has ended TLS in order, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
 
-  init(_ descriptor: Int32, _ suspects: Suspects) {
-    self.descriptor = descriptor
-    self.suspects = suspects
-  }
-
-  /// TLS has read the head of a record.
-  func readRecord() { carriesRequest = false }
-
-  /// TLS has written the head of a record.
-  func wroteRecord(ofLength length: Int) {
-    // GOAWAY has 17 bytes and most often a reason (RFC 9113, section 6.8). Others that answer what was read may look the same.
-    guard !carriesRequest, let reader, length - recordOverhead >= 17 else { return }
-    reader.mayBeGivenUp = true
-    suspects.add(self)
-  }
-}
-
-/// The connections that HTTP/2 may have given up since libcurl was called last. Confined to the loop's thread.
-final class Suspects {
-  private var connections: [LiveConnection] = []
-
-  func add(_ connection: LiveConnection) {
-    if !connections.contains(where: { $0 === connection }) { connections.append(connection) }
-  }
-
-  func take() -> LiveConnection? { connections.popLast() }
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
 }
 
 /// The two ends of a connection, as one number: addresses and ports, which libcurl gives as text.
@@ -90,16 +62,20 @@ struct ConnectionEnds: Hashable {
 /// The connections that libcurl has open. Kept up to date from within its callbacks: one call of libcurl may close a
 /// connection and open another with the same descriptor.
 struct LiveConnections {
-  let suspects = Suspects()
   private var byDescriptor = DescriptorTable<LiveConnection>()
   private var byEnds: [ConnectionEnds: LiveConnection] = [:]
 
   /// The connection of a socket.
   subscript(descriptor: Int32) -> LiveConnection? { byDescriptor[descriptor] }
 
+  /// The connection of an HTTP/2 session, if it is open.
+  subscript(session session: UnsafeRawPointer) -> LiveConnection? {
+    byDescriptor.values.first { $0.session == session }
+  }
+
   mutating func opened(_ descriptor: Int32) {
     closed(descriptor)
-    byDescriptor[descriptor] = LiveConnection(descriptor, suspects)
+    byDescriptor[descriptor] = LiveConnection(descriptor)
   }
 
   mutating func closed(_ descriptor: Int32) {

@@ -6,26 +6,21 @@ import NetOptCore
 /// A filter BIO (BIO_push(3), BIO_meth_new(3)) in front of the one that libcurl made. OpenSSL calls it whenever it reads, and frees it
 /// with the connection. Confined to the loop's thread.
 final class RecordReader {
-  var budget: RecordBudget
+  var budget = RecordBudget()
   /// Whether the budget counts: from the first request on, when HTTP/2 was negotiated.
   var isActive = false
-  /// Whether what may be GOAWAY was written, and nothing was to be read since. Who gave a connection up reads nothing more of it.
-  var mayBeGivenUp = false
-  /// Whether a call has learned that the connection failed. libcurl may tell others on it that their responses are whole.
-  var hasFailed = false
 
   /// Whether it said that nothing has come although it may have.
   private(set) var hasRefused = false
   /// How much was read since then, while the budget did not count.
   private var unbudgeted = 0
 
-  private init() { budget = RecordBudget(isStrict: CurlLibrary.losesEndsOfStreams) }
+  private init() {}
 
   private func read(
     _ bio: OpaquePointer, into buffer: UnsafeMutableRawPointer, _ count: Int32, _ functions: Functions
   ) -> Int32 {
     functions.clearFlags(bio, Functions.retryFlags)
-    mayBeGivenUp = false
     guard let next = functions.next(bio) else { return -1 }
     guard mayRead else { return refuse(bio, functions) }
     let result = functions.read(next, buffer, count)
@@ -33,15 +28,13 @@ final class RecordReader {
     if result > 0 {
       budget.read(UnsafeRawBufferPointer(start: buffer, count: Int(result)))
       unbudgeted += Int(result)
-    } else if isActive, functions.testFlags(bio, Functions.shouldRetry) == 0, !budget.mayEnd {
-      return refuse(bio, functions)
     }
     return result
   }
 
   /// OpenSSL goes on as long as it gets what is no data, such as session tickets. So it is interrupted also where the budget does not count.
   private var mayRead: Bool {
-    isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.single
+    isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.limit
   }
 
   private func refuse(_ bio: OpaquePointer, _ functions: Functions) -> Int32 {
@@ -109,7 +102,6 @@ final class RecordReader {
     let setReady: @convention(c) (BIO, Int32) -> Void
     let setFlags: @convention(c) (BIO, Int32) -> Void
     let clearFlags: @convention(c) (BIO, Int32) -> Void
-    let testFlags: @convention(c) (BIO, Int32) -> Int32
     let copyRetry: @convention(c) (BIO) -> Void
     let read: @convention(c) (BIO, UnsafeMutableRawPointer, Int32) -> Int32
     let control: @convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int
@@ -136,7 +128,6 @@ final class RecordReader {
         let setReady = OpenSSL.symbol("BIO_set_init", as: SetFlags.self),
         let setFlags = OpenSSL.symbol("BIO_set_flags", as: SetFlags.self),
         let clearFlags = OpenSSL.symbol("BIO_clear_flags", as: SetFlags.self),
-        let testFlags = OpenSSL.symbol("BIO_test_flags", as: (@convention(c) (BIO, Int32) -> Int32).self),
         let copyRetry = OpenSSL.symbol("BIO_copy_next_retry", as: (@convention(c) (BIO) -> Void).self),
         let read = OpenSSL.symbol(
           "BIO_read", as: (@convention(c) (BIO, UnsafeMutableRawPointer, Int32) -> Int32).self),
@@ -170,7 +161,6 @@ final class RecordReader {
       self.setReady = setReady
       self.setFlags = setFlags
       self.clearFlags = clearFlags
-      self.testFlags = testFlags
       self.copyRetry = copyRetry
       self.read = read
       self.control = control

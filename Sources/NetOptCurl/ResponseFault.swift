@@ -10,7 +10,7 @@ enum ResponseFault: Hashable, Sendable {
   case headCut
   /// Its body ended before its content coding did.
   case codingCut
-  /// The HTTP/2 connection was given up before the end of its body was announced.
+  /// The HTTP/2 stream or connection ended before the end of its body was announced.
   case streamCut
   /// The end of its body is the end of TLS, which came without close_notify: anybody on the way can have cut it.
   case unannouncedEnd
@@ -50,7 +50,7 @@ enum ResponseFault: Hashable, Sendable {
     case .streamCut:
       return made(
         .receiveFailed, .receive,
-        "\(place) broke the rules of HTTP/2 before the end of the body was announced: it may have been cut short"
+        "\(place) ended the HTTP/2 stream before it announced the end of the body: that may have been cut short"
       )
     case .unannouncedEnd:
       return made(

@@ -23,10 +23,6 @@ struct TLSConnection {
   /// The protocol's version, as "TLSv1.3".
   var version: String? { functions.version(ssl).map { String(cString: $0) } }
 
-  /// What TLS adds to a record at most: in 1.3 a tag and the content's type (RFC 8446, section 5.2), before that a nonce and a tag
-  /// (RFC 5288).
-  var recordOverhead: Int { version == "TLSv1.3" ? 17 : 24 }
-
   /// Whether the peer chose HTTP/2 (RFC 7301; SSL_get0_alpn_selected(3)).
   var choseHTTP2: Bool {
     var name: UnsafePointer<UInt8>?

@@ -46,7 +46,6 @@ extension Transfer {
     if verdict == .send {
       sends += 1
       connection?.hasCarried = true
-      connection?.carriesRequest = true
       streamReader = connection?.reader
       streamReader?.budget.streams += 1
       if speaksHTTP2 != true {
@@ -61,11 +60,8 @@ extension Transfer {
   }
 
   /// libcurl has ended the transfer.
-  func streamEnded(_ code: CURLcode) {
+  func streamEnded() {
     if isReceivePaused, let streamReader, streamReader.budget.streams > 1 { CurlLibrary.losesPiece() }
-    // Those of a stream alone have a code of their own, but for a few; `CurlMulti.beginTurn` forgets it where the connection goes on.
-    guard code == CURLE_HTTP2 || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR else { return }
-    streamReader?.hasFailed = true
   }
 
   /// The transfer has nothing to do with its connection any more.
@@ -101,7 +97,6 @@ extension Transfer {
     connection.isMultiplexed = choice
     connection.reportsItsEnd = tls.report(to: connection)
     connection.tlsVersion = tlsVersion
-    connection.recordOverhead = tls.recordOverhead
     if choice, let reader = tls.reader {
       reader.isActive = true
       connection.reader = reader

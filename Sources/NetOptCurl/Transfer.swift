@@ -55,6 +55,10 @@ final class Transfer {
   /// Undoes the body's content coding, once the body has begun.
   @exclusivity(unchecked) private var decoder: ContentDecoder?
   private var hasBody = false
+  /// How many bytes of the body libcurl has handed over, before they were decoded.
+  private var receivedBytes = 0
+  /// What came of the body over HTTP/2, as far as that is seen.
+  private var frames = ReceivedFrames()
   /// How much of a piece of the body was decoded before the transfer paused: libcurl hands over all of it again.
   private var decodedOfPiece = 0
   /// What the consumer had not read when it was last asked.
@@ -150,6 +154,7 @@ final class Transfer {
       return false
     }
     head.restart()
+    frames = ReceivedFrames()
     return true
   }
 
@@ -182,6 +187,9 @@ final class Transfer {
     }
   }
 
+  /// A frame came that belongs to the transfer's stream. libcurl hands over what is in it afterwards.
+  func received(frameOf bytes: Int, ends: Bool) { frames.add(bytes, ends: ends) }
+
   /// What becomes of a piece of the body.
   enum Reception { case taken, paused, refused }
 
@@ -202,9 +210,10 @@ final class Transfer {
       }
     }
     guard hasRoom else { return pause() }
-    if decoder != nil { return decode(bytes) }
-    body.append(bytes, ofLength: length)
-    return .taken
+    let reception = decoder != nil ? decode(bytes) : .taken
+    if decoder == nil { body.append(bytes, ofLength: length) }
+    if reception == .taken { receivedBytes += bytes.count }
+    return reception
   }
 
   private func pause() -> Reception {
@@ -248,7 +257,6 @@ final class Transfer {
     case .bytes(let count):
       sentBytes += count
       sentAt = now()
-      connection?.carriesRequest = true
     case .notYet: isSendPaused = true
     case .failed: break
     }
@@ -280,7 +288,7 @@ final class Transfer {
     if !hasBody, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
       return .codingCut
     }
-    if head.framing == .end, let streamReader, streamReader.mayBeGivenUp || streamReader.hasFailed {
+    if head.framing == .end, speaksHTTP2 == true, FrameObserver.isInPlace, !frames.areAll(of: receivedBytes) {
       return .streamCut
     }
     if speaksHTTP2 == false, head.framing == .end, let connection,

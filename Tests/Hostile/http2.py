@@ -154,8 +154,10 @@ class Session:
             if flags & END_HEADERS:
                 self._open[number] = Stream(self, number, self._decoder.decode(self._block))
                 self._block = b""
-        if kind in (DATA, HEADERS) and flags & END_STREAM and number in self._open:
-            self._answer(self._open.pop(number))
+        if number in self._open:
+            is_early = self.scenario is not None and self.scenario.is_early
+            if kind in (DATA, HEADERS) and flags & END_STREAM or is_early and flags & END_HEADERS:
+                self._answer(self._open.pop(number))
 
     def _answer(self, stream: Stream) -> None:
         self.host.note(f"{stream.method.decode()} {stream.question}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
+import hpack
 import http1_codings
 from http2 import Stream, frame, goaway, settings
 from scenarios import http2
@@ -12,18 +14,27 @@ CODES = [*range(14), 0xFF, 0xFFFFFFFF]
 
 
 def reset(name: str, code: int, when: str) -> None:
-    """Adds a stream that is reset."""
+    """Adds a stream that is reset, in the same record as what comes before it and in one of its own."""
+
+    def frames(stream: Stream) -> list[bytes]:
+        count = b"%d" % (len(stream.body) + 5)
+        first = {
+            "before-the-head": [],
+            "in-the-body": [stream.head(), stream.data()],
+            "in-a-body-with-length": [stream.head((b"content-length", count)), stream.data()],
+            "behind-the-head": [stream.head()],
+        }[when]
+        return [*first, stream.reset(code)]
 
     @http2(name)
     def play(stream: Stream) -> None:
-        count = b"%d" % (len(stream.body) + 5)
-        first = {
-            "before-the-head": b"",
-            "in-the-body": stream.head() + stream.data(),
-            "in-a-body-with-length": stream.head((b"content-length", count)) + stream.data(),
-            "behind-the-head": stream.head(),
-        }[when]
-        stream.send(first + stream.reset(code))
+        stream.send(b"".join(frames(stream)))
+
+    @http2(name + "-by-records")
+    def play_by_records(stream: Stream) -> None:
+        """The client takes what there is before it reads the reset."""
+        for piece in frames(stream):
+            stream.send(piece)
 
 
 for each_code in CODES:
@@ -32,6 +43,26 @@ for each_code in (0, 1, 2, 7, 8, 0xB, 0xD):
     reset(f"rst-{each_code:x}-before-the-head", each_code, "before-the-head")
     reset(f"rst-{each_code:x}-behind-the-head", each_code, "behind-the-head")
     reset(f"rst-{each_code:x}-in-a-body-with-length", each_code, "in-a-body-with-length")
+
+
+def early(name: str, make: Callable[[Stream], list[bytes]]) -> None:
+    """Adds an answer to a request whose body is still to come, in one record and in several. It ends with RST_STREAM (section 8.1)."""
+
+    @http2("early-" + name, is_early=True)
+    def play(stream: Stream) -> None:
+        stream.send(b"".join(make(stream)) + stream.reset(0))
+
+    @http2(f"early-{name}-by-records", is_early=True)
+    def play_by_records(stream: Stream) -> None:
+        for piece in [*make(stream), stream.reset(0)]:
+            stream.send(piece)
+
+
+early("whole", lambda s: [s.head(), s.data(end=True)])
+early("whole-by-an-empty-frame", lambda s: [s.head(), s.data(), s.data(b"", end=True)])
+early("whole-by-trailers", lambda s: [s.head(), s.data(), s.headers(hpack.block((b"x-end", b"1")), end=True)])
+early("cut", lambda s: [s.head(), s.data()])
+early("cut-behind-the-head", lambda s: [s.head()])
 
 
 def end(name: str, how: str, when: str) -> None:

@@ -25,6 +25,8 @@ class Scenario:
     tickets: int = 2
     on_request: Callable[[Exchange], None] | None = None
     on_stream: Callable[[Stream], None] | None = None
+    # Whether `on_stream` comes with the head of a request, and not with its end.
+    is_early: bool = False
     # In the place of the server's HTTP/2 preface. Only on the first connection of a host.
     on_session: Callable[[Session], None] | None = None
     # In the place of the TLS handshake. Only on the first connection of a host.
@@ -73,11 +75,11 @@ def http1_bytes(name: str, make: Callable[[Exchange], bytes], *, then: str = "wa
     add(Scenario(name, on_request=play))
 
 
-def http2(name: str) -> Callable[[Play2], Play2]:
+def http2(name: str, *, is_early: bool = False) -> Callable[[Play2], Play2]:
     """Decorates what answers an HTTP/2 request; the scenario's name begins with "h2-"."""
 
     def register(play: Play2) -> Play2:
-        add(Scenario("h2-" + name, protocol="h2", on_stream=play))
+        add(Scenario("h2-" + name, protocol="h2", on_stream=play, is_early=is_early))
         return play
 
     return register

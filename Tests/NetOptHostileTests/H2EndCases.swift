@@ -2,26 +2,40 @@ import NetOptCore
 
 /// HTTP/2 answers that end too early, or in a wrong way (RFC 9113, sections 5.4 and 8.1).
 enum H2EndCases {
-  static let all: [HostileCase] = .h2(resets, connections, goaways, whole, coded)
+  static let all: [HostileCase] = .h2(resets, early, connections, goaways, whole, coded)
 
   /// All but HTTP_1_1_REQUIRED.
   private static let codes = (0...12).map { String($0, radix: 16) } + ["ff", "ffffffff"]
 
   private static let resets: [HostileCase] = .together(
-    .fails(as: .lost, codes.map { "rst-\($0)-in-the-body" }),
+    .fails(as: .lost, codes.flatMap { both("rst-\($0)-in-the-body") }),
     // HTTP_1_1_REQUIRED: the server answers well over that.
     .either(
       or: .lost,
       [
         "rst-d-before-the-head", "rst-d-behind-the-head", "rst-d-in-the-body", "rst-d-in-a-body-with-length",
-      ]),
+      ].flatMap(both)),
     ["0", "1", "2", "7", "8", "b"].flatMap { code in
       [HostileCase].fails(
         as: .lost,
-        ["rst-\(code)-before-the-head", "rst-\(code)-behind-the-head"]
-          + ["rst-\(code)-in-a-body-with-length"]
+        ["rst-\(code)-before-the-head", "rst-\(code)-behind-the-head"].flatMap(both)
+          + both("rst-\(code)-in-a-body-with-length")
       ) { $0.isUnprocessed = code == "7" }
     })
+
+  /// Answers to requests whose body still comes: the client may read them, and takes nothing for whole that is not. While libcurl waits for
+  /// more of the body it may not look at what comes.
+  private static let early: [HostileCase] = .together(
+    .either(
+      or: .lostOrSlow,
+      ["early-whole", "early-whole-by-an-empty-frame", "early-whole-by-trailers"].flatMap(both)
+    ) { $0.isUploading = true },
+    .fails(as: .lostOrSlow, ["early-cut", "early-cut-behind-the-head"].flatMap(both)) {
+      $0.isUploading = true
+    })
+
+  /// A scenario in one record, and in several.
+  private static func both(_ name: String) -> [String] { [name, name + "-by-records"] }
 
   private static let moments = [
     "before-the-head", "in-a-head", "behind-the-head", "in-the-body", "in-a-frame", "in-the-head-of-a-frame",

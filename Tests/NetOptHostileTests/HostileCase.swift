@@ -39,6 +39,8 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
   var method = HTTPMethod.get
   /// Its fields.
   var headers: HTTPFields = [:]
+  /// Whether the request has a body that does not end.
+  var isUploading = false
   /// Whether only the first connection of a host misbehaves, at its begin.
   var isOfFirstConnection = false
   /// Whether part of it is sent while the connection is idle, when the test says so.

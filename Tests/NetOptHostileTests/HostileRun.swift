@@ -49,7 +49,7 @@ struct HostileRun: Sendable {
     let peak = hostile.isFlood ? PeakMemory() : nil
     let question = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     var last: Outcome?
-    for round in 1...(mode == .cached ? 2 : 1) {
+    for round in 1...rounds {
       last = await ask(.broken(question, round: round))
       if last == nil { return }
       // The second time the answer may come from the cache.
@@ -69,6 +69,9 @@ struct HostileRun: Sendable {
       fault("shutdown() hangs")
     }
   }
+
+  /// How often the request is made.
+  private var rounds: Int { mode == .cached ? 2 : 1 }
 
   private enum Question {
     case right
@@ -129,13 +132,22 @@ struct HostileRun: Sendable {
   }
 
   private func brokenRequest(_ question: Int) throws(NetOptError) -> HTTPRequest {
-    let isPost = mode == .pooled && hostile.method == .get && hostile.headers.isEmpty
+    let isPost =
+      hostile.isUploading || mode == .pooled && hostile.method == .get && hostile.headers.isEmpty
     var request = try request(isPost ? .post : hostile.method, "/broken?q=\(question)")
     request.headers = hostile.headers
     if isPost { request.body = .text("question \(question)") }
+    if hostile.isUploading { request.body = .stream(Self.endless) }
     request.options.timeout = hostile.timeout
     if mode != .cached || hostile.isOfFirstConnection { request.options.maxAttempts = 1 }
     return request
+  }
+
+  /// A body that begins and does not end, until its consumer is cancelled.
+  private static var endless: AsyncStream<[UInt8]> {
+    let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
+    continuation.yield(Array("question".utf8))
+    return stream
   }
 
   private func request(
@@ -155,7 +167,7 @@ struct HostileRun: Sendable {
   private func checkReceived(_ question: Int, _ last: Outcome?) async throws {
     let received = try await server.received(by: host)
     let posts = received.count { $0 == "POST \(question)" }
-    if posts > 1, !hostile.isUnprocessed { fault("the POST reached the server \(posts) times") }
+    if posts > rounds, !hostile.isUnprocessed { fault("the POST reached the server \(posts) times") }
     let questions = received.count { $0.hasSuffix(" \(question)") }
     let mayBeStored = if case .fails = hostile.verdict { false } else { hostile.mayBeStored }
     if mode == .cached, !mayBeStored, !hostile.isOfFirstConnection, let last, last.isAnswer,

@@ -1,0 +1,20 @@
+// Sees the HTTP/2 frames that libcurl receives and sends (docs/adr/0025).
+#pragma once
+#include <stddef.h>
+
+// Told of frames, from within libcurl. A stream has the easy handle that libcurl gave to nghttp2; a session is one of nghttp2's.
+struct netopt_frame_handlers {
+  // A DATA frame has come whole, or another frame that ends its stream. bytes: how much of a body it had. ends: whether it has END_STREAM.
+  void (*received)(void *easy, size_t bytes, int ends);
+  // The head of a request was written.
+  void (*requested)(void *easy, const void *session);
+};
+
+// Has handlers told of the frames of sessions that libcurl sets up on this thread from now on. They are kept, not copied.
+void netopt_observe_frames(const struct netopt_frame_handlers *handlers);
+
+// Whether a session has been set up on this thread through the observer: the handlers are then told of all frames.
+int netopt_frames_are_observed(void);
+
+// The next session of this thread that has sent GOAWAY, as nghttp2 does when the peer breaks its rules; NULL when there is none. It may be gone.
+const void *netopt_session_given_up(void);

@@ -1,0 +1,47 @@
+import CCurl
+import CFrameObserver
+
+/// Sees the HTTP/2 frames that libcurl receives and sends on the loop's threads: docs/adr/0025.
+enum FrameObserver {
+  // Unsafe: C reads it for as long as the process lives, and nobody changes it.
+  private nonisolated(unsafe) static let handlers: UnsafePointer<netopt_frame_handlers> = {
+    let handlers = UnsafeMutablePointer<netopt_frame_handlers>.allocate(capacity: 1)
+    handlers.initialize(to: netopt_frame_handlers(received: received, requested: requested))
+    return UnsafePointer(handlers)
+  }()
+
+  /// Has the frames noted of what libcurl does on this thread.
+  static func start() { netopt_observe_frames(handlers) }
+
+  /// Whether the frames of all HTTP/2 connections of this thread are seen: not where nghttp2 is a part of libcurl itself.
+  static var isInPlace: Bool { netopt_frames_are_observed() != 0 }
+
+  /// An HTTP/2 session of this thread that was given up, since the peer broke a rule: `LiveConnection.session`.
+  static func takeGivenUp() -> UnsafeRawPointer? { netopt_session_given_up() }
+}
+
+/// What the frames of a stream had of its response's body.
+struct ReceivedFrames {
+  private var bytes = 0
+  private var hasEnded = false
+
+  mutating func add(_ count: Int, ends: Bool) {
+    bytes += count
+    if ends { hasEnded = true }
+  }
+
+  /// Whether the stream was ended (END_STREAM; RFC 9113, section 8.1), and all of its body was handed over.
+  ///
+  /// - Parameter received: how many bytes were handed over.
+  func areAll(of received: Int) -> Bool { hasEnded && bytes == received }
+}
+
+private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ ends: Int32) {
+  guard let easy else { return }
+  EasyHandle.transfer(of: easy)?.received(frameOf: bytes, ends: ends != 0)
+}
+
+private func requested(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?) {
+  guard let easy else { return }
+  EasyHandle.transfer(of: easy)?.connection?.session = session
+}
