@@ -33,6 +33,7 @@ import http2_floods  # noqa: F401
 import http2_frames  # noqa: F401
 import tls_control  # noqa: F401
 import tls_records  # noqa: F401
+import tls_sealed  # noqa: F401
 from connection import Connection, Gone, Handshake, TLSConnection, client_hello
 from host import host
 from http2 import Session

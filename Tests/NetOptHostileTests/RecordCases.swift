@@ -3,7 +3,7 @@ import NetOptCore
 /// TLS handshakes that are cut, damaged or false, and records that are none (RFC 8446, RFC 5246).
 enum RecordCases {
   static let all: [HostileCase] = [HostileCase].together(
-    cleartext, cuts, damage, tickets, control, records, order
+    cleartext, cuts, damage, tickets, control, sealed, records, order
   )
   .map { hostile in
     var hostile = hostile
@@ -84,6 +84,22 @@ enum RecordCases {
       with: ofFirstConnection,
       ["tls12-renegotiation-20-times", "tls13-key-update-200-times", "tls13-key-update-both-200-times"]
     ) { $0.isOfFirstConnection = true })
+
+  /// Records that are no data may come without end. A connection on which they come slowly looks like any other one.
+  private static let sealed: [HostileCase] = .together(
+    .answers(with: ofFirstConnection, ["tls13-padded-records"]) { $0.isOfFirstConnection = true },
+    .fails(as: .lostOrSlow, floods.map { "tls13-\($0)-without-end" }) {
+      $0.isOfFirstConnection = true
+      $0.isFlood = true
+      $0.timeout = .milliseconds(500)
+    },
+    .answers(with: ofFirstConnection, floods.map { "tls13-\($0)-without-end-behind" }) {
+      $0.isOfFirstConnection = true
+      $0.isFlood = true
+      $0.mayStall = true
+    })
+
+  private static let floods = ["tickets", "key-updates", "key-updates-both", "empty-records"]
 
   private static func control(_ kind: String) -> [HostileCase] {
     .together(

@@ -17,11 +17,14 @@ package final class HostileServer: Sendable {
   /// How much of its output is known.
   private let printed: Locked<Int>
 
+  /// Debian's, which has the modules that `scripts/install-dependencies` installs; another one may be first on PATH.
+  private static let python = "/usr/bin/python3"
+
   private init() async throws {
     let certificate = try await TestCertificates.certificate(for: ["*.hostile.test"])
     authorityFile = try await TestCertificates.authorityFile()
     process = try ChildProcess(
-      "python3",
+      Self.python,
       [
         "-B", RepositoryFile.path("Tests/Hostile/server.py"), certificate.certificateFile,
         certificate.keyFile, "\(IPAddress.loopback)",
@@ -49,7 +52,7 @@ package final class HostileServer: Sendable {
   /// The names of all scenarios.
   package static func scenarios() async throws -> [String] {
     let process = try ChildProcess(
-      "python3", ["-B", RepositoryFile.path("Tests/Hostile/server.py"), "--list"],
+      Self.python, ["-B", RepositoryFile.path("Tests/Hostile/server.py"), "--list"],
       in: try TemporaryDirectory.make("hostile-list"))
     try await wait(for: "the list of scenarios") { process.exitStatus() != nil }
     return TextFile.read(process.output).split(separator: "\n").map { String($0) }
