@@ -116,7 +116,7 @@ public struct ClientConfiguration: Sendable {
 
   /// What is trusted.
   public struct TLS: Sendable {
-    /// A PEM file with the authorities to trust instead of the system's.
+    /// A PEM file with the authorities to trust instead of the system's, of servers and of a proxy over TLS.
     public var caFile: String?
   }
 

@@ -85,7 +85,8 @@ final class EasyHandle {
       set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds))
     }
     if let caFile = configuration.caFile {
-      guard set(CURLOPT_CAINFO, caFile) == CURLE_OK else {
+      // A proxy that speaks TLS is trusted no further than servers are.
+      guard set(CURLOPT_CAINFO, caFile) == CURLE_OK, set(CURLOPT_PROXY_CAINFO, caFile) == CURLE_OK else {
         throw NetOptError(
           .invalidConfiguration, phase: .tls, "libcurl's TLS library cannot read authorities from \(caFile)")
       }
@@ -94,6 +95,7 @@ final class EasyHandle {
     // CPU a connection. And with a file of one's own the system's authorities would stay trusted beside it.
     if configuration.caFile != nil || info(CURLINFO_CAINFO) != nil {
       set(CURLOPT_CAPATH, nil as String?)
+      set(CURLOPT_PROXY_CAPATH, nil as String?)
     }
     let this = Unmanaged.passUnretained(self).toOpaque()
     setCallbacks(this: this, records: Unmanaged.passUnretained(records).toOpaque())
