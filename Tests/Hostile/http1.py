@@ -15,7 +15,9 @@ class Exchange:
     def __init__(self, connection: Connection, name: str, head: bytes, body: bytes) -> None:
         self.connection = connection
         self.host: Host = host(name)
-        self.method, self.target = head.split(b" ")[:2]
+        self.method, target = head.split(b" ")[:2]
+        # A proxy is asked for the whole URL (RFC 9112, section 3.2.2).
+        self.target = re.sub(rb"^http://[^/]*", b"", target)
         found = re.search(rb"q=(\d+)", self.target)
         # The number of the question; every right answer carries it.
         self.question = int(found[1]) if found else 0

@@ -78,6 +78,7 @@ for each_coding in CODERS:
         coded(f"{each_coding}-more-behind-{each_framing}", each_coding, lambda data: data + b"forged", each_framing)
     coded(f"{each_coding}-cut-in-head", each_coding, lambda data: data[:1], "length")
     coded(f"{each_coding}-empty", each_coding, lambda data: b"", "length")
+    coded(f"{each_coding}-empty-close", each_coding, lambda data: b"", "close")
     coded(f"{each_coding}-is-text", each_coding, lambda data: b"this is not coded at all", "length")
 
 coded("gzip-cut-behind-head", "gzip", lambda data: data[:10], "length")

@@ -11,6 +11,7 @@ from scenarios import http1, http1_bytes
 http1_bytes("extra-answer-at-once", lambda e: e.right() + e.forged())
 http1_bytes("extra-answer-behind-chunks", lambda e: e.chunked(e.chunk(), b"0\r\n\r\n") + e.forged())
 http1_bytes("extra-answer-behind-connection-close", lambda e: e.right(b"Connection: close") + e.forged())
+http1_bytes("extra-answer-behind-an-empty-one", lambda e: e.right(body=b"") + e.forged())
 http1_bytes("extra-byte-at-once", lambda e: e.right() + b"x")
 http1_bytes("extra-line-end-at-once", lambda e: e.right() + b"\r\n")
 http1_bytes("extra-continue-at-once", lambda e: e.right() + b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -23,6 +24,13 @@ def pieces(exchange: Exchange) -> None:
     forged = exchange.forged()
     seal = exchange.connection.seal
     exchange.send_then_late(seal(exchange.right() + forged[:30]), seal(forged[30:]))
+
+
+@http1("extra-answer-in-pieces-behind-an-empty-one")
+def pieces_behind_empty(exchange: Exchange) -> None:
+    forged = exchange.forged()
+    seal = exchange.connection.seal
+    exchange.send_then_late(seal(exchange.right(body=b"") + forged[:30]), seal(forged[30:]))
 
 
 def late(name: str, make: str, *, then_close: bool = False, tls: int = 3) -> None:

@@ -20,7 +20,8 @@ enum CodingCases {
             "\(coding)-more-behind-\(framing)",
           ])
     }
-    return framed + .fails(as: .undecodable, ["\(coding)-cut-in-head", "\(coding)-is-text"])
+    return framed
+      + .fails(as: .undecodable, ["\(coding)-cut-in-head", "\(coding)-is-text", "\(coding)-empty-close"])
       + .either(with: ExpectedAnswer(body: .empty), or: .undecodable, ["\(coding)-empty"])
   }
 

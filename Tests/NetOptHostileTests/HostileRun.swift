@@ -14,6 +14,8 @@ struct HostileRun: Sendable {
     case pooled
     /// It is made twice with a cache, and retried as requests are by default.
     case cached
+    /// It goes through a proxy that speaks TLS, without TLS behind that.
+    case proxied
   }
 
   private static let lastNumber = Atomic(0)
@@ -36,7 +38,7 @@ struct HostileRun: Sendable {
     host = "\(hostile.name)--\(number).hostile.test"
     var configuration = ClientConfiguration()
     configuration.list = .none
-    configuration.proxy = .none
+    configuration.proxy = mode == .proxied ? .url("https://\(server.secure)") : .none
     configuration.rankingHistory = .none
     configuration.tls.caFile = server.authorityFile
     if mode == .cached { configuration.cache = ClientConfiguration.Cache() }
@@ -157,7 +159,7 @@ struct HostileRun: Sendable {
     let endpoint = isSecure ? server.secure : server.plain
     var request = try HTTPRequest(
       method, "\(isSecure ? "https" : "http")://\(host):\(endpoint.port)\(target)")
-    request.options.routing = .pinned(endpoint.address)
+    if mode != .proxied { request.options.routing = .pinned(endpoint.address) }
     request.options.timeout = timeout
     return request
   }

@@ -2,7 +2,7 @@ import NetOptCore
 
 /// Bytes behind an answer (RFC 9112, section 9.2): the answer is right, and the next one is not made of them.
 enum LeftoverCases {
-  static let all: [HostileCase] = .together(atOnce, late, records)
+  static let all: [HostileCase] = .together(atOnce, late, behindEmpty, records)
 
   private static let atOnce: [HostileCase] = .answers([
     "extra-answer-at-once", "extra-answer-behind-chunks", "extra-answer-behind-connection-close",
@@ -14,6 +14,12 @@ enum LeftoverCases {
     "extra-continue-late", "extra-head-late", "extra-garbage-late", "request-timeout-late",
     "request-timeout-late-and-open", "end-late",
   ]) { $0.isLate = true }
+
+  private static let behindEmpty: [HostileCase] = .together(
+    .answers(with: ExpectedAnswer(body: .empty), ["extra-answer-behind-an-empty-one"]),
+    .answers(with: ExpectedAnswer(body: .empty), ["extra-answer-in-pieces-behind-an-empty-one"]) {
+      $0.isLate = true
+    })
 
   private static let records: [HostileCase] = .answers(
     [1, 4, 5, 6, 30].map { "tls-record-split-at-\($0)" } + [

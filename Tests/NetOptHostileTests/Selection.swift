@@ -7,7 +7,7 @@ enum Selection {
 
   /// The runs of the cases whose name contains one of the words in `HOSTILE_ONLY` and none of those in `HOSTILE_SKIP`; words are
   /// separated by commas. The mode of a case follows from its name and the number `HOSTILE_SEED`, 1 by default; with
-  /// `HOSTILE_MODES=all` there are runs in all modes.
+  /// `HOSTILE_MODES=all` there are runs in all modes, and with that of a mode in this one alone.
   static func runs(of cases: [HostileCase]) -> [(HostileCase, HostileRun.Mode)] {
     let only = words("HOSTILE_ONLY")
     let skipped = words("HOSTILE_SKIP")
@@ -19,9 +19,19 @@ enum Selection {
   }
 
   private static func modes(of hostile: HostileCase) -> [HostileRun.Mode] {
-    // A connection in the pool has begun as it should.
-    let modes = HostileRun.Mode.allCases.filter { $0 != .pooled || !hostile.isOfFirstConnection }
-    if environment["HOSTILE_MODES"] == "all" { return modes }
+    let modes = HostileRun.Mode.allCases.filter { mode in
+      switch mode {
+      case .fresh, .cached: true
+      // A connection in the pool has begun as it should.
+      case .pooled: !hostile.isOfFirstConnection
+      case .proxied: hostile.access == .any
+      }
+    }
+    switch environment["HOSTILE_MODES"] {
+    case nil: break
+    case "all": return modes
+    case let wanted: return modes.filter { $0.rawValue == wanted }
+    }
     let seed = environment["HOSTILE_SEED"].flatMap { UInt64($0) } ?? 1
     var random = SplitMix64(seed: hostile.name.utf8.reduce(seed) { $0 &* 31 &+ UInt64($1) })
     return [modes[Int(random.below(UInt64(modes.count)))]]

@@ -21,7 +21,7 @@ package final class HostileServer: Sendable {
   private static let python = "/usr/bin/python3"
 
   private init() async throws {
-    let certificate = try await TestCertificates.certificate(for: ["*.hostile.test"])
+    let certificate = try await TestCertificates.certificate(for: ["*.hostile.test", "\(IPAddress.loopback)"])
     authorityFile = try await TestCertificates.authorityFile()
     process = try ChildProcess(
       Self.python,
