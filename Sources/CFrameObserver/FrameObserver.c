@@ -11,10 +11,32 @@ typedef nghttp2_on_frame_recv_callback callback;
 static _Thread_local const struct netopt_frame_handlers *handlers;
 static _Thread_local int is_observed;
 
-// Sessions that were given up in one call of libcurl. Those that find no room are not told of: their calls end at their deadlines.
-enum { most_given_up = 16 };
-static _Thread_local const void *given_up[most_given_up];
-static _Thread_local int given_up_count;
+// Some sessions of this thread.
+struct sessions {
+  const void *list[64];
+  int count;
+};
+// Those that nghttp2 gave up or that failed in one call of libcurl. Calls on those that find no room are not told: they end at their
+// deadlines.
+static _Thread_local struct sessions given_up;
+// Those that failed and are not freed yet. Who finds no room is not held back; libcurl frees such sessions at once.
+static _Thread_local struct sessions failed;
+
+static int find(const struct sessions *some, const void *session) {
+  for (int place = 0; place < some->count; place++)
+    if (some->list[place] == session) return place;
+  return -1;
+}
+
+static void add(struct sessions *some, const void *session) {
+  if (find(some, session) < 0 && some->count < (int)(sizeof some->list / sizeof *some->list))
+    some->list[some->count++] = session;
+}
+
+static void take_out(struct sessions *some, const void *session) {
+  int place = find(some, session);
+  if (place >= 0) some->list[place] = some->list[--some->count];
+}
 
 // The callbacks that libcurl sets, each with a function of ours in its place. There are two, for servers and for proxies.
 enum { most_originals = 4 };
@@ -50,7 +72,7 @@ static callback observer(callback original) {
 static int sent(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   (void)data;
   if (frame->hd.type == NGHTTP2_GOAWAY) {
-    if (given_up_count < most_given_up) given_up[given_up_count++] = session;
+    add(&given_up, session);
   } else if (handlers && frame->hd.type == NGHTTP2_HEADERS) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (easy) handlers->requested(easy, session);
@@ -58,14 +80,24 @@ static int sent(nghttp2_session *session, const nghttp2_frame *frame, void *data
   return 0;
 }
 
-// Stands before nghttp2's function of this name in the order in which ld.so(8) looks symbols up, so that libcurl calls it. Weak, so that
-// a program into which nghttp2 is linked statically still links; nothing is observed then.
-__attribute__((weak, visibility("default"))) void nghttp2_session_callbacks_set_on_frame_recv_callback(
+// Each of the following stands before nghttp2's function of its name in the order in which ld.so(8) looks symbols up, so that libcurl calls
+// it. Weak, so that a program into which nghttp2 is linked statically still links; nothing is observed then.
+#define STANDS_BEFORE __attribute__((weak, visibility("default")))
+
+// nghttp2's own function. It is there, because this module is linked with it.
+static void *next(const char *name, _Atomic(void *) *known) {
+  void *function = atomic_load(known);
+  if (!function) {
+    function = dlsym(RTLD_NEXT, name);
+    atomic_store(known, function);
+  }
+  return function;
+}
+
+STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
     nghttp2_session_callbacks *callbacks, callback original) {
-  typedef void (*setter)(nghttp2_session_callbacks *, callback);
-  setter set = (setter)dlsym(RTLD_NEXT, "nghttp2_session_callbacks_set_on_frame_recv_callback");
-  // This module is linked with nghttp2, which therefore has it.
-  if (!set) return;
+  static _Atomic(void *) known;
+  void (*set)(nghttp2_session_callbacks *, callback) = next(__func__, &known);
   callback ours = handlers ? observer(original) : NULL;
   set(callbacks, ours ? ours : original);
   if (!ours) return;
@@ -74,10 +106,46 @@ __attribute__((weak, visibility("default"))) void nghttp2_session_callbacks_set_
   nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, sent);
 }
 
+// After an error a session is in the middle of a frame. libcurl before 8.1.0 would give it the same bytes once more, and then others of the
+// connection: it would take for frames what a peer has written into one.
+STANDS_BEFORE ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
+  static _Atomic(void *) known;
+  ssize_t (*receive)(nghttp2_session *, const uint8_t *, size_t) = next(__func__, &known);
+  if (!handlers) return receive(session, bytes, count);
+  if (failed.count && find(&failed, session) >= 0) return NGHTTP2_ERR_CALLBACK_FAILURE;
+  ssize_t result = receive(session, bytes, count);
+  if (result < 0) {
+    add(&failed, session);
+    add(&given_up, session);
+  }
+  return result;
+}
+
+STANDS_BEFORE void nghttp2_session_del(nghttp2_session *session) {
+  static _Atomic(void *) known;
+  void (*delete)(nghttp2_session *) = next(__func__, &known);
+  if (handlers) {
+    take_out(&failed, session);
+    take_out(&given_up, session);
+  }
+  delete(session);
+}
+
+// libcurl ends a request that nghttp2 has not sent yet. It would leave nghttp2 with the handle, which by then is another request's or freed,
+// and is written to when the session comes to the request: libcurl takes it back only from those that were sent.
+STANDS_BEFORE int nghttp2_submit_rst_stream(
+    nghttp2_session *session, uint8_t flags, int32_t stream, uint32_t error) {
+  static _Atomic(void *) known;
+  int (*submit)(nghttp2_session *, uint8_t, int32_t, uint32_t) = next(__func__, &known);
+  // With this code libcurl ends a stream that it is done with; others it ends still want to hear of their end.
+  if (handlers && error == NGHTTP2_STREAM_CLOSED) nghttp2_session_set_stream_user_data(session, stream, NULL);
+  return submit(session, flags, stream, error);
+}
+
 void netopt_observe_frames(const struct netopt_frame_handlers *new_handlers) { handlers = new_handlers; }
 
 int netopt_frames_are_observed(void) { return is_observed; }
 
 const void *netopt_session_given_up(void) {
-  return given_up_count ? given_up[--given_up_count] : NULL;
+  return given_up.count ? given_up.list[--given_up.count] : NULL;
 }

@@ -12,10 +12,9 @@ extension CurlMulti {
     if reader.budget.isFlooded { netopt_end(descriptor) }
   }
 
-  /// Lets the calls on a connection learn that HTTP/2 gave it up. libcurl before 8.1.0 tells them when they read next, which is at
-  /// their deadline when nothing more comes.
-  func endCalls(of session: UnsafeRawPointer) {
-    guard let connection = records.live[session: session] else { return }
-    act(connection.descriptor, CURL_CSELECT_IN)
+  /// Ends a connection that HTTP/2 gave up, so that each call on it learns of it when it reads next, and that is at once. libcurl before
+  /// 8.1.0 tells one of them, and the others when something comes.
+  func endConnection(of session: UnsafeRawPointer) {
+    if let connection = records.live[session: session] { netopt_end(connection.descriptor) }
   }
 }

@@ -118,6 +118,8 @@ actor CurlMulti: LoopActor {
     guard !exchange.isOver, let transfer = exchange.winner else { return }
     transfer.unpause(receive: receive, send: send)
     applyInterests()
+    // What libcurl held back was no good.
+    if transfer.fault != nil { finished(transfer, CURLE_WRITE_ERROR) }
     askForTurnEnd()
   }
 
@@ -129,10 +131,10 @@ actor CurlMulti: LoopActor {
     loop.atEndOfTurn(self)
   }
 
-  /// Has libcurl act on an event, and tells calls of connections that HTTP/2 gave up.
+  /// Has libcurl act on an event, and ends connections that HTTP/2 gave up.
   func drive(_ socket: curl_socket_t, _ mask: Int32) {
     act(socket, mask)
-    while let session = FrameObserver.takeGivenUp() { endCalls(of: session) }
+    while let session = FrameObserver.takeGivenUp() { endConnection(of: session) }
   }
 
   /// Has libcurl act on an event (curl_multi_socket_action(3)).

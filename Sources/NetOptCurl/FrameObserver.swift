@@ -16,7 +16,7 @@ enum FrameObserver {
   /// Whether the frames of all HTTP/2 connections of this thread are seen: not where nghttp2 is a part of libcurl itself.
   static var isInPlace: Bool { netopt_frames_are_observed() != 0 }
 
-  /// An HTTP/2 session of this thread that was given up, since the peer broke a rule: `LiveConnection.session`.
+  /// An HTTP/2 session of this thread that has failed, or that nghttp2 gave up since the peer broke a rule: `LiveConnection.session`.
   static func takeGivenUp() -> UnsafeRawPointer? { netopt_session_given_up() }
 }
 

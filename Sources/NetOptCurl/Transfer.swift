@@ -279,8 +279,10 @@ final class Transfer {
 
   func takeHead() -> ResponseHead { head.take() }
 
-  /// What is missing of a response that libcurl takes for whole; `nil` when it is.
+  /// What is wrong with a response that libcurl takes for whole, or missing of it; `nil` when it is whole.
   var missing: ResponseFault? {
+    // libcurl forgets what was refused of a piece that it had held back.
+    if let fault { return fault }
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }

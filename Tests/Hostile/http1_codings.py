@@ -35,8 +35,9 @@ def brotli(data: bytes) -> bytes:
 
 
 def zstd(data: bytes) -> bytes:
-    """RFC 8878: magic number, a single segment with its size in 1 byte, a raw block that is the last one."""
-    return b"\x28\xb5\x2f\xfd\x20" + bytes([len(data)]) + (len(data) << 3 | 1).to_bytes(3, "little") + data
+    """RFC 8878: magic number, a single segment with its size in 1 byte or in 4, a raw block that is the last one."""
+    size = b"\x20" + bytes([len(data)]) if len(data) < 256 else b"\xa0" + len(data).to_bytes(4, "little")
+    return b"\x28\xb5\x2f\xfd" + size + (len(data) << 3 | 1).to_bytes(3, "little") + data
 
 
 def text(body: bytes) -> bytes:
@@ -80,6 +81,25 @@ for each_coding in CODERS:
     coded(f"{each_coding}-empty", each_coding, lambda data: b"", "length")
     coded(f"{each_coding}-empty-close", each_coding, lambda data: b"", "close")
     coded(f"{each_coding}-is-text", each_coding, lambda data: b"this is not coded at all", "length")
+
+
+
+def large(name: str, coding: str, change: Callable[[bytes, bytes], bytes], framing: str) -> None:
+    """Adds a body that is decoded to more than a consumer takes at once. `change` gets it and another one."""
+
+    @http1(name)
+    def play(exchange: Exchange) -> None:
+        data = CODERS[coding](text(exchange.body) + bytes(20_000))
+        send_coded(exchange, coding, change(data, CODERS[coding](bytes(20_000))), framing)
+
+
+for each_coding in CODERS:
+    for each_framing in FRAMINGS:
+        name = f"{each_coding}-large"
+        large(f"{name}-whole-{each_framing}", each_coding, lambda data, more: data, each_framing)
+        large(f"{name}-byte-behind-{each_framing}", each_coding, lambda data, more: data + b"x", each_framing)
+        large(f"{name}-damaged-behind-{each_framing}", each_coding, lambda data, more: data + b"\xff" + more[1:], each_framing)
+        large(f"{name}-cut-{each_framing}", each_coding, lambda data, more: data[:-1], each_framing)
 
 coded("gzip-cut-behind-head", "gzip", lambda data: data[:10], "length")
 coded("gzip-cut-before-crc", "gzip", lambda data: data[:-8], "length")

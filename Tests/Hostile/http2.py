@@ -117,6 +117,8 @@ class Session:
         self._pending = b""
         self._block = b""
         self._open: dict[int, Stream] = {}
+        # Those that wait to be answered together.
+        self._together: list[Stream] = []
 
     def send(self, data: bytes) -> None:
         self.connection.send(data)
@@ -161,8 +163,14 @@ class Session:
 
     def _answer(self, stream: Stream) -> None:
         self.host.note(f"{stream.method.decode()} {stream.question}")
-        play = self.scenario.on_stream if self.scenario else None
-        if stream.path.startswith(b"/right") or play is None:
+        scenario = self.scenario
+        if stream.path.startswith(b"/right") or scenario is None:
             stream.send(stream.right())
+        elif scenario.on_streams is not None and self.connection.number == 1 and len(self._together) < scenario.width:
+            self._together.append(stream)
+            if len(self._together) == scenario.width:
+                scenario.on_streams(self._together)
+        elif scenario.on_stream is not None:
+            scenario.on_stream(stream)
         else:
-            play(stream)
+            stream.send(stream.right())

@@ -27,6 +27,9 @@ class Scenario:
     on_stream: Callable[[Stream], None] | None = None
     # Whether `on_stream` comes with the head of a request, and not with its end.
     is_early: bool = False
+    # Answers the first `width` requests of a host's first connection, when they are there.
+    on_streams: Callable[[list[Stream]], None] | None = None
+    width: int = 4
     # In the place of the server's HTTP/2 preface. Only on the first connection of a host.
     on_session: Callable[[Session], None] | None = None
     # In the place of the TLS handshake. Only on the first connection of a host.
@@ -81,6 +84,15 @@ def http2(name: str, *, is_early: bool = False) -> Callable[[Play2], Play2]:
     def register(play: Play2) -> Play2:
         add(Scenario("h2-" + name, protocol="h2", on_stream=play, is_early=is_early))
         return play
+
+    return register
+
+
+def http2_together(name: str, *, width: int = 4) -> Callable[[Callable[[list[Stream]], None]], None]:
+    """Decorates what answers several HTTP/2 requests of one connection at once; the scenario's name begins with "h2-together-"."""
+
+    def register(play: Callable[[list[Stream]], None]) -> None:
+        add(Scenario("h2-together-" + name, protocol="h2", on_streams=play, width=width))
 
     return register
 

@@ -7,6 +7,12 @@ enum CodingCases {
     body: .usualAnd(
       " and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"))
 
+  /// The text with what is more than a consumer of `HostileRun` takes at once.
+  private static let largeText = ExpectedAnswer(
+    body: .usualAnd(
+      " and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"
+        + String(repeating: "\0", count: 20_000)))
+
   static let all: [HostileCase] = .together(each, gzip, others)
 
   /// What holds for every coding, however HTTP frames it.
@@ -20,7 +26,13 @@ enum CodingCases {
             "\(coding)-more-behind-\(framing)",
           ])
     }
-    return framed
+    let large = ["length", "chunked", "close"].flatMap { framing in
+      [HostileCase].answers(with: largeText, ["\(coding)-large-whole-\(framing)"])
+        + .fails(
+          as: .undecodable,
+          ["byte-behind", "damaged-behind", "cut"].map { "\(coding)-large-\($0)-\(framing)" })
+    }
+    return framed + large
       + .fails(as: .undecodable, ["\(coding)-cut-in-head", "\(coding)-is-text", "\(coding)-empty-close"])
       + .either(with: ExpectedAnswer(body: .empty), or: .undecodable, ["\(coding)-empty"])
   }

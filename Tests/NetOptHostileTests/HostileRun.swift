@@ -42,6 +42,8 @@ struct HostileRun: Sendable {
     configuration.rankingHistory = .none
     configuration.tls.caFile = server.authorityFile
     if mode == .cached { configuration.cache = ClientConfiguration.Cache() }
+    // Most bodies that are longer pause then.
+    configuration.connections.bodyBuffer = 4096
     client = try NetOptClient(configuration)
   }
 

@@ -16,5 +16,6 @@ void netopt_observe_frames(const struct netopt_frame_handlers *handlers);
 // Whether a session has been set up on this thread through the observer: the handlers are then told of all frames.
 int netopt_frames_are_observed(void);
 
-// The next session of this thread that has sent GOAWAY, as nghttp2 does when the peer breaks its rules; NULL when there is none. It may be gone.
+// The next session of this thread that has failed, or has sent GOAWAY, as nghttp2 does when the peer breaks its rules; NULL when there is none. It may be
+// gone.
 const void *netopt_session_given_up(void);

@@ -1,0 +1,113 @@
+"""What becomes of the other requests of an HTTP/2 connection when the server breaks a rule, or libcurl's limits, on it."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+from hpack import indexed_literal, integer, literal
+from http2 import DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, Stream, frame, settings
+from scenarios import http2_together
+
+# A frame of the connection on a stream.
+BAD = frame(PING, 0, 1, bytes(8))
+# libcurl's limit for a head is 128 KiB: of what comes from a table that is a few bytes on the wire.
+PAUSE = 0.05
+
+
+def send(streams: list[Stream], *pieces: bytes) -> None:
+    """Sends all in one record."""
+    streams[0].send(b"".join(pieces))
+
+
+def large_head(tail: bytes, length: int | None = None) -> bytes:
+    """A block that is too large when all but its tail is read; with a length, its parts are chosen so that it has that one modulo 256."""
+    for count in range(1, 300):
+        block = b"\x88" + literal(b"n" * count, b"v" * 3000) + indexed_literal(b"x-b", b"a" * 4000)
+        block += integer(62, 7, 0x80) * 31
+        if length is None or (len(block) + len(tail)) >> 8 == length + count:
+            return block + tail
+    raise ValueError("no such block")
+
+
+@http2_together("heads-and-a-bad-frame")
+def heads(streams: list[Stream]) -> None:
+    send(streams, *(stream.head() for stream in streams), BAD)
+
+
+@http2_together("bodies-and-a-bad-frame")
+def bodies(streams: list[Stream]) -> None:
+    send(streams, *(stream.head() + stream.data() for stream in streams), BAD)
+
+
+@http2_together("one-body-and-a-bad-frame")
+def one_body(streams: list[Stream]) -> None:
+    send(streams, streams[0].head() + streams[0].data(b"x"), BAD)
+
+
+@http2_together("heads-then-a-bad-frame")
+def heads_then(streams: list[Stream]) -> None:
+    send(streams, *(stream.head() for stream in streams))
+    time.sleep(PAUSE)
+    send(streams, BAD)
+
+
+@http2_together("bad-frame")
+def bad_frame(streams: list[Stream]) -> None:
+    send(streams, BAD)
+
+
+@http2_together("whole-answers-and-a-bad-frame")
+def whole(streams: list[Stream]) -> None:
+    send(streams, *(stream.right() for stream in streams[1:]), BAD)
+
+
+@http2_together("many-settings")
+def many_settings(streams: list[Stream]) -> None:
+    send(streams, *(stream.head() for stream in streams), settings(*[(4, 65_535)] * 600))
+
+
+@http2_together("too-large-a-head")
+def too_large(streams: list[Stream]) -> None:
+    send(streams, *(stream.head() for stream in streams[1:]))
+    time.sleep(PAUSE)
+    send(streams, streams[0].headers(large_head(b"")))
+
+
+@http2_together("too-large-a-head-behind-whole-answers")
+def too_large_behind(streams: list[Stream]) -> None:
+    send(streams, *(stream.right() for stream in streams[1:]), streams[0].headers(large_head(b"")))
+
+
+def forged(name: str, place: int, other: int) -> None:
+    """Adds a head whose end looks like the head of a DATA frame of another stream. The next bytes on the wire are its body to who
+    begins to read anew there."""
+
+    @http2_together(name)
+    def play(streams: list[Stream]) -> None:
+        body = frame(0xBB, 0, 0, b"forged answer, in a frame of a type that every client skips")
+        tail = len(body).to_bytes(3, "big") + struct.pack("!BBI", DATA, END_STREAM, streams[other].id)
+        send(streams, *(stream.head() for stream in streams if stream is not streams[place]))
+        time.sleep(PAUSE)
+        block = large_head(tail, 7 + 3)
+        send(streams, frame(HEADERS, END_HEADERS, streams[place].id, block))
+        time.sleep(PAUSE)
+        send(streams, body)
+
+
+for each_place in range(4):
+    for each_other in range(4):
+        if each_place != each_other:
+            forged(f"forged-in-the-head-of-{each_place}-for-{each_other}", each_place, each_other)
+
+
+@http2_together("resets-beside-answers")
+def resets(streams: list[Stream]) -> None:
+    pieces = [streams[0].right(), streams[1].head() + streams[1].data() + streams[1].reset(0)]
+    pieces += [streams[2].right(), streams[3].head() + streams[3].reset(8)]
+    send(streams, *pieces)
+
+
+@http2_together("a-reset-for-each")
+def reset_each(streams: list[Stream]) -> None:
+    send(streams, *(s.head() + s.data(s.body[:-1]) + s.frame(RST_STREAM, 0, bytes(4)) for s in streams))

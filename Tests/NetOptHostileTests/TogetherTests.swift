@@ -1,0 +1,58 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// Several requests on one HTTP/2 connection that breaks: each has its own answer or an error, and none waits for its deadline.
+@Suite struct TogetherTests {
+  static let cases: [HostileCase] = .h2(
+    .either(
+      or: .lost,
+      ([
+        "heads-and-a-bad-frame", "bodies-and-a-bad-frame", "one-body-and-a-bad-frame",
+        "heads-then-a-bad-frame",
+        "bad-frame", "whole-answers-and-a-bad-frame", "many-settings", "too-large-a-head",
+        "too-large-a-head-behind-whole-answers", "resets-beside-answers",
+      ] + forged).map { "together-\($0)" }),
+    .fails(as: .lost, ["together-a-reset-for-each"]))
+
+  private static let forged = (0..<4).flatMap { place in
+    (0..<4).filter { $0 != place }.map { "forged-in-the-head-of-\(place)-for-\($0)" }
+  }
+
+  @Test("each of them has its answer or an error, soon", arguments: cases)
+  func together(_ hostile: HostileCase) async throws {
+    let server = try await HostileServer.shared.value
+    let host = "\(hostile.name)--together.hostile.test"
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.tls.caFile = server.authorityFile
+    configuration.cache = ClientConfiguration.Cache()
+    let client = try NetOptClient(configuration)
+    @Sendable func ask(_ target: String) async throws -> Outcome {
+      var request = try HTTPRequest(.get, "https://\(host):\(server.secure.port)\(target)")
+      request.options.routing = .pinned(server.secure.address)
+      request.options.version = .http2
+      request.options.timeout = .seconds(10)
+      request.options.maxAttempts = 1
+      return await Outcome(of: request, by: client)
+    }
+    #expect(try await ask("/right?q=9").fault(.answers(.usual), for: 9) == nil)
+    let outcomes = try await withThrowingTaskGroup(of: (Int, Outcome).self) { group in
+      for question in 0..<4 { group.addTask { (question, try await ask("/broken?q=\(question)")) } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    for (question, outcome) in outcomes {
+      #expect(outcome.fault(hostile.verdict, for: question) == nil)
+      #expect(outcome.time < .seconds(3), "\(question)")
+    }
+    // Nothing false was stored, and the next connection is a good one.
+    for question in 0..<4 {
+      #expect(try await ask("/broken?q=\(question)").fault(.answers(.usual), for: question) == nil)
+    }
+    #expect(server.newFaults().isEmpty)
+    await client.shutdown()
+  }
+}
