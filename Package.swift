@@ -117,7 +117,10 @@ let package = Package(
     tests("NetOptSQLite", ["NetOptSQLite", "NetOptCore", "NetOptTestSupport"]),
     tests(
       "NetOptSigning",
-      ["NetOptSigning", "NetOptCrypto", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "netopt-cli"]),
+      [
+        "NetOptSigning", "NetOptSQLite", "NetOptCrypto", "NetOptCore", "NetOptLocking", "NetOptTestSupport",
+        "netopt-cli",
+      ]),
     tests(
       "NetOptCaching",
       [

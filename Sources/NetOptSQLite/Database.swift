@@ -65,6 +65,16 @@ package final class Database: @unchecked Sendable {
     guard code == SQLITE_OK else { throw SQLiteError(path, code, handle) }
   }
 
+  /// The statements that made what is in the database, without `IF NOT EXISTS`, as SQLite keeps them: tables, indices, triggers and
+  /// views. A trigger or a view can be without end, so who takes a file from elsewhere compares them with his own first.
+  package func definitions() throws(SQLiteError) -> Set<String> {
+    // ANALYZE leaves tables of its own.
+    let statement = try Statement(
+      "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND NOT (type = 'table' AND name GLOB 'sqlite_stat*')",
+      in: self)
+    return Set(try statement.rows { $0.text(0) ?? "" })
+  }
+
   /// How many rows the last statement changed.
   package var changes: Int { Int(sqlite3_changes64(handle)) }
 

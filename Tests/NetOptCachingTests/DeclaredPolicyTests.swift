@@ -142,4 +142,26 @@ struct RequestKeyTests {
     }
     #expect(Set(signed + ["tenant"]).count == 3)
   }
+
+  /// Names as a hostile caller would choose them, to be somebody else.
+  @Test func noNameOfAPartitionStandsForAnother() throws {
+    let names = [
+      "", "\0", "\0\0", "a", "a\0", "\0unverified", "a\0unverified", "\0signed by a", "a\0\0signed by a",
+      "\0\0unverified",
+    ]
+    var seen: [String: String] = [:]
+    for name in names {
+      for isVerified in [true, false] {
+        for signer in [nil, "a"] {
+          for fields: HTTPFields in [[:], ["Authorization": "Bearer mine"]] {
+            let who = "\(name.debugDescription) \(isVerified) \(signer ?? "none") \(fields)"
+            let partition = try RequestKey.partition(
+              name, try asked(fields), isVerified: isVerified, signedBy: signer)
+            #expect(seen[partition] == nil, "\(who)")
+            seen[partition] = who
+          }
+        }
+      }
+    }
+  }
 }

@@ -390,6 +390,61 @@ struct DiskFaultTests {
     #expect(FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
   }
 
+  /// A trigger or a view may be without end, and a rule may refuse everything: what else is in a database than netopt makes is not run.
+  @Test(arguments: [
+    """
+    CREATE TRIGGER endless AFTER INSERT ON entries BEGIN
+      INSERT INTO evictions SELECT NULL, x'', x'', x'', 0, '' FROM entries a, entries b, entries c, entries d, entries e, entries f;
+    END
+    """,
+    """
+    CREATE TRIGGER endless AFTER UPDATE ON entries BEGIN
+      UPDATE entries SET cost = (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n);
+    END
+    """,
+    "DROP TRIGGER entries_added", "DROP INDEX entries_key", "CREATE TABLE more (a)",
+    "CREATE VIEW endless AS SELECT * FROM entries a, entries b",
+    "ALTER TABLE totals RENAME TO other; CREATE VIEW totals AS SELECT * FROM other",
+    "ALTER TABLE entries ADD COLUMN more DEFAULT 1",
+    "CREATE UNIQUE INDEX refusing ON entries (owner) WHERE 0",
+  ])
+  func whatElseIsInADatabaseIsNotRun(change: String) throws {
+    try fill(5)
+    try Database(directory + "/responses.db").execute(change)
+    let store = store()
+    #expect(store.entries(for: try Samples.key("0")).isEmpty)
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    store.close()
+    #expect(warnings.messages.count == 1)
+    #expect(
+      warnings.messages[0].contains("it has other tables, indices or triggers than netopt makes; it is now"))
+  }
+
+  @Test func whatAnalyzeLeavesIsNothingElse() throws {
+    try fill(5)
+    try Database(directory + "/responses.db").execute("ANALYZE")
+    let store = store()
+    #expect(store.entries(for: try Samples.key("0")).count == 1)
+    store.close()
+    #expect(warnings.messages.isEmpty)
+  }
+
+  @Test("a file with holes that seems larger than memory is no body")
+  func aBodyOfATerabyte() throws {
+    try fill(1)
+    let bodies = directory + "/bodies"
+    let file = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies).first)
+    #expect(truncate("\(bodies)/\(file)", 1 << 40) == 0)
+    try Database(directory + "/responses.db").execute(
+      "UPDATE entries SET length = 1 << 40 WHERE file IS NOT NULL")
+    let store = store()
+    #expect(store.entries(for: try Samples.key("large")).isEmpty)
+    #expect(store.entries(for: try Samples.key("0")).count == 1)
+    store.close()
+  }
+
   /// Who only looks makes nothing, removes nothing and counts no hit.
   @Test func lookingChangesNothing() throws {
     func look(_ name: String) throws -> [CacheEntry] {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import NetOptCore
+import NetOptSQLite
 import NetOptTestSupport
 import Testing
 
@@ -66,6 +67,23 @@ import Testing
       Issue.record("it was opened")
     } catch { #expect(error.code == .unreadableFile) }
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(text.utf8))
+  }
+
+  /// A trigger may be without end: what else is in a database than netopt makes is not run.
+  @Test(arguments: [
+    "CREATE TRIGGER endless AFTER INSERT ON nonces BEGIN DELETE FROM nonces; END", "CREATE TABLE more (a)",
+    "ALTER TABLE nonces ADD COLUMN more",
+  ])
+  func aStoreWithSomethingElseIsRefusedAndLeftAlone(change: String) throws {
+    let path = try path()
+    do { _ = try SQLiteNonceStore(path) }
+    let database = try Database(path)
+    try database.execute(change)
+    let before = try database.definitions()
+    let error = #expect(throws: NetOptError.self) { try SQLiteNonceStore(path) }
+    #expect(error?.code == .unreadableFile)
+    #expect(error?.message.contains("it has other tables, indices or triggers than netopt makes") == true)
+    #expect(try database.definitions() == before)
   }
 
   @Test func aStoreThatFailsRefusesTheRequest() throws {

@@ -58,9 +58,12 @@ struct BodyFiles: Sendable {
     if Self.isName(name) { unlink(path(name)) }
   }
 
-  /// The bytes of a body; `nil` when there is no file of this length.
+  /// The largest body that is read: half of the machine's memory. A file with holes may seem to have any length.
+  private static let mostBytes = sysconf(Int32(_SC_PHYS_PAGES)) / 2 * sysconf(Int32(_SC_PAGESIZE))
+
+  /// The bytes of a body; `nil` when there is no file of this length, or it is too large to be one.
   func read(_ name: String, length: Int) -> [UInt8]? {
-    guard Self.isName(name) else { return nil }
+    guard Self.isName(name), length <= Self.mostBytes else { return nil }
     let descriptor = open(path(name), Self.reading)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }

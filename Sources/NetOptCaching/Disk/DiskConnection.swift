@@ -40,12 +40,12 @@ final class DiskConnection {
       let version = try Statement("PRAGMA user_version", in: database)
       let isNew = try mayCreate && version.integer() == 0
       // Before anything is set that is written to the file: what is not ours stays as it is.
-      if !isNew { try Self.check(version, directory) }
+      if !isNew { try Self.check(version, database, directory) }
       if isNew { try database.execute(DiskSchema.layout) }
       try database.execute(DiskSchema.settings)
       if isNew {
         try Self.makeTables(database, version)
-        try Self.check(version, directory)
+        try Self.check(version, database, directory)
       }
       statements = try DiskStatements(database)
     } catch let error as DiskError {
@@ -59,7 +59,7 @@ final class DiskConnection {
     if mayCreate { try sweepUnlessBusy() }
   }
 
-  private static func check(_ version: Statement, _ directory: DiskDirectory) throws {
+  private static func check(_ version: Statement, _ database: Database, _ directory: DiskDirectory) throws {
     let found = try version.integer() ?? 0
     if (1..<DiskSchema.version).contains(found) {
       throw DiskError.database(
@@ -68,6 +68,11 @@ final class DiskConnection {
     guard found == DiskSchema.version else {
       throw DiskError.unfit(
         "the database \(directory.database) has a schema that this version of netopt does not know")
+    }
+    guard try database.definitions() == Set(DiskSchema.definitions) else {
+      throw DiskError.database(
+        SQLiteError(corrupt: directory.database, "it has other tables, indices or triggers than netopt makes")
+      )
     }
   }
 

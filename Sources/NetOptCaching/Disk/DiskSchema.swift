@@ -19,31 +19,46 @@ enum DiskSchema {
     PRAGMA trusted_schema = OFF
     """
 
+  /// What makes the tables. A database with anything else is begun anew, so whoever changes a character here changes `version`.
+  ///
   /// The body is the last column, so that everything else is read without it. The triggers keep what all entries take
   /// together, which SQLite would otherwise have to add up, for all processes; `clock` is that of GDSF.
-  static let tables = """
+  static let definitions = [
+    """
     CREATE TABLE entries (
       id INTEGER PRIMARY KEY, digest BLOB NOT NULL, owner BLOB NOT NULL, text BLOB NOT NULL, selectors BLOB NOT NULL,
       received INTEGER NOT NULL, size INTEGER NOT NULL, cost INTEGER NOT NULL, hits INTEGER NOT NULL,
       priority REAL NOT NULL, length INTEGER NOT NULL, file TEXT, checksum BLOB NOT NULL, head BLOB NOT NULL,
-      body BLOB);
-    CREATE INDEX entries_key ON entries (digest, owner);
-    CREATE INDEX entries_priority ON entries (priority);
-    CREATE INDEX entries_received ON entries (received);
-    CREATE INDEX entries_file ON entries (file) WHERE file IS NOT NULL;
+      body BLOB)
+    """,
+    "CREATE INDEX entries_key ON entries (digest, owner)",
+    "CREATE INDEX entries_priority ON entries (priority)",
+    "CREATE INDEX entries_received ON entries (received)",
+    "CREATE INDEX entries_file ON entries (file) WHERE file IS NOT NULL",
+    """
     CREATE TABLE totals (
-      one INTEGER PRIMARY KEY CHECK (one = 1), entries INTEGER NOT NULL, bytes INTEGER NOT NULL, clock REAL NOT NULL);
-    INSERT INTO totals VALUES (1, 0, 0, 0);
+      one INTEGER PRIMARY KEY CHECK (one = 1), entries INTEGER NOT NULL, bytes INTEGER NOT NULL, clock REAL NOT NULL)
+    """,
+    """
     CREATE TRIGGER entries_added AFTER INSERT ON entries
-      BEGIN UPDATE totals SET entries = entries + 1, bytes = bytes + new.size; END;
+      BEGIN UPDATE totals SET entries = entries + 1, bytes = bytes + new.size; END
+    """,
+    """
     CREATE TRIGGER entries_removed AFTER DELETE ON entries
-      BEGIN UPDATE totals SET entries = entries - 1, bytes = bytes - old.size; END;
+      BEGIN UPDATE totals SET entries = entries - 1, bytes = bytes - old.size; END
+    """,
+    """
     CREATE TABLE evictions (
       id INTEGER PRIMARY KEY, digest BLOB NOT NULL, owner BLOB NOT NULL, text BLOB NOT NULL, moment INTEGER NOT NULL,
-      reason TEXT NOT NULL);
-    CREATE INDEX evictions_key ON evictions (digest, owner);
-    PRAGMA user_version = \(version)
-    """
+      reason TEXT NOT NULL)
+    """,
+    "CREATE INDEX evictions_key ON evictions (digest, owner)",
+  ]
+
+  /// Makes the tables.
+  static let tables =
+    definitions.joined(separator: ";\n")
+    + ";\nINSERT INTO totals VALUES (1, 0, 0, 0); PRAGMA user_version = \(version)"
 
   /// How many bytes of disk an entry takes: in the database what does not fit into a page goes to pages of its own
   /// (https://www.sqlite.org/fileformat2.html, 1.6), and a file has blocks.

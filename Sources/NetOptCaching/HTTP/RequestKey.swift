@@ -28,7 +28,13 @@ package enum RequestKey {
     // What is no UTF-8 has no canonical form, and is told apart by its digest as any other body.
     let form = isForm ? String(validating: body, as: UTF8.self) : nil
     if let form, !form.isEmpty { query += (query.isEmpty ? "" : "&") + form }
-    QueryParameters.append(query: query, plus: true, to: &parameters)
+    if PercentEncoding.fault(in: query) == nil {
+      QueryParameters.append(query: query, plus: true, to: &parameters)
+    } else {
+      // Without a canonical form it is told apart by its digest.
+      parameters.append(0)
+      parameters.append(hex: try Digest.of(query, .sha256))
+    }
     if form == nil, !body.isEmpty {
       // What is posted otherwise stands there by its digest, behind a byte that no parameter has.
       parameters.append(0)
@@ -49,7 +55,8 @@ package enum RequestKey {
     _ named: String, _ request: CacheRequest, isVerified: Bool, signedBy: String? = nil,
     isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
-    var partition = named
+    // What follows begins with a NUL of its own, which no name can stand for.
+    var partition = named.utf8.contains(0) ? named.replacing("\0", with: "\0\0") : named
     if !isVerified { partition += "\0unverified" }
     if let signedBy { partition += "\0signed by \(signedBy)" }
     let credentials = request.fields.isEmpty || isAnonymous ? nil : request.fields["Authorization"]

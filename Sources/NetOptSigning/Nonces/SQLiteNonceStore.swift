@@ -50,24 +50,36 @@ public final class SQLiteNonceStore: NonceStore {
     }
   }
 
+  /// What makes the tables. The triggers keep the number of rows, which SQLite would otherwise have to count, for all processes.
+  private static let definitions = [
+    """
+    CREATE TABLE nonces (
+      key TEXT NOT NULL, nonce TEXT NOT NULL, expiry INTEGER NOT NULL, PRIMARY KEY (key, nonce)) WITHOUT ROWID
+    """,
+    "CREATE INDEX nonces_expiry ON nonces (expiry)",
+    "CREATE TABLE size (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL)",
+    """
+    CREATE TRIGGER nonces_added AFTER INSERT ON nonces
+      BEGIN UPDATE size SET count = count + 1; END
+    """,
+    """
+    CREATE TRIGGER nonces_removed AFTER DELETE ON nonces
+      BEGIN UPDATE size SET count = count - 1; END
+    """,
+  ]
+
   private static func open(_ path: String) throws(SQLiteError) -> Connection {
     let database = try Database(path)
     try database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
-    // The triggers keep the number of rows, which SQLite would otherwise have to count, for all processes.
+    guard try database.definitions().isSubset(of: definitions) else {
+      throw SQLiteError(
+        corrupt: path,
+        "it has other tables, indices or triggers than netopt makes; name another file, which is then made")
+    }
+    let create = definitions.map { $0.replacing(/^CREATE [A-Z]+/) { "\($0.output) IF NOT EXISTS" } }
     try database.execute(
-      """
-      BEGIN IMMEDIATE;
-      CREATE TABLE IF NOT EXISTS nonces (
-        key TEXT NOT NULL, nonce TEXT NOT NULL, expiry INTEGER NOT NULL, PRIMARY KEY (key, nonce)) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS nonces_expiry ON nonces (expiry);
-      CREATE TABLE IF NOT EXISTS size (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL);
-      INSERT OR IGNORE INTO size VALUES (1, (SELECT count(*) FROM nonces));
-      CREATE TRIGGER IF NOT EXISTS nonces_added AFTER INSERT ON nonces
-        BEGIN UPDATE size SET count = count + 1; END;
-      CREATE TRIGGER IF NOT EXISTS nonces_removed AFTER DELETE ON nonces
-        BEGIN UPDATE size SET count = count - 1; END;
-      COMMIT
-      """)
+      "BEGIN IMMEDIATE; \(create.joined(separator: ";\n"));"
+        + "INSERT OR IGNORE INTO size VALUES (1, (SELECT count(*) FROM nonces)); COMMIT")
     return Connection(
       database: database,
       insert: try Statement(
