@@ -63,10 +63,10 @@ struct EncodedPiece {
 
   private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
-  /// Whether the piece comes before another one: by key, then by value, as bytes.
+  /// Whether the piece's key comes before that of another one, as bytes; of equal keys, whether the piece itself does.
   func precedes(_ other: EncodedPiece, in buffer: UnsafeBufferPointer<UInt8>) -> Bool {
     let keys = Self.order(start, equals, other.start, other.equals, buffer)
-    return keys == 0 ? Self.order(equals, end, other.equals, other.end, buffer) < 0 : keys < 0
+    return keys == 0 ? start < other.start : keys < 0
   }
 
   private static func order(

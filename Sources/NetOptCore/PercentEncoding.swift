@@ -50,6 +50,18 @@
     }
   }
 
+  /// The place of the first "%" that no two hexadecimal digits follow, from 0; `nil` when there is none.
+  package static func fault(in text: String) -> Int? {
+    var text = text
+    return text.withUTF8 { bytes in
+      bytes.indices.first { index in
+        guard bytes[index] == 0x25 else { return false }
+        return index + 2 >= bytes.count || Hex.digit(bytes[index + 1]) == nil
+          || Hex.digit(bytes[index + 2]) == nil
+      }
+    }
+  }
+
   /// The bytes with every `%XX` decoded once. A "%" that no two digits follow stays as it is.
   ///
   /// - Parameter plus: whether "+" is a space, as in forms.

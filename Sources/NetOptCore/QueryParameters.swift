@@ -6,11 +6,11 @@ package struct QueryParameters: Sendable {
     package var value: [UInt8]
   }
 
-  /// The order in which the pairs are written. Everything but `byKeyAndValue` is another implementation's.
+  /// The order in which the pairs are written.
   package enum Order {
-    case byKeyAndValue
-    /// By key alone; the values of one key stay in the order in which they came.
+    /// By key alone; the values of one key stay in the order in which they came, since servers take the first or the last of them.
     case byKey
+    case byKeyAndValue
     case asGiven
   }
 
@@ -43,7 +43,7 @@ package struct QueryParameters: Sendable {
     return (pairs, query.contains(0x2b))
   }
 
-  /// Appends the canonical form of a query, as `append` does it of its pairs, but at once.
+  /// Appends the canonical form of a query, as `append` does it of its pairs by key, but at once.
   package static func append(query: String, plus: Bool, to out: inout [UInt8]) {
     var query = query
     query.withUTF8 { bytes in
@@ -66,7 +66,7 @@ package struct QueryParameters: Sendable {
 
   /// Appends the canonical form: keys and values encoded, sorted as bytes, joined as `k=v&k=v`.
   package func append(
-    to out: inout [UInt8], style: PercentEncoding.Style = .plain, order: Order = .byKeyAndValue,
+    to out: inout [UInt8], style: PercentEncoding.Style = .plain, order: Order = .byKey,
     dropsEmpty: Bool = false
   ) {
     struct Encoded {

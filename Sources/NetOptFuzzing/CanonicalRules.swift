@@ -8,6 +8,9 @@ enum CanonicalRules {
     let url =
       "https://api.example.com" + (input.first == 0x2f ? "" : "/") + String(decoding: input, as: UTF8.self)
     guard let request = try? SigningRequest("GET", url), let lines = lines(of: request) else { return nil }
+    if (request.path + "?" + (request.query ?? "")).contains(/%(?![0-9A-Fa-f]{2})/) {
+      return "a % that stands for nothing is signed"
+    }
     if lines.count != 10 { return "the string has \(lines.count) lines" }
     let path = joined(request.path.utf8.split(separator: 0x2f, omittingEmptySubsequences: false), "/") {
       encoded(decoded($0, plus: false))
@@ -38,12 +41,11 @@ enum CanonicalRules {
           decoded(mark < piece.endIndex ? piece[piece.index(after: mark)...] : piece[mark...], plus: true))
       )
     }
-    let sorted = pairs.sorted { a, b in
-      a.0 == b.0
-        ? Array(a.1.utf8).lexicographicallyPrecedes(b.1.utf8)
-        : Array(a.0.utf8).lexicographicallyPrecedes(b.0.utf8)
+    let sorted = pairs.enumerated().sorted { a, b in
+      a.element.0 == b.element.0
+        ? a.offset < b.offset : Array(a.element.0.utf8).lexicographicallyPrecedes(b.element.0.utf8)
     }
-    return sorted.map { "\($0.0)=\($0.1)" }.joined(separator: "&")
+    return sorted.map { "\($0.element.0)=\($0.element.1)" }.joined(separator: "&")
   }
 
   private static func joined<Piece>(_ pieces: [Piece], _ separator: String, _ text: (Piece) -> String)

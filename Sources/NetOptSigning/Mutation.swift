@@ -8,7 +8,7 @@ public enum Mutation: String, Hashable, Sendable, CaseIterable {
   case lowerCaseHex = "lower-case-hex"
   /// Parameters with empty values were left out.
   case emptiesDropped = "empties-dropped"
-  /// Parameters of one name were not sorted by their values.
+  /// Parameters of one name were signed in another order: sorted by their values where they keep their order, or the other way round.
   case duplicateOrder = "duplicate-order"
   /// Parameters were not sorted.
   case paramsNotSorted = "params-not-sorted"
@@ -61,7 +61,7 @@ public enum Mutation: String, Hashable, Sendable, CaseIterable {
     case .plusForSpace: "spaces in parameters were signed as +, not as %20"
     case .lowerCaseHex: "percent-encodings were signed with hexadecimal digits in lower case"
     case .emptiesDropped: "parameters with empty values were left out"
-    case .duplicateOrder: "parameters of one name were not sorted by their values"
+    case .duplicateOrder: "parameters of one name were signed in another order than the scheme has them in"
     case .paramsNotSorted: "parameters were signed in the order of the query, not sorted"
     case .encodedTwice: "parameters were encoded twice"
     case .notEncoded: "parameters were not encoded"
@@ -114,9 +114,12 @@ extension Set<Mutation> {
   }
 
   /// The order of parameters.
-  var order: QueryParameters.Order {
-    if isEmpty { return .byKeyAndValue }
-    return contains(.paramsNotSorted) ? .asGiven : contains(.duplicateOrder) ? .byKey : .byKeyAndValue
+  ///
+  /// - Parameter right: the scheme's.
+  func order(insteadOf right: QueryParameters.Order) -> QueryParameters.Order {
+    if contains(.paramsNotSorted) { return .asGiven }
+    guard contains(.duplicateOrder) else { return right }
+    return right == .byKey ? .byKeyAndValue : .byKey
   }
 
   /// Changes what is true of the whole string.

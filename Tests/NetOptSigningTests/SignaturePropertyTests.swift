@@ -12,6 +12,8 @@ import Testing
     let testDescription: String
     let scheme: any SigningScheme
     let keyID: String
+    /// Whether it signs a "%" that no two digits follow.
+    var takesStrayPercents: Bool { !testDescription.hasSuffix("netopt1") }
     /// What of a request is signed, in a form that is the same for requests that mean the same.
     let meaning: @Sendable (SigningRequest) -> [[UInt8]]
 
@@ -35,7 +37,8 @@ import Testing
     let salted = try SaltedMD5()
     let platform = ring["platform"]
     let netopt1 = { @Sendable (request: SigningRequest) in
-      common(request, path: segments(request.path), QueryParameters(request.query, plus: true))
+      common(
+        request, path: segments(request.path), QueryParameters(request.query, plus: true), inAnyOrder: false)
     }
     let raw = { @Sendable (request: SigningRequest) in
       common(request, path: [Array(request.path.utf8)], nil) + [Array((request.query ?? "").utf8)]
@@ -54,7 +57,8 @@ import Testing
       Kind("rfc9421, ed25519", "test-key-ed25519", RFC9421(), raw),
       Kind("sigv4", "app1.v2", SigV4(aws), sigV4),
       Kind("sigv4, presigned", "app1.v2", SigV4(presigned), sigV4),
-      Kind("sealed-key", "caller", SealedKey(.netopt1(NetOpt1()), platform: platform), netopt1),
+      Kind(
+        "sealed-key around netopt1", "caller", SealedKey(.netopt1(NetOpt1()), platform: platform), netopt1),
       Kind("salted-md5", "old", salted, weak),
       Kind("sealed-key around salted-md5", "caller", SealedKey(.saltedMD5(salted), platform: platform)) {
         request in
@@ -90,11 +94,18 @@ import Testing
 
   // MARK: What means the same
 
-  /// Method, host without regard to case, path, parameters in any order, fields, body.
+  /// Method, host without regard to case, path, parameters, fields, body.
+  ///
+  /// - Parameter inAnyOrder: whether the order of the values of one key says nothing.
   private static func common(
-    _ request: SigningRequest, path: [[UInt8]], _ parameters: QueryParameters?
+    _ request: SigningRequest, path: [[UInt8]], _ parameters: QueryParameters?, inAnyOrder: Bool = true
   ) -> [[UInt8]] {
-    let pairs = (parameters?.pairs ?? []).map { $0.key + [0] + $0.value }.sorted { less($0, $1) }
+    let all = parameters?.pairs ?? []
+    let sorted = all.enumerated().sorted { a, b in
+      if a.element.key != b.element.key { return less(a.element.key, b.element.key) }
+      return inAnyOrder ? less(a.element.value, b.element.value) : a.offset < b.offset
+    }
+    let pairs = sorted.map { $0.element.key + [0] + $0.element.value }
     return [Array(request.method.utf8), Array(request.authority.lowercased().utf8)] + [[]] + path + [[]]
       + pairs
       + [[]] + request.headers.map { Array("\($0.name.lowercased()): \($0.value)".utf8) } + [request.body]
@@ -113,6 +124,14 @@ import Testing
 
   private func text(_ random: inout SplitMix64, upTo count: UInt64) -> String {
     (0..<random.below(count)).map { _ in Self.pieces[Int(random.below(UInt64(Self.pieces.count)))] }.joined()
+  }
+
+  private func request(_ random: inout SplitMix64, _ kind: Kind) -> SigningRequest {
+    while true {
+      let request = request(&random)
+      let isEncoded = [request.path, request.query ?? ""].allSatisfy { PercentEncoding.fault(in: $0) == nil }
+      if isEncoded || kind.takesStrayPercents { return request }
+    }
   }
 
   private func request(_ random: inout SplitMix64) -> SigningRequest {
@@ -153,7 +172,7 @@ import Testing
     var changes = 0
     for seed in 1...8 as ClosedRange<UInt64> {
       var random = SplitMix64(seed: seed)
-      let request = try signed(request(&random), kind)
+      let request = try signed(request(&random, kind), kind)
       #expect(verdict(request, kind) == .ok)
       let meaning = kind.meaning(request)
       for place in places(request) {
@@ -168,7 +187,7 @@ import Testing
   @Test(arguments: try kinds())
   private func whatIsSignedByChanceIsAccepted(_ kind: Kind) throws {
     var random = SplitMix64(seed: 7)
-    for _ in 0..<100 { #expect(verdict(try signed(request(&random), kind), kind) == .ok) }
+    for _ in 0..<100 { #expect(verdict(try signed(request(&random, kind), kind), kind) == .ok) }
   }
 
   /// A caller whom the ring knows is that one, though his id is not signed; without an id nobody is.

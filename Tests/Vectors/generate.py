@@ -84,8 +84,8 @@ def netopt1(line, secret=SECRET, salt=SALT, key="app1.v2", ts=NOW, nonce_=NONCE,
     if "empties-dropped" in m: ps = [p for p in ps if p[1]]
     ps = [(e(k), e(v)) for k, v in ps]
     if "params-not-sorted" in m: pass
-    elif "duplicate-order" in m: ps.sort(key=lambda p: p[0])
-    else: ps.sort(key=lambda p: (p[0].encode(), p[1].encode()))
+    elif "duplicate-order" in m: ps.sort(key=lambda p: (p[0].encode(), p[1].encode()))
+    else: ps.sort(key=lambda p: p[0].encode())
     params = "" if "query-left-out" in m else "&".join(k + "=" + v for k, v in ps)
     if "lower-case-hex" in m:
         lower = lambda t: "%".join([t.split("%")[0]] + [p[:2].lower() + p[2:] for p in t.split("%")[1:]])
@@ -156,6 +156,10 @@ refuse("another port", changed(url=good["url"].replace(":443", ":444")), "signat
 refuse("another path", changed(url=good["url"].replace("search", "searcx")), "signature-mismatch")
 refuse("a slash more", changed(url=good["url"].replace("search", "search/")), "signature-mismatch")
 refuse("another value", changed(url=good["url"].replace("tag=x", "tag=y")), "signature-mismatch")
+refuse("values of one key in another order", changed(url=good["url"].replace("tag=%C3%A9&tag=x", "tag=x&tag=%C3%A9")), "signature-mismatch")
+refuse("a % without digits in the query", changed(url=good["url"] + "&z=%zz"), "malformed-request")
+refuse("a % at the end of the query", changed(url=good["url"] + "&z=%4"), "malformed-request")
+refuse("a % without digits in the path", changed(url=good["url"].replace("search", "search%")), "malformed-request")
 refuse("a parameter more", changed(url=good["url"] + "&z="), "signature-mismatch")
 refuse("an empty piece more", changed(url=good["url"] + "&"), "signature-mismatch")
 refuse("a duplicate less", changed(url=good["url"].replace("&tag=x", "")), "signature-mismatch")

@@ -39,6 +39,7 @@ package struct NetOpt1: SigningScheme {
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
     try request.check()
+    try Self.checkEncoding(of: request)
     guard Self.isKeyID(key.id) else {
       throw SigningFault(
         .malformedSignature, "the key id \(key.id) is not 1 to 64 of A-Z a-z 0-9 . _ -, which netopt1 wants")
@@ -59,6 +60,17 @@ package struct NetOpt1: SigningScheme {
     let mac = try key.netopt1MAC()
     let code = try crypto { () throws(CryptoError) in try mac.code(of: strings.toSign) }
     return Self.signed(claim, code, strings)
+  }
+
+  /// Whether everything that is decoded before it is signed can be: `%zz` is one thing to some parsers and `%25zz` to others.
+  private static func checkEncoding(of request: SigningRequest) throws(SigningFault) {
+    for (name, text) in [("path", request.path), ("query", request.query ?? "")] {
+      guard let place = PercentEncoding.fault(in: text) else { continue }
+      throw SigningFault(
+        .malformedRequest,
+        "no two hexadecimal digits follow the % at byte \(place + 1) of the \(name); write %25 for a percent sign"
+      )
+    }
   }
 
   private static func signed(_ claim: Claim, _ code: [UInt8], _ strings: SigningStrings) -> SignedRequest {
@@ -115,7 +127,7 @@ package struct NetOpt1: SigningScheme {
       if let query = request.query { QueryParameters.append(query: query, plus: true, to: &out) }
     } else if let query = request.query, !mutations.contains(.queryLeftOut) {
       QueryParameters(query, plus: true).append(
-        to: &out, style: mutations.style, order: mutations.order,
+        to: &out, style: mutations.style, order: mutations.order(insteadOf: .byKey),
         dropsEmpty: mutations.contains(.emptiesDropped))
     }
     out.append(0x0a)
@@ -163,6 +175,7 @@ package struct NetOpt1: SigningScheme {
     guard let value = try request.onlyValue(of: "Authorization"), value.hasPrefix(Self.label) else {
       throw SigningFault(.noSignature, "there is no Authorization field with \(Self.label)")
     }
+    try Self.checkEncoding(of: request)
     var text = value
     let read = text.withUTF8 { bytes in
       Result { () throws(SigningFault) in try Self.claim(bytes[Self.label.utf8.count...]) }

@@ -172,7 +172,7 @@ package struct SigV4: SigningScheme {
         }
       }
       query.append(
-        to: &out, style: mutations.style, order: mutations.order,
+        to: &out, style: mutations.style, order: mutations.order(insteadOf: .byKeyAndValue),
         dropsEmpty: mutations.contains(.emptiesDropped))
     }
     out.append(0x0a)

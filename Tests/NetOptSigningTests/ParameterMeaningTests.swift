@@ -1,0 +1,176 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptSigning
+
+/// A query that is changed so that some common parser reads something else does not verify as the one that was signed.
+@Suite struct ParameterMeaningTests {
+  private static let now: Int64 = 1_700_000_000
+  private static let key = SigningKey(
+    id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024", schemes: [.netopt1])
+
+  /// What a backend may make of a query: for each key the first value, the last one, or all.
+  private struct Meaning: Equatable {
+    var first: [[UInt8]: [UInt8]] = [:]
+    var last: [[UInt8]: [UInt8]] = [:]
+    var all: [[UInt8]: [[UInt8]]] = [:]
+
+    /// Reads a query as forms are read: pieces between "&", a "+" is a space, a "%" that no two digits follow is itself.
+    init(_ query: String) {
+      for piece in query.utf8.split(separator: 0x26, omittingEmptySubsequences: false) where !query.isEmpty {
+        let mark = piece.firstIndex(of: 0x3d)
+        let key = Self.decoded(piece[..<(mark ?? piece.endIndex)])
+        let value = mark.map { Self.decoded(piece[$0...].dropFirst()) } ?? []
+        if first[key] == nil { first[key] = value }
+        last[key] = value
+        all[key, default: []].append(value)
+      }
+    }
+
+    private static func decoded(_ bytes: Substring.UTF8View) -> [UInt8] {
+      let bytes = Array(bytes)
+      var out: [UInt8] = []
+      var index = 0
+      while index < bytes.count {
+        if bytes[index] == 0x25, index + 2 < bytes.count,
+          let byte = UInt8(String(decoding: bytes[index + 1...index + 2], as: UTF8.self), radix: 16),
+          bytes[index + 1] != 0x2b
+        {
+          out.append(byte)
+          index += 3
+        } else {
+          out.append(bytes[index] == 0x2b ? 0x20 : bytes[index])
+          index += 1
+        }
+      }
+      return out
+    }
+  }
+
+  private func request(_ query: String) -> SigningRequest {
+    SigningRequest(
+      method: "GET", scheme: .https, authority: "api.example.com", path: "/user", query: query, headers: [:],
+      body: [])
+  }
+
+  private func signed(_ query: String) throws -> SigningRequest {
+    var request = request(query)
+    for field in try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now)).headers {
+      request.headers[field.name] = field.value
+    }
+    return request
+  }
+
+  private func reason(_ request: SigningRequest) -> Reason {
+    SignatureVerifier(keys: KeyRing([Self.key]), nonces: nil).verify(
+      request, scheme: NetOpt1(), .init(now: Self.now)
+    ).reason
+  }
+
+  // MARK: Queries by chance
+
+  private static let keys = ["role", "a", "b", "", "%61", "a%5B%5D"]
+  private static let values = [
+    "user", "admin", "", "1", "%20", "+", "%2B", "%26", "%3D", "%25", "%C3%A9", "é", "=", "%7A",
+  ]
+
+  private func query(_ random: inout SplitMix64) -> String {
+    (0...random.below(5)).map { _ in
+      let key = Self.keys.randomElement(using: &random) ?? ""
+      guard random.below(6) > 0 else { return key }
+      return key + "="
+        + (0..<random.below(3)).map { _ in Self.values.randomElement(using: &random) ?? "" }.joined()
+    }.joined(separator: "&")
+  }
+
+  /// The query with one thing changed.
+  private func changed(_ query: String, _ random: inout SplitMix64) -> String? {
+    var pieces = query.split(separator: "&", omittingEmptySubsequences: false).map { String($0) }
+    let place = Int(random.below(UInt64(pieces.count)))
+    let other = Int(random.below(UInt64(pieces.count)))
+    var bytes = Array(query.utf8)
+    let byte = bytes.isEmpty ? 0 : Int(random.below(UInt64(bytes.count)))
+    switch random.below(9) {
+    case 0: pieces.swapAt(place, other)
+    case 1: pieces.insert(pieces[place], at: other)
+    case 2: pieces.remove(at: place)
+    case 3: pieces[place] += Self.values.randomElement(using: &random) ?? ""
+    case 4: pieces.insert("role=admin", at: place)
+    case 5: pieces.reverse()
+    case 6:
+      guard !bytes.isEmpty else { return nil }
+      bytes[byte] = Array("%=&+aZ09; ".utf8).randomElement(using: &random) ?? 0x25
+      return String(validating: bytes, as: UTF8.self)
+    case 7:
+      bytes.insert(Array("%=&+a".utf8).randomElement(using: &random) ?? 0x25, at: byte)
+      return String(validating: bytes, as: UTF8.self)
+    default:
+      guard !bytes.isEmpty else { return nil }
+      bytes.remove(at: byte)
+      return String(validating: bytes, as: UTF8.self)
+    }
+    return pieces.joined(separator: "&")
+  }
+
+  @Test(
+    "what changes the meaning is noticed, and what does not is accepted",
+    arguments: 1...20 as ClosedRange<UInt64>)
+  func meanings(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    var differing = 0
+    var equal = 0
+    for _ in 0..<500 {
+      let query = query(&random)
+      var request = try signed(query)
+      #expect(reason(request) == .ok, "seed \(seed): \(query)")
+      for _ in 0..<4 {
+        guard let changed = changed(query, &random), changed != query else { continue }
+        request.query = changed
+        if PercentEncoding.fault(in: changed) != nil {
+          #expect(reason(request) == .malformedRequest, "seed \(seed): \(query) became \(changed)")
+        } else if Meaning(changed) != Meaning(query) {
+          differing += 1
+          #expect(reason(request) == .signatureMismatch, "seed \(seed): \(query) became \(changed)")
+        } else {
+          equal += 1
+          #expect(reason(request) == .ok, "seed \(seed): \(query) became \(changed)")
+        }
+      }
+    }
+    #expect(differing > 500)
+    #expect(equal > 10)
+  }
+
+  @Test(
+    "requests that count as the same",
+    arguments: [
+      ("a", "a="), ("", nil), ("a=1&b=2", "b=2&a=1"), ("q=a+b", "q=a%20b"), ("q=%c3%a9", "q=%C3%A9"),
+      ("q=é", "q=%C3%A9"),
+      ("q=%61", "q=a"),
+    ] as [(String, String?)])
+  func equivalents(one: String, other: String?) throws {
+    var request = try signed(one)
+    request.query = other
+    #expect(reason(request) == .ok)
+  }
+
+  @Test(
+    "a percent sign that stands for nothing is refused, by signer and verifier",
+    arguments: [
+      ("/a", "q=%zz", 3, "query"), ("/a", "%", 1, "query"), ("/a", "q=%4", 3, "query"),
+      ("/%", "q", 2, "path"),
+      ("/a%2", nil, 3, "path"), ("/a", "q=%25%", 6, "query"),
+    ] as [(String, String?, Int, String)])
+  func stray(path: String, query: String?, place: Int, part: String) throws {
+    var request = try signed("q=1")
+    request.path = path
+    request.query = query
+    #expect(reason(request) == .malformedRequest)
+    request.headers = [:]
+    let fault = #expect(throws: SigningFault.self) {
+      try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now))
+    }
+    #expect(fault?.reason == .malformedRequest)
+    #expect(fault?.detail.contains("the % at byte \(place) of the \(part);") == true)
+  }
+}
