@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import Callable
 
 from host import PATIENCE
@@ -88,6 +89,8 @@ class TLSConnection(Connection):
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._incoming.write(received)
         self._unread = b""
+        # One thread may send while another one receives.
+        self._lock = threading.Lock()
         # How often this side has sent bytes in the handshake.
         self.flights = 0
 
@@ -121,11 +124,12 @@ class TLSConnection(Connection):
         return self._tls.selected_alpn_protocol()
 
     def seal(self, data: bytes) -> bytes:
-        try:
-            self._tls.write(data)
-        except ssl.SSLError as error:
-            raise Gone from error
-        return self._outgoing.read()
+        with self._lock:
+            try:
+                self._tls.write(data)
+            except ssl.SSLError as error:
+                raise Gone from error
+            return self._outgoing.read()
 
     def unread(self, data: bytes) -> None:
         """Puts bytes back, to be received once more."""
@@ -137,10 +141,13 @@ class TLSConnection(Connection):
             return data
         while True:
             try:
-                data = self._tls.read(65536)
+                with self._lock:
+                    data = self._tls.read(65536)
             except ssl.SSLWantReadError:
                 self._flush()
-                self._incoming.write(self.receive_raw())
+                received = self.receive_raw()
+                with self._lock:
+                    self._incoming.write(received)
                 continue
             except ssl.SSLError as error:
                 raise Gone from error
@@ -173,7 +180,8 @@ class TLSConnection(Connection):
         self.cut()
 
     def _flush(self) -> None:
-        data = self._outgoing.read()
+        with self._lock:
+            data = self._outgoing.read()
         if data:
             self.send_raw(data)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
+import threading
+from collections.abc import Callable
 
 import hpack
 from connection import Connection, Gone
@@ -57,7 +59,7 @@ class Stream:
         )
 
     def send(self, data: bytes) -> None:
-        self.session.connection.send(data)
+        self.session.send(data)
 
     def frame(self, kind: int, flags: int, payload: bytes = b"") -> bytes:
         """A frame of this stream."""
@@ -115,13 +117,29 @@ class Session:
         self.scenario: Scenario | None = TABLE.get(host.scenario)
         self._decoder = hpack.Decoder()
         self._pending = b""
+        # Of what is sent beside what is read.
+        self._lock = threading.Lock()
         self._block = b""
         self._open: dict[int, Stream] = {}
+        # Whether it has stopped reading once.
+        self.is_deaf = False
         # Those that wait to be answered together.
         self._together: list[Stream] = []
 
     def send(self, data: bytes) -> None:
-        self.connection.send(data)
+        with self._lock:
+            self.connection.send(data)
+
+    def beside(self, play: Callable[[], None]) -> None:
+        """Plays while further requests are read."""
+
+        def run() -> None:
+            try:
+                play()
+            except Gone:
+                pass
+
+        threading.Thread(target=run, daemon=True).start()
 
     def serve(self) -> None:
         """Answers the requests of the connection until one side ends it."""

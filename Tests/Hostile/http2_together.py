@@ -6,8 +6,9 @@ import struct
 import time
 
 from hpack import indexed_literal, integer, literal
-from http2 import DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, Stream, frame, settings
-from scenarios import http2_together
+from http2 import ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, Stream, frame, settings
+from host import PATIENCE
+from scenarios import http2, http2_together
 
 # A frame of the connection on a stream.
 BAD = frame(PING, 0, 1, bytes(8))
@@ -111,3 +112,32 @@ def resets(streams: list[Stream]) -> None:
 @http2_together("a-reset-for-each")
 def reset_each(streams: list[Stream]) -> None:
     send(streams, *(s.head() + s.data(s.body[:-1]) + s.frame(RST_STREAM, 0, bytes(4)) for s in streams))
+
+
+@http2("deaf", is_early=True)
+def deaf(stream: Stream) -> None:
+    """Reads nothing more until the test says so, and shows that it is alive. Answers nothing."""
+    if stream.session.is_deaf:
+        return
+    stream.session.is_deaf = True
+    # As much as the client likes, so that it fills the socket.
+    stream.send(settings((4, 0x7FFFFFFF)) + frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", 0x7FFF0000)))
+    late = stream.session.host.late()
+    end = time.monotonic() + PATIENCE
+    while not late.due.wait(PAUSE) and time.monotonic() < end:
+        stream.send(frame(PING, ACK, 0, bytes(8)))
+    late.done.set()
+
+
+@http2("slow")
+def slow(stream: Stream) -> None:
+    """The right answer in the course of half a second, while others come and go."""
+
+    def play() -> None:
+        stream.send(stream.head())
+        for byte in stream.body:
+            time.sleep(PAUSE)
+            stream.send(stream.data(bytes([byte])))
+        stream.send(stream.data(b"", end=True))
+
+    stream.session.beside(play)

@@ -1,0 +1,67 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// Requests that end before their connection could take them leave nothing behind that others would meet.
+@Suite struct UnsentRequestsTests {
+  static let cases: [HostileCase] = .h2(.fails(as: .slow, ["deaf"]), .answers(["slow"]))
+
+  private func request(
+    _ method: HTTPMethod, _ host: String, _ question: Int, within timeout: Duration, _ server: HostileServer
+  ) throws -> HTTPRequest {
+    var request = try HTTPRequest(
+      method, "https://h2-\(host)--unsent.hostile.test:\(server.secure.port)/broken?q=\(question)")
+    request.options.routing = .pinned(server.secure.address)
+    request.options.version = .http2
+    request.options.timeout = timeout
+    request.options.maxAttempts = 1
+    return request
+  }
+
+  /// One server stops reading until the socket is full. What libcurl could not send times out, and its handles serve requests to another
+  /// server when the first one reads again.
+  @Test func oneServersUnsentRequestsAreNotAnothersEnd() async throws {
+    let server = try await HostileServer.shared.value
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.tls.caFile = server.authorityFile
+    let client = try NetOptClient(configuration)
+    let limit = Duration.seconds(2)
+    // More than the buffers of both sockets take (tcp(7)).
+    var upload = try request(.post, "deaf", 0, within: .seconds(8), server)
+    upload.body = .bytes([UInt8](repeating: 0x41, count: 24 << 20))
+    let blocking = Task { [upload] in await Outcome(of: upload, by: client) }
+    try await wait(for: "the server to stop reading") {
+      try await server.received(by: "h2-deaf--unsent.hostile.test").count == 1
+    }
+    var random = SplitMix64(seed: 1)
+    // What HPACK cannot make short.
+    let value = String(decoding: (0..<6000).map { _ in UInt8(0x21 + random.below(0x5e)) }, as: UTF8.self)
+    let unsent = try (1...60).map { question in
+      var request = try request(.get, "deaf", question, within: limit, server)
+      for number in 0..<8 { request.headers.append(HTTPField("X-Field-\(number)", "\(question)\(value)")) }
+      return Task { [request] in await Outcome(of: request, by: client) }
+    }
+    for (index, call) in unsent.enumerated() {
+      #expect(await call.value.fault(.fails(.slow), for: index + 1) == nil)
+    }
+    let others = try (100..<160).map { question in
+      let request = try request(.get, "slow", question, within: .seconds(10), server)
+      return Task { await Outcome(of: request, by: client) }
+    }
+    try await wait(for: "the other server to answer") {
+      try await server.received(by: "h2-slow--unsent.hostile.test").count == others.count
+    }
+    #expect(try await server.release("h2-deaf--unsent.hostile.test") == 1)
+    for (index, call) in others.enumerated() {
+      #expect(await call.value.fault(.answers(.usual), for: 100 + index) == nil)
+    }
+    blocking.cancel()
+    _ = await blocking.value
+    #expect(server.newFaults().isEmpty)
+    await client.shutdown()
+  }
+}
