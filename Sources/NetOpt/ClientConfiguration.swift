@@ -179,10 +179,17 @@ public struct ClientConfiguration: Sendable {
     /// (docs/schemas/seed-pack.schema.json). They are read only, count nowhere, and lose to whatever is newer. With
     /// `trustedKeys` their indexes have to be signed by one of them.
     public var seedPacks: [String] = []
+    /// The names of the request fields that carry credentials. Requests that differ in one of them are kept apart as partitions are: what
+    /// one user was answered no other one sees, also where the answer may be stored. Add the fields of your services to
+    /// `usualCredentialFields`. Case does not matter.
+    public var credentialFields = usualCredentialFields
     /// What is stored from the start.
     package var entries: [CacheEntry] = []
     /// The date: milliseconds since 1970.
     package var now: @Sendable () -> Int64 = { WallClock.now() }
+
+    /// `Authorization`, `Cookie`, and fields in which services take keys and tokens, such as `X-Api-Key`; docs/caching.md lists them.
+    public static let usualCredentialFields = CredentialFields.usual
 
     /// Makes the defaults.
     public init() {}

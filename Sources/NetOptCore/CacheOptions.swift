@@ -76,7 +76,7 @@ public struct CacheOptions: Hashable, Sendable {
     set { storage = Storage(newValue, storage.partition) }
   }
   /// Whose entries are used: partitions never see each other's. Name a tenant or a user here when one client serves several.
-  /// Requests with different `Authorization` are kept apart in any case. Default: empty.
+  /// Requests with different credentials (`ClientConfiguration.Cache.credentialFields`) are kept apart in any case. Default: empty.
   public var partition: String {
     get { storage.partition }
     set { storage = Storage(storage.mode, newValue) }

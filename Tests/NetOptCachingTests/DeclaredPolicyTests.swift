@@ -126,9 +126,27 @@ struct RequestKeyTests {
     #expect(keys[0] != keys[1])
   }
 
+  private static let credentialFields = ["authorization", "cookie", "x-api-key"]
+
+  @Test func everyFieldWithCredentialsTellsUsersApart() throws {
+    let fields: [HTTPFields] = [
+      [:], ["Cookie": "a=1"], ["Cookie": "a=2"], ["X-Api-Key": "a=1"], ["Authorization": "a=1"],
+      ["Cookie": "a=1", "X-Api-Key": "a=1"], ["Cookie": "", "X-Api-Key": ""], ["Cookie": ""],
+      ["Cookie": "a=1\0x-api-key\u{0}3\0a=1"], ["Cookie": "1", "cookie": "1"],
+    ]
+    let partitions = try fields.map {
+      try RequestKey.partition("", try asked($0), credentialFields: Self.credentialFields, isVerified: true)
+    }
+    #expect(Set(partitions).count == partitions.count)
+    #expect(
+      try RequestKey.partition(
+        "", try asked(["X-Other": "1"]), credentialFields: Self.credentialFields, isVerified: true) == "")
+  }
+
   @Test func credentialsArePartitionsAndNotToBeSeen() throws {
     func partition(_ fields: HTTPFields, isVerified: Bool = true) throws -> String {
-      try RequestKey.partition("tenant", try asked(fields), isVerified: isVerified)
+      try RequestKey.partition(
+        "tenant", try asked(fields), credentialFields: Self.credentialFields, isVerified: isVerified)
     }
     let mine = try partition(["Authorization": "Bearer mine"])
     #expect(try partition([:]) == "tenant")
@@ -138,7 +156,8 @@ struct RequestKeyTests {
     #expect(!mine.contains("mine"))
     #expect(try partition([:], isVerified: false) != partition([:]))
     let signed = try ["a", "b"].map {
-      try RequestKey.partition("tenant", try asked(), isVerified: true, signedBy: $0)
+      try RequestKey.partition(
+        "tenant", try asked(), credentialFields: Self.credentialFields, isVerified: true, signedBy: $0)
     }
     #expect(Set(signed + ["tenant"]).count == 3)
   }
@@ -156,7 +175,8 @@ struct RequestKeyTests {
           for fields: HTTPFields in [[:], ["Authorization": "Bearer mine"]] {
             let who = "\(name.debugDescription) \(isVerified) \(signer ?? "none") \(fields)"
             let partition = try RequestKey.partition(
-              name, try asked(fields), isVerified: isVerified, signedBy: signer)
+              name, try asked(fields), credentialFields: Self.credentialFields, isVerified: isVerified,
+              signedBy: signer)
             #expect(seen[partition] == nil, "\(who)")
             seen[partition] = who
           }

@@ -76,11 +76,19 @@ final class CacheLab: Sendable {
     _ method: HTTPMethod = .get, _ target: String = "/thing", _ headers: HTTPFields = [:],
     _ change: (inout HTTPRequest) -> Void = { _ in }
   ) async throws -> (response: HTTPResponse, text: String) {
+    let response = try await begin(method, target, headers, change)
+    return (response, String(decoding: try await response.body.collect(upTo: 1 << 24), as: UTF8.self))
+  }
+
+  /// Asks, and leaves the body to be read.
+  func begin(
+    _ method: HTTPMethod = .get, _ target: String = "/thing", _ headers: HTTPFields = [:],
+    _ change: (inout HTTPRequest) -> Void = { _ in }
+  ) async throws -> HTTPResponse {
     var request = try HTTPRequest(method, "https://api.test\(target)", headers: headers)
     request.options.maxAttempts = 1
     change(&request)
-    let response = try await client.execute(request)
-    return (response, String(decoding: try await response.body.collect(upTo: 1 << 24), as: UTF8.self))
+    return try await client.execute(request)
   }
 
   /// A response of the script.

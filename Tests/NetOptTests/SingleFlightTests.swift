@@ -184,7 +184,7 @@ import Testing
       CacheLab.response(request, 200, Self.fields, ResponseBody(body))
     }
     // The first one has the head, and reads nothing.
-    let first = try await lab.client.execute(try HTTPRequest(.get, "https://api.test/thing"))
+    let first = try await lab.begin()
     #expect(try await lab.ask().text == "one two three")
     #expect(lab.sent == 1)
     #expect(try await first.body.collect(upTo: 100) == Array("one two three".utf8))
@@ -197,7 +197,7 @@ import Testing
       let body = GatedBody(["one ", "two"], gates: [gate])
       return CacheLab.response(request, 200, Self.fields, ResponseBody(body))
     }
-    var first: HTTPResponse? = try await lab.client.execute(try HTTPRequest(.get, "https://api.test/thing"))
+    var first: HTTPResponse? = try await lab.begin()
     let others = try await start(10, on: lab)
     #expect(first?.status == 200)
     first = nil
@@ -238,18 +238,23 @@ import Testing
 
   @Test func whoseTimeIsOverGoes() async throws {
     let gate = Latch()
+    // A transport that knows of no limits: the first call waits for as long as it takes.
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
       return CacheLab.response(request, 200, Self.fields, "answer \(number)")
     }
-    let first = try await start(1, on: lab)[0]
-    try await wait(for: "the first fetch") { lab.sent == 1 }
-    let error = await #expect(throws: NetOptError.self) {
-      try await lab.ask { $0.options.timeout = .milliseconds(1) }
-    }
-    #expect(error?.code == .timeout)
+    let calls = try await start(2, on: lab) { $0.options.timeout = .milliseconds(100) }
+    try await wait(for: "the limit of the one that waits") { try lab.flights.waiting == 0 }
     gate.open()
-    #expect(try await first.value == "answer 1")
+    var codes: [NetOptError.Code?] = []
+    for call in calls {
+      do {
+        #expect(try await call.value == "answer 1")
+        codes.append(nil)
+      } catch { codes.append((error as? NetOptError)?.code) }
+    }
+    #expect(Set(codes) == [nil, .timeout])
+    #expect(lab.sent == 1)
     await lab.client.shutdown()
   }
 
@@ -262,15 +267,62 @@ import Testing
       }
       return CacheLab.response(request, 200, Self.fields, "answer \(number)")
     }
-    let limit = SystemTimeSource().now() + .milliseconds(200)
-    let first = try await start(1, on: lab) { $0.options.timeout = .milliseconds(200) }[0]
+    let change = { @Sendable (request: inout HTTPRequest) in request.options.timeout = .seconds(3) }
+    let begun = SystemTimeSource().now()
+    let first = try await start(1, on: lab, change)[0]
     try await wait(for: "the first fetch") { lab.sent == 1 }
-    let others = try await start(10, on: lab) { $0.options.timeout = .seconds(600) }
-    let impatient = try await start(1, on: lab)[0]
-    try await wait(for: "its limit") { SystemTimeSource().now() > limit }
+    try await wait(for: "time to pass") { SystemTimeSource().now() > begun + .seconds(2) }
+    let others = try await start(10, on: lab, change)
+    try await wait(for: "the limit of the first") { SystemTimeSource().now() > begun + .seconds(3) }
     gate.open()
-    for call in [first] { await #expect(throws: NetOptError.self) { try await call.value } }
-    for call in others + [impatient] { #expect(try await call.value == "answer 2") }
+    await #expect(throws: NetOptError.self) { try await first.value }
+    for call in others { #expect(try await call.value == "answer 2") }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  /// What a request asks for may fail where another one does not.
+  @Test(
+    arguments: [
+      { $0.version = .http1 }, { $0.routing = .dns }, { $0.family = .v6 }, { $0.maxAttempts = 2 },
+      { $0.timeout = .seconds(61) },
+      { $0.connectTimeout = .seconds(1) }, { $0.directDespiteProxy = true }, { $0.connection = .fresh },
+      { $0.hedges = true },
+    ] as [@Sendable (inout RequestOptions) -> Void])
+  func whoAsksInAnotherMannerFetchesForHimself(change: @escaping @Sendable (inout RequestOptions) -> Void)
+    async throws
+  {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      return CacheLab.response(request, 200, Self.fields, "answer")
+    }
+    let calls = try await start(5, on: lab)
+    let other = Task { try await lab.ask(.get, "/thing", [:]) { change(&$0.options) }.text }
+    try await wait(for: "two fetches") { try lab.sent == 2 && lab.flights.waiting == 4 }
+    gate.open()
+    for call in calls + [other] { #expect(try await call.value == "answer") }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  /// A fault of one caller's request is his own.
+  @Test(arguments: [
+    NetOptError.Code.invalidRequest, .bodyTooLarge, .unsupported, .signingFailed, .libraryFailed,
+  ])
+  func aFailureOfOneIsNobodyElses(code: NetOptError.Code) async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      if number == 1 { throw NetOptError(code, phase: .send, "it is his") }
+      return CacheLab.response(request, 200, Self.fields, "answer \(number)")
+    }
+    let first = try await start(1, on: lab)[0]
+    try await wait(for: "the first fetch") { lab.sent == 1 }
+    let others = try await start(10, on: lab)
+    gate.open()
+    await #expect(throws: NetOptError.self) { try await first.value }
+    for call in others { #expect(try await call.value == "answer 2") }
     #expect(lab.sent == 2)
     await lab.client.shutdown()
   }

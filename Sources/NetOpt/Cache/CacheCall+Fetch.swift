@@ -73,7 +73,7 @@ extension CacheCall {
         return response(service, isCollapsed: true)
       }
     case .trouble(let entry):
-      if wanted.decodes(entry) { return response(trouble: entry, fetch) }
+      if wanted.decodes(entry), Vary.selects(entry, wanted.fields) { return response(trouble: entry, fetch) }
     case .failed(let error): return try recover(from: error, fetch.entry)
     }
     return try await perform(fetch, next)
@@ -83,7 +83,7 @@ extension CacheCall {
   private var flightKey: Flights.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
     let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: wanted.fields)
-    return Flights.Key(key: key, selectors: selectors)
+    return Flights.Key(key: key, selectors: selectors, request.options)
   }
 
   /// Fetches.
@@ -156,7 +156,7 @@ extension CacheCall {
       status: response.status, fields: fields, requested: fetch.requested, received: received)
     let expiry = declaredExpiry(response.status, received: received)
     var storing = fetch.stores ? self.storing(response.status, fields, terms) : .refused(fetch.rule)
-    let isShared = storing.isStored || isTrouble(response.status, terms.control, fetch)
+    let isShared = storing.isStored || isTrouble(response.status, fields, terms.control, fetch)
     if isShared, !keep(&response, fields, terms, fetch, received, expiry, isStored: storing.isStored) {
       storing = .refused(.tooLarge)
     } else if !isShared {
@@ -173,8 +173,10 @@ extension CacheCall {
 
   /// Whether those who wait share an answer that is not stored: were each to ask for itself, a server in trouble would get
   /// all of their requests at once.
-  private func isTrouble(_ status: Int, _ control: CacheControl, _ fetch: Fetch) -> Bool {
+  private func isTrouble(_ status: Int, _ fields: HTTPFields, _ control: CacheControl, _ fetch: Fetch) -> Bool
+  {
     fetch.ticket != nil && CachePolicy.troubles.contains(status) && !control.noStore
+      && Vary(fields) != .everything
   }
 
   /// Keeps the body, to be stored at its end or only to be handed to those who wait.

@@ -40,12 +40,12 @@ struct CacheCall: Sendable {
     of wanted: CacheRequest, _ request: HTTPRequest, _ cache: ResponseCache, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
     try RequestKey.partition(
-      (request.options.cache ?? cache.options).partition, wanted,
+      (request.options.cache ?? cache.options).partition, wanted, credentialFields: cache.credentialFields,
       isVerified: request.options.verification == .full,
       signedBy: cache.signer(for: request.url.origin.host), isAnonymous: isAnonymous)
   }
 
-  /// The partitions whose responses a change concerns: the caller's, and the one of the same caller without `Authorization`.
+  /// The partitions whose responses a change concerns: the caller's, and the one of the same caller without credentials.
   var partitions: Set<String> {
     let anonymous = try? Self.partition(of: wanted, request, cache, isAnonymous: true)
     return Set([key.partition, anonymous].compactMap(\.self))

@@ -9,6 +9,18 @@ final class Flights: Sendable {
     let key: CacheKey
     /// As far as they are known before the answer: those of what is stored.
     let selectors: [CacheEntry.Selector]
+    /// How it is made: who asks otherwise, or has more or less time, may fail where another one does not.
+    let manner: RequestOptions
+
+    /// - Parameter options: those of the request. How the cache is used and how redirects are followed does not concern the fetch.
+    init(key: CacheKey, selectors: [CacheEntry.Selector], _ options: RequestOptions) {
+      self.key = key
+      self.selectors = selectors
+      var manner = options
+      manner.cache = nil
+      manner.maxRedirects = 0
+      self.manner = manner
+    }
   }
 
   /// What becomes of a call that joins.
@@ -76,16 +88,23 @@ final class Flights: Sendable {
       if use() { flights.handOver(flight, beyond: deadline, else: error) }
     }
 
-    /// The fetch failed: those who wait fail with it. Who cancelled did so for himself, and a limit of time that was the call's
-    /// own ends nobody else's call.
+    /// The fetch failed. Those who wait fail with it when that is about the origin, or the way to it. What was wrong with the request of one
+    /// caller, who cancelled, and a limit of time that was the call's own end nobody else's call.
     func fail(_ error: NetOptError, deadline: MonotonicInstant?, at now: MonotonicInstant) {
-      // A version that the caller insisted on is his own, too.
-      if error.code == .cancelled || error.code == .unsupported { return handOver() }
+      guard Self.failuresOfAll.contains(error.code) else { return handOver() }
       if error.code == .timeout, let deadline, now + .milliseconds(50) >= deadline {
         return handOver(beyond: deadline + .milliseconds(100), else: error)
       }
       complete(.failed(error))
     }
+
+    /// What everybody would have met who asked in the same manner.
+    private static let failuresOfAll: Set<NetOptError.Code> = [
+      .timeout, .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .tlsFailed, .certificateName,
+      .certificateUntrusted, .certificateExpired, .sendFailed, .receiveFailed, .protocolViolation,
+      .decodeFailed,
+      .headTooLarge,
+    ]
 
     /// The body is coming. When anybody waits for it, it is read without regard to the pace of its reader.
     func isReceiving(_ body: StoringBody) {

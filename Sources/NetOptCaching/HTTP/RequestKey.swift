@@ -45,25 +45,34 @@ package enum RequestKey {
       parameters: String(decoding: parameters, as: UTF8.self), partition: partition)
   }
 
-  /// The partition that a request belongs to: the caller's, apart for each `Authorization`, for each key that requests are
-  /// signed with on their way, and for requests that did not check who answers.
+  /// The partition that a request belongs to: the caller's, apart for each set of credentials, for each key that requests are signed
+  /// with on their way, and for requests that did not check who answers.
   ///
   /// - Parameters:
+  ///   - credentialFields: the names of the fields that carry credentials, in small letters.
   ///   - signedBy: the id of the key.
-  ///   - isAnonymous: whether `Authorization` is left out of it.
+  ///   - isAnonymous: whether credentials are left out of it.
   package static func partition(
-    _ named: String, _ request: CacheRequest, isVerified: Bool, signedBy: String? = nil,
+    _ named: String, _ request: CacheRequest, credentialFields: [String], isVerified: Bool,
+    signedBy: String? = nil,
     isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
     // What follows begins with a NUL of its own, which no name can stand for.
     var partition = named.utf8.contains(0) ? named.replacing("\0", with: "\0\0") : named
     if !isVerified { partition += "\0unverified" }
     if let signedBy { partition += "\0signed by \(signedBy)" }
-    let credentials = request.fields.isEmpty || isAnonymous ? nil : request.fields["Authorization"]
-    guard let credentials else { return partition }
-    var digest: [UInt8] = []
+    if request.fields.isEmpty || isAnonymous { return partition }
+    var credentials: [UInt8] = []
+    for name in credentialFields {
+      for value in request.fields.values(of: name) {
+        // With the lengths, so that nothing in a value stands for the next one.
+        credentials.append(text: "\0\(name)\0\(value.utf8.count)\0\(value)")
+      }
+    }
+    if credentials.isEmpty { return partition }
     // Half a digest tells credentials apart, and is of no use to who finds it.
-    digest.append(hex: Array(try Digest.of("netopt cache\0" + credentials, .sha256).prefix(16)))
+    var digest: [UInt8] = []
+    digest.append(hex: Array(try Digest.of("netopt cache".utf8 + credentials, .sha256).prefix(16)))
     return partition + "\0" + String(decoding: digest, as: UTF8.self)
   }
 

@@ -1,0 +1,151 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// Callers with different credentials, fields and options on one client: nobody gets what another one was answered, neither an answer nor a
+/// failure.
+@Suite struct KeptApartTests {
+  /// A caller: what his requests carry, and how they are made.
+  private struct Caller: Sendable {
+    var credentials: HTTPFields = [:]
+    var partition = ""
+    var options = RequestOptions()
+    /// Whether his requests have a fault of their own.
+    var isFaulty = false
+
+    /// What tells whom a server takes him for.
+    var identity: String {
+      credentials.map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
+        + partition
+    }
+
+    init(_ random: inout SplitMix64) {
+      let names = ["Authorization", "Cookie", "X-Api-Key", "x-auth-token", "COOKIE", "X-Tenant-Secret"]
+      for _ in 0..<random.below(3) {
+        let name = names.randomElement(using: &random) ?? "Cookie"
+        if !credentials.contains(name: name) { credentials.append(HTTPField(name, "user\(random.below(3))")) }
+      }
+      if random.below(4) == 0 { partition = "tenant\(random.below(2))" }
+      options.version = [.automatic, .http1, .http2].randomElement(using: &random) ?? .automatic
+      options.family = [nil, .v4, .v6].randomElement(using: &random) ?? nil
+      options.routing = [.automatic, .dns].randomElement(using: &random) ?? .automatic
+      options.maxAttempts = Int(1 + random.below(2))
+      options.timeout = [.seconds(30), .seconds(60)].randomElement(using: &random)
+      isFaulty = random.below(8) == 0
+    }
+  }
+
+  /// Cut into options, what a failure may depend on.
+  private static func manner(_ options: RequestOptions) -> String {
+    "\(options.version) \(options.family.map { "\($0)" } ?? "any") \(options.routing) \(options.maxAttempts) \(options.timeout ?? .zero)"
+  }
+
+  /// Answers with what it was asked. Some things fail for everybody who asks in one manner, some for one caller.
+  private static func answer(_ request: HTTPRequest, _ number: Int) async throws(NetOptError) -> HTTPResponse
+  {
+    for _ in 0..<(number % 4) { await Task.yield() }
+    let path = request.url.path
+    if request.headers.contains(name: "X-Fault") {
+      throw NetOptError(.invalidRequest, phase: .send, "the fault of \(who(request))")
+    }
+    if path.hasPrefix("/down") {
+      throw NetOptError(.connectFailed, phase: .connect, "no way for \(manner(request.options))")
+    }
+    let fields: HTTPFields =
+      switch path.dropFirst().first {
+      case "p": ["Cache-Control": "private, max-age=60"]
+      case "s": ["Cache-Control": "public, s-maxage=60, max-age=60"]
+      case "n": ["Cache-Control": "no-store"]
+      case "t": [:]
+      default: ["Cache-Control": "max-age=60", "Vary": "Accept-Language"]
+      }
+    return CacheLab.response(
+      request, path.hasPrefix("/trouble") ? 503 : 200, fields, "\(path) for \(who(request))")
+  }
+
+  private static func who(_ request: HTTPRequest) -> String {
+    let names = ClientConfiguration.Cache.usualCredentialFields.union(["X-Tenant-Secret"]).map {
+      $0.lowercased()
+    }
+    return request.headers.filter { names.contains($0.name.lowercased()) }
+      .map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
+      + (request.headers["X-Partition"] ?? "")
+  }
+
+  /// How many calls each seed makes: `KEPT_APART_CALLS=25000` makes 100,000 of them.
+  private static let calls = Int(ProcessInfo.processInfo.environment["KEPT_APART_CALLS"] ?? "") ?? 1500
+
+  @Test(
+    "nobody gets another one's answer or failure", arguments: [(1, false), (2, true), (3, false), (4, true)])
+  func callers(seed: UInt64, onDisk: Bool) async throws {
+    let directory = try TemporaryDirectory.make("kept-apart") + "/cache"
+    let lab = try CacheLab(
+      {
+        $0.credentialFields.insert("x-tenant-secret")
+        if onDisk {
+          $0.directory = directory
+          // So that most answers come from the disk.
+          $0.maxBytes = 20_000
+        }
+      }, Self.answer)
+    var random = SplitMix64(seed: seed)
+    let callers = (0..<40).map { _ in Caller(&random) }
+    let paths = ["/private", "/shared", "/never", "/trouble", "/down", "/vary"].flatMap { name in
+      (0..<3).map { "\(name)/\($0)" }
+    }
+    var tally = Tally()
+    for _ in 0..<(Self.calls / 50) {
+      let batch = (0..<50).map { _ in
+        (callers.randomElement(using: &random) ?? Caller(&random), paths.randomElement(using: &random) ?? "/")
+      }
+      let client = lab.client
+      tally = try await withThrowingTaskGroup(of: Tally.self) { [tally] group in
+        for (caller, path) in batch { group.addTask { try await Self.call(path, by: caller, client) } }
+        return try await group.reduce(into: tally) { $0.add($1) }
+      }
+    }
+    #expect(tally.answers + tally.failures == Self.calls / 50 * 50)
+    // The cache is used, and failures come.
+    #expect(tally.shared > tally.answers / 4 && tally.failures > Self.calls / 20)
+    await lab.client.shutdown()
+  }
+
+  private struct Tally: Sendable {
+    var answers = 0
+    var shared = 0
+    var failures = 0
+
+    mutating func add(_ other: Tally) {
+      answers += other.answers
+      shared += other.shared
+      failures += other.failures
+    }
+  }
+
+  private static func call(_ path: String, by caller: Caller, _ client: NetOptClient) async throws -> Tally {
+    var request = try HTTPRequest(.get, "https://api.test\(path)", headers: caller.credentials)
+    request.options = caller.options
+    if !caller.partition.isEmpty {
+      request.options.cache = CacheOptions(.http, partition: caller.partition)
+      request.headers["X-Partition"] = caller.partition
+    }
+    if caller.isFaulty { request.headers["X-Fault"] = "1" }
+    do throws(NetOptError) {
+      let response = try await client.execute(request)
+      let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
+      #expect(text == "\(path) for \(caller.identity)")
+      return Tally(answers: 1, shared: response.cacheStatus.outcome == .miss ? 0 : 1)
+    } catch {
+      if error.code == .invalidRequest {
+        #expect(caller.isFaulty && error.message == "the fault of \(caller.identity)")
+      } else {
+        #expect(error.message.contains("no way for \(manner(caller.options))"), "\(error.message)")
+      }
+      return Tally(failures: 1)
+    }
+  }
+}
