@@ -38,7 +38,7 @@ static void take_out(struct sessions *some, const void *session) {
   if (place >= 0) some->list[place] = some->list[--some->count];
 }
 
-// The callbacks that libcurl sets, each with a function of ours in its place. There are two, for servers and for proxies.
+// The callbacks that libcurl sets, each with a function of ours in its place. There is one, and newer ones have another for proxies.
 enum { most_originals = 4 };
 static _Atomic(callback) originals[most_originals];
 
@@ -102,7 +102,7 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
   set(callbacks, ours ? ours : original);
   if (!ours) return;
   is_observed = 1;
-  // libcurl sets none, or one that traces.
+  // libcurl 7.88 sets none. Newer ones set their own after this, which traces: requests and GOAWAY are not seen then.
   nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, sent);
 }
 

@@ -131,14 +131,8 @@ actor CurlMulti: LoopActor {
     loop.atEndOfTurn(self)
   }
 
-  /// Has libcurl act on an event, and ends connections that HTTP/2 gave up.
-  func drive(_ socket: curl_socket_t, _ mask: Int32) {
-    act(socket, mask)
-    while let session = FrameObserver.takeGivenUp() { endConnection(of: session) }
-  }
-
   /// Has libcurl act on an event (curl_multi_socket_action(3)).
-  func act(_ socket: curl_socket_t, _ mask: Int32) {
+  func drive(_ socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
     FrameObserver.start()
     let code = curl_multi_socket_action(raw, socket, mask, &running)
@@ -147,7 +141,9 @@ actor CurlMulti: LoopActor {
     guard code == CURLM_OK else { return failAll(failure("curl_multi_socket_action", code)) }
   }
 
+  /// Acts on what a call of libcurl had to say of sockets and connections.
   private func applyInterests() {
+    while let session = FrameObserver.takeGivenUp() { endConnection(of: session) }
     guard records.concernSockets else { return }
     for event in records.socketEvents {
       switch event {

@@ -1,6 +1,6 @@
 /// How much libcurl may read of an HTTP/2 connection before others have their turn, and how much that is for no request.
 ///
-/// A pure state machine. Records are counted as they are on the wire: RFC 8446, section 5.1.
+/// A pure state machine. It counts bytes as they are on the wire, and knows the records among them: RFC 8446, section 5.1.
 struct RecordBudget {
   /// What may be read in a turn. libcurl reads as long as something comes, while everything else on its loop waits.
   static let limit = 256 * 1024

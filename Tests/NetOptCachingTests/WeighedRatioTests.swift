@@ -16,8 +16,8 @@ struct WeighedRatioTests {
       fetchMicroseconds: 0)
   }
 
-  /// Sizes are what entries weigh, from 2 KB to 100 KB, the larger the rarer. The tables take their part of the capacity, and
-  /// still the ratio is that of the simulation within 0.01.
+  /// Sizes are what entries weigh, from 2 KB to 100 KB, the larger the rarer. The ratio is that of the simulation within 0.003, when that
+  /// is given what the store's tables leave for entries. Where keys lie in the tables differs from process to process.
   @Test(arguments: [0.7, 0.9, 1.1], [0.1, 0.3])
   func theRatioIsThatOfTheSimulation(exponent: Double, share: Double) throws {
     let keys = HitRatioTests.zipf(exponent, keys: 4000, count: 40_000, seed: 11).map { UInt64($0) }
@@ -32,15 +32,18 @@ struct WeighedRatioTests {
     }
     let capacity = Int(Double(footprint) * share)
     let store = MemoryStore(CacheLimits(maxBytes: capacity))
-    var simulated = SimulatedPolicy.s3fifo.cache(capacity: capacity)
     var (ours, theirs) = (0, 0)
     for key in keys {
       let entry = try #require(entries[key])
-      if simulated.request(key, size: MemorySlot.weight(of: [entry])) { theirs += 1 }
       if store.entries(for: entry.key).isEmpty { store.insert(entry) } else { ours += 1 }
+    }
+    var simulated = SimulatedPolicy.s3fifo.cache(capacity: capacity - store.usage.overhead)
+    for key in keys {
+      let entry = try #require(entries[key])
+      if simulated.request(key, size: MemorySlot.weight(of: [entry])) { theirs += 1 }
     }
     #expect(store.usage.bytes <= capacity && store.usage.bytes > capacity / 10 * 9)
     let difference = abs(Double(ours - theirs)) / Double(keys.count)
-    #expect(difference <= 0.01, "\(ours) hits, not \(theirs), of \(keys.count)")
+    #expect(difference <= 0.003, "\(ours) hits, not \(theirs), of \(keys.count)")
   }
 }

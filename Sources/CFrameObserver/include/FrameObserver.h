@@ -2,7 +2,8 @@
 #pragma once
 #include <stddef.h>
 
-// Told of frames, from within libcurl. A stream has the easy handle that libcurl gave to nghttp2; a session is one of nghttp2's.
+// Told of frames, from within libcurl. A stream has the easy handle that libcurl gave to nghttp2, which it does for servers; its HTTP/2 for proxies
+// (CURLPROXY_HTTPS2) gives something else, and must not be used. A session is one of nghttp2's.
 struct netopt_frame_handlers {
   // A DATA frame has come whole, or another frame that ends its stream. bytes: how much of a body it had. ends: whether it has END_STREAM.
   void (*received)(void *easy, size_t bytes, int ends);
@@ -13,9 +14,9 @@ struct netopt_frame_handlers {
 // Has handlers told of the frames of sessions that libcurl sets up on this thread from now on. They are kept, not copied.
 void netopt_observe_frames(const struct netopt_frame_handlers *handlers);
 
-// Whether a session has been set up on this thread through the observer: the handlers are then told of all frames.
+// Whether a session has been set up on this thread through the observer: the handlers are then told of all frames that are received.
 int netopt_frames_are_observed(void);
 
-// The next session of this thread that has failed, or has sent GOAWAY, as nghttp2 does when the peer breaks its rules; NULL when there is none. It may be
-// gone.
+// The next session of this thread that has failed, or has sent GOAWAY, as nghttp2 does when the peer breaks its rules; NULL when there is none. Its
+// connection may be gone.
 const void *netopt_session_given_up(void);

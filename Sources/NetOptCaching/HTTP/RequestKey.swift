@@ -31,8 +31,8 @@ package enum RequestKey {
     if PercentEncoding.fault(in: query) == nil {
       QueryParameters.append(query: query, plus: true, to: &parameters)
     } else {
-      // Without a canonical form it is told apart by its digest.
-      parameters.append(0)
+      // Without a canonical form it is told apart by its digest, behind a byte that neither a parameter nor a body's digest has.
+      parameters.append(1)
       parameters.append(hex: try Digest.of(query, .sha256))
     }
     if form == nil, !body.isEmpty {

@@ -70,12 +70,12 @@ public final class SQLiteNonceStore: NonceStore {
 
   private static func open(_ path: String) throws(SQLiteError) -> Connection {
     let database = try Database(path)
-    try database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
     guard try database.definitions().isSubset(of: definitions) else {
       throw SQLiteError(
         corrupt: path,
         "it has other tables, indices or triggers than netopt makes; name another file, which is then made")
     }
+    try database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
     let create = definitions.map { $0.replacing(/^CREATE [A-Z]+/) { "\($0.output) IF NOT EXISTS" } }
     try database.execute(
       "BEGIN IMMEDIATE; \(create.joined(separator: ";\n"));"
