@@ -36,8 +36,10 @@ class Program:
         )
         self._printed = b""
         self._passed = threading.Condition()
-        # How many bytes the program has sent to the client.
-        self._sent = 0
+        # How many records the program has sent to the client, and how many of them were ChangeCipherSpec, which end its part of a handshake.
+        self._records = 0
+        self._changes = 0
+        self._partial = b""
         self._server = self._connect(path)
         self._server.sendall(begun.hello)
         threading.Thread(target=self._pump, args=(self._client, self._server), daemon=True).start()
@@ -62,7 +64,7 @@ class Program:
                     # Held while it is sent: what the client does next comes after it is counted.
                     with self._passed:
                         target.sendall(data)
-                        self._sent += len(data)
+                        self._count(data)
                         self._passed.notify_all()
                 else:
                     target.sendall(data)
@@ -72,6 +74,17 @@ class Program:
             target.shutdown(socket.SHUT_WR)
         except OSError:
             pass
+
+    def _count(self, data: bytes) -> None:
+        """Counts the records in what the program has sent (RFC 5246, section 6.2.1)."""
+        self._partial += data
+        while len(self._partial) >= 5:
+            length = 5 + int.from_bytes(self._partial[3:5], "big")
+            if len(self._partial) < length:
+                break
+            self._records += 1
+            self._changes += self._partial[0] == 20
+            self._partial = self._partial[length:]
 
     def wait_for(self, pattern: bytes) -> re.Match[bytes]:
         """Waits until the program has printed something, and forgets what is printed up to there."""
@@ -86,20 +99,27 @@ class Program:
         self._printed = self._printed[found.end() :]
         return found
 
-    def send(self, data: bytes) -> None:
-        """Gives the program a command, or bytes for the client that do not begin with one; waits until it has sent a record.
+    def send(self, data: bytes, *, is_answered: bool = True) -> None:
+        """Gives the program a command, or bytes for the client that do not begin with one; waits until it has done it, as far as it can
+        without the client when that does not read.
 
-        What it reads together with something else would be no command, or be lost behind one.
+        What it reads together with something else would be no command, or be lost behind one. A renegotiation has several records, and
+        those of one must not be taken for the beginning of the next.
         """
         assert self._process.stdin is not None
+        has_changes = data == RENEGOTIATE and is_answered
         with self._passed:
-            before = self._sent
+            before = self._changes if has_changes else self._records
             try:
                 self._process.stdin.write(data)
                 self._process.stdin.flush()
             except OSError as error:
                 raise Gone from error
-            if not self._passed.wait_for(lambda: self._sent > before, PATIENCE):
+
+            def is_done() -> bool:
+                return (self._changes if has_changes else self._records) > before
+
+            if not self._passed.wait_for(is_done, PATIENCE):
                 raise Gone
 
     def end(self) -> None:
@@ -166,7 +186,7 @@ def behind(letter: bytes) -> Answer:
         program.send(whole)
         late.due.wait(PATIENCE)
         try:
-            program.send(letter)
+            program.send(letter, is_answered=False)
         except Gone:
             pass
         late.done.set()
