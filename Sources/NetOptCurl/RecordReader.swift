@@ -27,7 +27,8 @@ final class RecordReader {
     functions.copyRetry(bio)
     if result > 0 {
       budget.read(UnsafeRawBufferPointer(start: buffer, count: Int(result)))
-      unbudgeted += Int(result)
+      // Also a few bytes may be much work, as a change of keys is.
+      unbudgeted += max(Int(result), 512)
     }
     return result
   }
