@@ -8,7 +8,9 @@
 
 typedef nghttp2_on_frame_recv_callback callback;
 
-static _Thread_local const struct netopt_frame_handlers *handlers;
+static _Thread_local struct netopt_frame_handlers handlers;
+// Whether this thread has asked for what is done here.
+static _Thread_local int is_ours;
 static _Thread_local int is_observed;
 
 // Some sessions of this thread.
@@ -45,10 +47,10 @@ static _Atomic(callback) originals[most_originals];
 static int received(int place, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   int is_data = frame->hd.type == NGHTTP2_DATA;
   int ends = (is_data || frame->hd.type == NGHTTP2_HEADERS) && frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
-  if (handlers && (is_data || ends)) {
+  if (is_ours && (is_data || ends)) {
     // Before libcurl's own callback, and before the stream is closed: nghttp2 then forgets whose it is.
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-    if (easy) handlers->received(easy, is_data ? frame->hd.length - frame->data.padlen : 0, ends);
+    if (easy) handlers.received(easy, is_data ? frame->hd.length - frame->data.padlen : 0, ends);
   }
   return atomic_load(&originals[place])(session, frame, data);
 }
@@ -73,9 +75,9 @@ static int sent(nghttp2_session *session, const nghttp2_frame *frame, void *data
   (void)data;
   if (frame->hd.type == NGHTTP2_GOAWAY) {
     add(&given_up, session);
-  } else if (handlers && frame->hd.type == NGHTTP2_HEADERS) {
+  } else if (is_ours && frame->hd.type == NGHTTP2_HEADERS) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-    if (easy) handlers->requested(easy, session);
+    if (easy) handlers.requested(easy, session);
   }
   return 0;
 }
@@ -98,7 +100,7 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
     nghttp2_session_callbacks *callbacks, callback original) {
   static _Atomic(void *) known;
   void (*set)(nghttp2_session_callbacks *, callback) = next(__func__, &known);
-  callback ours = handlers ? observer(original) : NULL;
+  callback ours = is_ours ? observer(original) : NULL;
   set(callbacks, ours ? ours : original);
   if (!ours) return;
   is_observed = 1;
@@ -111,7 +113,7 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
 STANDS_BEFORE ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
   static _Atomic(void *) known;
   ssize_t (*receive)(nghttp2_session *, const uint8_t *, size_t) = next(__func__, &known);
-  if (!handlers) return receive(session, bytes, count);
+  if (!is_ours) return receive(session, bytes, count);
   if (failed.count && find(&failed, session) >= 0) return NGHTTP2_ERR_CALLBACK_FAILURE;
   ssize_t result = receive(session, bytes, count);
   if (result < 0) {
@@ -124,7 +126,7 @@ STANDS_BEFORE ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const u
 STANDS_BEFORE void nghttp2_session_del(nghttp2_session *session) {
   static _Atomic(void *) known;
   void (*delete)(nghttp2_session *) = next(__func__, &known);
-  if (handlers) {
+  if (is_ours) {
     take_out(&failed, session);
     take_out(&given_up, session);
   }
@@ -138,11 +140,14 @@ STANDS_BEFORE int nghttp2_submit_rst_stream(
   static _Atomic(void *) known;
   int (*submit)(nghttp2_session *, uint8_t, int32_t, uint32_t) = next(__func__, &known);
   // With this code libcurl ends a stream that it is done with; others it ends still want to hear of their end.
-  if (handlers && error == NGHTTP2_STREAM_CLOSED) nghttp2_session_set_stream_user_data(session, stream, NULL);
+  if (is_ours && error == NGHTTP2_STREAM_CLOSED) nghttp2_session_set_stream_user_data(session, stream, NULL);
   return submit(session, flags, stream, error);
 }
 
-void netopt_observe_frames(const struct netopt_frame_handlers *new_handlers) { handlers = new_handlers; }
+void netopt_observe_frames(struct netopt_frame_handlers new_handlers) {
+  handlers = new_handlers;
+  is_ours = 1;
+}
 
 int netopt_frames_are_observed(void) { return is_observed; }
 

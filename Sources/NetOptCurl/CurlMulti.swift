@@ -77,6 +77,7 @@ actor CurlMulti: LoopActor {
 
   /// Adds a leg's transfer to the multi handle.
   func start(_ transfer: Transfer) throws(NetOptError) {
+    FrameObserver.start()
     let code = curl_multi_add_handle(raw, transfer.easy.raw)
     guard code == CURLM_OK else { throw failure("curl_multi_add_handle", code) }
     if let endpoint = transfer.endpoint, let socket = transfer.exchange.group?.onlySocket(to: endpoint) {
@@ -134,14 +135,13 @@ actor CurlMulti: LoopActor {
   /// Has libcurl act on an event (curl_multi_socket_action(3)).
   func drive(_ socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
-    FrameObserver.start()
     let code = curl_multi_socket_action(raw, socket, mask, &running)
     applyInterests()
     // The handle is unusable after any other code; none of them is documented to come from valid arguments.
     guard code == CURLM_OK else { return failAll(failure("curl_multi_socket_action", code)) }
   }
 
-  /// Acts on what a call of libcurl had to say of sockets and connections.
+  /// Applies what libcurl reported of sockets and connections during a call.
   private func applyInterests() {
     while let session = FrameObserver.takeGivenUp() { endConnection(of: session) }
     guard records.concernSockets else { return }

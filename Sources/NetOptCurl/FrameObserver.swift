@@ -3,15 +3,10 @@ import CFrameObserver
 
 /// Sees the HTTP/2 frames that libcurl receives and sends on the loop's threads: docs/adr/0025.
 enum FrameObserver {
-  // Unsafe: C reads it for as long as the process lives, and nobody changes it.
-  private nonisolated(unsafe) static let handlers: UnsafePointer<netopt_frame_handlers> = {
-    let handlers = UnsafeMutablePointer<netopt_frame_handlers>.allocate(capacity: 1)
-    handlers.initialize(to: netopt_frame_handlers(received: received, requested: requested))
-    return UnsafePointer(handlers)
-  }()
-
   /// Has the frames noted of what libcurl does on this thread.
-  static func start() { netopt_observe_frames(handlers) }
+  static func start() {
+    netopt_observe_frames(netopt_frame_handlers(received: received, requested: requested))
+  }
 
   /// Whether the frames of all HTTP/2 connections of this thread are seen: not where nghttp2 is a part of libcurl itself.
   static var isInPlace: Bool { netopt_frames_are_observed() != 0 }

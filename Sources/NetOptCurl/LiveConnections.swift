@@ -18,8 +18,6 @@ final class LiveConnection {
   var tlsVersion: String?
   /// What limits how much of it is read, when it speaks HTTP/2 over OpenSSL.
   var reader: RecordReader?
-  /// Whether libcurl has closed it.
-  fileprivate(set) var isClosed = false
   /// nghttp2's session on it, once a request was sent: only to be compared.
   var session: UnsafeRawPointer?
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
@@ -81,7 +79,6 @@ struct LiveConnections {
   mutating func closed(_ descriptor: Int32) {
     guard let connection = byDescriptor[descriptor] else { return }
     byDescriptor[descriptor] = nil
-    connection.isClosed = true
     if let ends = connection.ends, byEnds[ends] === connection { byEnds[ends] = nil }
   }
 

@@ -1,4 +1,4 @@
-/// How much libcurl may read of an HTTP/2 connection before others have their turn, and how much that is for no request.
+/// Limits how much libcurl reads of an HTTP/2 connection at a time, and finds connections on which a server sends what is for no request.
 ///
 /// A pure state machine. It counts bytes as they are on the wire, and knows the records among them: RFC 8446, section 5.1.
 struct RecordBudget {

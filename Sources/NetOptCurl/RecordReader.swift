@@ -15,6 +15,9 @@ final class RecordReader {
   /// How much was read since then, while the budget did not count.
   private var unbudgeted = 0
 
+  /// What a read counts for at least, in bytes: a few bytes can be much work, as a change of keys is.
+  private static let leastCost = 512
+
   private init() {}
 
   private func read(
@@ -27,8 +30,7 @@ final class RecordReader {
     functions.copyRetry(bio)
     if result > 0 {
       budget.read(UnsafeRawBufferPointer(start: buffer, count: Int(result)))
-      // Also a few bytes may be much work, as a change of keys is.
-      unbudgeted += max(Int(result), 512)
+      unbudgeted += max(Int(result), Self.leastCost)
     }
     return result
   }

@@ -57,7 +57,7 @@ final class Transfer {
   private var hasBody = false
   /// How many bytes of the body libcurl has handed over, before they were decoded.
   private var receivedBytes = 0
-  /// What came of the body over HTTP/2, as far as that is seen.
+  /// What the stream's DATA frames had, and whether one ended it; nothing where frames are not seen.
   private var frames = ReceivedFrames()
   /// How much of a piece of the body was decoded before the transfer paused: libcurl hands over all of it again.
   private var decodedOfPiece = 0
@@ -210,10 +210,14 @@ final class Transfer {
       }
     }
     guard hasRoom else { return pause() }
-    let reception = decoder != nil ? decode(bytes) : .taken
-    if decoder == nil { body.append(bytes, ofLength: length) }
-    if reception == .taken { receivedBytes += bytes.count }
-    return reception
+    if decoder != nil {
+      let reception = decode(bytes)
+      guard reception == .taken else { return reception }
+    } else {
+      body.append(bytes, ofLength: length)
+    }
+    receivedBytes += bytes.count
+    return .taken
   }
 
   private func pause() -> Reception {

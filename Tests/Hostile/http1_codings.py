@@ -83,7 +83,6 @@ for each_coding in CODERS:
     coded(f"{each_coding}-is-text", each_coding, lambda data: b"this is not coded at all", "length")
 
 
-
 def large(name: str, coding: str, change: Callable[[bytes, bytes], bytes], framing: str) -> None:
     """Adds a body that is decoded to more than a consumer takes at once. `change` gets it and another one."""
 

@@ -18,19 +18,18 @@ http1_bytes("extra-continue-at-once", lambda e: e.right() + b"HTTP/1.1 100 Conti
 http1_bytes("half-an-extra-answer-at-once", lambda e: e.right() + e.forged()[:30])
 
 
-@http1("extra-answer-in-pieces")
-def pieces(exchange: Exchange) -> None:
-    """The first half comes with the answer, the second while the connection is idle."""
-    forged = exchange.forged()
-    seal = exchange.connection.seal
-    exchange.send_then_late(seal(exchange.right() + forged[:30]), seal(forged[30:]))
+def pieces(name: str, body: bytes | None) -> None:
+    """Adds a forged answer of which the first half comes with the right one, and the second while the connection is idle."""
+
+    @http1(name)
+    def play(exchange: Exchange) -> None:
+        forged = exchange.forged()
+        seal = exchange.connection.seal
+        exchange.send_then_late(seal(exchange.right(body=body) + forged[:30]), seal(forged[30:]))
 
 
-@http1("extra-answer-in-pieces-behind-an-empty-one")
-def pieces_behind_empty(exchange: Exchange) -> None:
-    forged = exchange.forged()
-    seal = exchange.connection.seal
-    exchange.send_then_late(seal(exchange.right(body=b"") + forged[:30]), seal(forged[30:]))
+pieces("extra-answer-in-pieces", None)
+pieces("extra-answer-in-pieces-behind-an-empty-one", b"")
 
 
 def late(name: str, make: str, *, then_close: bool = False, tls: int = 3) -> None:

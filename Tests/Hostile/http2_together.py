@@ -6,13 +6,13 @@ import struct
 import time
 
 from hpack import indexed_literal, integer, literal
-from http2 import ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, Stream, frame, settings
 from host import PATIENCE
+from http2 import ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, Stream, frame, settings
 from scenarios import http2, http2_together
 
 # A frame of the connection on a stream.
 BAD = frame(PING, 0, 1, bytes(8))
-# libcurl's limit for a head is 128 KiB: of what comes from a table that is a few bytes on the wire.
+# Between what the client is to read in different turns. No test waits for it.
 PAUSE = 0.05
 
 
@@ -22,7 +22,11 @@ def send(streams: list[Stream], *pieces: bytes) -> None:
 
 
 def large_head(tail: bytes, length: int | None = None) -> bytes:
-    """A block that is too large when all but its tail is read; with a length, its parts are chosen so that it has that one modulo 256."""
+    """A block that is more than libcurl's 128 KiB before its tail: what comes from the table is a few bytes on the wire.
+
+    With a length, the name in it is chosen so that the higher bytes of the block's own length are the sum of both: whoever reads the block
+    once more from its middle then finds the tail where a frame begins.
+    """
     for count in range(1, 300):
         block = b"\x88" + literal(b"n" * count, b"v" * 3000) + indexed_literal(b"x-b", b"a" * 4000)
         block += integer(62, 7, 0x80) * 31

@@ -36,11 +36,8 @@ struct HostileRun: Sendable {
     server = try await HostileServer.shared.value
     let number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     host = "\(hostile.name)--\(number).hostile.test"
-    var configuration = ClientConfiguration()
-    configuration.list = .none
-    configuration.proxy = mode == .proxied ? .url("https://\(server.secure)") : .none
-    configuration.rankingHistory = .none
-    configuration.tls.caFile = server.authorityFile
+    var configuration = server.clientConfiguration
+    if mode == .proxied { configuration.proxy = .url("https://\(server.secure)") }
     if mode == .cached { configuration.cache = ClientConfiguration.Cache() }
     // Most bodies that are longer pause then.
     configuration.connections.bodyBuffer = 4096

@@ -22,7 +22,7 @@ enum Selection {
     let modes = HostileRun.Mode.allCases.filter { mode in
       switch mode {
       case .fresh, .cached: true
-      // A connection in the pool has begun as it should.
+      // A scenario of a connection's beginning cannot be played on one that has begun well.
       case .pooled: !hostile.isOfFirstConnection
       case .proxied: hostile.access == .any
       }

@@ -24,19 +24,11 @@ import Testing
   func together(_ hostile: HostileCase) async throws {
     let server = try await HostileServer.shared.value
     let host = "\(hostile.name)--together.hostile.test"
-    var configuration = ClientConfiguration()
-    configuration.list = .none
-    configuration.proxy = .none
-    configuration.rankingHistory = .none
-    configuration.tls.caFile = server.authorityFile
+    var configuration = server.clientConfiguration
     configuration.cache = ClientConfiguration.Cache()
     let client = try NetOptClient(configuration)
     @Sendable func ask(_ target: String) async throws -> Outcome {
-      var request = try HTTPRequest(.get, "https://\(host):\(server.secure.port)\(target)")
-      request.options.routing = .pinned(server.secure.address)
-      request.options.version = .http2
-      request.options.timeout = .seconds(10)
-      request.options.maxAttempts = 1
+      let request = try server.http2Request(.get, host, target, within: .seconds(10))
       return await Outcome(of: request, by: client)
     }
     #expect(try await ask("/right?q=9").fault(.answers(.usual), for: 9) == nil)

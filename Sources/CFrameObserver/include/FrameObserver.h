@@ -11,8 +11,8 @@ struct netopt_frame_handlers {
   void (*requested)(void *easy, const void *session);
 };
 
-// Has handlers told of the frames of sessions that libcurl sets up on this thread from now on. They are kept, not copied.
-void netopt_observe_frames(const struct netopt_frame_handlers *handlers);
+// Has handlers told of the frames of sessions that libcurl sets up on this thread from now on. To be called again as often as one likes.
+void netopt_observe_frames(struct netopt_frame_handlers handlers);
 
 // Whether a session has been set up on this thread through the observer: the handlers are then told of all frames that are received.
 int netopt_frames_are_observed(void);

@@ -19,7 +19,7 @@ enum DiskSchema {
     PRAGMA trusted_schema = OFF
     """
 
-  /// What makes the tables. A database with anything else is begun anew, so whoever changes a character here changes `version`.
+  /// The statements that make the tables. A database with anything else is begun anew, so whoever changes a character here changes `version`.
   ///
   /// The body is the last column, so that everything else is read without it. The triggers keep what all entries take
   /// together, which SQLite would otherwise have to add up, for all processes; `clock` is that of GDSF.

@@ -50,7 +50,7 @@ public final class SQLiteNonceStore: NonceStore {
     }
   }
 
-  /// What makes the tables. The triggers keep the number of rows, which SQLite would otherwise have to count, for all processes.
+  /// The statements that make the tables. The triggers keep the number of rows for all processes: SQLite would have to count them.
   private static let definitions = [
     """
     CREATE TABLE nonces (

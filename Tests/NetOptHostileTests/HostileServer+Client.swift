@@ -1,0 +1,27 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+
+extension HostileServer {
+  /// The settings of a client that trusts the server, and knows of nothing else.
+  var clientConfiguration: ClientConfiguration {
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.tls.caFile = authorityFile
+    return configuration
+  }
+
+  /// A request over HTTP/2 that is sent once.
+  func http2Request(
+    _ method: HTTPMethod, _ host: String, _ target: String, within timeout: Duration
+  ) throws(NetOptError) -> HTTPRequest {
+    var request = try HTTPRequest(method, "https://\(host):\(secure.port)\(target)")
+    request.options.routing = .pinned(secure.address)
+    request.options.version = .http2
+    request.options.timeout = timeout
+    request.options.maxAttempts = 1
+    return request
+  }
+}
