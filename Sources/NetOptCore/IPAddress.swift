@@ -17,8 +17,8 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
   public let family: Family
 
   /// The address in network order, as two big-endian halves; an IPv4 address is in the low 32 bits.
-  private let high: UInt64
-  private let low: UInt64
+  let high: UInt64
+  let low: UInt64
 
   /// Reads an address from its text form, without brackets. `nil` when the text is no address.
   public init?(_ text: some StringProtocol) {
@@ -58,58 +58,6 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
     case .v4: (0..<4).map { UInt8(truncatingIfNeeded: low >> (24 - 8 * $0)) }
     case .v6:
       (0..<16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? high : low) >> (56 - 8 * ($0 % 8))) }
-    }
-  }
-
-  /// What an address can be reached from, after the IANA special-purpose registries (RFC 6890).
-  public enum Scope: String, Hashable, Sendable {
-    /// Reachable from anywhere; documentation ranges count as global.
-    case global
-    /// This host: 127.0.0.0/8, ::1.
-    case loopback
-    /// One site: RFC 1918, RFC 6598 (shared address space), RFC 4193 and the deprecated fec0::/10.
-    case `private`
-    /// One link: 169.254.0.0/16, fe80::/10.
-    case linkLocal = "link-local"
-    /// A group: 224.0.0.0/4, ff00::/8.
-    case multicast
-    /// No address: 0.0.0.0/8, ::.
-    case unspecified
-    /// Not assigned, and broadcast: 240.0.0.0/4.
-    case reserved
-  }
-
-  /// What the address can be reached from. An IPv4-mapped IPv6 address has the scope of the address inside it.
-  public var scope: Scope {
-    switch family {
-    case .v4: Self.scope(v4: UInt32(low))
-    case .v6: scopeOfV6
-    }
-  }
-
-  private static func scope(v4 bits: UInt32) -> Scope {
-    switch (bits >> 24, bits >> 16) {
-    case (0, _): .unspecified
-    case (127, _): .loopback
-    case (10, _), (_, 0xac10...0xac1f), (_, 0xc0a8), (_, 0x6440...0x647f): .private
-    case (_, 0xa9fe): .linkLocal
-    case (224...239, _): .multicast
-    case (240..., _): .reserved
-    default: .global
-    }
-  }
-
-  private var scopeOfV6: Scope {
-    if high == 0 {
-      if low == 0 { return .unspecified }
-      if low == 1 { return .loopback }
-      if low >> 32 == 0xffff { return Self.scope(v4: UInt32(truncatingIfNeeded: low)) }
-    }
-    return switch high >> 48 {
-    case 0xfe80...0xfebf: .linkLocal
-    case 0xfec0...0xfeff, 0xfc00...0xfdff: .private
-    case 0xff00...0xffff: .multicast
-    default: .global
     }
   }
 }
