@@ -6,12 +6,13 @@ import NetOptSigning
 /// Signs each attempt afresh: innermost, so that host, body and time are final and every attempt has a nonce of its own.
 ///
 /// A server that refuses a request (401, 403, or 400 as AWS does it) and whose `Date` is far from the signer's clock says that the
-/// time is off. The difference is kept for later requests, and this one is repeated once: the server has refused it, so it was
-/// not carried out. Only a server that proved its name is believed, and no more than a day.
+/// time is off. The difference is kept for later requests to its origin, and this one is repeated once: the server has
+/// refused it, so it was not carried out. Only a server that proved its name is believed, no more than a day, and not by an answer
+/// that a cache on the way has kept: the time of its `Date` is past.
 struct SigningInterceptor: Interceptor {
   private let configuration: ClientConfiguration.Signing
   private let now: @Sendable () -> Int64
-  private let offset: ClockOffset
+  private let offsets = ClockOffsets()
 
   init(
     _ configuration: ClientConfiguration.Signing,
@@ -19,7 +20,6 @@ struct SigningInterceptor: Interceptor {
   ) {
     self.configuration = configuration
     self.now = now
-    offset = ClockOffset()
   }
 
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
@@ -39,9 +39,11 @@ struct SigningInterceptor: Interceptor {
   private func repeated(
     _ request: HTTPRequest, after response: HTTPResponse, _ next: InterceptorChain
   ) async throws(NetOptError) -> HTTPResponse {
+    // RFC 9111, section 5.1: what has an Age was not made for this request.
     guard response.tls?.verified == true || configuration.trustsPlainDates,
+      response.head.first("Age") == nil,
       let date = response.head.first("Date"), let theirs = CivilTime(http: date)?.seconds,
-      offset.learn(theirs: theirs, ours: now())
+      offsets.learn(from: request.url.origin, theirs: theirs, ours: now())
     else { return response }
     return try await next.proceed(try signed(request))
   }
@@ -57,7 +59,7 @@ struct SigningInterceptor: Interceptor {
         "\(request.url.origin) is signed, and a body that is a stream cannot be: send its bytes")
     }
     let signer = configuration.signer
-    let moment = SigningMoment(now: now() + offset.seconds)
+    let moment = SigningMoment(now: now() + offsets.seconds(of: request.url.origin))
     let result: SignedRequest
     do throws(SigningFault) {
       result = try signer.sign(SigningRequest(request, body: body), at: moment)
@@ -73,26 +75,29 @@ struct SigningInterceptor: Interceptor {
   }
 }
 
-/// How far the servers' clock is ahead of ours, as far as they have told.
-private final class ClockOffset: Sendable {
+/// How far the clocks of origins are ahead of ours, as far as they have told.
+private final class ClockOffsets: Sendable {
   /// Less is no reason for a server to refuse.
   private static let least: Int64 = 60
   /// Nobody is believed more.
   private static let most: Int64 = 86_400
+  /// The most origins that are remembered: one host may have many ports. When there are more, all are learnt anew.
+  private static let capacity = 1024
 
-  private let kept = Locked<Int64>(0)
+  private let kept = Locked<[Origin: Int64]>([:])
 
-  var seconds: Int64 { kept.withLock(\.self) }
+  func seconds(of origin: Origin) -> Int64 { kept.withLock { $0.isEmpty ? 0 : $0[origin] ?? 0 } }
 
-  /// Takes over what a server says.
+  /// Takes over what an origin says.
   ///
   /// - Returns: whether that differs from what was used, so that signing again makes sense.
-  func learn(theirs: Int64, ours: Int64) -> Bool {
+  func learn(from origin: Origin, theirs: Int64, ours: Int64) -> Bool {
     let difference = theirs - ours
     guard abs(difference) <= Self.most else { return false }
     return kept.withLock { kept in
-      guard abs(difference - kept) >= Self.least else { return false }
-      kept = difference
+      guard abs(difference - (kept[origin] ?? 0)) >= Self.least else { return false }
+      if kept.count >= Self.capacity { kept.removeAll() }
+      kept[origin] = difference
       return true
     }
   }

@@ -10,12 +10,14 @@ import Testing
   private final class Server: Interceptor {
     let clock: Int64
     let isTLS: Bool
+    let age: String?
     private let verifier: SignatureVerifier
     private let seen = Locked<[(HTTPRequest, VerificationReport)]>([])
     var requests: [HTTPRequest] { seen.withLock { $0.map(\.0) } }
     var reports: [VerificationReport] { seen.withLock { $0.map(\.1) } }
 
-    init(clock: Int64, isTLS: Bool = true) {
+    init(clock: Int64, isTLS: Bool = true, age: String? = nil) {
+      self.age = age
       self.clock = clock
       self.isTLS = isTLS
       verifier = SignatureVerifier(keys: SigningInterceptorTests.ring, nonces: MemoryNonceStore())
@@ -27,10 +29,11 @@ import Testing
       seen.withLock { $0.append((request, report)) }
       let plan = RoutePlan(
         origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
+      var fields: HTTPFields = ["Date": "Tue, 14 Nov 2023 22:13:20 GMT"]
+      fields["Age"] = age
       return HTTPResponse(
         url: request.url,
-        head: ResponseHead(
-          status: report.isValid ? 200 : 401, fields: ["Date": "Tue, 14 Nov 2023 22:13:20 GMT"]),
+        head: ResponseHead(status: report.isValid ? 200 : 401, fields: fields),
         body: ResponseBody([]), route: RouteReport(plan: plan, legs: []),
         tls: isTLS ? TLSReport(verified: true) : nil)
     }
@@ -98,6 +101,28 @@ import Testing
         try HTTPRequest(.get, "http://api.example.com/")
       ).status == 401)
     #expect(plain.requests.count == 1)
+  }
+
+  @Test func noClockIsLearntFromWhatACacheKept() async throws {
+    for age in ["0", "4000", "x"] {
+      let server = Server(clock: Self.date, age: age)
+      let chain = try chain(server, clock: Self.date - 4000)
+      #expect(try await chain.proceed(try HTTPRequest(.get, "https://api.example.com/")).status == 401)
+      #expect(server.requests.count == 1)
+    }
+  }
+
+  @Test func everyOriginHasAClockOfItsOwn() async throws {
+    let server = Server(clock: Self.date)
+    let chain = try chain(server, clock: Self.date - 4000)
+    for (url, count) in [
+      ("https://api.example.com/", 2), ("https://api.example.com:8443/", 4),
+      ("https://api.example.com:8443/", 5),
+      ("https://api.example.com/", 6),
+    ] {
+      #expect(try await chain.proceed(try HTTPRequest(.get, url)).status == 200)
+      #expect(server.requests.count == count)
+    }
   }
 
   @Test func aStreamCannotBeSigned() async throws {
