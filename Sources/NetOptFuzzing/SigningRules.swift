@@ -99,14 +99,14 @@ enum SigningRules {
 
   /// What can be signed in a scheme is accepted in it, unless a check of another kind says something.
   private static func accepted(_ line: SigningLine, _ scheme: SchemeName) -> String? {
-    guard let made = try? SchemeOptions.scheme(scheme, line.options, isVerifying: false, keys: keys),
+    guard let made = try? SchemeOptions.scheme(scheme, line.options, isLenient: false, keys: keys),
       let signer = try? RequestSigner(keys: keys, keyID: "app1.v2", scheme: made, allowWeak: true),
       let signed = try? signer.sign(line.request, at: SigningMoment(now: now, nonce: line.nonce))
     else { return nil }
     var sent = line.request
     for field in signed.headers { sent.headers[field.name] = field.value }
     if let query = signed.query { sent.query = query }
-    guard let checking = try? SchemeOptions.scheme(scheme, line.options, isVerifying: true, keys: keys) else {
+    guard let checking = try? SchemeOptions.scheme(scheme, line.options, isLenient: true, keys: keys) else {
       return "options that sign do not verify"
     }
     let report = quick.verify(sent, scheme: checking, .init(now: now))
@@ -119,7 +119,7 @@ enum SigningRules {
     _ request: SigningRequest, _ scheme: SchemeName, _ options: JSONPart?,
     _ expectation: SignatureVerifier.Expectation, _ length: Int
   ) -> String? {
-    guard let made = try? SchemeOptions.scheme(scheme, options, isVerifying: true, keys: keys) else {
+    guard let made = try? SchemeOptions.scheme(scheme, options, isLenient: true, keys: keys) else {
       return nil
     }
     // A diagnosis takes a thousand times as long: it is made of every eighth input.

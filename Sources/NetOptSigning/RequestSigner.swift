@@ -91,7 +91,7 @@ extension RequestSigner {
   public init(
     keys: KeyRing, keyID: String, scheme: SchemeName, options: String = "{}", allowWeak: Bool = false
   ) throws(NetOptError) {
-    let made = try SchemeOptions.scheme(scheme, text: options, isVerifying: false, keys: keys)
+    let made = try SchemeOptions.scheme(scheme, text: options, keys: keys)
     do throws(SigningFault) {
       try self.init(keys: keys, keyID: keyID, scheme: made, allowWeak: allowWeak)
     } catch {
@@ -104,25 +104,26 @@ extension SignatureVerifier {
   /// Verifies a request that is signed in some scheme.
   ///
   /// - Parameters:
-  ///   - scheme: the scheme that it has to be signed in.
+  ///   - scheme: the scheme that it has to be signed in. In `rfc9421` all has to be signed that a signer signs unless it is told
+  ///     otherwise, or what the options name as `components`.
   ///   - options: its options as a JSON object (docs/signing.md).
   /// - Throws: `invalidConfiguration` for options that make no sense. What is wrong with the request is in the report.
   public func verify(
     _ request: SigningRequest, scheme: SchemeName, options: String = "{}",
     _ expectation: Expectation = Expectation()
   ) throws(NetOptError) -> VerificationReport {
-    let made = try SchemeOptions.scheme(scheme, text: options, isVerifying: true, keys: keys)
+    let made = try SchemeOptions.scheme(scheme, text: options, keys: keys)
     return verify(request, scheme: made, expectation)
   }
 }
 
 extension SchemeOptions {
   fileprivate static func scheme(
-    _ name: SchemeName, text: String, isVerifying: Bool, keys: KeyRing
+    _ name: SchemeName, text: String, keys: KeyRing
   ) throws(NetOptError) -> any SigningScheme {
     do {
       let part = try JSONDocument.read(SecretBytes(copying: Array(text.utf8)))
-      return try scheme(name, part, isVerifying: isVerifying, keys: keys)
+      return try scheme(name, part, isLenient: false, keys: keys)
     } catch {
       let detail =
         (error as? OptionFault)?.detail ?? (error as? JSONFault).map { "\($0.place): \($0.rule)" } ?? ""

@@ -45,7 +45,7 @@ import Testing
   ) throws {
     let line = try SigningLine(part)
     let kind = try #require(line.scheme)
-    let scheme = try SchemeOptions.scheme(kind, line.options, isVerifying: false, keys: ring)
+    let scheme = try SchemeOptions.scheme(kind, line.options, isLenient: false, keys: ring)
     let signer = try RequestSigner(
       keys: ring, keyID: try line.keyID ?? #require(ring.keys.first).id, scheme: scheme, allowWeak: isWeak)
     let now = try #require(line.now)
@@ -70,7 +70,7 @@ import Testing
     var policy = SignatureVerifier.Policy()
     policy.allowWeak = isWeak
     let verifier = SignatureVerifier(keys: ring, nonces: MemoryNonceStore(), policy: policy)
-    let checking = try SchemeOptions.scheme(kind, line.options, isVerifying: true, keys: ring)
+    let checking = try SchemeOptions.scheme(kind, line.options, isLenient: true, keys: ring)
     let first = verifier.verify(request, scheme: checking, .init(now: now))
     #expect(first.isValid, "\(name): \(first.reason): \(first.detail)")
     if kind == .netopt1 {
@@ -89,7 +89,7 @@ import Testing
     do {
       let line = try SigningLine(part)
       let kind = line.scheme ?? .netopt1
-      let scheme = try SchemeOptions.scheme(kind, line.options, isVerifying: true, keys: ring)
+      let scheme = try SchemeOptions.scheme(kind, line.options, isLenient: true, keys: ring)
       let verifier = SignatureVerifier(keys: ring, nonces: MemoryNonceStore(), policy: policy)
       report = verifier.verify(line.request, scheme: scheme, .init(keyID: line.keyID, now: line.now))
     } catch let fault as SigningLine.Fault {

@@ -66,6 +66,31 @@ import Testing
     #expect((0..<128).allSatisfy { bit in Set(nonces.map { $0[bit / 8] >> (bit % 8) & 1 }).count == 2 })
   }
 
+  // MARK: Coverage
+
+  /// Whatever is left out of what a signer signs unless it is told otherwise, `verify(_:scheme:)` refuses, and accepts with options
+  /// that name no more than is signed.
+  @Test func theLibraryInsistsOnAllThatIsUsuallySigned() throws {
+    var request = try SigningRequest("POST", "https://a.example/b?c=d", body: Array("e".utf8))
+    request.headers.append(HTTPField("Content-Type", "text/plain"))
+    let verifier = SignatureVerifier(keys: KeyRing([Self.key]), nonces: nil)
+    let usual = RFC9421.usual(request)
+    #expect(usual.count == 6)
+    for signed in 0..<1 << usual.count {
+      let components = usual.indices.filter { signed >> $0 & 1 == 1 }.map { usual[$0] }
+      var options = RFC9421.Options()
+      options.components = components
+      let sent = try self.signed(request, RFC9421(options))
+      let report = try verifier.verify(sent, scheme: .rfc9421, .init(now: Self.now))
+      #expect(report.reason == (components.count == usual.count ? .ok : .notCovered), "\(components)")
+      let names = JSONValue.array(components.map { .string($0.name) })
+      let told = try verifier.verify(
+        sent, scheme: .rfc9421, options: JSONValue.object([.init("components", names)]).description,
+        .init(now: Self.now))
+      #expect(told.reason == .ok, "\(components)")
+    }
+  }
+
   // MARK: Bounds
 
   @Test func whatIsCoveredIsBounded() throws {

@@ -37,7 +37,7 @@ struct SignCommand: Command {
     if arguments.has(SigningOptions.jsonl) { return try lines(arguments, keys, in: context) }
     let name = try SigningOptions.schemeName(arguments) ?? .netopt1
     let options = try SigningOptions.schemeOptions(arguments, name)
-    let scheme = try SigningOptions.scheme(name, options, isVerifying: false, keys)
+    let scheme = try SigningOptions.scheme(name, options, isLenient: false, keys)
     do {
       let request = try SigningOptions.request(arguments, in: context)
       let signed = try sign(
@@ -91,7 +91,7 @@ struct SignCommand: Command {
     do {
       let name = try line.scheme ?? SigningOptions.schemeName(arguments) ?? .netopt1
       let options = try line.options ?? SigningOptions.schemeOptions(arguments, name)
-      let scheme = try SchemeOptions.scheme(name, options, isVerifying: false, keys: keys)
+      let scheme = try SchemeOptions.scheme(name, options, isLenient: false, keys: keys)
       let now = try line.now ?? SigningOptions.moment(arguments, in: context)
       let signed = try sign(
         line.request, scheme, keys, line.keyID ?? arguments.value(of: SigningOptions.keyID),

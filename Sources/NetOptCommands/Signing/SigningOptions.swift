@@ -114,9 +114,9 @@ enum SigningOptions {
 
   /// The scheme, ready to be used.
   static func scheme(
-    _ name: SchemeName, _ options: JSONPart?, isVerifying: Bool, _ keys: KeyRing
+    _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, _ keys: KeyRing
   ) throws(UsageError) -> any SigningScheme {
-    do { return try SchemeOptions.scheme(name, options, isVerifying: isVerifying, keys: keys) } catch {
+    do { return try SchemeOptions.scheme(name, options, isLenient: isLenient, keys: keys) } catch {
       throw UsageError("the options of \(name.rawValue) are wrong: \(error.detail)")
     }
   }

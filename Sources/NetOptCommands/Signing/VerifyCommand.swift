@@ -69,7 +69,7 @@ struct VerifyCommand: Command {
       let request = try SigningOptions.request(arguments, in: context)
       let name = named ?? SchemeName.detected(in: request)
       let options = try SigningOptions.schemeOptions(arguments, name)
-      let scheme = try SigningOptions.scheme(name, options, isVerifying: true, verifier.keys)
+      let scheme = try SigningOptions.scheme(name, options, isLenient: true, verifier.keys)
       report = verifier.verify(request, scheme: scheme, expectation)
     } catch let fault as SigningFault {
       report = VerificationReport(named ?? .netopt1, unread: fault)
@@ -107,7 +107,7 @@ struct VerifyCommand: Command {
     let options = try line.options ?? SigningOptions.schemeOptions(arguments, name)
     let scheme: any SigningScheme
     do throws(OptionFault) {
-      scheme = try SchemeOptions.scheme(name, options, isVerifying: true, keys: verifier.keys)
+      scheme = try SchemeOptions.scheme(name, options, isLenient: true, keys: verifier.keys)
     } catch {
       let fault = SigningFault(.malformedRequest, "options: \(error.detail)")
       return (line.id, VerificationReport(name, unread: fault))

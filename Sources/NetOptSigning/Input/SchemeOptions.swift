@@ -6,16 +6,16 @@ package enum SchemeOptions {
   ///
   /// - Parameters:
   ///   - options: the object, or `nil` for the defaults.
-  ///   - isVerifying: whether it is to verify; a verifier insists on components only when they are named.
+  ///   - isLenient: whether a verifier in `rfc9421` insists on components only when the options name them; the assurance is then weak.
   ///   - keys: where the platform's key is, for signing in `sealed-key`.
   package static func scheme(
-    _ name: SchemeName, _ options: JSONPart?, isVerifying: Bool, keys: KeyRing
+    _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, keys: KeyRing
   ) throws(OptionFault) -> any SigningScheme {
     do {
       for member in try options?.members() ?? [] where !(names[name] ?? []).contains(member.name) {
         throw member.value.fault("\(name.rawValue) has no such option")
       }
-      let value = try build(name, options, isVerifying, keys)
+      let value = try build(name, options, isLenient, keys)
       return try value.get()
     } catch let fault as JSONFault {
       throw OptionFault(detail: "\(fault.place): \(fault.rule)")
@@ -36,11 +36,11 @@ package enum SchemeOptions {
   ]
 
   private static func build(
-    _ name: SchemeName, _ options: JSONPart?, _ isVerifying: Bool, _ keys: KeyRing
+    _ name: SchemeName, _ options: JSONPart?, _ isLenient: Bool, _ keys: KeyRing
   ) throws(JSONFault) -> Result<any SigningScheme, SigningFault> {
     switch name {
     case .netopt1: return try netopt1(options).map { $0 }
-    case .rfc9421: return try rfc9421(options, isVerifying)
+    case .rfc9421: return try rfc9421(options, isLenient)
     case .sigv4: return .success(SigV4(try sigV4(options)))
     case .saltedMD5: return try saltedMD5(options).map { $0 }
     case .sealedKey: return try sealedKey(options, keys)
@@ -53,7 +53,7 @@ package enum SchemeOptions {
   }
 
   private static func rfc9421(
-    _ options: JSONPart?, _ isVerifying: Bool
+    _ options: JSONPart?, _ isLenient: Bool
   ) throws(JSONFault) -> Result<any SigningScheme, SigningFault> {
     var made = RFC9421.Options()
     made.label = try options?.member("label")?.string()
@@ -78,7 +78,7 @@ package enum SchemeOptions {
       }
       made.algorithm = algorithm
     }
-    return .success(RFC9421(made, isLenient: isVerifying))
+    return .success(RFC9421(made, isLenient: isLenient))
   }
 
   private static func text(_ part: JSONPart) throws(SigningFault) -> String {
