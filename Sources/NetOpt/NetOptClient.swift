@@ -98,7 +98,7 @@ public final class NetOptClient: Sendable {
     upkeep = Upkeep(router, prober, ranking, configuration.probing, timeSource)
     retries = Retries(timeSource, observers: configuration.observers)
     var links: [any Interceptor] = []
-    let redirect = RedirectInterceptor()
+    let redirect = RedirectInterceptor(credentialFields: configuration.cache?.credentialFields ?? [])
     links.append(
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))

@@ -1,9 +1,20 @@
+import NetOptCaching
 import NetOptCore
 
 /// Follows redirects (RFC 9110, section 15.4). Each hop goes through the rest of the chain, so it is routed anew: a
 /// redirect to another host goes to that host and not to our IP.
 struct RedirectInterceptor: Interceptor {
   private static let redirects: Set = [301, 302, 303, 307, 308]
+
+  /// The names of the fields that another origin does not get.
+  private let credentialFields: Set<String>
+
+  /// Makes the interceptor.
+  ///
+  /// - Parameter credentialFields: the fields that carry credentials besides the usual ones.
+  init(credentialFields: Set<String> = []) {
+    self.credentialFields = CredentialFields.usual.union(credentialFields)
+  }
 
   @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
@@ -19,11 +30,11 @@ struct RedirectInterceptor: Interceptor {
     var request = request
     var response = first
     var followed = 0
-    while let following = try Self.following(response, of: request) {
+    while let following = try following(response, of: request) {
       guard followed < request.options.maxRedirects else {
         throw NetOptError(
           .tooManyRedirects, phase: .receive,
-          "after \(followed) redirects \(request.url) redirects once more, to \(following.url)",
+          "after \(followed) redirects \(request.url.shown) redirects once more, to \(following.url.shown)",
           endpoint: response.remote, route: response.route)
       }
       followed += 1
@@ -37,9 +48,10 @@ struct RedirectInterceptor: Interceptor {
   /// The request that a response leads to, or `nil` when the response is the answer.
   ///
   /// - Throws: `invalidURL` when `Location` is not a URL that can be requested.
-  static func following(_ response: HTTPResponse, of request: HTTPRequest) throws(NetOptError) -> HTTPRequest?
+  private func following(_ response: HTTPResponse, of request: HTTPRequest) throws(NetOptError)
+    -> HTTPRequest?
   {
-    guard redirects.contains(response.status), let location = response.head.first("Location")
+    guard Self.redirects.contains(response.status), let location = response.head.first("Location")
     else { return nil }
     let url = try request.url.resolving(location)
     // Credentials and answers would travel in the clear from here on. The caller sees the redirect and may decide.
@@ -63,7 +75,7 @@ struct RedirectInterceptor: Interceptor {
       return nil
     }
     if url.origin != request.url.origin {
-      for name in ["Authorization", "Cookie", "Proxy-Authorization"] { next.headers[name] = nil }
+      for name in credentialFields { next.headers[name] = nil }
       // An address was chosen for the host that redirects, not for this one.
       if case .pinned = next.options.routing { next.options.routing = .automatic }
     }

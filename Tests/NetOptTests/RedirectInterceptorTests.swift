@@ -1,3 +1,4 @@
+import NetOptCaching
 import NetOptCore
 import NetOptTestSupport
 import Testing
@@ -108,6 +109,32 @@ import NetOptLocking
     #expect(script.requests.last?.headers["X"] == "1")
     // The pinned address is the first host's.
     #expect(script.requests.map(\.options.routing) == [.pinned(.loopback), .pinned(.loopback), .automatic])
+  }
+
+  @Test func noFieldWithCredentialsGoesToAnotherOrigin() async throws {
+    let script = Script(["https://a.test/": (302, "https://a.test:8443/")])
+    let fields = CredentialFields.usual.sorted() + ["X-Ours"]
+    let request = try HTTPRequest(
+      .get, "https://a.test/", headers: HTTPFields(fields.map { HTTPField($0.lowercased(), "secret") }))
+    let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
+    _ = try await InterceptorChain(
+      [RedirectInterceptor(credentialFields: ["X-Ours"]), script], context: context
+    )
+    .proceed(request)
+    #expect(script.requests.map(\.headers.count) == [fields.count, 0])
+  }
+
+  @Test func messagesShowNoSecretsOfLocations() async throws {
+    for location in ["/?token=s3cret", "ftp://user:s3cret@b.test/", "https://b.test:0/?token=s3cret"] {
+      let script = Script([
+        "https://a.test/": (302, location), "https://a.test/?token=s3cret": (302, location),
+      ])
+      var request = try HTTPRequest(.get, "https://a.test/")
+      request.options.maxRedirects = 1
+      let limited = request
+      let error = await #expect(throws: NetOptError.self) { _ = try await follow(limited, script) }
+      #expect(error?.message.contains("s3cret") == false)
+    }
   }
 
   @Test func aDowngradeIsHandedBack() async throws {
