@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// What the text report is set with: columns, and texts that come from elsewhere.
 package enum TextLayout {
   /// The width of the report.
@@ -35,14 +37,7 @@ package enum TextLayout {
   /// servers end up here. That is more than control characters: what turns the direction of writing makes a name look like another
   /// one.
   package static func printable(_ text: String, by replacement: Unicode.Scalar = "\u{fffd}") -> String {
-    String(
-      String.UnicodeScalarView(
-        text.unicodeScalars.map {
-          switch $0.properties.generalCategory {
-          case .control, .format, .lineSeparator, .paragraphSeparator: replacement
-          default: $0
-          }
-        }))
+    String(String.UnicodeScalarView(text.unicodeScalars.map { $0.steersTerminal ? replacement : $0 }))
   }
 
   /// A word in front and a text beside it, which stays beside it when it takes more than a line.

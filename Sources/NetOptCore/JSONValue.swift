@@ -126,8 +126,8 @@ extension JSONValue: CustomStringConvertible {
     out += repeatElement(0x20, count: 2 * depth)
   }
 
-  /// Writes a text with the escapes that RFC 8259, section 7 asks for. DEL and the C1 controls are escaped too: a
-  /// terminal that shows the output must not act on them.
+  /// Writes a text with the escapes that RFC 8259, section 7 asks for, and escapes all else that a terminal which shows the output
+  /// may act on.
   private static func append(_ text: String, to out: inout [UInt8]) {
     out.append(0x22)
     for scalar in text.unicodeScalars {
@@ -139,9 +139,11 @@ extension JSONValue: CustomStringConvertible {
       case 0x0a: out += #"\n"#.utf8
       case 0x0c: out += #"\f"#.utf8
       case 0x0d: out += #"\r"#.utf8
-      case 0..<0x20, 0x7f..<0xa0:
-        let digits = String(scalar.value, radix: 16)
-        out += (#"\u"# + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+      case _ where scalar.steersTerminal:
+        for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+          out += #"\u"#.utf8
+          out.append(hex: [UInt8(unit >> 8), UInt8(unit & 0xff)])
+        }
       default: out += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
       }
     }

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// A place in a JSON document, written as RFC 9535 does: `$.hosts["a.example"].endpoints[3]`.
 struct JSONPath: Hashable, CustomStringConvertible {
   private(set) var description = "$"
@@ -33,10 +35,7 @@ extension String {
     var shown = String.UnicodeScalarView()
     for (position, scalar) in unicodeScalars.enumerated() {
       if position == limit { return String(shown) + "…" }
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator: shown.append("\u{fffd}")
-      default: shown.append(scalar)
-      }
+      shown.append(scalar.steersTerminal ? "\u{fffd}" : scalar)
     }
     return String(shown)
   }

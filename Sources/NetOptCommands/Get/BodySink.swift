@@ -43,6 +43,7 @@ final class BodySink {
 
   /// The head as text, one field a line.
   private static func text(of head: ResponseHead) -> String {
-    "HTTP/\(head.version) \(head.status)\n" + head.fields.map { "\($0.name): \($0.value)\n" }.joined() + "\n"
+    let lines = ["HTTP/\(head.version) \(head.status)"] + head.fields.map { "\($0.name): \($0.value)" }
+    return lines.map { Text.printable($0) + "\n" }.joined() + "\n"
   }
 }

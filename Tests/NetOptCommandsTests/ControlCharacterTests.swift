@@ -1,0 +1,66 @@
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Testing
+
+/// Nothing that a server, a file or an argument says steers the terminal that shows the program's output: no control character gets
+/// there, nor what turns the direction of writing. The bodies of answers are given out as they are.
+@Suite struct ControlCharacterTests {
+  private static let controls: [Unicode.Scalar] =
+    (0x01...0x1f).filter { $0 != 0x0a && $0 != 0x0d }.map { Unicode.Scalar($0) }
+    + (0x7f...0x9f).map { Unicode.Scalar($0) }
+    + ["\u{202e}", "\u{2066}", "\u{200f}", "\u{2028}"]
+
+  private let program: InstalledProgram
+
+  init() throws { program = try InstalledProgram() }
+
+  /// A text with control characters in it.
+  private static func text(_ random: inout SplitMix64) -> String {
+    var text = "a"
+    for _ in 0..<3 {
+      text.unicodeScalars.append(controls[Int(random.below(UInt64(controls.count)))])
+      text += "[31mb"
+    }
+    return text
+  }
+
+  private func list(_ label: String) -> String {
+    let endpoint: JSONValue = ["ip": "192.0.2.1", "label": .string(label), label: .string(label)]
+    let list: JSONValue = ["schema": 1, "serial": 1, "hosts": ["a.test": ["endpoints": [endpoint]]]]
+    return list.description
+  }
+
+  @Test func noneGetsToTheTerminal() async throws {
+    let answer = Locked<[UInt8]>([])
+    let server = try LoopbackServer(.raw { exchange in try exchange.write(answer.withLock(\.self)) })
+    defer { server.stop() }
+    let url = "http://\(server.endpoint)/"
+    var answered = 0
+    for seed: UInt64 in 1...60 {
+      var random = SplitMix64(seed: seed)
+      let text = Self.text(&random)
+      let head = ["X-Odd: \(text)", "Location: /\(text)", "Content-Type: \(text)", "X-\(text): 1"][
+        Int(random.below(4))]
+      let status = ["200 \(text)", "302 Found", "200 OK", "\(text) OK"][Int(random.below(4))]
+      answer.withLock { $0 = Array("HTTP/1.1 \(status)\r\n\(head)\r\nContent-Length: 0\r\n\r\n".utf8) }
+      try Files.write(list(text), to: "\(program.directory)/list.json")
+      let commands = [
+        ["get", "-I", url], ["get", "-v", "-o/dev/null", url], ["get", "--json", url],
+        ["get", "-v", url + text],
+        ["get", "-H", "X: \(text)", "--max-time", text, url], ["fetch", "--jsonl"],
+        ["bench", "-n1", "--targets", "dns", "--html", "run.html", url], ["iplist", "check", "list.json"],
+        ["probe", text], ["probe", "--iplist", "list.json", text], [text], ["get", "--\(text)"],
+        ["compare", "list.json", "list.json"], ["verify", "--http", "lines"],
+        ["cache", "explain", url + text],
+      ]
+      let arguments = commands[Int(random.below(UInt64(commands.count)))]
+      let line: JSONValue = ["id": .string(text), "url": .string(url), "method": .string(text)]
+      let run = try await program.run(arguments, lines: line.description + "\n")
+      if run.status == 0 { answered += 1 }
+      let found = run.output.unicodeScalars.filter { $0 != "\n" && Self.controls.contains($0) }
+      #expect(found.isEmpty, "seed \(seed): \(arguments) \(status) \(head): \(run.output.debugDescription)")
+    }
+    #expect(answered > 5)
+  }
+}
