@@ -277,7 +277,9 @@ final class Prober: Sendable {
     let names = hosts.map { $0.map { Origin.normalized(host: $0) } } ?? list?.hosts.keys.sorted() ?? []
     for name in names where list?.hosts[name] == nil {
       let known = list?.hosts.keys.sorted().prefix(8).joined(separator: ", ") ?? "no list is in use"
-      throw NetOptError(.invalidRequest, phase: .list, "the IP list has no host \(name); it has: \(known)")
+      throw NetOptError(
+        .invalidRequest, phase: .list,
+        "the IP list has no host \(HTTPURL.shown(given: name)); it has: \(known)")
     }
     let targets = targets(of: names, isKept: false)
     let sampling = Task {

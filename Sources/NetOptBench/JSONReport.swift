@@ -32,7 +32,7 @@ package struct JSONReport {
       ],
       "request": [
         "method": .string(settings.request.method.rawValue),
-        "url": .string(settings.request.url.description),
+        "url": .string(settings.request.url.shown),
         "http_version": .optional(report.version?.rawValue),
       ],
       "plan": plan,

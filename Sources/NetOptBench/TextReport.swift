@@ -34,7 +34,7 @@ package struct TextReport {
     let settings = report.settings
     let version = report.version.map { $0 == .http2 ? "h2" : $0 == .http3 ? "h3" : "http/\($0)" } ?? "-"
     let first = TextLayout.ends(
-      "netopt bench  \(settings.request.url)",
+      "netopt bench  \(settings.request.url.shown)",
       "\(settings.request.method) \(version)   run \(report.context.runID)")
     let used = report.targets.count { $0.exclusion == nil }
     let rounds = [Block.warm, .cold].filter(settings.blocks.contains).map {

@@ -94,7 +94,11 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
   /// Says why a field cannot be sent, or `nil`: the name must be a token and the value free of line ends and NUL
   /// (RFC 9110, section 5.5), so that no caller's data can add a field or a request of its own.
   package static func fault(of field: HTTPField) -> String? {
-    guard isToken(field.name) else { return "the header name \"\(field.name)\" is not a token" }
+    guard isToken(field.name) else {
+      // What follows may be a value whose colon is missing.
+      let start = String(decoding: field.name.utf8.prefix(while: tokenByte), as: UTF8.self)
+      return "the header name \"\(start)…\" is not a token"
+    }
     guard field.value.utf8.allSatisfy({ $0 != 0 && $0 != 0x0a && $0 != 0x0d }) else {
       return "the value of the header \(field.name) has a line end or a NUL"
     }

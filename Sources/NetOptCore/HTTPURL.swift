@@ -48,12 +48,15 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// The whole URL, without default port and fragment.
   public var description: String { origin.description + target }
 
+  /// The URL as people and files may see it: without the values of parameters whose names speak of secrets.
+  package var shown: String { SecretParameters.hidden(inURL: description) }
+
   /// Parses an absolute URL.
   ///
   /// - Throws: `NetOptError.Code.invalidURL`, naming the rule that the text breaks.
   public init(_ text: String) throws(NetOptError) {
     func invalid(_ rule: String) -> NetOptError {
-      NetOptError(.invalidURL, phase: .resolve, "\(Self.shown(text)) is not a usable URL: \(rule)")
+      NetOptError(.invalidURL, phase: .resolve, "\(Self.quoted(text)) is not a usable URL: \(rule)")
     }
     if let bad = text.utf8.first(where: { $0 <= 0x20 || $0 == 0x7f }) {
       throw invalid(
@@ -154,21 +157,35 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// The text as a message may show it: without what may be a password, control characters out of the way, cut at
-  /// 200 characters.
-  static func shown(_ text: String) -> String {
-    var rest = text[...]
+  /// A text that was given as a URL, as people and files may see it: without what may be a password, and without the values of
+  /// parameters whose names speak of secrets.
+  package static func shown(given text: String) -> String {
+    (try? HTTPURL(text))?.shown ?? withoutSecrets(text)
+  }
+
+  private static func withoutSecrets(_ text: String) -> String {
+    let slashes = text.utf8.firstRange(of: "//".utf8)
+    guard let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) else {
+      // Without a scheme it may be something else: a header field, say.
+      let end = slashes == nil ? text.utf8.firstIndex { $0 <= 0x20 } : nil
+      return SecretParameters.hidden(inURL: end.map { text[..<$0] + "…" } ?? text)
+    }
+    var shown = String(
+      text[..<(slashes.flatMap { $0.upperBound <= at ? $0.upperBound : nil } ?? text.startIndex)])
+    shown += "…"
+    // Behind a "?" it may be of a password, or of a parameter that has lost its name.
+    if !text.utf8[..<at].contains(where: "?#".utf8.contains) {
+      shown.unicodeScalars += text[at...].unicodeScalars
+    }
+    return SecretParameters.hidden(inURL: shown)
+  }
+
+  /// The text in quotation marks as a message may show it: without secrets, control characters out of the way, cut at 200 characters.
+  static func quoted(_ text: String) -> String {
     var shown = "\""
-    if let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) {
-      let slashes = text.utf8[..<at].firstRange(of: "//".utf8)
-      shown += text[..<(slashes?.upperBound ?? text.startIndex)] + "…"
-      rest = text[at...]
-    }
-    shown.unicodeScalars += rest.unicodeScalars
-    let isControl = { (scalar: Unicode.Scalar) in scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
-    }
+    shown.unicodeScalars += withoutSecrets(text).unicodeScalars
     var cut = String.UnicodeScalarView()
-    cut += shown.unicodeScalars.prefix(200).map { isControl($0) ? "\u{fffd}" : $0 }
+    cut += shown.unicodeScalars.prefix(200).map { $0.steersTerminal ? "\u{fffd}" : $0 }
     return String(cut) + (shown.unicodeScalars.count > 200 ? "…\"" : "\"")
   }
 }

@@ -18,7 +18,7 @@ final class URLHandle {
     guard code == CURLUE_OK else {
       curl_url_cleanup(pointer)
       let reason = String(cString: curl_url_strerror(code))
-      throw NetOptError(.invalidURL, phase: .send, "libcurl does not take the URL \(url): \(reason)")
+      throw NetOptError(.invalidURL, phase: .send, "libcurl does not take the URL \(url.shown): \(reason)")
     }
   }
 

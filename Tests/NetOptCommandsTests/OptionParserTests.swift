@@ -75,7 +75,7 @@ import Testing
     (["-json"], "unknown option -j; did you mean --json?"),
     (["--http"], "--http may be --http1.1, --http2; write more of it"),
     (["--d", "x"], "--d may be --data, --dns-servers; write more of it"),
-    (["--insecure=yes"], "--insecure takes no value; leave \"=yes\" away"),
+    (["--insecure=yes"], "--insecure takes no value; leave \"=\" and what follows away"),
     (["--data"], "--data needs a value: --data DATA"),
     (["-kd"], "-d needs a value: -d DATA"),
   ])

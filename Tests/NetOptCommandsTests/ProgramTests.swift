@@ -116,7 +116,10 @@ import Testing
     (["--version", "x"], "\"x\" is one too many: netopt --version"),
     (["--"], "a command is missing (see netopt --help)"),
     (["get"], "URL is missing: netopt get URL (see netopt get --help)"),
-    (["get", "a", "b"], "\"b\" is one too many: netopt get URL (see netopt get --help)"),
+    (
+      ["get", "a", "b"],
+      "netopt get takes URL and nothing more, not 2 operands; quote a value that has spaces (see netopt get --help)"
+    ),
     (["get", "--jsno", "a"], "unknown option --jsno; did you mean --json? (see netopt get --help)"),
     (
       ["get", "--max-redirs", "x", "http://a/"],

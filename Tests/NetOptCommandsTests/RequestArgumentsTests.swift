@@ -96,8 +96,8 @@ import Testing
   @Test(arguments: [
     (["-X", "GE T"], "\"GE T\" is no method; write one as PUT"),
     (["-X", ""], "\"\" is no method; write one as PUT"),
-    (["-H", "nonsense"], "-H takes 'NAME: VALUE', which \"nonsense\" is not"),
-    (["-H", "a b: c"], "-H: the header name \"a b\" is not a token"),
+    (["-H", "nonsense"], "-H takes 'NAME: VALUE', and -H number 1 has no colon"),
+    (["-H", "a b: c"], "-H: the header name \"a…\" is not a token"),
     (["-H", "a: b\r\nc: d"], "-H: the value of the header a has a line end or a NUL"),
     (["-H", "Accept:"], "-H 'Accept:' has no value; to send it empty, write 'Accept;'"),
     (["-I", "-d", "x"], "-I asks for HEAD, which has no body; leave -I or -d away"),

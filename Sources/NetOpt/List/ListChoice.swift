@@ -44,7 +44,7 @@ struct ListChoice: Sendable {
         isCopy
         ? (fetched.list.list.serial, configured.list.serial)
         : (configured.list.serial, fetched.list.list.serial)
-      let names = ["\(configured.source)", "what \(url) had"]
+      let names = ["\(configured.source)", "what \(url.shown) had"]
       status.note =
         "using \(isCopy ? names[1] : names[0]), serial \(used), and not \(isCopy ? names[0] : names[1]), serial \(left)"
     }
@@ -97,7 +97,8 @@ extension ClientConfiguration {
       if let url = given.refresh?.url, url.origin.scheme != .https {
         throw NetOptError(
           .invalidConfiguration, phase: .list,
-          "the list that was given is to be refreshed from \(url); newer issues are fetched over https alone")
+          "the list that was given is to be refreshed from \(url.shown); newer issues are fetched over https alone"
+        )
       }
       configured = .init(list: given, source: .given)
     case .file(let path):
@@ -118,7 +119,7 @@ extension ClientConfiguration {
   /// The last good copy of a list, when it says where newer issues are found and there is one.
   func lastGoodCopy(of list: EndpointList) throws(NetOptError) -> ListChoice.Fetched? {
     guard let url = list.refresh?.url, let copy = try listStore?.copy(of: url) else { return nil }
-    let name = "the last good copy of \(url)"
+    let name = "the last good copy of \(url.shown)"
     // One that has expired goes over DNS; the older list that it has replaced is not to come back.
     let verified = try listReader.check(
       copy.list, signature: copy.signature, name: name, at: Date(), allowExpired: true)

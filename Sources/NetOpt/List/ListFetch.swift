@@ -97,7 +97,7 @@ package struct ListFetch: Sendable {
 
   private static func error(_ url: HTTPURL, _ reason: String, _ cause: NetOptError?) -> NetOptError {
     NetOptError(
-      cause?.code ?? .receiveFailed, phase: .list, "\(url) could not be fetched: \(reason)",
+      cause?.code ?? .receiveFailed, phase: .list, "\(url.shown) could not be fetched: \(reason)",
       endpoint: cause?.endpoint, underlying: cause?.underlying, isRetryable: cause?.isRetryable ?? true,
       route: cause?.route)
   }

@@ -25,8 +25,8 @@ public struct ListStatus: Sendable {
       case .builtIn: "the list compiled into the program"
       case .given: "the list that was given"
       case .file(let path): path
-      case .lastGoodCopy(let url): "the last good copy of \(url)"
-      case .fetched(let url): url.description
+      case .lastGoodCopy(let url): "the last good copy of \(url.shown)"
+      case .fetched(let url): url.shown
       }
     }
   }

@@ -68,7 +68,7 @@ package struct ListStore: Sendable {
     guard let copy = Copy(bytes) else {
       throw NetOptError(
         .invalidList, phase: .list,
-        "\(path): the last good copy of \(url) is damaged; it will be fetched again")
+        "\(path): the last good copy of \(url.shown) is damaged; it will be fetched again")
     }
     return copy
   }

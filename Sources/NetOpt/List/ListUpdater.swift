@@ -241,8 +241,8 @@ actor ListUpdater {
     if let copy {
       do throws(NetOptError) {
         let list = try configuration.listReader.check(
-          copy.list, signature: copy.signature, name: url.description, at: Date())
-        isNewer = try ListAcceptance.isNewer(list.list, than: choice.list, from: url.description)
+          copy.list, signature: copy.signature, name: url.shown, at: Date())
+        isNewer = try ListAcceptance.isNewer(list.list, than: choice.list, from: url.shown)
         choice.fetched = ListChoice.Fetched(list: list, copy: copy, source: .fetched(from: url))
       } catch {
         throw ListFetch.Failure(error: error, patience: nil)

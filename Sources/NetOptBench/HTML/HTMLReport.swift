@@ -37,7 +37,7 @@ package struct HTMLReport {
       <body>
       <header>
       <h1>\(Markup.text(title))</h1>
-      <p>\(Markup.text("\(report.settings.request.method) \(report.settings.request.url)"))</p>
+      <p>\(Markup.text("\(report.settings.request.method) \(report.settings.request.url.shown)"))</p>
       \(partial)</header>
       <main>
 

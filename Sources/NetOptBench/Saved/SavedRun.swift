@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NetOptCore
 
 /// A run as `netopt bench --json` or `netopt merge` left it in a file: what others can be compared with and added to.
 package struct SavedRun: Sendable {
@@ -92,7 +93,7 @@ package struct SavedRun: Sendable {
 
   /// The names of the runs: one, or those that were merged.
   package internal(set) var runs: [String]
-  /// What was requested.
+  /// What was requested, without secrets: runs of earlier versions have them.
   package let url: String
   /// Whether it ended before its time.
   package internal(set) var isPartial: Bool
@@ -170,7 +171,8 @@ package struct SavedRun: Sendable {
       }
     }
     self.init(
-      runs: file.runs ?? [file.run_id ?? "?"], url: file.request.url, isPartial: file.partial ?? false,
+      runs: file.runs ?? [file.run_id ?? "?"], url: HTTPURL.shown(given: file.request.url),
+      isPartial: file.partial ?? false,
       alpha: file.plan?.alpha, targets: targets, comparisons: file.comparisons ?? [])
   }
 }

@@ -135,7 +135,8 @@ package final class DiskInspection {
       let key = CacheKey(text: "", digest: MD5Digest([UInt8](repeating: 0, count: 16)))
       let entry = EntryCoding.entry(key, selectors: selectors, head: row.bytes(3), body: [])
       return Item(
-        api: api, parameters: SecretParameters.hidden(parameters), partition: Self.partition(row.bytes(1)),
+        api: api, parameters: SecretParameters.hidden(inQuery: parameters),
+        partition: Self.partition(row.bytes(1)),
         varies: (EntryCoding.selectors(selectors) ?? []).map(\.name), status: entry?.status,
         bodyBytes: row.integer(4), bytes: row.integer(5), hits: row.integer(6),
         received: EntryCoding.bounded(row.integer(7)), fetchMicroseconds: max(row.integer(8), 0),

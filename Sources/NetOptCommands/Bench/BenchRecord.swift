@@ -36,12 +36,12 @@ extension RunContext {
 
 extension Arguments {
   /// The arguments as a report keeps them: who gets the file must not get the credentials that were sent. Bodies and
-  /// the values of all header fields are left out, except those that say nothing of who asks.
+  /// the values of all header fields are left out, except those that say nothing of who asks, and URLs are without secrets.
   var recorded: [String] {
     given.map { given in
       guard let value = given.value else { return given.option.name }
       return "\(given.option.name)=\(Self.recorded(value, of: given.option))"
-    } + operands
+    } + operands.map(HTTPURL.shown)
   }
 
   private static let plainFields: Set<String> = [
@@ -55,7 +55,7 @@ extension Arguments {
     case RequestArguments.header:
       let name = value.prefix { $0 != ":" && $0 != ";" }
       return plainFields.contains(name.lowercased()) ? value : "\(name): ..."
-    default: return value
+    default: return value.contains("://") ? HTTPURL.shown(given: value) : value
     }
   }
 }

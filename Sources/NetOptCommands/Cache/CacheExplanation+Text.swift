@@ -5,7 +5,7 @@ import NetOptCore
 extension CacheExplanation {
   /// The explanation for people, a line a fact. Neither bodies nor values of fields are in it.
   var lines: [String] {
-    var lines = ["URL       \(shownURL)"]
+    var lines = ["URL       \(url.shown)"]
     if entries.isEmpty { lines.append("STORED    nothing") }
     for entry in entries { lines += Self.lines(entry, at: moment) }
     if let eviction {
@@ -44,7 +44,7 @@ extension CacheExplanation {
         return json
       } ?? .null
     return [
-      "schema_version": 1, "url": .string(shownURL),
+      "schema_version": 1, "url": .string(url.shown),
       "stored": .array(entries.map { Self.json($0, at: moment) }), "evicted": evicted,
       "decision": Self.json(rule, ("action", .string(word))),
       "outcome": response.map(Self.json) ?? .null,
@@ -83,10 +83,6 @@ extension CacheExplanation {
     case .room: CacheRule("there was no room, and it was worth the least", "netopt, disk tier")
     case .age: CacheRule("it was older than the cache keeps entries", "netopt, disk tier")
     }
-  }
-
-  private var shownURL: String {
-    url.origin.description + url.path + (url.query.map { "?" + SecretParameters.hidden(String($0)) } ?? "")
   }
 
   private static func date(_ milliseconds: Int64) -> String {

@@ -66,8 +66,12 @@ struct CommandDeclaration: Sendable {
       throw UsageError("\(self.operands) is missing: netopt \(name) \(self.operands)")
     }
     if operands.count > operandCount.upperBound {
+      // None of them is shown: it may be the rest of a field with a secret.
+      let takes =
+        operandCount.upperBound == 0 ? "takes no operand" : "takes \(self.operands) and nothing more"
       throw UsageError(
-        "\"\(operands[operandCount.upperBound])\" is one too many: netopt \(name) \(self.operands)")
+        "netopt \(name) \(takes), not \(Text.count(operands.count, "operand")); quote a value that has spaces"
+      )
     }
   }
 }

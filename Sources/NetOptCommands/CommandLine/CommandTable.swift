@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// The commands by their names.
 struct CommandTable: Sendable {
   private let commands: [any Command]
@@ -24,6 +26,7 @@ struct CommandTable: Sendable {
 
   /// What to tell someone whose command line begins with no command.
   func unknown(_ arguments: [String]) -> UsageError {
+    let arguments = arguments.map(HTTPURL.shown)
     let word = arguments[0]
     let group = group(word).map { $0.words[1] }
     if !group.isEmpty {

@@ -52,7 +52,9 @@ struct OptionParser: Sendable {
     let option = try find(name)
     switch option.value {
     case .none:
-      if let joined { throw UsageError("\(option.name) takes no value; leave \"=\(joined)\" away") }
+      if joined != nil {
+        throw UsageError("\(option.name) takes no value; leave \"=\" and what follows away")
+      }
       return .init(option: option, value: nil)
     case .optional:
       return .init(option: option, value: joined.map(String.init))

@@ -106,7 +106,8 @@ private struct Fetches: Sendable {
       let response = try await client.execute(line.request(options, caching))
       if line.redirect == .error, [301, 302, 303, 307, 308].contains(response.status) {
         throw NetOptError(
-          .tooManyRedirects, phase: .receive, "\(line.url) redirects, and the line says that this is an error"
+          .tooManyRedirects, phase: .receive,
+          "\(line.url.shown) redirects, and the line says that this is an error"
         )
       }
       let body = try await response.body.collect(upTo: FetchCommand.largest)

@@ -5,7 +5,7 @@ extension Exchange {
   var json: JSONValue {
     var json: JSONValue = [
       "schema_version": 1,
-      "url": .string(url.description),
+      "url": .string(url.shown),
       "status": .integer(Int64(head.status)),
       "http_version": .string(head.version.rawValue),
       "remote_ip": .optional(remote?.address.description),
@@ -26,7 +26,7 @@ extension Exchange {
 
   /// The object that `get --json` prints when there is no answer.
   ///
-  /// - Parameter url: the URL as it was given.
+  /// - Parameter url: the URL as it was given, without secrets.
   static func failure(url: String, _ error: NetOptError) -> JSONValue {
     var json: JSONValue = [
       "schema_version": 1,

@@ -53,7 +53,7 @@ struct GetCommand: Command {
       if isJSON { try context.print(exchange.json) }
       return .ok
     } catch let error as NetOptError {
-      let url = arguments.operands[0]
+      let url = HTTPURL.shown(given: arguments.operands[0])
       if arguments.has(Self.verbose), let route = error.route {
         let waterfall = Waterfall(failed: url, route, otherAttempts: error.otherAttempts)
         context.tell(waterfall.text(columns: context.columns))

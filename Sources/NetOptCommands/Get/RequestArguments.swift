@@ -60,7 +60,7 @@ enum RequestArguments {
   private static func content(
     _ arguments: Arguments, in context: CommandContext
   ) throws -> (HTTPFields, RequestBody) {
-    var headers = HTTPFields(try arguments.values(of: header).map(field))
+    var headers = HTTPFields(try arguments.values(of: header).enumerated().map(field))
     let data = arguments.values(of: data)
     guard !data.isEmpty else { return (headers, .none) }
     if !headers.contains(name: "Content-Type") {
@@ -77,13 +77,13 @@ enum RequestArguments {
     return HTTPMethod(rawValue: name)
   }
 
-  /// Reads a field. `Name;` sends it with an empty value, as with curl.
-  private static func field(_ text: String) throws(UsageError) -> HTTPField {
+  /// Reads a field. `Name;` sends it with an empty value, as with curl. Messages show nothing of a value: it may be a secret.
+  private static func field(_ index: Int, _ text: String) throws(UsageError) -> HTTPField {
     if text.hasSuffix(";"), HTTPFields.isToken(String(text.dropLast())) {
       return HTTPField(String(text.dropLast()), "")
     }
     guard let colon = text.firstIndex(of: ":") else {
-      throw UsageError("-H takes 'NAME: VALUE', which \"\(text)\" is not")
+      throw UsageError("-H takes 'NAME: VALUE', and -H number \(index + 1) has no colon")
     }
     let isSpace = { (character: Character) in character == " " || character == "\t" }
     let value = text[text.index(after: colon)...].drop(while: isSpace)

@@ -12,13 +12,15 @@ struct Waterfall: Sendable {
 
   /// Makes the report of an exchange.
   init(_ exchange: Exchange) {
-    url = exchange.url.description
+    url = exchange.url.shown
     route = exchange.route
     otherAttempts = exchange.otherAttempts
     self.exchange = exchange
   }
 
   /// Makes the report of a request that failed.
+  ///
+  /// - Parameter url: the URL as it was given, without secrets.
   init(failed url: String, _ route: RouteReport, otherAttempts: [AttemptReport] = []) {
     self.url = url
     self.route = route

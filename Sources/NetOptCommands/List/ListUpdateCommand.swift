@@ -78,18 +78,18 @@ struct ListUpdateCommand: Command {
       guard case .copy(let copy) = try await fetch.list(from: url, unless: nil) else { return .success(nil) }
       do throws(NetOptError) {
         let new = try reader.check(
-          copy.list, signature: copy.signature, name: url.description, at: now)
+          copy.list, signature: copy.signature, name: url.shown, at: now)
         // Without keys it is not verified, but what is put beside the list should be a signature by the same key.
         if let unverified, let signature = copy.signature {
-          let key = try MinisignSignature(signature, file: "\(url).minisig").keyName
+          let key = try MinisignSignature(signature, file: "\(url.shown).minisig").keyName
           guard key == unverified.keyName else {
             throw NetOptError(
               .invalidSignature, phase: .list,
-              "\(url).minisig is by the key \(key), and that of \(file) by \(unverified.keyName); if that is right, name the new key with --trusted-key"
+              "\(url.shown).minisig is by the key \(key), and that of \(file) by \(unverified.keyName); if that is right, name the new key with --trusted-key"
             )
           }
         }
-        guard try ListAcceptance.isNewer(new.list, than: old.list, from: url.description) else {
+        guard try ListAcceptance.isNewer(new.list, than: old.list, from: url.shown) else {
           return .success(nil)
         }
         return .success(try reader.replace(file, by: new, at: now) ? new.list : nil)

@@ -53,7 +53,7 @@ struct ListUpdateReport: Sendable {
   /// The object that `iplist update --json` prints: docs/schemas/iplist-update.schema.json.
   var json: JSONValue {
     var json: JSONValue = [
-      "schema_version": 1, "file": .string(file), "url": .string(url.description),
+      "schema_version": 1, "file": .string(file), "url": .string(url.shown),
       "updated": .bool(isUpdated),
       "serial": ["before": .integer(old.serial), "after": .integer(new.serial)],
       "added": .array(added.map(\.json)), "removed": .array(removed.map(\.json)),

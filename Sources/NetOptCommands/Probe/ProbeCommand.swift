@@ -129,7 +129,8 @@ struct ProbeCommand: Command {
       let meant = EditDistance.closest(to: host, among: known)
       let hint = meant ?? known.prefix(5).joined(separator: ", ")
       throw UsageError(
-        "\(host) is not in the list" + (meant == nil ? ", which has \(hint)" : "; did you mean \(hint)?"))
+        "\(HTTPURL.shown(given: host)) is not in the list"
+          + (meant == nil ? ", which has \(hint)" : "; did you mean \(hint)?"))
     }
   }
 }

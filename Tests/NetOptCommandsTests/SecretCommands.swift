@@ -1,0 +1,173 @@
+import NetOptCore
+
+/// Command lines with secrets where people put them, rightly or wrongly. Two generators with the same seed make the same ones.
+struct SecretCommands {
+  /// What one run is about.
+  struct Case {
+    /// The command and its arguments.
+    var arguments: [String]
+    /// Variables that are set for it.
+    var environment: [String] = []
+    /// What it reads from the file "lines".
+    var lines = ""
+    /// What must not be seen of it.
+    var secret: String
+    /// What a redirect of the server leads to.
+    var location = "/"
+  }
+
+  private var random: SplitMix64
+  private let server: String
+  private let directory: String
+
+  /// Makes a generator.
+  ///
+  /// - Parameters:
+  ///   - server: the server's name or address, and its port.
+  ///   - directory: where the program's files are.
+  init(seed: UInt64, server: String, directory: String) {
+    random = SplitMix64(seed: seed)
+    self.server = server
+    self.directory = directory
+  }
+
+  private static let names = [
+    "access_token", "api_key", "ApiKey", "X-Amz-Signature", "password", "client_secret", "PHPSESSID", "jwt",
+    "auth", "refreshToken", "otp",
+  ]
+  private static let fields = [
+    "Authorization: Bearer ", "Authorization: Basic ", "X-Api-Key: ", "Cookie: session=",
+    "Proxy-Authorization: Basic ", "X-Vault-Token:", "X-Custom: ",
+  ]
+  private static let unreserved = Array(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~".utf8)
+
+  private mutating func pick<Item>(_ items: [Item]) -> Item {
+    items[Int(random.below(UInt64(items.count)))]
+  }
+
+  /// A new secret: letters and digits, and in some the other characters that may stand where it goes.
+  private mutating func secret(_ others: String) -> String {
+    let alphabet = Self.unreserved + Array((random.below(2) == 0 ? "" : others).utf8)
+    // One that begins with a hyphen would be an option.
+    return String(decoding: (0..<24).map { $0 == 0 ? 0x61 : pick(alphabet) }, as: UTF8.self)
+  }
+
+  /// A text with some of its characters percent-encoded.
+  private mutating func encoded(_ text: String, percent: UInt64) -> String {
+    var out: [UInt8] = []
+    for byte in text.utf8 {
+      if random.below(100) < percent {
+        out += Array("%".utf8)
+        out.append(hex: [byte])
+      } else {
+        out.append(byte)
+      }
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  /// A query, a path or a fragment with a secret.
+  private mutating func target(_ secret: inout String) -> String {
+    let name = encoded(pick(Self.names), percent: 10)
+    switch random.below(6) {
+    case 0:
+      secret = self.secret("")
+      return "/a;\(name)=\(secret)/b?c=d"
+    case 1:
+      secret = self.secret("")
+      return "/a?next=" + encoded("https://b.test/c?d=e&\(name)=\(secret)", percent: 100) + "&page=2"
+    case 2:
+      secret = self.secret("/:@!$'()*,")
+      return "/a?next=https://b.test/?\(name)=\(secret)"
+    case 3:
+      secret = self.secret("")
+      return "/a?q=1#\(name)=\(secret)"
+    default:
+      secret = self.secret("/:@!$'()*,;?=+")
+      return "/a?q=lamp&\(name)=\(secret)&page=2"
+    }
+  }
+
+  /// A URL that is requested, or refused.
+  private mutating func url(_ secret: inout String) -> String {
+    let target = target(&secret)
+    switch random.below(10) {
+    case 0:
+      secret = self.secret("/:?@!$'()*,;=")
+      return "http://user:\(secret)@\(server)/a"
+    case 1: return "ftp://\(server)\(target)"
+    case 2: return "http://\(server):99999\(target)"
+    case 3: return " http://\(server)\(target)"
+    case 4: return "http://\(server)\(target) "
+    case 5: return "\(server)\(target)"
+    default: return "http://\(server)\(target)"
+    }
+  }
+
+  /// A secret that is sent: in the URL, in a field, in the body.
+  private mutating func request(_ secret: inout String) -> [String] {
+    switch random.below(4) {
+    case 0:
+      secret = self.secret(" /:?@!$'()*,;=+\"\\")
+      let field = pick(Self.fields)
+      // Without its colon, or without quotation marks in the shell, it is refused.
+      let given = (random.below(4) == 0 ? field.replacing(":", with: " ") : field) + secret
+      let words = random.below(4) == 0 ? given.split(separator: " ").map(String.init) : [given]
+      return ["-H"] + words + ["http://\(server)/a"]
+    case 1:
+      secret = self.secret(" /:?@!$'()*,;=+\"\\")
+      return ["-d", "password=\(secret)", "http://\(server)/a"]
+    default: return [url(&secret)]
+    }
+  }
+
+  /// The next case.
+  mutating func next() -> Case {
+    var secret = ""
+    var made = Case(arguments: [], secret: "")
+    switch random.below(8) {
+    case 0:
+      made.arguments = ["bench", "-n1", "--targets", "dns", "--seed", "1"] + benchOutput() + request(&secret)
+    case 1: made.arguments = fetch(&made.lines, &secret)
+    case 2:
+      made.arguments = ["cache", "explain", "--cache", "\(directory)/cache"] + request(&secret)
+    case 3:
+      secret = self.secret("!$'()*,;=")
+      made.environment = [
+        "\(pick(["http_proxy", "all_proxy"]))=\(pick(["http", "socks5h", "https"]))://user:\(secret)@\(server)"
+      ]
+      made.arguments = ["get", "--max-time=0.3"] + getOutput() + ["http://\(server)/a"]
+    case 4:
+      // Where the server leads: on and on, or nowhere.
+      let target = target(&secret)
+      made.location = pick(["", "ftp://\(server)", "http://user:\(secret)@\(server)"]) + target
+      made.arguments = ["get", pick(["-v", "-s", "--max-redirs=3"]), "http://\(server)/redirect"]
+    case 5: made.arguments = [pick(["", "help", "probe", "verify"])].filter { !$0.isEmpty } + [url(&secret)]
+    default: made.arguments = ["get"] + getOutput() + request(&secret)
+    }
+    made.secret = secret
+    return made
+  }
+
+  private mutating func getOutput() -> [String] {
+    [pick(["-v", "--json", "-I", "-o/dev/null", "--cache=\(directory)/cache"]), pick(["-v", "--retry=0"])]
+  }
+
+  private mutating func benchOutput() -> [String] {
+    pick([
+      ["--json=\(directory)/run.json"], ["--json"], [], ["--quiet", "--html", "\(directory)/run.html"],
+      ["--export-markdown", "\(directory)/run.md", "--export-csv", "\(directory)/run.csv"],
+    ])
+  }
+
+  private mutating func fetch(_ lines: inout String, _ secret: inout String) -> [String] {
+    let url = url(&secret)
+    let line: JSONValue = [
+      "id": 1, "url": .string(url), "redirect": .string(pick(["follow", "error", "manual", "no"])),
+    ]
+    // Cut short, it is refused.
+    lines = String(line.description.prefix(random.below(4) == 0 ? line.description.count - 3 : .max)) + "\n"
+    return ["fetch", "--jsonl"]
+  }
+}

@@ -1,0 +1,64 @@
+import FoundationEssentials
+import Glibc
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Testing
+
+/// Secrets at random in random places show up in nothing that the program prints or writes for people: `SECRET_RUNS` of them, from
+/// `SECRET_SEED` on. `CanaryTests` looks at the secrets of key rings.
+@Suite struct SecretOutputTests {
+  private let program: InstalledProgram
+
+  init() throws { program = try InstalledProgram() }
+
+  private static func number(_ name: String, _ usual: UInt64) -> UInt64 {
+    ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } ?? usual
+  }
+
+  /// What of a secret a text shows: eight characters are found, as they are, percent-encoded, or in base64.
+  private static func traces(of secret: String, in text: String) -> [String] {
+    let bytes = Array(secret.utf8)
+    let windows = (0...(bytes.count - 8)).map { Array(bytes[$0..<$0 + 8]) }
+    var forms = windows
+    for window in windows {
+      var encoded: [UInt8] = []
+      PercentEncoding.append(window[...], to: &encoded)
+      forms += [encoded, Array(String(decoding: encoded, as: UTF8.self).lowercased().utf8)]
+    }
+    for skipped in 0..<3 {
+      let whole = bytes.dropFirst(skipped)
+      let base64 = Data(whole.prefix(whole.count / 3 * 3)).base64EncodedString()
+      forms += [base64, base64.replacing("+", with: "-").replacing("/", with: "_")].map { Array($0.utf8) }
+    }
+    return text.replacing("\0", with: " ").withCString { text in
+      forms.map { String(decoding: $0, as: UTF8.self) }.filter { strstr(text, $0) != nil }
+    }
+  }
+
+  @Test func noOutputShowsASecret() async throws {
+    let location = Locked("/")
+    let server = try LoopbackServer(
+      .raw { exchange in
+        let isRedirect = exchange.request.target.hasPrefix("/redirect")
+        try exchange.respond(
+          isRedirect ? 302 : 200, isRedirect ? ["Location": location.withLock(\.self)] : [:])
+      })
+    defer { server.stop() }
+    var hidden = 0
+    var answered = 0
+    let first = Self.number("SECRET_SEED", 1)
+    for seed in first..<first + Self.number("SECRET_RUNS", 100) {
+      var commands = SecretCommands(seed: seed, server: "\(server.endpoint)", directory: program.directory)
+      let made = commands.next()
+      location.withLock { $0 = made.location.hasPrefix("/") ? "/redirect" + made.location : made.location }
+      let (status, text) = try await program.run(made.arguments, made.environment, lines: made.lines)
+      #expect(status & 0x7f == 0, "seed \(seed): ended by a signal: \(made)\n\(text)")
+      let traces = Self.traces(of: made.secret, in: text)
+      #expect(traces.isEmpty, "seed \(seed): \(traces) of \(made)\n\(text)")
+      if text.contains("[hidden]") || text.contains("…") { hidden += 1 }
+      if status == 0 { answered += 1 }
+    }
+    #expect(hidden > 10 && answered > 10)
+  }
+}
