@@ -35,6 +35,11 @@ extension ClientConfiguration {
     } catch {
       throw NetOptError(.invalidConfiguration, phase: .tls, error.message, underlying: error.underlying)
     }
+    guard FileBytes.isRegular(path) else {
+      throw NetOptError(
+        .invalidConfiguration, phase: .tls,
+        "\(path) is no regular file; the authorities are read more than once, so copy them to a file")
+    }
     // RFC 7468, and the form that OpenSSL writes for certificates with trust settings.
     let marks = ["-----BEGIN CERTIFICATE-----", "-----BEGIN TRUSTED CERTIFICATE-----"]
     guard marks.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) else {

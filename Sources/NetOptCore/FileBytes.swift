@@ -2,7 +2,17 @@ import Glibc
 
 /// Reads files that people name.
 package enum FileBytes {
-  /// Reads a file, and no more of it than is of use: the path may lead to anything.
+  /// How long a pipe may give nothing, in milliseconds.
+  private static let patience: Int32 = 10_000
+
+  /// Whether a path leads to a regular file, which can be read more than once.
+  package static func isRegular(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+
+  /// Reads a file, and no more of it than is of use: the path may lead to anything. A pipe that nobody writes to is empty; one that gives
+  /// nothing for 10 s cannot be read.
   ///
   /// - Parameters:
   ///   - path: the file.
@@ -13,7 +23,7 @@ package enum FileBytes {
   package static func read(
     _ path: String, upTo limit: Int, as what: String, in phase: NetOptError.Phase
   ) throws(NetOptError) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw failure(.unreadableFile, path, what, phase, errno) }
     defer { close(descriptor) }
     return try content(of: descriptor, path, upTo: limit, what, phase)
@@ -49,6 +59,13 @@ package enum FileBytes {
     while bytes.count <= limit {
       let count = Glibc.read(descriptor, &buffer, min(buffer.count, limit + 1 - bytes.count))
       if count < 0, errno == EINTR { continue }
+      if count < 0, errno == EAGAIN {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&entry, 1, patience) != 0 else {
+          throw failure(.unreadableFile, path, what, phase, ETIMEDOUT)
+        }
+        continue
+      }
       guard count >= 0 else { throw failure(.unreadableFile, path, what, phase, errno) }
       if count == 0 { break }
       bytes += buffer[..<count]

@@ -23,7 +23,7 @@ package struct FileDraft: ~Copyable {
   ///   - mode: its permissions when there was none, from which the umask takes away what it should; otherwise it keeps those,
   ///     and the owner where the system allows it.
   ///   - keepsSpecial: whether what is there and no regular file, such as /dev/null or a pipe, is written to instead of being
-  ///     replaced.
+  ///     replaced. Writing to its descriptor does not wait then, nor does this for somebody who reads from it.
   ///   - isOwn: whether the file is netopt's own, and nobody's to lead elsewhere: a link is replaced, and permissions are
   ///     those given here.
   package init(
@@ -33,7 +33,8 @@ package struct FileDraft: ~Copyable {
     var status = stat()
     let exists = !isOwn && stat(target, &status) == 0
     if keepsSpecial, exists, status.st_mode & S_IFMT != S_IFREG {
-      let descriptor = open(target, O_WRONLY | O_CLOEXEC)
+      // Of a pipe that nobody reads the system says ENXIO instead of waiting (fifo(7)).
+      let descriptor = open(target, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
       guard descriptor >= 0 else { throw Failure(code: errno) }
       (self.target, self.path, self.descriptor) = (target, nil, descriptor)
       return

@@ -48,6 +48,28 @@ import Testing
     #expect(try Files.read(child.output) == "")
   }
 
+  /// Whatever is a pipe that nobody else opens, a signal ends the program.
+  @Test(arguments: [
+    ["get", "--iplist", "pipe"], ["get", "-d", "@pipe"], ["get", "-o", "pipe"], ["get", "--cacert", "pipe"],
+    ["get", "--sign", "k", "--keys", "pipe"], ["bench", "-n1", "--html", "pipe"],
+    ["fetch", "--jsonl", "--iplist", "pipe"],
+    ["compare", "pipe"],
+  ])
+  func aPipeThatNobodyOpensHoldsNothingUp(_ arguments: [String]) async throws {
+    try #require(mkfifo(directory + "/pipe", 0o600) == 0)
+    let child = try start(
+      "/bin/sh",
+      ["-c", "cd '\(directory)'; exec \"$0\" \"$@\"", try Files.program] + arguments + ["http://127.0.0.1:9/"]
+    )
+    // proc(5): most likely it waits for the pipe then; whatever else it does, the signal has to end it.
+    try await wait(for: "the program to sleep, or to end") {
+      try child.exitStatus() != nil || Files.read("/proc/\(child.id)/stat").contains("(netopt) S")
+    }
+    child.send(SIGINT)
+    let status = try await end(of: child)
+    #expect(status == 130 << 8 || status & 0x7f == 0, "\(status)")
+  }
+
   @Test func aReaderThatWentAwayEndsItQuietly() async throws {
     let pipe = directory + "/pipe"
     try #require(mkfifo(pipe, 0o600) == 0)

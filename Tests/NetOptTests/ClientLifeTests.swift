@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
@@ -54,7 +55,10 @@ import Testing
     let directory = try TemporaryDirectory.make("authorities")
     let file = "\(directory)/empty.pem"
     try Data("no certificate\n".utf8).write(to: URL(filePath: file))
-    for path in ["\(directory)/missing.pem", file, directory] {
+    // libcurl would wait for it on the loop.
+    let pipe = "\(directory)/pipe"
+    try #require(mkfifo(pipe, 0o600) == 0)
+    for path in ["\(directory)/missing.pem", file, directory, pipe] {
       var configuration = ClientConfiguration()
       configuration.tls.caFile = path
       let error = #expect(throws: NetOptError.self) { _ = try NetOptClient(configuration) }

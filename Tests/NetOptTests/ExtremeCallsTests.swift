@@ -140,10 +140,12 @@ import Testing
       let note = LastNote(path)
       // Where nothing is found, so that nothing is made of what a text leads to.
       chdir(try TemporaryDirectory.make("texts"))
+      // Nobody opens it.
+      try #require(mkfifo("pipe", 0o600) == 0)
       let server = try LoopbackServer(.raw { try $0.respond(200, [:], text: "hello") })
       let texts = [
         "", " ", ".", "\0", "a\0b", "a\r\nB: c", "\u{202e}", "é", "http://", "http://[", "http://127.0.0.1:0",
-        "http://127.0.0.1:99999999999", "socks5h://", "127.0.0.1:0", "[", "[]:",
+        "http://127.0.0.1:99999999999", "socks5h://", "127.0.0.1:0", "[", "[]:", "pipe",
         String(repeating: "x", count: 70_000),
       ]
       for (index, set) in Self.texts.enumerated() {

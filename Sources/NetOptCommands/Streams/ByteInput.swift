@@ -73,7 +73,8 @@ extension DescriptorInput {
   ///
   /// - Parameter limit: as with `readAll`.
   static func readFile(_ path: String, upTo limit: Int) throws(InputError) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    // Of a pipe that nobody writes to yet the opening would wait, and could not be cancelled (fifo(7)).
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw .refused(errno) }
     defer { close(descriptor) }
     return try DescriptorInput(descriptor).readAll(upTo: limit)

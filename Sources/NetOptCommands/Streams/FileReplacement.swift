@@ -12,15 +12,29 @@ struct FileReplacement: ~Copyable {
   /// Begins a file.
   ///
   /// - Parameter mode: the permissions of a new file, from which the umask takes away what it should.
-  /// - Throws: `OutputError` when nothing can be written there.
+  /// - Throws: `OutputError` when nothing can be written there; when the task is cancelled while nobody reads from the pipe that it is.
   init(_ name: String, mode: mode_t = 0o666) throws(OutputError) {
     if name.isEmpty { throw OutputError(kind: .refused(ENOENT), target: "a file without a name") }
-    do throws(FileDraft.Failure) {
-      draft = try FileDraft(of: name, mode: mode, keepsSpecial: true)
-    } catch {
-      throw OutputError(kind: .refused(error.code), target: name)
-    }
+    draft = try Self.draft(name, mode)
     self.name = name
+  }
+
+  /// Begins the draft. Who writes to a pipe waits for somebody to read from it, and can be interrupted meanwhile.
+  private static func draft(_ name: String, _ mode: mode_t) throws(OutputError) -> FileDraft {
+    while true {
+      do throws(FileDraft.Failure) { return try FileDraft(of: name, mode: mode, keepsSpecial: true) } catch {
+        guard error.code == ENXIO, isPipe(name) else {
+          throw OutputError(kind: .refused(error.code), target: name)
+        }
+      }
+      if Task.isCancelled { throw OutputError(kind: .cancelled, target: name) }
+      usleep(50_000)
+    }
+  }
+
+  private static func isPipe(_ name: String) -> Bool {
+    var status = stat()
+    return stat(name, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
 
   /// Writes all of the bytes before it returns.
