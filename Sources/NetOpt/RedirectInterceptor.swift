@@ -47,13 +47,19 @@ struct RedirectInterceptor: Interceptor {
 
   /// The request that a response leads to, or `nil` when the response is the answer.
   ///
-  /// - Throws: `invalidURL` when `Location` is not a URL that can be requested.
+  /// - Throws: `invalidURL` in the phase `receive` when `Location` is not a URL that can be requested.
   private func following(_ response: HTTPResponse, of request: HTTPRequest) throws(NetOptError)
     -> HTTPRequest?
   {
     guard Self.redirects.contains(response.status), let location = response.head.first("Location")
     else { return nil }
-    let url = try request.url.resolving(location)
+    let url: HTTPURL
+    do throws(NetOptError) { url = try request.url.resolving(location) } catch {
+      throw NetOptError(
+        error.code, phase: .receive,
+        "\(request.url.shown) was answered \(response.status), and where that leads cannot be requested: \(error.message)",
+        endpoint: response.remote, route: response.route)
+    }
     // Credentials and answers would travel in the clear from here on. The caller sees the redirect and may decide.
     if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
 

@@ -27,6 +27,8 @@ package struct ExitCode: Hashable, Sendable {
   /// The exit code that an error asks for.
   init(_ error: NetOptError) {
     switch error.code {
+    // What a redirect leads to.
+    case .invalidURL where error.phase == .receive: self = .failed
     case .invalidURL, .invalidRequest, .invalidConfiguration: self = .usage
     case .invalidList, .invalidSignature, .invalidKey, .invalidKeys, .unreadableFile: self = .invalidInput
     default: self = .failed

@@ -169,7 +169,10 @@ import NetOptLocking
     let error = await #expect(throws: NetOptError.self) {
       _ = try await follow(try HTTPRequest(.get, "https://a.test/"), script)
     }
-    #expect(error?.code == .invalidURL)
+    #expect(error?.code == .invalidURL && error?.phase == .receive && error?.route != nil)
+    #expect(
+      error?.message.hasPrefix("https://a.test/ was answered 302, and where that leads cannot be requested: ")
+        == true)
   }
 
   @Test func whatIsNoRedirectIsTheAnswer() async throws {
