@@ -7,8 +7,8 @@ import NetOptCore
 /// that costs a quarter of resetting the handle. Confined to the loop of its `CurlMulti`.
 final class EasyHandle {
   let pointer: OpaquePointer
-  /// What a head over HTTP/2 may take: see `CurlLibrary.stopsAtLongHeads`.
-  private static let headBuffer = 96 * 1024
+  /// What a head over HTTP/2 may take: see `CurlLibrary.stopsAtLongHeads`. libcurl gives up at longer ones (`DYN_H2_HEADERS`).
+  private static let headBuffer = 128 * 1024
 
   /// The transfer that the handle performs; callbacks get to it from here.
   var transfer: Transfer?
