@@ -16,6 +16,10 @@ extension ClientConfiguration {
     try ResolverConfiguration.attempts.check(dns.tries, "dns.tries", in: .resolve)
     try connections.check()
     try cache?.check()
+    if case .url(let url) = proxy, let fault = ProxyURL.fault(of: url) {
+      throw NetOptError(
+        .invalidConfiguration, phase: .connect, "the URL of the proxy cannot be used: \(fault)")
+    }
     if HTTPFields.fault(of: HTTPField("User-Agent", userAgent)) != nil {
       throw NetOptError(
         .invalidConfiguration, phase: .connect,

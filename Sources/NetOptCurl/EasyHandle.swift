@@ -154,6 +154,11 @@ final class EasyHandle {
     // The empty string keeps libcurl from looking at the environment: that was done when the route was planned.
     // Of the lines a proxy gets none (CURLOPT_HEADEROPT(3)).
     set(CURLOPT_USERAGENT, wanted.proxy == nil ? nil : userAgent)
+    if let proxy = wanted.proxy, let fault = ProxyURL.fault(of: proxy) {
+      throw NetOptError(
+        .invalidConfiguration, phase: .connect,
+        "the proxy \(ProxyURL.shown(proxy)) cannot be used: \(fault) in its URL")
+    }
     guard set(CURLOPT_PROXY, wanted.proxy ?? "") == CURLE_OK, set(CURLOPT_NOPROXY, "") == CURLE_OK else {
       throw NetOptError(.invalidConfiguration, phase: .connect, "the proxy's URL is not one libcurl can use")
     }

@@ -1,12 +1,50 @@
-/// A proxy's URL.
-enum ProxyURL {
-  /// Whether the connection to the proxy speaks TLS.
-  static func isSecure(_ url: String) -> Bool { url.prefix(6).lowercased() == "https:" }
+import NetOptCore
 
-  /// The URL as a message may show it: without user name and password.
+/// A proxy's URL, in the forms that curl(1) takes: without a scheme it is an `http` proxy.
+package enum ProxyURL {
+  private static let schemes: Set = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
+
+  /// Whether the connection to the proxy speaks TLS.
+  static func isSecure(_ url: String) -> Bool { parts(of: url).scheme == "https" }
+
+  /// The URL as a message may show it: scheme, host and port.
   static func shown(_ url: String) -> String {
-    guard let at = url.lastIndex(of: "@") else { return url }
-    let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
-    return String(url[..<start] + url[url.index(after: at)...])
+    let parts = parts(of: url)
+    return (parts.hasScheme ? parts.scheme + "://" : "") + parts.place
+  }
+
+  /// Says what is wrong with a URL, and nothing of what it is, or `nil`. libcurl leaves a proxy out, and connects to servers directly,
+  /// when it cannot decode the user name or the password.
+  package static func fault(of url: String) -> String? {
+    let parts = parts(of: url)
+    if !schemes.contains(parts.scheme) {
+      return "its scheme is not one of \(schemes.sorted().joined(separator: ", "))"
+    }
+    if url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) {
+      return "it has a space or a control character"
+    }
+    if PercentEncoding.decoded(parts.user.utf8).contains(where: { $0 < 0x20 || $0 == 0x7f }) {
+      return "its user name or password has a control character"
+    }
+    let port =
+      parts.place.hasPrefix("[") ? parts.place.drop { $0 != "]" }.dropFirst() : parts.place.drop { $0 != ":" }
+    if parts.place.isEmpty || parts.place.hasPrefix(":") { return "it names no host" }
+    if !port.isEmpty, port != ":", UInt16(port.dropFirst()).map({ $0 == 0 }) ?? true {
+      return "its port is not a number from 1 to 65535"
+    }
+    return nil
+  }
+
+  private static func parts(of url: String) -> (
+    scheme: String, hasScheme: Bool, user: Substring, place: String
+  ) {
+    let mark = url.utf8.firstRange(of: "://".utf8)
+    let scheme = mark.map { url[..<$0.lowerBound].lowercased() } ?? "http"
+    let rest = url.utf8[(mark?.upperBound ?? url.startIndex)...]
+    let whole = rest.prefix { !"/?#".utf8.contains($0) }
+    // What is wrongly written may have a password with a slash.
+    let at = rest.lastIndex(of: UInt8(ascii: "@"))
+    let place = at.map { rest[rest.index(after: $0)...].prefix { !"/?#".utf8.contains($0) } } ?? whole
+    return (scheme, mark != nil, at.map { Substring(rest[..<$0]) } ?? "", String(Substring(place)))
   }
 }
