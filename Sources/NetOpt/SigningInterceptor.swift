@@ -26,10 +26,11 @@ struct SigningInterceptor: Interceptor {
     guard configuration.hosts.contains(request.url.origin.host) else {
       return try await next.proceed(request)
     }
-    let response = try await next.proceed(try signed(request))
+    let used = offsets.seconds(of: request.url.origin)
+    let response = try await next.proceed(try signed(request, used))
     // What follows is rare, and would need room in every call that waits.
     guard Self.mayRefuseTheTime(response) else { return response }
-    return try await repeated(request, after: response, next)
+    return try await repeated(request, after: response, signedWith: used, next)
   }
 
   private static func mayRefuseTheTime(_ response: HTTPResponse) -> Bool {
@@ -37,18 +38,20 @@ struct SigningInterceptor: Interceptor {
   }
 
   private func repeated(
-    _ request: HTTPRequest, after response: HTTPResponse, _ next: InterceptorChain
+    _ request: HTTPRequest, after response: HTTPResponse, signedWith used: Int64, _ next: InterceptorChain
   ) async throws(NetOptError) -> HTTPResponse {
     // RFC 9111, section 5.1: what has an Age was not made for this request.
     guard response.tls?.verified == true || configuration.trustsPlainDates,
       response.head.first("Age") == nil,
       let date = response.head.first("Date"), let theirs = CivilTime(http: date)?.seconds,
-      offsets.learn(from: request.url.origin, theirs: theirs, ours: now())
+      let offset = offsets.learn(from: request.url.origin, theirs: theirs, ours: now()),
+      // Others that were under way with the same wrong time may have learnt it before.
+      abs(offset - used) >= ClockOffsets.least
     else { return response }
-    return try await next.proceed(try signed(request))
+    return try await next.proceed(try signed(request, offset))
   }
 
-  private func signed(_ request: HTTPRequest) throws(NetOptError) -> HTTPRequest {
+  private func signed(_ request: HTTPRequest, _ offset: Int64) throws(NetOptError) -> HTTPRequest {
     let body: [UInt8]
     switch request.body.source {
     case .none: body = []
@@ -59,7 +62,7 @@ struct SigningInterceptor: Interceptor {
         "\(request.url.origin) is signed, and a body that is a stream cannot be: send its bytes")
     }
     let signer = configuration.signer
-    let moment = SigningMoment(now: now() + offsets.seconds(of: request.url.origin))
+    let moment = SigningMoment(now: now() + offset)
     let result: SignedRequest
     do throws(SigningFault) {
       result = try signer.sign(SigningRequest(request, body: body), at: moment)
@@ -77,8 +80,8 @@ struct SigningInterceptor: Interceptor {
 
 /// How far the clocks of origins are ahead of ours, as far as they have told.
 private final class ClockOffsets: Sendable {
-  /// Less is no reason for a server to refuse.
-  private static let least: Int64 = 60
+  /// Less is no reason for a server to refuse, in seconds.
+  static let least: Int64 = 60
   /// Nobody is believed more.
   private static let most: Int64 = 86_400
   /// The most origins that are remembered: one host may have many ports. When there are more, all are learnt anew.
@@ -90,15 +93,16 @@ private final class ClockOffsets: Sendable {
 
   /// Takes over what an origin says.
   ///
-  /// - Returns: whether that differs from what was used, so that signing again makes sense.
-  func learn(from origin: Origin, theirs: Int64, ours: Int64) -> Bool {
+  /// - Returns: how far its clock is ahead, or `nil` when that is not believed.
+  func learn(from origin: Origin, theirs: Int64, ours: Int64) -> Int64? {
     let difference = theirs - ours
-    guard abs(difference) <= Self.most else { return false }
+    guard abs(difference) <= Self.most else { return nil }
     return kept.withLock { kept in
-      guard abs(difference - (kept[origin] ?? 0)) >= Self.least else { return false }
+      let known = kept[origin] ?? 0
+      guard abs(difference - known) >= Self.least else { return known }
       if kept.count >= Self.capacity { kept.removeAll() }
       kept[origin] = difference
-      return true
+      return difference
     }
   }
 }

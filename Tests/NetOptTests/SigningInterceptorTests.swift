@@ -39,6 +39,27 @@ import Testing
     }
   }
 
+  /// Holds requests back until so many are there.
+  private final class Gate: Interceptor {
+    private let count: Int
+    private let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
+
+    init(count: Int) { self.count = count }
+
+    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+      await withCheckedContinuation { continuation in
+        let all = waiting.withLock { waiting -> [CheckedContinuation<Void, Never>] in
+          waiting.append(continuation)
+          guard waiting.count >= count else { return [] }
+          defer { waiting = [] }
+          return waiting
+        }
+        for waiting in all { waiting.resume() }
+      }
+      return try await next.proceed(request)
+    }
+  }
+
   /// What the servers' `Date` says.
   private static let date: Int64 = 1_700_000_000
   private static let ring = KeyRing([SigningKey(id: "k", secret: Array("secret".utf8), salt: "s")])
@@ -101,6 +122,25 @@ import Testing
         try HTTPRequest(.get, "http://api.example.com/")
       ).status == 401)
     #expect(plain.requests.count == 1)
+  }
+
+  /// Requests that were under way when the first one was refused are repeated too.
+  @Test func allThatWereSignedWithTheWrongTimeAreRepeated() async throws {
+    let count = 10
+    let server = Server(clock: Self.date)
+    let signer = try RequestSigner(keys: Self.ring, keyID: "k")
+    let signing = SigningInterceptor(.init(signer: signer, hosts: ["api.example.com"])) { Self.date - 4000 }
+    let chain = InterceptorChain(
+      [signing, Gate(count: count), server],
+      context: CallContext(id: 1, started: .init(nanoseconds: 0), deadline: nil))
+    let statuses = try await withThrowingTaskGroup { group in
+      for _ in 0..<count {
+        group.addTask { try await chain.proceed(try HTTPRequest(.get, "https://api.example.com/")).status }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(statuses == Array(repeating: 200, count: count))
+    #expect(server.requests.count == 2 * count)
   }
 
   @Test func noClockIsLearntFromWhatACacheKept() async throws {
