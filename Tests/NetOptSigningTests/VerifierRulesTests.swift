@@ -91,6 +91,16 @@ import Testing
     }
   }
 
+  /// Whatever a label is, it adds neither a member to the field nor a line to the message.
+  @Test(arguments: ["a\r\nX: y", "a, b=()", "A", "", "1", "a b", "é"])
+  func aLabelIsAKey(_ label: String) throws {
+    let options = JSONValue.object([.init("label", .string(label))]).description
+    let error = #expect(throws: NetOptError.self) {
+      try RequestSigner(keys: KeyRing([Self.key]), keyID: "k", scheme: .rfc9421, options: options)
+    }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
   // MARK: Bounds
 
   @Test func whatIsCoveredIsBounded() throws {

@@ -56,7 +56,13 @@ package enum SchemeOptions {
     _ options: JSONPart?, _ isLenient: Bool
   ) throws(JSONFault) -> Result<any SigningScheme, SigningFault> {
     var made = RFC9421.Options()
-    made.label = try options?.member("label")?.string()
+    if let part = try options?.member("label") {
+      let label = try part.string()
+      guard StructuredFieldSerializer.isKey(label) else {
+        throw part.fault("is a key of RFC 8941: small letters, digits, _ - . *, with a letter or * in front")
+      }
+      made.label = label
+    }
     if let components = try options?.member("components") {
       var list: [SignatureComponent] = []
       for part in try components.elements() {

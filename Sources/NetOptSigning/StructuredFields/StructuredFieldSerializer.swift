@@ -56,11 +56,17 @@ package enum StructuredFieldSerializer {
     StructuredFieldFault(offset: nil, rule: rule)
   }
 
+  /// Whether a text is a key (RFC 8941, section 3.1.2).
+  static func isKey(_ text: String) -> Bool {
+    let first = text.utf8.first ?? 0
+    return ((0x61...0x7a).contains(first) || first == 0x2a)
+      && text.utf8.allSatisfy(StructuredFieldParser.isKeyByte)
+  }
+
   private static func key(_ key: String) throws(StructuredFieldFault) -> String {
-    let first = key.utf8.first ?? 0
-    guard (0x61...0x7a).contains(first) || first == 0x2a,
-      key.utf8.allSatisfy(StructuredFieldParser.isKeyByte)
-    else { throw fault("a key has lower-case letters, digits, _, -, . and *, and begins with a letter or *") }
+    guard isKey(key) else {
+      throw fault("a key has lower-case letters, digits, _, -, . and *, and begins with a letter or *")
+    }
     return key
   }
 
