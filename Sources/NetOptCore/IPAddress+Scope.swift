@@ -14,8 +14,8 @@ extension IPAddress {
     case multicast
     /// No address: 0.0.0.0/8, ::.
     case unspecified
-    /// Not assigned, or not for servers: 192.0.0.0/24 and 2001::/23 (protocols, Teredo among them), 198.18.0.0/15 (tests of networks,
-    /// RFC 2544), 240.0.0.0/4, 100::/64 and 100:0:0:1::/64 (discarded), 5f00::/16 (segments, RFC 9602).
+    /// Not assigned, or not for servers: 192.0.0.0/24 and 2001::/23 (protocols, Teredo among them), 192.88.99.0/24 (relays of 6to4,
+    /// RFC 7526), 198.18.0.0/15 (tests of networks, RFC 2544), 240.0.0.0/4, and all of IPv6 outside 2000::/3 that is nothing else.
     case reserved
   }
 
@@ -35,7 +35,7 @@ extension IPAddress {
     case (10, _, _), (_, 0xac10...0xac1f, _), (_, 0xc0a8, _), (_, 0x6440...0x647f, _): .private
     case (_, 0xa9fe, _): .linkLocal
     case (224...239, _, _): .multicast
-    case (240..., _, _), (_, _, 0xc00000), (_, 0xc612...0xc613, _): .reserved
+    case (240..., _, _), (_, _, 0xc00000), (_, _, 0xc05863), (_, 0xc612...0xc613, _): .reserved
     default: .global
     }
   }
@@ -46,27 +46,27 @@ extension IPAddress {
     case 0xfe80...0xfebf: return .linkLocal
     case 0xfec0...0xfeff, 0xfc00...0xfdff: return .private
     case 0xff00...0xffff: return .multicast
-    case 0x5f00: return .reserved
     default: break
     }
     if high >> 16 == 0x0064_ff9b_0001 { return .private }
-    if high == 0x0100_0000_0000_0000 || high == 0x0100_0000_0000_0001 || high >> 41 == 0x2001_0000 >> 9 {
-      return .reserved
-    }
-    return embedded.map(Self.scope(v4:)) ?? .global
+    let scopes = embedded.map(Self.scope(v4:))
+    if let scope = scopes.first(where: { $0 != .global }) { return scope }
+    // 2000::/3 is what has been given to anybody (RFC 4291, section 2.4), but for 2001::/23.
+    return high >> 61 == 1 && high >> 41 != 0x2001_0000 >> 9 || !scopes.isEmpty ? .global : .reserved
   }
 
-  /// The IPv4 address inside an IPv6 address: where the IPv4 network may be reached through it.
-  private var embedded: UInt32? {
+  /// The IPv4 addresses inside an IPv6 address: where the IPv4 network may be reached through it.
+  private var embedded: [UInt32] {
     let last = UInt32(truncatingIfNeeded: low)
+    var found: [UInt32] = []
     // IPv4-compatible and IPv4-mapped (RFC 4291, section 2.5.5), and IPv4-translated (RFC 2765, section 2.1).
-    if high == 0, [0, 0xffff, 0xffff_0000].contains(low >> 32) { return last }
+    if high == 0, [0, 0xffff, 0xffff_0000].contains(low >> 32) { found.append(last) }
     // Through translators (RFC 6052, section 2.1).
-    if high == 0x0064_ff9b_0000_0000, low >> 32 == 0 { return last }
+    if high == 0x0064_ff9b_0000_0000, low >> 32 == 0 { found.append(last) }
     // 6to4 (RFC 3056, section 2).
-    if high >> 48 == 0x2002 { return UInt32(truncatingIfNeeded: high >> 16) }
-    // ISATAP, under any prefix (RFC 5214, section 6.1).
-    if low >> 32 & 0xfcff_ffff == 0x0000_5efe { return last }
-    return nil
+    if high >> 48 == 0x2002 { found.append(UInt32(truncatingIfNeeded: high >> 16)) }
+    // ISATAP, under any prefix that is given to anybody (RFC 5214, section 6.1).
+    if high >> 61 == 1, low >> 32 & 0xfcff_ffff == 0x0000_5efe { found.append(last) }
+    return found
   }
 }

@@ -78,12 +78,24 @@ struct ListChecker {
       do throws(NetOptError) {
         url = try HTTPURL(text)
         if url?.origin.scheme != .https { report.add(path.key("url"), "must be an https URL, not http") }
+        if let url, !rules.allowPrivateAddresses, Self.isPrivate(url.origin) {
+          report.add(
+            path.key("url"),
+            "leads to \(url.origin.host), which only a list may have that is read with private addresses allowed"
+          )
+        }
       } catch {
         report.add(path.key("url"), error.message)
       }
     }
     let interval = interval(raw.every, path.key("every"))
     return url.map { EndpointList.Refresh(url: $0, every: interval) }
+  }
+
+  /// Whether an origin's host says by itself that it is not reachable from everywhere (RFC 6761, section 6.3).
+  private static func isPrivate(_ origin: Origin) -> Bool {
+    origin.address.map { $0.scope != .global }
+      ?? (origin.host == "localhost" || origin.host.hasSuffix(".localhost"))
   }
 
   private mutating func interval(_ field: RawList.Field<String>, _ path: JSONPath) -> Duration {

@@ -83,8 +83,8 @@ import Testing
     ("224.0.0.0", .multicast),
     ("239.255.255.255", .multicast), ("240.0.0.0", .reserved), ("255.255.255.255", .reserved),
     ("::", .unspecified), ("::1", .loopback), ("::2", .unspecified), ("2001:db8::7", .global),
-    ("fbff::", .global),
-    ("fc00::", .private), ("fdff::1", .private), ("fe00::", .global), ("fe80::1", .linkLocal),
+    ("fbff::", .reserved),
+    ("fc00::", .private), ("fdff::1", .private), ("fe00::", .reserved), ("fe80::1", .linkLocal),
     ("febf::1", .linkLocal),
     ("fec0::", .private), ("feff::1", .private), ("ff00::", .multicast), ("ff02::1", .multicast),
     ("::ffff:127.0.0.1", .loopback), ("::ffff:10.1.1.1", .private), ("::ffff:8.8.8.8", .global),
@@ -94,12 +94,13 @@ import Testing
     ("198.17.255.255", .global), ("198.18.0.0", .reserved), ("198.19.255.255", .reserved),
     ("198.20.0.0", .global), ("::10.0.0.1", .private), ("::8.8.8.8", .global),
     ("::ffff:0:192.168.0.1", .private), ("64:ff9b::127.0.0.1", .loopback), ("64:ff9b::8.8.8.8", .global),
-    ("64:ff9b:0:0:0:1:a00:1", .global), ("64:ff9b:1::8.8.8.8", .private), ("64:ff9b:2::a00:1", .global),
+    ("64:ff9b:0:0:0:1:a00:1", .reserved), ("64:ff9b:1::8.8.8.8", .private), ("64:ff9b:2::a00:1", .reserved),
     ("2002:a00:1::1", .private), ("2002:7f00:1::", .loopback), ("2002:808:808::1", .global),
     ("2001::1", .reserved), ("2001:1ff:ffff::", .reserved), ("2001:200::", .global), ("100::1", .reserved),
-    ("100:0:0:1::1", .reserved), ("100:0:0:2::1", .global), ("5f00::1", .reserved),
+    ("100:0:0:1::1", .reserved), ("100:0:0:2::1", .reserved), ("5f00::1", .reserved),
     ("2001:db8::5efe:10.0.0.1", .private), ("2001:db8::200:5efe:10.0.0.1", .private),
-    ("2001:db8::5efe:8.8.8.8", .global),
+    ("2001:db8::5efe:8.8.8.8", .global), ("2002:808:808::5efe:a00:1", .private), ("200:1234::1", .reserved),
+    ("4000::1", .reserved), ("3fff::1", .global), ("192.88.99.1", .reserved), ("192.88.98.1", .global),
   ])
   func hasScope(_ text: String, _ scope: IPAddress.Scope) throws {
     #expect(try #require(IPAddress(text)).scope == scope)

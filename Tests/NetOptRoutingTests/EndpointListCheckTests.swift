@@ -68,6 +68,9 @@ import Testing
     Case("\"refresh\": {\"url\": 1}", ("$.refresh.url", "https URL in quotes")),
     Case("\"refresh\": {\"url\": \"http://a.example/\"}", ("$.refresh.url", "not http")),
     Case("\"refresh\": {\"url\": \"a.example\"}", ("$.refresh.url", "it has no scheme")),
+    Case("\"refresh\": {\"url\": \"https://127.0.0.1/\"}", ("$.refresh.url", "leads to 127.0.0.1")),
+    Case("\"refresh\": {\"url\": \"https://a.localhost/\"}", ("$.refresh.url", "leads to a.localhost")),
+    Case("\"refresh\": {\"url\": \"https://[fd00::1]:8443/\"}", ("$.refresh.url", "leads to")),
     Case("\"refresh\": {\"url\": \"https://a b/\"}", ("$.refresh.url", "it has a space")),
   ])
   func checksValidityAndRefresh(_ one: Case) {

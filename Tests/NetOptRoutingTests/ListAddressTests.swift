@@ -13,15 +13,16 @@ import Testing
     documentation = [ipaddress.ip_network(n) for n in
         ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")]
     # Versions of Python differ in what they say of these.
-    special = [ipaddress.ip_network(n) for n in ("192.0.0.0/24", "64:ff9b:1::/48")]
+    special = [ipaddress.ip_network(n) for n in ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "2001::/23")]
     def inside(a):
         if a.version == 4: return []
         n = int(a)
         found = [a.ipv4_mapped, a.sixtofour]
         if n >> 32 in (0, 0xffff, 0xffff0000, 0x64ff9b << 64): found.append(ipaddress.IPv4Address(n & 0xffffffff))
+        if n >> 125 == 1 and n >> 32 & 0xfcffffff == 0x5efe: found.append(ipaddress.IPv4Address(n & 0xffffffff))
         return [f for f in found if f is not None]
     def is_global(a):
-        if any(a.version == d.version and a in d for d in documentation): return True
+        if any(a.version == d.version and a in d for d in documentation): return all(map(is_global, inside(a)))
         if any(a.version == s.version and a in s for s in special): return False
         return (a.is_global and not a.is_multicast and not a.is_reserved and not a.is_unspecified
             or a.version == 6 and bool(inside(a)) and not a.is_loopback and not a.is_unspecified) and all(map(is_global, inside(a)))
@@ -32,7 +33,7 @@ import Testing
   private static func address(_ random: inout SplitMix64) -> IPAddress {
     let starts: [[UInt8]] = [
       [10], [172, 16], [192, 168], [127], [169, 254], [100, 64], [198, 18], [198, 19], [192, 0, 0],
-      [192, 0, 2], [0],
+      [192, 0, 2], [192, 88, 99], [0],
       [224], [240], [8, 8], [1],
     ]
     func filled(_ start: [UInt8], _ count: Int) -> [UInt8] {
@@ -40,7 +41,7 @@ import Testing
     }
     let v4 = filled(starts[Int(random.below(UInt64(starts.count)))], 4)
     let zeros = [UInt8](repeating: 0, count: 10)
-    return switch random.below(10) {
+    return switch random.below(13) {
     case 0: IPAddress(v6: zeros + [0xff, 0xff] + v4)
     case 1: IPAddress(v6: zeros + [0, 0] + v4)
     case 2: IPAddress(v6: zeros.prefix(8) + [0xff, 0xff, 0, 0] + v4)
@@ -54,6 +55,10 @@ import Testing
     case 6:
       IPAddress(
         v6: filled([[0x20, 0x01, 0x0d, 0xb8], [0x26], [0x2a], [0x20, 0x01, 2]][Int(random.below(4))], 16))
+    case 7: IPAddress(v6: filled([], 16))
+    case 8:
+      IPAddress(
+        v6: filled([[0x20, 0x02, 8, 8, 8, 8], [0x2a]][Int(random.below(2))], 8) + [2, 0, 0x5e, 0xfe] + v4)
     default: IPAddress(v4: v4.reduce(0) { $0 << 8 | UInt32($1) })
     }
   }
