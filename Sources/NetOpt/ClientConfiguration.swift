@@ -140,7 +140,8 @@ public struct ClientConfiguration: Sendable {
   public struct Signing: Sendable {
     /// Who signs.
     public var signer: RequestSigner
-    /// The hosts whose requests are signed, in lower case. A redirect to another host is followed without a signature.
+    /// The hosts whose requests are signed, in lower case. A redirect to another host is followed without a signature; one from another
+    /// host to one of these is not followed, but is the answer.
     public var hosts: Set<String>
     /// Whether a `Date` that came without TLS may correct the clock. Anybody on the path can then have requests signed for
     /// another time, at most a day away. Default: no.

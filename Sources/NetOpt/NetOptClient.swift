@@ -98,7 +98,9 @@ public final class NetOptClient: Sendable {
     upkeep = Upkeep(router, prober, ranking, configuration.probing, timeSource)
     retries = Retries(timeSource, observers: configuration.observers)
     var links: [any Interceptor] = []
-    let redirect = RedirectInterceptor(credentialFields: configuration.cache?.credentialFields ?? [])
+    let redirect = RedirectInterceptor(
+      credentialFields: configuration.cache?.credentialFields ?? [],
+      signedHosts: configuration.signing?.hosts ?? [])
     links.append(
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))

@@ -6,14 +6,25 @@ import NetOptCore
 struct RedirectInterceptor: Interceptor {
   private static let redirects: Set = [301, 302, 303, 307, 308]
 
-  /// The names of the fields that another origin does not get.
+  /// The names of the fields that another origin does not get, in small letters.
   private let credentialFields: Set<String>
+  /// The hosts whose requests are signed.
+  private let signedHosts: Set<String>
 
   /// Makes the interceptor.
   ///
-  /// - Parameter credentialFields: the fields that carry credentials besides the usual ones.
-  init(credentialFields: Set<String> = []) {
-    self.credentialFields = CredentialFields.usual.union(credentialFields)
+  /// - Parameters:
+  ///   - credentialFields: the fields that carry credentials besides the usual ones.
+  ///   - signedHosts: the hosts whose requests are signed.
+  init(credentialFields: Set<String> = [], signedHosts: Set<String> = []) {
+    self.credentialFields = Set(CredentialFields.usual.union(credentialFields).map { $0.lowercased() })
+    self.signedHosts = signedHosts
+  }
+
+  /// Whether a field stays behind when a redirect leads to another origin. The key of an idempotent request is no secret.
+  private func isCredential(_ name: String) -> Bool {
+    let name = name.lowercased()
+    return credentialFields.contains(name) || SecretNames.contains(name) && name != "idempotency-key"
   }
 
   @inline(__always)
@@ -62,6 +73,8 @@ struct RedirectInterceptor: Interceptor {
     }
     // Credentials and answers would travel in the clear from here on. The caller sees the redirect and may decide.
     if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
+    // What is signed is what the caller wants to have done, and not what another server wants.
+    if signedHosts.contains(url.origin.host), !signedHosts.contains(request.url.origin.host) { return nil }
 
     var next = request
     next.url = url
@@ -81,7 +94,7 @@ struct RedirectInterceptor: Interceptor {
       return nil
     }
     if url.origin != request.url.origin {
-      for name in credentialFields { next.headers[name] = nil }
+      next.headers = HTTPFields(next.headers.filter { !isCredential($0.name) })
       // An address was chosen for the host that redirects, not for this one.
       if case .pinned = next.options.routing { next.options.routing = .automatic }
     }

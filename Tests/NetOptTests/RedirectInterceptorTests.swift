@@ -124,6 +124,33 @@ import NetOptLocking
     #expect(script.requests.map(\.headers.count) == [fields.count, 0])
   }
 
+  @Test func nobodyElseHasRequestsSigned() async throws {
+    let script = Script([
+      "https://b.test/": (302, "https://signed.test/pay"), "https://signed.test/": (302, "https://b.test/x"),
+      "https://signed.test/a": (302, "/b"),
+    ])
+    let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
+    let chain = InterceptorChain(
+      [RedirectInterceptor(signedHosts: ["signed.test"]), script], context: context)
+    for (url, status) in [
+      ("https://b.test/", 302), ("https://signed.test/", 200), ("https://signed.test/a", 200),
+    ] {
+      #expect(try await chain.proceed(try HTTPRequest(.get, url)).status == status, "\(url)")
+    }
+    #expect(!script.requests.contains { $0.url.path == "/pay" })
+  }
+
+  @Test func fieldsWhoseNamesSpeakOfSecretsStayBehind() async throws {
+    let script = Script(["https://a.test/": (307, "https://b.test/")])
+    let fields: HTTPFields = [
+      "CF-Access-Client-Secret": "1", "X-MBX-APIKEY": "1", "Circle-Token": "1", "Fastly-Key": "1",
+      "X-CSRF-Token": "1",
+      "Signature": "1", "Accept": "1", "Idempotency-Key": "1", "X-Request-Id": "1",
+    ]
+    _ = try await follow(try HTTPRequest(.get, "https://a.test/", headers: fields), script)
+    #expect(script.requests.last?.headers.map(\.name) == ["Accept", "Idempotency-Key", "X-Request-Id"])
+  }
+
   @Test func messagesShowNoSecretsOfLocations() async throws {
     for location in ["/?token=s3cret", "ftp://user:s3cret@b.test/", "https://b.test:0/?token=s3cret"] {
       let script = Script([
