@@ -125,7 +125,8 @@ enum ClientOptions {
     let servers = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     for server in servers where !isServer(server) {
       throw UsageError(
-        "\(name) takes addresses with or without a port, as 127.0.0.1:5353,::1,[::1]:5353; not \"\(server)\"")
+        "\(name) takes addresses with or without a port, as 127.0.0.1:5353,::1,[::1]:5353; not \"\(HTTPURL.shown(given: server))\""
+      )
     }
     return servers
   }

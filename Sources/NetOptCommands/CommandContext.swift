@@ -97,10 +97,11 @@ package struct CommandContext: Sendable {
     } catch InputError.refused(let number) {
       let reason = String(cString: strerror(number))
       throw NetOptError(
-        .unreadableFile, phase: phase, "cannot read \(file == "-" ? "standard input" : file): \(reason)",
+        .unreadableFile, phase: phase,
+        "cannot read \(file == "-" ? "standard input" : FileBytes.shown(file)): \(reason)",
         underlying: .init(.system, code: number, text: reason))
     } catch {
-      throw NetOptError(.cancelled, phase: phase, "reading \(file) was interrupted")
+      throw NetOptError(.cancelled, phase: phase, "reading \(FileBytes.shown(file)) was interrupted")
     }
   }
 }

@@ -5,6 +5,19 @@ package enum FileBytes {
   /// How long a pipe may give nothing, in milliseconds.
   private static let patience: Int32 = 10_000
 
+  /// Whether a text may be the name of a file, and not what is in one: a key ring, or a key of OpenSSL's or minisign's.
+  package static func isName(_ text: String) -> Bool {
+    !text.utf8.contains { "{\"\n\r".utf8.contains($0) } && !text.hasPrefix("-----BEGIN")
+      && !(text.hasPrefix("RW") && text.utf8.count >= 56 && !text.contains("."))
+  }
+
+  /// The name of a file as messages may show it. People give the content of a key, or a URL, where a name belongs.
+  package static func shown(_ path: String) -> String {
+    guard isName(path) else { return "(what was given is no name of a file)" }
+    if path.contains("://") { return HTTPURL.shown(given: path) }
+    return path.utf8.contains { "=%".utf8.contains($0) } ? SecretParameters.hidden(inURL: path) : path
+  }
+
   /// Whether a path leads to a regular file, which can be read more than once.
   package static func isRegular(_ path: String) -> Bool {
     var status = stat()
@@ -78,7 +91,7 @@ package enum FileBytes {
   ) -> NetOptError {
     NetOptError(
       .unreadableFile, phase: phase,
-      "\(what) \(path) is not read: it is no regular file but a link, a pipe or the like; remove it",
+      "\(what) \(shown(path)) is not read: it is no regular file but a link, a pipe or the like; remove it",
       underlying: NetOptError.Underlying(.system, code: ELOOP, text: String(cString: strerror(ELOOP))))
   }
 
@@ -89,7 +102,7 @@ package enum FileBytes {
     let reason = String(cString: strerror(code))
     let action = kind == .unreadableFile ? "read" : "written"
     return NetOptError(
-      kind, phase: phase, "\(what) \(path) cannot be \(action): \(reason)",
+      kind, phase: phase, "\(what) \(shown(path)) cannot be \(action): \(reason)",
       underlying: NetOptError.Underlying(.system, code: code, text: reason))
   }
 }

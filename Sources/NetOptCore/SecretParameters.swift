@@ -1,17 +1,14 @@
 /// Parameters of URLs as people and files may see them: `q=lamp&access_token=[hidden]`.
 ///
-/// What a name says of its value is all there is to go by, so that rather too much is hidden than too little.
+/// What a name says of its value is all there is to go by.
 package enum SecretParameters {
-  private static let words = [
-    "token", "secret", "pass", "pwd", "key", "auth", "sig", "session", "sid", "credential", "code", "jwt",
-    "otp", "pin",
-  ]
-  /// How often a URL may be the parameter of another one: what is deeper is hidden.
+  private static let mark = "[hidden]"
+  /// How often a text may be percent-encoded, one within the other.
   private static let deepest = 4
 
   /// A query with the values hidden whose names speak of secrets, and the values that have such parameters in them.
   package static func hidden(inQuery query: some StringProtocol) -> String {
-    hidden(Array(query.utf8)[...], between: "&") ?? String(query)
+    hidden(Array(query.utf8)[...], between: "&")
   }
 
   /// A URL, or a text that was meant as one, with its secrets hidden: parameters of the query and of the path, and the fragment,
@@ -21,41 +18,80 @@ package enum SecretParameters {
     let upToFragment = bytes.prefix { $0 != UInt8(ascii: "#") }
     let path = upToFragment.prefix { $0 != UInt8(ascii: "?") }
     let query = upToFragment[path.endIndex...]
-    let shown = (hidden(path, between: "/;") ?? text(path)) + (hidden(query, between: "&") ?? text(query))
+    let shown = hidden(path, between: "/;") + hidden(query, between: "&")
     return upToFragment.count < bytes.count ? shown + "#…" : shown
   }
 
-  /// The text with what is secret hidden, `nil` when nothing is.
-  private static func hidden(
-    _ bytes: ArraySlice<UInt8>, between delimiters: StaticString, depth: Int = 0
-  ) -> String? {
+  private static func hidden(_ bytes: ArraySlice<UInt8>, between delimiters: StaticString) -> String {
     let isDelimiter = { (byte: UInt8) in delimiters.withUTF8Buffer { $0.contains(byte) } }
     var shown: [UInt8] = []
-    var hasSecret = false
     var rest = bytes
-    while !rest.isEmpty {
-      let piece = rest.prefix(1) + rest.dropFirst().prefix { !isDelimiter($0) }
-      rest = rest.dropFirst(piece.count)
+    while let first = rest.first {
+      // The mark of the query is a delimiter too.
+      let start = rest.prefix(isDelimiter(first) || first == UInt8(ascii: "?") ? 1 : 0)
+      let piece = rest.dropFirst(start.count).prefix { !isDelimiter($0) }
+      rest = rest.dropFirst(start.count + piece.count)
+      shown += start
       let name = piece.prefix { $0 != UInt8(ascii: "=") }
-      if isSecret(Array(name), value: Array(piece.dropFirst(name.count + 1)), depth) {
-        shown += name + Array("=[hidden]".utf8)
-        hasSecret = true
+      let value = piece.dropFirst(name.count + 1)
+      if !value.isEmpty, isSecret(name) || hasSecret(value) {
+        shown += name + "=\(mark)".utf8
+      } else if name.count == piece.count, hasSecret(piece) {
+        shown += mark.utf8
       } else {
         shown += piece
       }
     }
-    return hasSecret ? text(shown[...]) : nil
+    return String(decoding: shown, as: UTF8.self)
   }
 
-  private static func isSecret(_ name: [UInt8], value: [UInt8], _ depth: Int) -> Bool {
-    guard !value.isEmpty else { return false }
-    let readable = text(PercentEncoding.decoded(name, plus: true)[...]).lowercased()
-    if words.contains(where: readable.contains) { return true }
-    // A URL or a query as a value: ?next=https%3A%2F%2Fb.test%2F%3Ftoken%3D…
-    guard value.contains(UInt8(ascii: "=")) || value.contains(UInt8(ascii: "%")) else { return false }
-    let inner = PercentEncoding.decoded(value)
-    return depth == deepest || hidden(inner[...], between: "?&;#", depth: depth + 1) != nil
+  private static func isSecret(_ name: ArraySlice<UInt8>) -> Bool {
+    unwrapped(name).contains { SecretNames.contains(String(decoding: $0, as: UTF8.self)) }
   }
 
-  private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+  /// Whether a text has a parameter, a member of JSON, or a password in it that is a secret.
+  private static func hasSecret(_ text: ArraySlice<UInt8>) -> Bool {
+    unwrapped(text).contains { text in
+      var name: [UInt8] = []
+      var isQuoted = false
+      var isAuthority = false
+      var slashes = 0
+      for byte in text {
+        slashes = byte == UInt8(ascii: "/") ? slashes + 1 : 0
+        if slashes == 2 { isAuthority = true }
+        switch byte {
+        case UInt8(ascii: "@") where isAuthority: return true
+        case UInt8(ascii: "="), UInt8(ascii: ":"):
+          if byte == UInt8(ascii: "=") || isQuoted,
+            SecretNames.contains(String(decoding: name, as: UTF8.self))
+          {
+            return true
+          }
+          (name, isQuoted) = ([], false)
+        case UInt8(ascii: "\""), UInt8(ascii: "'"): isQuoted = !name.isEmpty
+        case UInt8(ascii: " "): break
+        case _ where ByteClass.isUnreserved(byte) || byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]"):
+          if isQuoted { (name, isQuoted) = ([], false) }
+          name.append(byte)
+        default:
+          (name, isQuoted) = ([], false)
+          if byte != UInt8(ascii: "/") || slashes == 1 {
+            isAuthority = isAuthority && "?#/".utf8.contains(byte) == false
+          }
+        }
+      }
+      return false
+    }
+  }
+
+  /// The text, and what it is when it is decoded once, twice and so on.
+  private static func unwrapped(_ text: ArraySlice<UInt8>) -> [[UInt8]] {
+    var forms = [Array(text)]
+    while forms.count <= deepest, let last = forms.last, last.contains(UInt8(ascii: "%")) {
+      let decoded = PercentEncoding.decoded(last)
+      if decoded == last { break }
+      forms.append(decoded)
+    }
+    return forms
+  }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
@@ -7,7 +8,7 @@ import Testing
 /// there, nor what turns the direction of writing. The bodies of answers are given out as they are.
 @Suite struct ControlCharacterTests {
   private static let controls: [Unicode.Scalar] =
-    (0x01...0x1f).filter { $0 != 0x0a && $0 != 0x0d }.map { Unicode.Scalar($0) }
+    (0x01...0x1f).filter { $0 != 0x0a }.map { Unicode.Scalar($0) }
     + (0x7f...0x9f).map { Unicode.Scalar($0) }
     + ["\u{202e}", "\u{2066}", "\u{200f}", "\u{2028}"]
 
@@ -31,11 +32,22 @@ import Testing
     return list.description
   }
 
+  private func keys(_ text: String) -> String {
+    let key: JSONValue = [
+      "id": "a", "secret": "b", "schemes": ["netopt1"], "note": .string(text),
+      "scopes": [["hosts": [.string(text)]]],
+    ]
+    return JSONValue.object([.init("schema", 1), .init("keys", [key])]).description
+  }
+
   @Test func noneGetsToTheTerminal() async throws {
     let answer = Locked<[UInt8]>([])
     let server = try LoopbackServer(.raw { exchange in try exchange.write(answer.withLock(\.self)) })
     defer { server.stop() }
     let url = "http://\(server.endpoint)/"
+    let saved = try await program.run(["bench", "-n1", "--targets", "dns", "--json=run.json", "--quiet", url])
+      .output
+    try #require(saved.contains("\"run_id\""))
     var answered = 0
     for seed: UInt64 in 1...60 {
       var random = SplitMix64(seed: seed)
@@ -45,14 +57,18 @@ import Testing
       let status = ["200 \(text)", "302 Found", "200 OK", "\(text) OK"][Int(random.below(4))]
       answer.withLock { $0 = Array("HTTP/1.1 \(status)\r\n\(head)\r\nContent-Length: 0\r\n\r\n".utf8) }
       try Files.write(list(text), to: "\(program.directory)/list.json")
+      try Files.write(saved.replacing("127.0.0.1", with: text), to: "\(program.directory)/saved.json")
+      try Files.write(keys(text), to: "\(program.directory)/keys.json")
+      chmod("\(program.directory)/keys.json", 0o600)
       let commands = [
         ["get", "-I", url], ["get", "-v", "-o/dev/null", url], ["get", "--json", url],
         ["get", "-v", url + text],
         ["get", "-H", "X: \(text)", "--max-time", text, url], ["fetch", "--jsonl"],
         ["bench", "-n1", "--targets", "dns", "--html", "run.html", url], ["iplist", "check", "list.json"],
         ["probe", text], ["probe", "--iplist", "list.json", text], [text], ["get", "--\(text)"],
-        ["compare", "list.json", "list.json"], ["verify", "--http", "lines"],
-        ["cache", "explain", url + text],
+        ["compare", "saved.json", "saved.json"], ["merge", "saved.json", "saved.json"],
+        ["keys", "list", "--keys", "keys.json"], ["get", "--sign", text, "--keys", "keys.json", url],
+        ["cache", "explain", "-H", "X: \(text)", url],
       ]
       let arguments = commands[Int(random.below(UInt64(commands.count)))]
       let line: JSONValue = ["id": .string(text), "url": .string(url), "method": .string(text)]

@@ -67,22 +67,41 @@ struct SecretCommands {
     return String(decoding: out, as: UTF8.self)
   }
 
+  /// A text that is percent-encoded so often.
+  private mutating func wrapped(_ text: String, _ times: UInt64) -> String {
+    var text = text
+    for _ in 0..<times { text = encoded(text, percent: 100) }
+    return text
+  }
+
   /// A query, a path or a fragment with a secret.
   private mutating func target(_ secret: inout String) -> String {
     let name = encoded(pick(Self.names), percent: 10)
-    switch random.below(6) {
+    switch random.below(9) {
     case 0:
       secret = self.secret("")
       return "/a;\(name)=\(secret)/b?c=d"
     case 1:
       secret = self.secret("")
-      return "/a?next=" + encoded("https://b.test/c?d=e&\(name)=\(secret)", percent: 100) + "&page=2"
+      return "/a?next=" + wrapped("https://b.test/c?d=e&\(name)=\(secret)", 1 + random.below(3)) + "&page=2"
     case 2:
       secret = self.secret("/:@!$'()*,")
       return "/a?next=https://b.test/?\(name)=\(secret)"
     case 3:
       secret = self.secret("")
       return "/a?q=1#\(name)=\(secret)"
+    case 4:
+      secret = self.secret("")
+      return "/a?data=" + wrapped("{\"page\":1,\"\(pick(Self.names))\": \"\(secret)\"}", 1 + random.below(2))
+    case 5:
+      secret = self.secret("")
+      return "/a?next=" + wrapped("https://user:\(secret)@b.test/", random.below(3)) + "&page=2"
+    case 6:
+      secret = self.secret("")
+      return "/proxy/" + wrapped("https://b.test/?\(name)=\(secret)", 1 + random.below(2)) + "/x"
+    case 7:
+      secret = self.secret("")
+      return "/a?" + wrapped("\(pick(Self.names))=\(secret)", 1) + "&page=2"
     default:
       secret = self.secret("/:@!$'()*,;?=+")
       return "/a?q=lamp&\(name)=\(secret)&page=2"
@@ -126,7 +145,35 @@ struct SecretCommands {
   mutating func next() -> Case {
     var secret = ""
     var made = Case(arguments: [], secret: "")
-    switch random.below(8) {
+    switch random.below(11) {
+    case 8:
+      // The content of a file where its name belongs.
+      secret = self.secret("")
+      made.environment = [
+        "NETOPT_KEYS={\"schema\":1,\"keys\":[{\"id\":\"a\",\"secret\":\"\(secret)\",\"schemes\":[\"netopt1\"]}]}"
+      ]
+      made.arguments = pick([
+        ["keys", "list"], ["keys", "new", "--key-id", "b"], ["sign", "--key-id", "a", "http://\(server)/"],
+        ["get", "--sign", "a", "http://\(server)/"], ["verify", "http://\(server)/"],
+      ])
+    case 9:
+      let url = url(&secret)
+      made.arguments = pick([
+        ["iplist", "check", url], ["iplist", "sign", url], ["iplist", "verify", url], ["compare", url, url],
+        ["merge", url, url],
+        ["cache", "sim", "--capacity", "1M", url], ["get", "--iplist", url, "http://\(server)/"],
+        ["get", "--cacert", url, "http://\(server)/"], ["get", "-o", url, "http://\(server)/"],
+        ["get", "--dns-servers", url, "http://\(server)/"], ["iplist", "suggest", "--from", url],
+      ])
+    case 10:
+      // What was written by an earlier version, and the list of who has a token for it.
+      let url = "http://\(server)\(target(&secret))"
+      let list: JSONValue = [
+        "schema": 1, "serial": 1, "refresh": ["url": .string(url.replacing("http:", with: "https:"))],
+        "hosts": ["a.test": ["endpoints": [["ip": "192.0.2.1"]]]],
+      ]
+      made.lines = list.description
+      made.arguments = ["iplist", pick(["check", "update", "verify"]), "lines"]
     case 0:
       made.arguments = ["bench", "-n1", "--targets", "dns", "--seed", "1"] + benchOutput() + request(&secret)
     case 1: made.arguments = fetch(&made.lines, &secret)
@@ -142,7 +189,7 @@ struct SecretCommands {
       // Where the server leads: on and on, or nowhere.
       let target = target(&secret)
       made.location = pick(["", "ftp://\(server)", "http://user:\(secret)@\(server)"]) + target
-      made.arguments = ["get", pick(["-v", "-s", "--max-redirs=3"]), "http://\(server)/redirect"]
+      made.arguments = ["get", pick(["-v", "--json", "--max-redirs=3"]), "http://\(server)/redirect"]
     case 5: made.arguments = [pick(["", "help", "probe", "verify"])].filter { !$0.isEmpty } + [url(&secret)]
     default: made.arguments = ["get"] + getOutput() + request(&secret)
     }

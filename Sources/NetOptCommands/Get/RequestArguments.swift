@@ -91,7 +91,7 @@ enum RequestArguments {
     let field = HTTPField(String(text[..<colon]), String(value[..<end]))
     if let fault = HTTPFields.fault(of: field) { throw UsageError("-H: \(fault)") }
     if field.value.isEmpty {
-      throw UsageError("-H '\(text)' has no value; to send it empty, write '\(field.name);'")
+      throw UsageError("-H '\(field.name):' has no value; to send it empty, write '\(field.name);'")
     }
     return field
   }

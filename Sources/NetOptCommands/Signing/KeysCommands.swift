@@ -40,6 +40,10 @@ struct KeysNewCommand: Command {
     let key = try Self.key(
       name, schemes.isEmpty ? ["netopt1"] : schemes, arguments.value(of: Self.salt),
       arguments.has(Self.legacy))
+    guard FileBytes.isName(file) else {
+      throw UsageError(
+        "--keys takes the name of a file, and what was given is none; it may be what is in one")
+    }
     let ring = access(file, F_OK) == 0 ? try KeyRing.load(file) : nil
     if ring?[name] != nil {
       throw UsageError("the key ring has a key \(name) already; give the new version a new id")

@@ -1,4 +1,5 @@
 import Glibc
+import NetOptCore
 
 /// Where a command writes to.
 package protocol ByteOutput: Sendable {
@@ -35,10 +36,11 @@ package struct OutputError: Error, Hashable, CustomStringConvertible {
   /// What failed, and what to do.
   package var description: String {
     switch kind {
-    case .closed: "nobody reads \(target) any more"
-    case .cancelled: "writing to \(target) was interrupted"
+    case .closed: "nobody reads \(FileBytes.shown(target)) any more"
+    case .cancelled: "writing to \(FileBytes.shown(target)) was interrupted"
     case .refused(let number):
-      "cannot write to \(target): \(String(cString: strerror(number)))" + (Self.advice[number] ?? "")
+      "cannot write to \(FileBytes.shown(target)): \(String(cString: strerror(number)))"
+        + (Self.advice[number] ?? "")
     }
   }
 

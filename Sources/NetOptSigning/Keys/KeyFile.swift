@@ -15,15 +15,18 @@ enum KeyFile {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw unreadable(path, errno) }
     guard status.st_mode & S_IFMT == S_IFREG else {
-      throw NetOptError(.unreadableFile, phase: .sign, "the key ring \(path) is no regular file")
+      throw NetOptError(
+        .unreadableFile, phase: .sign, "the key ring \(FileBytes.shown(path)) is no regular file")
     }
     guard status.st_mode & 0o077 == 0 else {
       throw NetOptError(
-        .unreadableFile, phase: .sign, "others may read the key ring \(path); run: chmod 600 \(path)")
+        .unreadableFile, phase: .sign,
+        "others may read the key ring \(FileBytes.shown(path)); run: chmod 600 \(FileBytes.shown(path))")
     }
     guard status.st_size <= limit else {
       throw NetOptError(
-        .unreadableFile, phase: .sign, "the key ring \(path) is larger than \(limit >> 20) MiB")
+        .unreadableFile, phase: .sign,
+        "the key ring \(FileBytes.shown(path)) is larger than \(limit >> 20) MiB")
     }
     var count = 0
     var failure: Int32 = 0
@@ -41,7 +44,7 @@ enum KeyFile {
   private static func unreadable(_ path: String, _ code: Int32) -> NetOptError {
     let reason = String(cString: strerror(code))
     return NetOptError(
-      .unreadableFile, phase: .sign, "the key ring \(path) cannot be read: \(reason)",
+      .unreadableFile, phase: .sign, "the key ring \(FileBytes.shown(path)) cannot be read: \(reason)",
       underlying: NetOptError.Underlying(.system, code: code, text: reason))
   }
 
@@ -108,7 +111,12 @@ enum KeyFile {
     }
     let member = try part.required(given[0])
     switch given[0] {
-    case "secret_env": return .secret(.environment(try filled(member)))
+    case "secret_env":
+      let name = try filled(member)
+      guard name.utf8.allSatisfy({ ByteClass.isUnreserved($0) && $0 < 0x7e && $0 != 0x2d && $0 != 0x2e }),
+        name.utf8.first.map(ByteClass.isDigit) == false
+      else { throw member.fault("has to be the name of an environment variable: letters, digits and _") }
+      return .secret(.environment(name))
     case "secret_command": return .secret(.command(try filled(member)))
     case "public_key_pem", "private_key_pem":
       let pem = try member.secret()

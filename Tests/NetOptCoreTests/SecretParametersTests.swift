@@ -1,0 +1,40 @@
+import NetOptCore
+import Testing
+
+@Suite struct SecretParametersTests {
+  @Test(arguments: [
+    ("q=lamp&access_token=abc&page=2", "q=lamp&access_token=[hidden]&page=2"), ("token=", "token="),
+    ("a=1&%61pi_key=abc", "a=1&%61pi_key=[hidden]"), ("%2574oken=abc", "%2574oken=[hidden]"),
+    ("next=https%3A%2F%2Fb.test%2F%3Ftoken%3Dabc", "next=[hidden]"),
+    ("next=%252Fa%253Ftoken%253Dabc", "next=[hidden]"), ("x=//user:abc@b.test/", "x=[hidden]"),
+    ("data=%7B%22token%22%3A%22abc%22%7D", "data=[hidden]"), ("data={'apiKey' : 'abc'}", "data=[hidden]"),
+    ("token%3Dabc&q=1", "[hidden]&q=1"),
+    ("refreshToken=a&X-Amz-Signature=b", "refreshToken=[hidden]&X-Amz-Signature=[hidden]"),
+    ("code=abc&auth=b&key=c&sig=d", "code=[hidden]&auth=[hidden]&key=[hidden]&sig=[hidden]"),
+  ])
+  func valuesOfSecretNamesAreHidden(_ query: String, _ shown: String) {
+    #expect(SecretParameters.hidden(inQuery: query) == shown)
+  }
+
+  /// What an operator needs to see.
+  @Test(arguments: [
+    "keyword=lamp&country_code=de&zipcode=1&language_code=en",
+    "author=x&side=left&shipping=1&design=2&passengers=3&monkey=4",
+    "next=https%3A%2F%2Fb.test%2F%3Fq%3D1", "time=12:30&mail=a@b.test&url=https://b.test/x@2x.png",
+    "data=%7B%22page%22%3A1%7D",
+    "=&&a&=b", "q=%", "",
+  ])
+  func otherValuesAreShown(_ query: String) {
+    #expect(SecretParameters.hidden(inQuery: query) == query)
+  }
+
+  @Test(arguments: [
+    ("https://a.test/x;jsessionid=abc/y?q=1", "https://a.test/x;jsessionid=[hidden]/y?q=1"),
+    ("https://a.test/keys/keyword?q=1", "https://a.test/keys/keyword?q=1"),
+    ("https://a.test/p/https%3A%2F%2Fb.test%2F%3Ftoken%3Dabc/x", "https://a.test/p/[hidden]/x"),
+    ("https://auth.a.test:8443/?q=1#access_token=abc", "https://auth.a.test:8443/?q=1#…"),
+  ])
+  func ofURLs(_ url: String, _ shown: String) {
+    #expect(SecretParameters.hidden(inURL: url) == shown)
+  }
+}
