@@ -12,6 +12,7 @@ static _Thread_local struct netopt_frame_handlers handlers;
 // Whether this thread has asked for what is done here.
 static _Thread_local int is_ours;
 static _Thread_local int is_observed;
+static _Thread_local int misses_requests;
 
 // Some sessions of this thread.
 struct sessions {
@@ -44,14 +45,23 @@ static void take_out(struct sessions *some, const void *session) {
 enum { most_originals = 4 };
 static _Atomic(callback) originals[most_originals];
 
-static int received(int place, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
+static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   int is_data = frame->hd.type == NGHTTP2_DATA;
-  int ends = (is_data || frame->hd.type == NGHTTP2_HEADERS) && frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
-  if (is_ours && (is_data || ends)) {
-    // Before libcurl's own callback, and before the stream is closed: nghttp2 then forgets whose it is.
+  if (is_data || frame->hd.type == NGHTTP2_HEADERS) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    int ends = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
     if (easy) handlers.received(easy, is_data ? frame->hd.length - frame->data.padlen : 0, ends);
+  } else if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
+    void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    if (easy) handlers.refused(easy);
+  } else if (frame->hd.type == NGHTTP2_GOAWAY) {
+    handlers.leaving(session, frame->goaway.last_stream_id);
   }
+}
+
+static int received(int place, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
+  // Before libcurl's own callback, and before the stream is closed: nghttp2 then forgets whose it is.
+  if (is_ours) note(session, frame);
   return atomic_load(&originals[place])(session, frame, data);
 }
 
@@ -71,13 +81,14 @@ static callback observer(callback original) {
   return NULL;
 }
 
-static int sent(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
+// A frame is about to be written. The stream of a request is open by now.
+static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   (void)data;
   if (frame->hd.type == NGHTTP2_GOAWAY) {
     add(&given_up, session);
   } else if (is_ours && frame->hd.type == NGHTTP2_HEADERS) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-    if (easy) handlers.requested(easy, session);
+    if (easy) handlers.requested(easy, session, frame->hd.stream_id);
   }
   return 0;
 }
@@ -104,8 +115,16 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
   set(callbacks, ours ? ours : original);
   if (!ours) return;
   is_observed = 1;
-  // libcurl 7.88 sets none. Newer ones set their own after this, which traces: requests and GOAWAY are not seen then.
-  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, sent);
+  nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, writing);
+}
+
+// No libcurl sets one. If one does, it takes the place of ours.
+STANDS_BEFORE void nghttp2_session_callbacks_set_before_frame_send_callback(
+    nghttp2_session_callbacks *callbacks, nghttp2_before_frame_send_callback callback) {
+  static _Atomic(void *) known;
+  void (*set)(nghttp2_session_callbacks *, nghttp2_before_frame_send_callback) = next(__func__, &known);
+  if (is_ours && callback != writing) misses_requests = 1;
+  set(callbacks, callback);
 }
 
 // After an error a session is in the middle of a frame. libcurl before 8.1.0 would give it the same bytes once more, and then others of the
@@ -150,6 +169,8 @@ void netopt_observe_frames(struct netopt_frame_handlers new_handlers) {
 }
 
 int netopt_frames_are_observed(void) { return is_observed; }
+
+int netopt_requests_are_observed(void) { return is_observed && !misses_requests; }
 
 const void *netopt_session_given_up(void) {
   return given_up.count ? given_up.list[--given_up.count] : NULL;

@@ -65,6 +65,9 @@ public struct Race: Sendable {
   private let mayBeRepeated: Bool
   private let patience: Int
 
+  /// How often the request came back unprocessed.
+  private var returns = 0
+
   /// The leg that won, when there is one.
   public private(set) var winner: Int?
 
@@ -134,6 +137,24 @@ public struct Race: Sendable {
   /// What `ready` would say, without the leg's winning: whether it may send the request.
   public func maySend(_ leg: Int) -> Bool {
     winner == leg ? mayBeRepeated : winner == nil && underWay.contains(leg)
+  }
+
+  /// What the winner sent was not processed: nothing of it was written, or the server said so. The leg is under way again, and the
+  /// request goes with whichever leg is ready next.
+  ///
+  /// - Parameter most: how often that may happen.
+  /// - Returns: `false` when it has happened too often: the request then counts as sent.
+  package mutating func isReturned(by leg: Int, atMost most: Int) -> Bool {
+    guard winner == leg, returns < most else { return false }
+    returns += 1
+    winner = nil
+    underWay = Legs()
+    underWay.append(leg)
+    front = leg
+    clock = .over
+    lookUpDue = nil
+    unprovoked = 0
+    return true
   }
 
   /// A leg ended without winning. The next one starts at once.

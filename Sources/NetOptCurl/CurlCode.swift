@@ -81,6 +81,14 @@ enum CurlCode {
     CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION,
   ]
 
+  /// Whether a request may have ended this way that was not processed.
+  static func isLoss(_ code: CURLcode) -> Bool {
+    connectionLost.contains(code) || notReplaced.contains(code) || code == CURLE_HTTP2
+  }
+
+  /// Whether it is what a new connection fails with.
+  static func isOfNewConnection(_ code: CURLcode) -> Bool { notReplaced.contains(code) }
+
   /// What is to be blamed on the endpoint when an exchange ends after its request was sent and before an answer began.
   /// `nil` for a stream that was reset: the connection is well, and who resets it speaks for a server behind it.
   static func failureAfterSending(_ code: CURLcode, of transfer: Transfer) -> LegFailure? {
@@ -92,15 +100,20 @@ enum CurlCode {
   }
 
   /// What ended an exchange after its request was sent, or while the response was coming.
-  static func error(_ code: CURLcode, headReceived: Bool, endpoint: Endpoint?, mayBeRepeated: Bool)
-    -> NetOptError
-  {
+  ///
+  /// - Parameter loss: how the request was lost, if it has no answer.
+  static func error(
+    _ code: CURLcode, headReceived: Bool, loss: RequestLoss, endpoint: Endpoint?, mayBeRepeated: Bool
+  ) -> NetOptError {
     let place = endpoint.map { "\($0)" } ?? "the proxy"
     let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
     let (kind, phase, message): (NetOptError.Code, NetOptError.Phase, String) =
       switch code {
       case CURLE_BAD_CONTENT_ENCODING:
         (.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
+      // libcurl may say that HTTP/2 failed when nothing is left to do on a connection that the server ends in order.
+      case CURLE_HTTP2 where !headReceived && (loss.fate.isSafe || loss.wasLeaving):
+        (.sendFailed, .send, loss.description(at: place, usual: ""))
       // A bad argument is what libcurl calls a field line that is not one.
       case CURLE_HTTP2, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP3,
         CURLE_BAD_FUNCTION_ARGUMENT:
@@ -115,12 +128,15 @@ enum CurlCode {
       case _ where connectionLost.contains(code):
         (
           .sendFailed, .send,
-          "the \(carrier) to \(place) ended before an answer began; whether the request took effect is not known"
+          loss.description(at: place, usual: "the \(carrier) to \(place) ended before an answer began")
         )
       case _ where !headReceived && notReplaced.contains(code):
         (
           .sendFailed, .send,
-          "the connection to \(place) died before an answer began, and another one could not be opened; whether the request took effect is not known"
+          loss.description(
+            at: place,
+            usual:
+              "the connection to \(place) died before an answer began, and another one could not be opened")
         )
       // Without memory Swift would have ended. libcurl says this of a line that is longer than it takes.
       case CURLE_OUT_OF_MEMORY where !headReceived:

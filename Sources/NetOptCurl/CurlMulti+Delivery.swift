@@ -20,15 +20,12 @@ extension CurlMulti {
         end(transfer)
       }
     case .replayRefused:
-      fail(
-        exchange,
-        NetOptError(
-          .sendFailed, phase: .send,
-          "the connection to \(transfer.place) died before an answer began; whether the request took effect is not known, and it was not sent again, because \(exchange.request.method) may only be with an Idempotency-Key",
-          endpoint: transfer.endpoint, underlying: CurlCode.underlying(code)))
+      fail(exchange, replayError(of: transfer, code))
     case .send:
       if code == CURLE_OK {
         completed(transfer)
+      } else if mayBeSentAgain(transfer, code) {
+        sendAgain(transfer, after: code)
       } else {
         // The head is handed over all the same, whether or not it came in an earlier turn.
         if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }
@@ -46,7 +43,8 @@ extension CurlMulti {
       return fault.error(from: transfer.place, transfer.endpoint, mayBeRepeated: mayBeRepeated)
     }
     return CurlCode.error(
-      code, headReceived: transfer.isHeadComplete, endpoint: transfer.endpoint, mayBeRepeated: mayBeRepeated)
+      code, headReceived: transfer.isHeadComplete, loss: transfer.loss,
+      endpoint: transfer.endpoint, mayBeRepeated: mayBeRepeated)
   }
 
   /// Hands over what a transfer has received in this turn.

@@ -55,7 +55,7 @@ extension CurlMulti {
   private func race(_ exchange: Exchange) { follow(exchange.race.advance(), in: exchange) }
 
   /// Does what the race says is next.
-  private func follow(_ first: Race.Step, in exchange: Exchange) {
+  func follow(_ first: Race.Step, in exchange: Exchange) {
     var step = first
     while !exchange.isOver {
       switch step {
@@ -110,7 +110,7 @@ extension CurlMulti {
   ///
   /// - Parameter opensNew: whether it uses no connection that is open already.
   /// - Returns: why it could not be started.
-  private func connect(
+  func connect(
     _ leg: Int, of exchange: Exchange, to endpoint: Endpoint?, through proxy: String?, opensNew: Bool = false
   ) -> (failure: LegFailure, endpoint: Endpoint?)? {
     var easy: EasyHandle?
@@ -231,7 +231,7 @@ extension CurlMulti {
       note(loser, .cancelled)
       end(loser)
     }
-    if let upload = exchange.upload {
+    if let upload = exchange.upload, exchange.pump == nil {
       exchange.pump = Task { await upload.pump { exchange.goOnSending() } }
     }
     let source = exchange.race.legs[transfer.leg].source
@@ -249,41 +249,6 @@ extension CurlMulti {
     note(transfer, .failed, failure)
     end(transfer)
     exchange.lastFailure = (failure, transfer.endpoint)
-    follow(exchange.race.failed(transfer.leg), in: exchange)
-  }
-
-  /// A leg's connection was not used at the gate, and nothing was written on it.
-  func wasRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
-    let exchange = transfer.exchange
-    end(transfer)
-    guard exchange.race.maySend(transfer.leg) else { return }
-    var failure = (
-      failure: LegFailure(
-        .reset,
-        refusal == .ended
-          ? "\(transfer.place) closed the connection before it was asked"
-          : "\(transfer.place) sent an answer before it was asked"),
-      endpoint: transfer.endpoint
-    )
-    if refusal.isOfTheConnection {
-      let other = connect(
-        transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: true)
-      guard let other else {
-        exchange.transfers.last?.sends = transfer.sends
-        return
-      }
-      failure = other
-    }
-    guard exchange.race.winner == nil else {
-      // The request had been sent before, and was to be repeated.
-      return fail(exchange, CurlCode.error(failure.failure, endpoint: failure.endpoint))
-    }
-    exchange.setReport(of: transfer.leg) {
-      $0.outcome = .failed
-      $0.failure = failure.failure
-      $0.ended = loop.now() - exchange.context.started
-    }
-    exchange.lastFailure = failure
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 

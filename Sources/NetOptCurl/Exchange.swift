@@ -54,6 +54,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var sharesReports = false
   /// Whether the race is won.
   var isWon = false
+  /// Whether it was given a connection that was about to end.
+  var hasMetLeaving = false
   var isOver = false
   /// Its place among the exchanges under way.
   var position = -1

@@ -5,11 +5,16 @@ import CFrameObserver
 enum FrameObserver {
   /// Has the frames noted of what libcurl does on this thread.
   static func start() {
-    netopt_observe_frames(netopt_frame_handlers(received: received, requested: requested))
+    netopt_observe_frames(
+      netopt_frame_handlers(
+        received: received, requested: requested, refused: refused, leaving: leaving))
   }
 
   /// Whether the frames of all HTTP/2 connections of this thread are seen: not where nghttp2 is a part of libcurl itself.
   static var isInPlace: Bool { netopt_frames_are_observed() != 0 }
+
+  /// Whether it is also seen when the head of a request is written.
+  static var seesRequests: Bool { netopt_requests_are_observed() != 0 }
 
   /// An HTTP/2 session of this thread that has failed, or that nghttp2 gave up since the peer broke a rule: `LiveConnection.session`.
   static func takeGivenUp() -> UnsafeRawPointer? { netopt_session_given_up() }
@@ -36,7 +41,18 @@ private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ ends: In
   EasyHandle.transfer(of: easy)?.received(frameOf: bytes, ends: ends != 0)
 }
 
-private func requested(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?) {
+private func requested(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ stream: Int32) {
+  guard let easy, let session, let transfer = EasyHandle.transfer(of: easy) else { return }
+  transfer.sent.writes(on: stream)
+  transfer.connection?.carries(session)
+}
+
+private func refused(_ easy: UnsafeMutableRawPointer?) {
   guard let easy else { return }
-  EasyHandle.transfer(of: easy)?.connection?.session = session
+  EasyHandle.transfer(of: easy)?.sent.wasRefused()
+}
+
+private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {
+  guard let session else { return }
+  LiveConnection.carrying(session)?.leaves(after: lastStream)
 }

@@ -1,6 +1,7 @@
 import Glibc
 import NetOptCore
 import NetOptEventLoop
+import NetOptLocking
 
 /// An open connection, as far as the gate and the end of a response have to know it. Confined to the loop's thread.
 final class LiveConnection {
@@ -19,7 +20,9 @@ final class LiveConnection {
   /// What limits how much of it is read, when it speaks HTTP/2 over OpenSSL.
   var reader: RecordReader?
   /// nghttp2's session on it, once a request was sent: only to be compared.
-  var session: UnsafeRawPointer?
+  private(set) var session: UnsafeRawPointer?
+  /// The last stream that the server may process, once it has announced the connection's end (GOAWAY; RFC 9113, section 6.8).
+  private(set) var lastStream: Int32?
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL was told to note here how the peer ends TLS.
@@ -28,6 +31,41 @@ final class LiveConnection {
   var hasCloseNotify = false
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  deinit { if let session { Self.forget(session) } }
+
+  /// A request is sent in a session of nghttp2.
+  func carries(_ session: UnsafeRawPointer) {
+    guard session != self.session else { return }
+    if let old = self.session { Self.forget(old) }
+    self.session = session
+    Self.bySession.withLock { $0[UInt(bitPattern: session)] = Reference(connection: self) }
+  }
+
+  /// The server has announced the connection's end. It may do so again, and then leave out more streams.
+  func leaves(after stream: Int32) { lastStream = min(stream, lastStream ?? stream) }
+
+  // MARK: Sessions
+
+  /// Unchecked sendable: a connection is asked for by its session's thread alone.
+  private struct Reference: @unchecked Sendable { weak var connection: LiveConnection? }
+
+  /// The connections that carry sessions, of all threads. The key is the session's address, which another one may have later.
+  private static let bySession = Locked<[UInt: Reference]>([:])
+
+  /// The connection that carries a session of this thread.
+  static func carrying(_ session: UnsafeRawPointer) -> LiveConnection? {
+    bySession.withLock { $0[UInt(bitPattern: session)] }?.connection
+  }
+
+  private static func forget(_ session: UnsafeRawPointer) {
+    bySession.withLock { connections in
+      // A weak reference to what is being freed is gone already; to a later connection it is not.
+      if connections[UInt(bitPattern: session)]?.connection == nil {
+        connections[UInt(bitPattern: session)] = nil
+      }
+    }
+  }
 }
 
 /// The two ends of a connection, as one number: addresses and ports, which libcurl gives as text.

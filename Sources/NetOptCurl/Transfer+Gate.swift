@@ -13,9 +13,11 @@ enum GateRefusal: Hashable {
   case unasked
   /// The peer ended a new connection before it was asked.
   case ended
+  /// The server has announced the end of the connection (GOAWAY).
+  case leaving
 
   /// Whether another connection to the same endpoint may do.
-  var isOfTheConnection: Bool { self == .busy || self == .stale }
+  var isOfTheConnection: Bool { self == .busy || self == .stale || self == .leaving }
 }
 
 // The gate: the connection is ready, and nothing of the request was written. Called by libcurl (CURLOPT_PREREQFUNCTION(3)).
@@ -24,6 +26,11 @@ extension Transfer {
   /// - Returns: whether the request is sent on the connection.
   func isReady(between ends: ConnectionEnds) -> Bool {
     let now = exchange.now()
+    if verdict == .send {
+      // libcurl repeats the request, and does not say why.
+      lastLoss = loss
+      _ = takeBack()
+    }
     leaveConnection()
     localPort = ends.localPort
     connection = records.live.connection(opened: descriptor, ends)
@@ -45,6 +52,7 @@ extension Transfer {
     self.verdict = verdict
     if verdict == .send {
       sends += 1
+      sent = SentRequest(after: speaksHTTP2 == true ? 0 : easy.info(CURLINFO_REQUEST_SIZE))
       connection?.hasCarried = true
       streamReader = connection?.reader
       streamReader?.budget.streams += 1
@@ -108,7 +116,7 @@ extension Transfer {
 
   /// Why the connection is not to be used, if it is not. HTTP/2 has streams: what comes there belongs to one of them.
   private func refusal(with tls: TLSConnection?) -> GateRefusal? {
-    if speaksHTTP2 == true { return nil }
+    if speaksHTTP2 == true { return connection?.lastStream == nil ? nil : .leaving }
     guard let connection else {
       // Whether somebody else uses it cannot be told, and libcurl asks only where it takes the connection for HTTP/2.
       return connectionClass.offersHTTP2 && descriptor == nil ? .busy : nil

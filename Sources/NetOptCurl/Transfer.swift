@@ -46,6 +46,11 @@ final class Transfer {
   var socket: SocketReport?
   /// How often the request was sent: libcurl does it again when a pooled connection dies without an answer.
   var sends = 0
+  /// What is known of the request that was sent last.
+  // Unchecked exclusivity: see CurlMulti.
+  @exclusivity(unchecked) var sent = SentRequest()
+  /// How the request was lost that libcurl wanted to send again.
+  var lastLoss = RequestLoss()
 
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var head = ResponseHeadReader()
@@ -69,7 +74,8 @@ final class Transfer {
   private(set) var isSendPaused = false
   /// Whether what still comes is dropped.
   private var isDiscarding = false
-  private var sentBytes = 0
+  /// How much of the request's body libcurl has taken.
+  private(set) var sentBytes = 0
   private var isTouched = false
 
   /// - Parameters:
@@ -128,6 +134,7 @@ final class Transfer {
   func receive(header line: UnsafeRawBufferPointer) -> Bool {
     if isDiscarding { return true }
     streamReader?.budget.claimed()
+    sent.wasAnswered()
     if firstByteAt == nil { firstByteAt = now() }
     // Where the TLS library does not tell what was negotiated, the first answer does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
@@ -155,6 +162,8 @@ final class Transfer {
     }
     head.restart()
     frames = ReceivedFrames()
+    // libcurl rewinds only a body of which it has written something, which may be less than it has taken.
+    if !exchange.request.body.isStream { sentBytes = 0 }
     return true
   }
 
@@ -188,7 +197,10 @@ final class Transfer {
   }
 
   /// A frame came that belongs to the transfer's stream. libcurl hands over what is in it afterwards.
-  func received(frameOf bytes: Int, ends: Bool) { frames.add(bytes, ends: ends) }
+  func received(frameOf bytes: Int, ends: Bool) {
+    sent.wasAnswered()
+    frames.add(bytes, ends: ends)
+  }
 
   /// What becomes of a piece of the body.
   enum Reception { case taken, paused, refused }

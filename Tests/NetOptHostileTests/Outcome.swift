@@ -31,6 +31,9 @@ struct Outcome: Sendable {
   /// Whether it is an answer.
   var isAnswer: Bool { if case .answer = result { true } else { false } }
 
+  /// The error that it is.
+  var error: NetOptError? { if case .failure(let error) = result { error } else { nil } }
+
   /// Whether it is an answer that was stored.
   var isStored: Bool {
     guard case .answer(_, let source, _) = result else { return false }

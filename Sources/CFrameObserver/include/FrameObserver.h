@@ -1,14 +1,19 @@
 // Sees the HTTP/2 frames that libcurl receives and sends (docs/adr/0025).
 #pragma once
 #include <stddef.h>
+#include <stdint.h>
 
 // Told of frames, from within libcurl. A stream has the easy handle that libcurl gave to nghttp2, which it does for servers; its HTTP/2 for proxies
 // (CURLPROXY_HTTPS2) gives something else, and must not be used. A session is one of nghttp2's.
 struct netopt_frame_handlers {
-  // A DATA frame has come whole, or another frame that ends its stream. bytes: how much of a body it had. ends: whether it has END_STREAM.
+  // A DATA or HEADERS frame has come whole. bytes: how much of a body it had. ends: whether it has END_STREAM.
   void (*received)(void *easy, size_t bytes, int ends);
-  // The head of a request was written.
-  void (*requested)(void *easy, const void *session);
+  // The head of a request is about to be written on a stream: some of it may leave from now on.
+  void (*requested)(void *easy, const void *session, int32_t stream);
+  // RST_STREAM with REFUSED_STREAM has come.
+  void (*refused)(void *easy);
+  // GOAWAY has come. Streams above the last one were not processed (RFC 9113, section 6.8).
+  void (*leaving)(const void *session, int32_t last_stream);
 };
 
 // Has handlers told of the frames of sessions that libcurl sets up on this thread from now on. To be called again as often as one likes.
@@ -16,6 +21,9 @@ void netopt_observe_frames(struct netopt_frame_handlers handlers);
 
 // Whether a session has been set up on this thread through the observer: the handlers are then told of all frames that are received.
 int netopt_frames_are_observed(void);
+
+// The same of requests: that `requested` is told of every one that is written.
+int netopt_requests_are_observed(void);
 
 // The next session of this thread that has failed, or has sent GOAWAY, as nghttp2 does when the peer breaks its rules; NULL when there is none. Its
 // connection may be gone.

@@ -1,0 +1,78 @@
+import CCurl
+import NetOptCore
+
+// Requests that go to another connection than the first that libcurl had for them (docs/adr/0022, docs/adr/0026).
+
+extension CurlMulti {
+  /// A leg's connection was not used at the gate, and nothing was written on it.
+  func wasRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
+    let exchange = transfer.exchange
+    end(transfer)
+    guard exchange.race.maySend(transfer.leg) else { return }
+    var failure = (
+      failure: LegFailure(
+        .reset,
+        refusal == .ended
+          ? "\(transfer.place) closed the connection before it was asked"
+          : "\(transfer.place) sent an answer before it was asked"),
+      endpoint: transfer.endpoint
+    )
+    if refusal.isOfTheConnection {
+      // libcurl gives nobody else a connection that is leaving, and others may be open.
+      let opensNew = refusal != .leaving || exchange.hasMetLeaving
+      exchange.hasMetLeaving = true
+      let other = connect(
+        transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: opensNew)
+      guard let other else {
+        exchange.transfers.last?.sends = transfer.sends
+        return
+      }
+      failure = other
+    }
+    guard exchange.race.winner == nil else {
+      // The request had been sent before, and was to be repeated.
+      return fail(exchange, CurlCode.error(failure.failure, endpoint: failure.endpoint))
+    }
+    exchange.setReport(of: transfer.leg) {
+      $0.outcome = .failed
+      $0.failure = failure.failure
+      $0.ended = loop.now() - exchange.context.started
+    }
+    exchange.lastFailure = failure
+    follow(exchange.race.failed(transfer.leg), in: exchange)
+  }
+
+  /// Whether a request that failed was not processed, and is to be sent again.
+  func mayBeSentAgain(_ transfer: Transfer, _ code: CURLcode) -> Bool {
+    let exchange = transfer.exchange
+    guard CurlCode.isLoss(code), transfer.fault == nil, exchange.upload?.failure == nil else { return false }
+    return transfer.takeBack()
+  }
+
+  /// Sends a request again that was not processed. When libcurl could not replace its connection, the next leg does.
+  func sendAgain(_ transfer: Transfer, after code: CURLcode) {
+    let exchange = transfer.exchange
+    if CurlCode.isOfNewConnection(code) { return legFailed(transfer, code) }
+    end(transfer)
+    guard let failure = connect(transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy)
+    else {
+      exchange.transfers.last?.sends = transfer.sends
+      return
+    }
+    exchange.lastFailure = failure
+    follow(exchange.race.failed(transfer.leg), in: exchange)
+  }
+
+  /// What a call ends with when libcurl wanted to send its request again, and it may not be.
+  func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
+    let loss = transfer.lastLoss
+    let usual = "the connection to \(transfer.place) died before an answer began"
+    let why =
+      loss.fate.isSafe
+      ? ""
+      : ", and it was not sent again, because \(transfer.exchange.request.method) may only be with an Idempotency-Key"
+    return NetOptError(
+      .sendFailed, phase: .send, loss.description(at: transfer.place, usual: usual) + why,
+      endpoint: transfer.endpoint, underlying: CurlCode.underlying(code))
+  }
+}

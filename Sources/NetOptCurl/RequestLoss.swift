@@ -1,0 +1,34 @@
+/// How a request ended without an answer, as its caller is told.
+struct RequestLoss: Equatable {
+  /// What the server may have made of it.
+  var fate = SentRequest.Fate.unknown
+  /// Whether the server had announced the end of the connection.
+  var wasLeaving = false
+  /// Whether its body is a stream.
+  var hasStream = false
+  /// How often it was sent.
+  var sends = 0
+
+  /// What happened, and whether the request took effect.
+  ///
+  /// - Parameters:
+  ///   - place: where it was sent.
+  ///   - usual: what is said when nothing is known of the cause.
+  func description(at place: String, usual: String) -> String {
+    let cause =
+      switch fate {
+      case .unknown:
+        wasLeaving
+          ? "\(place) announced the end of the connection (GOAWAY), which then ended before an answer began"
+          : usual
+      case .unwritten: "the connection to \(place) ended before the request was written"
+      case .refused: "\(place) refused the request (REFUSED_STREAM)"
+      case .leftOut: "\(place) ended the connection without processing the request (GOAWAY)"
+      }
+    guard fate.isSafe else { return "\(cause); whether the request took effect is not known" }
+    let effect = "\(cause); it took no effect"
+    return hasStream
+      ? "\(effect), and its body, a stream, cannot be sent a second time"
+      : "\(effect), and was sent \(sends) times"
+  }
+}

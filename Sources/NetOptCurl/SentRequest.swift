@@ -1,0 +1,70 @@
+/// What is known of a request that passed the gate, when no answer came: whether a server may have processed it (docs/adr/0026).
+///
+/// A value without I/O. What is not known to be safe is `unknown`.
+struct SentRequest: Equatable {
+  /// What a server may have made of a request.
+  enum Fate: Equatable, Sendable {
+    /// It may have been processed.
+    case unknown
+    /// Nothing of it was written, or not all of its head.
+    case unwritten
+    /// The server refused its stream: it did not process it (REFUSED_STREAM; RFC 9113, section 8.7).
+    case refused
+    /// The server ended the connection with GOAWAY, and did not process this stream (RFC 9113, section 6.8).
+    case leftOut
+
+    /// Whether the request may be sent again, whatever its method.
+    var isSafe: Bool { self != .unknown }
+
+    /// How often a request is sent again that comes back like this. Who refuses streams on connections that go on is overloaded; connections
+    /// that end may end for many requests in a row.
+    var mostReturns: Int { self == .refused ? 3 : 10 }
+  }
+
+  /// How the request was carried.
+  enum Carrier: Equatable, Sendable {
+    /// HTTP/1.1.
+    ///
+    /// - written: how many bytes of requests libcurl has written for this transfer so far.
+    case http1(written: Int)
+    /// HTTP/2, with all of its frames in sight.
+    ///
+    /// - lastStream: that of the GOAWAY which the server has sent, if it has.
+    case http2(lastStream: Int32?)
+    /// Something of which not everything is seen.
+    case unseen
+  }
+
+  /// How many bytes of requests libcurl had written for the transfer at the gate.
+  private let writtenBefore: Int
+  /// The stream of HTTP/2 on which the head was written, in part at least.
+  private var stream: Int32?
+  private var isRefused = false
+  private var isAnswered = false
+
+  /// - Parameter written: how many bytes of requests libcurl has written for the transfer: CURLINFO_REQUEST_SIZE(3).
+  init(after written: Int = 0) { writtenBefore = written }
+
+  /// The head is about to be written on a stream.
+  mutating func writes(on stream: Int32) { self.stream = stream }
+
+  /// The server has refused the stream.
+  mutating func wasRefused() { isRefused = true }
+
+  /// Something of an answer has come, be it an interim one. What the server then says of the request contradicts it.
+  mutating func wasAnswered() { isAnswered = true }
+
+  /// What the server may have made of the request, when its connection or its stream has ended.
+  func fate(on carrier: Carrier) -> Fate {
+    if isAnswered { return .unknown }
+    switch carrier {
+    case .http1(let written): return written == writtenBefore ? .unwritten : .unknown
+    case .http2(let lastStream):
+      guard let stream else { return .unwritten }
+      if isRefused { return .refused }
+      if let lastStream, stream > lastStream { return .leftOut }
+      return .unknown
+    case .unseen: return .unknown
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import Testing
+
+@testable import NetOptCurl
+
+/// What a server may have made of a request that has no answer.
+@Suite struct SentRequestTests {
+  private func request(on stream: Int32?) -> SentRequest {
+    var request = SentRequest()
+    if let stream { request.writes(on: stream) }
+    return request
+  }
+
+  @Test(
+    "a stream above GOAWAY's last one was not processed, others may have been",
+    arguments: [1, 5, 7] as [Int32])
+  func goaway(_ lastStream: Int32) {
+    let request = request(on: 5)
+    #expect(request.fate(on: .http2(lastStream: lastStream)) == (lastStream < 5 ? .leftOut : .unknown))
+    #expect(request.fate(on: .http2(lastStream: 0)) == .leftOut)
+    #expect(request.fate(on: .http2(lastStream: .max)) == .unknown)
+    #expect(request.fate(on: .http2(lastStream: nil)) == .unknown)
+  }
+
+  @Test(
+    "a refused stream was not processed, whatever else is known", arguments: [nil, 3, 5, .max] as [Int32?])
+  func refused(_ lastStream: Int32?) {
+    var request = request(on: 5)
+    request.wasRefused()
+    #expect(request.fate(on: .http2(lastStream: lastStream)) == .refused)
+  }
+
+  @Test("what has no stream was not written", arguments: [nil, 0, .max] as [Int32?])
+  func unwritten(_ lastStream: Int32?) {
+    #expect(request(on: nil).fate(on: .http2(lastStream: lastStream)) == .unwritten)
+  }
+
+  @Test("what was answered may have been processed, whatever the server says then")
+  func answered() {
+    for stream in [nil, 5] as [Int32?] {
+      var request = request(on: stream)
+      request.wasAnswered()
+      request.wasRefused()
+      #expect(request.fate(on: .http2(lastStream: 0)) == .unknown)
+      #expect(request.fate(on: .http1(written: 0)) == .unknown)
+    }
+  }
+
+  @Test("over HTTP/1.1 what was written may have been processed", arguments: [0, 300])
+  func http1(before: Int) {
+    let request = SentRequest(after: before)
+    #expect(request.fate(on: .http1(written: before)) == .unwritten)
+    #expect(request.fate(on: .http1(written: before + 1)) == .unknown)
+  }
+
+  @Test("what is not seen may have been processed", arguments: [nil, 5] as [Int32?])
+  func unseen(_ stream: Int32?) {
+    var request = request(on: stream)
+    #expect(request.fate(on: .unseen) == .unknown)
+    request.wasRefused()
+    #expect(request.fate(on: .unseen) == .unknown)
+  }
+
+  @Test("a caller is told why there is no answer, and whether the request took effect")
+  func losses() {
+    func text(_ loss: RequestLoss) -> String { loss.description(at: "HERE", usual: "it died") }
+    #expect(text(RequestLoss()) == "it died; whether the request took effect is not known")
+    let leaving = text(RequestLoss(wasLeaving: true))
+    #expect(leaving.contains("(GOAWAY)") && leaving.hasSuffix("whether the request took effect is not known"))
+    for fate in [SentRequest.Fate.unwritten, .refused, .leftOut] {
+      #expect(text(RequestLoss(fate: fate, sends: 4)).hasSuffix("it took no effect, and was sent 4 times"))
+      #expect(
+        text(RequestLoss(fate: fate, hasStream: true)).hasSuffix(
+          "it took no effect, and its body, a stream, cannot be sent a second time"))
+    }
+  }
+}

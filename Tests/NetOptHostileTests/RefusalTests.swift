@@ -1,0 +1,159 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Synchronization
+import Testing
+
+/// POSTs that a server does not process are sent again; those that it may have processed are not (docs/adr/0026).
+@Suite struct RefusalTests {
+  static let cases: [HostileCase] = .h2(
+    .answers(unprocessedNames.map { "refusal-\($0)" }), .answers(answeredNames.map { "refusal-\($0)" }),
+    .fails(as: .lost, processedNames.map { "refusal-\($0)" } + ["refusal-refused-always"]),
+    .answers(["refusal-leaving"]))
+
+  /// The server says that it has not processed them.
+  private static let unprocessedNames = both(
+    ["goaway-0-below", "goaway-2-below", "goaway-b-below", "goaway-below-and-open", "goaway-twice-below"]
+      + ["goaway-below-then-rst", "goaway-then-refused", "refused", "refused-and-closed", "early-refused"]
+      + ["early-goaway-below"])
+
+  /// The server has processed them, and does not say anything else.
+  private static let processedNames = both(
+    ["goaway-0-at", "goaway-2-at", "goaway-0-above", "goaway-2-above", "goaway-twice-at", "closed"]
+      + ["0", "1", "2", "8", "b"].map { "goaway-then-rst-\($0)" }
+      + ["head-then-refused", "hints-then-refused", "head-then-goaway-below"])
+
+  private static let answeredNames = both(["goaway-twice-then-the-answer"])
+
+  /// A scenario in one record, and in several.
+  private static func both(_ names: [String]) -> [String] { names.flatMap { [$0, $0 + "-by-records"] } }
+
+  private static let lastNumber = Atomic(0)
+
+  /// A client, and a host of its own.
+  private struct Lab {
+    let server: HostileServer
+    let client: NetOptClient
+    let host: String
+
+    init(_ scenario: String) async throws {
+      server = try await HostileServer.shared.value
+      client = try NetOptClient(server.clientConfiguration)
+      let number = RefusalTests.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+      host = "h2-refusal-\(scenario)--refusal-\(number).hostile.test"
+    }
+
+    func ask(_ method: HTTPMethod, _ target: String, body: RequestBody = .none) async throws -> Outcome {
+      var request = try server.http2Request(method, host, target, within: .seconds(10))
+      request.body = body
+      return await Outcome(of: request, by: client)
+    }
+
+    /// A POST, perhaps on a connection that has answered before.
+    func post(isPooled: Bool, body: RequestBody = .text("question 1")) async throws -> Outcome {
+      if isPooled { #expect(try await ask(.get, "/right?q=9").fault(.answers(.usual), for: 9) == nil) }
+      return try await ask(.post, "/broken?q=1", body: body)
+    }
+
+    /// How often the server was asked, and how often it has done something for it.
+    func counts() async throws -> (asked: Int, processed: Int) {
+      let received = try await server.received(by: host)
+      return (received.count { $0 == "POST 1" }, received.count { $0 == "processed 1" })
+    }
+
+    func end() async {
+      #expect(server.newFaults().isEmpty)
+      await client.shutdown()
+    }
+  }
+
+  @Test(
+    "what a server has not processed is sent again, and answered", arguments: unprocessedNames, [false, true])
+  func unprocessed(_ scenario: String, isPooled: Bool) async throws {
+    let lab = try await Lab(scenario)
+    let outcome = try await lab.post(isPooled: isPooled)
+    #expect(outcome.fault(.answers(.usual), for: 1) == nil)
+    #expect(try await lab.counts() == (2, 1))
+    await lab.end()
+  }
+
+  @Test("what a server may have processed is not sent again", arguments: processedNames, [false, true])
+  func processed(_ scenario: String, isPooled: Bool) async throws {
+    let lab = try await Lab(scenario)
+    let outcome = try await lab.post(isPooled: isPooled)
+    #expect(outcome.fault(.fails(.lost), for: 1) == nil)
+    #expect(try await lab.counts() == (1, 1))
+    if scenario.hasPrefix("goaway"), !scenario.contains("rst") {
+      #expect(outcome.error?.code == .sendFailed)
+      #expect(outcome.error?.message.contains("announced the end of the connection (GOAWAY)") == true)
+      #expect(outcome.error?.message.contains("whether the request took effect is not known") == true)
+    }
+    await lab.end()
+  }
+
+  @Test("an orderly end lets the request be answered", arguments: answeredNames, [false, true])
+  func orderly(_ scenario: String, isPooled: Bool) async throws {
+    let lab = try await Lab(scenario)
+    #expect(try await lab.post(isPooled: isPooled).fault(.answers(.usual), for: 1) == nil)
+    #expect(try await lab.counts() == (1, 1))
+    await lab.end()
+  }
+
+  @Test("a server that always refuses is not asked for ever", arguments: [false, true])
+  func always(isPooled: Bool) async throws {
+    let lab = try await Lab("refused-always")
+    let outcome = try await lab.post(isPooled: isPooled)
+    #expect(outcome.error?.code == .sendFailed)
+    #expect(
+      outcome.error?.message.contains("refused the request (REFUSED_STREAM); it took no effect") == true)
+    let counts = try await lab.counts()
+    #expect((2...4).contains(counts.asked) && counts.processed == 0)
+    await lab.end()
+  }
+
+  @Test("a stream of which nothing was sent is sent with the next try", arguments: [false, true])
+  func unusedStream(isPooled: Bool) async throws {
+    let lab = try await Lab("early-refused")
+    let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
+    let call = Task { try await lab.post(isPooled: isPooled, body: .stream(stream)) }
+    try await wait(for: "the second try's head") { try await lab.counts().asked == 2 }
+    continuation.yield(Array("question 1".utf8))
+    continuation.finish()
+    let outcome = try await call.value
+    #expect(outcome.fault(.answers(.usual), for: 1) == nil)
+    #expect(try await lab.counts().processed == 1)
+    await lab.end()
+  }
+
+  @Test("a stream of which something was sent is not sent again", arguments: [false, true])
+  func usedStream(isPooled: Bool) async throws {
+    let lab = try await Lab("refused")
+    let stream = AsyncStream<[UInt8]> { continuation in
+      continuation.yield(Array("question 1".utf8))
+      continuation.finish()
+    }
+    let outcome = try await lab.post(isPooled: isPooled, body: .stream(stream))
+    #expect(outcome.error?.code == .sendFailed)
+    #expect(outcome.error?.message.contains("a stream, cannot be sent a second time") == true)
+    #expect(try await lab.counts() == (1, 0))
+    await lab.end()
+  }
+
+  @Test("a connection whose end is announced gets no further request, and still answers")
+  func leaving() async throws {
+    let lab = try await Lab("leaving")
+    let first = Task { try await lab.post(isPooled: true) }
+    try await wait(for: "the first request") { try await lab.counts().asked == 1 }
+    // The announcement comes before the request is noted, or soon after: what crosses it is sent again.
+    for question in 2...5 {
+      let outcome = try await lab.ask(.post, "/broken?q=\(question)", body: .text("question \(question)"))
+      #expect(outcome.fault(.answers(.usual), for: question) == nil)
+    }
+    #expect(try await lab.server.release(lab.host) == 1)
+    #expect(try await first.value.fault(.answers(.usual), for: 1) == nil)
+    let received = try await lab.server.received(by: lab.host)
+    #expect(received.count { $0.hasPrefix("late") } <= 1)
+    #expect(received.count { $0.hasPrefix("processed") } == 5)
+    await lab.end()
+  }
+}
