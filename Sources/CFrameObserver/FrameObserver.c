@@ -49,8 +49,11 @@ static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   int is_data = frame->hd.type == NGHTTP2_DATA;
   if (is_data || frame->hd.type == NGHTTP2_HEADERS) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-    int ends = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
-    if (easy) handlers.received(easy, is_data ? frame->hd.length - frame->data.padlen : 0, ends);
+    if (!easy) return;
+    enum netopt_end end = netopt_goes_on;
+    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+      end = nghttp2_session_get_stream_local_close(session, frame->hd.stream_id) ? netopt_ends : netopt_ends_early;
+    handlers.received(easy, is_data ? frame->hd.length - frame->data.padlen : 0, end);
   } else if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (easy) handlers.refused(easy);
@@ -59,9 +62,20 @@ static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   }
 }
 
+// Whether a reset is to be kept from libcurl: it comes behind the end of the answer, and asks for no more of the request (RFC 9113, section
+// 8.1). libcurl before 8.1.0 would throw away what it has of the answer and has not handed over. That the stream is closed it hears.
+static int is_hidden(nghttp2_session *session, const nghttp2_frame *frame) {
+  return handlers.hides_resets && frame->hd.type == NGHTTP2_RST_STREAM &&
+      frame->rst_stream.error_code == NGHTTP2_NO_ERROR &&
+      nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 1;
+}
+
 static int received(int place, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   // Before libcurl's own callback, and before the stream is closed: nghttp2 then forgets whose it is.
-  if (is_ours) note(session, frame);
+  if (is_ours) {
+    note(session, frame);
+    if (is_hidden(session, frame)) return 0;
+  }
   return atomic_load(&originals[place])(session, frame, data);
 }
 
@@ -79,6 +93,17 @@ static callback observer(callback original) {
       return observers[place];
   }
   return NULL;
+}
+
+// What libcurl sets for the end of a stream. Others than the first are left alone.
+static _Atomic(nghttp2_on_stream_close_callback) original_close;
+
+static int closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data) {
+  // libcurl takes it from the stream.
+  void *easy = is_ours ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
+  int result = atomic_load(&original_close)(session, stream, error, data);
+  if (easy) handlers.closed(easy);
+  return result;
 }
 
 // A frame is about to be written. The stream of a request is open by now.
@@ -116,6 +141,16 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
   if (!ours) return;
   is_observed = 1;
   nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, writing);
+}
+
+STANDS_BEFORE void nghttp2_session_callbacks_set_on_stream_close_callback(
+    nghttp2_session_callbacks *callbacks, nghttp2_on_stream_close_callback original) {
+  static _Atomic(void *) known;
+  void (*set)(nghttp2_session_callbacks *, nghttp2_on_stream_close_callback) = next(__func__, &known);
+  nghttp2_on_stream_close_callback first = NULL;
+  int is_first = is_ours && original &&
+      (atomic_compare_exchange_strong(&original_close, &first, original) || first == original);
+  set(callbacks, is_first ? closed : original);
 }
 
 // No libcurl sets one. If one does, it takes the place of ours.

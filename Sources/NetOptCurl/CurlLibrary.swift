@@ -18,6 +18,10 @@ package enum CurlLibrary {
   /// 8.1.0 do (`Curl_headers_push` in lib/headers.c).
   static let foldsIntoFreedFields = isBefore(0x08_01_00)
 
+  /// Whether this libcurl drops what it has of an answer when it reads a reset behind it, also one that says NO_ERROR: all before 8.1.0 do
+  /// (`cf_h2_recv` in lib/http2.c).
+  static let dropsAnswersAtResets = isBefore(0x08_01_00)
+
   /// - Parameter version: a number as libcurl counts its releases (curl_version_info(3)).
   private static func isBefore(_ version: UInt32) -> Bool {
     (netopt_version_info()?.pointee.version_num ?? 0) < version

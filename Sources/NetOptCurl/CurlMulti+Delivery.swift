@@ -22,7 +22,8 @@ extension CurlMulti {
     case .replayRefused:
       fail(exchange, replayError(of: transfer, code))
     case .send:
-      if code == CURLE_OK {
+      // libcurl before 8.1 goes on sending on a stream that is closed, and fails.
+      if code == CURLE_OK || transfer.isAnsweredEarly {
         completed(transfer)
       } else if mayBeSentAgain(transfer, code) {
         sendAgain(transfer, after: code)
@@ -52,6 +53,7 @@ extension CurlMulti {
     transfer.settled()
     let exchange = transfer.exchange
     guard !exchange.isOver, transfer.isHeadComplete else { return }
+    if transfer.isAnsweredEarly { return completed(transfer) }
     guard let body = exchange.body else { return deliverHead(transfer) }
     let (unread, goOn) = body.push(
       transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused, timings: timings(of: transfer))

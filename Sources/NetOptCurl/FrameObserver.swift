@@ -7,7 +7,8 @@ enum FrameObserver {
   static func start() {
     netopt_observe_frames(
       netopt_frame_handlers(
-        received: received, requested: requested, refused: refused, leaving: leaving))
+        received: received, requested: requested, closed: closed, refused: refused, leaving: leaving,
+        hides_resets: CurlLibrary.dropsAnswersAtResets ? 1 : 0))
   }
 
   /// Whether the frames of all HTTP/2 connections of this thread are seen: not where nghttp2 is a part of libcurl itself.
@@ -36,9 +37,15 @@ struct ReceivedFrames {
   func areAll(of received: Int) -> Bool { hasEnded && bytes == received }
 }
 
-private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ ends: Int32) {
+private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ end: netopt_end) {
   guard let easy else { return }
-  EasyHandle.transfer(of: easy)?.received(frameOf: bytes, ends: ends != 0)
+  EasyHandle.transfer(of: easy)?.received(
+    frameOf: bytes, ends: end != netopt_goes_on, isEarly: end == netopt_ends_early)
+}
+
+private func closed(_ easy: UnsafeMutableRawPointer?) {
+  guard let easy else { return }
+  EasyHandle.transfer(of: easy)?.streamClosed()
 }
 
 private func requested(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ stream: Int32) {

@@ -64,6 +64,9 @@ final class Transfer {
   private var receivedBytes = 0
   /// What the stream's DATA frames had, and whether one ended it; nothing where frames are not seen.
   private var frames = ReceivedFrames()
+  /// How far a stream is that ended before the request was sent whole.
+  private enum EarlyEnd { case none, answered, closed }
+  private var earlyEnd = EarlyEnd.none
   /// How much of a piece of the body was decoded before the transfer paused: libcurl hands over all of it again.
   private var decodedOfPiece = 0
   /// What the consumer had not read when it was last asked.
@@ -162,6 +165,7 @@ final class Transfer {
     }
     head.restart()
     frames = ReceivedFrames()
+    earlyEnd = .none
     // libcurl rewinds only a body of which it has written something, which may be less than it has taken.
     if !exchange.request.body.isStream { sentBytes = 0 }
     return true
@@ -197,9 +201,28 @@ final class Transfer {
   }
 
   /// A frame came that belongs to the transfer's stream. libcurl hands over what is in it afterwards.
-  func received(frameOf bytes: Int, ends: Bool) {
+  ///
+  /// - Parameter isEarly: whether it ends the answer before the request was sent whole.
+  func received(frameOf bytes: Int, ends: Bool, isEarly: Bool) {
     sent.wasAnswered()
     frames.add(bytes, ends: ends)
+    if isEarly { earlyEnd = .answered }
+  }
+
+  /// The stream is closed. libcurl may not look at it again when it is still sending.
+  func streamClosed() {
+    guard earlyEnd == .answered else { return }
+    earlyEnd = .closed
+    touch()
+  }
+
+  /// Whether all of an answer was handed over that ended before the request was sent whole, and nothing more is to be sent: the request
+  /// has been, or the server wants no more of it.
+  var isAnsweredEarly: Bool { earlyEnd == .closed && isAllHandedOver }
+
+  /// Whether all that the frames of the answer had was handed over (HTTP/2).
+  var isAllHandedOver: Bool {
+    speaksHTTP2 == true && head.isComplete && fault == nil && frames.areAll(of: receivedBytes)
   }
 
   /// What becomes of a piece of the body.

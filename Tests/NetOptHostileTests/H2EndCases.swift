@@ -25,8 +25,7 @@ enum H2EndCases {
   /// Answers to requests whose body still comes: the client may read them, and takes nothing for whole that is not. While libcurl waits for
   /// more of the body it may not look at what comes.
   private static let early: [HostileCase] = .together(
-    .either(
-      or: .lostOrSlow,
+    .answers(
       ["early-whole", "early-whole-by-an-empty-frame", "early-whole-by-trailers"].flatMap(both)
     ) { $0.isUploading = true },
     .fails(as: .lostOrSlow, ["early-cut", "early-cut-behind-the-head"].flatMap(both)) {

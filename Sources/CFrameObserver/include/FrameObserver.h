@@ -3,17 +3,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Whether a frame ends its stream (END_STREAM), and whether some of the request was still to be sent then.
+enum netopt_end { netopt_goes_on, netopt_ends, netopt_ends_early };
+
 // Told of frames, from within libcurl. A stream has the easy handle that libcurl gave to nghttp2, which it does for servers; its HTTP/2 for proxies
 // (CURLPROXY_HTTPS2) gives something else, and must not be used. A session is one of nghttp2's.
 struct netopt_frame_handlers {
-  // A DATA or HEADERS frame has come whole. bytes: how much of a body it had. ends: whether it has END_STREAM.
-  void (*received)(void *easy, size_t bytes, int ends);
+  // A DATA or HEADERS frame has come whole. bytes: how much of a body it had.
+  void (*received)(void *easy, size_t bytes, enum netopt_end end);
   // The head of a request is about to be written on a stream: some of it may leave from now on.
   void (*requested)(void *easy, const void *session, int32_t stream);
+  // The stream is closed. libcurl has heard of it.
+  void (*closed)(void *easy);
   // RST_STREAM with REFUSED_STREAM has come.
   void (*refused)(void *easy);
   // GOAWAY has come. Streams above the last one were not processed (RFC 9113, section 6.8).
   void (*leaving)(const void *session, int32_t last_stream);
+  // Whether libcurl is not to see RST_STREAM with NO_ERROR behind the end of an answer.
+  int hides_resets;
 };
 
 // Has handlers told of the frames of sessions that libcurl sets up on this thread from now on. To be called again as often as one likes.
