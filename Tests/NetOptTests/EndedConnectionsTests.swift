@@ -1,0 +1,86 @@
+import FoundationEssentials
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// A server that ends each connection after some requests, as nginx does after `keepalive_requests`: every POST is answered, with its own
+/// answer, and is processed once (docs/adr/0026).
+@Suite struct EndedConnectionsTests {
+  /// How many POSTs each case sends: `ENDED_CONNECTIONS_POSTS=100000` for a thorough run.
+  private static let posts =
+    Int(ProcessInfo.processInfo.environment["ENDED_CONNECTIONS_POSTS"] ?? "") ?? 2500
+  private static let host = "ended.test"
+
+  /// What became of a POST: `nil` when it has its answer.
+  private typealias Fault = String
+
+  @Test(
+    "every POST is answered once",
+    arguments: [RequestOptions.Version.http2, .http1], [8, 64])
+  func posts(over version: RequestOptions.Version, atOnce: Int) async throws {
+    var settings = NginxSettings()
+    settings.keepaliveRequests = 100
+    // nginx answers without waiting for the body.
+    settings.directives = #"location = /early { return 200 "$arg_id"; }"#
+    let addresses = IPAddress.freshLoopback(1)
+    let origin = try await NginxOrigin.start(for: [Self.host], on: addresses, settings: settings)
+    defer { origin.stop() }
+    let client = try await Self.client()
+    let faults = await withTaskGroup(of: [Fault].self) { group in
+      for worker in 0..<atOnce {
+        group.addTask {
+          var faults: [Fault] = []
+          for id in stride(from: worker, to: Self.posts, by: atOnce) {
+            if let fault = await Self.post(id, to: origin, over: version, by: client) { faults.append(fault) }
+          }
+          return faults
+        }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+    let counts = Dictionary(faults.map { ($0, 1) }, uniquingKeysWith: +)
+    #expect(faults.isEmpty, "\(counts)")
+    let log = try await origin.waitForLog(Self.posts - faults.count)
+    let processed = Set(log.map(\.target)).count
+    #expect(processed == Self.posts)
+    #expect(log.count == processed, "\(log.count - processed) doubled")
+    #expect(log.allSatisfy { $0.version == (version == .http2 ? "HTTP/2.0" : "HTTP/1.1") })
+    #expect(Set(log.map(\.connection)).count >= Self.posts / settings.keepaliveRequests)
+    await client.shutdown()
+  }
+
+  /// Sends a POST. Most are answered before nginx has read their bodies, some have their bodies sent on, and some have long ones.
+  private static func post(
+    _ id: Int, to origin: NginxOrigin, over version: RequestOptions.Version, by client: NetOptClient
+  ) async -> Fault? {
+    do throws(NetOptError) {
+      let path = id % 8 == 0 ? "upload" : id % 4 == 1 ? "echo" : "early"
+      var request = try HTTPRequest(.post, "https://\(host):\(origin.port)/\(path)?id=\(id)")
+      let body = path == "upload" ? [UInt8](repeating: 0x61, count: 50_000 + id) : Array("body of \(id)".utf8)
+      request.body = .bytes(body)
+      request.options.routing = .pinned(origin.endpoints[0].address)
+      request.options.version = version
+      let response = try await client.execute(request)
+      let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
+      let isRight =
+        switch path {
+        case "upload": text == "\(body.count)\n"
+        case "echo": text.hasPrefix("POST /echo?id=\(id) ") && text.hasSuffix("\r\n\r\nbody of \(id)")
+        default: text == "\(id)"
+        }
+      return isRight ? nil : "\(id) has the answer \(response.status) \(text)"
+    } catch {
+      return "\(error)".replacing("\(origin.endpoints[0])", with: "nginx")
+    }
+  }
+
+  private static func client() async throws -> NetOptClient {
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.tls.caFile = try await TestCertificates.authorityFile()
+    return try NetOptClient(configuration)
+  }
+}
