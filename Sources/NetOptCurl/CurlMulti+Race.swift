@@ -248,6 +248,10 @@ extension CurlMulti {
     let failure = CurlCode.legFailure(code, of: transfer, host: host)
     note(transfer, .failed, failure)
     end(transfer)
+    // The request was sent before, and the connection that was to repeat it cannot be opened. No other leg is under way.
+    guard exchange.race.winner != transfer.leg else {
+      return fail(exchange, CurlCode.error(failure, endpoint: transfer.endpoint))
+    }
     exchange.lastFailure = (failure, transfer.endpoint)
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
