@@ -13,6 +13,8 @@ static _Thread_local struct netopt_frame_handlers handlers;
 static _Thread_local int is_ours;
 static _Thread_local int is_observed;
 static _Thread_local int misses_requests;
+// Whether a stream of this thread has ever ended before its request: only of those is it told that they are closed.
+static _Thread_local int has_early_ends;
 
 // Some sessions of this thread.
 struct sessions {
@@ -53,6 +55,7 @@ static void note(nghttp2_session *session, const nghttp2_frame *frame) {
     enum netopt_end end = netopt_goes_on;
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
       end = nghttp2_session_get_stream_local_close(session, frame->hd.stream_id) ? netopt_ends : netopt_ends_early;
+    if (end == netopt_ends_early) has_early_ends = 1;
     handlers.received(easy, is_data ? frame->hd.length - frame->data.padlen : 0, end);
   } else if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
@@ -100,7 +103,7 @@ static _Atomic(nghttp2_on_stream_close_callback) original_close;
 
 static int closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data) {
   // libcurl takes it from the stream.
-  void *easy = is_ours ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
+  void *easy = is_ours && has_early_ends ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
   int result = atomic_load(&original_close)(session, stream, error, data);
   if (easy) handlers.closed(easy);
   return result;
@@ -183,6 +186,7 @@ STANDS_BEFORE void nghttp2_session_del(nghttp2_session *session) {
   if (is_ours) {
     take_out(&failed, session);
     take_out(&given_up, session);
+    if (session) handlers.deleted(session);
   }
   delete(session);
 }

@@ -8,6 +8,7 @@ enum FrameObserver {
     netopt_observe_frames(
       netopt_frame_handlers(
         received: received, requested: requested, closed: closed, refused: refused, leaving: leaving,
+        deleted: deleted,
         hides_resets: CurlLibrary.dropsAnswersAtResets ? 1 : 0))
   }
 
@@ -62,4 +63,9 @@ private func refused(_ easy: UnsafeMutableRawPointer?) {
 private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {
   guard let session else { return }
   LiveConnection.carrying(session)?.leaves(after: lastStream)
+}
+
+private func deleted(_ session: UnsafeRawPointer?) {
+  guard let session else { return }
+  LiveConnection.carrying(session)?.carriesNothing()
 }

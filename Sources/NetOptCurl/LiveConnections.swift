@@ -32,14 +32,25 @@ final class LiveConnection {
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  deinit { if let session { Self.forget(session) } }
+  deinit { carriesNothing() }
 
   /// A request is sent in a session of nghttp2.
   func carries(_ session: UnsafeRawPointer) {
     guard session != self.session else { return }
-    if let old = self.session { Self.forget(old) }
+    carriesNothing()
     self.session = session
-    Self.bySession.withLock { $0[UInt(bitPattern: session)] = Reference(connection: self) }
+    Self.bySession.withLock { $0[UInt(bitPattern: session)] = Reference(self) }
+  }
+
+  /// Its session is gone.
+  func carriesNothing() {
+    guard let session else { return }
+    self.session = nil
+    Self.bySession.withLock { connections in
+      let key = UInt(bitPattern: session)
+      // Another connection's session may have the address by now.
+      if connections[key]?.identity == ObjectIdentifier(self) { connections[key] = nil }
+    }
   }
 
   /// The server has announced the connection's end. It may do so again, and then leave out more streams.
@@ -48,7 +59,15 @@ final class LiveConnection {
   // MARK: Sessions
 
   /// Unchecked sendable: a connection is asked for by its session's thread alone.
-  private struct Reference: @unchecked Sendable { weak var connection: LiveConnection? }
+  private struct Reference: @unchecked Sendable {
+    weak var connection: LiveConnection?
+    let identity: ObjectIdentifier
+
+    init(_ connection: LiveConnection) {
+      self.connection = connection
+      identity = ObjectIdentifier(connection)
+    }
+  }
 
   /// The connections that carry sessions, of all threads. The key is the session's address, which another one may have later.
   private static let bySession = Locked<[UInt: Reference]>([:])
@@ -56,15 +75,6 @@ final class LiveConnection {
   /// The connection that carries a session of this thread.
   static func carrying(_ session: UnsafeRawPointer) -> LiveConnection? {
     bySession.withLock { $0[UInt(bitPattern: session)] }?.connection
-  }
-
-  private static func forget(_ session: UnsafeRawPointer) {
-    bySession.withLock { connections in
-      // A weak reference to what is being freed is gone already; to a later connection it is not.
-      if connections[UInt(bitPattern: session)]?.connection == nil {
-        connections[UInt(bitPattern: session)] = nil
-      }
-    }
   }
 }
 

@@ -13,12 +13,14 @@ struct netopt_frame_handlers {
   void (*received)(void *easy, size_t bytes, enum netopt_end end);
   // The head of a request is about to be written on a stream: some of it may leave from now on.
   void (*requested)(void *easy, const void *session, int32_t stream);
-  // The stream is closed. libcurl has heard of it.
+  // A stream that ended early is closed. libcurl has heard of it. Others may be told of as well.
   void (*closed)(void *easy);
   // RST_STREAM with REFUSED_STREAM has come.
   void (*refused)(void *easy);
   // GOAWAY has come. Streams above the last one were not processed (RFC 9113, section 6.8).
   void (*leaving)(const void *session, int32_t last_stream);
+  // A session is about to be freed: another one may have its address.
+  void (*deleted)(const void *session);
   // Whether libcurl is not to see RST_STREAM with NO_ERROR behind the end of an answer.
   int hides_resets;
 };
