@@ -65,12 +65,12 @@ static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   }
 }
 
-// Whether a reset is to be kept from libcurl: it comes behind the end of the answer, and asks for no more of the request (RFC 9113, section
-// 8.1). libcurl before 8.1.0 would throw away what it has of the answer and has not handed over. That the stream is closed it hears.
+// Whether a reset is to be kept from libcurl: it asks for no more of a request whose answer has ended (RFC 9113, section 8.1). That the
+// stream is closed libcurl hears.
 static int is_hidden(nghttp2_session *session, const nghttp2_frame *frame) {
-  return handlers.hides_resets && frame->hd.type == NGHTTP2_RST_STREAM &&
-      frame->rst_stream.error_code == NGHTTP2_NO_ERROR &&
-      nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 1;
+  if (frame->hd.type != NGHTTP2_RST_STREAM || frame->rst_stream.error_code != NGHTTP2_NO_ERROR) return 0;
+  void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+  return easy && handlers.hides_reset(easy);
 }
 
 static int received(int place, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
@@ -141,7 +141,11 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
   void (*set)(nghttp2_session_callbacks *, callback) = next(__func__, &known);
   callback ours = is_ours ? observer(original) : NULL;
   set(callbacks, ours ? ours : original);
-  if (!ours) return;
+  if (!ours) {
+    // What is sent in such a session is not seen: nothing may be taken for not sent on this thread any more.
+    if (is_ours) misses_requests = 1;
+    return;
+  }
   is_observed = 1;
   nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, writing);
 }

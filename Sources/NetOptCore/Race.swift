@@ -151,7 +151,8 @@ public struct Race: Sendable {
     underWay = Legs()
     underWay.append(leg)
     front = leg
-    clock = .over
+    // Others start when the leg's new connection takes long.
+    clock = .notStarted
     lookUpDue = nil
     unprovoked = 0
     return true

@@ -112,7 +112,7 @@ extension CurlMulti {
     if transfer.descriptor != nil { tls = tls.map { CertificateSummary(of: transfer.easy).added(to: $0) } }
     var response = HTTPResponse(
       url: exchange.request.url, head: transfer.takeHead(), body: body, route: exchange.route,
-      remote: transfer.endpoint, reused: transfer.descriptor == nil, tls: tls, attempts: transfer.sends)
+      remote: transfer.endpoint, reused: transfer.descriptor == nil, tls: tls, attempts: exchange.sends)
     response.socket = transfer.socket
     return response
   }

@@ -23,10 +23,7 @@ extension CurlMulti {
       exchange.hasMetLeaving = true
       let other = connect(
         transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: opensNew)
-      guard let other else {
-        exchange.transfers.last?.sends = transfer.sends
-        return
-      }
+      guard let other else { return }
       failure = other
     }
     guard exchange.race.winner == nil else {
@@ -55,10 +52,7 @@ extension CurlMulti {
     if CurlCode.isOfNewConnection(code) { return legFailed(transfer, code) }
     end(transfer)
     guard let failure = connect(transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy)
-    else {
-      exchange.transfers.last?.sends = transfer.sends
-      return
-    }
+    else { return }
     exchange.lastFailure = failure
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }

@@ -100,6 +100,8 @@ private func says(
   switch kind {
   case CURLINFO_TEXT: transfer.says(bytes)
   // libcurl takes the line from here next. What it gets instead is no field, which ends the transfer.
+  // CURLINFO_REQUEST_SIZE counts the first write alone, which may find no room.
+  case CURLINFO_HEADER_OUT, CURLINFO_DATA_OUT: if size > 0 { transfer.sent.wasWritten() }
   case CURLINFO_HEADER_IN: if transfer.mustHide(bytes) { text.pointee = 0x78 }
   default: break
   }

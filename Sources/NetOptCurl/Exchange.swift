@@ -54,6 +54,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var sharesReports = false
   /// Whether the race is won.
   var isWon = false
+  /// How often the request was sent.
+  var sends = 0
   /// Whether it was given a connection that was about to end.
   var hasMetLeaving = false
   var isOver = false

@@ -8,8 +8,7 @@ enum FrameObserver {
     netopt_observe_frames(
       netopt_frame_handlers(
         received: received, requested: requested, closed: closed, refused: refused, leaving: leaving,
-        deleted: deleted,
-        hides_resets: CurlLibrary.dropsAnswersAtResets ? 1 : 0))
+        deleted: deleted, hides_reset: hidesReset))
   }
 
   /// Whether the frames of all HTTP/2 connections of this thread are seen: not where nghttp2 is a part of libcurl itself.
@@ -25,7 +24,7 @@ enum FrameObserver {
 /// What the frames of a stream had of its response's body.
 struct ReceivedFrames {
   private var bytes = 0
-  private var hasEnded = false
+  private(set) var hasEnded = false
 
   mutating func add(_ count: Int, ends: Bool) {
     bytes += count
@@ -63,6 +62,14 @@ private func refused(_ easy: UnsafeMutableRawPointer?) {
 private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {
   guard let session else { return }
   LiveConnection.carrying(session)?.leaves(after: lastStream)
+}
+
+/// Behind the end of an answer libcurl before 8.1.0 would throw away what it has of it and has not handed over.
+private func hidesReset(_ easy: UnsafeMutableRawPointer?) -> Int32 {
+  guard CurlLibrary.dropsAnswersAtResets, let easy, let transfer = EasyHandle.transfer(of: easy) else {
+    return 0
+  }
+  return transfer.hasStreamEnded ? 1 : 0
 }
 
 private func deleted(_ session: UnsafeRawPointer?) {

@@ -4,7 +4,7 @@ struct RequestLoss: Equatable {
   var fate = SentRequest.Fate.unknown
   /// Whether the server had announced the end of the connection.
   var wasLeaving = false
-  /// Whether its body is a stream.
+  /// Whether its body is a stream of which something was taken.
   var hasStream = false
   /// How often it was sent.
   var sends = 0

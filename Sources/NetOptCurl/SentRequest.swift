@@ -24,9 +24,7 @@ struct SentRequest: Equatable {
   /// How the request was carried.
   enum Carrier: Equatable, Sendable {
     /// HTTP/1.1.
-    ///
-    /// - written: how many bytes of requests libcurl has written for this transfer so far.
-    case http1(written: Int)
+    case http1
     /// HTTP/2, with all of its frames in sight.
     ///
     /// - lastStream: that of the GOAWAY which the server has sent, if it has.
@@ -35,15 +33,18 @@ struct SentRequest: Equatable {
     case unseen
   }
 
-  /// How many bytes of requests libcurl had written for the transfer at the gate.
-  private let writtenBefore: Int
+  /// Whether bytes of it may have been written over HTTP/1.1.
+  private var isWritten: Bool
   /// The stream of HTTP/2 on which the head was written, in part at least.
   private var stream: Int32?
   private var isRefused = false
   private var isAnswered = false
 
-  /// - Parameter written: how many bytes of requests libcurl has written for the transfer: CURLINFO_REQUEST_SIZE(3).
-  init(after written: Int = 0) { writtenBefore = written }
+  /// - Parameter seesWrites: whether `wasWritten` is called when bytes of it are written over HTTP/1.1.
+  init(seesWrites: Bool = false) { isWritten = !seesWrites }
+
+  /// Bytes of it were written over HTTP/1.1.
+  mutating func wasWritten() { isWritten = true }
 
   /// The head is about to be written on a stream.
   mutating func writes(on stream: Int32) { self.stream = stream }
@@ -58,7 +59,7 @@ struct SentRequest: Equatable {
   func fate(on carrier: Carrier) -> Fate {
     if isAnswered { return .unknown }
     switch carrier {
-    case .http1(let written): return written == writtenBefore ? .unwritten : .unknown
+    case .http1: return isWritten ? .unknown : .unwritten
     case .http2(let lastStream):
       guard let stream else { return .unwritten }
       if isRefused { return .refused }

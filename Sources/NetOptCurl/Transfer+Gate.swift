@@ -47,19 +47,20 @@ extension Transfer {
     refusal = exchange.maySend(leg) ? refusal(with: tls) : nil
     guard refusal == nil else { return false }
     // A stream that was refused late (RFC 9113, section 8.7) may have had half an answer.
-    guard sends == 0 || restartAnswer() else { return false }
+    guard exchange.sends == 0 || restartAnswer() else { return false }
     let verdict = exchange.gate(leg)
     self.verdict = verdict
     if verdict == .send {
-      sends += 1
-      sent = SentRequest(after: speaksHTTP2 == true ? 0 : easy.info(CURLINFO_REQUEST_SIZE))
+      exchange.sends += 1
       connection?.hasCarried = true
       streamReader = connection?.reader
       streamReader?.budget.streams += 1
       if speaksHTTP2 != true {
         connection?.carrier = self
+        // For folds, and to see what is written.
         if CurlLibrary.foldsIntoFreedFields { easy.isVerbose = true }
       }
+      sent = SentRequest(seesWrites: speaksHTTP2 != true && easy.isVerbose)
       if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
     } else if verdict == .lost, exchange.plan.isSecure, let descriptor {
       records.newConnections.add(descriptor, localPort: localPort, at: now)

@@ -44,8 +44,6 @@ final class Transfer {
   var tlsVersion: String?
   /// What the kernel measured of the connection that the leg opened for itself, until it was ready. Later it may be closed.
   var socket: SocketReport?
-  /// How often the request was sent: libcurl does it again when a pooled connection dies without an answer.
-  var sends = 0
   /// What is known of the request that was sent last.
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) var sent = SentRequest()
@@ -208,6 +206,9 @@ final class Transfer {
     frames.add(bytes, ends: ends)
     if isEarly { earlyEnd = .answered }
   }
+
+  /// Whether the server has ended the answer (END_STREAM).
+  var hasStreamEnded: Bool { frames.hasEnded }
 
   /// The stream is closed. libcurl may not look at it again when it is still sending.
   func streamClosed() {

@@ -41,15 +41,17 @@ import Testing
       request.wasAnswered()
       request.wasRefused()
       #expect(request.fate(on: .http2(lastStream: 0)) == .unknown)
-      #expect(request.fate(on: .http1(written: 0)) == .unknown)
+      #expect(request.fate(on: .http1) == .unknown)
     }
   }
 
-  @Test("over HTTP/1.1 what was written may have been processed", arguments: [0, 300])
-  func http1(before: Int) {
-    let request = SentRequest(after: before)
-    #expect(request.fate(on: .http1(written: before)) == .unwritten)
-    #expect(request.fate(on: .http1(written: before + 1)) == .unknown)
+  @Test("over HTTP/1.1 what was written may have been processed")
+  func http1() {
+    #expect(SentRequest().fate(on: .http1) == .unknown)
+    var request = SentRequest(seesWrites: true)
+    #expect(request.fate(on: .http1) == .unwritten)
+    request.wasWritten()
+    #expect(request.fate(on: .http1) == .unknown)
   }
 
   @Test("what is not seen may have been processed", arguments: [nil, 5] as [Int32?])

@@ -107,7 +107,7 @@ import Testing
     #expect(
       outcome.error?.message.contains("refused the request (REFUSED_STREAM); it took no effect") == true)
     let counts = try await lab.counts()
-    #expect((2...4).contains(counts.asked) && counts.processed == 0)
+    #expect(counts.asked == 4 && counts.processed == 0)
     await lab.end()
   }
 

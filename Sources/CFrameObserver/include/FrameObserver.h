@@ -21,8 +21,8 @@ struct netopt_frame_handlers {
   void (*leaving)(const void *session, int32_t last_stream);
   // A session is about to be freed: another one may have its address.
   void (*deleted)(const void *session);
-  // Whether libcurl is not to see RST_STREAM with NO_ERROR behind the end of an answer.
-  int hides_resets;
+  // RST_STREAM with NO_ERROR has come. Whether libcurl is not to see it.
+  int (*hides_reset)(void *easy);
 };
 
 // Has handlers told of the frames of sessions that libcurl sets up on this thread from now on. To be called again as often as one likes.
