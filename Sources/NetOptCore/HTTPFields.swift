@@ -95,7 +95,7 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
   /// (RFC 9110, section 5.5), so that no caller's data can add a field or a request of its own.
   package static func fault(of field: HTTPField) -> String? {
     guard isToken(field.name) else {
-      // What follows may be a value whose colon is missing.
+      // Where the colon is missing, the value is taken for a part of the name.
       let start = String(decoding: field.name.utf8.prefix(while: tokenByte), as: UTF8.self)
       return "the header name \"\(start)…\" is not a token"
     }

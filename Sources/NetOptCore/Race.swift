@@ -139,12 +139,12 @@ public struct Race: Sendable {
     winner == leg ? mayBeRepeated : winner == nil && underWay.contains(leg)
   }
 
-  /// What the winner sent was not processed: nothing of it was written, or the server said so. The leg is under way again, and the
+  /// Takes the request back from the winner, because it was not processed: nothing of it was written, or the server said so. The leg is under way again, and the
   /// request goes with whichever leg is ready next.
   ///
   /// - Parameter most: how often that may happen.
-  /// - Returns: `false` when it has happened too often: the request then counts as sent.
-  package mutating func isReturned(by leg: Int, atMost most: Int) -> Bool {
+  /// - Returns: whether the request may be sent again: `false` when it has come back too often, and when the leg is not the winner.
+  package mutating func takeBack(from leg: Int, atMost most: Int) -> Bool {
     guard winner == leg, returns < most else { return false }
     returns += 1
     winner = nil

@@ -51,37 +51,40 @@ package enum SecretParameters {
 
   /// Whether a text has a parameter, a member of JSON, or a password in it that is a secret.
   private static func hasSecret(_ text: ArraySlice<UInt8>) -> Bool {
-    unwrapped(text).contains { text in
-      var name: [UInt8] = []
-      var isQuoted = false
-      var isAuthority = false
-      var slashes = 0
-      for byte in text {
-        slashes = byte == UInt8(ascii: "/") ? slashes + 1 : 0
-        if slashes == 2 { isAuthority = true }
-        switch byte {
-        case UInt8(ascii: "@") where isAuthority: return true
-        case UInt8(ascii: "="), UInt8(ascii: ":"):
-          if byte == UInt8(ascii: "=") || isQuoted,
-            SecretNames.contains(String(decoding: name, as: UTF8.self))
-          {
-            return true
-          }
-          (name, isQuoted) = ([], false)
-        case UInt8(ascii: "\""), UInt8(ascii: "'"): isQuoted = !name.isEmpty
-        case UInt8(ascii: " "): break
-        case _ where ByteClass.isUnreserved(byte) || byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]"):
-          if isQuoted { (name, isQuoted) = ([], false) }
-          name.append(byte)
-        default:
-          (name, isQuoted) = ([], false)
-          if byte != UInt8(ascii: "/") || slashes == 1 {
-            isAuthority = isAuthority && "?#/".utf8.contains(byte) == false
-          }
-        }
-      }
-      return false
+    unwrapped(text).contains { hasUserInformation($0) || hasSecretMember($0) }
+  }
+
+  /// Whether the text has a URL with a user name (RFC 3986, section 3.2.1).
+  private static func hasUserInformation(_ text: [UInt8]) -> Bool {
+    var rest = text[...]
+    while let slashes = rest.firstRange(of: "//".utf8) {
+      rest = rest[slashes.upperBound...]
+      if rest.prefix(while: { !"/?#".utf8.contains($0) }).contains(UInt8(ascii: "@")) { return true }
     }
+    return false
+  }
+
+  /// Whether a name that speaks of a secret stands before "=", or in quotation marks before ":".
+  private static func hasSecretMember(_ text: [UInt8]) -> Bool {
+    var name: [UInt8] = []
+    var isQuoted = false
+    for byte in text {
+      switch byte {
+      case UInt8(ascii: "="), UInt8(ascii: ":"):
+        if byte == UInt8(ascii: "=") || isQuoted, SecretNames.contains(String(decoding: name, as: UTF8.self))
+        {
+          return true
+        }
+        (name, isQuoted) = ([], false)
+      case UInt8(ascii: "\""), UInt8(ascii: "'"): isQuoted = !name.isEmpty
+      case UInt8(ascii: " "): break
+      case _ where ByteClass.isUnreserved(byte) || "[]".utf8.contains(byte):
+        if isQuoted { (name, isQuoted) = ([], false) }
+        name.append(byte)
+      default: (name, isQuoted) = ([], false)
+      }
+    }
+    return false
   }
 
   /// The text, and what it is when it is decoded once, twice and so on.

@@ -15,6 +15,9 @@ extension CurlMulti {
   /// Ends a connection that HTTP/2 gave up, so that each call on it learns of it when it reads next, and that is at once. libcurl before
   /// 8.1.0 tells one of them, and the others when something comes.
   func endConnection(of session: UnsafeRawPointer) {
-    if let connection = records.live[session: session] { netopt_end(connection.descriptor) }
+    guard let connection = LiveConnection.carrying(session),
+      records.live[connection.descriptor] === connection
+    else { return }
+    netopt_end(connection.descriptor)
   }
 }

@@ -19,8 +19,8 @@ extension CurlMulti {
     )
     if refusal.isOfTheConnection {
       // libcurl gives nobody else a connection that is leaving, and others may be open.
-      let opensNew = refusal != .leaving || exchange.hasMetLeaving
-      exchange.hasMetLeaving = true
+      let opensNew = refusal != .leaving || exchange.wasGivenLeavingConnection
+      exchange.wasGivenLeavingConnection = true
       let other = connect(
         transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: opensNew)
       guard let other else { return }

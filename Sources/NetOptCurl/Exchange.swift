@@ -57,7 +57,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// How often the request was sent.
   var sends = 0
   /// Whether it was given a connection that was about to end.
-  var hasMetLeaving = false
+  var wasGivenLeavingConnection = false
   var isOver = false
   /// Its place among the exchanges under way.
   var position = -1

@@ -114,11 +114,6 @@ struct LiveConnections {
   /// The connection of a socket.
   subscript(descriptor: Int32) -> LiveConnection? { byDescriptor[descriptor] }
 
-  /// The connection of an HTTP/2 session, if it is open.
-  subscript(session session: UnsafeRawPointer) -> LiveConnection? {
-    byDescriptor.values.first { $0.session == session }
-  }
-
   mutating func opened(_ descriptor: Int32) {
     closed(descriptor)
     byDescriptor[descriptor] = LiveConnection(descriptor)

@@ -21,15 +21,15 @@ struct SentRequest: Equatable {
     var mostReturns: Int { self == .refused ? 3 : 10 }
   }
 
-  /// How the request was carried.
-  enum Carrier: Equatable, Sendable {
+  /// What carried the request.
+  enum Connection: Equatable, Sendable {
     /// HTTP/1.1.
     case http1
     /// HTTP/2, with all of its frames in sight.
     ///
     /// - lastStream: that of the GOAWAY which the server has sent, if it has.
     case http2(lastStream: Int32?)
-    /// Something of which not everything is seen.
+    /// HTTP/2 whose frames are not all seen.
     case unseen
   }
 
@@ -56,9 +56,9 @@ struct SentRequest: Equatable {
   mutating func wasAnswered() { isAnswered = true }
 
   /// What the server may have made of the request, when its connection or its stream has ended.
-  func fate(on carrier: Carrier) -> Fate {
+  func fate(on connection: Connection) -> Fate {
     if isAnswered { return .unknown }
-    switch carrier {
+    switch connection {
     case .http1: return isWritten ? .unknown : .unwritten
     case .http2(let lastStream):
       guard let stream else { return .unwritten }

@@ -25,7 +25,7 @@ extension Transfer {
   func takeBack() -> Bool {
     guard sentBytes == 0 || !exchange.request.body.isStream else { return false }
     let fate = fate
-    guard fate.isSafe, exchange.race.isReturned(by: leg, atMost: fate.mostReturns) else { return false }
+    guard fate.isSafe, exchange.race.takeBack(from: leg, atMost: fate.mostReturns) else { return false }
     exchange.isWon = false
     return true
   }

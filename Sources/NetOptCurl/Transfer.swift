@@ -219,11 +219,8 @@ final class Transfer {
 
   /// Whether all of an answer was handed over that ended before the request was sent whole, and nothing more is to be sent: the request
   /// has been, or the server wants no more of it.
-  var isAnsweredEarly: Bool { earlyEnd == .closed && isAllHandedOver }
-
-  /// Whether all that the frames of the answer had was handed over (HTTP/2).
-  var isAllHandedOver: Bool {
-    speaksHTTP2 == true && head.isComplete && fault == nil && frames.areAll(of: receivedBytes)
+  var isAnsweredEarly: Bool {
+    earlyEnd == .closed && head.isComplete && fault == nil && frames.areAll(of: receivedBytes)
   }
 
   /// What becomes of a piece of the body.

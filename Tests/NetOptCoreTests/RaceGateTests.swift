@@ -60,19 +60,19 @@ import Testing
   @Test("a request that comes back unprocessed is sent again, as often as is allowed")
   func returned() {
     var race = underWay()
-    #expect(race.isReturned(by: 1, atMost: 2) == false)
+    #expect(race.takeBack(from: 1, atMost: 2) == false)
     for _ in 0..<2 {
       #expect(race.ready(1) == .send)
       #expect(race.maySend(1) == false)
-      #expect(race.isReturned(by: 0, atMost: 2) == false)
-      #expect(race.isReturned(by: 1, atMost: 2) == true)
+      #expect(race.takeBack(from: 0, atMost: 2) == false)
+      #expect(race.takeBack(from: 1, atMost: 2) == true)
       #expect(race.winner == nil)
       #expect(race.maySend(1) == true)
       // Those that lost stay lost.
       #expect(race.ready(0) == .lost)
     }
     #expect(race.ready(1) == .send)
-    #expect(race.isReturned(by: 1, atMost: 2) == false)
+    #expect(race.takeBack(from: 1, atMost: 2) == false)
     #expect(race.ready(1) == .replayRefused)
   }
 
@@ -80,13 +80,13 @@ import Testing
   func returnedElsewhere() {
     var race = underWay()
     #expect(race.ready(1) == .send)
-    #expect(race.isReturned(by: 1, atMost: 1) == true)
+    #expect(race.takeBack(from: 1, atMost: 1) == true)
     #expect(race.failed(1) == .start(3))
     #expect(race.ready(1) == .lost)
     #expect(race.failed(3) == .exhausted)
     var other = underWay()
     #expect(other.ready(1) == .send)
-    #expect(other.isReturned(by: 1, atMost: 1) == true)
+    #expect(other.takeBack(from: 1, atMost: 1) == true)
     #expect(other.advance() == .wait(until: nil))
     #expect(other.failed(1) == .start(3))
     #expect(other.ready(3) == .send)

@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptTestSupport
 
 extension HostileServer {
-  /// The settings of a client that trusts the server, and knows of nothing else.
+  /// The settings of a client that trusts the server's certificates, and has no list, no proxy and no kept ranking.
   var clientConfiguration: ClientConfiguration {
     var configuration = ClientConfiguration()
     configuration.list = .none

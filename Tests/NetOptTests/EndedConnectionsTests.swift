@@ -69,6 +69,7 @@ import Testing
           var random = SplitMix64(seed: UInt64(worker))
           var faults: [Fault] = []
           for number in 0..<each {
+            // Around the 3 ms for which nginx keeps an idle connection: some requests are to cross its end.
             try? await Task.sleep(for: .microseconds(2500 + Int64(random.below(1500))))
             let id = 8 * (number * workers + worker) + 2
             if let fault = await Self.post(id, to: origin, over: version, by: client) { faults.append(fault) }

@@ -14,7 +14,7 @@ import Testing
     var credentials: HTTPFields = [:]
     var partition = ""
     var options = RequestOptions()
-    /// Whether his requests have a fault of their own.
+    /// Whether the requests of this caller carry `X-Fault`, for which they alone are refused.
     var isFaulty = false
 
     /// What tells whom a server takes him for.

@@ -98,7 +98,7 @@ final class Flights: Sendable {
       complete(.failed(error))
     }
 
-    /// What everybody would have met who asked in the same manner.
+    /// The failures that every caller with the same options would have had.
     private static let failuresOfAll: Set<NetOptError.Code> = [
       .timeout, .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .tlsFailed, .certificateName,
       .certificateUntrusted, .certificateExpired, .sendFailed, .receiveFailed, .protocolViolation,

@@ -28,6 +28,7 @@ struct FileReplacement: ~Copyable {
         }
       }
       if Task.isCancelled { throw OutputError(kind: .cancelled, target: name) }
+      // The system tells nobody that a pipe is opened for reading (fifo(7)).
       usleep(50_000)
     }
   }
