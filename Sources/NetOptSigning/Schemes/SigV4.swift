@@ -51,9 +51,8 @@ package struct SigV4: SigningScheme {
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
     try request.check()
-    guard let region = options.region, let service = options.service, Self.isScopePart(region),
-      Self.isScopePart(service)
-    else { throw SigningFault(.malformedSignature, "sigv4 needs a region and a service; say which") }
+    let region = try Self.scopePart(options.region, "region", as: "us-east-1")
+    let service = try Self.scopePart(options.service, "service", as: "execute-api")
     var request = request
     let given = request.headers["X-Amz-Date"].flatMap { CivilTime(basic: $0) }
     let time = given ?? CivilTime(seconds: moment.now)
@@ -133,8 +132,26 @@ package struct SigV4: SigningScheme {
     return names.sorted()
   }
 
-  private static func isScopePart(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy(ByteClass.isUnreserved)
+  /// A part of the credential, which slashes divide and a field or a query carries.
+  private static func scopePart(
+    _ value: String?, _ name: String, as example: String
+  ) throws(SigningFault) -> String {
+    guard let value, !value.isEmpty else {
+      throw SigningFault(
+        .malformedSignature,
+        "sigv4 signs for a \(name), and none is given; set the option \(name), as \(example)")
+    }
+    guard let byte = value.utf8.first(where: { !ByteClass.isUnreserved($0) }) else { return value }
+    let what =
+      switch byte {
+      case 0x20: "a space"
+      case 0x21...0x7e: "the character \(Character(UnicodeScalar(byte)))"
+      default: "the byte 0x\(Hex.text([byte]))"
+      }
+    throw SigningFault(
+      .malformedSignature,
+      "the \(name) \(value.debugDescription) has \(what) in it; a \(name) of sigv4 has letters, digits and -._~ alone, as \(example)"
+    )
   }
 
   private static func digest(_ body: [UInt8]) throws(SigningFault) -> String {

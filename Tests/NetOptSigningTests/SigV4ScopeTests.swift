@@ -1,0 +1,39 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptSigning
+
+@Suite("sigv4 names the region or the service that it cannot sign for") struct SigV4ScopeTests {
+  private static let key = SigningKey(id: "k", secret: Array("some secret".utf8), schemes: [.sigv4])
+
+  private func fault(region: String?, service: String?) throws -> SigningFault? {
+    var options = SigV4.Options()
+    (options.region, options.service) = (region, service)
+    let request = try SigningRequest("GET", rawURL: "https://api.example.com/", headers: [:], body: [])
+    do throws(SigningFault) {
+      _ = try SigV4(options).sign(request, with: Self.key, at: SigningMoment(now: 1_700_000_000))
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test(
+    "what is wrong is named",
+    arguments: [
+      (nil, "s3", ["a region", "none is given", "us-east-1"]), ("", "s3", ["a region", "none is given"]),
+      ("us-east-1", nil, ["a service", "none is given", "execute-api"]),
+      ("us east", "s3", ["the region \"us east\"", "a space"]),
+      ("us/east", "s3", ["the region \"us/east\"", "the character /"]),
+      ("us\u{e9}", "s3", ["the region", "the byte 0xc3"]), ("us\n", "s3", ["the region \"us\\n\"", "0x0a"]),
+      ("us-east-1", "execute api", ["the service \"execute api\"", "a space"]),
+    ] as [(String?, String?, [String])])
+  func isNamed(region: String?, service: String?, words: [String]) throws {
+    let fault = try #require(try fault(region: region, service: service))
+    for part in words { #expect(fault.detail.contains(part), "\(fault.detail)") }
+    #expect(!fault.detail.contains("a region and a service"))
+  }
+
+  @Test("what may be in a credential is signed")
+  func signs() throws { #expect(try fault(region: "us-east-1", service: "execute-api") == nil) }
+}
