@@ -86,7 +86,12 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
   /// Whether two names are the same without regard to the case of ASCII letters.
   package static func equal(_ a: String, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count else { return false }
-    return zip(a.utf8, b.utf8).allSatisfy { $0 == $1 || (lowered($0) == lowered($1)) }
+    // Names are compared often. What `zip` makes of this takes three times as long.
+    var others = b.utf8.makeIterator()
+    for byte in a.utf8 {
+      guard let other = others.next(), byte == other || lowered(byte) == lowered(other) else { return false }
+    }
+    return true
   }
 
   private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }

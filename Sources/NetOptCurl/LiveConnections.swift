@@ -87,19 +87,30 @@ struct ConnectionEnds: Hashable {
   ///   - remote: the numeric address of the other side, `nil` when libcurl does not give it.
   ///   - local: the numeric address of this side.
   init(remote: UnsafePointer<CChar>?, remotePort: Int32, local: UnsafePointer<CChar>?, localPort: Int32) {
-    // FNV-1a: these are few, short, and nobody gains from making two of them collide.
+    // As FNV-1a, but eight bytes at a time: these are few, short, and nobody gains from making two of them collide.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    func mix(_ byte: UInt64) { hash = (hash ^ byte) &* 0x0000_0100_0000_01b3 }
-    for text in [remote, local] {
-      guard var byte = text else { continue }
-      while byte.pointee != 0 {
-        mix(UInt64(UInt8(bitPattern: byte.pointee)))
-        byte += 1
-      }
-      mix(0)
+    func mix(_ word: UInt64) {
+      hash = (hash ^ word) &* 0x9e37_79b9_7f4a_7c15
+      hash ^= hash >> 29
     }
-    mix(UInt64(UInt32(bitPattern: remotePort)))
-    mix(UInt64(UInt32(bitPattern: localPort)))
+    func mix(_ text: UnsafePointer<CChar>?) {
+      guard let text else { return mix(0) }
+      let bytes = UnsafeRawBufferPointer(start: text, count: strlen(text))
+      var place = 0
+      while place + 8 <= bytes.count {
+        mix(bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+        place += 8
+      }
+      var rest = UInt64(bytes.count)
+      while place < bytes.count {
+        rest = rest << 8 | UInt64(bytes[place])
+        place += 1
+      }
+      mix(rest)
+    }
+    mix(remote)
+    mix(local)
+    mix(UInt64(UInt32(bitPattern: remotePort)) << 32 | UInt64(UInt32(bitPattern: localPort)))
     self.hash = hash
     self.localPort = localPort
   }

@@ -39,6 +39,17 @@ struct RecordBudget {
   mutating func read(_ bytes: UnsafeRawBufferPointer) {
     used += bytes.count
     unclaimed += bytes.count
+    // OpenSSL asks for a record's header, and then for the rest of it: nearly always it gets just that.
+    if headerCount == 5, bytes.count == missing {
+      headerCount = 0
+      return
+    }
+    if headerCount == 0, bytes.count == 5 {
+      length = Int(bytes[3]) << 8 | Int(bytes[4])
+      missing = length
+      headerCount = length == 0 ? 0 : 5
+      return
+    }
     var place = 0
     while place < bytes.count {
       if headerCount < 5 {

@@ -21,7 +21,8 @@ final class RecordReader {
   private init() {}
 
   private func read(
-    _ bio: OpaquePointer, into buffer: UnsafeMutableRawPointer, _ count: Int32, _ functions: Functions
+    _ bio: OpaquePointer, into buffer: UnsafeMutableRawPointer, _ count: Int32,
+    _ functions: borrowing Functions
   ) -> Int32 {
     functions.clearFlags(bio, Functions.retryFlags)
     guard let next = functions.next(bio) else { return -1 }
@@ -40,7 +41,7 @@ final class RecordReader {
     isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.limit
   }
 
-  private func refuse(_ bio: OpaquePointer, _ functions: Functions) -> Int32 {
+  private func refuse(_ bio: OpaquePointer, _ functions: borrowing Functions) -> Int32 {
     hasRefused = true
     unbudgeted = 0
     // BIO_set_retry_read(3) is a macro for this.
@@ -52,7 +53,7 @@ final class RecordReader {
 
   /// Puts a reader in front of what a connection reads from. At the beginning of its handshake, when nothing was read.
   static func attach(to ssl: OpaquePointer) {
-    guard let functions = Functions.loaded, let below = functions.readBIO(ssl) else { return }
+    guard let functions = Functions.loaded?.pointee, let below = functions.readBIO(ssl) else { return }
     guard let bio = make(over: below)?.bio else { return }
     _ = functions.retain(below)
     functions.setReadBIO(ssl, bio)
@@ -62,7 +63,9 @@ final class RecordReader {
   ///
   /// - Parameter below: what it reads from. The BIO frees it, or one reference to it.
   static func make(over below: OpaquePointer) -> (bio: OpaquePointer, reader: RecordReader)? {
-    guard let functions = Functions.loaded, let bio = functions.new(functions.method) else { return nil }
+    guard let functions = Functions.loaded?.pointee, let bio = functions.new(functions.method) else {
+      return nil
+    }
     let reader = RecordReader()
     // OpenSSL owns the reader from here: it is released with the BIO's end.
     functions.setData(bio, Unmanaged.passRetained(reader).toOpaque())
@@ -73,7 +76,7 @@ final class RecordReader {
 
   /// The reader of a connection, if it has one.
   static func of(_ ssl: OpaquePointer) -> RecordReader? {
-    guard let functions = Functions.loaded, let bio = functions.readBIO(ssl),
+    guard let functions = Functions.loaded?.pointee, let bio = functions.readBIO(ssl),
       functions.type(bio) == functions.index, let data = functions.data(bio)
     else { return nil }
     return Unmanaged<RecordReader>.fromOpaque(data).takeUnretainedValue()
@@ -114,7 +117,15 @@ final class RecordReader {
     let method: Method
     let index: Int32
 
-    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : Functions()
+    /// By pointer, since they are asked for with each read: a copy of all of them would cost as much as the rest. Never freed.
+    ///
+    /// Unsafe: nothing is written to after it was made.
+    nonisolated(unsafe) static let loaded: UnsafePointer<Functions>? = {
+      guard OpenSSL.loaded != nil, let functions = Functions() else { return nil }
+      let pointer = UnsafeMutablePointer<Functions>.allocate(capacity: 1)
+      pointer.initialize(to: functions)
+      return UnsafePointer(pointer)
+    }()
 
     private init?() {
       typealias SetFlags = @convention(c) (BIO, Int32) -> Void
@@ -175,23 +186,26 @@ final class RecordReader {
   }
 
   private static let readCallback: Functions.Read = { bio, buffer, count in
-    guard let functions = Functions.loaded, let bio, let buffer, let data = functions.data(bio) else {
+    guard let functions = Functions.loaded, let bio, let buffer, let data = functions.pointee.data(bio) else {
       return -1
     }
-    return Unmanaged<RecordReader>.fromOpaque(data).takeUnretainedValue().read(
-      bio, into: buffer, count, functions)
+    // The BIO holds the reader for as long as it is read from.
+    return Unmanaged<RecordReader>.fromOpaque(data)._withUnsafeGuaranteedRef {
+      $0.read(bio, into: buffer, count, functions.pointee)
+    }
   }
 
   private static let controlCallback: Functions.Control = { bio, command, number, pointer in
-    // BIO_CTRL_PUSH and BIO_CTRL_POP of bio.h concern this BIO alone.
-    guard command != 6, command != 7, let functions = Functions.loaded, let bio,
-      let next = functions.next(bio)
+    // BIO_CTRL_PUSH and BIO_CTRL_POP of bio.h concern this BIO alone; BIO_CTRL_GET_KTLS_RECV asks twice for each record whether the
+    // kernel decrypts, which it does not behind a filter.
+    guard command != 6, command != 7, command != 76, let functions = Functions.loaded, let bio,
+      let next = functions.pointee.next(bio)
     else { return 0 }
-    return functions.control(next, command, number, pointer)
+    return functions.pointee.control(next, command, number, pointer)
   }
 
   private static let destroyCallback: Functions.Destroy = { bio in
-    if let functions = Functions.loaded, let bio, let data = functions.data(bio) {
+    if let functions = Functions.loaded, let bio, let data = functions.pointee.data(bio) {
       Unmanaged<RecordReader>.fromOpaque(data).release()
     }
     return 1

@@ -89,7 +89,8 @@ enum CachingRules {
     if let fault = unfit(fields, isDecoded) { return fault }
     guard
       let partitions = try? [script.first, script.second].map({
-        try RequestKey.partition("tenant", $0, credentialFields: ["authorization"], isVerified: true)
+        try RequestKey.partition(
+          "tenant", $0, credentialFields: CredentialFields(["authorization"]), isVerified: true)
       }), let key = try? RequestKey.url(script.first.url, partition: partitions[0])
     else { return nil }
     let credentials = [script.first, script.second].map { $0.fields["Authorization"] }

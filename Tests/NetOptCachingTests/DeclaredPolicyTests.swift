@@ -142,7 +142,7 @@ struct RequestKeyTests {
     #expect(keys[0] != keys[1])
   }
 
-  private static let credentialFields = ["authorization", "cookie", "x-api-key"]
+  private static let credentialFields = CredentialFields(["Authorization", "Cookie", "X-Api-Key"])
 
   @Test func everyFieldWithCredentialsTellsUsersApart() throws {
     let fields: [HTTPFields] = [

@@ -16,8 +16,8 @@ final class ResponseCache: Sendable {
   let policy: CachePolicy
   let options: CacheOptions
   let entryLimit: Int
-  /// The fields that carry credentials, in small letters, sorted.
-  let credentialFields: [String]
+  /// The fields that carry credentials.
+  let credentialFields: CredentialFields
   let flights: Flights
   let timeSource: any TimeSource
   /// The date: milliseconds since 1970.
@@ -54,7 +54,7 @@ final class ResponseCache: Sendable {
     policy = CachePolicy(staleWhenUnreachable: configuration.staleWhenUnreachable.wholeMilliseconds)
     options = configuration.options
     entryLimit = configuration.maxEntryBytes
-    credentialFields = Set(configuration.credentialFields.map { $0.lowercased() }).sorted()
+    credentialFields = CredentialFields(configuration.credentialFields)
     pendingLimit = configuration.maxPendingBytes
     self.signing = signing
     now = configuration.now

@@ -49,11 +49,11 @@ package enum RequestKey {
   /// with on their way, and for requests that did not check who answers.
   ///
   /// - Parameters:
-  ///   - credentialFields: the names of the fields that carry credentials, in small letters.
+  ///   - credentialFields: the fields that carry credentials.
   ///   - signedBy: the id of the key.
   ///   - isAnonymous: whether credentials are left out of it.
   package static func partition(
-    _ named: String, _ request: CacheRequest, credentialFields: [String], isVerified: Bool,
+    _ named: String, _ request: CacheRequest, credentialFields: CredentialFields, isVerified: Bool,
     signedBy: String? = nil,
     isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
@@ -63,11 +63,9 @@ package enum RequestKey {
     if let signedBy { partition += "\0signed by \(signedBy)" }
     if request.fields.isEmpty || isAnonymous { return partition }
     var credentials: [UInt8] = []
-    for name in credentialFields {
-      for value in request.fields.values(of: name) {
-        // With the lengths, so that nothing in a value stands for the next one.
-        credentials.append(text: "\0\(name)\0\(value.utf8.count)\0\(value)")
-      }
+    for (name, value) in credentialFields.of(request.fields) {
+      // With the lengths, so that nothing in a value stands for the next one.
+      credentials.append(text: "\0\(name)\0\(value.utf8.count)\0\(value)")
     }
     if credentials.isEmpty { return partition }
     // Half a digest tells credentials apart, and is of no use to who finds it.
