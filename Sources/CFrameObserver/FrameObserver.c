@@ -109,11 +109,25 @@ static int closed(nghttp2_session *session, int32_t stream, uint32_t error, void
   return result;
 }
 
+// Whether nghttp2 ends a stream with this code because of what came. libcurl itself has it end streams with STREAM_CLOSED and CANCEL.
+static int rejects_stream(uint32_t code) {
+  return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR || code == NGHTTP2_FRAME_SIZE_ERROR ||
+      code == NGHTTP2_COMPRESSION_ERROR;
+}
+
+// The same of a session. INTERNAL_ERROR says that a callback failed.
+static int rejects_session(uint32_t code) { return code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR; }
+
 // A frame is about to be written. The stream of a request is open by now.
 static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   (void)data;
   if (frame->hd.type == NGHTTP2_GOAWAY) {
     add(&given_up, session);
+    if (is_ours && rejects_session(frame->goaway.error_code))
+      handlers.rejected(NULL, session, frame->goaway.error_code);
+  } else if (is_ours && frame->hd.type == NGHTTP2_RST_STREAM && rejects_stream(frame->rst_stream.error_code)) {
+    void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    if (easy) handlers.rejected(easy, session, frame->rst_stream.error_code);
   } else if (is_ours && frame->hd.type == NGHTTP2_HEADERS) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (easy) handlers.requested(easy, session, frame->hd.stream_id);
@@ -169,6 +183,16 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_before_frame_send_callback(
   set(callbacks, callback);
 }
 
+// Older headers do not have the code for continuations (1.61, and what distributions have mended).
+static enum netopt_failure failure_of(ssize_t result) {
+  switch (result) {
+  case NGHTTP2_ERR_FLOODED: return netopt_flooded;
+  case -905: return netopt_too_many_continuations;
+  case NGHTTP2_ERR_CALLBACK_FAILURE: return netopt_callback_failed;
+  default: return netopt_failed;
+  }
+}
+
 // After an error a session is in the middle of a frame. libcurl before 8.1.0 would give it the same bytes once more, and then others of the
 // connection: it would take for frames what a peer has written into one.
 STANDS_BEFORE ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
@@ -180,6 +204,7 @@ STANDS_BEFORE ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const u
   if (result < 0) {
     add(&failed, session);
     add(&given_up, session);
+    handlers.failed(session, failure_of(result));
   }
   return result;
 }

@@ -4,10 +4,10 @@ extension SampleFailure {
   /// The code for an address that there is no way to from this machine.
   static let unreachable = "unreachable"
 
-  /// Reads an error. When no leg carried the request, the one that failed last says more than the call as a whole.
+  /// Reads an error. When no leg carried the request, the most telling failure of a leg says more than the call as a whole.
   package init(_ error: NetOptError) {
     if let route = error.route, route.winner == nil,
-      let leg = route.legs.last(where: { $0.failure != nil })?.failure, let failure = SampleFailure(leg)
+      let leg = RaceFailures(route.plan, route.legs).first, let failure = SampleFailure(leg)
     {
       self = failure
       return
@@ -18,9 +18,9 @@ extension SampleFailure {
       self.init(.timeout, code: code, reason: "no answer in time")
     case .nameNotFound, .resolverFailed:
       self.init(.dns, code: code, reason: "DNS: \(error.message)")
-    case .certificateName, .certificateUntrusted, .certificateExpired, .tlsFailed:
+    case .certificateName, .certificateUntrusted, .certificateExpired, .noAuthorities, .tlsFailed:
       self.init(.tls, code: code, reason: "TLS: \(error.message)")
-    case .connectFailed, .sendFailed, .receiveFailed, .shutDown:
+    case .connectFailed, .proxyFailed, .sendFailed, .receiveFailed, .shutDown:
       self.init(.connect, code: code, reason: error.message)
     default:
       self.init(.httpError, code: code, reason: error.message)
@@ -44,7 +44,7 @@ extension SampleFailure {
     case .certificateExpired:
       self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not valid yet")
     case .resolve, .nameNotFound: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")
-    case .unhealthy, .proxy, .other: return nil
+    case .unhealthy, .proxy, .proxyRefused, .authorities, .other: return nil
     }
   }
 }

@@ -18,10 +18,12 @@ public struct NetOptError: Error, Sendable {
       case nameNotFound = "name-not-found"
       case resolverFailed = "resolver-failed"
       case connectFailed = "connect-failed"
+      case proxyFailed = "proxy-failed"
       case tlsFailed = "tls-failed"
       case certificateName = "certificate-name"
       case certificateUntrusted = "certificate-untrusted"
       case certificateExpired = "certificate-expired"
+      case noAuthorities = "no-authorities"
       case sendFailed = "send-failed"
       case receiveFailed = "receive-failed"
       case protocolViolation = "protocol-violation"
@@ -70,6 +72,8 @@ public struct NetOptError: Error, Sendable {
     public static let resolverFailed = Code(.resolverFailed)
     /// No connection could be opened.
     public static let connectFailed = Code(.connectFailed)
+    /// The proxy failed, refused the connection, or could not connect to the server.
+    public static let proxyFailed = Code(.proxyFailed)
     /// The TLS handshake failed.
     public static let tlsFailed = Code(.tlsFailed)
     /// The certificate is for another name.
@@ -78,6 +82,8 @@ public struct NetOptError: Error, Sendable {
     public static let certificateUntrusted = Code(.certificateUntrusted)
     /// The certificate has expired or is not valid yet.
     public static let certificateExpired = Code(.certificateExpired)
+    /// The authorities to trust cannot be read: the file that a setting names, or this machine's own.
+    public static let noAuthorities = Code(.noAuthorities)
     /// The connection failed while the request was being sent, or before an answer began.
     public static let sendFailed = Code(.sendFailed)
     /// The connection failed while the response was being received.
@@ -86,7 +92,7 @@ public struct NetOptError: Error, Sendable {
     public static let protocolViolation = Code(.protocolViolation)
     /// The body's content coding is broken.
     public static let decodeFailed = Code(.decodeFailed)
-    /// The response's head, with interim responses and trailers, is larger than 256 KiB.
+    /// The response's head, with interim responses and trailers, is larger than 256 KiB, or a part of it is larger than libcurl takes.
     public static let headTooLarge = Code(.headTooLarge)
     /// The body is larger than the limit that was set for it.
     public static let bodyTooLarge = Code(.bodyTooLarge)

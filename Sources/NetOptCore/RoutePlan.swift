@@ -42,13 +42,19 @@ public struct RoutePlan: Sendable {
     public let source: AddressSource
     /// Why it is not in the plan, or `nil` when it is.
     public let excluded: String?
+    /// The failure for which it is not tried at all, or `nil` when something else keeps it out of the plan.
+    public let failure: LegFailure.Kind?
 
     /// Makes a candidate.
-    public init(_ address: IPAddress, score: Duration?, source: AddressSource, excluded: String? = nil) {
+    public init(
+      _ address: IPAddress, score: Duration?, source: AddressSource, excluded: String? = nil,
+      failure: LegFailure.Kind? = nil
+    ) {
       self.address = address
       self.score = score
       self.source = source
       self.excluded = excluded
+      self.failure = failure
     }
   }
 

@@ -30,22 +30,21 @@ extension CurlMulti {
       } else {
         // The head is handed over all the same, whether or not it came in an earlier turn.
         if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }
-        if !transfer.isHeadComplete, let failure = CurlCode.failureAfterSending(code, of: transfer) {
+        let fault = transfer.fault(code)
+        if !transfer.isHeadComplete, fault == nil,
+          let failure = CurlCode.failureAfterSending(code, of: transfer)
+        {
           exchange.setReport(of: transfer.leg) { $0.failure = failure }
         }
-        fail(exchange, exchange.upload?.failure ?? failure(of: transfer, code))
+        fail(exchange, exchange.upload?.failure ?? failure(of: transfer, fault, code))
       }
     }
   }
 
-  private func failure(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
-    let mayBeRepeated = transfer.exchange.request.mayBeRepeated
-    if let fault = transfer.fault {
-      return fault.error(from: transfer.place, transfer.endpoint, mayBeRepeated: mayBeRepeated)
-    }
-    return CurlCode.error(
-      code, headReceived: transfer.isHeadComplete, loss: transfer.loss,
-      endpoint: transfer.endpoint, mayBeRepeated: mayBeRepeated)
+  private func failure(of transfer: Transfer, _ fault: ResponseFault?, _ code: CURLcode) -> NetOptError {
+    guard let fault else { return CurlCode.error(code, of: transfer) }
+    return fault.error(
+      from: transfer.place, transfer.endpoint, mayBeRepeated: transfer.exchange.request.mayBeRepeated)
   }
 
   /// Hands over what a transfer has received in this turn.

@@ -60,12 +60,7 @@ extension CurlMulti {
     while !exchange.isOver {
       switch step {
       case .start(let leg):
-        if let failure = start(leg, of: exchange) {
-          step = exchange.race.failed(leg)
-          exchange.lastFailure = failure
-        } else {
-          step = exchange.race.advance()
-        }
+        step = start(leg, of: exchange) ? exchange.race.advance() : exchange.race.failed(leg)
       case .wait(let moment):
         if let moment {
           let timer = exchange.raceTimer ?? RaceTimer(exchange, self)
@@ -83,8 +78,8 @@ extension CurlMulti {
 
   /// Starts a leg.
   ///
-  /// - Returns: why it could not be started.
-  private func start(_ leg: Int, of exchange: Exchange) -> (failure: LegFailure, endpoint: Endpoint?)? {
+  /// - Returns: whether it could be started.
+  private func start(_ leg: Int, of exchange: Exchange) -> Bool {
     let now = loop.now()
     let planned = exchange.race.legs[leg]
     var report = RouteReport.Leg(
@@ -96,14 +91,14 @@ extension CurlMulti {
     case .dns:
       exchange.reports.append(report)
       lookUp(exchange.plan.origin, for: exchange, leg, at: now)
-      return nil
+      return true
     case .address(let address):
       report.address = address
       endpoint = Endpoint(address, port: exchange.plan.origin.port)
     case .proxy: proxy = exchange.plan.proxy
     }
     exchange.reports.append(report)
-    return connect(leg, of: exchange, to: endpoint, through: proxy)
+    return connect(leg, of: exchange, to: endpoint, through: proxy, at: now) == nil
   }
 
   /// Starts the transfer of a leg.
@@ -111,7 +106,8 @@ extension CurlMulti {
   /// - Parameter opensNew: whether it uses no connection that is open already.
   /// - Returns: why it could not be started.
   func connect(
-    _ leg: Int, of exchange: Exchange, to endpoint: Endpoint?, through proxy: String?, opensNew: Bool = false
+    _ leg: Int, of exchange: Exchange, to endpoint: Endpoint?, through proxy: String?, opensNew: Bool = false,
+    at now: MonotonicInstant
   ) -> (failure: LegFailure, endpoint: Endpoint?)? {
     var easy: EasyHandle?
     do throws(NetOptError) {
@@ -120,7 +116,7 @@ extension CurlMulti {
       let group = exchange.group ?? connections.group(for: exchange)
       let transfer = Transfer(
         exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, bundles: group.bundles,
-        opensNew: opensNew, records: records, spareChunks: spareChunks, at: loop.now())
+        opensNew: opensNew, records: records, spareChunks: spareChunks, at: now)
       try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)
       exchange.transfers.append(transfer)
@@ -133,7 +129,9 @@ extension CurlMulti {
     } catch {
       // The handle is not used again, whatever is wrong with it.
       easy?.release()
-      let failure = LegFailure(.other, error.description)
+      let kind: LegFailure.Kind =
+        proxy != nil && error.code == .invalidConfiguration ? .proxyRefused : .other
+      let failure = LegFailure(kind, error.description)
       exchange.setReport(of: leg) {
         $0.outcome = .failed
         $0.failure = failure
@@ -244,15 +242,13 @@ extension CurlMulti {
   /// A leg ended before it could send anything.
   func legFailed(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
-    let host = exchange.plan.origin.host
-    let failure = CurlCode.legFailure(code, of: transfer, host: host)
+    let failure = CurlCode.legFailure(code, of: transfer)
     note(transfer, .failed, failure)
     end(transfer)
     // The request was sent before, and the connection that was to repeat it cannot be opened. No other leg is under way.
     guard exchange.race.winner != transfer.leg else {
-      return fail(exchange, CurlCode.error(failure, endpoint: transfer.endpoint))
+      return fail(exchange, NetOptError(failure, at: transfer.endpoint))
     }
-    exchange.lastFailure = (failure, transfer.endpoint)
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
@@ -290,19 +286,11 @@ extension CurlMulti {
   }
 
   private func raceError(_ exchange: Exchange) -> NetOptError {
-    // What DNS says is the last word only when nothing else was tried.
-    if let error = exchange.lookUpError, exchange.lastFailure == nil {
-      return error.with(exclusionsOf: exchange.plan)
-    }
-    guard let (failure, endpoint) = exchange.lastFailure else {
+    guard let error = RaceFailures(exchange.plan, exchange.reports).error(lookUp: exchange.lookUpError) else {
       return NetOptError(.connectFailed, phase: .connect, "no leg could be started", isRetryable: true)
     }
-    let error = CurlCode.error(failure, endpoint: endpoint)
-    let others = exchange.reports.count { $0.outcome == .failed } - 1
-    guard others > 0 else { return error }
-    return NetOptError(
-      error.code, phase: error.phase, "\(error.message); \(others) more failed before, see the route",
-      endpoint: endpoint, isRetryable: error.isRetryable)
+    // What DNS says is the last word only when nothing else was tried.
+    return exchange.reports.allSatisfy { $0.address == nil } ? error.with(exclusionsOf: exchange.plan) : error
   }
 
   func deadlinePassed(_ exchange: Exchange) {
@@ -314,8 +302,7 @@ extension CurlMulti {
       }
       // Its limit is the endpoint's, not a call's: what was not done in time is blamed on it.
       for transfer in exchange.transfers {
-        let host = exchange.plan.origin.host
-        note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer, host: host))
+        note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer))
       }
     }
     if let winner = exchange.winner { noteStall(of: winner) }
@@ -329,15 +316,27 @@ extension CurlMulti {
       } else if exchange.lookUp != nil {
         (.resolve, "DNS had not answered")
       } else {
-        (.connect, "no connection was ready")
+        (.connect, "no connection was ready" + underWay(exchange))
       }
     let mayBeRepeated = exchange.race.winner == nil || exchange.request.mayBeRepeated
+    // What has failed by then is why there was no time left.
+    let failures =
+      exchange.race.winner == nil ? RaceFailures(exchange.plan, exchange.reports).inShort : nil
     fail(
       exchange,
       NetOptError(
-        .timeout, phase: phase, "after the call's limit of \(time) \(what)",
+        .timeout, phase: phase,
+        "after the call's limit of \(time) \(what)" + (failures.map { "; before, \($0)" } ?? ""),
         endpoint: exchange.winner?.endpoint,
         isRetryable: mayBeRepeated))
+  }
+
+  /// What the legs wait for that are under way.
+  private func underWay(_ exchange: Exchange) -> String {
+    guard let first = exchange.transfers.min(by: { $0.leg < $1.leg }) else { return "" }
+    let others = exchange.transfers.count - 1
+    return ": \(CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: first).message)"
+      + (others > 0 ? ", and \(others) more were under way" : "")
   }
 
   func cancel(_ exchange: Exchange) {
@@ -350,10 +349,12 @@ extension CurlMulti {
 extension NetOptError {
   /// The same error, saying also why the list's endpoints were not tried, when they were not.
   fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
-    guard plan.withoutList != nil, let first = plan.candidates.first(where: { $0.excluded != nil }),
+    let excluded = plan.candidates.filter { $0.excluded != nil }
+    guard plan.withoutList != nil, !excluded.contains(where: { $0.failure != nil }),
+      let first = excluded.first,
       let reason = first.excluded
     else { return self }
-    let others = plan.candidates.count > 1 ? ", and \(plan.candidates.count - 1) more, see the route" : ""
+    let others = plan.candidates.count > 1 ? " (of \(plan.candidates.count) addresses, see the route)" : ""
     return NetOptError(
       code, phase: phase, "\(message); \(first.address) of the list is left out: \(reason)\(others)",
       endpoint: endpoint, underlying: underlying, isRetryable: isRetryable)

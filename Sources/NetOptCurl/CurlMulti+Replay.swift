@@ -22,20 +22,20 @@ extension CurlMulti {
       let opensNew = refusal != .leaving || exchange.wasGivenLeavingConnection
       exchange.wasGivenLeavingConnection = true
       let other = connect(
-        transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: opensNew)
+        transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: opensNew,
+        at: loop.now())
       guard let other else { return }
       failure = other
     }
     guard exchange.race.winner == nil else {
       // The request had been sent before, and was to be repeated.
-      return fail(exchange, CurlCode.error(failure.failure, endpoint: failure.endpoint))
+      return fail(exchange, NetOptError(failure.failure, at: failure.endpoint))
     }
     exchange.setReport(of: transfer.leg) {
       $0.outcome = .failed
       $0.failure = failure.failure
       $0.ended = loop.now() - exchange.context.started
     }
-    exchange.lastFailure = failure
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
@@ -51,22 +51,23 @@ extension CurlMulti {
     let exchange = transfer.exchange
     if CurlCode.isOfNewConnection(code) { return legFailed(transfer, code) }
     end(transfer)
-    guard let failure = connect(transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy)
-    else { return }
-    exchange.lastFailure = failure
+    let failure = connect(
+      transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, at: loop.now())
+    guard failure != nil else { return }
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
   /// What a call ends with when libcurl wanted to send its request again, and it may not be.
   func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
     let loss = transfer.lastLoss
-    let usual = "the connection to \(transfer.place) died before an answer began"
+    let words = transfer.easy.words
+    let usual = "the connection to \(transfer.place) \(words.ending) before an answer began"
     let why =
       loss.fate.isSafe
       ? ""
       : ", and it was not sent again, because \(transfer.exchange.request.method) may only be with an Idempotency-Key"
     return NetOptError(
       .sendFailed, phase: .send, loss.description(at: transfer.place, usual: usual) + why,
-      endpoint: transfer.endpoint, underlying: CurlCode.underlying(code))
+      endpoint: transfer.endpoint, underlying: CurlCode.underlying(code, words))
   }
 }

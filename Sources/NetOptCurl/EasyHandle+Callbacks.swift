@@ -99,7 +99,7 @@ private func says(
   let bytes = UnsafeRawBufferPointer(start: text, count: size)
   switch kind {
   case CURLINFO_TEXT: transfer.says(bytes)
-  // libcurl takes the line from here next. What it gets instead is no field, which ends the transfer.
+  // libcurl takes the line from here next. What it gets instead begins no fold; the transfer refuses it.
   // CURLINFO_REQUEST_SIZE counts the first write alone, which may find no room.
   case CURLINFO_HEADER_OUT, CURLINFO_DATA_OUT: if size > 0 { transfer.sent.wasWritten() }
   case CURLINFO_HEADER_IN: if transfer.mustHide(bytes) { text.pointee = 0x78 }
@@ -114,7 +114,10 @@ private func openSocket(
   guard let transfer = transfer(data), let address = address?.pointee else { return CURL_SOCKET_BAD }
   let type = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
   let descriptor = socket(address.family, type, address.protocol)
-  guard descriptor >= 0 else { return CURL_SOCKET_BAD }
+  guard descriptor >= 0 else {
+    transfer.couldNotOpen(errno)
+    return CURL_SOCKET_BAD
+  }
   transfer.opened(descriptor)
   return descriptor
 }

@@ -14,6 +14,9 @@ final class EasyHandle {
   var transfer: Transfer?
 
   private let userAgent: String
+  private let caFile: String?
+  /// Where libcurl says why a transfer failed.
+  private let errorBuffer: UnsafeMutablePointer<CChar>
   private var settings: Settings?
   /// libcurl reads it when the transfer begins, so it lives as long as it is set.
   private var url: URLHandle?
@@ -51,18 +54,18 @@ final class EasyHandle {
     }
     self.pointer = OpaquePointer(pointer)
     userAgent = configuration.userAgent
-    do throws(NetOptError) {
-      try setConstants(configuration, records)
-    } catch {
-      curl_easy_cleanup(pointer)
-      throw error
-    }
+    caFile = configuration.caFile
+    errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    errorBuffer.pointee = 0
+    // What throws from here on leaves the rest to `deinit`.
+    try setConstants(configuration, records)
   }
 
   deinit {
     curl_easy_cleanup(raw)
     curl_slist_free_all(headers)
     curl_slist_free_all(connectTo)
+    errorBuffer.deallocate()
   }
 
   var raw: UnsafeMutableRawPointer { UnsafeMutableRawPointer(pointer) }
@@ -70,6 +73,7 @@ final class EasyHandle {
   private func setConstants(
     _ configuration: CurlConfiguration, _ records: TurnRecords
   ) throws(NetOptError) {
+    netopt_setopt_pointer(raw, CURLOPT_ERRORBUFFER, errorBuffer)
     set(CURLOPT_NOSIGNAL, 1)
     // The name of a proxy is looked up on a thread of libcurl's, for which it would wait when the call ends. Since 7.87.0.
     // The number is CURLOPT_QUICK_EXIT's, which older headers do not have.
@@ -110,6 +114,7 @@ final class EasyHandle {
     for transfer: Transfer, _ url: URLHandle, _ sessions: SessionCache?
   ) throws(NetOptError) {
     self.transfer = transfer
+    errorBuffer.pointee = 0
     isVerbose = transfer.proxy != nil && CurlLibrary.foldsIntoFreedFields
     let request = transfer.exchange.request
     if url !== self.url {
@@ -131,6 +136,12 @@ final class EasyHandle {
     transfer = nil
     isVerbose = false
   }
+
+  /// What libcurl has said about why the transfer failed.
+  var words: FailureWords { FailureWords(String(cString: errorBuffer)) }
+
+  /// What certificates are verified against.
+  var authorities: Authorities { caFile.map { .named($0) } ?? .system(info(CURLINFO_CAINFO)) }
 
   /// Whether libcurl tells the transfer what it does (CURLOPT_VERBOSE(3)).
   var isVerbose = false {

@@ -46,7 +46,6 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   @exclusivity(unchecked) var reports: [RouteReport.Leg] = []
   var lookUp: LookUp?
   var lookUpTime = Duration.zero
-  var lastFailure: (failure: LegFailure, endpoint: Endpoint?)?
   var lookUpError: NetOptError?
   var body: BodyChannel?
   var pump: Task<Void, Never>?

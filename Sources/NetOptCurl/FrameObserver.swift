@@ -8,7 +8,7 @@ enum FrameObserver {
     netopt_observe_frames(
       netopt_frame_handlers(
         received: received, requested: requested, closed: closed, refused: refused, leaving: leaving,
-        deleted: deleted, hides_reset: hidesReset))
+        rejected: rejected, failed: failed, deleted: deleted, hides_reset: hidesReset))
   }
 
   /// Whether the frames of all HTTP/2 connections of this thread are seen: not where nghttp2 is a part of libcurl itself.
@@ -62,6 +62,24 @@ private func refused(_ easy: UnsafeMutableRawPointer?) {
 private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {
   guard let session else { return }
   LiveConnection.carrying(session)?.leaves(after: lastStream)
+}
+
+private func rejected(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ code: UInt32) {
+  if let easy {
+    EasyHandle.transfer(of: easy)?.wasRejected(code)
+  } else if let session {
+    LiveConnection.carrying(session)?.wasRejected(.code(code))
+  }
+}
+
+private func failed(_ session: UnsafeRawPointer?, _ failure: netopt_failure) {
+  guard let session, let connection = LiveConnection.carrying(session) else { return }
+  switch failure {
+  case netopt_flooded: connection.wasRejected(.flood)
+  case netopt_too_many_continuations: connection.wasRejected(.continuations)
+  case netopt_callback_failed: connection.wasRejected(.room)
+  default: break
+  }
 }
 
 /// Behind the end of an answer libcurl before 8.1.0 would throw away what it has of it and has not handed over.

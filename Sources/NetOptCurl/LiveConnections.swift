@@ -23,6 +23,8 @@ final class LiveConnection {
   private(set) var session: UnsafeRawPointer?
   /// The last stream that the server may process, once it has announced the connection's end (GOAWAY; RFC 9113, section 6.8).
   private(set) var lastStream: Int32?
+  /// Why nghttp2 gave the connection up, when it did.
+  private(set) var fault: HTTP2Fault?
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL was told to note here how the peer ends TLS.
@@ -55,6 +57,12 @@ final class LiveConnection {
 
   /// The server has announced the connection's end. It may do so again, and then leave out more streams.
   func leaves(after stream: Int32) { lastStream = min(stream, lastStream ?? stream) }
+
+  /// nghttp2 has given the connection up, because what came on it breaks a rule or a limit. What is told later follows from that.
+  func wasRejected(_ cause: HTTP2Fault.Cause) {
+    fault =
+      fault ?? HTTP2Fault(cause: cause, isOfConnection: true, isOfOneStream: reader?.budget.streams == 1)
+  }
 
   // MARK: Sessions
 

@@ -7,6 +7,19 @@ package enum ProxyURL {
   /// Whether the connection to the proxy speaks TLS.
   static func isSecure(_ url: String) -> Bool { parts(of: url).scheme == "https" }
 
+  /// Whether it is a SOCKS proxy.
+  static func isSOCKS(_ url: String) -> Bool { parts(of: url).scheme.hasPrefix("socks") }
+
+  /// Whether the URL has a user name or a password.
+  static func hasCredentials(_ url: String) -> Bool { !parts(of: url).user.isEmpty }
+
+  /// The host that the URL names.
+  static func host(of url: String) -> String {
+    let place = parts(of: url).place
+    return place.hasPrefix("[")
+      ? String(place.dropFirst().prefix { $0 != "]" }) : String(place.prefix { $0 != ":" })
+  }
+
   /// The URL as a message may show it: scheme, host and port.
   static func shown(_ url: String) -> String {
     let parts = parts(of: url)

@@ -3,7 +3,11 @@ import NetOptCore
 /// What makes a response one that nobody can rely on.
 enum ResponseFault: Hashable, Sendable {
   /// Its head breaks a rule of HTTP.
-  case head(ResponseHeadReader.Fault)
+  case head(HeadFault)
+  /// Its body is not in chunks as it says.
+  case chunk(ChunkFault)
+  /// The server broke a rule of HTTP/2, or nghttp2 refused what it sent.
+  case http2(HTTP2Fault)
   /// Its body is not in the format of its content coding.
   case coding(CodingFailure)
   /// The connection ended inside its head.
@@ -26,13 +30,13 @@ enum ResponseFault: Hashable, Sendable {
       return NetOptError(code, phase: phase, message, endpoint: endpoint, isRetryable: isRetryable)
     }
     switch self {
-    case .head(.tooLarge):
-      let limit = ResponseHeadReader.limit / 1024
-      return made(
-        .headTooLarge, .receive,
-        "the head from \(place) is larger than \(limit) KiB, with interim responses and trailers")
     case .head(let fault):
-      return made(.protocolViolation, .receive, "\(place) sent \(fault.description)")
+      return made(
+        fault.isSize ? .headTooLarge : .protocolViolation, .receive, "\(place) sent \(fault.description)")
+    case .chunk(let fault):
+      return made(.protocolViolation, .receive, "\(place) sent \(fault.rawValue)")
+    case .http2(let fault):
+      return made(.protocolViolation, .receive, fault.message(place))
     case .coding(.unknown):
       return made(
         .decodeFailed, .decode,
@@ -61,17 +65,13 @@ enum ResponseFault: Hashable, Sendable {
   }
 }
 
-extension ResponseHeadReader.Fault {
-  /// What was sent, for a message.
-  var description: String {
-    switch self {
-    case .statusLine: "a status line that is not one of HTTP (RFC 9112, section 4)"
-    case .interim101: "status 101, although no other protocol was asked for (RFC 9110, section 15.2.2)"
-    case .otherVersion: "a response in another version of HTTP than the connection speaks"
-    case .fieldLine: "a field line that is not one of HTTP (RFC 9112, section 5)"
-    case .contentLength: "a Content-Length that is no length, or two different ones (RFC 9112, section 6.3)"
-    case .transferCoding: "a Transfer-Encoding that was not asked for (RFC 9112, section 6.1)"
-    case .tooLarge: "a head that is too large"
-    }
-  }
+/// What is wrong with the chunks of a body, for a message.
+enum ChunkFault: String, Sendable {
+  /// A size is not one.
+  case size = "a chunk whose size is not a hexadecimal number below 2^63 (RFC 9112, section 7.1)"
+  /// A size has too many digits.
+  case longSize =
+    "a chunk whose size has more than 16 digits, which is libcurl's limit (RFC 9112, section 7.1)"
+  /// A chunk's data is not followed by a line end.
+  case end = "a chunk that does not end where its size says (RFC 9112, section 7.1)"
 }

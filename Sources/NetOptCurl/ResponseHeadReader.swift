@@ -6,11 +6,6 @@ import NetOptCore
 /// libcurl takes much for a head that RFC 9112 does not allow, and keeps all lines that ever come. What decides where a
 /// response ends, or could make one header field look like another, is refused here.
 struct ResponseHeadReader {
-  /// What is wrong with a head.
-  enum Fault: Hashable, Sendable {
-    case statusLine, interim101, otherVersion, fieldLine, contentLength, transferCoding, tooLarge
-  }
-
   /// How the end of a body is known (RFC 9112, section 6.3).
   enum Framing: Hashable {
     /// By the number of its bytes.
@@ -26,7 +21,7 @@ struct ResponseHeadReader {
   /// The most bytes that heads, interim ones and trailers included, may take together.
   static let limit = 256 * 1024
   /// The most folds: libcurl copies all of a field for each.
-  private static let mostFolds = 64
+  static let mostFolds = 64
   /// Room for most heads, so that none grows step by step.
   private static let usualSize = 512
 
@@ -63,7 +58,7 @@ struct ResponseHeadReader {
   ///
   /// - Parameter isMultiplexed: whether it came over HTTP/2, whose library has checked names and values.
   /// - Returns: what is wrong with it.
-  mutating func read(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> Fault? {
+  mutating func read(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     total += line.count
     guard total <= Self.limit else { return .tooLarge }
     switch state {
@@ -79,8 +74,8 @@ struct ResponseHeadReader {
     }
   }
 
-  private mutating func readStatus(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> Fault? {
-    guard let start = StatusLine(line) else { return .statusLine }
+  private mutating func readStatus(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
+    guard let start = StatusLine(line) else { return StatusLine.fault(of: line) }
     guard (start.version == .http2) == isMultiplexed else { return .otherVersion }
     // To switch protocols is never asked for (RFC 9110, section 15.2.2).
     if start.status == 101 { return .interim101 }
@@ -95,18 +90,20 @@ struct ResponseHeadReader {
     return nil
   }
 
-  private mutating func endOfHead() -> Fault? {
+  private mutating func endOfHead() -> HeadFault? {
     // An interim response announces another head.
     state = status < 200 ? .statusLine : .complete
     return nil
   }
 
   /// Takes the continuation of a folded field, with a space for the line's end (RFC 9112, section 5.2).
-  private mutating func fold(_ line: UnsafeRawBufferPointer) -> Fault? {
+  private mutating func fold(_ line: UnsafeRawBufferPointer) -> HeadFault? {
     folds += 1
-    guard folds <= Self.mostFolds, !lines.isEmpty, Self.isClean(line) else { return .fieldLine }
+    if folds > Self.mostFolds { return .folds }
+    if lines.isEmpty { return .firstFold }
+    if let byte = Self.unclean(line) { return .value(byte) }
     // A framing field has been read without its continuation, by libcurl as well.
-    if lastFieldFrames { return .fieldLine }
+    if lastFieldFrames { return .framingFold }
     while let last = lines.last, last == 0x0a || last == 0x0d { lines.removeLast() }
     lines.append(contentsOf: line)
     return nil
@@ -118,10 +115,12 @@ struct ResponseHeadReader {
     return lines[end...].withUnsafeBytes { Name(of: UnsafeRawBufferPointer(rebasing: $0[...])) != nil }
   }
 
-  private mutating func readField(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> Fault? {
+  private mutating func readField(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     if !isMultiplexed {
-      guard let colon = line.firstIndex(of: 0x3a), colon > 0, Self.isToken(line[..<colon]), Self.isClean(line)
-      else { return .fieldLine }
+      guard let colon = line.firstIndex(of: 0x3a) else { return .noColon }
+      guard colon > 0 else { return .noName }
+      if let byte = line[..<colon].first(where: { !Self.isTokenByte($0) }) { return .name(byte) }
+      if let byte = Self.unclean(line) { return .value(byte) }
     }
     hasFields = true
     lines.append(contentsOf: line)
@@ -145,7 +144,7 @@ struct ResponseHeadReader {
   }
 
   /// Reads the value of Content-Length: a number, or the same number several times (RFC 9110, section 8.6).
-  private mutating func readLength(_ value: Slice<UnsafeRawBufferPointer>) -> Fault? {
+  private mutating func readLength(_ value: Slice<UnsafeRawBufferPointer>) -> HeadFault? {
     var rest = value
     while true {
       let end = rest.firstIndex(of: 0x2c) ?? rest.endIndex
@@ -210,22 +209,20 @@ struct ResponseHeadReader {
     return bytes[start..<end]
   }
 
-  /// Whether a line has neither NUL nor a CR but the one of its end (RFC 9110, section 5.5).
-  private static func isClean(_ line: UnsafeRawBufferPointer) -> Bool {
+  /// The first NUL of a line, or CR that is not at its end (RFC 9110, section 5.5).
+  private static func unclean(_ line: UnsafeRawBufferPointer) -> UInt8? {
     for index in line.indices {
       let byte = line[index]
-      if byte == 0 || byte == 0x0d && !(index + 2 == line.count && line[index + 1] == 0x0a) { return false }
+      if byte == 0 || byte == 0x0d && !(index + 2 == line.count && line[index + 1] == 0x0a) { return byte }
     }
-    return true
+    return nil
   }
 
-  /// Whether bytes are a token (RFC 9110, section 5.6.2).
-  private static func isToken(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
-    bytes.allSatisfy { byte in
-      switch byte {
-      case 0x30...0x39, 0x41...0x5a, 0x5e...0x7a, 0x7c, 0x7e, 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e: true
-      default: false
-      }
+  /// Whether a token may have a byte (RFC 9110, section 5.6.2).
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5a, 0x5e...0x7a, 0x7c, 0x7e, 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e: true
+    default: false
     }
   }
 }
@@ -264,5 +261,16 @@ private struct StatusLine {
     // RFC 9110, section 15, gives no meaning to numbers below.
     guard end == 0x20 || end == 0x0d || end == 0x0a, status >= 100 else { return nil }
     self.status = status
+  }
+
+  /// What is wrong with a line that is none.
+  static func fault(of line: UnsafeRawBufferPointer) -> HeadFault {
+    guard line.starts(with: "HTTP/".utf8) else { return .notHTTP }
+    let version = line.dropFirst(5).prefix { $0 != 0x20 && $0 != 0x0d && $0 != 0x0a }
+    let isVersion =
+      version.elementsEqual("2".utf8) || version.elementsEqual("3".utf8)
+      || version.count == 3 && version.starts(with: "1.".utf8)
+        && 0x30...0x39 ~= version[version.startIndex + 2]
+    return isVersion ? .status : .version
   }
 }

@@ -38,7 +38,7 @@ struct SentRequest: Equatable {
   /// The stream of HTTP/2 on which the head was written, in part at least.
   private var stream: Int32?
   private var isRefused = false
-  private var isAnswered = false
+  private(set) var isAnswered = false
 
   /// - Parameter seesWrites: whether `wasWritten` is called when bytes of it are written over HTTP/1.1.
   init(seesWrites: Bool = false) { isWritten = !seesWrites }

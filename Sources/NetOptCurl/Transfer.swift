@@ -25,10 +25,12 @@ final class Transfer {
   var waitForTurn = Duration.zero
   var readyAt: MonotonicInstant?
   var sentAt: MonotonicInstant?
-  private var firstByteAt: MonotonicInstant?
+  private(set) var firstByteAt: MonotonicInstant?
 
   /// The socket that the leg opened for itself; `nil` on a pooled connection.
   private(set) var descriptor: Int32?
+  /// Why the leg could not open one: libcurl does not keep that.
+  private(set) var socketError: Int32?
   var verdict: Race.Verdict?
   /// Why the connection is not used, when it is not.
   var refusal: GateRefusal?
@@ -55,6 +57,8 @@ final class Transfer {
   @exclusivity(unchecked) private var body: ReceivedBody
   /// What is wrong with the response, when something is.
   private(set) var fault: ResponseFault?
+  /// Why nghttp2 gave the stream up, when it did.
+  private var http2Fault: HTTP2Fault?
   /// Undoes the body's content coding, once the body has begun.
   @exclusivity(unchecked) private var decoder: ContentDecoder?
   private var hasBody = false
@@ -100,9 +104,6 @@ final class Transfer {
     started = now
   }
 
-  /// Where the leg leads to, for messages.
-  var place: String { endpoint.map { "\($0)" } ?? proxy.map { ProxyURL.shown($0) } ?? "the server" }
-
   /// Whether the connection speaks TLS, with the server or with the proxy.
   var isEncrypted: Bool { exchange.plan.isSecure || proxy.map(ProxyURL.isSecure) == true }
 
@@ -110,6 +111,8 @@ final class Transfer {
   var takesTurn: Bool { exchange.purpose.endsAtGate && exchange.plan.isSecure }
 
   var isHeadComplete: Bool { head.isComplete }
+  /// Whether something of an answer has come.
+  var hasAnswerBegun: Bool { firstByteAt != nil || sent.isAnswered }
   var version: HTTPVersion { head.version }
 
   private func now() -> MonotonicInstant { exchange.now() }
@@ -123,6 +126,9 @@ final class Transfer {
 
   // MARK: From callbacks
 
+  /// No socket could be opened.
+  func couldNotOpen(_ errno: Int32) { socketError = errno }
+
   func opened(_ descriptor: Int32) {
     self.descriptor = descriptor
     openedAt = openedAt ?? now()
@@ -134,6 +140,8 @@ final class Transfer {
   /// - Returns: whether the transfer goes on.
   func receive(header line: UnsafeRawBufferPointer) -> Bool {
     if isDiscarding { return true }
+    // It was found before libcurl took the line.
+    guard fault == nil else { return false }
     streamReader?.budget.claimed()
     sent.wasAnswered()
     if firstByteAt == nil { firstByteAt = now() }
@@ -162,6 +170,8 @@ final class Transfer {
       return false
     }
     head.restart()
+    http2Fault = nil
+    firstByteAt = nil
     frames = ReceivedFrames()
     earlyEnd = .none
     // libcurl rewinds only a body of which it has written something, which may be less than it has taken.
@@ -183,7 +193,7 @@ final class Transfer {
   /// - Returns: whether the line is a fold of a field that there is not, which libcurl must not see (`foldsIntoFreedFields`).
   func mustHide(_ line: UnsafeRawBufferPointer) -> Bool {
     guard let first = line.first, first == 0x20 || first == 0x09, !head.hasFields else { return false }
-    fault = .head(.fieldLine)
+    fault = .head(.firstFold)
     return true
   }
 
@@ -209,6 +219,19 @@ final class Transfer {
 
   /// Whether the server has ended the answer (END_STREAM).
   var hasStreamEnded: Bool { frames.hasEnded }
+
+  /// nghttp2 has given the stream up, because what came on it breaks a rule.
+  func wasRejected(_ code: UInt32) { http2Fault = HTTP2Fault(cause: .code(code), isOfConnection: false) }
+
+  /// What is wrong with the response, when that is why libcurl has ended the transfer.
+  func fault(_ code: CURLcode) -> ResponseFault? {
+    if let fault { return fault }
+    if let fault = easy.words.fault(code, isHeadComplete: head.isComplete) { return fault }
+    return http2Reason
+  }
+
+  /// The rule of HTTP/2 that was broken, when nghttp2 gave the stream or its connection up.
+  private var http2Reason: ResponseFault? { (http2Fault ?? connection?.fault)?.responseFault }
 
   /// The stream is closed. libcurl may not look at it again when it is still sending.
   func streamClosed() {
@@ -328,7 +351,7 @@ final class Transfer {
       return .codingCut
     }
     if head.framing == .end, speaksHTTP2 == true, FrameObserver.isInPlace, !frames.areAll(of: receivedBytes) {
-      return .streamCut
+      return http2Reason ?? .streamCut
     }
     if speaksHTTP2 == false, head.framing == .end, let connection,
       connection.reportsItsEnd, !connection.hasCloseNotify
@@ -336,6 +359,16 @@ final class Transfer {
       return .unannouncedEnd
     }
     return nil
+  }
+
+  /// Where a body ended whose end has not come, for a message.
+  var whatIsMissing: String {
+    switch head.framing {
+    case .length(let length) where length > receivedBytes:
+      "\(length - Int64(receivedBytes)) bytes before the end of the body"
+    case .chunked: "before the last chunk of the body"
+    case .length, .end: "before the end of the body"
+    }
   }
 
   /// Takes from libcurl what it holds back for a transfer that is paused and about to end: it would not free it.
@@ -358,38 +391,5 @@ final class Transfer {
     if isReceivePaused { mask |= CURLPAUSE_RECV }
     if isSendPaused { mask |= CURLPAUSE_SEND }
     curl_easy_pause(easy.raw, mask)
-  }
-
-  // MARK: Times
-
-  /// When the TLS handshake was done, if this leg did that: the gate comes right behind it.
-  var securedAt: MonotonicInstant? {
-    descriptor != nil && exchange.plan.isSecure ? readyAt : nil
-  }
-
-  /// What the phases took so far. Each ends where the next begins, so that none is counted twice or lost.
-  func timings(until now: MonotonicInstant, lookUp: Duration) -> Timings {
-    let ready = readyAt ?? now
-    let opened = min(openedAt ?? ready, ready)
-    let connected = min(max(connectedAt ?? opened, opened), ready)
-    let first = max(firstByteAt ?? now, ready)
-    let sent = min(max(sentAt ?? ready, ready), first)
-    func nanoseconds(from a: MonotonicInstant, to b: MonotonicInstant) -> Int64 {
-      b.nanoseconds - a.nanoseconds
-    }
-    var timings = Timings()
-    timings.dnsNanoseconds = lookUp.nanoseconds
-    timings.queueNanoseconds =
-      nanoseconds(from: exchange.context.started, to: opened) - timings.dnsNanoseconds
-    if exchange.plan.isSecure {
-      timings.connectNanoseconds = nanoseconds(from: opened, to: connected)
-      timings.tlsNanoseconds = nanoseconds(from: connected, to: ready)
-    } else {
-      timings.connectNanoseconds = nanoseconds(from: opened, to: ready)
-    }
-    timings.sendNanoseconds = nanoseconds(from: ready, to: sent)
-    timings.waitNanoseconds = nanoseconds(from: sent, to: first)
-    timings.transferNanoseconds = nanoseconds(from: first, to: max(now, first))
-    return timings
   }
 }

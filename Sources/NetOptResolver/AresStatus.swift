@@ -27,12 +27,16 @@ enum AresStatus {
       return make(.resolverFailed, status, "\(nobody) answered for \(name) in time; \(toCheck)")
     case netopt_ares_connection_refused:
       return make(.resolverFailed, status, "\(nobody) could be reached for \(name); \(toCheck)")
-    case netopt_ares_server_failure, netopt_ares_refused:
-      return make(.resolverFailed, status, "\(nobody) would answer for \(name); \(toCheck)")
+    case netopt_ares_server_failure:
+      return make(.resolverFailed, status, "\(nobody) could find out about \(name) (SERVFAIL); \(toCheck)")
+    case netopt_ares_refused:
+      return make(.resolverFailed, status, "\(nobody) would answer for \(name) (REFUSED); \(toCheck)")
     case netopt_ares_destruction, netopt_ares_cancelled:
       return shutDown
     default:
-      return make(.resolverFailed, status, "looking up \(name) failed; \(toCheck)")
+      return make(
+        .resolverFailed, status,
+        "looking up \(name) failed (\(String(cString: ares_strerror(status)))); \(toCheck)")
     }
   }
 

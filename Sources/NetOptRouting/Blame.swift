@@ -22,7 +22,7 @@ enum Blame: Hashable, Sendable {
       case .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .unhealthy: .endpoint
       case .certificateName, .certificateUntrusted, .certificateExpired: .certificate
       case .unreachable: .localNetwork
-      case .resolve, .nameNotFound, .proxy, .other: .nobody
+      case .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: .nobody
       }
   }
 }

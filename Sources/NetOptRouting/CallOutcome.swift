@@ -9,8 +9,8 @@ public enum CallOutcome: Hashable, Sendable {
   /// The service answered 502, 503 or 504: what is behind the endpoint does not work just now. `retryAfter` is how
   /// long it asked to be left alone, if it did.
   case unavailable(status: Int, retryAfter: Duration?)
-  /// The exchange broke off after the request was sent: its connection failed, which the report of the leg then says, or
-  /// its stream alone was reset.
+  /// The exchange broke off after the request was sent: its connection failed, which the report of the leg then says, its
+  /// stream alone was reset, or what came was no answer by the rules of HTTP.
   case broke
   /// No answer began within the call's time. Whether that was long enough to say something is weighed by who learns from it.
   case silent
@@ -33,7 +33,7 @@ public enum CallOutcome: Hashable, Sendable {
   /// What the error says with which a call ended.
   public init(_ error: NetOptError) {
     switch error.code {
-    case .sendFailed, .receiveFailed: self = .broke
+    case .sendFailed, .receiveFailed, .protocolViolation: self = .broke
     case .timeout where error.phase == .receive: self = .silent
     default: self = .unknown
     }

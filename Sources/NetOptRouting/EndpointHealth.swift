@@ -91,6 +91,11 @@ struct EndpointHealth: Sendable {
     return "\(recent.failures) of the last \(recent.attempts) attempts failed\(last)"
   }
 
+  /// The failure for which the endpoint is not tried at all in this state, if there is one.
+  func failure(of state: CircuitState) -> LegFailure.Kind? {
+    state == .quarantined ? quarantine?.kind : nil
+  }
+
   /// Whether it was seen to work since a moment: what failed and had begun before is no news.
   func hasWorked(since moment: MonotonicInstant) -> Bool { lastSucceeded > moment }
 

@@ -9,6 +9,8 @@ struct LeftOut: Sendable {
   let reason: String
   /// Whether only failures keep it out, so that it is better than nothing.
   let isShut: Bool
+  /// The failure for which it is not tried at all, if there is one.
+  var failure: LegFailure.Kind?
 }
 
 // Which endpoints may be used and in which order, kept up to date one endpoint at a time.
@@ -128,7 +130,9 @@ extension HostRoutes {
     let isShut = state == .open || state == .halfOpen && (health.isTried(at: now) || mutation == .noHalfOpen)
     if isShut || state == .quarantined {
       return .leftOut(
-        LeftOut(index: index, score: score, reason: health.reason(of: state, at: now), isShut: isShut))
+        LeftOut(
+          index: index, score: score, reason: health.reason(of: state, at: now), isShut: isShut,
+          failure: health.failure(of: state)))
     }
     guard let score else { return .usable(.unknown) }
     return .usable(

@@ -41,7 +41,8 @@ private struct Weighed: CandidateSource {
       return RoutePlan.Candidate(addresses[entry.index], score: entry.standing.score, source: .list)
     }
       + leftOut.map {
-        RoutePlan.Candidate(addresses[$0.index], score: $0.score, source: .list, excluded: $0.reason)
+        RoutePlan.Candidate(
+          addresses[$0.index], score: $0.score, source: .list, excluded: $0.reason, failure: $0.failure)
       }
   }
 }

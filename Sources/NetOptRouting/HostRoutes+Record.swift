@@ -176,7 +176,7 @@ extension HostRoutes {
       }
       let what =
         outcome == .silent
-        ? "it did not answer a request in time" : "the connection failed after a request was sent"
+        ? "it did not answer a request in time" : "it gave no whole answer to a request"
       serviceFailed(address, connect, ready, what, nil, at: now, using: &random)
     }
     measured(leg, address, at: now, using: &random)

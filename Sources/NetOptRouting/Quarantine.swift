@@ -8,12 +8,15 @@ struct Quarantine: Hashable, Sendable {
 
   /// What was wrong, for people.
   let reason: String
+  /// What kind of failure it was.
+  let kind: LegFailure.Kind
   /// When it ends.
   let until: MonotonicInstant
 
   /// Begins a quarantine because of a failure that is to be blamed on the certificate.
   init(_ kind: LegFailure.Kind, of host: String, at now: MonotonicInstant) {
     reason = Self.reason(kind, host)
+    self.kind = kind
     until = now + Self.length
   }
 

@@ -27,6 +27,7 @@ import Testing
     (NetOptError.Code.timeout, SampleKind.timeout), (.nameNotFound, .dns), (.resolverFailed, .dns),
     (.connectFailed, .connect), (.sendFailed, .connect), (.receiveFailed, .connect), (.tlsFailed, .tls),
     (.certificateName, .tls), (.certificateUntrusted, .tls), (.certificateExpired, .tls),
+    (.noAuthorities, .tls), (.proxyFailed, .connect),
     (.protocolViolation, .httpError), (.decodeFailed, .httpError),
   ])
   func withoutARouteTheCodeDecides(code: NetOptError.Code, kind: SampleKind) {

@@ -66,6 +66,43 @@ import Testing
     await bench.end()
   }
 
+  @Test("a certificate is the error, and not that DNS knows no name behind it")
+  func aNameThatIsNotFoundHidesNoCertificate() async throws {
+    let addresses = IPAddress.freshLoopback(2)
+    let certificate = try await TestCertificates.certificate(.valid, for: ["other.test"])
+    let origin = try await NginxOrigin.start([NginxOrigin.Listener(addresses[0], .certificate(certificate))])
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    for order in [addresses, addresses.reversed()] {
+      let error = await failure { () throws(NetOptError) in
+        _ = try await bench.execute(request, order, dns: true)
+      }
+      #expect(error?.code == .certificateName)
+      #expect(error?.endpoint == Endpoint(addresses[0], port: origin.port))
+      #expect(error?.isRetryable == false)
+      let message = error?.message ?? ""
+      #expect(
+        message.contains(
+          "is for other.test, not for api.test; besides, \(addresses[1]) refused the connection"))
+      #expect(message.hasSuffix("DNS knows no other address for the name"), "\(message)")
+    }
+    await bench.end()
+  }
+
+  @Test("a certificate out of its time says on which side of it")
+  func expired() async throws {
+    let origin = try await origin(.expired, for: "api.test")
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let error = await failure { () throws(NetOptError) in
+      _ = try await bench.execute(request, origin.endpoints.map(\.address))
+    }
+    #expect(error?.message.contains("has expired; have it renewed") == true)
+    await bench.end()
+  }
+
   @Test func theSystemsAuthoritiesAreNotTrustedBesideAPrivateFile() async throws {
     let origin = try await origin(.valid, for: "api.test")
     defer { origin.stop() }

@@ -34,6 +34,14 @@ import Testing
     server.stop()
   }
 
+  @Test("a setting that libcurl refuses is an error, and the handle is freed once")
+  func refusedSetting() async throws {
+    // libcurl takes strings of at most 8,000,000 bytes.
+    let file = String(repeating: "a", count: 8_000_001)
+    let error = await #expect(throws: NetOptError.self) { _ = try await TransportBench { $0.caFile = file } }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
   @Test(
     "a connect timeout of more milliseconds than an int holds is a long one, not that of the request before",
     arguments: [.seconds(Int32.max), .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration])

@@ -74,8 +74,7 @@ import Testing
       let error = await failure { () async throws(NetOptError) in
         _ = try await bench.execute(limited, [.loopback])
       }
-      // libcurl before 8.1 tells no more than that its session failed.
-      #expect(error?.code == .headTooLarge || error?.code == .sendFailed, "\(String(describing: error))")
+      #expect(error?.code == .headTooLarge, "\(String(describing: error))")
     }
     await bench.end()
   }

@@ -9,7 +9,7 @@ enum H2FloodCases {
     "resets-of-idle-streams", "goaways",
   ]
 
-  static let all: [HostileCase] = [HostileCase].h2(endless, answered, bodies).map { hostile in
+  static let all: [HostileCase] = [HostileCase].h2(endless, heads, answered, bodies).map { hostile in
     var hostile = hostile
     hostile.isFlood = true
     return hostile
@@ -18,10 +18,20 @@ enum H2FloodCases {
   private static let endless: [HostileCase] = .fails(
     as: .lostOrSlow,
     kinds.map { "flood-of-\($0)" } + [
+      "flood-of-empty-data", "flood-of-padded-data", "flood-of-heads-on-even-streams",
+    ]
+  ) {
+    $0.timeout = .milliseconds(500)
+    $0.mayStall = true
+  }
+
+  /// Heads, trailers and interim answers without end are larger than a client takes.
+  private static let heads: [HostileCase] = .fails(
+    as: .lostSlowOrOversized,
+    [
       "flood-of-continuations", "flood-of-large-continuations", "flood-of-empty-continuations",
       "flood-of-continuations-of-table-sizes", "flood-of-continuations-of-indexed-fields",
-      "flood-of-empty-data", "flood-of-padded-data", "flood-of-hints", "flood-of-trailers",
-      "flood-of-heads-on-even-streams",
+      "flood-of-hints", "flood-of-trailers",
     ]
   ) {
     $0.timeout = .milliseconds(500)
@@ -31,10 +41,9 @@ enum H2FloodCases {
   private static let answered: [HostileCase] = .together(
     .either(
       or: .lost,
-      kinds.map { "many-\($0)-then-the-answer" } + [
-        "many-empty-data-then-the-answer", "many-hints-then-the-answer",
-      ]
+      kinds.map { "many-\($0)-then-the-answer" } + ["many-empty-data-then-the-answer"]
     ) { $0.timeout = .seconds(5) },
+    .either(or: .lostOrOversized, ["many-hints-then-the-answer"]) { $0.timeout = .seconds(5) },
     .either(
       or: .lost,
       ["flood-of-answers", "flood-of-resets-of-the-stream", "flood-of-data-on-the-closed-stream"]

@@ -110,11 +110,14 @@ extension Set<NetOptError.Code> {
   static let undecodable: Self = broken.union([.decodeFailed])
   /// The answer breaks rules, or its head has no end.
   static let oversized: Self = broken.union([.headTooLarge])
+  /// The same of HTTP/2, where the connection may be lost with it.
+  static let lostOrOversized: Self = lost.union(oversized)
   /// Nothing tells the server from a slow one.
   static let slow: Self = [.timeout]
   /// One of both: there is no rule that all of it breaks.
   static let brokenOrSlow: Self = broken.union(slow)
   static let lostOrSlow: Self = lost.union(slow)
+  static let lostSlowOrOversized: Self = lostOrOversized.union(slow)
   /// A body without end: the client may take part of it, or wait behind another one.
   static let endless: Self = lost.union([.bodyTooLarge, .timeout])
   /// The handshake failed.

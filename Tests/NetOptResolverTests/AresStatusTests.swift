@@ -30,6 +30,16 @@ import Testing
     #expect(system.message.contains("/etc/resolv.conf"))
   }
 
+  /// ESERVFAIL, EREFUSED, EBADRESP.
+  @Test(
+    "what the servers said is named",
+    arguments: [(3, "SERVFAIL"), (6, "REFUSED"), (10, "Misformatted DNS reply")] as [(Int32, String)])
+  func theServersWordsAreNamed(status: Int32, words: String) {
+    for servers in [servers, []] {
+      #expect(AresStatus.error(status, name: "api.example.com", servers: servers).message.contains(words))
+    }
+  }
+
   /// EDESTRUCTION, ECANCELLED.
   @Test(arguments: [16, 24] as [Int32])
   func theEndOfTheChannelIsShutDown(status: Int32) {

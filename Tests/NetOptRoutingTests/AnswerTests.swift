@@ -345,6 +345,8 @@ import Testing
 
   @Test func outcomeIsReadFromTheError() {
     #expect(CallOutcome(NetOptError(.receiveFailed, phase: .receive, "x")) == .broke)
+    #expect(CallOutcome(NetOptError(.protocolViolation, phase: .receive, "x")) == .broke)
+    #expect(CallOutcome(NetOptError(.headTooLarge, phase: .receive, "x")) == .unknown)
     #expect(CallOutcome(NetOptError(.timeout, phase: .receive, "x")) == .silent)
     #expect(CallOutcome(NetOptError(.timeout, phase: .connect, "x")) == .unknown)
     #expect(CallOutcome(NetOptError(.cancelled, phase: .receive, "x")) == .unknown)

@@ -9,6 +9,7 @@ import Testing
     (.reset, .endpoint), (.tls, .endpoint), (.certificateName(presented: ["a"]), .certificate),
     (.certificateUntrusted, .certificate), (.certificateExpired, .certificate),
     (.unreachable, .localNetwork), (.resolve, .nobody), (.nameNotFound, .nobody), (.proxy, .nobody),
+    (.proxyRefused, .nobody), (.authorities, .nobody),
     (.other, .nobody),
   ])
   func isGiven(_ kind: LegFailure.Kind, _ blame: Blame) {

@@ -220,6 +220,17 @@ import Testing
     #expect(RoutingConfiguration(environment: environment) == RoutingConfiguration(region: "cn-north"))
   }
 
+  @Test("a plan says for which failure it leaves an endpoint out, when it is not tried at all")
+  func saysWhichFailureKeepsAnEndpointOut() {
+    var scene = Scene([one, two])
+    scene.probe(one, fails: .wrongName)
+    for _ in 0..<3 { scene.probe(two, fails: .refused) }
+    let candidates = scene.plan().candidates
+    #expect(candidates.first { $0.address == one }?.failure == LegFailure.wrongName.kind)
+    let shut = candidates.first { $0.address == two }
+    #expect(shut != nil && shut?.failure == nil)
+  }
+
   @Test func saysHowItsEndpointsAre() {
     var scene = Scene([
       ListedEndpoint(one, region: "r", isp: "i"), ListedEndpoint(two), ListedEndpoint(six),

@@ -6,6 +6,9 @@
 // Whether a frame ends its stream (END_STREAM), and whether some of the request was still to be sent then.
 enum netopt_end { netopt_goes_on, netopt_ends, netopt_ends_early };
 
+// Why a session cannot go on: nghttp2 was given more than it takes, or a callback of libcurl's refused something.
+enum netopt_failure { netopt_failed, netopt_flooded, netopt_too_many_continuations, netopt_callback_failed };
+
 // Told of frames, from within libcurl. A stream has the easy handle that libcurl gave to nghttp2, which it does for servers; its HTTP/2 for proxies
 // (CURLPROXY_HTTPS2) gives something else, and must not be used. A session is one of nghttp2's.
 struct netopt_frame_handlers {
@@ -19,6 +22,10 @@ struct netopt_frame_handlers {
   void (*refused)(void *easy);
   // GOAWAY has come. Streams above the last one were not processed (RFC 9113, section 6.8).
   void (*leaving)(const void *session, int32_t last_stream);
+  // nghttp2 ends a stream (RST_STREAM), or all of a session (GOAWAY) when there is no handle, because what came breaks a rule.
+  void (*rejected)(void *easy, const void *session, uint32_t code);
+  // A session has failed while it took what had come.
+  void (*failed)(const void *session, enum netopt_failure failure);
   // A session is about to be freed: another one may have its address.
   void (*deleted)(const void *session);
   // RST_STREAM with NO_ERROR has come. Whether libcurl is not to see it.

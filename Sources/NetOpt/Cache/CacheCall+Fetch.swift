@@ -113,7 +113,8 @@ extension CacheCall {
   }
 
   private static let unreachable: Set<NetOptError.Code> = [
-    .connectFailed, .sendFailed, .receiveFailed, .timeout, .nameNotFound, .resolverFailed, .protocolViolation,
+    .connectFailed, .proxyFailed, .sendFailed, .receiveFailed, .timeout, .nameNotFound, .resolverFailed,
+    .protocolViolation,
   ]
 
   /// Answers in the place of an origin that could not be reached: with what is stored, or with the word that it may not be

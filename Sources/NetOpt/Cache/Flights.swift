@@ -100,8 +100,9 @@ final class Flights: Sendable {
 
     /// The failures that every caller with the same options would have had.
     private static let failuresOfAll: Set<NetOptError.Code> = [
-      .timeout, .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .tlsFailed, .certificateName,
-      .certificateUntrusted, .certificateExpired, .sendFailed, .receiveFailed, .protocolViolation,
+      .timeout, .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed,
+      .certificateName, .certificateUntrusted, .certificateExpired, .noAuthorities, .sendFailed,
+      .receiveFailed, .protocolViolation,
       .decodeFailed,
       .headTooLarge,
     ]

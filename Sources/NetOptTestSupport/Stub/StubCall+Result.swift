@@ -54,23 +54,12 @@ extension StubCall {
     NetOptError(code, phase: phase, message, route: route)
   }
 
-  /// The error of a call whose legs have all failed: the last failure, as the one that was hoped for longest.
+  /// The error of a call whose legs have all failed.
   var exhaustedError: NetOptError {
     let route = route
-    guard let leg = route.legs.last(where: { $0.failure != nil }), let failure = leg.failure else {
+    guard let error = RaceFailures(plan, route.legs).error(lookUp: lookupError) else {
       return error(.connectFailed, .connect, "no leg could be started")
     }
-    let (code, phase): (NetOptError.Code, NetOptError.Phase) =
-      switch failure.kind {
-      case .refused, .connectTimeout, .unreachable, .unhealthy, .proxy, .other: (.connectFailed, .connect)
-      case .tlsTimeout, .tls, .reset: (.tlsFailed, .tls)
-      case .certificateName: (.certificateName, .tls)
-      case .certificateUntrusted: (.certificateUntrusted, .tls)
-      case .certificateExpired: (.certificateExpired, .tls)
-      case .resolve, .nameNotFound: (lookupError?.code ?? .connectFailed, .resolve)
-      }
-    return NetOptError(
-      code, phase: phase, failure.message, endpoint: leg.address.map { Endpoint($0, port: plan.origin.port) },
-      isRetryable: code == .connectFailed || code == .tlsFailed || code == .resolverFailed, route: route)
+    return error.with(route: route)
   }
 }

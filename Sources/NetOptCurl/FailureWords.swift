@@ -1,0 +1,97 @@
+import CCurl
+
+/// What libcurl says about why a transfer failed (CURLOPT_ERRORBUFFER(3)). It has one code for many causes; the words tell them apart.
+///
+/// They are those of libcurl 7.88 and OpenSSL 3. Words that are not known here name no cause.
+struct FailureWords: Sendable {
+  private let text: String
+
+  init(_ text: String) { self.text = text }
+
+  /// The words without control characters, for the part of an error that is libcurl's; `nil` when there are none.
+  ///
+  /// Only for failures of connections that were ready: of a proxy's URL libcurl repeats the password.
+  var shown: String? {
+    let shown = String(text.unicodeScalars.filter { (0x20...0x7e).contains($0.value) }.map(Character.init))
+    return shown.isEmpty ? nil : shown
+  }
+
+  // MARK: Responses that libcurl refuses
+
+  /// Texts of lib/http.c and lib/http_chunks.c.
+  private static let faults: [(words: String, fault: ResponseFault)] = [
+    ("Received HTTP/0.9", .head(.notHTTP)),
+    ("Unsupported HTTP version", .head(.version)),
+    ("Unsupported response code", .head(.status)),
+    ("Header without colon", .head(.noColon)),
+    ("Nul byte in header", .head(.nul)),
+    ("Invalid Content-Length", .head(.contentLength)),
+    ("Overflow Content-Length", .head(.contentLength)),
+    ("Too large response headers", .head(.tooLargeForLibcurl(kibibytes: 300))),
+    ("Illegal or missing hexadecimal sequence in chunked-encoding", .chunk(.size)),
+    ("Too long hexadecimal number in chunked-encoding", .chunk(.longSize)),
+    ("Malformed encoding found in chunked-encoding", .chunk(.end)),
+    ("Out of memory in chunked-encoding", .head(.trailerTooLong)),
+  ]
+
+  /// What is wrong with a response, when that is why libcurl ended the transfer.
+  ///
+  /// - Parameter isHeadComplete: whether the head of the response had come.
+  func fault(_ code: CURLcode, isHeadComplete: Bool) -> ResponseFault? {
+    if let known = Self.faults.first(where: { has($0.words) }) { return known.fault }
+    switch code {
+    // `Curl_headers_push` takes no line without a colon before its end, which to it is the first CR. In a head the line has one
+    // somewhere: that was looked at before.
+    case CURLE_BAD_FUNCTION_ARGUMENT: return .head(has("chunked-encoded stream") ? .trailer : .name(0x0d))
+    // Without memory Swift would have ended. libcurl says this of a line that is longer than it takes.
+    case CURLE_OUT_OF_MEMORY where !isHeadComplete: return .head(.lineTooLong)
+    default: return nil
+    }
+  }
+
+  // MARK: Connections that end
+
+  /// How a connection or a stream ended, as a verb.
+  var ending: String {
+    if wasReset { return "was reset" }
+    if let tlsReason { return "broke off (TLS: \(tlsReason))" }
+    // `HTTP/2 stream 1 was not closed cleanly: CANCEL (err 8)`.
+    if has("was not closed cleanly: "), let name = text.split(separator: ":").last,
+      let code = name.split(separator: " ").first
+    {
+      return "was reset with \(code)"
+    }
+    return "ended"
+  }
+
+  /// Whether the other side reset the connection.
+  var wasReset: Bool { has("Connection reset by peer") }
+
+  /// Whether the other side closed the connection in the TLS handshake.
+  var wasClosedInHandshake: Bool { has("SSL_ERROR_SYSCALL") || has("SSL_ERROR_ZERO_RETURN") }
+
+  /// What OpenSSL names as the reason, as in `error:0A00010B:SSL routines::wrong version number`.
+  var tlsReason: String? {
+    guard has(" routines:"), let last = text.split(separator: ":").last else { return nil }
+    return String(last.prefix { $0 != "," })
+  }
+
+  /// What OpenSSL found wrong with a certificate, as in `SSL certificate problem: certificate has expired`.
+  var certificateReason: String? {
+    guard has("certificate problem: ") else { return nil }
+    return text.split(separator: ":").last.map { String($0.drop { $0 == " " }) }
+  }
+
+  /// Whether the certificate is for another name.
+  var isAboutName: Bool { has("subject name") }
+
+  // MARK: Proxies
+
+  /// Whether a proxy answered CONNECT, and opened no tunnel.
+  var isAboutTunnel: Bool { has("CONNECT tunnel failed") }
+
+  /// Whether the answer to CONNECT is longer than libcurl takes.
+  var isAboutLongAnswer: Bool { has("CONNECT response too large") }
+
+  private func has(_ words: String) -> Bool { text.utf8.firstRange(of: words.utf8) != nil }
+}

@@ -1,0 +1,92 @@
+/// What is wrong with the head or the trailers of a response.
+enum HeadFault: Hashable, Sendable {
+  /// Its first line does not begin with a version of HTTP.
+  case notHTTP
+  /// Its first line has another version of HTTP than 1.0 and 1.1.
+  case version
+  /// Its first line has no status.
+  case status
+  /// It announces another protocol.
+  case interim101
+  /// It is in another version of HTTP than the connection speaks.
+  case otherVersion
+  /// A line is no field: it has no colon.
+  case noColon
+  /// A field has no name.
+  case noName
+  /// A field's name has a byte that names do not have.
+  case name(UInt8)
+  /// A field's value has a byte that values do not have.
+  case value(UInt8)
+  /// A NUL, in a name or a value.
+  case nul
+  /// Its first line behind the status line goes on with a field that there is not.
+  case firstFold
+  /// A field is folded that says where the body ends.
+  case framingFold
+  /// It has too many folds.
+  case folds
+  /// A line of the trailers is no field.
+  case trailer
+  /// A line of the trailers takes more than libcurl does.
+  case trailerTooLong
+  /// It comes in more frames of HTTP/2 than nghttp2 takes.
+  case continuations
+  case contentLength, transferCoding
+  /// It takes more than `ResponseHeadReader.limit`.
+  case tooLarge
+  /// It takes more than libcurl does.
+  case tooLargeForLibcurl(kibibytes: Int)
+  /// One line takes more than libcurl does.
+  case lineTooLong
+
+  /// Whether it is too large, and breaks no rule.
+  var isSize: Bool {
+    switch self {
+    case .tooLarge, .tooLargeForLibcurl, .lineTooLong, .trailerTooLong, .continuations: true
+    default: false
+    }
+  }
+
+  /// What was sent, for a message.
+  var description: String {
+    switch self {
+    case .notHTTP: "something that is not HTTP; check what listens there (RFC 9112, section 4)"
+    case .version: "a status line without a version of HTTP that is 1.0 or 1.1 (RFC 9112, section 2.3)"
+    case .status: "a status line without a status from 100 to 999 (RFC 9112, section 4)"
+    case .interim101: "status 101, although no other protocol was asked for (RFC 9110, section 15.2.2)"
+    case .otherVersion: "a response in another version of HTTP than the connection speaks"
+    case .noColon: "a line without a colon among the fields of its head (RFC 9112, section 5)"
+    case .noName: "a field without a name (RFC 9110, section 5.1)"
+    case .name(let byte): "a field whose name has \(Self.shown(byte)) in it (RFC 9110, section 5.1)"
+    case .value(let byte): "a field whose value has \(Self.shown(byte)) in it (RFC 9110, section 5.5)"
+    case .nul: "a head with a NUL in it (RFC 9110, section 5.5)"
+    case .firstFold:
+      "a first field line that begins with a space, as if a field went on (RFC 9112, section 5.2)"
+    case .framingFold:
+      "a Content-Length, Content-Encoding or Transfer-Encoding on more than one line (RFC 9112, section 5.2)"
+    case .folds: "a head with more than \(ResponseHeadReader.mostFolds) folded lines (RFC 9112, section 5.2)"
+    case .trailer: "a line behind the last chunk that is no field (RFC 9112, section 7.1.2)"
+    case .trailerTooLong: "a field behind the last chunk that is longer than 4 KiB, which is libcurl's limit"
+    case .continuations: "a head or trailers in more CONTINUATION frames than nghttp2 takes"
+    case .contentLength: "a Content-Length that is no length, or two different ones (RFC 9112, section 6.3)"
+    case .transferCoding: "a Transfer-Encoding that was not asked for (RFC 9112, section 6.1)"
+    case .tooLarge:
+      "more than \(ResponseHeadReader.limit / 1024) KiB of heads and trailers, which is netopt's limit"
+    case .tooLargeForLibcurl(let kibibytes):
+      "a head of more than \(kibibytes) KiB, which is the limit of libcurl on this machine"
+    case .lineTooLong: "a line of its head that is longer than 100 KiB, which is libcurl's limit"
+    }
+  }
+
+  private static func shown(_ byte: UInt8) -> String {
+    switch byte {
+    case 0: "a NUL"
+    case 0x09: "a tab"
+    case 0x0d: "a carriage return (CR)"
+    case 0x20: "a space"
+    case 0x21...0x7e: "the character \(Character(UnicodeScalar(byte)))"
+    default: "the byte 0x\(String(byte, radix: 16))"
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import CCurl
+import NetOptCore
+
+/// Why a proxy did not open the way to a server.
+enum ProxyRefusal: Hashable, Sendable {
+  /// It answered CONNECT with this status (RFC 9110, section 9.3.6).
+  case status(Int)
+  /// It answered CONNECT with something that is not HTTP, or too much of it.
+  case noAnswer(String)
+  /// What libcurl found in the dialogue with a SOCKS proxy (`CURLproxycode`).
+  case socks(Int)
+
+  /// What the leg failed with.
+  ///
+  /// - Parameters:
+  ///   - url: the proxy's.
+  ///   - server: where it was to connect to.
+  func failure(of url: String, to server: String) -> LegFailure {
+    let proxy = "the proxy \(ProxyURL.shown(url))"
+    let signsOn = ProxyURL.hasCredentials(url)
+    switch self {
+    case .status(407) where signsOn:
+      return LegFailure(
+        .proxyRefused, "\(proxy) does not take the user name and password of its URL (407); check them")
+    case .status(407):
+      return LegFailure(
+        .proxyRefused,
+        "\(proxy) asks for a user name and a password (407); put them into its URL, as in http://USER:PASSWORD@HOST:PORT"
+      )
+    case .status(let status) where status >= 500:
+      return LegFailure(
+        .proxy,
+        "\(proxy) could not connect to \(server) (\(status)); see whether it finds and reaches the server"
+      )
+    case .status(let status) where status < 400:
+      return LegFailure(
+        .proxyRefused,
+        "\(proxy) answered with \(status) when it was asked to connect to \(server), which opens no tunnel; see whether its URL is that of a proxy"
+      )
+    case .status(let status):
+      return LegFailure(
+        .proxyRefused,
+        "\(proxy) refused to connect to \(server) (\(status)); have it allow that, or leave it out (no_proxy)"
+      )
+    case .noAnswer(let what):
+      return LegFailure(.proxy, "\(proxy) \(what) when it was asked to connect to \(server)")
+    case .socks(let code): return Self.failure(code, proxy, server, signsOn)
+    }
+  }
+
+  private static func failure(
+    _ code: Int, _ proxy: String, _ server: String, _ signsOn: Bool
+  ) -> LegFailure {
+    func could(not what: String) -> LegFailure {
+      LegFailure(.proxy, "\(proxy) could not connect to \(server): \(what)")
+    }
+    switch code {
+    case CURLPX_NO_AUTH.number, CURLPX_USER_REJECTED.number:
+      return LegFailure(
+        .proxyRefused,
+        signsOn
+          ? "\(proxy) does not take the user name and password of its URL; check them"
+          : "\(proxy) asks for a user name and a password; put them into its URL, as in socks5h://USER:PASSWORD@HOST:PORT"
+      )
+    case CURLPX_REPLY_NOT_ALLOWED.number:
+      return LegFailure(
+        .proxyRefused,
+        "the rules of \(proxy) do not allow a connection to \(server); have it allow that, or leave it out (no_proxy)"
+      )
+    case CURLPX_BAD_VERSION.number, CURLPX_UNKNOWN_MODE.number, CURLPX_BAD_ADDRESS_TYPE.number,
+      CURLPX_IDENTD.number, CURLPX_IDENTD_DIFFER.number, CURLPX_REPLY_COMMAND_NOT_SUPPORTED.number,
+      CURLPX_REPLY_ADDRESS_TYPE_NOT_SUPPORTED.number:
+      return LegFailure(
+        .proxyRefused,
+        "\(proxy) does not speak SOCKS as its URL says; check the scheme (socks4a, socks5h) and the port"
+      )
+    case CURLPX_LONG_HOSTNAME.number, CURLPX_LONG_PASSWD.number, CURLPX_LONG_USER.number:
+      return LegFailure(
+        .proxyRefused,
+        "host name, user name or password is longer than the 255 bytes that SOCKS has for it at \(proxy)")
+    case CURLPX_CLOSED.number:
+      return LegFailure(.proxy, "\(proxy) closed the connection when it was asked to connect to \(server)")
+    case CURLPX_REPLY_CONNECTION_REFUSED.number: return could(not: "the server refused the connection")
+    case CURLPX_REPLY_HOST_UNREACHABLE.number: return could(not: "it does not reach the host")
+    case CURLPX_REPLY_NETWORK_UNREACHABLE.number: return could(not: "it does not reach the network")
+    case CURLPX_REPLY_TTL_EXPIRED.number: return could(not: "the way there is too long (TTL expired)")
+    case CURLPX_RESOLVE_HOST.number:
+      return could(not: "the name is not known here, and a socks4 or socks5 URL has it looked up here")
+    case CURLPX_REPLY_GENERAL_SERVER_FAILURE.number, CURLPX_REQUEST_FAILED.number:
+      return could(not: "it does not say why")
+    default: return could(not: "the dialogue with it broke off (CURLproxycode \(code))")
+    }
+  }
+}
+
+extension CURLproxycode {
+  fileprivate var number: Int { Int(rawValue) }
+}

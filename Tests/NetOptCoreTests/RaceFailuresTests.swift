@@ -1,0 +1,105 @@
+import Testing
+
+@testable import NetOptCore
+
+@Suite("The error of a call without a connection names the most telling failure") struct RaceFailuresTests {
+  /// From the most telling one to the one that tells least.
+  private static let kinds: [LegFailure.Kind] = [
+    .authorities, .proxyRefused, .certificateName(presented: ["other.test"]), .certificateUntrusted,
+    .certificateExpired, .proxy, .tls, .unhealthy, .reset, .other, .tlsTimeout, .refused, .connectTimeout,
+    .unreachable, .resolve, .nameNotFound,
+  ]
+
+  private static let origin = Origin(.https, host: "api.test", port: 443)
+
+  private func plan(_ candidates: [RoutePlan.Candidate] = []) -> RoutePlan {
+    RoutePlan(
+      origin: Self.origin, policy: "test", candidates: candidates, legs: [RoutePlan.Leg(.dns, source: .dns)])
+  }
+
+  private func address(_ number: Int) throws -> IPAddress { try #require(IPAddress("127.0.0.\(number)")) }
+
+  private func leg(_ kind: LegFailure.Kind, _ number: Int) throws -> RouteReport.Leg {
+    let isLookUp = kind == .resolve || kind == .nameNotFound
+    return RouteReport.Leg(
+      address: isLookUp ? nil : try address(number), source: isLookUp ? .dns : .list, started: .zero,
+      ended: .zero, outcome: .failed, failure: LegFailure(kind, "leg \(number) failed so"))
+  }
+
+  @Test("each kind tells more than the next one")
+  func order() {
+    for (more, less) in zip(Self.kinds, Self.kinds.dropFirst()) { #expect(more.weight > less.weight) }
+  }
+
+  @Test("no failure is hidden by one that tells less, and the order of the legs does not matter")
+  func generated() throws {
+    for seed in 0..<3000 as Range<UInt64> {
+      var random = SplitMix64(seed: seed)
+      var legs: [RouteReport.Leg] = []
+      for number in 1...random.number(in: 1...9) {
+        legs.append(try leg(Self.kinds[random.number(in: 0...Self.kinds.count - 1)], number))
+      }
+      let error = try #require(RaceFailures(plan(), legs).error())
+      legs.shuffle(using: &random)
+      let shuffled = try #require(RaceFailures(plan(), legs).error())
+      #expect(shuffled.message == error.message && shuffled.endpoint == error.endpoint, "seed \(seed)")
+      let kinds = legs.compactMap(\.failure?.kind).sorted { $0.weight > $1.weight }
+      #expect(error.code == kinds[0].error.code && error.phase == kinds[0].error.phase, "seed \(seed)")
+      #expect(error.isRetryable == kinds[0].error.isRetryable, "seed \(seed)")
+      // What else failed is named, the most telling first, or at least counted.
+      let words = error.message.split(separator: "; besides, ")
+      var phrases = words.count > 1 ? words[1].split(separator: ", and ")[...] : []
+      var rest = kinds.dropFirst()
+      while let kind = rest.first, let phrase = phrases.popFirst() {
+        if phrase == "\(rest.count) more failed" { break }
+        #expect(phrase.hasSuffix(kind.predicate), "seed \(seed): \(error.message)")
+        rest = rest.drop { $0 == kind }
+      }
+      #expect(phrases.isEmpty, "seed \(seed): \(error.message)")
+      #expect(rest.isEmpty || error.message.hasSuffix("\(rest.count) more failed"), "seed \(seed)")
+    }
+  }
+
+  @Test("a certificate is named first, and then that DNS knows no address")
+  func certificateBeforeName() throws {
+    let lookUp = NetOptError(.nameNotFound, phase: .resolve, "api.test is not known")
+    let legs = [try leg(.certificateUntrusted, 2), try leg(.refused, 3), try leg(.nameNotFound, 4)]
+    let error = try #require(RaceFailures(plan(), legs).error(lookUp: lookUp))
+    #expect(error.code == .certificateUntrusted && !error.isRetryable)
+    #expect(error.endpoint == Endpoint(try address(2), port: 443))
+    #expect(
+      error.message
+        == "leg 2 failed so; besides, 127.0.0.3 refused the connection, and DNS knows no other address for the name"
+    )
+  }
+
+  @Test(
+    "an endpoint that is left out because of its certificate counts, one left out for other reasons does not")
+  func excluded() throws {
+    let legs = [try leg(.nameNotFound, 4)]
+    let lookUp = NetOptError(.nameNotFound, phase: .resolve, "api.test is not known; check the name")
+    let impostor = RoutePlan.Candidate(
+      try address(2), score: nil, source: .list, excluded: "its certificate is for other.test",
+      failure: .certificateName(presented: ["other.test"]))
+    let error = try #require(RaceFailures(plan([impostor]), legs).error(lookUp: lookUp))
+    #expect(error.code == .certificateName)
+    #expect(
+      error.message
+        == "127.0.0.2 of the list is left out: its certificate is for other.test; besides, DNS knows no other address for the name"
+    )
+    let shut = RoutePlan.Candidate(try address(2), score: nil, source: .list, excluded: "it failed 3 times")
+    let other = try #require(RaceFailures(plan([shut]), legs).error(lookUp: lookUp))
+    #expect(other.code == .nameNotFound && other.message == lookUp.message)
+  }
+
+  @Test("what did not fail is no failure")
+  func others() throws {
+    var won = try leg(.reset, 1)
+    won.outcome = .won
+    #expect(RaceFailures(plan(), [won]).error() == nil)
+    #expect(RaceFailures(plan(), [won]).inShort == nil)
+    #expect(
+      RaceFailures(plan(), [try leg(.refused, 2), try leg(.refused, 3)]).inShort
+        == "2 addresses refused the connection")
+  }
+}
