@@ -112,7 +112,7 @@ let package = Package(
         "NetOptRouting", "NetOptSigning", "NetOptTestSupport",
       ]),
 
-    tests("NetOptCore", ["NetOptCore", "NetOptLocking"]),
+    tests("NetOptCore", ["NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptSQLite", ["NetOptSQLite", "NetOptCore", "NetOptTestSupport"]),
     tests(

@@ -35,7 +35,8 @@ struct RepeatedCall {
     var outcome = consume first
     while true {
       let decision = retries.decide(
-        after: outcome, of: request, attempts: attempts, until: chain.deadline)
+        after: outcome, of: request, attempts: attempts, until: chain.deadline,
+        shortest: route.router.leastAttempt(after: outcome, avoiding: avoided))
       guard case .again(let delay, let onFreshConnection) = decision else {
         return outcome.with(others, adding: words(for: decision))
       }

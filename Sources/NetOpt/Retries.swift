@@ -36,15 +36,17 @@ final class Retries: Sendable {
   func callBegins(at now: MonotonicInstant) { state.withLock { $0.budget.callBegins(at: now) } }
 
   /// Decides after an attempt.
+  ///
+  /// - Parameter shortest: the least time that another one takes.
   func decide(
     after outcome: RetryPolicy.Outcome, of request: HTTPRequest, attempts: Int,
-    until deadline: MonotonicInstant?
+    until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration
   ) -> RetryPolicy.Decision {
     let now = timeSource.now()
     return state.withLock { state in
       state.policy.decide(
         after: outcome, of: request, attempts: attempts, at: now, until: deadline,
-        shortest: outcome.route?.shortestAttempt ?? .zero, wall: Date(), budget: &state.budget)
+        shortest: shortest(), wall: Date(), budget: &state.budget)
     }
   }
 

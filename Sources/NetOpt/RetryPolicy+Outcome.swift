@@ -58,12 +58,3 @@ extension RetryPolicy.Outcome {
     }
   }
 }
-
-extension RouteReport {
-  /// The least time that another attempt may take: half of what the fastest endpoint takes to be ready, which is one of its
-  /// two round trips.
-  var shortestAttempt: Duration {
-    let scores = plan.candidates.filter { $0.excluded == nil }.compactMap(\.score)
-    return (scores.min() ?? .zero) / 2
-  }
-}

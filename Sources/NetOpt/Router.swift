@@ -63,6 +63,17 @@ final class Router: Sendable {
     return plan
   }
 
+  /// The least time that another attempt of a call takes.
+  ///
+  /// - Parameters:
+  ///   - outcome: of the attempt before.
+  ///   - avoided: where those before that one failed.
+  func leastAttempt(after outcome: RetryPolicy.Outcome, avoiding avoided: [IPAddress]) -> Duration {
+    guard let plan = outcome.route?.plan else { return .zero }
+    let avoided = avoided + outcome.failedAddresses
+    return planner.withLock { $0.leastAttempt(after: plan, avoiding: avoided) }
+  }
+
   /// Whether requests to an origin of the list go to its endpoints: no proxy is in the way, and the list has not expired.
   func isDirect(_ origin: Origin) -> Bool {
     guard proxy(for: origin) == nil else { return false }

@@ -17,6 +17,8 @@ struct EndpointHealth: Sendable {
   private(set) var ready: RoundTripEstimate?
   /// The time of the TCP handshake.
   private(set) var roundTrip: RoundTripEstimate?
+  /// The shortest TCP handshake that was measured, in nanoseconds: what no exchange with it falls short of.
+  private(set) var leastRoundTrip: Int64?
   /// When they were last measured.
   private var lastConnect: MonotonicInstant?
   private var lastReady: MonotonicInstant?
@@ -139,6 +141,7 @@ struct EndpointHealth: Sendable {
   mutating func measured(connect: Duration?, ready: Duration? = nil, at now: MonotonicInstant) {
     if let connect {
       roundTrip.add(connect, age: lastConnect.map { now - $0 } ?? .zero)
+      leastRoundTrip = min(RoundTripEstimate.believed(connect.nanoseconds), leastRoundTrip ?? .max)
       lastConnect = now
     }
     if let ready {

@@ -75,6 +75,9 @@ public struct RetryBudget: Sendable {
     return true
   }
 
+  /// When the next free retry is there, as of the last one that was asked for. Calls that begin meanwhile may pay for one before.
+  var nextFree: Duration { .nanoseconds(max(Self.free - credit, 0)) }
+
   private var available: Int {
     var sum = 0
     for index in 0..<Self.slots { sum += calls[index] }

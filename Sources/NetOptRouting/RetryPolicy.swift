@@ -32,11 +32,21 @@ public struct RetryPolicy: Sendable {
     /// It was sent as often as its options allow.
     case attemptsUsedUp
     /// It could not end before the deadline.
-    case noTimeLeft
+    case noTimeLeft(Shortage)
     /// The server asks for a longer wait than is reasonable within a call.
     case toldToWait(Duration)
-    /// The budget for retries is used up.
-    case budgetUsedUp
+    /// The budget for retries is used up. The next one that costs no calls is free after this time.
+    case budgetUsedUp(nextFree: Duration)
+  }
+
+  /// Why there is no time for another attempt.
+  public struct Shortage: Hashable, Sendable {
+    /// What was left until the deadline; at least zero.
+    public let left: Duration
+    /// The wait before the attempt.
+    public let wait: Duration
+    /// The least that the attempt itself takes; zero when that is not known.
+    public let attempt: Duration
   }
 
   /// The longest wait that a server may ask for in `Retry-After`; for a longer one its response is the answer.
@@ -68,7 +78,8 @@ public struct RetryPolicy: Sendable {
   ///   - attempts: how many attempts the call has made, this one included.
   ///   - now: the present moment.
   ///   - deadline: when the call has to be over.
-  ///   - shortest: the least time that an attempt takes, asked for when there is a deadline for a further one.
+  ///   - shortest: the least time that an attempt takes, asked for when there is a deadline for a further one. It must
+  ///     not be more than what an attempt can take: a retry is refused by it.
   ///   - wall: the present moment by the calendar.
   ///   - budget: from which a retry is taken, when everything else speaks for it.
   public mutating func decide(
@@ -97,8 +108,11 @@ public struct RetryPolicy: Sendable {
     if let asked, asked > Self.longestWait { return .giveUp(.toldToWait(asked)) }
     let delay =
       if let asked { jittered(asked) } else { wait(before: attempts, isAnswered: status != nil) }
-    if let deadline, now + delay + shortest() >= deadline { return .giveUp(.noTimeLeft) }
-    guard budget.take(at: now) else { return .giveUp(.budgetUsedUp) }
+    if let deadline {
+      let shortage = Shortage(left: max(deadline - now, .zero), wait: delay, attempt: shortest())
+      if now + delay + shortage.attempt >= deadline { return .giveUp(.noTimeLeft(shortage)) }
+    }
+    guard budget.take(at: now) else { return .giveUp(.budgetUsedUp(nextFree: budget.nextFree)) }
     return .again(after: delay, onFreshConnection: status == 421)
   }
 
@@ -138,9 +152,22 @@ extension RetryPolicy.Reason: CustomStringConvertible {
     switch self {
     // The outcome itself and the report of the attempts tell these.
     case .final, .nothingSent, .mayNotBeRepeated, .attemptsUsedUp: ""
-    case .noTimeLeft: "another attempt could not have ended before the deadline"
-    case .toldToWait(let time): "the server asks for \(time.nanoseconds / 1_000_000_000) s of patience"
-    case .budgetUsedUp: "the client's budget for retries is used up"
+    case .noTimeLeft(let shortage): shortage.description
+    case .toldToWait(let time):
+      "the server asks for a wait of \(time.shown), and a call waits \(RetryPolicy.longestWait.shown) at most"
+    case .budgetUsedUp(let time):
+      "the client's budget for retries is used up (\(RetryBudget.freePerSecond) a second, and one for every "
+        + "\(RetryBudget.callsPerRetry) calls of the last \(RetryBudget.memory.shown)); the next one is free in \(time.shown)"
     }
+  }
+}
+
+extension RetryPolicy.Shortage: CustomStringConvertible {
+  /// What people are told.
+  public var description: String {
+    if left == .zero { return "the deadline had passed" }
+    let left = "\(left.shown) were left before the deadline, and another attempt "
+    if attempt == .zero { return left + "begins after a wait of \(wait.shown)" }
+    return left + "takes \(attempt.shown) at least" + (wait > .zero ? " after a wait of \(wait.shown)" : "")
   }
 }

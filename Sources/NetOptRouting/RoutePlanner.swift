@@ -289,6 +289,9 @@ public struct RoutePlanner: Sendable {
       mutation: mutation)
   }
 
+  /// What is known of an origin that is remembered.
+  func routes(known origin: Origin) -> HostRoutes? { place(of: origin).map { hosts[$0] } }
+
   /// The place of an origin that is remembered.
   private func place(of origin: Origin) -> Int? {
     if let last, last.origin == origin { return last.place }

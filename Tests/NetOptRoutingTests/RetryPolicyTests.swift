@@ -61,6 +61,10 @@ import Testing
     if case .again(let delay, false) = decision { delay } else { nil }
   }
 
+  private func shortage(_ decision: RetryPolicy.Decision) -> RetryPolicy.Shortage? {
+    if case .giveUp(.noTimeLeft(let shortage)) = decision { shortage } else { nil }
+  }
+
   @Test(arguments: [200, 204, 301, 304, 400, 404, 408, 420, 422, 425, 429, 500, 501, 505, 511])
   func otherAnswersAreAnswers(_ status: Int) throws {
     let question = try Question()
@@ -168,7 +172,9 @@ import Testing
       question.decide(try answer(503, ["Retry-After": "99999999999999999999"]))
         == .giveUp(.toldToWait(.seconds(UInt32.max))))
     question.deadline = Self.start + .seconds(2)
-    #expect(question.decide(try answer(503, ["Retry-After": "3"])) == .giveUp(.noTimeLeft))
+    let shortage = try #require(shortage(question.decide(try answer(503, ["Retry-After": "3"]))))
+    #expect(shortage.left == .seconds(2) && shortage.attempt == .zero)
+    #expect((.seconds(3) ... .seconds(3.3)).contains(shortage.wait))
   }
 
   @Test func noAttemptBeginsThatCannotEndInTime() throws {
@@ -176,12 +182,41 @@ import Testing
     question.deadline = Self.start + .milliseconds(80)
     #expect(delay(question.decide(try answer(503))) != nil)
     question.shortest = .milliseconds(60)
-    #expect(question.decide(try answer(503)) == .giveUp(.noTimeLeft))
+    let shortage = try #require(shortage(question.decide(try answer(503))))
+    #expect(shortage.left == .milliseconds(80) && shortage.attempt == .milliseconds(60))
+    #expect((.milliseconds(25) ... .milliseconds(50)).contains(shortage.wait))
     // At once it could.
     #expect(delay(question.decide(failure(.sendFailed))) == .zero)
     question.deadline = Self.start
     question.shortest = .zero
-    #expect(question.decide(failure(.sendFailed)) == .giveUp(.noTimeLeft))
+    #expect(
+      question.decide(failure(.sendFailed))
+        == .giveUp(.noTimeLeft(.init(left: .zero, wait: .zero, attempt: .zero))))
+  }
+
+  /// Each reason has the figures that make it true.
+  @Test func reasonsHaveTheirFigures() {
+    func text(_ left: Duration, _ wait: Duration, _ attempt: Duration) -> String {
+      RetryPolicy.Reason.noTimeLeft(.init(left: left, wait: wait, attempt: attempt)).description
+    }
+    #expect(
+      text(.milliseconds(12), .zero, .milliseconds(30))
+        == "12 ms were left before the deadline, and another attempt takes 30 ms at least")
+    #expect(
+      text(.milliseconds(1900), .milliseconds(3200), .milliseconds(30))
+        == "1.9 s were left before the deadline, and another attempt takes 30 ms at least after a wait of 3.2 s"
+    )
+    #expect(
+      text(.milliseconds(400), .milliseconds(3200), .zero)
+        == "400 ms were left before the deadline, and another attempt begins after a wait of 3.2 s")
+    #expect(text(.zero, .zero, .milliseconds(30)) == "the deadline had passed")
+    #expect(
+      RetryPolicy.Reason.toldToWait(.seconds(10.4)).description
+        == "the server asks for a wait of 10.4 s, and a call waits 10 s at most")
+    #expect(
+      RetryPolicy.Reason.budgetUsedUp(nextFree: .milliseconds(80)).description
+        == "the client's budget for retries is used up (10 a second, and one for every 5 calls of the last 10 s); "
+        + "the next one is free in 80 ms")
   }
 
   @Test func onlyARetryThatIsMadeIsPaidFor() throws {
@@ -190,8 +225,10 @@ import Testing
     for _ in 0..<100 { _ = question.decide(try answer(503)) }
     question.attempts = 1
     for _ in 0..<10 { #expect(delay(question.decide(try answer(503))) != nil) }
-    #expect(question.decide(try answer(503)) == .giveUp(.budgetUsedUp))
-    #expect(question.decide(failure(.sendFailed)) == .giveUp(.budgetUsedUp))
+    // Ten a second are free.
+    let nextFree = Duration.milliseconds(100)
+    #expect(question.decide(try answer(503)) == .giveUp(.budgetUsedUp(nextFree: nextFree)))
+    #expect(question.decide(failure(.sendFailed)) == .giveUp(.budgetUsedUp(nextFree: nextFree)))
   }
 
   @Test func aDateIsComparedWithTheServersOwn() throws {

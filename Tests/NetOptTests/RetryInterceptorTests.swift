@@ -134,7 +134,34 @@ import Testing
       let request = try lab.request()
       last = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
     }
-    #expect(last?.message.contains("the client's budget for retries is used up") == true)
+    #expect(last?.message.contains("the client's budget for retries is used up (10 a second") == true)
+    await lab.client.shutdown()
+  }
+
+  @Test func whenThereIsNoTimeTheErrorHasTheFigures() async throws {
+    let slow = StubOutcome.resetAfterSend.taking(connect: .milliseconds(400))
+    let lab = try StubLab([slow, slow]) { $0.probing.budget = .seconds(20) }
+    _ = try await lab.client.probe()
+    let request = try lab.request { $0.options.timeout = .milliseconds(700) }
+    let error = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
+    let message = try #require(error?.message)
+    #expect(
+      message.contains(
+        /it was not sent again, because [0-9.]+ ms were left before the deadline, and another attempt takes 4[0-9.]+ ms at least$/
+      ), "\(message)")
+    #expect(lab.receivers.count == 1)
+    await lab.client.shutdown()
+  }
+
+  /// An endpoint that failed of late is taken for a bad one, and not for one that takes ten seconds.
+  @Test func aPenaltyIsNoTime() async throws {
+    let lab = try StubLab([.refuse, .resetAfterSend])
+    let short = try lab.request { $0.options.timeout = .seconds(3) }
+    for _ in 0..<2 {
+      let error = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(short) }
+      #expect(error?.message.contains("deadline") == false, "\(error?.message ?? "")")
+      #expect(error?.otherAttempts.count == 2)
+    }
     await lab.client.shutdown()
   }
 

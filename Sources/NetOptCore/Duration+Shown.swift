@@ -1,0 +1,31 @@
+extension Duration {
+  /// The duration for a message, with three digits or all of its whole seconds: `0.4 ms`, `12 ms`, `1.25 s`, `90 s`. Below
+  /// zero it is `0 s`.
+  package var shown: String {
+    let nanoseconds = max(nanoseconds, 0)
+    if nanoseconds == 0 { return "0 s" }
+    // From here on three digits of milliseconds would be a second.
+    if nanoseconds < 999_500_000 { return Self.digits(max(nanoseconds.divided(by: 1000), 1)) + " ms" }
+    return Self.digits(nanoseconds.divided(by: 1_000_000)) + " s"
+  }
+
+  /// Thousandths as a decimal number.
+  private static func digits(_ thousandths: Int64) -> String {
+    // What is beyond the third digit is rounded away.
+    let unit: Int64 =
+      thousandths >= 100_000 ? 1000 : thousandths >= 10_000 ? 100 : thousandths >= 1000 ? 10 : 1
+    let rounded = thousandths.divided(by: unit) * unit
+    let fraction = rounded % 1000
+    if fraction == 0 { return "\(rounded / 1000)" }
+    var digits = String(String(1000 + fraction).dropFirst())
+    while digits.last == "0" { digits.removeLast() }
+    return "\(rounded / 1000).\(digits)"
+  }
+}
+
+extension Int64 {
+  /// The quotient, rounded to the nearest: of a number that is not negative.
+  fileprivate func divided(by divisor: Int64) -> Int64 {
+    self / divisor + (2 * (self % divisor) >= divisor ? 1 : 0)
+  }
+}

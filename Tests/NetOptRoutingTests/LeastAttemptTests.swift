@@ -1,0 +1,129 @@
+import FoundationEssentials
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptRouting
+
+/// The least time that another attempt takes, by which retries are refused.
+@Suite struct LeastAttemptTests {
+  private let one = ip("192.0.2.1")
+  private let two = ip("192.0.2.2")
+
+  private func outcome(_ plan: RoutePlan) -> RetryPolicy.Outcome {
+    .failure(
+      NetOptError(
+        .sendFailed, phase: .send, "it failed", isRetryable: true,
+        route: RouteReport(plan: plan, legs: [.ready(plan.legs[0].address ?? one, milliseconds: 20)])))
+  }
+
+  @Test("neither penalties nor slow answers make an attempt longer")
+  func withoutPenalties() {
+    var scene = Scene([one, two])
+    scene.probe(one, milliseconds: 30)
+    scene.probe(two, milliseconds: 80)
+    for _ in 0..<2 { for address in [one, two] { scene.probe(address, fails: .refused) } }
+    let plan = scene.plan()
+    #expect(plan.candidates.allSatisfy { $0.score ?? .zero > .seconds(10) })
+    #expect(scene.planner.leastAttempt(after: plan, avoiding: []) == .milliseconds(15))
+    #expect(scene.planner.leastAttempt(after: plan, avoiding: [one]) == .milliseconds(15))
+  }
+
+  @Test("it is the shortest handshake that was measured, and not the usual one")
+  func shortest() {
+    var scene = Scene([one])
+    for time in [40.0, 12, 300, 50] { scene.probe(one, milliseconds: time) }
+    let plan = scene.plan()
+    #expect(scene.planner.leastAttempt(after: plan, avoiding: []) == .milliseconds(6))
+    // Echoes are round trips as well.
+    scene.planner.record(roundTrip: .milliseconds(4), of: one, for: scene.origin, at: scene.now)
+    #expect(scene.planner.leastAttempt(after: plan, avoiding: []) == .milliseconds(4))
+  }
+
+  @Test("what was never measured may be faster than all that was")
+  func unknown() {
+    var scene = Scene([one, two])
+    scene.probe(one, milliseconds: 30)
+    let plan = scene.plan()
+    #expect(scene.planner.leastAttempt(after: plan, avoiding: []) == .zero)
+    scene.probe(two, milliseconds: 50)
+    #expect(scene.planner.leastAttempt(after: plan, avoiding: []) == .milliseconds(15))
+    // When both are avoided, the attempt begins with DNS.
+    #expect(scene.planner.leastAttempt(after: plan, avoiding: [one, two]) == .zero)
+    var dns = RequestOptions()
+    dns.routing = .dns
+    #expect(scene.planner.leastAttempt(after: scene.plan(dns), avoiding: []) == .zero)
+    let proxied = scene.planner.plan(
+      for: scene.origin, proxy: "http://127.0.0.1:1", now: scene.now, wall: today)
+    #expect(scene.planner.leastAttempt(after: proxied, avoiding: []) == .zero)
+    let elsewhere = scene.planner.plan(for: Origin(.https, host: "b.example"), now: scene.now, wall: today)
+    #expect(scene.planner.leastAttempt(after: elsewhere, avoiding: []) == .zero)
+  }
+
+  /// A retry that is refused for want of time could not have ended, had it gone to the nearest of all known endpoints.
+  @Test("no retry is refused that could have ended in time", arguments: 1...60 as ClosedRange<UInt64>)
+  func refusals(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let addresses = (0..<Int.random(in: 1...4, using: &random)).map {
+      IPAddress(v4: 0xc000_0200 + UInt32($0))
+    }
+    var scene = Scene(addresses, seed: seed)
+    var policy = RetryPolicy(seed: seed)
+    let request = try HTTPRequest(.get, "https://a.example/")
+    var least: [IPAddress: Duration] = [:]
+    var refusals = 0
+    for _ in 0..<300 {
+      let address = random.element(of: addresses)
+      switch Int.random(in: 0..<6, using: &random) {
+      case 0, 1, 2:
+        let time = Double.random(in: 1...Double.random(in: 2...400, using: &random), using: &random)
+        scene.probe(address, milliseconds: time)
+        // A probe is two round trips.
+        let trip = Duration.nanoseconds(Duration.milliseconds(time / 2).nanoseconds)
+        least[address] = min(least[address] ?? trip, trip)
+      case 3: scene.probe(address, fails: random.element(of: [.refused, .wrongName, .unreachable]))
+      case 4:
+        let slow = CallOutcome.answered(wait: .milliseconds(Int.random(in: 1...9000, using: &random)))
+        var leg = RouteReport.Leg.ready(address, milliseconds: 0)
+        leg.reused = true
+        scene.planner.record(RouteReport(plan: scene.plan(), legs: [leg]), outcome: slow, at: scene.now)
+      default: scene.wait(Double.random(in: 0...20, using: &random))
+      }
+      let plan = scene.plan()
+      let left = Duration.milliseconds(
+        Double.random(in: 0...Double.random(in: 1...400, using: &random), using: &random))
+      let avoided = Bool.random(using: &random) ? [address] : []
+      var budget = RetryBudget(at: scene.now)
+      let decision = policy.decide(
+        after: outcome(plan), of: request, attempts: Int.random(in: 1...2, using: &random), at: scene.now,
+        until: scene.now + left, shortest: scene.planner.leastAttempt(after: plan, avoiding: avoided),
+        wall: today, budget: &budget)
+      switch decision {
+      case .giveUp(.noTimeLeft(let shortage)):
+        refusals += 1
+        let nearest = addresses.compactMap { least[$0] }.min() ?? .zero
+        #expect(shortage.wait + nearest >= left, "seed \(seed), at \(scene.now)")
+        #expect(shortage.attempt <= nearest)
+      case .giveUp(let reason): Issue.record("\(reason)")
+      case .again(let wait, _): #expect(wait < left)
+      }
+    }
+    #expect(refusals > 0)
+  }
+
+  @Test("eight milliseconds into three seconds, endpoints that have just failed are no reason to give up")
+  func earlyFailure() throws {
+    var scene = Scene([one, two])
+    scene.probe(one, milliseconds: 30)
+    scene.probe(two, milliseconds: 80)
+    for address in [one, two] { scene.probe(address, fails: .refused) }
+    let plan = scene.plan()
+    var policy = RetryPolicy(seed: 1)
+    var budget = RetryBudget(at: scene.now)
+    let decision = policy.decide(
+      after: outcome(plan), of: try HTTPRequest(.get, "https://a.example/"), attempts: 1, at: scene.now,
+      until: scene.now + .milliseconds(2992),
+      shortest: scene.planner.leastAttempt(after: plan, avoiding: [one]), wall: today, budget: &budget)
+    #expect(decision == .again(after: .zero, onFreshConnection: false))
+  }
+}
