@@ -92,7 +92,8 @@ public struct ClientConfiguration: Sendable {
     /// is probed when it is first used. Default: yes.
     public var atStart = true
     /// Whether probing goes on at a low rate while requests are sent: endpoints that failed, as soon as their time is over,
-    /// and each other one every few minutes. A client that sends none costs nothing. Default: yes.
+    /// those with a wrong certificate after 1 s to 1 min, and each other one every few minutes. A client that sends none
+    /// costs nothing. Default: yes.
     public var inBackground = true
     /// How; `nil` means TLS, and TCP for port 80.
     public var method: ProbeMethod?

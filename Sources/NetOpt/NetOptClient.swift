@@ -257,7 +257,10 @@ public final class NetOptClient: Sendable {
     let context = CallContext(
       id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started, deadline: deadline)
     let plan = try router.plan(for: request, nil)
-    defer { router.ended(plan) }
+    defer {
+      router.ended(plan)
+      upkeep.lookAgain()
+    }
     do throws(NetOptError) {
       router.record(try await engine.transport.warmUp(request, along: plan, in: context), started: started)
     } catch {

@@ -48,6 +48,8 @@ final class Prober: Sendable {
     /// Probes that somebody has asked for.
     var samplings: [UInt64: Task<[Target: Samples], Never>] = [:]
     var lastSampling: UInt64 = 0
+    /// Is told when probes have ended.
+    var whenProbed: (@Sendable () -> Void)?
     var isStopped = false
   }
 
@@ -84,6 +86,9 @@ final class Prober: Sendable {
     unsettled = Atomic(hosts.count)
     state = Locked(State(list: list, hosts: hosts))
   }
+
+  /// Has somebody told when probes have ended that were not given out as due: those at start, and those that were asked for.
+  func whenProbed(_ tell: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = tell } }
 
   /// Probes by another list from now on: at once the hosts that have endpoints which they had not before.
   func adopt(_ list: EndpointList) {
@@ -259,6 +264,7 @@ final class Prober: Sendable {
       let id = state.lastTask
       state.tasks[id] = Task {
         _ = await self.sample(self.targets(of: hosts, isKept: true), method: self.configuration.method)
+        self.state.withLock(\.whenProbed)?()
         // Those who wait go on waiting when others have taken this one's place.
         if Task.isCancelled { return }
         for host in hosts { self.settle(host) }
@@ -293,6 +299,7 @@ final class Prober: Sendable {
       sampling.cancel()
     }
     end(id)
+    state.withLock(\.whenProbed)?()
     return names.compactMap { name in result(name, method: method, samples) }
   }
 
@@ -313,8 +320,13 @@ final class Prober: Sendable {
     if due.isEmpty { return }
     // An echo says nothing about whether an endpoint works again, nor does TCP where there is TLS.
     let method = configuration.method == .icmp || configuration.method == .tcp ? nil : configuration.method
-    let targets = due.map { Target(origin: $0.origin, address: $0.address, isKept: $0.isKept) }
-    _ = await sample(targets, method: method)
+    func targets(_ due: [DueProbe]) -> [Target] {
+      due.map { Target(origin: $0.origin, address: $0.address, isKept: $0.isKept) }
+    }
+    // A health check that fails shows nothing of the certificate.
+    async let checks = sample(targets(due.filter(\.checksCertificate)), method: .tls)
+    async let others = sample(targets(due.filter { !$0.checksCertificate }), method: method)
+    _ = await (checks, others)
   }
 
   private func result(_ name: String, method: ProbeMethod?, _ samples: [Target: Samples]) -> HostProbe? {

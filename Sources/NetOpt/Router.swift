@@ -17,8 +17,10 @@ final class Router: Sendable {
     _ list: EndpointList?, _ configuration: ClientConfiguration,
     _ timeSource: any TimeSource = SystemTimeSource()
   ) {
+    var routing = configuration.routing
+    routing.probesInBackground = configuration.probing.inBackground
     planner = Locked(
-      RoutePlanner(list: list, configuration: configuration.routing, seed: UInt64.random(in: .min ... .max)))
+      RoutePlanner(list: list, configuration: routing, seed: UInt64.random(in: .min ... .max)))
     self.timeSource = timeSource
     proxy = configuration.proxy
     environment = ProxyEnvironment(ProcessInfo.processInfo.environment)
@@ -132,7 +134,9 @@ final class Router: Sendable {
     started: MonotonicInstant
   ) {
     withPlanner { planner, now in
-      if isOfThisNetwork(started) { planner.record(probe: result, of: address, for: origin, at: now) }
+      if isOfThisNetwork(started) {
+        planner.record(probe: result, of: address, for: origin, from: started, at: now)
+      }
     }
   }
 

@@ -35,6 +35,8 @@ final class Upkeep: Sendable {
     self.ranking = ranking
     self.timeSource = timeSource
     isEnabled = configuration.inBackground
+    // Such as an endpoint whose certificate is to be checked again in a second.
+    prober.whenProbed { [weak self] in self?.lookAgain() }
   }
 
   /// Whether it is at work, or waits for a probe to be due.

@@ -103,13 +103,14 @@ public struct RoutePlan: Sendable {
     let startsTwo: Bool
     let multiplexes: Bool
     let suspectsNetwork: Bool
+    let verifies: Bool
     let avoidance: Avoidance?
 
     init(
       _ origin: Origin, _ proxy: String?,
       _ policy: String, _ directOff: DirectOff?, _ candidates: any CandidateSource,
       _ legs: [Leg], _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool,
-      _ suspectsNetwork: Bool, _ avoidance: Avoidance?
+      _ suspectsNetwork: Bool, _ verifies: Bool, _ avoidance: Avoidance?
     ) {
       self.origin = origin
       self.proxy = proxy
@@ -122,6 +123,7 @@ public struct RoutePlan: Sendable {
       self.startsTwo = startsTwo
       self.multiplexes = multiplexes
       self.suspectsNetwork = suspectsNetwork
+      self.verifies = verifies
       self.avoidance = avoidance
     }
   }
@@ -161,6 +163,8 @@ public struct RoutePlan: Sendable {
   /// Whether this machine's network is taken to be down: several endpoints and DNS failed within seconds, and nothing
   /// has worked since. What fails then is held against no endpoint.
   public var suspectsNetwork: Bool { storage.suspectsNetwork }
+  /// Whether connections of its legs verify the certificate, where they have TLS.
+  public var verifies: Bool { storage.verifies }
   /// What an attempt that is not the call's first keeps away from; `nil` in the plan of a first one.
   public var avoidance: Avoidance? { storage.avoidance }
 
@@ -171,13 +175,13 @@ public struct RoutePlan: Sendable {
     origin: Origin, proxy: String? = nil,
     policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
-    suspectsNetwork: Bool = false, avoidance: Avoidance? = nil
+    suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {
     self.init(
       origin: origin, proxy: proxy,
       policy: policy, directOff: directOff, weighed: Candidates(all: candidates), legs: legs,
       withoutList: withoutList, startsTwo: startsTwo, multiplexes: multiplexes,
-      suspectsNetwork: suspectsNetwork, avoidance: avoidance)
+      suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
 
   /// Makes a plan whose candidates are put into words later.
@@ -187,13 +191,13 @@ public struct RoutePlan: Sendable {
     origin: Origin, proxy: String? = nil,
     policy: String, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
     legs: [Leg], withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
-    suspectsNetwork: Bool = false, avoidance: Avoidance? = nil
+    suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
     precondition(proxy != nil || legs[0].target != .proxy, "a plan that leads to a proxy says to which")
     storage = Storage(
       origin, proxy,
-      policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, suspectsNetwork,
+      policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, suspectsNetwork, verifies,
       avoidance)
   }
 
@@ -205,7 +209,7 @@ public struct RoutePlan: Sendable {
       origin: origin, proxy: proxy,
       policy: policy, directOff: directOff, weighed: storage.candidates, legs: legs,
       withoutList: withoutList, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
-      suspectsNetwork: suspectsNetwork, avoidance: avoidance)
+      suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
 
   /// Whether this is the very plan that the other one is, not only an equal one.

@@ -8,7 +8,8 @@ public enum CircuitState: String, Hashable, Sendable {
   case open
   /// The while is over: one attempt shows how it goes on.
   case halfOpen = "half-open"
-  /// Its certificate was wrong. It is left alone until a probe finds a right one, or for ten minutes.
+  /// Its certificate was wrong. Requests leave it alone until a probe verifies a right one: the first after a second, further
+  /// ones after up to a minute.
   case quarantined
 }
 
@@ -39,6 +40,7 @@ struct Circuit: Hashable, Sendable {
   private var lastFailure: MonotonicInstant?
   private var opensUntil: MonotonicInstant?
   private var attempt: MonotonicInstant?
+  private var isProbe = false
   /// How long the endpoint asked to be left alone, when that is why the circuit is open.
   private(set) var rest: Duration?
   /// Whether it failed behind a connection that was ready, so that one alone shows nothing.
@@ -62,16 +64,26 @@ struct Circuit: Hashable, Sendable {
   /// Whether the one attempt of a half-open circuit is under way.
   func isTried(at now: MonotonicInstant) -> Bool { attempt.map { now < $0 + Self.attemptLimit } ?? false }
 
-  /// Takes the one attempt of a half-open circuit.
-  mutating func take(at now: MonotonicInstant) { attempt = now }
+  /// Until when the one attempt of a half-open circuit keeps others away, when there is one.
+  func attemptEnds(at now: MonotonicInstant) -> MonotonicInstant? {
+    isTried(at: now) ? attempt.map { $0 + Self.attemptLimit } : nil
+  }
+
+  /// Takes the one attempt of a half-open circuit, for a probe or a request.
+  mutating func take(at now: MonotonicInstant, byProbe: Bool = false) { (attempt, isProbe) = (now, byProbe) }
 
   /// Gives the attempt back: it was not made, or it showed nothing.
   ///
+  /// - Parameter byProbe: by whom. A request of an older plan ends no attempt of a probe.
   /// - Returns: whether there was one.
-  mutating func giveBack() -> Bool {
-    defer { attempt = nil }
-    return attempt != nil
+  mutating func giveBack(byProbe: Bool = false) -> Bool {
+    guard attempt != nil, isProbe == byProbe else { return false }
+    attempt = nil
+    return true
   }
+
+  /// The attempt is over, whosever it was.
+  mutating func endAttempt() { attempt = nil }
 
   /// An attempt succeeded.
   mutating func succeeded(at now: MonotonicInstant) {

@@ -71,8 +71,25 @@ struct EndpointHealth: Sendable {
   ///
   /// - Parameter unverified: for a request that does not ask whose the certificate is.
   func state(at now: MonotonicInstant, unverified: Bool = false) -> CircuitState {
-    guard let quarantine, !unverified else { return circuit.state(at: now) }
-    return now < quarantine.until ? .quarantined : .halfOpen
+    let state = circuit.state(at: now)
+    guard let quarantine, !unverified else { return state }
+    return state == .open || now < quarantine.opens || isTried(at: now) ? .quarantined : .halfOpen
+  }
+
+  /// Whether its certificate was wrong when it was last looked at.
+  var isQuarantined: Bool { quarantine != nil }
+
+  /// When a probe is to check the certificate of an endpoint in quarantine: not while a check is under way, nor while
+  /// its circuit is open. `nil` when it is in none.
+  func certificateCheck(at now: MonotonicInstant) -> MonotonicInstant? {
+    guard let quarantine else { return nil }
+    return circuit.attemptEnds(at: now) ?? max(quarantine.due, circuit.openUntil(at: now) ?? quarantine.due)
+  }
+
+  /// The same for people, where that is why the endpoint is left out in this state.
+  func nextCheck(of state: CircuitState, at now: MonotonicInstant) -> Quarantine.NextCheck? {
+    guard state == .quarantined, let quarantine else { return nil }
+    return quarantine.nextCheck(isTried(at: now) ? nil : certificateCheck(at: now))
   }
 
   /// Whether the one attempt of the half-open state is under way.
@@ -108,12 +125,12 @@ struct EndpointHealth: Sendable {
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if isClear { return slownessDue }
     let next = circuit.nextChange(after: now).earlier(penalisedUntil, after: now)
-    return next.earlier(quarantine?.until, after: now).earlier(slownessDue, after: now)
+    return next.earlier(quarantine?.opens, after: now).earlier(slownessDue, after: now)
   }
 
   // MARK: What happens
 
-  /// A connection was ready.
+  /// A connection was ready. That alone ends no quarantine: it may be one that nobody verified.
   ///
   /// - Parameters:
   ///   - connect: the time of the TCP handshake, when it was measured.
@@ -126,14 +143,11 @@ struct EndpointHealth: Sendable {
     if connect != nil || ready != nil { measured(connect: connect, ready: ready, at: now) }
     let isMeasured = connect != nil || ready != nil
     if !answered && circuit.needsAnswer { return isMeasured }
-    // While a quarantine lasts only a request that does without verification gets here, which proves nothing.
-    let isReleased = quarantine.map { now >= $0.until } ?? false
-    let isNews = isMeasured || !circuit.isClear || penalisedUntil != nil || isReleased
+    let isNews = isMeasured || !circuit.isClear || penalisedUntil != nil
     circuit.succeeded(at: now)
     lastSucceeded = now
     penalisedUntil = nil
     before = nil
-    if isReleased { quarantine = nil }
     return isNews
   }
 
@@ -185,7 +199,7 @@ struct EndpointHealth: Sendable {
     if slownessDue != nil { slownessDue = now + Self.slownessReview }
   }
 
-  /// The host's certificate was presented and verified.
+  /// The host's certificate was presented on a new connection, and verified.
   ///
   /// - Returns: whether the endpoint was in quarantine.
   mutating func verified() -> Bool {
@@ -215,19 +229,29 @@ struct EndpointHealth: Sendable {
   /// - Parameters:
   ///   - host: whose endpoint it is.
   ///   - wasReady: whether it had been ready before, so that another one alone shows nothing.
+  ///   - begun: when it began, unless it was a probe's.
+  ///   - pace: how soon a wrong certificate is checked again.
   /// - Returns: whether anything has changed.
   mutating func failed(
-    _ failure: LegFailure, of host: String, wasReady: Bool = false, at now: MonotonicInstant,
-    using random: inout SplitMix64
+    _ failure: LegFailure, of host: String, wasReady: Bool = false, from begun: MonotonicInstant? = nil,
+    pace: Quarantine.Pace = Quarantine.Pace(), at now: MonotonicInstant, using random: inout SplitMix64
   ) -> Bool {
     let blame = Blame(failure.kind)
     if blame == .nobody { return false }
-    remember(at: now)
-    switch blame {
-    case .endpoint: circuit.failed(at: now, wasReady: wasReady, using: &random)
-    case .certificate: quarantine = Quarantine(failure.kind, of: host, at: now)
-    case .localNetwork, .nobody: break
+    (lastFailure, lastFailed) = (failure, now)
+    if quarantine?.failedAgain(failure.kind, of: host, from: begun, at: now, using: &random) ?? false {
+      _ = circuit.giveBack(byProbe: begun == nil)
     }
+    if blame == .certificate {
+      // No penalty: who does not verify may use it, and a check is to come when it is due.
+      if quarantine == nil {
+        quarantine = Quarantine(failure.kind, of: host, pace: pace, at: now, using: &random)
+        circuit.endAttempt()
+      }
+      return true
+    }
+    remember(at: now)
+    if blame == .endpoint { circuit.failed(at: now, wasReady: wasReady, using: &random) }
     penalise(failure, halves: 2, at: now)
     return true
   }
@@ -253,18 +277,24 @@ struct EndpointHealth: Sendable {
     guard let before, before.since >= moment else { return false }
     (circuit, penalties, penalisedUntil) = (before.circuit, before.penalties, before.until)
     // The attempt that was under way then is over.
-    _ = circuit.giveBack()
+    circuit.endAttempt()
     self.before = nil
     return true
   }
 
-  /// Takes the one attempt of the half-open state.
-  mutating func take(at now: MonotonicInstant) { circuit.take(at: now) }
+  /// Takes the one attempt of the half-open state, or the check of a certificate.
+  mutating func take(at now: MonotonicInstant, byProbe: Bool = false) {
+    circuit.take(at: now, byProbe: byProbe)
+  }
 
   /// Gives the attempt back: it was not made, or showed nothing.
   ///
   /// - Returns: whether there was one.
-  mutating func giveBack() -> Bool { circuit.giveBack() }
+  mutating func giveBack(at now: MonotonicInstant, byProbe: Bool = false) -> Bool {
+    guard circuit.giveBack(byProbe: byProbe) else { return false }
+    quarantine?.wasGivenUp(at: now)
+    return true
+  }
 
   private mutating func remember(at now: MonotonicInstant) {
     if let before, now < before.since + LocalNetwork.forgiven { return }

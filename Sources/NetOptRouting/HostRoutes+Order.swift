@@ -7,10 +7,18 @@ struct LeftOut: Sendable {
   let score: Duration?
   /// Why, for people.
   let reason: String
+  /// When its certificate is checked again, when that is why.
+  var nextCheck: Quarantine.NextCheck?
   /// Whether only failures keep it out, so that it is better than nothing.
   let isShut: Bool
   /// The failure for which it is not tried at all, if there is one.
   var failure: LegFailure.Kind?
+
+  /// Why, with what depends on the moment.
+  func text(at now: MonotonicInstant) -> String {
+    guard let nextCheck else { return reason }
+    return "\(reason); \(nextCheck.text(at: now))"
+  }
 }
 
 // Which endpoints may be used and in which order, kept up to date one endpoint at a time.
@@ -131,8 +139,9 @@ extension HostRoutes {
     if isShut || state == .quarantined {
       return .leftOut(
         LeftOut(
-          index: index, score: score, reason: health.reason(of: state, at: now), isShut: isShut,
-          failure: health.failure(of: state)))
+          index: index, score: score, reason: health.reason(of: state, at: now),
+          nextCheck: health.nextCheck(of: state, at: now), isShut: isShut, failure: health.failure(of: state))
+      )
     }
     guard let score else { return .usable(.unknown) }
     return .usable(

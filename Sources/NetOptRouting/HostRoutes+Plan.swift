@@ -21,6 +21,8 @@ struct KeptPlan: Sendable {
   let wish: PlanWish
   /// The index of the endpoint in front.
   let front: Int?
+  /// When the words change in which it says why an endpoint is left out.
+  let until: MonotonicInstant
 }
 
 /// How endpoints were weighed for a plan.
@@ -30,6 +32,8 @@ private struct Weighed: CandidateSource {
   /// The position of the one in front.
   let front: Int
   let leftOut: [LeftOut]
+  /// When that was.
+  let moment: MonotonicInstant
 
   var isEmpty: Bool { addresses.isEmpty }
 
@@ -42,7 +46,8 @@ private struct Weighed: CandidateSource {
     }
       + leftOut.map {
         RoutePlan.Candidate(
-          addresses[$0.index], score: $0.score, source: .list, excluded: $0.reason, failure: $0.failure)
+          addresses[$0.index], score: $0.score, source: .list, excluded: $0.text(at: moment),
+          failure: $0.failure)
       }
   }
 }
@@ -54,18 +59,23 @@ extension HostRoutes {
   ///
   /// A half-open endpoint stands where its speed puts it. When that is the front, it leads one plan alone, and others
   /// leave it out until the outcome is known. Further back it is in every plan: there it is tried only when nothing
-  /// before it works, and then it is better than nothing.
+  /// before it works, and then it is better than nothing. One whose certificate was wrong is half-open only when a check
+  /// is due that no probe has made.
   mutating func plan(
     _ wish: PlanWish, at now: MonotonicInstant, using random: inout SplitMix64
   ) -> RoutePlan {
     if now >= reviewDue { review(at: now) }
-    if policy != .balanced, let kept = kept.first, kept.wish == wish { return kept.plan }
+    if policy != .balanced, let kept = kept.first, kept.wish == wish, now < kept.until { return kept.plan }
     let (ranking, leftOut) = wish.isUsual ? (ranking, leftOut) : assessed(for: wish, at: now)
-    guard !ranking.entries.isEmpty else { return keep(planWithoutList(leftOut, wish), nil, wish) }
+    guard !ranking.entries.isEmpty else {
+      return keep(planWithoutList(leftOut, wish, at: now), nil, wish, leftOut, at: now)
+    }
     let front = front(of: ranking, using: &random)
     let index = ranking.entries[front].index
-    if let kept = kept.first(where: { $0.wish == wish && $0.front == index }) { return kept.plan }
-    let plan = plan(ranking.entries, front: front, leftOut, wish)
+    if let kept = kept.first(where: { $0.wish == wish && $0.front == index && now < $0.until }) {
+      return kept.plan
+    }
+    let plan = plan(ranking.entries, front: front, leftOut, wish, at: now)
     if !endpoints[index].health.isClear,
       endpoints[index].health.state(at: now, unverified: wish.unverified) == .halfOpen
     {
@@ -77,12 +87,12 @@ extension HostRoutes {
     if wish.isUsual {
       if case .known = ranking.entries[front].standing { leader = index } else { leader = nil }
     }
-    return keep(plan, index, wish)
+    return keep(plan, index, wish, leftOut, at: now)
   }
 
   /// Takes the one attempt of a half-open endpoint.
-  mutating func take(_ index: Int, at now: MonotonicInstant) {
-    endpoints[index].health.take(at: now)
+  mutating func take(_ index: Int, byProbe: Bool = false, at now: MonotonicInstant) {
+    endpoints[index].health.take(at: now, byProbe: byProbe)
     reassess(index, at: now)
   }
 
@@ -95,7 +105,7 @@ extension HostRoutes {
       order.insert(order.remove(at: front), at: 0)
     }
     return order.enumerated().map { status($1.index, rank: $0 + 1, excluded: nil, at: now) }
-      + leftOut.map { status($0.index, rank: nil, excluded: $0.reason, at: now) }
+      + leftOut.map { status($0.index, rank: nil, excluded: $0.text(at: now), at: now) }
   }
 
   private func front(of ranking: Ranking, using random: inout SplitMix64) -> Int {
@@ -107,22 +117,33 @@ extension HostRoutes {
     }
   }
 
-  private mutating func keep(_ plan: RoutePlan, _ front: Int?, _ wish: PlanWish) -> RoutePlan {
-    if policy != .balanced || kept.first?.wish != wish { kept.removeAll(keepingCapacity: true) }
-    kept.append(KeptPlan(plan: plan, wish: wish, front: front))
+  private mutating func keep(
+    _ plan: RoutePlan, _ front: Int?, _ wish: PlanWish, _ leftOut: [LeftOut], at now: MonotonicInstant
+  ) -> RoutePlan {
+    if policy != .balanced || kept.first?.wish != wish {
+      kept.removeAll(keepingCapacity: true)
+    } else {
+      kept.removeAll { $0.until <= now }
+    }
+    let until = leftOut.reduce(MonotonicInstant?.none) {
+      $0.earlier($1.nextCheck?.nextChange(after: now), after: now)
+    }
+    kept.append(
+      KeptPlan(plan: plan, wish: wish, front: front, until: until ?? MonotonicInstant(nanoseconds: .max)))
     return plan
   }
 
   private func plan(
     _ entries: [Ranking.Entry], front: Int, _ leftOut: [LeftOut], _ wish: PlanWish,
-    _ withoutList: RouteReport.Fallback? = nil
+    _ withoutList: RouteReport.Fallback? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
     let legs = legs(entries, front: front, lastResorts: lastResorts(leftOut))
     return RoutePlan(
       origin: origin, policy: policy.rawValue,
-      weighed: Weighed(addresses: addresses, entries: entries, front: front, leftOut: leftOut), legs: legs,
+      weighed: Weighed(
+        addresses: addresses, entries: entries, front: front, leftOut: leftOut, moment: now), legs: legs,
       withoutList: withoutList, startsTwo: withoutList == .circuitsOpen, multiplexes: wish.multiplexes,
-      suspectsNetwork: wish.suspectsNetwork)
+      suspectsNetwork: wish.suspectsNetwork, verifies: !wish.unverified)
   }
 
   /// The legs in their order: the one in front, the other usable ones, DNS, the last resorts.
@@ -153,15 +174,17 @@ extension HostRoutes {
 
   /// Every circuit is open, or all are left out for other reasons. The endpoint whose failure is the oldest may be
   /// back; DNS starts beside it.
-  private func planWithoutList(_ leftOut: [LeftOut], _ wish: PlanWish) -> RoutePlan {
+  private func planWithoutList(
+    _ leftOut: [LeftOut], _ wish: PlanWish, at now: MonotonicInstant
+  ) -> RoutePlan {
     let shut = leftOut.indices.filter { leftOut[$0].isShut }
     guard let oldest = shut.min(by: { lastFailed(leftOut[$0].index) < lastFailed(leftOut[$1].index) }) else {
-      return plan([], front: 0, leftOut, wish, .excluded)
+      return plan([], front: 0, leftOut, wish, .excluded, at: now)
     }
     var others = leftOut
     let chosen = others.remove(at: oldest)
     let standing = chosen.score.map { Ranking.Standing.penalised($0.nanoseconds) } ?? .unknown
-    return plan([entry(chosen.index, standing)], front: 0, others, wish, .circuitsOpen)
+    return plan([entry(chosen.index, standing)], front: 0, others, wish, .circuitsOpen, at: now)
   }
 
   private func lastFailed(_ index: Int) -> (MonotonicInstant, Int) {

@@ -15,7 +15,7 @@ struct ProbeTimes: Sendable {
 
 /// What probe of an endpoint comes next, and when.
 private enum NextProbe {
-  /// The one attempt of a half-open circuit, or the next moment at which there may be one.
+  /// The one attempt of a half-open circuit or the check of a certificate, or the next moment at which there may be one.
   case attempt(MonotonicInstant)
   /// One to keep what is known from growing old. No request waits to hear of it.
   case look(MonotonicInstant)
@@ -23,7 +23,7 @@ private enum NextProbe {
 
 /// When the next probes of an origin's endpoints are due.
 struct NextProbes: Sendable {
-  /// The first attempt of a half-open circuit, or the next moment at which there may be one.
+  /// The first attempt of a half-open circuit or check of a certificate, or the next moment at which there may be one.
   var attempt: MonotonicInstant?
   /// The endpoint that is to be looked at next.
   var look: (index: Int, due: MonotonicInstant)?
@@ -77,7 +77,7 @@ extension HostRoutes {
     return due
   }
 
-  /// Takes the one attempt of each half-open endpoint for a probe.
+  /// Takes the one attempt of each half-open endpoint, and each check of a certificate that is due, for a probe.
   ///
   /// - Returns: the endpoints' indices.
   mutating func takeDueAttempts(at now: MonotonicInstant, using random: inout SplitMix64) -> [Int] {
@@ -86,7 +86,7 @@ extension HostRoutes {
       guard case .attempt(let moment) = nextProbe(of: index, at: now), moment <= now else { continue }
       due.append(index)
       noteMeasured(index, at: now, using: &random)
-      take(index, at: now)
+      take(index, byProbe: true, at: now)
     }
     // What was due by the clock alone may not be due any more.
     nextProbes = nil
@@ -96,10 +96,20 @@ extension HostRoutes {
   /// The endpoint that requests go to, as far as there is one.
   var front: Int? { leader ?? ranking.entries.first?.index }
 
+  /// The endpoint that shows whether the network is back: the one in front, unless its certificate was wrong.
+  var networkWitness: Int {
+    let front = front ?? 0
+    guard endpoints[front].health.isQuarantined else { return front }
+    return endpoints.firstIndex { !$0.health.isQuarantined } ?? front
+  }
+
   /// A probe of an endpoint.
   func dueProbe(_ index: Int) -> DueProbe {
-    let isKept = policy == .balanced || front == nil || front == index
-    return DueProbe(origin: origin, address: addresses[index], isKept: isKept)
+    let isCheck = endpoints[index].health.isQuarantined
+    // A pooled connection shows what the certificate was like before.
+    let isKept = !isCheck && (policy == .balanced || front == nil || front == index)
+    return DueProbe(
+      origin: origin, address: addresses[index], isKept: isKept, checksCertificate: isCheck)
   }
 
   /// An endpoint's connections were measured, or are about to be.
@@ -114,6 +124,7 @@ extension HostRoutes {
     if mutation == .noProbes { return nil }
     if mutation == .endlessProbes { return .look(now) }
     let health = endpoints[index].health
+    if let check = health.certificateCheck(at: now) { return .attempt(check) }
     switch health.state(at: now) {
     case .open, .quarantined: return health.nextChange(after: now).map { .attempt($0) }
     // Only a request shows whether the service is back.

@@ -64,6 +64,9 @@ extension HostRoutes {
       // An endpoint that was seen to work after this leg began is not to blame for what it was like before.
       let isOld = begun.map { health(of: address)?.hasWorked(since: $0 + leg.started) ?? false } ?? false
       let isFrozen = isFrozen || isOld
+      if shows(leg, address, theCertificateAlong: report.plan, from: begun) {
+        update(address, at: now) { $0.verified() }
+      }
       switch leg.outcome {
       case .won: won(leg, address, outcome, isFrozen: isFrozen, at: now, using: &random)
       case .lost:
@@ -73,18 +76,19 @@ extension HostRoutes {
         }
         measured(leg, address, at: now, using: &random)
       case .failed:
-        if let failure = leg.failure, !isFrozen { failed(address, failure, at: now, using: &random) }
+        guard let failure = leg.failure, !isFrozen else { continue }
+        failed(address, failure, from: begun.map { $0 + leg.started } ?? now, at: now, using: &random)
       case .cancelled:
         guard let winner, !isFrozen, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
         let kind = leg.connected == nil ? LegFailure.Kind.connectTimeout : .tlsTimeout
         let failure = LegFailure(kind, "not ready when a leg that began later was")
-        failed(address, failure, at: now, using: &random)
+        failed(address, failure, from: now, at: now, using: &random)
       }
     }
     // The one attempt of a half-open endpoint is in the first leg. Whatever became of that, it is over; a report of
     // an older plan may give it back early, which lets one more attempt through.
     if case .address(let first) = report.plan.legs.first?.target, index(of: first) != nil {
-      update(first, at: now) { $0.giveBack() }
+      update(first, at: now) { $0.giveBack(at: now) }
     }
     if let winner, let address = winner.address { won(address, from: winner.source) }
   }
@@ -101,7 +105,7 @@ extension HostRoutes {
 
   /// Learns from a probe.
   ///
-  /// - Parameter isFrozen: whether a failure is held against nobody, because the network is suspected.
+  /// - Parameter isFrozen: whether a failure is held against nobody, because the network is suspected or the endpoint was seen to work since.
   mutating func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, isFrozen: Bool,
     at now: MonotonicInstant, using random: inout SplitMix64
@@ -113,21 +117,21 @@ extension HostRoutes {
       update(address, at: now) { health in
         if showsNothing {
           health.measured(connect: connect, at: now)
-          _ = health.giveBack()
+          _ = health.giveBack(at: now, byProbe: true)
           return true
         }
-        // A probe always verifies, as did whoever opened a pooled connection that it may use.
-        let isRelease = health.verified()
+        // A probe always verifies. Who opened a pooled connection did so as well, but some time ago.
+        let isRelease = !report.reused && health.verified()
         let ready = report.reused ? nil : report.ready
         let isNews = health.succeeded(connect: connect, ready: ready, answered: false, at: now)
-        let isGivenBack = health.giveBack()
+        let isGivenBack = health.giveBack(at: now, byProbe: true)
         return isRelease || isNews || isGivenBack
       }
     case .failure(let error):
       if error.isCancellation || isFrozen {
-        update(address, at: now) { $0.giveBack() }
+        update(address, at: now) { $0.giveBack(at: now, byProbe: true) }
       } else {
-        failed(address, error.failure, at: now, using: &random)
+        failed(address, error.failure, from: nil, at: now, using: &random)
       }
     }
     if let index = index(of: address) { noteMeasured(index, at: now, using: &random) }
@@ -171,7 +175,7 @@ extension HostRoutes {
           return connect != nil || ready != nil
         }
         // The others are of the connection that was to take its place, which was never ready.
-        failed(address, failure, wasReady: failure.kind == .reset, at: now, using: &random)
+        failed(address, failure, wasReady: failure.kind == .reset, from: now, at: now, using: &random)
         break
       }
       let what =
@@ -196,19 +200,46 @@ extension HostRoutes {
   }
 
   private mutating func failed(
-    _ address: IPAddress, _ failure: LegFailure, wasReady: Bool = false, at now: MonotonicInstant,
-    using random: inout SplitMix64
+    _ address: IPAddress, _ failure: LegFailure, wasReady: Bool = false, from begun: MonotonicInstant?,
+    at now: MonotonicInstant, using random: inout SplitMix64
   ) {
     let host = origin.host
+    let pace = quarantinePace(of: address)
     let mutation = mutation
     update(address, at: now) {
       switch mutation {
       case .failureLooksFast:
         return $0.succeeded(connect: .milliseconds(1), ready: .milliseconds(2), at: now)
       case .noBlame: return false
-      default: return $0.failed(failure, of: host, wasReady: wasReady, at: now, using: &random)
+      default:
+        return $0.failed(
+          failure, of: host, wasReady: wasReady, from: begun, pace: pace, at: now, using: &random)
       }
     }
+  }
+
+  /// How soon a wrong certificate of an address is checked again. Addresses that only DNS has are not probed.
+  private func quarantinePace(of address: IPAddress) -> Quarantine.Pace {
+    switch mutation {
+    case .longQuarantine: Quarantine.Pace(first: .seconds(600), longest: .seconds(600))
+    case .steadyChecks: Quarantine.Pace(longest: .seconds(1))
+    default: Quarantine.Pace(isProbed: isProbed && index(of: address) != nil)
+    }
+  }
+
+  /// Whether a leg of a plan shows that an endpoint in quarantine has the right certificate again: its connection was new,
+  /// its certificate was verified, and that was after the last failure.
+  private func shows(
+    _ leg: RouteReport.Leg, _ address: IPAddress, theCertificateAlong plan: RoutePlan,
+    from begun: MonotonicInstant?
+  ) -> Bool {
+    guard let secured = leg.secured, !leg.reused, plan.verifies || mutation == .unverifiedRelease else {
+      return false
+    }
+    guard leg.outcome == .won || leg.outcome == .lost, let health = health(of: address), health.isQuarantined
+    else { return false }
+    guard let begun, let failed = health.lastFailed else { return true }
+    return begun + secured > failed
   }
 
   /// An answer of an endpoint began.

@@ -31,6 +31,8 @@ struct HostRoutes: Sendable {
 
   let origin: Origin
   let policy: SelectionPolicy
+  /// Whether endpoints in use are probed in the background.
+  let isProbed: Bool
   /// The number by which this client chooses among endpoints that are equally fast.
   let draw: UInt64
   /// In the list's order. Whoever changes the health of one has `reassess` put it in its place.
@@ -83,6 +85,7 @@ struct HostRoutes: Sendable {
     self.origin = origin
     self.mutation = mutation
     policy = configuration.policy
+    isProbed = configuration.probesInBackground
     var random = SplitMix64(seed: seed ^ StableHash.fnv1a(origin.description.utf8))
     draw = mutation == .noSpread ? 0 : random.next()
     var endpoints: [Endpoint] = []

@@ -22,4 +22,10 @@ package enum PlannerMutation: String, Sendable, CaseIterable {
   case noNetwork = "no-network"
   /// An endpoint that asks for a rest gets none.
   case noRest = "no-rest"
+  /// A wrong certificate keeps an endpoint out for ten minutes.
+  case longQuarantine = "long-quarantine"
+  /// A wrong certificate is checked every second.
+  case steadyChecks = "steady-checks"
+  /// A connection that nobody verified ends a quarantine.
+  case unverifiedRelease = "unverified-release"
 }

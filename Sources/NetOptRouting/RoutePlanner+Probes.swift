@@ -9,6 +9,9 @@ public struct DueProbe: Hashable, Sendable {
   /// Whether its connection is kept for requests: where they go there, or to nobody yet. Others would only take the place of
   /// those in use.
   public let isKept: Bool
+  /// Whether it is to verify a certificate that was wrong: by a TLS handshake on a new connection, whatever else
+  /// endpoints are probed with.
+  public let checksCertificate: Bool
 }
 
 extension RoutePlanner {
@@ -16,7 +19,8 @@ extension RoutePlanner {
   static let lookSpacing = Duration.milliseconds(200)
 
   /// Takes the probes that are due now, of origins that are in use: for which a plan was made in the last five
-  /// minutes. A half-open circuit is due at once, and its one attempt is taken by the probe; every other endpoint is
+  /// minutes. A half-open circuit is due at once, and its one attempt is taken by the probe; so is a certificate that was
+  /// wrong, after waits that double from one second to a minute; every other endpoint is
   /// due every few minutes, with jitter, or less often in a long list: an origin is probed at most every two seconds, and all
   /// of them together five times a second, the one that has waited longest first. Endpoints whose connections requests have
   /// measured meanwhile are passed over.
@@ -30,7 +34,7 @@ extension RoutePlanner {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
       guard network.takeProbe(at: now), let place = anyInUse(at: now) else { return [] }
-      return [hosts[place].dueProbe(hosts[place].front ?? 0)]
+      return [hosts[place].dueProbe(hosts[place].networkWitness)]
     }
     for place in hosts.indices {
       guard let attempt = hosts[place].nextProbes(at: now)?.attempt, attempt <= now else { continue }

@@ -70,7 +70,7 @@ public struct RoutePlanner: Sendable {
         return plan(Self.dnsAlone, .expired, origin, options, at: now)
       }
       let wish = PlanWish(
-        family: options.family, unverified: options.verification == .none,
+        family: options.family, unverified: options.verification != .full,
         multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1),
         suspectsNetwork: suspectsNetwork(at: now))
       if isUse { hosts[place].used(at: now) }
@@ -97,7 +97,8 @@ public struct RoutePlanner: Sendable {
     return RoutePlan(
       origin: origin, policy: "pinned", directOff: isListed ? nil : .flag,
       legs: [RoutePlan.Leg(.address(address), source: isListed ? .list : .dns)],
-      multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }))
+      multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
+      verifies: options.verification == .full)
   }
 
   /// Whether this machine's network is taken to be down: two endpoints or more and DNS have failed within seconds, and
@@ -113,7 +114,8 @@ public struct RoutePlanner: Sendable {
     RoutePlan(
       origin: origin, proxy: proxy, policy: configuration.policy.rawValue, directOff: off, legs: legs,
       multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
-      suspectsNetwork: network.isClear ? false : network.isSuspected(at: now))
+      suspectsNetwork: network.isClear ? false : network.isSuspected(at: now),
+      verifies: options.verification == .full)
   }
 
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
@@ -140,7 +142,7 @@ public struct RoutePlanner: Sendable {
     guard let address = plan.legs[0].address, let place = place(of: plan.origin),
       hosts[place].index(of: address) != nil
     else { return }
-    hosts[place].update(address, at: now) { $0.giveBack() }
+    hosts[place].update(address, at: now) { $0.giveBack(at: now) }
   }
 
   private mutating func changeInFlight(of plan: RoutePlan, by change: Int) {
@@ -193,9 +195,10 @@ public struct RoutePlanner: Sendable {
   ///   - result: what opening a connection took, or why it failed.
   ///   - address: the endpoint's address.
   ///   - origin: for which it was opened. For `https` a result without TLS is a measurement, but no success.
+  ///   - begun: when it began. A failure is not held against an endpoint that was seen to work since.
   public mutating func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
-    at now: MonotonicInstant
+    from begun: MonotonicInstant? = nil, at now: MonotonicInstant
   ) {
     let place = begin(origin)
     switch result {
@@ -206,8 +209,21 @@ public struct RoutePlanner: Sendable {
         judgeNetwork(at: now)
       }
     }
+    let isOld = isOld(result, from: begun, of: address, place)
     hosts[place].record(
-      probe: result, of: address, isFrozen: suspectsNetwork(at: now), at: now, using: &random)
+      probe: result, of: address, isFrozen: suspectsNetwork(at: now) || isOld, at: now, using: &random)
+  }
+
+  /// Whether an endpoint was seen to work since a probe began that failed. A wrong certificate is one whatever else works: requests may do
+  /// without verification.
+  private func isOld(
+    _ result: Result<ConnectReport, LegError>, from begun: MonotonicInstant?, of address: IPAddress,
+    _ place: Int
+  ) -> Bool {
+    guard case .failure(let error) = result, let begun, Blame(error.failure.kind) != .certificate else {
+      return false
+    }
+    return hosts[place].health(of: address)?.hasWorked(since: begun) ?? false
   }
 
   /// Looks for failures that come together: of endpoints and of DNS.

@@ -19,6 +19,8 @@ public struct RoutingConfiguration: Hashable, Sendable {
   public var isp: String?
   /// How one of several endpoints is chosen. Default: `fastest`.
   public var policy: SelectionPolicy
+  /// Whether what is due for a probe is probed. Otherwise requests find out what becomes of endpoints that failed.
+  package var probesInBackground = true
 
   /// Makes a configuration.
   public init(region: String? = nil, isp: String? = nil, policy: SelectionPolicy = .fastest) {

@@ -10,6 +10,8 @@ final class Call {
   let number: Int
   let client: Int
   let started: MonotonicInstant
+  /// Whether it verifies certificates.
+  let verifies: Bool
   var attempt = 0
   var plan: RoutePlan
   let firstPlan: RoutePlan
@@ -33,6 +35,7 @@ final class Call {
     self.client = client
     self.plan = plan
     firstPlan = plan
+    verifies = plan.verifies
     started = now
     attemptStarted = now
     race = Race(plan, mayBeRepeated: true)

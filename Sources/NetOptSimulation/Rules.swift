@@ -124,7 +124,9 @@ struct Rules {
           rests[server] = (now, now + min(rest, .seconds(300)))
         }
       case .lost: measured(server, at: now)
-      case .failed, .cancelled: met(server, at: now)
+      case .failed: met(server, at: now)
+      // It had no time to show how the server is.
+      case .cancelled: break
       }
     }
   }

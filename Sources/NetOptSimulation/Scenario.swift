@@ -47,6 +47,8 @@ struct Scenario {
     case outage
     /// A service answers 503, and asks for rests.
     case unavailable
+    /// Servers have a wrong certificate for a while, one or all of them, again and again. Some requests do not verify.
+    case certificates
     /// Many clients, and servers whose answers get later with load.
     case crowd
     /// All of it at once.
@@ -64,6 +66,8 @@ struct Scenario {
   var requests = 0
   /// The mean time between the requests of one client.
   var pause = Duration.seconds(1)
+  /// How many requests of a hundred do without verification.
+  var unverified: UInt64 = 0
   var changes: [(at: Duration, change: Change)] = []
 
   private var random: SplitMix64
@@ -94,6 +98,7 @@ struct Scenario {
     case .liars: liars()
     case .outage: outage()
     case .unavailable: unavailable()
+    case .certificates: certificates()
     case .crowd: crowd()
     case .chaos: chaos()
     }
@@ -183,6 +188,27 @@ struct Scenario {
     let start = moment(0.1, 0.5)
     changes.append((start, .server(server, .unavailable(rest: rest))))
     if random.chance(70) { changes.append((start + moment(0.1, 0.5), .server(server, .healthy))) }
+  }
+
+  /// A server that is restarted with the wrong certificate, or whose address is taken over for a moment, or for minutes.
+  private mutating func certificates() {
+    if random.chance(40) { unverified = 30 }
+    var at = moment(0, 0.3)
+    for _ in 0..<random.number(in: 1...3) {
+      let isAll = random.chance(40)
+      let alone = random.number(in: 0...listed - 1)
+      let isRestart = random.chance(70)
+      let length: Duration =
+        random.chance(60)
+        ? .milliseconds(random.number(in: 100...8000)) : .seconds(random.number(in: 10...200))
+      for server in 0..<listed where isAll || server == alone {
+        if isRestart { changes.append((at, .server(server, .refusing))) }
+        changes.append((at + .milliseconds(10), .server(server, .wrongCertificate)))
+        let later = Duration.milliseconds(random.number(in: 20...2000))
+        changes.append((at + length + later, .server(server, .healthy)))
+      }
+      at = at + length + .seconds(3) + moment(0, 0.3)
+    }
   }
 
   private mutating func crowd() {

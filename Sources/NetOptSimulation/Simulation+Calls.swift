@@ -9,7 +9,10 @@ extension Simulation {
     clients[client].requests += 1
     clients[client].retryBudget += 0.2
     let last = clients[client].plan
-    let plan = plan(client)
+    // Without a draw where all verify, so that other runs stay as they were.
+    let verifies = scenario.unverified == 0 || !random.chance(scenario.unverified)
+    checkCertificates(of: client)
+    let plan = plan(client, verifies: verifies)
     let isNew = !(last?.isIdentical(to: plan) ?? false)
     let call = Call(arrivals, of: client, plan, at: now)
     queue.add(.deadline(call), at: now + Call.limit)
@@ -23,9 +26,11 @@ extension Simulation {
     setProbeTimer(client)
   }
 
-  private func plan(_ client: Int) -> RoutePlan {
+  private func plan(_ client: Int, verifies: Bool) -> RoutePlan {
     let now = now
-    let plan = clients[client].planner.plan(for: origin, now: now, wall: Simulation.today)
+    var options = RequestOptions()
+    if !verifies { options.verification = .none }
+    let plan = clients[client].planner.plan(for: origin, options: options, now: now, wall: Simulation.today)
     clients[client].planner.began(plan)
     if let last = clients[client].plan, last.isIdentical(to: plan) { return plan }
     clients[client].plan = plan
@@ -35,7 +40,8 @@ extension Simulation {
 
   private func noteStart(of call: Call, isNew: Bool) {
     note(
-      "client \(call.client + 1) request \(call.number)\(call.attempt > 0 ? " again" : ""): plan "
+      "client \(call.client + 1) request \(call.number)\(call.attempt > 0 ? " again" : "")"
+        + (call.verifies ? ": plan " : " without verification: plan ")
         + call.plan.legs.map { self.name($0.target) }.joined(separator: " ")
         + (call.plan.suspectsNetwork ? ", suspects the network" : "")
         + call.plan.candidates.filter { $0.excluded != nil }
@@ -94,7 +100,7 @@ extension Simulation {
     call.reports.append(report)
     guard let address = planned.address else { return lookUp(leg, call) }
     guard let server = places[address] else { return }
-    if clients[call.client].pool[server] == servers[server].generation {
+    if pooled(server, call) == servers[server].generation {
       return ready(call, call.attempt, leg, isReused: true)
     }
     follow(call.race.opened(leg, at: now), call)
@@ -120,7 +126,7 @@ extension Simulation {
   func ready(_ call: Call, _ attempt: Int, _ leg: Int, isReused: Bool) {
     guard call.isCurrent(attempt), let address = call.race.legs[leg].address, let server = places[address]
     else { return }
-    clients[call.client].pool[server] = servers[server].generation
+    keep(server, call, isReused: isReused)
     guard call.race.ready(leg) == .send else { return }
     let offset = now - call.attemptStarted
     for place in call.reports.indices {
@@ -146,7 +152,7 @@ extension Simulation {
     if outcome == .broke || outcome == .silent, let address = call.report.winner?.address,
       let server = places[address]
     {
-      clients[call.client].pool[server] = nil
+      dropPooled(server, call)
     }
     end(call, outcome)
   }
@@ -164,6 +170,11 @@ extension Simulation {
     clients[call.client].planner.ended(call.plan)
     clients[call.client].planner.record(
       report, outcome: outcome, from: call.attemptStarted, at: now)
+    for leg in report.legs where leg.failure?.isOfCertificate ?? false {
+      if let server = leg.address.flatMap({ places[$0] }) {
+        metWrongCertificate(server, call.client, from: call.attemptStarted)
+      }
+    }
     rules.learned(report, outcome, places: places, from: call.attemptStarted, at: now)
     let isGood = if case .answered = outcome { true } else { false }
     note(
@@ -176,7 +187,7 @@ extension Simulation {
     let mayHelp = report.winner != nil && !isGood
     if mayHelp, !isLast, call.attempt + 1 < Call.mostAttempts, takeRetry(call.client) {
       call.detours += 1
-      call.begin(plan(call.client), at: now)
+      call.begin(plan(call.client, verifies: call.verifies), at: now)
       noteStart(of: call, isNew: true)
       goOn(call)
       return

@@ -17,7 +17,7 @@ extension Simulation {
     var failure: LegFailure?
   }
 
-  private func open(_ server: Server.ID) -> Connection {
+  private func open(_ server: Server.ID, verifies: Bool = true) -> Connection {
     let limit = Simulation.connectTimeout
     let silence = Connection(end: limit, failure: LegFailure(.connectTimeout, "no answer within 10 s"))
     switch network {
@@ -37,16 +37,17 @@ extension Simulation {
         connected: trip, end: limit, failure: LegFailure(.tlsTimeout, "TLS: no answer within 10 s"))
     case .resetting:
       return Connection(connected: trip, end: ready, failure: LegFailure(.reset, "connection reset"))
-    case .wrongCertificate:
+    case .wrongCertificate where verifies:
       let failure = LegFailure(.certificateName(presented: ["portal.lan"]), "certificate for portal.lan")
       return Connection(connected: trip, end: ready, failure: failure)
-    case .healthy, .unavailable, .slow, .distant, .crowded: return Connection(connected: trip, end: ready)
+    case .healthy, .unavailable, .slow, .distant, .crowded, .wrongCertificate:
+      return Connection(connected: trip, end: ready)
     }
   }
 
   /// Opens a connection for a leg.
   func connect(_ server: Server.ID, _ call: Call, _ leg: Int) {
-    let connection = open(server)
+    let connection = open(server, verifies: call.verifies)
     if let connected = connection.connected {
       queue.add(.connected(call, attempt: call.attempt, leg: leg), at: now + connected)
     }
@@ -142,7 +143,14 @@ extension Simulation {
     from begun: MonotonicInstant, isKept: Bool
   ) {
     note("client \(client + 1) probed \(server + 1): \(result)")
-    clients[client].planner.record(probe: result, of: servers[server].address, for: origin, at: now)
+    clients[client].planner.record(
+      probe: result, of: servers[server].address, for: origin, from: begun, at: now)
+    switch result {
+    case .success: verified(server, client)
+    case .failure(let error) where error.failure.isOfCertificate:
+      metWrongCertificate(server, client, from: begun)
+    case .failure: break
+    }
     if case .success = result {
       if isKept { clients[client].pool[server] = servers[server].generation }
       if begun >= rules.sights[server].changed { rules.measured(server, at: now) }

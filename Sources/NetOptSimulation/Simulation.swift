@@ -27,6 +27,8 @@ package final class Simulation {
     var planner: RoutePlanner
     /// The generation of the server's connections when one was opened.
     var pool: [Server.ID: Int] = [:]
+    /// The same of those that were not verified: nobody else uses them.
+    var unverifiedPool: [Server.ID: Int] = [:]
     /// The plan that was checked last: most are the one before.
     var plan: RoutePlan?
     var probeAt: MonotonicInstant?
@@ -56,6 +58,8 @@ package final class Simulation {
   var clients: [Client] = []
   var arrivals = 0
   var rules: Rules
+  /// What each client has seen of wrong certificates.
+  var certificates: [CertificateWatch] = []
   /// Written down when it is wanted: a run makes a thousand lines.
   package private(set) var trace: [String]?
 
@@ -86,6 +90,7 @@ package final class Simulation {
         seed: seed &* 1_000_003 &+ UInt64(number))
       planner.mutation = mutation
       clients.append(Client(planner: planner))
+      certificates.append(CertificateWatch(servers: servers.count))
     }
     for (number, change) in scenario.changes.enumerated() { queue.add(.change(number), at: now + change.at) }
   }
@@ -138,6 +143,7 @@ package final class Simulation {
     switch change {
     case .server(let number, let behaviour):
       note("server \(number + 1) is \(behaviour)")
+      certificatesChanged(number, to: behaviour)
       servers[number].become(behaviour, at: now)
       rules.changed(number, to: behaviour, at: now)
     case .lookUps(let lookUps):

@@ -65,6 +65,7 @@ package enum SimulationSeries {
       case .noFirstByte: .slowness
       case .noNetwork: .outage
       case .noRest: .unavailable
+      case .longQuarantine, .steadyChecks, .unverifiedRelease: .certificates
       case .noSpread, .noLookUp, .endlessProbes: nil
       }
     for seed in seeds {

@@ -175,6 +175,10 @@ import Testing
     #expect(response.route.legs.map(\.address) == [scene.listed[1]])
     let excluded = response.route.plan.candidates.first { $0.address == scene.listed[0] }?.excluded
     #expect(excluded?.contains("portal.test") == true)
+    // The text says when, however many lines that takes.
+    let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(
+      words.contains(try #require(excluded)) && words.contains("; a request tries it again in"), "\(text)")
     await client.shutdown()
   }
 

@@ -119,26 +119,65 @@ import Testing
 
   @Test mutating func quarantineOutlastsARequestThatDoesNotVerify() {
     fail(.certificateUntrusted, at: 0)
-    succeed(20, at: 1)
-    #expect(health.state(at: .at(1)) == .quarantined)
+    for second in [1.0, 100, 10_000] {
+      succeed(20, at: second)
+      #expect(health.state(at: .at(second)) != .closed)
+      #expect(health.isQuarantined)
+    }
     #expect(verify())
-    #expect(health.state(at: .at(1)) == .closed)
+    #expect(health.state(at: .at(10_000)) == .closed)
     #expect(!verify())
   }
 
-  @Test mutating func quarantineEndsInOneAttempt() {
+  /// A request is the check when no probe came within a second, and one request alone.
+  @Test mutating func aRequestIsTheCheckThatNoProbeHasMade() throws {
     fail(.certificateUntrusted, at: 0)
-    #expect(health.nextChange(after: .at(100)) == .at(600))
-    #expect(health.state(at: .at(599)) == .quarantined)
-    #expect(health.state(at: .at(600)) == .halfOpen)
-    #expect(!health.isTried(at: .at(600)))
-    health.take(at: .at(600))
-    #expect(health.isTried(at: .at(600)))
-    fail(.certificateUntrusted, at: 601)
-    #expect(health.state(at: .at(601)) == .quarantined)
-    #expect(health.state(at: .at(1201)) == .halfOpen)
-    succeed(20, at: 1201)
-    #expect(health.state(at: .at(1201)) == .closed)
+    let due = try #require(health.certificateCheck(at: .at(0)))
+    #expect((.at(1) ... .at(1.2)).contains(due))
+    #expect(health.nextChange(after: .at(0)) == due + .seconds(1))
+    #expect(health.state(at: due) == .quarantined)
+    let moment = due + .seconds(1)
+    #expect(health.state(at: moment) == .halfOpen)
+    #expect(!health.isTried(at: moment))
+    health.take(at: moment)
+    #expect(health.isTried(at: moment))
+    #expect(health.state(at: moment) == .quarantined, "a check that is under way keeps others away")
+    _ = health.failed(
+      LegFailure(.certificateUntrusted, "still"), of: "a.example", from: moment, at: .at(3), using: &random)
+    let next = try #require(health.certificateCheck(at: .at(3)))
+    #expect((.at(5) ... .at(5.4)).contains(next))
+    #expect(!health.isTried(at: .at(3)))
+  }
+
+  /// Failures of another kind end no quarantine, and put the next check off as a wrong certificate does.
+  @Test(arguments: [LegFailure.Kind.refused, .connectTimeout, .reset, .unreachable])
+  mutating func aCheckThatFailsOtherwiseShowsNoCertificate(_ kind: LegFailure.Kind) throws {
+    fail(.certificateExpired, at: 0)
+    health.take(at: .at(2), byProbe: true)
+    fail(kind, at: 2)
+    #expect(!health.isTried(at: .at(2)))
+    #expect(health.state(at: .at(2)) == .quarantined)
+    #expect(
+      health.reason(of: .quarantined, at: .at(2))
+        == "its certificate for a.example has expired or is not valid yet")
+    let next = try #require(health.certificateCheck(at: .at(2)))
+    #expect((.at(4) ... .at(4.4)).contains(next))
+  }
+
+  @Test mutating func aCheckThatWasGivenUpIsMadeAfterASecond() throws {
+    fail(.certificateExpired, at: 0)
+    health.take(at: .at(2), byProbe: true)
+    // A request that began before ends no check of a probe.
+    let isGivenBack = health.giveBack(at: .at(2.1))
+    #expect(!isGivenBack)
+    #expect(health.isTried(at: .at(2.1)))
+    _ = health.giveBack(at: .at(2.2), byProbe: true)
+    #expect(!health.isTried(at: .at(2.2)))
+    #expect(health.certificateCheck(at: .at(2.2)) == .at(3.2))
+    // Of one of which nothing is heard the end is taken for granted.
+    health.take(at: .at(4), byProbe: true)
+    #expect(health.certificateCheck(at: .at(5)) == .at(34))
+    #expect(try #require(health.certificateCheck(at: .at(34))) < .at(34))
   }
 
   @Test mutating func saysWhyItIsLeftOut() {

@@ -243,8 +243,10 @@ import Testing
     #expect(status.map(\.chosen) == [true, false, false])
     #expect(status.map(\.state) == [.closed, .closed, .quarantined])
     #expect(status.map(\.rtt) == [.milliseconds(20), nil, nil])
-    #expect(status.map(\.score) == [.milliseconds(40), nil, .seconds(10)])
-    #expect(status[2].excluded == "its certificate is for *.portal.lan, not for a.example")
+    #expect(status.map(\.score) == [.milliseconds(40), nil, nil])
+    #expect(
+      status[2].excluded
+        == "its certificate is for *.portal.lan, not for a.example; it is probed again in 2 s")
     #expect(status[2].lastFailure == .wrongName)
     #expect(status[0].endpoint.region == "r")
     #expect(scene.planner.status(of: Origin(.https, host: "b.example"), at: scene.now).isEmpty)

@@ -15,9 +15,11 @@ import Testing
   }
 
   /// A rule that no wrong policy breaks is no rule. `make simulate` tries every mutation.
-  @Test(arguments: [PlannerMutation.noLookUp, .noProbes, .endlessProbes])
+  @Test(arguments: [
+    PlannerMutation.noLookUp, .noProbes, .endlessProbes, .longQuarantine, .steadyChecks, .unverifiedRelease,
+  ])
   func aMutationBreaksARule(_ mutation: PlannerMutation) {
-    #expect(SimulationSeries.firstFault(of: mutation, in: 1..<200) != nil)
+    #expect(SimulationSeries.firstFault(of: mutation, in: 1..<1000) != nil)
   }
 
   @Test func aFleetIsSpread() {

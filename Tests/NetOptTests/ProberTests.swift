@@ -20,6 +20,7 @@ import Testing
 
     init(
       _ addresses: [IPAddress], host: String, concurrency: Int = 64, atStart: Bool = false,
+      method: ProbeMethod? = nil,
       _ connect: @escaping @Sendable (ManualTimeSource, Probe) -> Result<ConnectReport, LegError>
     ) {
       let list = EndpointList(hosts: [host: HostEntry(endpoints: addresses.map { ListedEndpoint($0) })])
@@ -27,6 +28,7 @@ import Testing
       configuration.proxy = .none
       configuration.probing.atStart = atStart
       configuration.probing.concurrency = concurrency
+      configuration.probing.method = method
       router = Router(list, configuration, clock)
       let clock = clock
       let engine = Engine(
@@ -104,6 +106,44 @@ import Testing
       await bench.prober.probe(due)
     }
     #expect(handshakes.withLock(\.self) == [a: [true], b: [false]])
+  }
+
+  /// A health check that fails shows nothing of the certificate, and a connection that is there only what it was like.
+  @Test(arguments: ProbeMethod.allCases)
+  func aCertificateIsCheckedByAHandshakeOfItsOwn(_ method: ProbeMethod) async throws {
+    let isWrong = Locked(true)
+    let handshakes = Locked<[Bool]>([])
+    let bench = Bench([a], host: origin.host, method: method) { clock, probe in
+      guard probe.origin.scheme == .https else { return Self.ready(clock, after: 2) }
+      handshakes.withLock { $0.append(probe.isKept) }
+      let failure = LegFailure(.certificateName(presented: ["portal.test"]), "another name")
+      return isWrong.withLock(\.self) ? .failure(LegError(failure)) : Self.ready(clock, after: 20)
+    }
+    _ = try await bench.prober.probe(hosts: nil, method: .tls)
+    #expect(bench.status(of: a, origin)?.state == .quarantined)
+    _ = try bench.router.plan(for: try HTTPRequest(.get, "https://api.test/"), nil)
+    for wrong in [true, false] {
+      isWrong.withLock { $0 = wrong }
+      handshakes.withLock { $0 = [] }
+      bench.clock.advance(by: .seconds(3))
+      let due = bench.router.withPlanner { planner, now in planner.dueProbes(at: now) }
+      #expect(due.map(\.checksCertificate) == [true])
+      await bench.prober.probe(due)
+      #expect(handshakes.withLock(\.self) == [false])
+      #expect(bench.status(of: a, origin)?.state == (wrong ? .quarantined : .closed))
+    }
+  }
+
+  /// What they have found may make a probe due earlier than was known.
+  @Test func whoWaitsForDueProbesIsToldOfOthers() async throws {
+    let bench = Bench([a], host: origin.host, atStart: true) { clock, _ in Self.ready(clock, after: 2) }
+    let told = EventRecorder<Int>()
+    bench.prober.whenProbed { told.record(1) }
+    bench.prober.start()
+    try await told.wait(for: "the end of the probes at start") { $0.count == 1 }
+    _ = try await bench.prober.probe(hosts: nil, method: nil)
+    #expect(told.events.count == 2)
+    bench.prober.stop()
   }
 
   @Test func whatIsOverLeavesNoTaskBehind() async throws {

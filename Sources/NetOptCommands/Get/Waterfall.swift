@@ -137,7 +137,12 @@ struct Waterfall: Sendable {
       let score = candidate.excluded == nil ? candidate.score.map(Text.time) ?? "unknown" : "excluded"
       let start =
         Text.right(mark, 2) + "  " + Text.left(candidate.address.description, width) + Text.right(score, 12)
-      lines.append(Text.cut(start + "  " + Text.printable(candidate.excluded ?? ""), to: columns))
+        + "  "
+      // The end of a reason says when the address is looked at again: it is not to be cut.
+      let reason = Text.wrapped(Text.printable(candidate.excluded ?? ""), at: columns - start.count)
+      lines.append(Text.cut(start + (reason.first ?? ""), to: columns))
+      let indentation = String(repeating: " ", count: start.count)
+      lines += reason.dropFirst().map { Text.cut(indentation + $0, to: columns) }
     }
     if all.count > shown.count { lines.append("    and \(all.count - shown.count) more") }
     return lines

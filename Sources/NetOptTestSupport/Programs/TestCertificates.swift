@@ -19,6 +19,8 @@ public actor TestCertificates {
     case valid
     /// Signed by the private authority, valid on the first day of 2020 alone.
     case expired
+    /// Signed by the private authority, valid from 2090 on: what a client sees whose clock was set back.
+    case notYetValid
     /// Signed by its own key, valid now.
     case selfSigned
     /// Signed by another private authority with the same name, valid now.
@@ -69,7 +71,9 @@ public actor TestCertificates {
           + ["-out", "@certificate.pem"],
         in: directory, names: [])
     case .leaf(.expired, let names):
-      return try await makeExpired(names, in: directory)
+      return try await make(for: names, from: "20200101000000Z", to: "20200102000000Z", in: directory)
+    case .leaf(.notYetValid, let names):
+      return try await make(for: names, from: "20900101000000Z", to: "20900102000000Z", in: directory)
     case .leaf(let kind, let names):
       var arguments = ["req", "-x509", "-days", "30"] + Self.newKey + Self.subject(names)
       if kind != .selfSigned {
@@ -81,7 +85,9 @@ public actor TestCertificates {
   }
 
   /// Only `openssl ca` sets both dates; it wants a configuration file.
-  private func makeExpired(_ names: [String], in directory: String) async throws -> TestCertificate {
+  private func make(
+    for names: [String], from start: String, to end: String, in directory: String
+  ) async throws -> TestCertificate {
     let authority = try await get(.authority)
     try TextFile.write("", to: "\(directory)/index")
     try TextFile.write(
@@ -103,7 +109,7 @@ public actor TestCertificates {
     return try await Self.openssl(
       ["ca", "-batch", "-notext", "-config", "@ca.conf", "-in", "@request.pem", "-out", "@certificate.pem"]
         + ["-cert", authority.certificateFile, "-keyfile", authority.keyFile]
-        + ["-startdate", "20200101000000Z", "-enddate", "20200102000000Z"],
+        + ["-startdate", start, "-enddate", end],
       in: directory, names: names)
   }
 

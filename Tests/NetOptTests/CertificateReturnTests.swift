@@ -1,0 +1,124 @@
+import NetOpt
+import NetOptCore
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+/// Certificates that are wrong for a moment.
+@Suite struct CertificateReturnTests {
+  private static let portal = StubOutcome.certificate(names: ["portal.test"])
+
+  @Test(
+    "all listed servers have a wrong certificate for a moment: the list is used again seconds after the mend")
+  func allServers() async throws {
+    let addresses = IPAddress.freshLoopback(3)
+    let listed = Array(addresses[..<2])
+    let port = try FreePort.find(on: addresses)
+    let wrong = try await TestCertificates.certificate(for: ["portal.test"])
+    let impostor = try await NginxOrigin.start(
+      listed.map { NginxOrigin.Listener($0, .certificate(wrong)) }, port: port)
+    defer { impostor.stop() }
+    let other = try await NginxOrigin.start(for: [Lab.host], on: [addresses[2]], port: port)
+    defer { other.stop() }
+    let dns = try await DNSServer.start([Lab.host: [addresses[2]]])
+    defer { dns.stop() }
+    var configuration = ClientConfiguration()
+    let endpoints = listed.map { ListedEndpoint($0) }
+    configuration.list = .list(EndpointList(hosts: [Lab.host: HostEntry(port: port, endpoints: endpoints)]))
+    configuration.tls.caFile = try await TestCertificates.authorityFile()
+    configuration.dns.servers = [dns.endpoint.description]
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    let client = try NetOptClient(configuration)
+    let request = try HTTPRequest(.get, "https://\(Lab.host):\(port)/")
+
+    var response = try await client.execute(request)
+    while response.route.fallback != .excluded { response = try await client.execute(request) }
+    #expect(response.remote?.address == addresses[2])
+    for candidate in response.route.plan.candidates {
+      let reason = try #require(candidate.excluded)
+      #expect(
+        reason.contains(
+          /^its certificate is for portal.test, not for api.test; it is (probed again (now|in \d+ s)|being checked again)$/
+        ),
+        "\(reason)")
+    }
+    #expect(try impostor.accessLog().isEmpty)
+    impostor.stop()
+    let mended = try await NginxOrigin.start(for: [Lab.host], on: listed, port: port)
+    defer { mended.stop() }
+    let start = SystemTimeSource().now()
+    try await wait(for: "the list", within: .seconds(30)) {
+      response = try await client.execute(request)
+      return response.remote.map { listed.contains($0.address) } ?? false
+    }
+    // It was wrong for a second or two, so the waits have come to four at most; and what a busy machine takes.
+    #expect(SystemTimeSource().now() - start < .seconds(10))
+    #expect(response.route.source == .list)
+    await client.shutdown()
+  }
+
+  @Test("probes find it out, although no request is sent meanwhile")
+  func probes() async throws {
+    let lab = try StubLab([Self.portal, Self.portal])
+    let request = try lab.request()
+    // There is no name server either.
+    await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
+    for address in lab.addresses { lab.transport.set(.respond(200), for: address) }
+    let before = lab.transport.opened.count
+    // One handshake each and two quick samples, and nothing is requested.
+    try await wait(for: "the probes of both", within: .seconds(20)) {
+      lab.transport.opened.count == before + 6
+    }
+    #expect(lab.receivers.isEmpty)
+    let response = try await lab.client.execute(request)
+    #expect(response.route.legs.map(\.outcome) == [.won])
+    #expect(response.route.plan.candidates.allSatisfy { $0.excluded == nil })
+    await lab.client.shutdown()
+  }
+
+  @Test("without probes, requests find it out")
+  func requests() async throws {
+    let lab = try StubLab([Self.portal, Self.portal]) { $0.probing.inBackground = false }
+    let request = try lab.request()
+    var error = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
+    error = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
+    let reasons = error?.route?.plan.candidates.map(\.excluded) ?? []
+    #expect(
+      reasons.count == 2 && reasons.allSatisfy { $0?.contains("; a request tries it again in") == true },
+      "\(reasons)")
+    for address in lab.addresses { lab.transport.set(.respond(200), for: address) }
+    try await wait(for: "an answer", within: .seconds(20)) {
+      (try? await lab.client.execute(request))?.status == 200
+    }
+    #expect(lab.receivers.count == 1)
+    await lab.client.shutdown()
+  }
+
+  @Test("an endpoint that a request used without verification gets none from those who verify")
+  func unverified() async throws {
+    // The other one is farther away, so that the first is tried as soon as it may be.
+    let far = StubOutcome.respond(200).taking(connect: .milliseconds(50))
+    let lab = try StubLab([Self.portal, far]) { $0.probing.inBackground = false }
+    let request = try lab.request { $0.options.connection = .fresh }
+    #expect(try await lab.client.execute(request).remote?.address == lab.addresses[1])
+    let careless = try lab.request { $0.options.verification = .none }
+    let pinned = try lab.request {
+      $0.options.verification = .none
+      $0.options.routing = .pinned(lab.addresses[0])
+    }
+    for request in [careless, pinned] { _ = try await lab.client.execute(request) }
+    let before = lab.receivers.filter { $0 == lab.addresses[0] }.count
+    #expect(before > 0)
+    // Until a request is the check, which the impostor fails.
+    try await wait(for: "a check", within: .seconds(20)) {
+      _ = try await lab.client.execute(careless)
+      let response = try await lab.client.execute(request)
+      #expect(response.remote?.address == lab.addresses[1])
+      return response.route.legs.contains { $0.outcome == .failed }
+    }
+    let received = lab.transport.received.filter { $0.address == lab.addresses[0] }
+    #expect(received.allSatisfy { $0.request.options.verification == .none })
+    await lab.client.shutdown()
+  }
+}
