@@ -52,9 +52,11 @@ public final class NetOptClient: Sendable {
     do throws(NetOptError) {
       let router = Router(start.choice?.list, configuration)
       let resolver = try CachingResolver(loop, ResolverConfiguration(configuration.dns))
+      let waits = WaitWatch(router)
       let transport = try CurlTransport(
-        CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router), loop: loop)
-      let engine = Engine(transport: transport, resolver: resolver, loop: loop)
+        CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router), waits: waits,
+        loop: loop)
+      let engine = Engine(transport: transport, resolver: resolver, loop: loop, waits: waits)
       self.init(configuration, start, router, engine, cache, SystemTimeSource())
     } catch {
       loop.stop()
@@ -97,6 +99,7 @@ public final class NetOptClient: Sendable {
     self.prober = prober
     upkeep = Upkeep(router, prober, ranking, configuration.probing, timeSource)
     retries = Retries(timeSource, observers: configuration.observers)
+    engine.waits?.start(prober, retries, probes: configuration.probing.inBackground)
     var links: [any Interceptor] = []
     let redirect = RedirectInterceptor(
       credentialFields: configuration.cache?.credentialFields ?? [],
@@ -292,14 +295,19 @@ final class Engine: Sendable {
   let transport: any Transport
   let resolver: any Resolver
   let loop: EventLoop?
+  /// What looks after requests that wait, on a transport of netopt's own.
+  let waits: WaitWatch?
   /// The end, once it has begun.
   private let ending = Locked<Task<Void, Never>?>(nil)
   private let monitor = Locked<NetworkMonitor?>(nil)
 
-  init(transport: any Transport, resolver: any Resolver, loop: EventLoop?) {
+  init(
+    transport: any Transport, resolver: any Resolver, loop: EventLoop?, waits: WaitWatch? = nil
+  ) {
     self.transport = transport
     self.resolver = resolver
     self.loop = loop
+    self.waits = waits
   }
 
   /// Has changes of the network told until the end.

@@ -315,6 +315,19 @@ final class Prober: Sendable {
 
   private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
+  /// Tries connections to endpoints beside everything else.
+  func tryConnections(_ probes: [DueProbe]) {
+    state.withLock { state in
+      guard !state.isStopped else { return }
+      state.lastTask += 1
+      let id = state.lastTask
+      state.tasks[id] = Task {
+        await self.probe(probes)
+        self.state.withLock { $0.tasks[id] = nil }
+      }
+    }
+  }
+
   /// Probes endpoints whose turn it is.
   func probe(_ due: [DueProbe]) async {
     if due.isEmpty { return }

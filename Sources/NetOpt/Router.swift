@@ -98,7 +98,10 @@ final class Router: Sendable {
     let now = timeSource.now()
     planner.withLock {
       if let plan { $0.ended(plan) }
-      if isOfThisNetwork(started) { $0.record(response.route, outcome: outcome, from: started, at: now) }
+      if isOfThisNetwork(started) {
+        $0.record(response.route, outcome: outcome, from: started, at: now)
+        $0.answered(request, along: response.route, outcome, status: response.status, from: started)
+      }
       $0.learned(version: response.version, for: response.route.plan.origin, options: request.options)
     }
   }

@@ -33,6 +33,7 @@ extension SampleFailure {
     case .refused: self.init(.connect, code: "refused", reason: "connect: refused")
     case .connectTimeout: self.init(.timeout, code: "silent", reason: "connect: no answer in time")
     case .tlsTimeout: self.init(.timeout, code: "silent", reason: "TLS: no answer in time")
+    case .silent: self.init(.timeout, code: "silent", reason: "no answer, while others answer")
     case .reset: self.init(.connect, code: "reset", reason: "connect: the connection was closed")
     case .unreachable: self.init(.connect, code: Self.unreachable, reason: "connect: no way there from here")
     case .tls: self.init(.tls, code: "tls-failed", reason: "TLS: \(leg.message)")

@@ -22,6 +22,8 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case authorities
     /// This machine has no way to the address: no route, no such address family.
     case unreachable
+    /// The endpoint took requests and went silent, while others answer; or its connection is dead, while the endpoint works.
+    case silent
     /// The health check was not answered as the list wants it.
     case unhealthy
     /// The look-up failed: no name server gave an answer.
@@ -67,6 +69,7 @@ extension LegFailure.Kind {
     case .proxy: 11
     case .tls: 10
     case .unhealthy: 9
+    case .silent: 8
     case .reset: 7
     case .other: 6
     case .tlsTimeout: 5
@@ -89,6 +92,7 @@ extension LegFailure.Kind {
     case .proxy: "failed as a proxy"
     case .tls: "failed in the TLS handshake"
     case .unhealthy: "failed its health check"
+    case .silent: "went silent"
     case .reset: "closed the connection"
     case .other: "failed"
     case .tlsTimeout: "stayed silent in the TLS handshake"
@@ -104,6 +108,7 @@ extension LegFailure.Kind {
   package var error: (code: NetOptError.Code, phase: NetOptError.Phase, isRetryable: Bool) {
     switch self {
     case .refused, .reset, .unreachable, .unhealthy, .other: (.connectFailed, .connect, true)
+    case .silent: (.receiveFailed, .receive, true)
     case .connectTimeout: (.timeout, .connect, true)
     case .tlsTimeout: (.timeout, .tls, true)
     case .tls: (.tlsFailed, .tls, true)

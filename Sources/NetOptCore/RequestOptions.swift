@@ -70,8 +70,8 @@ public struct RequestOptions: Hashable, Sendable {
   /// How often the request may be sent in all, for one hop of a redirected call; 1 or less for no retries. Default: 3.
   ///
   /// A further attempt is made only for a request that may be repeated (`HTTPRequest.mayBeRepeated`), when its connection
-  /// failed after it was sent or the answer was 421, 502, 503 or 504; elsewhere when there is an elsewhere; within the
-  /// client's budget for retries; and never when it could not end before the deadline.
+  /// failed after it was sent, its endpoint went silent, or the answer was 421, 502, 503 or 504; elsewhere when there is
+  /// an elsewhere; within the client's budget for retries; and never when it could not end before the deadline.
   public var maxAttempts = 3
 
   /// Whether a second copy is sent to another endpoint when an answer takes longer than nearly all (95 %) of the origin's

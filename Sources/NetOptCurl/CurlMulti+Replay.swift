@@ -7,7 +7,10 @@ extension CurlMulti {
   /// A leg's connection was not used at the gate, and nothing was written on it.
   func wasRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
     let exchange = transfer.exchange
+    let connection = transfer.connection
     end(transfer)
+    // What still waited there has ended.
+    if refusal == .silent, let connection { endIfUnused(connection) }
     guard exchange.race.maySend(transfer.leg) else { return }
     var failure = (
       failure: LegFailure(
@@ -18,9 +21,9 @@ extension CurlMulti {
       endpoint: transfer.endpoint
     )
     if refusal.isOfTheConnection {
-      // libcurl gives nobody else a connection that is leaving, and others may be open.
-      let opensNew = refusal != .leaving || exchange.wasGivenLeavingConnection
-      exchange.wasGivenLeavingConnection = true
+      // Others may be open, and one that is leaving libcurl gives nobody else.
+      let opensNew = !refusal.mayHaveOthers || exchange.wasGivenUselessConnection
+      exchange.wasGivenUselessConnection = true
       let other = connect(
         transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: opensNew,
         at: loop.now())

@@ -23,11 +23,27 @@ extension CurlMulti {
   /// For how long nothing has come on a connection, and what two round trips take at most (tcp(7), TCP_INFO): the kernel
   /// knows, so nobody has to keep a record.
   private static func path(of descriptor: Int32) -> (silence: Duration, twoRoundTrips: Duration)? {
-    var information = tcp_info()
-    var length = socklen_t(MemoryLayout<tcp_info>.size)
-    guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &length) == 0 else { return nil }
+    guard let information = information(of: descriptor) else { return nil }
     let roundTrip = Int64(information.tcpi_rtt) + 4 * Int64(information.tcpi_rttvar)
     return (.milliseconds(information.tcpi_last_data_recv), .microseconds(2 * roundTrip))
+  }
+
+  /// For how long nothing has come on a connection, and how far what was sent on it has come.
+  static func progress(of descriptor: Int32) -> (silence: Duration, delivery: WaitingRequest.Delivery)? {
+    guard let information = information(of: descriptor) else { return nil }
+    // The count of timeouts in a row begins anew with each acknowledgement.
+    let isRepeated = information.tcpi_retransmits >= 2
+    return (
+      .milliseconds(information.tcpi_last_data_recv),
+      information.tcpi_unacked == 0 ? .acknowledged : isRepeated ? .lost : .pending
+    )
+  }
+
+  private static func information(of descriptor: Int32) -> tcp_info? {
+    var information = tcp_info()
+    var length = socklen_t(MemoryLayout<tcp_info>.size)
+    return getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &length) == 0
+      ? information : nil
   }
 }
 

@@ -35,3 +35,15 @@ final class NewConnectionsTimer: LoopTimer {
 
   override func fire() { multi.onLoop(()) { multi, _ in multi.newConnectionsHadTheirTime() } }
 }
+
+/// Fires when the requests that wait for their answers are to be looked at.
+final class WaitTimer: LoopTimer {
+  private unowned let multi: CurlMulti
+
+  init(_ multi: CurlMulti) {
+    self.multi = multi
+    super.init()
+  }
+
+  override func fire() { multi.onLoop(()) { multi, _ in multi.waitLookIsDue() } }
+}

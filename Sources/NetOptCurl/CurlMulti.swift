@@ -13,6 +13,8 @@ actor CurlMulti: LoopActor {
 
   let configuration: CurlConfiguration
   let legs: any LegSource
+  /// Who looks after requests that wait for their answers.
+  let waits: (any WaitObserver)?
   let records: TurnRecords
   let spareChunks = SpareChunks()
   // Unchecked exclusivity, here and in what else belongs to the loop: nothing that runs while one of these is changed reaches
@@ -26,9 +28,11 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var handshakes = Handshakes<Transfer>()
   private var handshakeTimer: HandshakeTimer?
   private var newConnectionsTimer: NewConnectionsTimer?
+  /// When the requests that wait are looked at.
+  @exclusivity(unchecked) var waitLooks = WaitLooks()
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
-  @exclusivity(unchecked) private var underWay: [Exchange] = []
+  @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
   @exclusivity(unchecked) private var launches = Launches()
   // Records that are walked are swapped with these, so that no turn allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
@@ -38,15 +42,18 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var turnEndIsAsked = false
   private(set) var isShutDown = false
   /// Whether it ends when what is under way has ended.
-  private var isRetired = false
+  private(set) var isRetired = false
 
   /// The most handles that are kept for the next request.
   private static let mostIdleHandles = 256
 
   /// - Throws: `libraryFailed` when libcurl gives no handle; `invalidConfiguration` when it refuses a setting.
-  init(_ configuration: CurlConfiguration, legs: any LegSource, loop: EventLoop) throws(NetOptError) {
+  init(
+    _ configuration: CurlConfiguration, legs: any LegSource, waits: (any WaitObserver)?, loop: EventLoop
+  ) throws(NetOptError) {
     self.configuration = configuration
     self.legs = legs
+    self.waits = waits
     self.loop = loop
     records = TurnRecords()
     handle = try MultiHandle(configuration, records: records)
@@ -61,6 +68,7 @@ actor CurlMulti: LoopActor {
   func add(_ exchange: Exchange) {
     exchange.position = underWay.count
     underWay.append(exchange)
+    if !waitLooks.isDue { scheduleWaitLook(in: WaitLooks.interval) }
   }
 
   func remove(_ exchange: Exchange) {
@@ -353,6 +361,8 @@ actor CurlMulti: LoopActor {
     handshakeTimer = nil
     if let newConnectionsTimer { loop.cancel(newConnectionsTimer) }
     newConnectionsTimer = nil
+    if let timer = waitLooks.timer { loop.cancel(timer) }
+    waitLooks.timer = nil
     handle.close()
     applyInterests()
     records.removeTransfers()

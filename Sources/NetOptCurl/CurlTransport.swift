@@ -12,14 +12,16 @@ public final class CurlTransport: Transport {
 
   /// Makes a transport on a loop. `shutdown` does not stop the loop.
   ///
+  /// - Parameter waits: who looks after the requests that wait for their answers, if anybody does.
   /// - Throws: `invalidConfiguration`, naming the setting, or `libraryFailed`.
   package init(
-    _ configuration: CurlConfiguration = CurlConfiguration(), legs: any LegSource, loop: EventLoop
+    _ configuration: CurlConfiguration = CurlConfiguration(), legs: any LegSource,
+    waits: (any WaitObserver)? = nil, loop: EventLoop
   ) throws(NetOptError) {
     try configuration.check()
     self.loop = loop
     bodyBuffer = configuration.bodyBuffer
-    multis = try Multis(configuration, legs: legs, loop: loop)
+    multis = try Multis(configuration, legs: legs, waits: waits, loop: loop)
   }
 
   /// Performs a request along a plan.

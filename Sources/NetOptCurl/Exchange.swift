@@ -55,8 +55,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var isWon = false
   /// How often the request was sent.
   var sends = 0
-  /// Whether it was given a connection that was about to end.
-  var wasGivenLeavingConnection = false
+  /// Whether it was given a connection that was about to end, or silent.
+  var wasGivenUselessConnection = false
   var isOver = false
   /// Its place among the exchanges under way.
   var position = -1

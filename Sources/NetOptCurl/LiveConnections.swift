@@ -23,6 +23,8 @@ final class LiveConnection {
   private(set) var session: UnsafeRawPointer?
   /// The last stream that the server may process, once it has announced the connection's end (GOAWAY; RFC 9113, section 6.8).
   private(set) var lastStream: Int32?
+  /// Whether requests on it were given up because the server had gone silent.
+  var isSilent = false
   /// Why nghttp2 gave the connection up, when it did.
   private(set) var fault: HTTP2Fault?
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
@@ -132,6 +134,9 @@ struct LiveConnections {
 
   /// The connection of a socket.
   subscript(descriptor: Int32) -> LiveConnection? { byDescriptor[descriptor] }
+
+  /// Those that were ready to carry requests once.
+  var ready: [LiveConnection] { byDescriptor.values.filter { $0.ends != nil } }
 
   mutating func opened(_ descriptor: Int32) {
     closed(descriptor)

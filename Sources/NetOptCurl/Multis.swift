@@ -14,9 +14,11 @@ final class Multis: @unchecked Sendable {
   private let loop: EventLoop
 
   /// - Throws: as `CurlMulti`.
-  init(_ configuration: CurlConfiguration, legs: any LegSource, loop: EventLoop) throws(NetOptError) {
+  init(
+    _ configuration: CurlConfiguration, legs: any LegSource, waits: (any WaitObserver)?, loop: EventLoop
+  ) throws(NetOptError) {
     self.loop = loop
-    current = try CurlMulti(configuration, legs: legs, loop: loop)
+    current = try CurlMulti(configuration, legs: legs, waits: waits, loop: loop)
   }
 
   /// Has new work go to new connections. What is under way goes on; who only waits for the outcome of a race, which may take its
@@ -25,7 +27,9 @@ final class Multis: @unchecked Sendable {
     let old = current
     let isShutDown = old.assumeIsolated { $0.isShutDown }
     // Without memory for another handle there is the old one.
-    guard !isShutDown, let new = try? CurlMulti(old.configuration, legs: old.legs, loop: loop) else { return }
+    guard !isShutDown,
+      let new = try? CurlMulti(old.configuration, legs: old.legs, waits: old.waits, loop: loop)
+    else { return }
     current = new
     retired.removeAll { $0.assumeIsolated { $0.isShutDown } }
     retired.append(old)

@@ -19,6 +19,8 @@ struct ConnectionClass: Hashable {
 ///
 /// An endpoint that chose HTTP/1.1 is asked with HTTP/1.1 alone for some time. Its connections stay usable: their bundle
 /// becomes the one for HTTP/1.1, and later offers of HTTP/2 get a new bundle.
+///
+/// An endpoint that went silent gets new bundles, so that nobody is given its old connections.
 final class OriginBundles {
   /// How long an endpoint that chose HTTP/1.1 is offered nothing else.
   static let memory = Duration.seconds(600)
@@ -43,9 +45,12 @@ final class OriginBundles {
 
   /// A number that no other bundle has. From libcurl 8.5 on none is needed, and all get 0.
   private static func nextNumber() -> UInt32 {
-    guard CurlLibrary.handsOutBusyConnections else { return 0 }
+    CurlLibrary.handsOutBusyConnections ? newNumber() : 0
+  }
+
+  private static func newNumber() -> UInt32 {
     let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-    return number == 0 ? nextNumber() : number
+    return number == 0 ? newNumber() : number
   }
 
   /// The class of a request's connections.
@@ -56,15 +61,26 @@ final class OriginBundles {
   func connectionClass(
     for version: RequestOptions.Version, to endpoint: Endpoint?, at now: MonotonicInstant
   ) -> ConnectionClass {
+    let choice = choices.isEmpty ? nil : choices.last { $0.endpoint == endpoint }
     guard isSecure else {
       // A proxy's connections serve all plain origins, one request after the other.
-      return ConnectionClass(bundle: endpoint == nil ? 0 : http1, offersHTTP2: false)
+      return ConnectionClass(bundle: endpoint == nil ? 0 : choice?.http1 ?? http1, offersHTTP2: false)
     }
-    let choice = choices.isEmpty ? nil : choices.last { $0.endpoint == endpoint }
     if version == .http1 || version == .automatic && choice.map({ now < $0.until }) == true {
       return ConnectionClass(bundle: choice?.http1 ?? http1, offersHTTP2: false)
     }
     return ConnectionClass(bundle: choice?.http2 ?? http2, offersHTTP2: true)
+  }
+
+  /// An endpoint went silent on a connection of a class: it is not used any more, nor are the others of the time before.
+  func leave(_ connectionClass: ConnectionClass, to endpoint: Endpoint?, at now: MonotonicInstant) {
+    let known = choices.firstIndex { $0.endpoint == endpoint }
+    let current = known.map { [choices[$0].http1, choices[$0].http2] } ?? [http1, http2]
+    guard current.contains(connectionClass.bundle) else { return }
+    let until = known.map { choices.remove(at: $0).until } ?? now
+    if choices.count == Self.mostEndpoints { choices.removeAll() }
+    choices.append(
+      Choice(endpoint: endpoint, http1: Self.newNumber(), http2: Self.newNumber(), until: until))
   }
 
   /// An endpoint chose a version of HTTP on a new connection that offered both.

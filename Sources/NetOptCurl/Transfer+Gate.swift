@@ -15,9 +15,19 @@ enum GateRefusal: Hashable {
   case ended
   /// The server has announced the end of the connection (GOAWAY).
   case leaving
+  /// The server had gone silent on the connection.
+  case silent
+
+  /// Whether another connection that is open may do.
+  var mayHaveOthers: Bool { self == .leaving || self == .silent }
 
   /// Whether another connection to the same endpoint may do.
-  var isOfTheConnection: Bool { self == .busy || self == .stale || self == .leaving }
+  var isOfTheConnection: Bool {
+    switch self {
+    case .busy, .stale, .leaving, .silent: true
+    case .unasked, .ended: false
+    }
+  }
 }
 
 // The gate: the connection is ready, and nothing of the request was written. Called by libcurl (CURLOPT_PREREQFUNCTION(3)).
@@ -117,7 +127,10 @@ extension Transfer {
 
   /// Why the connection is not to be used, if it is not. HTTP/2 has streams: what comes there belongs to one of them.
   private func refusal(with tls: TLSConnection?) -> GateRefusal? {
-    if speaksHTTP2 == true { return connection?.lastStream == nil ? nil : .leaving }
+    if speaksHTTP2 == true {
+      guard let connection else { return nil }
+      return connection.isSilent ? .silent : connection.lastStream == nil ? nil : .leaving
+    }
     guard let connection else {
       // Whether somebody else uses it cannot be told, and libcurl asks only where it takes the connection for HTTP/2.
       return connectionClass.offersHTTP2 && descriptor == nil ? .busy : nil
@@ -133,10 +146,15 @@ extension Transfer {
   }
 
   /// Whether libcurl still has the transfer on its connection, which it leaves before its end is told here.
-  private var holdsConnection: Bool { OpenSSL.loaded == nil || TLSConnection(of: easy) != nil }
+  fileprivate var holdsConnection: Bool { OpenSSL.loaded == nil || TLSConnection(of: easy) != nil }
 }
 
 extension LiveConnection {
+  /// Whether it is known to carry nothing.
+  var isIdle: Bool {
+    isMultiplexed ? reader?.budget.streams == 0 : carrier.map { !$0.holdsConnection } ?? true
+  }
+
   /// What came on a connection on which nothing was to come.
   enum Arrival { case nothing, data, end }
 

@@ -19,7 +19,7 @@ enum Blame: Hashable, Sendable {
   init(_ kind: LegFailure.Kind) {
     self =
       switch kind {
-      case .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .unhealthy: .endpoint
+      case .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .silent, .unhealthy: .endpoint
       case .certificateName, .certificateUntrusted, .certificateExpired: .certificate
       case .unreachable: .localNetwork
       case .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: .nobody

@@ -102,8 +102,10 @@ struct Circuit: Hashable, Sendable {
   /// - Parameters:
   ///   - isService: whether the service failed behind a connection that works; that counts half.
   ///   - wasReady: whether the connection had been ready, so that another one alone shows nothing.
+  ///   - opens: whether this failure alone is enough.
   mutating func failed(
-    at now: MonotonicInstant, isService: Bool = false, wasReady: Bool = false, using random: inout SplitMix64
+    at now: MonotonicInstant, isService: Bool = false, wasReady: Bool = false, opens: Bool = false,
+    using random: inout SplitMix64
   ) {
     if isForgotten(at: now) { self = Circuit() }
     let state = state(at: now)
@@ -111,10 +113,11 @@ struct Circuit: Hashable, Sendable {
     recent.add(halves: isService ? 1 : 2, at: now)
     lastFailure = now
     attempt = nil
-    if isService || wasReady { needsAnswer = true }
+    // The last failure decides: what could not be connected to is known to be better when it can.
+    needsAnswer = isService || wasReady
     // A failure while it is open is of an attempt that began before: it says nothing new.
     if state == .open { return }
-    if state == .closed, streak < 2 * Self.threshold, !recent.isBad { return }
+    if state == .closed, !opens, streak < 2 * Self.threshold, !recent.isBad { return }
     rest = nil
     // Seven doublings reach the longest time; more of them would overflow.
     let time = min(Self.shortest * (1 << min(openings, 7)), Self.longest)

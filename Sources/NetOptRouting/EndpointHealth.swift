@@ -39,6 +39,12 @@ struct EndpointHealth: Sendable {
   /// By how much its answers begin later than is usual, in nanoseconds, as the score has it.
   private(set) var slowness: Int64 = 0
   private var slownessDue: MonotonicInstant?
+  /// What is held against it while requests wait for its answers.
+  var silence: Silence?
+  /// How long they may.
+  var patience = Patience()
+  /// When it answered last that its service does not work.
+  private var lastRefusal = MonotonicInstant(nanoseconds: .min)
   /// What failures of late have changed: as it was before them.
   private var before: (since: MonotonicInstant, circuit: Circuit, penalties: Int64, until: MonotonicInstant?)?
 
@@ -118,8 +124,11 @@ struct EndpointHealth: Sendable {
   /// Whether it was seen to work since a moment: what failed and had begun before is no news.
   func hasWorked(since moment: MonotonicInstant) -> Bool { lastSucceeded > moment }
 
+  /// When an answer of it began last.
+  var lastAnswered: MonotonicInstant { max(firstByte.last ?? lastRefusal, lastRefusal) }
+
   /// Whether nothing is held against the endpoint: a success then says nothing new.
-  var isClear: Bool { circuit.isClear && penalisedUntil == nil && quarantine == nil }
+  var isClear: Bool { circuit.isClear && penalisedUntil == nil && quarantine == nil && silence == nil }
 
   /// When the passing of time changes something next.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
@@ -143,7 +152,8 @@ struct EndpointHealth: Sendable {
     if connect != nil || ready != nil { measured(connect: connect, ready: ready, at: now) }
     let isMeasured = connect != nil || ready != nil
     if !answered && circuit.needsAnswer { return isMeasured }
-    let isNews = isMeasured || !circuit.isClear || penalisedUntil != nil
+    let isHeard = answered && answeredWhileSilent(at: now)
+    let isNews = isMeasured || !circuit.isClear || penalisedUntil != nil || isHeard
     circuit.succeeded(at: now)
     lastSucceeded = now
     penalisedUntil = nil
@@ -261,13 +271,44 @@ struct EndpointHealth: Sendable {
   /// - Parameters:
   ///   - reason: what it did, for people.
   ///   - rest: how long it asked not to be used.
+  ///   - isAnswer: whether it said so itself.
   mutating func serviceFailed(
-    _ reason: String, rest: Duration?, at now: MonotonicInstant, using random: inout SplitMix64
+    _ reason: String, rest: Duration?, isAnswer: Bool = false, at now: MonotonicInstant,
+    using random: inout SplitMix64
   ) {
+    if isAnswer {
+      lastRefusal = now
+      _ = answeredWhileSilent(at: now)
+    }
     remember(at: now)
     circuit.failed(at: now, isService: true, using: &random)
     if let rest, rest > .zero { circuit.rest(for: rest, at: now) }
     penalise(LegFailure(.other, reason), halves: 1, at: now)
+  }
+
+  /// It went silent: it is left alone at once, however few failures there were.
+  mutating func wentSilent(
+    _ silence: Silence, _ failure: LegFailure, at now: MonotonicInstant, using random: inout SplitMix64
+  ) {
+    let isNew = self.silence?.isCertain != true
+    self.silence = silence
+    guard isNew else { return }
+    remember(at: now)
+    // Where connections may work although requests stay without an answer, a connection is no sign that they would get one.
+    circuit.failed(at: now, wasReady: silence.verdict != .dead, opens: true, using: &random)
+    penalise(failure, halves: 2, at: now)
+  }
+
+  /// A new connection has shown whether it can be reached, while it may be silent.
+  mutating func triedConnection(works: Bool, at now: MonotonicInstant) {
+    guard let silence else { return }
+    if works, silence.verdict == .dead {
+      // It is back. What still waits there is of the time before.
+      patience.excuse(at: now)
+      self.silence = nil
+    } else {
+      self.silence?.connection = works ? .works : .fails
+    }
   }
 
   /// It was this machine's network: what failures since a moment have changed is undone.

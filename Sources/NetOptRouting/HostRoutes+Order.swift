@@ -143,6 +143,10 @@ extension HostRoutes {
           nextCheck: health.nextCheck(of: state, at: now), isShut: isShut, failure: health.failure(of: state))
       )
     }
+    if health.isSuspected, state == .closed {
+      return .usable(
+        .penalised((score ?? .zero).nanoseconds.addingClamped(EndpointHealth.penalty.nanoseconds)))
+    }
     guard let score else { return .usable(.unknown) }
     return .usable(
       health.penalty(at: now) == nil ? .known(score.nanoseconds) : .penalised(score.nanoseconds))

@@ -41,10 +41,15 @@ extension HostRoutes {
     _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
   ) -> CallOutcome? {
     guard outcome == .silent, let begun, let winner = report.winner else { return outcome }
-    let trip = winner.address.flatMap(health(of:))?.roundTrip?.smoothedNanoseconds ?? 0
-    let usual = usual.bound.map { max(Self.shortestSilence, 2 * ($0 + trip)) } ?? Self.longestSilence
+    let usual = winner.address.map(silenceBound(of:)) ?? Self.longestSilence
     let silence = (now - (begun + winner.ended)).nanoseconds
     return silence < min(usual, Self.longestSilence) ? .unknown : outcome
+  }
+
+  /// After what time, in nanoseconds, an answer of an address is missed: twice what is usual, or a second when nothing is.
+  func silenceBound(of address: IPAddress) -> Int64 {
+    let trip = health(of: address)?.roundTrip?.smoothedNanoseconds ?? 0
+    return usual.bound.map { max(Self.shortestSilence, 2 * ($0 + trip)) } ?? Self.longestSilence
   }
 
   /// Learns from a call's legs, and from how it went on.
@@ -115,6 +120,7 @@ extension HostRoutes {
       let connect = report.reused ? nil : report.connect
       let showsNothing = isSecure && report.tls == nil && !report.reused
       update(address, at: now) { health in
+        if !report.reused, !showsNothing { health.triedConnection(works: true, at: now) }
         if showsNothing {
           health.measured(connect: connect, at: now)
           _ = health.giveBack(at: now, byProbe: true)
@@ -131,6 +137,12 @@ extension HostRoutes {
       if error.isCancellation || isFrozen {
         update(address, at: now) { $0.giveBack(at: now, byProbe: true) }
       } else {
+        if Blame(error.failure.kind) == .endpoint {
+          update(address, at: now) {
+            $0.triedConnection(works: false, at: now)
+            return false
+          }
+        }
         failed(address, error.failure, from: nil, at: now, using: &random)
       }
     }
@@ -166,7 +178,8 @@ extension HostRoutes {
       }
     case .unavailable(let status, let rest):
       let rest = mutation == .noRest ? nil : rest
-      serviceFailed(address, connect, ready, "it answered \(status)", rest, at: now, using: &random)
+      serviceFailed(
+        address, connect, ready, "it answered \(status)", rest, isAnswer: true, at: now, using: &random)
     case .broke, .silent:
       if isFrozen { break }
       if outcome == .broke, let failure = leg.failure {
@@ -174,6 +187,8 @@ extension HostRoutes {
           $0.measured(connect: connect, ready: ready, at: now)
           return connect != nil || ready != nil
         }
+        // That its endpoint is silent is known: who found it out has taken the request from there.
+        if failure.kind == .silent { break }
         // The others are of the connection that was to take its place, which was never ready.
         failed(address, failure, wasReady: failure.kind == .reset, from: now, at: now, using: &random)
         break
@@ -188,13 +203,13 @@ extension HostRoutes {
 
   private mutating func serviceFailed(
     _ address: IPAddress, _ connect: Duration?, _ ready: Duration?, _ what: String, _ rest: Duration?,
-    at now: MonotonicInstant, using random: inout SplitMix64
+    isAnswer: Bool = false, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
     let mutation = mutation
     update(address, at: now) {
       $0.measured(connect: connect, ready: ready, at: now)
       if mutation == .noBlame { return true }
-      $0.serviceFailed(what, rest: rest, at: now, using: &random)
+      $0.serviceFailed(what, rest: rest, isAnswer: isAnswer, at: now, using: &random)
       return true
     }
   }

@@ -45,6 +45,8 @@ struct HostRoutes: Sendable {
   var lastAnswer: IPAddress?
   /// How long answers usually take.
   var usual = UsualTime()
+  /// What was answered while endpoints are suspected of not answering.
+  var elsewhere = AnswersElsewhere()
 
   // What plans are made of, kept up to date endpoint by endpoint.
   /// The endpoints that may be used, in their order.

@@ -10,7 +10,8 @@ struct PeakEstimate: Hashable, Sendable {
   static let idle: Int64 = 60_000_000_000
 
   private var nanoseconds: Int64 = 0
-  private var last: MonotonicInstant?
+  /// When the last sample was taken.
+  private(set) var last: MonotonicInstant?
 
   /// Takes a sample: nanoseconds, at most `RoundTripEstimate.longest`.
   mutating func add(_ sample: Int64, at now: MonotonicInstant) {

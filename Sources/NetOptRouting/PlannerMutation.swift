@@ -20,6 +20,8 @@ package enum PlannerMutation: String, Sendable, CaseIterable {
   case endlessProbes = "endless-probes"
   /// What fails with the network is held against the endpoints.
   case noNetwork = "no-network"
+  /// Requests that wait for their answers are not looked at.
+  case noWaits = "no-waits"
   /// An endpoint that asks for a rest gets none.
   case noRest = "no-rest"
   /// A wrong certificate keeps an endpoint out for ten minutes.

@@ -112,8 +112,15 @@ public struct RetryPolicy: Sendable {
       let shortage = Shortage(left: max(deadline - now, .zero), wait: delay, attempt: shortest())
       if now + delay + shortage.attempt >= deadline { return .giveUp(.noTimeLeft(shortage)) }
     }
-    guard budget.take(at: now) else { return .giveUp(.budgetUsedUp(nextFree: budget.nextFree)) }
+    guard Self.isPaid(outcome) || budget.take(at: now) else {
+      return .giveUp(.budgetUsedUp(nextFree: budget.nextFree))
+    }
     return .again(after: delay, onFreshConnection: status == 421)
+  }
+
+  /// Whether another attempt was paid for already: by who took the request from an endpoint that had gone silent.
+  private static func isPaid(_ outcome: Outcome) -> Bool {
+    if case .failure(let error) = outcome { error.route?.winner?.failure?.kind == .silent } else { false }
   }
 
   /// Why an error is the call's last word, or `nil` when it is that of a connection that failed after the request was sent.

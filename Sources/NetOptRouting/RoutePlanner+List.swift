@@ -18,6 +18,7 @@ extension RoutePlanner {
     }
     unlisted = hosts.count { $0.endpoints.isEmpty }
     if unlisted > Self.mostUnlisted { forgetUnlisted() }
+    noteSilent()
   }
 }
 
@@ -40,8 +41,9 @@ extension HostRoutes {
     routes.answers = answers.filter { routes.index(of: $0.address) == nil }
     for endpoint in endpoints where routes.index(of: endpoint.listed.address) == nil {
       guard routes.answers.count < Self.mostAnswers else { break }
-      routes.answers.append(
-        Answer(address: endpoint.listed.address, health: endpoint.health, heardOf: now))
+      var health = endpoint.health
+      _ = health.clearSilence()
+      routes.answers.append(Answer(address: endpoint.listed.address, health: health, heardOf: now))
     }
     routes.lastAnswer = lastAnswer
     routes.usual = usual

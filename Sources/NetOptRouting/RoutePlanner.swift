@@ -27,6 +27,8 @@ public struct RoutePlanner: Sendable {
   var hosts: [HostRoutes] = []
   var places: [Origin: Int] = [:]
   var unlisted = 0
+  /// The places of the origins with endpoints that are suspected of not answering.
+  var silent: [Int] = []
   /// The place that was asked for last: a client talks to one origin for a while, and names cost time to hash.
   var last: (origin: Origin, place: Int)?
 
@@ -346,5 +348,6 @@ public struct RoutePlanner: Sendable {
     places = Dictionary(uniqueKeysWithValues: hosts.indices.map { (hosts[$0].origin, $0) })
     unlisted = 0
     last = nil
+    noteSilent()
   }
 }

@@ -23,6 +23,10 @@ final class Call {
   var lookUpLeg: Int?
   /// How many legs failed or were overtaken, over all attempts.
   var detours = 0
+  /// When the present attempt's request was sent, while it waits for its answer.
+  var sentAt: MonotonicInstant?
+  /// Whether it would have been sent once more, and the budget for retries was used up.
+  var lacksBudget = false
   /// When the first connection was ready.
   var readyAt: MonotonicInstant?
   /// How many servers seem to work for it and do not: they answer 503, or a connection to them has died silently.

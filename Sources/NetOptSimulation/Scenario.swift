@@ -35,6 +35,8 @@ struct Scenario {
     case calm
     /// Servers die in all their ways, and come back.
     case deaths
+    /// Servers stop with their connections open, and go on.
+    case stalls
     /// A server comes and goes every few seconds.
     case flapping
     /// Answers, or the way, become slow.
@@ -92,6 +94,7 @@ struct Scenario {
     switch kind {
     case .calm: calm()
     case .deaths: deaths(1...4)
+    case .stalls: stalls()
     case .flapping: flapping()
     case .slowness: slowness()
     case .listDead: listDead()
@@ -135,6 +138,19 @@ struct Scenario {
       let start = moment(0, 0.7)
       changes.append((start, .server(server, death())))
       if random.chance(80) { changes.append((start + moment(0, 0.3), .server(server, .healthy))) }
+    }
+  }
+
+  private mutating func stalls() {
+    pause = random.chance(50) ? .milliseconds(random.number(in: 5...50)) : .seconds(random.number(in: 1...4))
+    requests = 400
+    // The nearest server is the one in use.
+    let front = (0..<listed).min { servers[$0].roundTrip < servers[$1].roundTrip } ?? 0
+    let server = random.chance(80) ? front : random.number(in: 0...listed - 1)
+    let start = moment(0.2, 0.5)
+    changes.append((start, .server(server, .silentTLS)))
+    if random.chance(80) {
+      changes.append((start + .milliseconds(random.number(in: 100...20_000)), .server(server, .healthy)))
     }
   }
 

@@ -142,6 +142,7 @@ extension Simulation {
     // A leg that was overtaken cost its stagger.
     if let first = call.reports.first, first.index != leg { call.detours += 1 }
     call.readyAt = call.readyAt ?? now
+    waits(call)
     send(to: server, call)
   }
 
@@ -149,6 +150,7 @@ extension Simulation {
 
   func answered(_ call: Call, _ attempt: Int, _ outcome: CallOutcome) {
     guard call.isCurrent(attempt) else { return }
+    if outcome != .silent { heard(call) }
     if outcome == .broke || outcome == .silent, let address = call.report.winner?.address,
       let server = places[address]
     {
@@ -164,12 +166,19 @@ extension Simulation {
   }
 
   /// An attempt is over: tells the planner, and tries again where that may help.
-  private func end(_ call: Call, _ outcome: CallOutcome, isLast: Bool = false) {
+  ///
+  /// - Parameter isPaid: whether another attempt was paid for already.
+  func end(_ call: Call, _ outcome: CallOutcome, isLast: Bool = false, isPaid: Bool = false) {
     let now = now
     let report = call.report
+    checkWait(of: call, until: now)
+    waitEnds(call)
     clients[call.client].planner.ended(call.plan)
     clients[call.client].planner.record(
       report, outcome: outcome, from: call.attemptStarted, at: now)
+    clients[call.client].planner.answered(
+      HTTPRequest(.get, HTTPURL(origin: origin, target: "/")), along: report, outcome, status: 200,
+      from: call.attemptStarted)
     for leg in report.legs where leg.failure?.isOfCertificate ?? false {
       if let server = leg.address.flatMap({ places[$0] }) {
         metWrongCertificate(server, call.client, from: call.attemptStarted)
@@ -184,8 +193,10 @@ extension Simulation {
         + report.legs.filter { $0.failure != nil }
         .map { ", \($0.address.map { self.name(.address($0)) } ?? "DNS"): \($0.failure?.message ?? "")" }
         .joined())
-    let mayHelp = report.winner != nil && !isGood
-    if mayHelp, !isLast, call.attempt + 1 < Call.mostAttempts, takeRetry(call.client) {
+    let mayHelp = report.winner != nil && !isGood && !isLast && call.attempt + 1 < Call.mostAttempts
+    let isGoingOn = mayHelp && (isPaid || takeRetry(call.client))
+    if mayHelp, !isGoingOn { call.lacksBudget = true }
+    if isGoingOn {
       call.detours += 1
       call.begin(plan(call.client, verifies: call.verifies), at: now)
       noteStart(of: call, isNew: true)
@@ -198,7 +209,7 @@ extension Simulation {
   }
 
   /// Takes a retry from the client's budget.
-  private func takeRetry(_ client: Int) -> Bool {
+  func takeRetry(_ client: Int) -> Bool {
     let passed = (now - clients[client].retryBudgetAt).milliseconds / 1000
     clients[client].retryBudget = min(clients[client].retryBudget + 10 * passed, 100)
     clients[client].retryBudgetAt = now

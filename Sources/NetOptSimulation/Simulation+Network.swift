@@ -17,9 +17,12 @@ extension Simulation {
     var failure: LegFailure?
   }
 
-  private func open(_ server: Server.ID, verifies: Bool = true) -> Connection {
-    let limit = Simulation.connectTimeout
-    let silence = Connection(end: limit, failure: LegFailure(.connectTimeout, "no answer within 10 s"))
+  private func open(
+    _ server: Server.ID, verifies: Bool = true, within limit: Duration = Simulation.connectTimeout
+  ) -> Connection {
+    let seconds = limit.components.seconds
+    let silence = Connection(
+      end: limit, failure: LegFailure(.connectTimeout, "no answer within \(seconds) s"))
     switch network {
     case .silent: return silence
     case .unreachable:
@@ -34,7 +37,7 @@ extension Simulation {
     case .refusing: return Connection(end: trip, failure: LegFailure(.refused, "connection refused"))
     case .silentTLS:
       return Connection(
-        connected: trip, end: limit, failure: LegFailure(.tlsTimeout, "TLS: no answer within 10 s"))
+        connected: trip, end: limit, failure: LegFailure(.tlsTimeout, "TLS: no answer within \(seconds) s"))
     case .resetting:
       return Connection(connected: trip, end: ready, failure: LegFailure(.reset, "connection reset"))
     case .wrongCertificate where verifies:
@@ -121,11 +124,13 @@ extension Simulation {
 
   // MARK: Probes
 
-  func probe(_ address: IPAddress, _ client: Int, isKept: Bool) {
+  func probe(
+    _ address: IPAddress, _ client: Int, isKept: Bool, within limit: Duration = Simulation.connectTimeout
+  ) {
     guard let server = places[address] else { return }
     clients[client].probes += 1
     rules.touched(server, at: now)
-    let connection = open(server)
+    let connection = open(server, within: limit)
     let result: Result<ConnectReport, LegError> =
       if let failure = connection.failure {
         .failure(LegError(failure))

@@ -25,7 +25,7 @@ extension Simulation {
   /// A request succeeds while one path works, and soon goes where it is best off.
   func check(_ call: Call, isGood: Bool) {
     if !isGood {
-      if let path = workingPath(for: call) {
+      if !call.lacksBudget, let path = workingPath(for: call) {
         fault("request \(call.number) failed although \(path) worked all the time")
       }
       return
@@ -55,7 +55,7 @@ extension Simulation {
     switch scenario.kind {
     case .calm, .deaths, .slowness, .listDead, .unavailable, .outage, .certificates:
       network == .up && !hasLoss
-    case .flapping, .liars, .crowd, .chaos: false
+    case .stalls, .flapping, .liars, .crowd, .chaos: false
     }
   }
 
@@ -70,17 +70,23 @@ extension Simulation {
   }
 
   /// Whether a failure was of what is behind a connection.
-  private func isOfService(_ failure: LegFailure?) -> Bool { failure?.kind == .other }
+  private func isOfService(_ failure: LegFailure?) -> Bool {
+    failure?.kind == .other || failure?.kind == .silent
+  }
 
   private func workingPath(for call: Call) -> String? {
     let (moment, client) = (call.started, call.client)
     guard network == .up, rules.networkChange <= moment else { return nil }
     // A race passes by what does not get ready; what does and then fails costs an attempt each.
     guard call.deceivers + servers.count(where: { $0.changed > moment }) <= 2 else { return nil }
-    // What has the wrong certificate is never used, and what answered badly is not until its time has come.
+    // What has the wrong certificate is never used, and what answered badly is not until its time has come, nor is anything else that is
+    // left out as long as something answers, be it badly.
+    let isAnsweredBadly = servers.prefix(scenario.listed).contains(where: \.behaviour.deceives)
     let quarantined =
       clients[client].planner.status(of: origin, at: now)
-      .filter { $0.state == .quarantined || $0.state == .open && isOfService($0.lastFailure) }
+      .filter {
+        $0.state == .quarantined || $0.state == .open && (isOfService($0.lastFailure) || isAnsweredBadly)
+      }
       .map(\.endpoint.address)
       // That may be over by now. What could not be connected to is a last resort, and so a leg.
       + [call.firstPlan, call.plan].flatMap { plan in
@@ -176,6 +182,23 @@ extension Simulation {
       }
     }
     checkHealing()
+    checkReturn()
+  }
+
+  /// A service that is back is asked again, however bad it was: a circuit stays open for 300 s at most, and a fifth of that for jitter.
+  private func checkReturn() {
+    guard scenario.kind == .unavailable, clients.count == 1, !hasLoss else { return }
+    for server in 0..<scenario.listed
+    where servers[server].behaviour.works && rules.sights[server].answers == 0 {
+      let others = (0..<scenario.listed).filter { $0 != server }.map { cost($0) }
+      let isBest = others.allSatisfy { cost(server) * 1.5 + 10 < $0 }
+      let time = rules.lastArrival - servers[server].changed
+      if isBest, time > .seconds(400) {
+        fault(
+          "\(server + 1) was asked nothing for \(time.components.seconds) s, although it worked and was the best"
+        )
+      }
+    }
   }
 
   /// What works is tried again and again, however bad it was.

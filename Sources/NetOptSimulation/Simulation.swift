@@ -16,6 +16,7 @@ package final class Simulation {
     case alarm(Call, attempt: Int, number: Int)
     case answer(Call, attempt: Int, CallOutcome)
     case deadline(Call)
+    case look(client: Int)
     case change(Int)
     case probeTime(client: Int, number: Int)
     case probed(
@@ -40,6 +41,12 @@ package final class Simulation {
     var retries = 0
     var requests = 0
     var probes = 0
+    /// The calls whose requests were sent, and whose answers have not come.
+    var waiting: [Call] = []
+    /// Whether a look at them is due.
+    var looks = false
+    /// When something last came from a server.
+    var heard: [Server.ID: MonotonicInstant] = [:]
   }
 
   static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
@@ -132,6 +139,7 @@ package final class Simulation {
     case .alarm(let call, let attempt, let number): alarm(call, attempt, number)
     case .answer(let call, let attempt, let outcome): answered(call, attempt, outcome)
     case .deadline(let call): deadlinePassed(call)
+    case .look(let client): look(client)
     case .change(let number): change(scenario.changes[number].change)
     case .probeTime(let client, let number): probeTime(client, number)
     case .probed(let client, let server, let result, let begun, let isKept):

@@ -60,11 +60,12 @@ package enum SimulationSeries {
     let kind: Scenario.Kind? =
       switch mutation {
       case .noHysteresis: .calm
-      case .noHalfOpen, .noProbes, .noBlame: .deaths
+      case .noProbes, .noBlame: .deaths
       case .failureLooksFast: .listDead
       case .noFirstByte: .slowness
+      case .noWaits: .stalls
       case .noNetwork: .outage
-      case .noRest: .unavailable
+      case .noRest, .noHalfOpen: .unavailable
       case .longQuarantine, .steadyChecks, .unverifiedRelease: .certificates
       case .noSpread, .noLookUp, .endlessProbes: nil
       }

@@ -99,6 +99,7 @@ struct StubLeg: Sendable {
       case .reset: "reset the connection"
       case .tls: "failed in the TLS handshake"
       case .unreachable: "cannot be reached from this machine"
+      case .silent: "went silent"
       case .unhealthy, .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: "failed"
       }
     return LegError(LegFailure(kind, "\(destination) \(what)"))

@@ -1,0 +1,39 @@
+import NetOptCore
+import NetOptLocking
+import NetOptRouting
+
+/// Looks after the requests that wait for their answers: has the planner learn from them, endpoints tried that are suspected of not
+/// answering, and requests taken from those that do not.
+final class WaitWatch: WaitObserver {
+  /// What it works with. Weak: the prober holds the transport, which holds this.
+  private struct Parts {
+    weak var prober: Prober?
+    weak var retries: Retries?
+    var probes = true
+  }
+
+  private let router: Router
+  private let parts = Locked(Parts())
+
+  init(_ router: Router) { self.router = router }
+
+  /// Begins to look.
+  ///
+  /// - Parameter probes: whether endpoints may be probed beside the requests.
+  func start(_ prober: Prober, _ retries: Retries, probes: Bool) {
+    parts.withLock { $0 = Parts(prober: prober, retries: retries, probes: probes) }
+  }
+
+  func look(at waiting: [WaitingRequest], at now: MonotonicInstant) -> [TakenRequest] {
+    let (prober, retries, probes) = parts.withLock { ($0.prober, $0.retries, $0.probes) }
+    guard let prober, let retries else { return [] }
+    let findings = router.withPlanner { [router] planner, _ in
+      // In another network they say nothing.
+      let isOld = waiting.contains { !router.isOfThisNetwork($0.sent) }
+      return planner.look(at: isOld ? [] : waiting, probes: probes, now: now)
+    }
+    if probes, !findings.probes.isEmpty { prober.tryConnections(findings.probes) }
+    // Paid for beforehand: a call that is ended here must be able to go on elsewhere.
+    return Array(findings.taken.prefix { _ in retries.takeHedge() })
+  }
+}

@@ -1,0 +1,157 @@
+import CCurl
+import NetOptCore
+
+// Requests that wait for their answers are looked at while they wait: whether their endpoint has gone silent is not to be learned
+// from their deadlines alone (docs/adr/0029).
+
+/// When a multi handle looks at the requests that wait.
+struct WaitLooks {
+  /// How often.
+  static let interval = Duration.milliseconds(100)
+
+  var timer: WaitTimer?
+  /// Whether the next look is due some time.
+  var isDue = false
+  /// Whether something waited at the last one.
+  var sawSome = false
+}
+
+extension CurlMulti {
+  /// How long a request waits before it is looked at.
+  private static let shortestWait = Duration.milliseconds(100)
+  /// The largest body that is taken to have left as soon as libcurl has it: about what TCP sends at once (RFC 6928).
+  private static let largestWholeBody = 14 * 1024
+  /// Looking takes one part in so many of the loop's time at most.
+  private static let share = 100
+
+  /// Has the requests that wait looked at after a time.
+  func scheduleWaitLook(in time: Duration) {
+    guard waits != nil else { return }
+    waitLooks.isDue = true
+    let timer = waitLooks.timer ?? WaitTimer(self)
+    waitLooks.timer = timer
+    loop.schedule(timer, at: loop.now() + time)
+  }
+
+  func waitLookIsDue() {
+    waitLooks.isDue = false
+    // What waits in a network that this machine has left says nothing of the endpoints.
+    guard let waits, !isShutDown, !isRetired else { return }
+    let time = lookAtWaiting(with: waits)
+    // Bodies that come are not waited for. The next request has it go on.
+    if waitLooks.sawSome || underWay.contains(where: { $0.body == nil }) { scheduleWaitLook(in: time) }
+  }
+
+  /// Has the observer look at the requests that wait, and take some from their endpoints.
+  ///
+  /// - Returns: in what time to look again.
+  private func lookAtWaiting(with observer: any WaitObserver) -> Duration {
+    let now = loop.now()
+    var transfers: [Transfer] = []
+    var waiting: [WaitingRequest] = []
+    var known: [Int32: Progress] = [:]
+    for exchange in underWay {
+      guard let transfer = Self.waitingTransfer(of: exchange), let sent = transfer.readyAt,
+        now - sent >= Self.shortestWait, let address = transfer.endpoint?.address
+      else { continue }
+      // Of a connection that is not known nothing is known.
+      var progress = Progress(heard: now, delivery: .acknowledged)
+      if let descriptor = transfer.connection?.descriptor {
+        progress = known[descriptor] ?? Self.progress(on: descriptor, at: now) ?? progress
+        known[descriptor] = progress
+      }
+      transfers.append(transfer)
+      waiting.append(
+        WaitingRequest(
+          origin: exchange.plan.origin, address: address, kind: RequestKind(exchange.request), sent: sent,
+          heard: progress.heard, delivery: progress.delivery, deadline: exchange.context.deadline,
+          isWhole: Self.isWhole(transfer), mayBeRepeated: exchange.mayBeAttemptedAgain(avoiding: address),
+          isFirst: exchange.context.attempt.map { $0.number == 1 } ?? true))
+    }
+    guard !waiting.isEmpty || waitLooks.sawSome else { return WaitLooks.interval }
+    waitLooks.sawSome = !waiting.isEmpty
+    for request in observer.look(at: waiting, at: now) { take(transfers[request.position], request.failure) }
+    return max(WaitLooks.interval, (loop.now() - now) * Self.share)
+  }
+
+  /// The transfer of a call whose request was sent to an endpoint of the list, and whose answer has not begun.
+  private static func waitingTransfer(of exchange: Exchange) -> Transfer? {
+    // What is made beside the calls, to look at an endpoint, has no number.
+    guard exchange.body == nil, exchange.purpose == .request, exchange.context.id != 0, !exchange.isOver,
+      let transfer = exchange.winner, exchange.race.legs[transfer.leg].source == .list,
+      !transfer.isHeadComplete
+    else { return nil }
+    return transfer
+  }
+
+  /// Whether a request has left as a whole. What the caller or the connection may still be busy with says nothing of the server.
+  private static func isWhole(_ transfer: Transfer) -> Bool {
+    switch transfer.exchange.request.body.source {
+    case .none: true
+    case .bytes(let bytes): bytes.count <= largestWholeBody && transfer.sentBytes == bytes.count
+    case .stream: false
+    }
+  }
+
+  /// What the kernel knows of a connection.
+  private struct Progress {
+    /// When something last came on it.
+    let heard: MonotonicInstant
+    let delivery: WaitingRequest.Delivery
+  }
+
+  private static func progress(on descriptor: Int32, at now: MonotonicInstant) -> Progress? {
+    progress(of: descriptor).map { Progress(heard: now + (.zero - $0.silence), delivery: $0.delivery) }
+  }
+
+  /// Ends a call whose endpoint or connection has gone silent, and has its connection carry no others.
+  private func take(_ transfer: Transfer, _ failure: LegFailure) {
+    let exchange = transfer.exchange
+    guard !exchange.isOver else { return }
+    let connection = transfer.connection
+    if let connection, !connection.isSilent {
+      connection.isSilent = true
+      // libcurl gives none of the connections that there are to anybody any more.
+      transfer.bundles.leave(transfer.connectionClass, to: transfer.endpoint, at: loop.now())
+      endIdle(like: connection, lastSent: transfer.readyAt ?? loop.now())
+    }
+    exchange.setReport(of: transfer.leg) { $0.failure = failure }
+    fail(
+      exchange,
+      NetOptError(
+        .receiveFailed, phase: .receive, "\(transfer.place) had not answered: \(failure.message)",
+        endpoint: transfer.endpoint, isRetryable: true))
+    if let connection { endIfUnused(connection) }
+  }
+
+  /// Ends the idle connections that are lost as well, as it seems: what is between the two sides forgets those that carry nothing for
+  /// a time, and all that were idle as long as one that was forgotten. The attempt elsewhere would meet the next one.
+  private func endIdle(like lost: LiveConnection, lastSent sent: MonotonicInstant) {
+    let now = loop.now()
+    guard let progress = Self.progress(on: lost.descriptor, at: now), progress.delivery == .lost else {
+      return
+    }
+    for connection in records.live.ready where connection !== lost && connection.isIdle {
+      guard let other = Self.progress(on: connection.descriptor, at: now),
+        now - other.heard >= sent - progress.heard
+      else { continue }
+      netopt_end(connection.descriptor)
+    }
+  }
+
+  /// Ends a silent connection that carries nothing any more: libcurl would keep it.
+  func endIfUnused(_ connection: LiveConnection) {
+    guard connection.reader?.budget.streams == 0, records.live[connection.descriptor] === connection else {
+      return
+    }
+    netopt_end(connection.descriptor)
+  }
+}
+
+extension Exchange {
+  /// Whether another attempt may be made of the call's request, and its plan leads to other addresses as well.
+  fileprivate func mayBeAttemptedAgain(avoiding address: IPAddress) -> Bool {
+    request.mayBeRepeated && (context.attempt?.number ?? 1) < request.options.maxAttempts
+      && plan.avoiding(RoutePlan.Avoidance([address], isStrict: true)) != nil
+  }
+}

@@ -1,0 +1,216 @@
+import NetOptCore
+
+/// Answers of an origin that began while one of its endpoints was suspected of not answering.
+struct AnswersElsewhere: Sendable {
+  private struct Answer {
+    let address: IPAddress
+    let begun: MonotonicInstant
+    let wait: Duration
+  }
+
+  /// The most kinds of requests that are remembered.
+  private static let most = 64
+
+  private var answers: [RequestKind: Answer] = [:]
+
+  mutating func add(
+    _ kind: RequestKind, of address: IPAddress, after wait: Duration, from begun: MonotonicInstant
+  ) {
+    if answers.count >= Self.most, answers[kind] == nil { answers.removeAll(keepingCapacity: true) }
+    answers[kind] = Answer(address: address, begun: begun, wait: wait)
+  }
+
+  /// Whether a request of a kind was answered by another endpoint in time, and its call began after a moment.
+  func has(_ kind: RequestKind, notOf address: IPAddress, within time: Duration, since: MonotonicInstant)
+    -> Bool
+  {
+    answers[kind].map { $0.address != address && $0.begun >= since && $0.wait <= time } ?? false
+  }
+}
+
+// Endpoints that take requests and do not answer (docs/adr/0029).
+extension HostRoutes {
+  /// The kernel's clock for what came on a connection is off by some milliseconds (tcp(7), TCP_INFO).
+  private static let clockError = Duration.milliseconds(10)
+
+  /// Whether some of its endpoints are suspected of not answering.
+  var hasSilentEndpoints: Bool { endpoints.contains { $0.health.silence != nil } }
+
+  /// An answer began while endpoints are suspected.
+  mutating func noteAnswer(
+    _ kind: RequestKind, of address: IPAddress, after wait: Duration, from begun: MonotonicInstant
+  ) {
+    elsewhere.add(kind, of: address, after: wait, from: begun)
+  }
+
+  /// Learns from the requests that wait for their answers.
+  ///
+  /// - Parameters:
+  ///   - waiting: all of the origin's, with their positions.
+  ///   - isFrozen: whether nothing is held against an endpoint, because the network is suspected.
+  ///   - probes: whether new connections are tried.
+  ///   - findings: what is to be done is added to them.
+  mutating func look(
+    at waiting: [(position: Int, request: WaitingRequest)], isFrozen: Bool, probes: Bool,
+    into findings: inout WaitFindings, at now: MonotonicInstant, using random: inout SplitMix64
+  ) {
+    let byAddress = Dictionary(grouping: waiting) { $0.request.address }
+    for index in endpoints.indices
+    where byAddress[addresses[index]] != nil || endpoints[index].health.isSuspected {
+      let address = addresses[index]
+      let own = byAddress[address] ?? []
+      let limit = silenceLimit(of: index, at: now)
+      let late = own.filter { now - max($0.request.sent, $0.request.heard) >= limit }
+      takeLost(late, of: index, into: &findings, at: now)
+      let evidence = late.map(\.request).filter { isEvidence($0, against: index) }
+      guard !isFrozen, mutation != .noWaits, let first = evidence.map(\.sent).min() else {
+        update(address, at: now) { $0.clearSilence() }
+        continue
+      }
+      if endpoints[index].health.silence == nil {
+        // What failed before is tried when its time has come.
+        let isProbed = probes && endpoints[index].health.state(at: now) == .closed
+        suspect(index, since: first, limit, isProbed: isProbed, at: now)
+        if isProbed { findings.probes += self.probes(of: index, at: now) }
+      }
+      // What was sent may be on its way, or lost with its connection: that is known when it was sent again twice.
+      if endpoints[index].health.silence?.connection == .works,
+        evidence.contains(where: { $0.delivery == .pending })
+      {
+        continue
+      }
+      judge(index, evidence, limit, at: now, using: &random)
+      guard let silence = endpoints[index].health.silence, silence.isCertain else { continue }
+      let failure = silence.failure(of: evidence, at: now)
+      for (position, request) in late
+      where !isLost(request, at: index) && mayBeTaken(request, silence, at: now) {
+        findings.taken.append(TakenRequest(position: position, failure: failure))
+      }
+    }
+    if !hasSilentEndpoints { elsewhere = AnswersElsewhere() }
+  }
+
+  /// Takes the requests that are lost with their connections: nothing of them is acknowledged, and the endpoint works.
+  private func takeLost(
+    _ late: [(position: Int, request: WaitingRequest)], of index: Int, into findings: inout WaitFindings,
+    at now: MonotonicInstant
+  ) {
+    for (position, request) in late where isLost(request, at: index) {
+      guard request.mayBeRepeated, hasTime(request, for: ranking.entries.map(\.index), at: now) else {
+        continue
+      }
+      let wait = (now - request.sent).nanoseconds / 1_000_000
+      let failure = LegFailure(
+        .silent,
+        "its connection is dead: nothing that was sent was acknowledged in \(wait) ms, and the endpoint works"
+      )
+      findings.taken.append(TakenRequest(position: position, failure: failure))
+    }
+  }
+
+  /// Whether a request was lost with its connection, which says nothing of the endpoint: it was seen to work since.
+  private func isLost(_ request: WaitingRequest, at index: Int) -> Bool {
+    request.delivery == .lost && endpoints[index].health.hasWorked(since: request.sent)
+  }
+
+  /// How long an endpoint may stay silent before it is suspected: well longer than answers usually take.
+  private func silenceLimit(of index: Int, at now: MonotonicInstant) -> Duration {
+    endpoints[index].health.patience.prolonged(.nanoseconds(silenceBound(of: addresses[index])), at: now)
+  }
+
+  /// Whether a request that waits speaks against an endpoint: it left as a whole, and nothing has come from the endpoint since.
+  private func isEvidence(_ request: WaitingRequest, against index: Int) -> Bool {
+    let health = endpoints[index].health
+    return request.isWhole && !isLost(request, at: index) && request.sent + Self.clockError >= request.heard
+      && request.sent > health.lastAnswered && request.sent > health.patience.excused
+  }
+
+  private mutating func suspect(
+    _ index: Int, since first: MonotonicInstant, _ limit: Duration, isProbed: Bool, at now: MonotonicInstant
+  ) {
+    let trial = max(Silence.shortestTrial, limit * 2)
+    update(addresses[index], at: now) {
+      $0.suspect(Silence(since: first, trialEnds: now + trial, isProbed: isProbed))
+      return true
+    }
+  }
+
+  /// Connections that show whether an endpoint works, and whether another one does.
+  private func probes(of index: Int, at now: MonotonicInstant) -> [DueProbe] {
+    let others = ranking.entries.lazy.map(\.index).filter {
+      $0 != index && !endpoints[$0].health.isSuspected && endpoints[$0].health.state(at: now) == .closed
+    }
+    return ([index] + others.prefix(1)).map {
+      DueProbe(origin: origin, address: addresses[$0], isKept: false, checksCertificate: false)
+    }
+  }
+
+  /// Settles what an endpoint's silence is, when that can be told.
+  private mutating func judge(
+    _ index: Int, _ evidence: [WaitingRequest], _ limit: Duration, at now: MonotonicInstant,
+    using random: inout SplitMix64
+  ) {
+    let health = endpoints[index].health
+    guard var silence = health.silence, silence.verdict != .dead else { return }
+    // The one attempt of an endpoint that failed before waits alone.
+    let isBack = health.state(at: now) != .closed
+    let isMany = evidence.count >= Silence.many || isBack
+    let old = silence.verdict
+    if silence.connection == .fails, hasWorkingEndpoint(besides: index, since: silence.since) {
+      silence.verdict = .dead
+    } else if isMany || silence.connection == .fails || silence.isCertain {
+      var kinds = Set<RequestKind>()
+      if case .silent(let known) = old { kinds = known }
+      for request in evidence
+      where elsewhere.has(request.kind, notOf: addresses[index], within: limit, since: silence.since) {
+        kinds.insert(request.kind)
+      }
+      if !kinds.isEmpty { silence.verdict = .silent(kinds) }
+    }
+    if silence.verdict != old {
+      let failure = silence.failure(of: evidence, at: now)
+      update(addresses[index], at: now) {
+        $0.wentSilent(silence, failure, at: now, using: &random)
+        return true
+      }
+    } else if !silence.isCertain, silence.isInVain(isMany: isMany, at: now) {
+      update(addresses[index], at: now) { $0.wasSuspectedInVain(isNews: !isBack, at: now) }
+    }
+  }
+
+  /// Whether another endpoint that may be used was seen to work since a moment.
+  private func hasWorkingEndpoint(besides index: Int, since moment: MonotonicInstant) -> Bool {
+    ranking.entries.contains {
+      $0.index != index && !endpoints[$0.index].health.isSuspected
+        && endpoints[$0.index].health.hasWorked(since: moment)
+    }
+  }
+
+  /// Whether a request is better sent elsewhere, and its call has the time for it.
+  private func mayBeTaken(_ request: WaitingRequest, _ silence: Silence, at now: MonotonicInstant) -> Bool {
+    let others = ranking.entries.map(\.index).filter { addresses[$0] != request.address }
+    // What is still on its way may take its time.
+    return request.mayBeRepeated && request.isWhole && silence.concerns(request)
+      && hasTime(request, for: others, at: now)
+  }
+
+  /// Whether a request's call has the time for another attempt at the fastest of some endpoints.
+  private func hasTime(_ request: WaitingRequest, for indices: [Int], at now: MonotonicInstant) -> Bool {
+    guard let deadline = request.deadline else { return true }
+    let ready = indices.map { stagger(endpoints[$0].health.readiness(secure: isSecure)) }.min()
+    return ready.map { now + $0 + Silence.margin < deadline } ?? false
+  }
+}
+
+extension Silence {
+  /// What is held against the endpoint, for people.
+  fileprivate func failure(of evidence: [WaitingRequest], at now: MonotonicInstant) -> LegFailure {
+    let wait = (now - since).nanoseconds / 1_000_000
+    let count = evidence.count
+    let what = count == 1 ? "a request waited for its answer" : "\(count) requests waited for their answers"
+    let why =
+      verdict == .dead
+      ? "a new connection failed as well, and other endpoints work" : "other endpoints answer such requests"
+    return LegFailure(.silent, "it went silent: \(what) for \(wait) ms at most; \(why)")
+  }
+}

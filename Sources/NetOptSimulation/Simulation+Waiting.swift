@@ -1,0 +1,93 @@
+import NetOptCore
+import NetOptRouting
+
+// Requests that wait for their answers: the client looks at them ten times a second, as the transport does.
+extension Simulation {
+  /// How often.
+  private static let lookInterval = Duration.milliseconds(100)
+  /// The limit of a connection that is tried because of them.
+  private static let probeLimit = Duration.seconds(1)
+  private static let request = RequestKind(.get, path: "/".utf8)
+
+  /// A request was sent.
+  func waits(_ call: Call) {
+    call.sentAt = now
+    clients[call.client].waiting.append(call)
+    guard !clients[call.client].looks else { return }
+    clients[call.client].looks = true
+    queue.add(.look(client: call.client), at: now + Self.lookInterval)
+  }
+
+  /// A request waits no longer.
+  func waitEnds(_ call: Call) {
+    call.sentAt = nil
+    clients[call.client].waiting.removeAll { $0 === call }
+  }
+
+  /// Something came from a server to a client.
+  func heard(_ call: Call) {
+    guard let server = winner(of: call) else { return }
+    clients[call.client].heard[server] = now
+  }
+
+  func winner(of call: Call) -> Server.ID? { call.report.winner?.address.flatMap { places[$0] } }
+
+  func look(_ client: Int) {
+    let waiting = clients[client].waiting
+    var calls: [Call] = []
+    var requests: [WaitingRequest] = []
+    for call in waiting {
+      guard let sent = call.sentAt, now - sent >= Self.lookInterval, let server = winner(of: call),
+        server < scenario.listed
+      else { continue }
+      calls.append(call)
+      requests.append(
+        WaitingRequest(
+          origin: origin, address: servers[server].address, kind: Self.request, sent: sent,
+          heard: clients[client].heard[server] ?? sent, deadline: call.started + Call.limit, isWhole: true,
+          mayBeRepeated: call.attempt + 1 < Call.mostAttempts))
+    }
+    let now = now
+    let findings = clients[client].planner.look(at: requests, now: now)
+    for due in findings.probes { probe(due.address, client, isKept: false, within: Self.probeLimit) }
+    for taken in findings.taken {
+      guard takeRetry(client) else {
+        calls[taken.position].lacksBudget = true
+        continue
+      }
+      take(calls[taken.position], taken.failure)
+    }
+    clients[client].looks = !waiting.isEmpty
+    if !waiting.isEmpty { queue.add(.look(client: client), at: now + Self.lookInterval) }
+  }
+
+  /// Ends an attempt whose server has gone silent; the next one is paid for.
+  private func take(_ call: Call, _ failure: LegFailure) {
+    guard let leg = call.report.winner, let server = winner(of: call) else { return }
+    note("request \(call.number): taken from \(server + 1): \(failure.message)")
+    call.change(leg.index) { $0.failure = failure }
+    clients[call.client].pool[server] = nil
+    end(call, .broke, isPaid: true)
+  }
+
+  /// A request does not wait long for a server that has stopped while another one works, unless the budget for retries is used up.
+  func checkWait(of call: Call, until end: MonotonicInstant) {
+    guard clients.count == 1, scenario.kind == .stalls, network == .up, let sent = call.sentAt,
+      let server = winner(of: call), server < scenario.listed, servers[server].behaviour == .silentTLS,
+      servers[server].changed <= sent, end - sent > Self.longestWait, !call.lacksBudget
+    else { return }
+    let states = clients[call.client].planner.status(of: origin, at: now)
+    let others = servers.indices.prefix(scenario.listed).filter { other in
+      other != server && servers[other].behaviour.works && servers[other].changed <= sent
+        && states.contains { $0.endpoint.address == servers[other].address && $0.state == .closed }
+    }
+    guard let other = others.first else { return }
+    fault(
+      "request \(call.number) waited \((end - sent).components.seconds) s for \(server + 1), which had stopped, while "
+        + "\(other + 1) worked")
+  }
+
+  /// A second until an endpoint is suspected, another one for the connection that is tried, and the looks in between; twice as much when
+  /// it was suspected in vain before.
+  private static let longestWait = Duration.seconds(4)
+}

@@ -1,0 +1,407 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+/// What is learned from requests while they wait for their answers.
+@Suite struct WaitingRequestTests {
+  private static let a = ip("192.0.2.1"), b = ip("192.0.2.2"), c = ip("192.0.2.3")
+
+  /// A host whose answers take 10 ms, of which enough is known. The first address is the nearest.
+  private func scene() -> Scene {
+    var scene = Scene([Self.a, Self.b, Self.c])
+    for (address, time) in [(Self.a, 10.0), (Self.b, 40), (Self.c, 60)] {
+      scene.probe(address, milliseconds: time)
+    }
+    for _ in 0..<20 { answer(&scene, Self.a) }
+    scene.wait(1)
+    return scene
+  }
+
+  private func answer(_ scene: inout Scene, _ address: IPAddress, milliseconds: Double = 10) {
+    let plan = scene.plan()
+    scene.wait(milliseconds / 1000)
+    var leg = RouteReport.Leg.ready(address, milliseconds: 0)
+    leg.reused = true
+    let begun = scene.now + .milliseconds(-milliseconds)
+    let report = RouteReport(plan: plan, legs: [leg])
+    let outcome = CallOutcome.answered(wait: .milliseconds(milliseconds))
+    scene.planner.record(report, outcome: outcome, from: begun, at: scene.now)
+    scene.planner.answered(request(), along: report, outcome, status: 200, from: begun)
+  }
+
+  private func request(_ path: String = "/items") -> HTTPRequest {
+    HTTPRequest(.get, HTTPURL(origin: Origin(.https, host: "a.example"), target: path))
+  }
+
+  /// A request that was sent so long ago, and on whose connection nothing has come since.
+  private func waiting(
+    _ scene: Scene, at address: IPAddress = a, for milliseconds: Double, path: String = "/items",
+    isWhole: Bool = true, mayBeRepeated: Bool = true, isFirst: Bool = true, deadline: Double? = 10,
+    delivery: WaitingRequest.Delivery = .acknowledged
+  ) -> WaitingRequest {
+    let sent = scene.now + .milliseconds(-milliseconds)
+    return WaitingRequest(
+      origin: scene.origin, address: address, kind: RequestKind(request(path)), sent: sent, heard: sent,
+      delivery: delivery, deadline: deadline.map { scene.now + .seconds($0) }, isWhole: isWhole,
+      mayBeRepeated: mayBeRepeated, isFirst: isFirst)
+  }
+
+  private func look(_ scene: inout Scene, _ waiting: [WaitingRequest]) -> WaitFindings {
+    scene.planner.look(at: waiting, now: scene.now)
+  }
+
+  @Test func requestsThatWaitAsLongAsUsualAreNothing() {
+    var scene = scene()
+    let findings = look(&scene, (0..<100).map { _ in waiting(scene, for: 200) })
+    #expect(findings.probes.isEmpty && findings.taken.isEmpty)
+    #expect(scene.plan().addresses.first == Self.a)
+  }
+
+  @Test func anEndpointIsSuspectedAndTriedWhenItsRequestsWaitLong() {
+    var scene = scene()
+    #expect(scene.plan().addresses.first == Self.a)
+    let findings = look(&scene, [waiting(scene, for: 300)])
+    #expect(findings.probes.map(\.address).first == Self.a && findings.probes.count == 2)
+    #expect(findings.probes.allSatisfy { !$0.isKept })
+    #expect(findings.taken.isEmpty)
+    #expect(scene.plan().addresses.last == Self.a)
+    #expect(scene.state(Self.a) == .closed)
+    // Once: what the connection shows is waited for.
+    #expect(look(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
+  }
+
+  @Test func aFewSlowRequestsAreExcusedWhenAConnectionWorks() {
+    var scene = scene()
+    let slow = waiting(scene, for: 300)
+    _ = look(&scene, [slow])
+    scene.probe(Self.a, milliseconds: 10)
+    #expect(look(&scene, [slow]).taken.isEmpty)
+    #expect(scene.plan().addresses.first == Self.a)
+    // The same request is no reason to try again, however long it takes.
+    scene.wait(60)
+    #expect(look(&scene, [slow]).probes.isEmpty)
+    #expect(scene.plan().addresses.first == Self.a)
+  }
+
+  @Test(
+    "a request that is lost with its connection is taken when a new connection works, and nothing is held against the endpoint"
+  )
+  func lostRequests() {
+    var scene = scene()
+    #expect(look(&scene, [waiting(scene, for: 300, delivery: .pending)]).probes.first?.address == Self.a)
+    scene.probe(Self.a, milliseconds: 10)
+    // Whether it is lost is not known yet, so it is neither taken nor excused.
+    scene.wait(0.3)
+    #expect(look(&scene, [waiting(scene, for: 610, delivery: .pending)]).taken.isEmpty)
+    scene.wait(0.1)
+    let lost = waiting(scene, for: 710, delivery: .lost)
+    let requests = [
+      lost, waiting(scene, for: 720, mayBeRepeated: false, delivery: .lost),
+      waiting(scene, for: 730, deadline: 0.001, delivery: .lost),
+      waiting(scene, for: 740, delivery: .acknowledged),
+    ]
+    let findings = look(&scene, requests)
+    #expect(findings.taken.map(\.position) == [0])
+    #expect(findings.taken.first?.failure.message.hasPrefix("its connection is dead") == true)
+    #expect(scene.state(Self.a) == .closed)
+    // What cannot be taken is no reason to try a connection again and again.
+    #expect(look(&scene, Array(requests[1...2])).probes.isEmpty)
+    #expect(scene.plan().addresses.first == Self.a)
+  }
+
+  @Test(
+    "a request whose bytes are not acknowledged says nothing of its connection while its endpoint does not work"
+  )
+  func lostRequestsAtAnEndpointThatDoesNotWork() {
+    var scene = scene()
+    let lost = waiting(scene, for: 710, delivery: .lost)
+    _ = look(&scene, [lost])
+    #expect(look(&scene, [lost]).taken.isEmpty)
+    #expect(scene.plan().addresses.last == Self.a)
+  }
+
+  @Test("a suspicion that ends because requests were lost does not make the next one later")
+  func lostRequestsCostNoPatience() {
+    var scene = scene()
+    _ = look(&scene, [waiting(scene, for: 300, delivery: .pending)])
+    scene.probe(Self.a, milliseconds: 10)
+    scene.wait(0.4)
+    #expect(look(&scene, [waiting(scene, for: 710, delivery: .lost)]).taken.count == 1)
+    _ = look(&scene, [])
+    scene.wait(0.4)
+    #expect(!look(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
+  }
+
+  @Test func requestsAreTakenWhenNothingCanBeConnectedToEither() {
+    var scene = scene()
+    let requests = [
+      waiting(scene, for: 300), waiting(scene, for: 310, mayBeRepeated: false),
+      waiting(scene, for: 320, deadline: 0.01), waiting(scene, for: 5), waiting(scene, at: Self.b, for: 330),
+      waiting(scene, for: 900, path: "/other", isWhole: false),
+    ]
+    _ = look(&scene, requests)
+    scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
+    // Nothing shows that another one works.
+    #expect(look(&scene, requests).taken.isEmpty)
+    scene.wait(0.001)
+    scene.probe(Self.c, milliseconds: 10)
+    let findings = look(&scene, requests)
+    #expect(findings.taken.map(\.position) == [0])
+    #expect(findings.taken.allSatisfy { $0.failure.kind == .silent })
+    #expect(scene.state(Self.a) == .open)
+    #expect(scene.plan().exclusion(of: Self.a)?.contains("went silent") == true)
+  }
+
+  @Test func requestsAreTakenWhenOthersOfTheirKindAreAnsweredElsewhere() {
+    var scene = scene()
+    let requests =
+      (0..<3).map { waiting(scene, for: 300, path: "/items/\($0)") }
+      + [waiting(scene, for: 300, path: "/reports")]
+    _ = look(&scene, requests)
+    scene.planner.answered(
+      request("/items/77"), along: elsewhere(scene), .answered(wait: .milliseconds(20)), status: 200,
+      from: scene.now)
+    let findings = look(&scene, requests)
+    #expect(findings.taken.map(\.position) == [0, 1, 2])
+    #expect(scene.state(Self.a) == .open)
+    // A connection that works does not bring it back: only an answer does.
+    scene.probe(Self.a, milliseconds: 10)
+    #expect(scene.state(Self.a) == .open)
+  }
+
+  @Test(arguments: [
+    // Before the silence, later than is usual, of another kind, or by the silent one.
+    ("/items/1", 20, -1.0, "192.0.2.2"), ("/items/1", 400, 0, "192.0.2.2"), ("/items", 20, 0, "192.0.2.2"),
+    ("/items/1", 20, 0, "192.0.2.1"),
+  ])
+  func whatWasAnsweredElsewhereHasToBeComparable(
+    _ path: String, _ wait: Int, _ begun: Double, _ address: String
+  ) {
+    var scene = scene()
+    let requests = (0..<3).map { waiting(scene, for: 300, path: "/items/\($0)") }
+    _ = look(&scene, requests)
+    scene.planner.answered(
+      request(path), along: elsewhere(scene, ip(address)), .answered(wait: .milliseconds(wait)), status: 200,
+      from: scene.now + .seconds(begun))
+    #expect(look(&scene, requests).taken.isEmpty)
+  }
+
+  /// The connection's limit may end with the trial, or after it.
+  @Test func whatAConnectionShowsIsWaitedFor() {
+    var scene = scene()
+    let request = waiting(scene, for: 300)
+    _ = look(&scene, [request])
+    scene.wait(1.5)
+    #expect(look(&scene, [request]).taken.isEmpty)
+    scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
+    scene.probe(Self.b, milliseconds: 40)
+    #expect(look(&scene, [request]).taken.count == 1)
+  }
+
+  /// Without probes only requests show how it is.
+  @Test func withoutProbesASuspicionEndsByItself() {
+    var scene = scene()
+    let requests = (0..<3).map { _ in waiting(scene, for: 300) }
+    let findings = scene.planner.look(at: requests, probes: false, now: scene.now)
+    #expect(findings.probes.isEmpty)
+    #expect(scene.plan().addresses.last == Self.a)
+    scene.wait(1.1)
+    _ = scene.planner.look(at: requests, probes: false, now: scene.now)
+    #expect(scene.plan().addresses.first == Self.a)
+  }
+
+  /// What this machine lacks says nothing of the endpoint.
+  @Test(arguments: [LegFailure.Kind.other, .unreachable, .certificateExpired])
+  func aProbeThatFailsForOtherReasonsTakesNothing(_ kind: LegFailure.Kind) {
+    var scene = scene()
+    let request = waiting(scene, for: 300)
+    _ = look(&scene, [request])
+    scene.probe(Self.a, fails: LegFailure(kind, "failed"))
+    scene.probe(Self.b, milliseconds: 40)
+    #expect(look(&scene, [request]).taken.isEmpty)
+  }
+
+  /// A request that may not be repeated goes on waiting there, and keeps nobody else away.
+  @Test func anEndpointThatIsBackIsUsedWhateverStillWaitsThere() throws {
+    var scene = scene()
+    let stuck = waiting(scene, for: 300, mayBeRepeated: false, deadline: nil)
+    _ = look(&scene, [stuck])
+    scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
+    scene.probe(Self.b, milliseconds: 40)
+    #expect(look(&scene, [stuck]).taken.isEmpty)
+    #expect(scene.state(Self.a) == .open)
+    scene.wait(6.5)
+    _ = look(&scene, [stuck])
+    scene.probe(Self.a, milliseconds: 10)
+    for _ in 0..<30 {
+      _ = look(&scene, [stuck])
+      scene.wait(0.1)
+    }
+    #expect(scene.state(Self.a) == .closed)
+    #expect(scene.plan().addresses.first == Self.a)
+  }
+
+  /// Where connections work, a request that was taken once may take its time elsewhere as well.
+  @Test func aRequestIsTakenOnceWhereConnectionsWork() {
+    var scene = scene()
+    let requests = (0..<3).map { waiting(scene, for: 300, isFirst: $0 != 1) }
+    _ = look(&scene, requests)
+    scene.planner.answered(
+      request(), along: elsewhere(scene), .answered(wait: .milliseconds(20)), status: 200, from: scene.now)
+    #expect(look(&scene, requests).taken.map(\.position) == [0, 2])
+  }
+
+  @Test(arguments: [429, 500])
+  func anErrorElsewhereIsNoReasonToGoThere(_ status: Int) {
+    var scene = scene()
+    let requests = (0..<3).map { _ in waiting(scene, for: 300) }
+    _ = look(&scene, requests)
+    scene.planner.answered(
+      request(), along: elsewhere(scene), .answered(wait: .milliseconds(1)), status: status, from: scene.now)
+    #expect(look(&scene, requests).taken.isEmpty)
+  }
+
+  @Test func anAnswerThatRefusesEndsTheSuspicion() {
+    var scene = scene()
+    let requests = (0..<3).map { _ in waiting(scene, for: 300) }
+    _ = look(&scene, requests)
+    let report = RouteReport(plan: scene.plan(), legs: [.ready(Self.a, milliseconds: 10)])
+    scene.planner.record(report, outcome: .unavailable(status: 503, retryAfter: nil), at: scene.now)
+    #expect(look(&scene, requests).probes.isEmpty)
+    #expect(scene.planner.silent.isEmpty)
+  }
+
+  /// The one attempt of an endpoint that failed before waits alone, and an answer elsewhere is enough.
+  @Test func aLoneAttemptAtASilentEndpointIsTaken() {
+    var scene = scene()
+    for _ in 0..<3 {
+      let plan = scene.plan()
+      scene.planner.record(
+        RouteReport(plan: plan, legs: [.ready(Self.a, milliseconds: 10)]),
+        outcome: .unavailable(status: 503, retryAfter: nil), at: scene.now)
+      scene.planner.record(
+        RouteReport(plan: plan, legs: [.ready(Self.a, milliseconds: 10)]),
+        outcome: .unavailable(status: 503, retryAfter: nil), at: scene.now)
+    }
+    scene.wait(7)
+    #expect(scene.state(Self.a) == .halfOpen)
+    let request = waiting(scene, for: 300)
+    _ = look(&scene, [request])
+    scene.planner.answered(
+      self.request(), along: elsewhere(scene), .answered(wait: .milliseconds(20)), status: 200,
+      from: scene.now)
+    #expect(look(&scene, [request]).taken.count == 1)
+    #expect(scene.state(Self.a) == .open)
+  }
+
+  private func elsewhere(_ scene: Scene, _ address: IPAddress = b) -> RouteReport {
+    var scene = scene
+    return RouteReport(plan: scene.plan(), legs: [.ready(address, milliseconds: 10)])
+  }
+
+  @Test func anAnswerEndsTheSuspicion() {
+    var scene = scene()
+    let requests = (0..<5).map { _ in waiting(scene, for: 300) }
+    _ = look(&scene, requests)
+    #expect(scene.plan().addresses.last == Self.a)
+    answer(&scene, Self.a)
+    #expect(scene.plan().addresses.first == Self.a)
+    #expect(look(&scene, requests).probes.isEmpty)
+  }
+
+  @Test func nothingIsSuspectedWhenNothingWaits() {
+    var scene = scene()
+    _ = look(&scene, [waiting(scene, for: 300)])
+    _ = look(&scene, [])
+    #expect(scene.plan().addresses.first == Self.a)
+    #expect(scene.planner.silent.isEmpty)
+  }
+
+  /// Long polls, uploads and slow services, in any mixture: as long as the servers can be connected to and nothing quick is answered
+  /// elsewhere, no endpoint is left out, and no request is taken.
+  @Test(arguments: 0..<40 as Range<UInt64>)
+  func slowServicesAreNotLeftOut(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    var scene = scene()
+    var slow: [WaitingRequest] = []
+    var probes = 0
+    for _ in 0..<600 {
+      scene.wait(0.1)
+      slow.removeAll { _ in Int.random(in: 0..<20, using: &random) == 0 }
+      for _ in 0..<Int.random(in: 0...2, using: &random) {
+        let path = ["/poll", "/report/7", "/upload"].randomElement(using: &random) ?? ""
+        let front = scene.plan().addresses.first ?? Self.a
+        slow.append(
+          waiting(scene, at: front, for: 0, path: path, isWhole: path != "/upload", deadline: 1000))
+      }
+      let findings = look(&scene, slow)
+      #expect(findings.taken.isEmpty)
+      for probe in findings.probes { scene.probe(probe.address, milliseconds: 10) }
+      probes += findings.probes.count
+      if Int.random(in: 0..<10, using: &random) == 0 {
+        let quick = scene.plan()
+        scene.planner.answered(
+          request("/quick"),
+          along: RouteReport(plan: quick, legs: [.ready(quick.addresses[0], milliseconds: 9)]),
+          .answered(wait: .milliseconds(5)), status: 200, from: scene.now)
+      }
+      for address in [Self.a, Self.b, Self.c] {
+        #expect(scene.state(address) == .closed)
+        #expect(scene.plan().exclusion(of: address) == nil)
+      }
+    }
+    // They were suspected, and tried, and not all the time.
+    #expect(probes > 0 && probes < 300)
+  }
+
+  /// Whatever waits and whatever happens: only what may be repeated, has waited, and whose endpoint stays silent is taken; and when
+  /// nothing waits any more, nothing is suspected.
+  @Test(arguments: 0..<40 as Range<UInt64>)
+  func onlyWhatMayBeTakenIsTaken(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    var scene = scene()
+    let addresses = [Self.a, Self.b, Self.c]
+    var lost = 0
+    for _ in 0..<300 {
+      scene.wait(Double.random(in: 0...0.5, using: &random))
+      let requests = (0..<Int.random(in: 0...6, using: &random)).map { _ in
+        waiting(
+          scene, at: addresses.randomElement(using: &random) ?? Self.a,
+          for: Double.random(in: 0...3000, using: &random), path: Bool.random(using: &random) ? "/x" : "/y/1",
+          isWhole: Bool.random(using: &random), mayBeRepeated: Bool.random(using: &random),
+          deadline: Bool.random(using: &random) ? Double.random(in: 0...1, using: &random) : nil,
+          delivery: [.acknowledged, .acknowledged, .pending, .lost].randomElement(using: &random) ?? .lost)
+      }
+      let findings = look(&scene, requests)
+      #expect(Set(findings.taken.map(\.position)).count == findings.taken.count)
+      for taken in findings.taken {
+        let request = requests[taken.position]
+        #expect(request.mayBeRepeated && scene.now - request.sent >= .milliseconds(250))
+        if let deadline = request.deadline { #expect(deadline > scene.now + .milliseconds(299)) }
+        // One that is lost with its connection says nothing of the endpoint.
+        if taken.failure.message.hasPrefix("its connection is dead") {
+          #expect(request.delivery == .lost)
+          lost += 1
+          continue
+        }
+        #expect(scene.plan().addresses.first != request.address)
+        #expect(scene.state(request.address) != .closed)
+      }
+      for probe in findings.probes where Bool.random(using: &random) {
+        if Bool.random(using: &random) {
+          scene.probe(probe.address, milliseconds: 10)
+        } else {
+          scene.probe(probe.address, fails: LegFailure(.connectTimeout, "no answer"))
+        }
+      }
+      if Bool.random(using: &random) { answer(&scene, addresses.randomElement(using: &random) ?? Self.a) }
+      _ = Int.random(in: 0..<5, using: &random) == 0 ? look(&scene, []) : WaitFindings()
+    }
+    // Otherwise nothing was tested.
+    #expect(lost > 0)
+    _ = look(&scene, [])
+    #expect(scene.planner.silent.isEmpty)
+    #expect(scene.planner.hosts.allSatisfy { !$0.hasSilentEndpoints })
+  }
+}

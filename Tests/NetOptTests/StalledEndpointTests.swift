@@ -1,0 +1,230 @@
+import Glibc
+import NetOpt
+import NetOptCore
+import NetOptLocking
+import NetOptRouting
+import NetOptTestSupport
+import Testing
+
+/// One of three servers stops under load, with its connections open: SIGSTOP.
+@Suite(.serialized) struct StalledEndpointTests {
+  /// A call of the load.
+  private struct Call: Sendable {
+    let number: Int
+    let method: HTTPMethod
+    /// When it began, from the beginning of the load.
+    let began: Duration
+    let time: Duration
+    let answer: Result<String, NetOptError>
+    var attempts: [AttemptReport] = []
+    let remote: IPAddress?
+  }
+
+  /// How long the server is stopped: `STALL_SECONDS`, 3 by default.
+  private static let stall =
+    Duration.seconds(getenv("STALL_SECONDS").flatMap { Int(String(cString: $0)) } ?? 3)
+
+  /// What answers with the question.
+  private static let echo = "location /echo { return 200 \"$request_method $request_uri\"; }"
+
+  /// Half of the targets have numbers in them, and are of one kind; each of the others is of its own.
+  private static func target(_ number: Int) -> String {
+    let word = String(
+      String(number).map { Character(UnicodeScalar(UInt8(ascii: "a") + UInt8($0.wholeNumberValue ?? 0))) })
+    return "/echo/\(number % 2 == 0 ? String(number) : word)?q=\(number)"
+  }
+
+  /// Sends requests at a rate for a while, each on its own time, whether or not others have been answered.
+  private func load(
+    _ client: NetOptClient, _ fleet: Fleet, perSecond: Int, from first: Int, for time: Duration,
+    since start: MonotonicInstant, _ clock: SystemTimeSource
+  ) async -> [Call] {
+    let count = Int(time.nanoseconds / 1_000_000_000) * perSecond
+    let begin = clock.now()
+    return await withTaskGroup(of: Call?.self) { group in
+      for index in 0..<count {
+        let due = begin + .nanoseconds(Int64(index) * 1_000_000_000 / Int64(perSecond))
+        let rest = due - clock.now()
+        if rest > .zero { try? await Task.sleep(for: rest) }
+        let number = first + index
+        group.addTask {
+          guard
+            var request = try? fleet.request(number % 10 == 9 ? .post : .get, Self.target(number))
+          else { return nil }
+          request.options.timeout = .seconds(5)
+          let began = clock.now()
+          var call: Call
+          do throws(NetOptError) {
+            let response = try await client.execute(request)
+            let bytes = try await response.body.collect(upTo: 1000)
+            call = Call(
+              number: number, method: request.method, began: began - start, time: clock.now() - began,
+              answer: .success(String(decoding: bytes, as: UTF8.self)), remote: response.remote?.address)
+            call.attempts = response.otherAttempts
+          } catch {
+            call = Call(
+              number: number, method: request.method, began: began - start, time: clock.now() - began,
+              answer: .failure(error), remote: nil)
+            call.attempts = error.otherAttempts
+          }
+          return call
+        }
+      }
+      return await group.reduce(into: []) { calls, call in if let call { calls.append(call) } }
+    }
+  }
+
+  private static func p99(_ calls: [Call]) -> Duration {
+    let times = calls.map(\.time).sorted()
+    return times.isEmpty ? .zero : times[min(times.count * 99 / 100, times.count - 1)]
+  }
+
+  /// No GET fails, requests are soon sent elsewhere, and none that may not be repeated is sent twice.
+  @Test(arguments: [20, 200])
+  func requestsLeaveAServerThatStops(_ rate: Int) async throws {
+    let fleet = try await Fleet(3, directives: Self.echo)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let clock = SystemTimeSource()
+    let start = clock.now()
+    let before = await load(
+      client, fleet, perSecond: rate, from: 0, for: .seconds(2), since: start, clock)
+    let victim = try #require(before.max { $0.began < $1.began }?.remote)
+    let origin = try fleet.origin(victim)
+    origin.freeze()
+    defer { origin.thaw() }
+    let stopped = clock.now()
+    let during = await load(
+      client, fleet, perSecond: rate, from: before.count, for: Self.stall, since: stopped, clock)
+    origin.thaw()
+
+    for call in before + during {
+      switch call.answer {
+      case .success(let answer):
+        #expect(answer == "\(call.method) \(Self.target(call.number))")
+      case .failure(let error):
+        // What was written and may not be repeated waits for its server: which may go on in time.
+        #expect(call.method == .post, "\(error)")
+        #expect(error.code == .timeout, "\(error)")
+      }
+    }
+    let late = during.filter { $0.began >= .seconds(1) }
+    let p99 = Self.p99(late)
+    // Twice as long as before, or what this machine's scheduler makes of a few milliseconds.
+    #expect(p99 <= max(Self.p99(before) * 2, .milliseconds(50)), "\(p99), before \(Self.p99(before))")
+    #expect(late.allSatisfy { $0.remote != victim })
+    let moved = during.filter { !$0.attempts.isEmpty }
+    #expect(!moved.isEmpty)
+    for call in moved {
+      #expect(call.method == .get)
+      guard case .failed(let error) = call.attempts[0].outcome else {
+        Issue.record("\(call.attempts)")
+        continue
+      }
+      #expect(error.code == .receiveFailed && error.message.contains("went silent"), "\(error)")
+    }
+    try await wait(for: "the server to be used again", within: .seconds(15)) {
+      let response = try await client.execute(try fleet.request(.get, "/echo/after"))
+      return response.route.plan.candidates.allSatisfy { $0.excluded == nil }
+    }
+    // Its old connection has gone, and a new one is kept as ever.
+    var again = try fleet.request(.get, "/echo/again")
+    again.options.routing = .pinned(victim)
+    _ = try await client.execute(again).body.collect(upTo: 1000)
+    #expect(try await client.execute(again).reused)
+    await client.shutdown()
+    var posts: [String: Int] = [:]
+    for address in fleet.addresses {
+      let origin = try fleet.origin(address)
+      origin.stop()
+      for entry in try origin.accessLog() where entry.method == "POST" {
+        posts[entry.target, default: 0] += 1
+      }
+    }
+    #expect(posts.values.allSatisfy { $0 == 1 })
+    if let length = getenv("STALL_SECONDS") {
+      let failed = (before + during).filter { if case .failure = $0.answer { true } else { false } }
+      print(
+        "stall of \(String(cString: length)) s at \(rate)/s: \(during.count) calls, \(moved.count) moved,",
+        "\(failed.count { $0.method == .get }) GETs and \(failed.count { $0.method == .post }) POSTs failed,",
+        "p99 before \(Self.p99(before)), after a second \(p99), longest \(during.map(\.time).max() ?? .zero)")
+    }
+  }
+
+  /// A server takes its time for many requests at once: it stays in use.
+  @Test func aSlowServiceIsNotLeft() async throws {
+    let slow = "location /unhurried { echo_sleep 1.5; echo slow; } \(Self.echo)"
+    let fleet = try await Fleet(2, directives: slow)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    for _ in 0..<20 {
+      _ = try await client.execute(try fleet.request(.get, "/echo/again")).body.collect(upTo: 100)
+    }
+    let request = try fleet.request(.get, "/unhurried")
+    let clock = SystemTimeSource()
+    let began = clock.now()
+    // Many at once, and nothing else: no answer comes from their server meanwhile.
+    let responses = try await withThrowingTaskGroup(of: HTTPResponse.self) { group in
+      for _ in 0..<8 { group.addTask { try await client.execute(request) } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(clock.now() - began >= .milliseconds(1500))
+    #expect(responses.allSatisfy { $0.status == 200 && $0.attempts == 1 && $0.otherAttempts.isEmpty })
+    let after = try await client.execute(try fleet.request(.get, "/echo/again"))
+    #expect(after.route.plan.candidates.allSatisfy { $0.excluded == nil }, "\(after.route.plan.candidates)")
+    await client.shutdown()
+  }
+
+  /// There is nowhere else to go: a request waits, as long as its server takes.
+  @Test func aPinnedRequestWaits() async throws {
+    let fleet = try await Fleet(2, directives: Self.echo)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    let pinned = fleet.addresses[0]
+    var request = try fleet.request(.get, "/echo/pinned")
+    request.options.routing = .pinned(pinned)
+    request.options.timeout = .seconds(20)
+    for _ in 0..<20 { _ = try await client.execute(request).body.collect(upTo: 1000) }
+    let origin = try fleet.origin(pinned)
+    origin.freeze()
+    defer { origin.thaw() }
+    let sent = request
+    let calls = (0..<5).map { _ in Task { try await client.execute(sent) } }
+    // Until the server has been suspected, and a connection to it has failed.
+    try await wait(for: "the server to be left") {
+      let response = try await client.execute(try fleet.request(.get, "/echo/other"))
+      return response.route.plan.candidates.contains { $0.address == pinned && $0.excluded != nil }
+    }
+    origin.thaw()
+    for call in calls {
+      let response = try await call.value
+      #expect(response.status == 200 && response.attempts == 1 && response.otherAttempts.isEmpty)
+    }
+    await client.shutdown()
+  }
+
+  /// A single request, and a server that stops: nothing else tells of it but a new connection.
+  @Test func aLoneRequestIsSentElsewhereWhenNothingCanBeConnectedToEither() async throws {
+    let fleet = try await Fleet(2, directives: Self.echo)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    var victim: IPAddress?
+    for _ in 0..<20 {
+      let response = try await client.execute(try fleet.request(.get, "/echo/again"))
+      victim = response.remote?.address
+      _ = try await response.body.collect(upTo: 100)
+    }
+    let origin = try fleet.origin(try #require(victim))
+    origin.freeze()
+    defer { origin.thaw() }
+    var request = try fleet.request(.get, "/echo/lone")
+    request.options.timeout = .seconds(10)
+    let clock = SystemTimeSource()
+    let began = clock.now()
+    let response = try await client.execute(request)
+    #expect(response.remote?.address != victim && response.attempts == 2)
+    // A quarter of a second of silence, a second for the connection, and what the machine takes.
+    #expect(clock.now() - began < .seconds(4))
+    await client.shutdown()
+  }
+}
