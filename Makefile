@@ -46,6 +46,9 @@ SECONDS ?= 600
 SEED ?= 1
 ANSWERS ?= 10000
 
+# Words of the names of cells that `make faults` runs: `make faults FAULTS_ONLY='SIGSTOP,50 at once'`. The table of some cells is not kept.
+FAULTS_ONLY ?=
+
 # Parts of the names of scenarios that `make hostile` runs; all unless it is set.
 HOSTILE_ONLY ?=
 
@@ -53,7 +56,7 @@ HOSTILE_ONLY ?=
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs heads chunks frames
 
-.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial hostile lint tsan asan coverage \
+.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial faults hostile lint tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
@@ -82,6 +85,10 @@ storm: dependencies ## Load clients at failing servers for SECONDS, and check ev
 storm-trial: dependencies ## Count answers to other requests at two hosts that share an address
 	$(BUILD) -c release --product netopt-storm
 	.build/release/netopt-storm trial --answers $(ANSWERS)
+
+faults: dependencies ## Run every cell of the fault matrix beside curl, and keep the table; takes hours
+	$(BUILD) -c release --product netopt-faults
+	.build/release/netopt-faults $(if $(FAULTS_ONLY),--only '$(FAULTS_ONLY)',--write docs/reliability.md)
 
 hostile: dependencies ## Run all scenarios of the hostile servers in all modes: HOSTILE_ONLY=flood,settings
 	HOSTILE_MODES=all HOSTILE_ONLY='$(HOSTILE_ONLY)' $(TEST) --filter NetOptHostileTests

@@ -105,6 +105,16 @@ let package = Package(
       name: "netopt-storm", dependencies: ["NetOptStorm"], path: "Tests/netopt-storm", swiftSettings: settings
     ),
 
+    // Holds netopt beside curl while servers, and the ways to them, fail in each of many ways; the program runs for hours.
+    .target(
+      name: "FaultMatrix",
+      dependencies: [
+        "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptStorm", "NetOptTestSupport",
+      ], path: "Tests/Faults", exclude: ["Servers/programs"], swiftSettings: settings),
+    .executableTarget(
+      name: "netopt-faults", dependencies: ["FaultMatrix"], path: "Tests/netopt-faults",
+      swiftSettings: settings),
+
     module(
       "NetOptFuzzing",
       [
@@ -155,6 +165,7 @@ let package = Package(
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
     tests(
       "NetOptStorm", ["NetOptStorm", "netopt-storm", "NetOpt", "NetOptCore", "NetOptTestSupport"]),
+    tests("NetOptFault", ["FaultMatrix", "netopt-faults", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptHostile", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),

@@ -1,5 +1,5 @@
 import Glibc
-import NetOptCore
+package import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
 
@@ -7,7 +7,7 @@ import NetOptTestSupport
 /// threads of this process wait for a core.
 ///
 /// A call may end that much later than its deadline: whoever measures shares few cores with servers, clients and strangers.
-final class Lateness: Sendable {
+package final class Lateness: Sendable {
   private struct Sample {
     var at: MonotonicInstant
     var late = Duration.zero
@@ -25,7 +25,7 @@ final class Lateness: Sendable {
   private let task = Locked<Task<Void, Never>?>(nil)
   private let clock = SystemTimeSource()
 
-  init() throws {
+  package init() throws {
     stopped = try StopSignal()
     let thread = try JoinableThread { [unowned self] in measure() }
     self.thread.withLock { $0 = thread }
@@ -40,7 +40,7 @@ final class Lateness: Sendable {
   }
 
   /// To be called once.
-  func stop() async {
+  package func stop() async {
     stopped.raise()
     thread.withLock { $0.take() }?.join()
     let task = task.withLock { $0.take() }
@@ -72,7 +72,7 @@ final class Lateness: Sendable {
 
   /// How much later than planned something may have ended that ends now: 300 ms, four times the largest lateness since a
   /// moment, and twice what threads waited for a core. A call ends after several threads and tasks have had their turn.
-  func allowance(since moment: MonotonicInstant) -> Duration {
+  package func allowance(since moment: MonotonicInstant) -> Duration {
     let recent = samples.withLock { samples in samples.reversed().prefix { $0.at > moment } }
     let largest = recent.map(\.late).max() ?? .zero
     return .milliseconds(300) + largest * 4 + recent.map(\.waited).reduce(.zero, +) * 2

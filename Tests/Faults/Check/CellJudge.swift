@@ -1,0 +1,89 @@
+package import NetOptCore
+
+/// Judges what was seen in a cell. It reads no clock and asks no server.
+package struct CellJudge {
+  /// How much later than its deadline a call may end.
+  private static let grace = Duration.milliseconds(50)
+
+  private let fault: Fault
+  private let traffic: Traffic
+  private let deadline: Duration
+
+  /// - Parameter deadline: how long a call may take.
+  package init(_ fault: Fault, _ traffic: Traffic, deadline: Duration) {
+    self.fault = fault
+    self.traffic = traffic
+    self.deadline = deadline
+  }
+
+  /// What a failure of netopt's is, besides one that counts.
+  enum Excuse {
+    case unrepeatable
+    case broken
+  }
+
+  /// Judges the calls that the fault may have met.
+  ///
+  /// - Parameters:
+  ///   - netopt: netopt's calls.
+  ///   - curl: curl's, in the same cell.
+  ///   - curlCompletes: whether curl completed one while the fault was there.
+  ///   - arrivals: what servers received of netopt.
+  package func verdict(netopt: [Call], curl: [Call], curlCompletes: Bool, arrivals: Arrivals) -> CellVerdict {
+    var verdict = CellVerdict()
+    verdict.netopt = CellVerdict.Figures(netopt)
+    verdict.curl = CellVerdict.Figures(curl)
+    if netopt.isEmpty || curl.isEmpty {
+      add(&verdict, .idle, "\(netopt.count) calls of netopt, \(curl.count) of curl")
+    }
+    for call in netopt {
+      if call.time > deadline + Self.grace + call.allowance {
+        add(
+          &verdict, .late,
+          "\(call.id) took \(call.time), with an allowance of \(call.allowance): \(call.outcome)")
+      }
+      if case .wrong(let text) = call.outcome { add(&verdict, .wrongAnswer, "\(call.id): \(text)") }
+      if !traffic.mayBeRepeated, arrivals.processed[call.id, default: 0] > 1 {
+        verdict.doubled += 1
+        add(
+          &verdict, .doubled, "\(call.id) arrived \(arrivals.processed[call.id] ?? 0) times: \(call.outcome)")
+      }
+      guard let failure = call.failure else { continue }
+      switch excuse(for: failure, id: call.id, arrivals) {
+      case .unrepeatable: verdict.unrepeatable += 1
+      case .broken: verdict.broken += 1
+      case nil:
+        if curlCompletes { add(&verdict, .failed, "\(call.id): \(failure.code): \(failure.message)") }
+      }
+      if !namesCause(failure) { add(&verdict, .cause, "\(call.id): \(failure.code): \(failure.message)") }
+    }
+    return verdict
+  }
+
+  private func excuse(for failure: Call.Failure, id: String, _ arrivals: Arrivals) -> Excuse? {
+    // What arrived was written; what was refused and arrived nowhere else could have been sent again.
+    let isProcessed = arrivals.processed[id, default: 0] > 0
+    let isRefused = arrivals.refused.contains(id) && !isProcessed
+    if fault.breaksAnswers, failure.hadHead { return .broken }
+    if !traffic.mayBeRepeated, isProcessed || failure.mayBeWritten, !isRefused { return .unrepeatable }
+    return nil
+  }
+
+  private func namesCause(_ failure: Call.Failure) -> Bool {
+    let message = failure.message.lowercased()
+    return fault.causes.contains { message.contains($0) }
+  }
+
+  /// When the faulty server was left, after the moment at which the fault began.
+  package func leave(_ calls: [Call], of victim: String, since start: MonotonicInstant) -> Duration? {
+    let ordered = calls.filter { $0.began >= start }.sorted { $0.began < $1.began }
+    let elsewhere = ordered.reversed().prefix { call in
+      if case .answered(let server?) = call.outcome { server != victim } else { false }
+    }
+    return elsewhere.last.map { $0.began - start }
+  }
+
+  private func add(_ verdict: inout CellVerdict, _ kind: CellVerdict.Violation.Kind, _ text: String) {
+    verdict.violations.append(CellVerdict.Violation(kind: kind, text: text))
+  }
+}

@@ -1,0 +1,117 @@
+/// One way in which a server, the way to it, a name server or a proxy fails while requests are sent.
+package struct Fault: Sendable {
+  /// Who has the fault.
+  package enum Place: Sendable, Equatable {
+    /// The server in use, as `origin.py` plays it.
+    case origin(String)
+    /// The server in use is stopped: SIGSTOP.
+    case stopped
+    /// The server in use is killed and started again.
+    case restart
+    /// All servers are killed and started again, one after the other.
+    case rollingRestart
+    /// The wire to all servers, as `wire.py` plays it.
+    case wire(String)
+    /// The wire to the server in use.
+    case wireToVictim(String)
+    /// The name server, as `names.py` plays it, and the server in use refuses connections.
+    case names(String)
+    /// An address that no route leads to comes first.
+    case noRoute
+    /// The proxy that all requests go through, as `proxy.py` plays it.
+    case proxy(String)
+  }
+
+  package let name: String
+  let place: Place
+  /// Words of which a failure must have one to name its cause.
+  package let causes: [String]
+  /// Whether answers begin and do not come whole.
+  package var breaksAnswers = false
+  /// Why netopt is known to break a rule here. The table shows it; the tests leave it out.
+  package var knownViolation: String?
+  /// Whether it exists in HTTP/2 alone.
+  var isHTTP2Only = false
+  /// Whether one server has it, which clients may leave and come back to.
+  var hasVictim: Bool {
+    switch place {
+    case .rollingRestart, .wire, .noRoute, .proxy: false
+    default: true
+    }
+  }
+
+  /// Whether it is over when it has begun, as restarts are.
+  var isOverWhenBegun: Bool { place == .restart || place == .rollingRestart }
+
+  /// Whether it meets only connections that were idle.
+  var needsIdleConnections: Bool { place == .wire("forget") }
+
+  /// Whether it needs a network of the process's own.
+  package var needsOwnNetwork: Bool {
+    switch place {
+    case .wire, .wireToVictim, .noRoute: true
+    default: false
+    }
+  }
+
+  init(_ name: String, _ place: Place, causes: [String]) {
+    self.name = name
+    self.place = place
+    self.causes = causes
+  }
+
+  private func breakingAnswers() -> Fault { with { $0.breaksAnswers = true } }
+
+  private func onlyHTTP2() -> Fault { with { $0.isHTTP2Only = true } }
+
+  private func violating(_ reason: String) -> Fault { with { $0.knownViolation = reason } }
+
+  private func with(_ change: (inout Fault) -> Void) -> Fault {
+    var fault = self
+    change(&fault)
+    return fault
+  }
+
+  private static let closed = ["closed", "reset", "ended", "broke", "cut", "went away", "died"]
+  private static let silent = ["silent", "not answered", "not complete", "did not answer"]
+  private static let refused = ["refused"]
+
+  /// All of them, in the order of the table.
+  package static let all: [Fault] = [
+    Fault("refused", .origin("refused"), causes: refused + closed),
+    Fault("black hole", .origin("black-hole"), causes: silent + closed),
+    Fault("silent TCP", .origin("tcp-silent"), causes: silent + closed),
+    Fault("silent TLS", .origin("tls-silent"), causes: silent + closed),
+    Fault("wrong certificate", .origin("wrong-certificate"), causes: ["certificate"] + closed),
+    Fault("expired certificate", .origin("expired-certificate"), causes: ["expired"] + closed),
+    Fault("clock set back", .origin("early-certificate"), causes: ["not yet valid"] + closed),
+    Fault("reset before the head", .origin("reset-before-head"), causes: closed),
+    Fault("reset in the head", .origin("reset-in-head"), causes: closed).breakingAnswers(),
+    Fault("reset after the head", .origin("reset-after-head"), causes: closed).breakingAnswers(),
+    Fault("cut body", .origin("cut-body"), causes: closed).breakingAnswers(),
+    Fault("stall", .origin("stall"), causes: silent + closed).breakingAnswers(),
+    Fault("SIGSTOP", .stopped, causes: silent),
+    Fault("GOAWAY by requests", .origin("goaway-requests"), causes: closed),
+    Fault("GOAWAY by time", .origin("goaway-time"), causes: closed),
+    Fault("keep-alive race", .origin("keep-alive-race"), causes: closed),
+    Fault("max streams 1", .origin("max-streams-1"), causes: closed).onlyHTTP2(),
+    Fault("max streams 0", .origin("max-streams-0"), causes: ["refused", "streams"]).onlyHTTP2()
+      .violating(
+        "a request that no stream is allowed for waits for its deadline, and the message says that the server is silent"
+      ),
+    Fault("server restart", .restart, causes: closed + refused).breakingAnswers(),
+    Fault("rolling restart", .rollingRestart, causes: closed + refused).breakingAnswers(),
+    Fault("no descriptors", .origin("no-descriptors"), causes: silent + closed),
+    Fault("refused, DNS lies", .names("lie"), causes: refused + closed),
+    Fault("refused, DNS down", .names("down"), causes: refused + closed),
+    Fault("refused, DNS slow", .names("slow"), causes: refused + closed),
+    Fault("proxy refuses", .proxy("refuse"), causes: ["proxy"]),
+    Fault("proxy answers 503", .proxy("answer-503"), causes: ["proxy"]),
+    Fault("proxy resets", .proxy("reset"), causes: ["proxy"]),
+    Fault("IPv6 without a route", .noRoute, causes: ["route", "unreachable"]),
+    Fault("idle connections dropped", .wire("forget"), causes: silent),
+    Fault("loss 1 %", .wire("loss-1"), causes: silent),
+    Fault("loss 5 %", .wire("loss-5"), causes: silent),
+    Fault("link down and up", .wireToVictim("down"), causes: silent),
+  ]
+}

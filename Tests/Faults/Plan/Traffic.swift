@@ -1,0 +1,51 @@
+import NetOptCore
+
+/// What is asked of the servers.
+package enum Traffic: String, CaseIterable, Sendable {
+  case get = "GET"
+  case post = "POST"
+  /// A POST with an `Idempotency-Key`.
+  case keyedPost = "POST + key"
+  /// A POST whose body is a stream.
+  case up = "stream up"
+  /// A GET whose answer is 128 KiB.
+  case down = "stream down"
+
+  static let downloadSize = 131_072
+
+  var method: HTTPMethod { self == .get || self == .down ? .get : .post }
+
+  /// The first part of the path, which tells the server what to answer.
+  var kind: String { self == .down ? "down" : "answer" }
+
+  /// How much is sent.
+  var uploadSize: Int {
+    switch self {
+    case .get, .down: 0
+    case .post, .keyedPost: 300
+    case .up: 65_536
+    }
+  }
+
+  /// Whether the request may reach servers more than once.
+  package var mayBeRepeated: Bool { self != .post && self != .up }
+}
+
+/// What belongs to a request by its id.
+enum Content {
+  /// The id's line, again and again.
+  static func pattern(_ id: String, _ size: Int) -> [UInt8] {
+    let line = Array((id + "\n").utf8)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(size + line.count)
+    while bytes.count < size { bytes += line }
+    bytes.removeLast(bytes.count - size)
+    return bytes
+  }
+
+  /// The body of the right answer.
+  static func answer(to id: String, _ traffic: Traffic) -> [UInt8] {
+    traffic == .down
+      ? pattern(id, Traffic.downloadSize) : Array("\(id) \(traffic.uploadSize) whole\n".utf8)
+  }
+}

@@ -1,0 +1,125 @@
+import NetOpt
+import NetOptCore
+import NetOptStorm
+import NetOptTestSupport
+
+/// Runs one cell: requests of netopt's before, while and after the fault is there, then curl's in the same fault.
+struct CellRun: Sendable {
+  /// How long things last.
+  package struct Timing: Sendable {
+    /// The fault, at least.
+    var fault: Duration
+    /// How long the faulty server is given to be used again; zero for not looking.
+    var back: Duration
+
+    /// How long each of many lanes rests between two requests.
+    var rest: Duration
+
+    /// For the tests.
+    static let short = Timing(fault: .milliseconds(300), back: .zero, rest: .milliseconds(100))
+    /// For the table.
+    static let long = Timing(fault: .seconds(3), back: .seconds(8), rest: .milliseconds(400))
+  }
+
+  let cell: Cell
+  let number: Int
+  let site: Site
+  let timing: Timing
+  let lateness: Lateness
+
+  private let clock = SystemTimeSource()
+
+  /// When the fault was there.
+  private struct Window {
+    /// Before it began.
+    let start: MonotonicInstant
+    /// When what is asked meets it.
+    let there: MonotonicInstant
+    /// When it was about to end.
+    let end: MonotonicInstant
+
+    /// Whether the fault may have met a call.
+    func touches(_ call: Call) -> Bool { call.ended >= start && call.began <= end }
+    /// Whether the fault was there all the time.
+    func holds(_ call: Call) -> Bool { call.began >= there && call.ended <= end }
+  }
+
+  private var pause: Duration {
+    if cell.fault.needsIdleConnections { return .milliseconds(400) }
+    return cell.concurrency > 1 ? timing.rest : .milliseconds(30)
+  }
+
+  func verdict() async throws -> CellVerdict {
+    _ = try site.takeArrivals()
+    let client = try NetOptClient(site.configuration(for: cell.fault))
+    let caller = NetOptCaller(cell: cell, site: site, client: client, lateness: lateness)
+    let load = Load(pause: pause)
+    async let running: Void = load.run(caller, label: "\(number)n")
+    try await wait(for: "answers before the fault") { load.ended.count >= cell.concurrency * 2 }
+    let victim = site.origins.first { $0.name == Self.lastServer(load.ended) } ?? site.origins[0]
+
+    let window = try await hold(victim, load, cell.concurrency)
+    let back = try await waitForReturn(of: victim, since: window.end, load)
+    load.stop()
+    try await running
+    await client.shutdown()
+    let arrivals = try site.takeArrivals()
+
+    let netopt = load.ended.filter(window.touches)
+    let (curl, completes) = try await curlCalls(victim)
+    let judge = CellJudge(cell.fault, cell.traffic, deadline: .deadline)
+    var verdict = judge.verdict(netopt: netopt, curl: curl, curlCompletes: completes, arrivals: arrivals)
+    if cell.fault.hasVictim {
+      verdict.leave = judge.leave(netopt, of: victim.name, since: window.start)
+      verdict.back = back
+    }
+    return verdict
+  }
+
+  /// Has the fault there for its time, and until so many calls have met it and ended: they do at their deadlines.
+  private func hold(_ victim: FaultyOrigin, _ load: Load, _ count: Int) async throws -> Window {
+    let start = clock.now()
+    try await site.begin(cell.fault, at: victim)
+    let there = cell.fault.isOverWhenBegun ? start : clock.now()
+    let rest = timing.fault - (clock.now() - start)
+    if rest > .zero { try await Task.sleep(for: rest) }
+    try await wait(for: "calls that met the fault") { load.ended.count { $0.began >= there } >= count }
+    let end = clock.now()
+    try await site.end(cell.fault, at: victim)
+    return Window(start: start, there: there, end: end)
+  }
+
+  /// What became of curl's calls, and whether it completed one while the fault was there.
+  private func curlCalls(_ victim: FaultyOrigin) async throws -> ([Call], completes: Bool) {
+    let load = Load(pause: pause)
+    async let running: Void = load.run(
+      CurlCaller(cell: cell, site: site, victim: victim), label: "\(number)c")
+    let window = try await hold(victim, load, cell.concurrency)
+    load.stop()
+    try await running
+    let calls = load.ended.filter(window.touches)
+    return (calls, calls.contains { window.holds($0) && $0.isAnswered })
+  }
+
+  private func waitForReturn(
+    of victim: FaultyOrigin, since end: MonotonicInstant, _ load: Load
+  ) async throws -> Duration? {
+    guard cell.fault.hasVictim, timing.back > .zero else { return nil }
+    while clock.now() - end < timing.back {
+      let back = load.ended.filter { $0.began >= end && $0.outcome == .answered(by: victim.name) }.map(
+        \.ended
+      ).min()
+      if let back { return back - end }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    return nil
+  }
+
+  /// The server that most of the last answers came from.
+  private static func lastServer(_ calls: [Call]) -> String? {
+    let servers = calls.suffix(10).compactMap { call -> String? in
+      if case .answered(let server) = call.outcome { server } else { nil }
+    }
+    return Dictionary(grouping: servers) { $0 }.max { $0.value.count < $1.value.count }?.key
+  }
+}

@@ -1,0 +1,79 @@
+import NetOptCore
+import NetOptTestSupport
+
+/// Sends a cell's requests with curl(1): one process for each request, or for all that are under way at once. It gets the same
+/// addresses and the same deadline, and repeats nothing.
+struct CurlCaller: Caller {
+  let cell: Cell
+  let site: Site
+  /// The server in use when netopt's turn was, whose address curl is given first.
+  let victim: FaultyOrigin
+
+  var lanes: Int { 1 }
+
+  func perform(_ prefix: String) async throws -> [Call] {
+    let directory = try TemporaryDirectory.make("curl")
+    let ids = (0..<cell.concurrency).map { "\(prefix)c\($0)" }
+    let transfers = try ids.map { try transfer($0, in: directory) }
+    try TextFile.write(transfers.joined(separator: "next\n"), to: directory + "/transfers")
+    let began = SystemTimeSource().now()
+    let process = try ChildProcess(
+      "curl",
+      ["-q", "--parallel", "--parallel-immediate", "--parallel-max", "50", "-K", directory + "/transfers"],
+      in: directory)
+    try await wait(for: "curl to end") { process.exitStatus() != nil }
+    return Self.calls(ids, began: began, output: TextFile.read(process.output))
+  }
+
+  /// The part of a configuration file that is one transfer: curl(1), `--config`.
+  private func transfer(_ id: String, in directory: String) throws -> String {
+    // What curl is given is written as --resolve wants it, IPv6 in brackets.
+    let addresses = site.addresses(for: cell.fault, victim: victim).map { address in
+      let text = "\(address)"
+      return text.contains(":") ? "[\(text)]" : text
+    }
+    var lines = [
+      "url = \"\(site.url(cell.traffic, id))\"", "output = \"/dev/null\"", "silent",
+      "resolve = \"\(Site.host):\(site.port):\(addresses.joined(separator: ","))\"",
+      "cacert = \"\(site.authorityFile)\"", "max-time = \(Double(Duration.deadline.nanoseconds) / 1e9)",
+      cell.version == .http2 ? "http2" : "http1.1", "noproxy = \"*\"",
+      #"write-out = "call \#(id) %{exitcode} %{http_code} %{time_total} %{errormsg}\n""#,
+    ]
+    if case .proxy = cell.fault.place {
+      lines.removeAll { $0.hasPrefix("noproxy") }
+      lines.append("proxy = \"http://\(site.proxyEndpoint)\"")
+    }
+    let file = "\(directory)/\(id)"
+    if cell.traffic.uploadSize > 0 {
+      try TextFile.write(Content.pattern(id, cell.traffic.uploadSize), to: file)
+    }
+    switch cell.traffic {
+    case .get, .down: break
+    case .post: lines.append("data-binary = \"@\(file)\"")
+    case .keyedPost: lines += ["data-binary = \"@\(file)\"", "header = \"Idempotency-Key: \(id)\""]
+    case .up:
+      lines += ["upload-file = \"\(file)\"", "request = \"POST\"", "header = \"Transfer-Encoding: chunked\""]
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// What curl printed of its transfers. One of which it says nothing has failed.
+  private static func calls(_ ids: [String], began: MonotonicInstant, output: String) -> [Call] {
+    var calls: [String: Call] = [:]
+    for line in output.split(separator: "\n") where line.hasPrefix("call ") {
+      let words = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: false).map(String.init)
+      guard words.count == 6, let seconds = Double(words[4]) else { continue }
+      let isAnswered = words[2] == "0" && words[3] == "200"
+      calls[words[1]] = Call(
+        id: words[1], began: began, ended: began + .nanoseconds(Int64(seconds * 1e9)),
+        outcome: isAnswered
+          ? .answered(by: nil) : .failed(Call.Failure(code: words[2], message: "\(words[3]) \(words[5])")))
+    }
+    return ids.map { id in
+      calls[id]
+        ?? Call(
+          id: id, began: began, ended: SystemTimeSource().now(),
+          outcome: .failed(Call.Failure(code: "-", message: "curl said nothing: \(output)")))
+    }
+  }
+}

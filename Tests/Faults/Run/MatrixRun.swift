@@ -1,0 +1,46 @@
+import NetOptStorm
+import NetOptTestSupport
+
+/// Runs cells of the matrix, one after the other.
+package enum MatrixRun {
+  /// Brings the process into a network of its own, in which a wire can lose packets. To be called before there is a second thread.
+  ///
+  /// - Returns: whether that was possible: it takes root.
+  package static func enterNetwork() async -> Bool {
+    guard (try? NetworkNamespace.enterNew()) != nil else { return false }
+    do {
+      let directory = try TemporaryDirectory.make("ip")
+      try await ChildProcess.run("ip", ["link", "set", "lo", "up"], in: directory)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Runs cells.
+  ///
+  /// - Parameters:
+  ///   - isShort: whether the fault lasts as long as a request that meets it, and its end is not watched.
+  ///   - done: is told of each cell's verdict.
+  package static func run(
+    _ cells: [Cell], isShort: Bool, done: (Cell, CellVerdict) async throws -> Void
+  ) async throws {
+    var sites: [Bool: Site] = [:]
+    defer { for site in sites.values { site.stop() } }
+    let lateness = try Lateness()
+    for (number, cell) in cells.enumerated() {
+      let isWired = cell.fault.needsOwnNetwork
+      let site: Site
+      if let there = sites[isWired] {
+        site = there
+      } else {
+        site = try await Site(isWired: isWired)
+        sites[isWired] = site
+      }
+      let run = CellRun(
+        cell: cell, number: number, site: site, timing: isShort ? .short : .long, lateness: lateness)
+      try await done(cell, try await run.verdict())
+    }
+    await lateness.stop()
+  }
+}

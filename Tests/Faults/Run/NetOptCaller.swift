@@ -1,0 +1,67 @@
+import NetOpt
+import NetOptCore
+import NetOptStorm
+
+/// Sends a cell's requests with netopt, one at a time in each lane.
+struct NetOptCaller: Caller {
+  let cell: Cell
+  let site: Site
+  let client: NetOptClient
+  let lateness: Lateness
+
+  var lanes: Int { cell.concurrency }
+
+  func perform(_ id: String) async throws -> [Call] {
+    let clock = SystemTimeSource()
+    let request = try request(id)
+    let began = clock.now()
+    let outcome = await outcome(of: request, id)
+    let ended = clock.now()
+    return [
+      Call(id: id, began: began, ended: ended, outcome: outcome, allowance: lateness.allowance(since: began))
+    ]
+  }
+
+  private func request(_ id: String) throws -> HTTPRequest {
+    var request = try HTTPRequest(cell.traffic.method, site.url(cell.traffic, id))
+    request.options.version = cell.version == .http2 ? .http2 : .http1
+    request.options.timeout = .deadline
+    let body = Content.pattern(id, cell.traffic.uploadSize)
+    switch cell.traffic {
+    case .get, .down: break
+    case .post: request.body = .bytes(body)
+    case .keyedPost:
+      request.body = .bytes(body)
+      request.headers["Idempotency-Key"] = "\"\(id)\""
+    case .up:
+      request.body = .stream(
+        AsyncStream<[UInt8]> { stream in
+          for start in stride(from: 0, to: body.count, by: 8192) {
+            stream.yield(Array(body[start..<min(start + 8192, body.count)]))
+          }
+          stream.finish()
+        })
+    }
+    return request
+  }
+
+  private func outcome(of request: HTTPRequest, _ id: String) async -> Call.Outcome {
+    var hadHead = false
+    do throws(NetOptError) {
+      let response = try await client.execute(request)
+      hadHead = true
+      let right = Content.answer(to: id, cell.traffic)
+      let body = try await response.body.collect(upTo: right.count + 1)
+      let heads = "\(response.status) \(response.headers["x-id"] ?? "-") HTTP/\(response.version)"
+      guard heads == "200 \(id) HTTP/\(cell.version)", body == right else {
+        return .wrong("\(heads), \(body.count) bytes of \(right.count), to \(id)")
+      }
+      return .answered(by: response.headers["x-origin"])
+    } catch {
+      return .failed(
+        Call.Failure(
+          code: error.code.description, message: "\(error)", hadHead: hadHead,
+          mayBeWritten: error.phase == .send || error.phase == .receive))
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import NetOptTestSupport
+
+extension Site {
+  /// How long a server that is killed stays away.
+  private static let absence = Duration.milliseconds(200)
+
+  /// Begins a fault. When it returns, the fault is there; restarts are over then.
+  func begin(_ fault: Fault, at victim: FaultyOrigin) async throws {
+    switch fault.place {
+    case .origin(let word): try await victim.begin(word)
+    case .stopped: victim.freeze()
+    case .restart: try await restart(victim)
+    case .rollingRestart: for origin in origins { try await restart(origin) }
+    case .wire(let word): try await wire?.tell(word)
+    case .wireToVictim(let word):
+      try await wire?.tell("\(word)-\((origins.firstIndex { $0 === victim } ?? 0) + 1)")
+    case .names(let word):
+      try await names.tell(word)
+      try await victim.begin("refused")
+    case .noRoute: break
+    case .proxy(let word): try await proxy.tell(word)
+    }
+  }
+
+  /// Ends a fault.
+  func end(_ fault: Fault, at victim: FaultyOrigin) async throws {
+    switch fault.place {
+    case .origin: try await victim.end()
+    case .stopped: victim.thaw()
+    case .restart, .rollingRestart, .noRoute: break
+    case .wire, .wireToVictim: try await wire?.tell("none")
+    case .names:
+      try await names.tell("none")
+      try await victim.end()
+    case .proxy: try await proxy.tell("none")
+    }
+  }
+
+  private func restart(_ origin: FaultyOrigin) async throws {
+    origin.kill()
+    try await Task.sleep(for: Self.absence)
+    try await origin.startAgain()
+    // The next one is killed only when this one serves, and clients have had the time to see it.
+    try await Task.sleep(for: Self.absence)
+  }
+}

@@ -1,0 +1,100 @@
+"""A TLS connection of the fault matrix's server. One thread alone reads and writes it."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import ssl
+import struct
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from origin import Origin
+
+
+class Gone(Exception):
+    """The connection has ended, or has to."""
+
+
+class TLS:
+    """A connection and what it has carried."""
+
+    def __init__(self, origin: Origin, sock: socket.socket) -> None:
+        self.origin = origin
+        self.opened = time.monotonic()
+        # How many requests it has carried.
+        self.requests = 0
+        self._sock: socket.socket | ssl.SSLSocket = sock
+        self._wake, self._waker = os.pipe()
+        self._open = True
+        sock.settimeout(20)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def handshake(self, context: ssl.SSLContext) -> None:
+        """Performs the handshake."""
+        self._sock = context.wrap_socket(self._sock, server_side=True)
+
+    @property
+    def protocol(self) -> str | None:
+        """What ALPN agreed on."""
+        return self._sock.selected_alpn_protocol()  # type: ignore[union-attr]
+
+    def stop(self) -> None:
+        """Has its thread end it. From any thread."""
+        try:
+            os.write(self._waker, b"x")
+        except OSError:
+            pass
+
+    def wait(self, seconds: float = 20.0) -> bool:
+        """Waits for bytes; whether there are some."""
+        if isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
+            return True
+        ready, _, _ = select.select([self._sock, self._wake], [], [], seconds)
+        if self._wake in ready:
+            raise Gone
+        return bool(ready)
+
+    def wait_for_end(self) -> None:
+        """Does nothing until it is stopped."""
+        select.select([self._wake], [], [])
+        raise Gone
+
+    def receive(self) -> bytes:
+        """The bytes that are there, after `wait`."""
+        data = self._sock.recv(65536)
+        if not data:
+            raise Gone
+        return data
+
+    def send(self, data: bytes) -> None:
+        self._sock.sendall(data)
+
+    def reset(self) -> None:
+        """Ends it by RST."""
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._end()
+        raise Gone
+
+    def finish(self) -> None:
+        """Ends it in order, with TLS's own end."""
+        self._sock.settimeout(1)
+        try:
+            self._sock.unwrap()  # type: ignore[union-attr]
+        except (OSError, ValueError):
+            pass
+        self._end()
+        raise Gone
+
+    def close(self) -> None:
+        """Ends it by FIN."""
+        self._end()
+
+    def _end(self) -> None:
+        if self._open:
+            self._open = False
+            self._sock.close()
+            os.close(self._wake)
+            os.close(self._waker)

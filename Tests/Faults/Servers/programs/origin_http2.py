@@ -1,0 +1,145 @@
+"""HTTP/2 of the fault matrix's server (RFC 9113), as far as curl and netopt make use of it."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+import hpack
+from http2 import (
+    ACK, DATA, END_HEADERS, END_STREAM, GOAWAY, HAS_PRIORITY, HEADERS, PADDED, PING, PREFACE, RST_STREAM, SETTINGS,
+    WINDOW_UPDATE, frame, goaway, settings,
+)
+from origin_answer import Question
+from origin_connection import TLS
+from origin_http1 import LIMIT_REQUESTS, LIMIT_SECONDS
+
+HEADER_TABLE_SIZE, MAX_STREAMS, WINDOW_SIZE = 1, 3, 4
+REFUSED_STREAM = 7
+WINDOW = 1 << 24
+
+
+class Session:
+    """An HTTP/2 connection. What is sent stays below the 32 MiB that libcurl lets a server send."""
+
+    def __init__(self, connection: TLS) -> None:
+        self._connection = connection
+        self._origin = connection.origin
+        self._decoder = hpack.Decoder()
+        self._pending = b""
+        self._open: dict[int, Question] = {}
+        # The last stream that is processed, once that was said; and when.
+        self._last: int | None = None
+        self._said = 0.0
+        self._highest = 0
+        self._streams = 128
+
+    def serve(self) -> None:
+        """Answers requests until the connection ends."""
+        if self._origin.fault == "max-streams-1":
+            self._streams = 1
+        elif self._origin.fault == "max-streams-0":
+            self._streams = 0
+        # Without a table the decoder need not forget.
+        self._send(settings((HEADER_TABLE_SIZE, 0), (MAX_STREAMS, self._streams), (WINDOW_SIZE, WINDOW)))
+        self._send(frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", WINDOW)))
+        self._read(len(PREFACE))
+        while True:
+            length = int.from_bytes(self._read(3), "big")
+            kind, flags, number = struct.unpack("!BBI", self._read(6))
+            self._take(kind, flags, number & 0x7FFFFFFF, self._read(length))
+
+    def _send(self, data: bytes) -> None:
+        self._connection.send(data)
+
+    def _read(self, count: int) -> bytes:
+        while len(self._pending) < count:
+            while not self._connection.wait(0.02):
+                self._duties()
+            self._pending += self._connection.receive()
+        data, self._pending = self._pending[:count], self._pending[count:]
+        return data
+
+    def _duties(self) -> None:
+        now = time.monotonic()
+        if self._origin.fault == "max-streams-0" and self._streams:
+            self._streams = 0
+            self._send(settings((MAX_STREAMS, 0)))
+        if self._origin.fault == "goaway-time" and self._highest and now - self._connection.opened > LIMIT_SECONDS:
+            self._leave()
+        # What was sent before the client read the GOAWAY is refused by it, and the connection is of no more use.
+        if self._last is not None and not self._open and now - self._said > 0.1:
+            self._connection.finish()
+
+    def _leave(self) -> None:
+        """Says that the streams so far are the last ones."""
+        if self._last is None:
+            self._last, self._said = self._highest, time.monotonic()
+            self._send(goaway(self._last, 0))
+
+    def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
+        if kind == SETTINGS and not flags & ACK:
+            self._send(frame(SETTINGS, ACK, 0))
+        elif kind == PING and not flags & ACK:
+            self._send(frame(PING, ACK, 0, payload))
+        elif kind == GOAWAY:
+            self._connection.finish()
+        elif kind == HEADERS:
+            if flags & PADDED:
+                payload = payload[1 : len(payload) - payload[0]]
+            if flags & HAS_PRIORITY:
+                payload = payload[5:]
+            self._begin(number, Question(self._decoder.decode(payload).get(b":path", b"").decode()))
+        elif kind == DATA and number in self._open:
+            self._open[number].received += payload
+            if payload:
+                update = struct.pack("!I", len(payload))
+                self._send(frame(WINDOW_UPDATE, 0, 0, update) + frame(WINDOW_UPDATE, 0, number, update))
+        if flags & END_STREAM and kind in (HEADERS, DATA) and number in self._open:
+            self._answer(number, self._open.pop(number))
+
+    def _begin(self, number: int, question: Question) -> None:
+        if self._origin.fault == "keep-alive-race" and self._connection.requests:
+            self._connection.reset()
+        if self._last is not None and number > self._last:
+            self._origin.note("refuse", question.id)
+            return
+        if len(self._open) >= self._streams:
+            self._origin.note("refuse", question.id)
+            self._send(frame(RST_STREAM, 0, number, struct.pack("!I", REFUSED_STREAM)))
+            return
+        self._highest = max(self._highest, number)
+        self._connection.requests += 1
+        self._open[number] = question
+        self._origin.note("arrive", question.id)
+        if self._origin.fault == "goaway-requests" and self._connection.requests >= LIMIT_REQUESTS:
+            self._leave()
+
+    def _answer(self, number: int, question: Question) -> None:
+        """Answers one request as the fault wants it."""
+        fault, body = self._origin.fault, question.answer()
+        fields = ((b":status", b"200"), (b"content-length", b"%d" % len(body)), (b"x-id", question.id.encode()))
+        block = hpack.block(*fields, (b"x-origin", self._origin.name.encode()))
+        head = frame(HEADERS, END_HEADERS, number, block)
+        if fault == "tls-silent":
+            return
+        if fault == "reset-before-head":
+            self._connection.reset()
+        elif fault == "reset-in-head":
+            self._send(head[:20])
+            self._connection.reset()
+        elif fault == "reset-after-head":
+            self._send(head)
+            self._connection.reset()
+        whole = fault not in ("cut-body", "stall")
+        self._send(head + self._data(number, body if whole else body[: len(body) // 2], whole))
+        if fault == "cut-body":
+            self._connection.finish()
+
+    @staticmethod
+    def _data(number: int, body: bytes, whole: bool) -> bytes:
+        pieces = [body[at : at + 16384] for at in range(0, len(body), 16384)] or [b""]
+        return b"".join(
+            frame(DATA, END_STREAM if whole and at == len(pieces) - 1 else 0, number, piece)
+            for at, piece in enumerate(pieces)
+        )

@@ -1,0 +1,111 @@
+"""An HTTP proxy of the fault matrix that knows CONNECT alone (RFC 9110, section 9.3.6).
+
+Usage: proxy.py ADDRESS PORT CONTROL SERVER
+
+All tunnels lead to the address SERVER. Words: "none"; "refuse", it does not listen; "answer-503"; "reset", each new connection is
+reset at its first byte. A word ends the tunnels there are.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import sys
+import threading
+
+sys.dont_write_bytecode = True
+
+import control
+
+
+class Proxy:
+    """Listens, and gives each connection a thread."""
+
+    def __init__(self, address: str, port: int, server: str) -> None:
+        self._endpoint, self._server = (address, port), server
+        self._word = "none"
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._listener: socket.socket | None = None
+        self.apply("none")
+
+    def apply(self, word: str) -> None:
+        """Begins a fault."""
+        self._word = word
+        with self._lock:
+            ending = list(self._open)
+        for sock in ending:
+            end(sock)
+        if word == "refuse" and self._listener is not None:
+            listener, self._listener = self._listener, None
+            end(listener)
+            listener.close()
+        elif word != "refuse" and self._listener is None:
+            self._listener = socket.create_server(self._endpoint, backlog=512)
+            threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+
+    def _serve(self, sock: socket.socket) -> None:
+        with self._lock:
+            self._open.add(sock)
+        try:
+            self._tunnel(sock)
+        except OSError:
+            pass
+        finally:
+            with self._lock:
+                self._open.discard(sock)
+            sock.close()
+
+    def _tunnel(self, sock: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            data = sock.recv(65536)
+            if not data:
+                return
+            head += data
+            if self._word == "reset":
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                return
+        if self._word == "answer-503":
+            sock.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+            return
+        port = int(head.split(b" ")[1].rsplit(b":", 1)[1])
+        with socket.create_connection((self._server, port), 5) as server:
+            sock.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+            others = {sock: server, server: sock}
+            while True:
+                for ready in select.select([sock, server], [], [])[0]:
+                    data = ready.recv(65536)
+                    if not data:
+                        return
+                    others[ready].sendall(data)
+
+
+def end(sock: socket.socket) -> None:
+    """Wakes whoever waits for a socket, which is at its end."""
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+def main() -> None:
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
+    address, port, file, server = sys.argv[1:]
+    control.block()
+    proxy = Proxy(address, int(port), server)
+    control.obey(file, proxy.apply)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""A wire to the servers of the fault matrix that loses packets, in a network namespace of its own.
+
+Usage: wire.py CONTROL COUNT
+
+A TUN device carries the packets of 10.9.0.0/16. A client at 10.9.0.1 reaches the server at 10.9.N.1 by 10.9.N.2: both
+addresses of a packet are rewritten so that the sum of all, and with it every checksum, stays as it is. Words: "none";
+"loss-P", P of 100 packets are lost; "down-N", none passes to or from server N; "forget", none passes of a connection that was
+idle for 300 ms, as behind a load balancer that has forgotten it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+
+import control
+
+TUNSETIFF = 0x400454CA
+TUN_WITHOUT_HEADER = 0x1001
+IDLE = 0.3
+
+
+class Wire:
+    """Passes packets on."""
+
+    def __init__(self, count: int) -> None:
+        self._device = os.open("/dev/net/tun", os.O_RDWR)
+        fcntl.ioctl(self._device, TUNSETIFF, struct.pack("16sH22x", b"wire0", TUN_WITHOUT_HEADER))
+        ip("link set wire0 up")
+        ip("address add 10.9.0.1/32 dev wire0")
+        for number in range(1, count + 1):
+            ip(f"address add 10.9.{number}.1/32 dev wire0")
+        ip("route add 10.9.0.0/16 dev wire0 src 10.9.0.1")
+        self._word = "none"
+        # When something was last seen of each connection, by server and port of the client; 0 is one that is forgotten.
+        self._seen: dict[tuple[int, bytes], float] = {}
+
+    def apply(self, word: str) -> None:
+        """Begins a fault."""
+        self._word = word
+
+    def run(self) -> None:
+        """Passes packets on, for good."""
+        draw = random.Random(1)
+        while True:
+            packet = bytearray(os.read(self._device, 65536))
+            # IPv4 (RFC 791) with TCP to or from 10.9.N.2 alone.
+            if packet[0] >> 4 != 4 or packet[9] != 6:
+                continue
+            to_server = packet[12:16] == b"\x0a\x09\x00\x01"
+            number = packet[18] if to_server else packet[14]
+            if self._is_lost(packet, number, to_server, draw):
+                continue
+            if to_server:
+                packet[12:20] = bytes((10, 9, 0, 2, 10, 9, number, 1))
+            else:
+                packet[12:20] = bytes((10, 9, number, 2, 10, 9, 0, 1))
+            os.write(self._device, packet)
+
+    def _is_lost(self, packet: bytearray, number: int, to_server: bool, draw: random.Random) -> bool:
+        word = self._word
+        if word.startswith("loss-"):
+            return draw.random() * 100 < int(word[5:])
+        if word.startswith("down-"):
+            return number == int(word[5:])
+        start = (packet[0] & 15) * 4
+        port = bytes(packet[start : start + 2] if to_server else packet[start + 2 : start + 4])
+        flow, now = (number, port), time.monotonic()
+        seen = self._seen.get(flow, now)
+        # A SYN begins a connection, whatever was known of the port (RFC 9293).
+        if packet[start + 13] & 2:
+            seen = now
+        elif word == "forget" and now - seen > IDLE:
+            self._seen[flow] = 0.0
+            return True
+        self._seen[flow] = now
+        return False
+
+
+def ip(arguments: str) -> None:
+    """Runs ip(8)."""
+    subprocess.run(["ip", *arguments.split()], check=True)
+
+
+def main() -> None:
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    control.block()
+    wire = Wire(int(sys.argv[2]))
+    threading.Thread(target=wire.run, daemon=True).start()
+    control.obey(sys.argv[1], wire.apply)
+
+
+if __name__ == "__main__":
+    main()
