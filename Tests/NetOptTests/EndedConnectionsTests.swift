@@ -79,11 +79,14 @@ import Testing
       }
       return await group.reduce(into: []) { $0 += $1 }
     }
-    // A write that fails before GOAWAY was read leaves libcurl no way to it: some in 100,000. On a machine that is so busy that a new
-    // connection is idle for 3 ms before it is used, there are more, and connections end before they are used.
+    // libcurl reads nothing more from a connection on which a write failed: neither the GOAWAY that says which requests were not processed,
+    // nor the rest of an answer that had begun. With both cores busy that were 28 of 1,248 requests at most, otherwise some in 100,000.
+    let unexplained = faults.filter { fault in
+      !fault.contains("whether the request took effect is not known")
+        && !(fault.contains("before the end of the body") && fault.contains("Broken pipe"))
+    }
+    #expect(unexplained.isEmpty, "\(unexplained)")
     if version == .http2 { #expect(faults.count <= workers * each / 20, "\(faults)") }
-    let wrong = faults.filter { $0.contains("has the answer") }
-    #expect(wrong.isEmpty, "\(wrong)")
     let log = try await origin.waitForLog(workers * each - faults.count)
     #expect(Set(log.map(\.target)).count == log.count)
     await client.shutdown()
