@@ -61,7 +61,9 @@ package struct RequestKind: Hashable, Sendable {
     var hash = StableHash.fnv1a(method.rawValue.utf8)
     var segment = hash
     var isIdentifier = false
-    func mix(_ byte: UInt8, into hash: inout UInt64) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    func mix(_ byte: UInt8, into hash: inout UInt64) {
+      hash = StableHash.fnv1a(CollectionOfOne(byte), after: hash)
+    }
     func endSegment() {
       if isIdentifier { mix(0, into: &hash) } else { hash = segment }
       mix(UInt8(ascii: "/"), into: &hash)

@@ -34,14 +34,7 @@ extension HostRoutes {
   private static let clockError = Duration.milliseconds(10)
 
   /// Whether some of its endpoints are suspected of not answering.
-  var hasSilentEndpoints: Bool { endpoints.contains { $0.health.silence != nil } }
-
-  /// An answer began while endpoints are suspected.
-  mutating func noteAnswer(
-    _ kind: RequestKind, of address: IPAddress, after wait: Duration, from begun: MonotonicInstant
-  ) {
-    elsewhere.add(kind, of: address, after: wait, from: begun)
-  }
+  var hasSilentEndpoints: Bool { endpoints.contains { $0.health.isSuspected } }
 
   /// Learns from the requests that wait for their answers.
   ///
@@ -82,8 +75,9 @@ extension HostRoutes {
       judge(index, evidence, limit, at: now, using: &random)
       guard let silence = endpoints[index].health.silence, silence.isCertain else { continue }
       let failure = silence.failure(of: evidence, at: now)
+      let attempt = leastAttempt(besides: index)
       for (position, request) in late
-      where !isLost(request, at: index) && mayBeTaken(request, silence, at: now) {
+      where !isLost(request, at: index) && mayBeTaken(request, silence, attempt, at: now) {
         findings.taken.append(TakenRequest(position: position, failure: failure))
       }
     }
@@ -95,10 +89,11 @@ extension HostRoutes {
     _ late: [(position: Int, request: WaitingRequest)], of index: Int, into findings: inout WaitFindings,
     at now: MonotonicInstant
   ) {
-    for (position, request) in late where isLost(request, at: index) {
-      guard request.mayBeRepeated, hasTime(request, for: ranking.entries.map(\.index), at: now) else {
-        continue
-      }
+    let lost = late.filter { isLost($0.request, at: index) }
+    if lost.isEmpty { return }
+    let attempt = leastAttempt()
+    for (position, request) in lost
+    where request.mayBeRepeated && hasTime(request, attempt, at: now) {
       let wait = (now - request.sent).nanoseconds / 1_000_000
       let failure = LegFailure(
         .silent,
@@ -187,18 +182,24 @@ extension HostRoutes {
   }
 
   /// Whether a request is better sent elsewhere, and its call has the time for it.
-  private func mayBeTaken(_ request: WaitingRequest, _ silence: Silence, at now: MonotonicInstant) -> Bool {
-    let others = ranking.entries.map(\.index).filter { addresses[$0] != request.address }
+  private func mayBeTaken(
+    _ request: WaitingRequest, _ silence: Silence, _ attempt: Duration?, at now: MonotonicInstant
+  ) -> Bool {
     // What is still on its way may take its time.
-    return request.mayBeRepeated && request.isWhole && silence.concerns(request)
-      && hasTime(request, for: others, at: now)
+    request.mayBeRepeated && request.isWhole && silence.concerns(request)
+      && hasTime(request, attempt, at: now)
   }
 
-  /// Whether a request's call has the time for another attempt at the fastest of some endpoints.
-  private func hasTime(_ request: WaitingRequest, for indices: [Int], at now: MonotonicInstant) -> Bool {
+  /// Whether a request's call has the time for another attempt, which takes that long at least; `nil` when there is nowhere to send it.
+  private func hasTime(_ request: WaitingRequest, _ attempt: Duration?, at now: MonotonicInstant) -> Bool {
     guard let deadline = request.deadline else { return true }
-    let ready = indices.map { stagger(endpoints[$0].health.readiness(secure: isSecure)) }.min()
-    return ready.map { now + $0 + Silence.margin < deadline } ?? false
+    return attempt.map { now + $0 + Silence.margin < deadline } ?? false
+  }
+
+  /// How long the endpoint that is ready first takes for that; `nil` when there is none.
+  private func leastAttempt(besides index: Int? = nil) -> Duration? {
+    ranking.entries.lazy.filter { $0.index != index }
+      .map { stagger(endpoints[$0.index].health.readiness(secure: isSecure)) }.min()
   }
 }
 

@@ -54,6 +54,6 @@ extension RoutePlanner {
       let address = report.winner?.address,
       let place = places[report.plan.origin], silent.contains(place)
     else { return }
-    hosts[place].noteAnswer(RequestKind(request), of: address, after: wait, from: begun)
+    hosts[place].elsewhere.add(RequestKind(request), of: address, after: wait, from: begun)
   }
 }
