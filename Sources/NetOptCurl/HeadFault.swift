@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// What is wrong with the head or the trailers of a response.
 enum HeadFault: Hashable, Sendable {
   /// Its first line does not begin with a version of HTTP.
@@ -58,8 +60,8 @@ enum HeadFault: Hashable, Sendable {
     case .otherVersion: "a response in another version of HTTP than the connection speaks"
     case .noColon: "a line without a colon among the fields of its head (RFC 9112, section 5)"
     case .noName: "a field without a name (RFC 9110, section 5.1)"
-    case .name(let byte): "a field whose name has \(Self.shown(byte)) in it (RFC 9110, section 5.1)"
-    case .value(let byte): "a field whose value has \(Self.shown(byte)) in it (RFC 9110, section 5.5)"
+    case .name(let byte): "a field whose name has \(byte.named) in it (RFC 9110, section 5.1)"
+    case .value(let byte): "a field whose value has \(byte.named) in it (RFC 9110, section 5.5)"
     case .nul: "a head with a NUL in it (RFC 9110, section 5.5)"
     case .firstFold:
       "a first field line that begins with a space, as if a field went on (RFC 9112, section 5.2)"
@@ -76,17 +78,6 @@ enum HeadFault: Hashable, Sendable {
     case .tooLargeForLibcurl(let kibibytes):
       "a head of more than \(kibibytes) KiB, which is the limit of libcurl on this machine"
     case .lineTooLong: "a line of its head that is longer than 100 KiB, which is libcurl's limit"
-    }
-  }
-
-  private static func shown(_ byte: UInt8) -> String {
-    switch byte {
-    case 0: "a NUL"
-    case 0x09: "a tab"
-    case 0x0d: "a carriage return (CR)"
-    case 0x20: "a space"
-    case 0x21...0x7e: "the character \(Character(UnicodeScalar(byte)))"
-    default: "the byte 0x\(String(byte, radix: 16))"
     }
   }
 }

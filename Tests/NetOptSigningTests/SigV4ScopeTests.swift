@@ -25,7 +25,8 @@ import Testing
       ("us-east-1", nil, ["a service", "none is given", "execute-api"]),
       ("us east", "s3", ["the region \"us east\"", "a space"]),
       ("us/east", "s3", ["the region \"us/east\"", "the character /"]),
-      ("us\u{e9}", "s3", ["the region", "the byte 0xc3"]), ("us\n", "s3", ["the region \"us\\n\"", "0x0a"]),
+      ("us\u{e9}", "s3", ["the region", "the byte 0xc3"]),
+      ("us\n", "s3", ["the region \"us\\n\"", "a line feed (LF)"]),
       ("us-east-1", "execute api", ["the service \"execute api\"", "a space"]),
     ] as [(String?, String?, [String])])
   func isNamed(region: String?, service: String?, words: [String]) throws {

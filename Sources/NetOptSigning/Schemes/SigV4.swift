@@ -142,15 +142,9 @@ package struct SigV4: SigningScheme {
         "sigv4 signs for a \(name), and none is given; set the option \(name), as \(example)")
     }
     guard let byte = value.utf8.first(where: { !ByteClass.isUnreserved($0) }) else { return value }
-    let what =
-      switch byte {
-      case 0x20: "a space"
-      case 0x21...0x7e: "the character \(Character(UnicodeScalar(byte)))"
-      default: "the byte 0x\(Hex.text([byte]))"
-      }
     throw SigningFault(
       .malformedSignature,
-      "the \(name) \(value.debugDescription) has \(what) in it; a \(name) of sigv4 has letters, digits and -._~ alone, as \(example)"
+      "the \(name) \(value.debugDescription) has \(byte.named) in it; a \(name) of sigv4 has letters, digits and -._~ alone, as \(example)"
     )
   }
 

@@ -1,0 +1,14 @@
+extension UInt8 {
+  /// How messages name a byte that is in the wrong place, such as `the character :` or `the byte 0x80`.
+  package var named: String {
+    switch self {
+    case 0: "a NUL"
+    case 0x09: "a tab"
+    case 0x0a: "a line feed (LF)"
+    case 0x0d: "a carriage return (CR)"
+    case 0x20: "a space"
+    case 0x21...0x7e: "the character \(Character(UnicodeScalar(self)))"
+    default: "the byte 0x\(Hex.text([self]))"
+    }
+  }
+}
