@@ -253,7 +253,7 @@ struct EndpointHealth: Sendable {
       _ = circuit.giveBack(byProbe: begun == nil)
     }
     if blame == .certificate {
-      // No penalty: who does not verify may use it, and a check is to come when it is due.
+      // A certificate costs the endpoint no score: requests without verification may use it.
       if quarantine == nil {
         quarantine = Quarantine(failure.kind, of: host, pace: pace, at: now, using: &random)
         circuit.endAttempt()

@@ -26,7 +26,7 @@ import Testing
         #expect(output.contains("open files"), "\(limit): \(output)")
       }
     }
-    // Both ends of the range are reached, or it says nothing.
+    // Limits of both kinds were tried: some are enough for the program, and some only until it opens a socket.
     #expect(answered > 0 && sockets > 0)
   }
 }

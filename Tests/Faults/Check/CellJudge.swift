@@ -61,7 +61,8 @@ package struct CellJudge {
   }
 
   private func excuse(for failure: Call.Failure, id: String, _ arrivals: Arrivals) -> Excuse? {
-    // What arrived was written; what was refused and arrived nowhere else could have been sent again.
+    // A request that arrived was written, whatever netopt says. One that was refused could have been sent again, unless it was processed
+    // elsewhere.
     let isProcessed = arrivals.processed[id, default: 0] > 0
     let isRefused = arrivals.refused.contains(id) && !isProcessed
     if fault.breaksAnswers, failure.hadHead { return .broken }

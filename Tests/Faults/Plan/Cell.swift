@@ -28,7 +28,8 @@ package struct Cell: Sendable, CustomStringConvertible {
     }
   }
 
-  /// So many cells, of faults without a known violation, that every fault, kind of request, concurrency and version is among them: each fault has one before any has two.
+  /// A number of cells of faults without a known violation. Each fault has one before any has two, and 20 or more have every kind of
+  /// request, concurrency and version among them.
   package static func sample(_ count: Int, of faults: [Fault] = Fault.all) -> [Cell] {
     let columns = faults.filter { $0.knownViolation == nil }.map { all(of: [$0]) }
     var cells: [Cell] = []

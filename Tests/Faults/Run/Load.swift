@@ -3,7 +3,7 @@ import NetOptLocking
 import NetOptTestSupport
 import Synchronization
 
-/// Requests in lanes beside one another, until it is told to stop.
+/// Sends requests in parallel lanes, each after the other, until it is told to stop.
 final class Load: Sendable {
   private let calls = Locked<[Call]>([])
   private let isOver = Atomic<Bool>(false)

@@ -56,7 +56,7 @@ final class FaultyOrigin: Sendable {
 
 /// How often requests arrived at servers.
 package struct Arrivals: Sendable, Equatable {
-  /// By id, without those that the server said it did not process.
+  /// How often each request was processed, by id. A request does not count when the server refused it.
   package private(set) var processed: [String: Int] = [:]
   /// The ids of requests that a server said it did not process.
   package private(set) var refused: Set<String> = []
