@@ -165,7 +165,8 @@ let package = Package(
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
     tests(
       "NetOptStorm", ["NetOptStorm", "netopt-storm", "NetOpt", "NetOptCore", "NetOptTestSupport"]),
-    tests("NetOptFault", ["FaultMatrix", "netopt-faults", "NetOptCore", "NetOptTestSupport"]),
+    tests(
+      "NetOptFault", ["FaultMatrix", "netopt-faults", "NetOpt", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptHostile", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),

@@ -47,6 +47,11 @@ static void take_out(struct sessions *some, const void *session) {
 enum { most_originals = 4 };
 static _Atomic(callback) originals[most_originals];
 
+// How many streams the server takes at once, as far as it has said so (RFC 9113, section 5.1.2). Before it has, nghttp2 opens 100.
+static uint32_t stream_limit(nghttp2_session *session) {
+  return nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+}
+
 static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   int is_data = frame->hd.type == NGHTTP2_DATA;
   if (is_data || frame->hd.type == NGHTTP2_HEADERS) {
@@ -59,7 +64,7 @@ static void note(nghttp2_session *session, const nghttp2_frame *frame) {
     handlers.received(easy, is_data ? frame->hd.length - frame->data.padlen : 0, end);
   } else if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-    if (easy) handlers.refused(easy);
+    if (easy) handlers.refused(easy, stream_limit(session));
   } else if (frame->hd.type == NGHTTP2_GOAWAY) {
     handlers.leaving(session, frame->goaway.last_stream_id);
   }
@@ -130,7 +135,7 @@ static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *d
     if (easy) handlers.rejected(easy, session, frame->rst_stream.error_code);
   } else if (is_ours && frame->hd.type == NGHTTP2_HEADERS) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-    if (easy) handlers.requested(easy, session, frame->hd.stream_id);
+    if (easy) handlers.requested(easy, session, frame->hd.stream_id, stream_limit(session));
   }
   return 0;
 }

@@ -65,9 +65,6 @@ public struct Race: Sendable {
   private let mayBeRepeated: Bool
   private let patience: Int
 
-  /// How often the request came back unprocessed.
-  private var returns = 0
-
   /// The leg that won, when there is one.
   public private(set) var winner: Int?
 
@@ -139,14 +136,10 @@ public struct Race: Sendable {
     winner == leg ? mayBeRepeated : winner == nil && underWay.contains(leg)
   }
 
-  /// Takes the request back from the winner, because it was not processed: nothing of it was written, or the server said so. The leg is under way again, and the
-  /// request goes with whichever leg is ready next.
-  ///
-  /// - Parameter most: how often that may happen.
-  /// - Returns: whether the request may be sent again: `false` when it has come back too often, and when the leg is not the winner.
-  package mutating func takeBack(from leg: Int, atMost most: Int) -> Bool {
-    guard winner == leg, returns < most else { return false }
-    returns += 1
+  /// Takes the request back from the winner, because it was not processed: nothing of it was written, or the server said so. The leg is
+  /// under way again, and the request goes with whichever leg is ready next. Without effect when the leg is not the winner.
+  package mutating func takeBack(from leg: Int) {
+    guard winner == leg else { return }
     winner = nil
     underWay = Legs()
     underWay.append(leg)
@@ -155,8 +148,10 @@ public struct Race: Sendable {
     clock = .notStarted
     lookUpDue = nil
     unprovoked = 0
-    return true
   }
+
+  /// Whether there are legs that have not started.
+  package var hasUntried: Bool { !queue.isEmpty }
 
   /// A leg ended without winning. The next one starts at once.
   public mutating func failed(_ leg: Int) -> Step {

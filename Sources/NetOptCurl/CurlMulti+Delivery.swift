@@ -20,13 +20,15 @@ extension CurlMulti {
         end(transfer)
       }
     case .replayRefused:
-      fail(exchange, replayError(of: transfer, code))
+      if !passOn(transfer, after: transfer.lastLoss) { fail(exchange, replayError(of: transfer, code)) }
     case .send:
       // libcurl before 8.1 goes on sending on a stream that is closed, and fails.
       if code == CURLE_OK || transfer.isAnsweredEarly {
         completed(transfer)
       } else if mayBeSentAgain(transfer, code) {
         sendAgain(transfer, after: code)
+      } else if isLost(transfer, code), passOn(transfer, after: transfer.loss) {
+        return
       } else {
         // The head is handed over all the same, whether or not it came in an earlier turn.
         if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }

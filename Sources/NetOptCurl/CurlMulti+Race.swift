@@ -311,6 +311,8 @@ extension CurlMulti {
     let (phase, what): (NetOptError.Phase, String) =
       if exchange.body != nil {
         (.receive, "the body was not complete")
+      } else if let winner = exchange.winner, winner.waitsForStream {
+        (.send, "\(winner.place) \(Transfer.noStream)")
       } else if let winner = exchange.winner {
         (.receive, "\(winner.place) had not answered")
       } else if exchange.lookUp != nil {
@@ -318,7 +320,7 @@ extension CurlMulti {
       } else {
         (.connect, "no connection was ready" + underWay(exchange))
       }
-    let mayBeRepeated = exchange.race.winner == nil || exchange.request.mayBeRepeated
+    let isUnsent = exchange.race.winner == nil || exchange.winner?.waitsForStream == true
     // What has failed by then is why there was no time left.
     let failures =
       exchange.race.winner == nil ? RaceFailures(exchange.plan, exchange.reports).inShort : nil
@@ -328,7 +330,7 @@ extension CurlMulti {
         .timeout, phase: phase,
         "after the call's limit of \(time) \(what)" + (failures.map { "; before, \($0)" } ?? ""),
         endpoint: exchange.winner?.endpoint,
-        isRetryable: mayBeRepeated))
+        isRetryable: isUnsent || exchange.request.mayBeRepeated))
   }
 
   /// What the legs wait for that are under way.

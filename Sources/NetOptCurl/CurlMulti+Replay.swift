@@ -44,9 +44,13 @@ extension CurlMulti {
 
   /// Whether a request that failed was not processed, and is to be sent again.
   func mayBeSentAgain(_ transfer: Transfer, _ code: CURLcode) -> Bool {
-    let exchange = transfer.exchange
-    guard CurlCode.isLoss(code), transfer.fault == nil, exchange.upload?.failure == nil else { return false }
+    guard isLost(transfer, code) else { return false }
     return transfer.takeBack()
+  }
+
+  /// Whether a request has no answer because its connection or its stream ended.
+  func isLost(_ transfer: Transfer, _ code: CURLcode) -> Bool {
+    CurlCode.isLoss(code) && transfer.fault == nil && transfer.exchange.upload?.failure == nil
   }
 
   /// Sends a request again that was not processed. When libcurl could not replace its connection, the next leg does.
@@ -60,15 +64,40 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
+  /// Has the next leg send a request that was not processed, and that the leg which sent it is not to send again.
+  ///
+  /// - Parameters:
+  ///   - loss: how the request came back.
+  ///   - reason: why the leg does not send it, for people; what the loss says unless it is given.
+  /// - Returns: whether there is a next leg.
+  func passOn(_ transfer: Transfer, after loss: RequestLoss, because reason: String? = nil) -> Bool {
+    let exchange = transfer.exchange
+    guard loss.fate.isSafe, exchange.race.winner == transfer.leg, exchange.race.hasUntried,
+      exchange.upload?.rewind() ?? true
+    else { return false }
+    exchange.race.takeBack(from: transfer.leg)
+    exchange.isWon = false
+    exchange.returns = Returns()
+    note(
+      transfer, .failed, LegFailure(.reset, reason ?? loss.description(at: transfer.place, usual: "")))
+    end(transfer)
+    follow(exchange.race.failed(transfer.leg), in: exchange)
+    return true
+  }
+
   /// What a call ends with when libcurl wanted to send its request again, and it may not be.
   func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
     let loss = transfer.lastLoss
     let words = transfer.easy.words
     let usual = "the connection to \(transfer.place) \(words.ending) before an answer began"
     let why =
-      loss.fate.isSafe
-      ? ""
-      : ", and it was not sent again, because \(transfer.exchange.request.method) may only be with an Idempotency-Key"
+      if loss.fate.isSafe {
+        ""
+      } else if transfer.exchange.request.body.isStream {
+        ", and it was not sent again, because its body is a stream"
+      } else {
+        ", and it was not sent again, because \(transfer.exchange.request.method) may only be with an Idempotency-Key"
+      }
     return NetOptError(
       .sendFailed, phase: .send, loss.description(at: transfer.place, usual: usual) + why,
       endpoint: transfer.endpoint, underlying: CurlCode.underlying(code, words))

@@ -37,9 +37,29 @@ extension CurlMulti {
     waitLooks.isDue = false
     // What waits in a network that this machine has left says nothing of the endpoints.
     guard let waits, !isShutDown, !isRetired else { return }
+    passOnUnwritten()
     let time = lookAtWaiting(with: waits)
     // Bodies that come are not waited for. The next request has it go on.
     if waitLooks.sawSome || underWay.contains(where: { $0.body == nil }) { scheduleWaitLook(in: time) }
+  }
+
+  /// Has the next legs send the requests of connections on which the server takes none: HTTP/2 lets it allow no stream, for a time or for good.
+  private func passOnUnwritten() {
+    let now = loop.now()
+    var waiting: [Transfer] = []
+    var inUse = Set<ObjectIdentifier>()
+    for exchange in underWay where exchange.purpose == .request {
+      guard let transfer = exchange.winner, transfer.speaksHTTP2 == true, let connection = transfer.connection
+      else { continue }
+      if !transfer.waitsForStream {
+        inUse.insert(ObjectIdentifier(connection))
+      } else if let ready = transfer.readyAt, now - ready >= Self.shortestWait {
+        waiting.append(transfer)
+      }
+    }
+    for transfer in waiting where transfer.connection.map({ !inUse.contains(ObjectIdentifier($0)) }) ?? false {
+      _ = passOn(transfer, after: transfer.loss, because: "\(transfer.place) \(Transfer.noStream)")
+    }
   }
 
   /// Has the observer look at the requests that wait, and take some from their endpoints.

@@ -48,15 +48,17 @@ private func closed(_ easy: UnsafeMutableRawPointer?) {
   EasyHandle.transfer(of: easy)?.streamClosed()
 }
 
-private func requested(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ stream: Int32) {
+private func requested(
+  _ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ stream: Int32, _ limit: UInt32
+) {
   guard let easy, let session, let transfer = EasyHandle.transfer(of: easy) else { return }
-  transfer.sent.writes(on: stream)
+  transfer.sent.writes(on: stream, limit: limit)
   transfer.connection?.carries(session)
 }
 
-private func refused(_ easy: UnsafeMutableRawPointer?) {
+private func refused(_ easy: UnsafeMutableRawPointer?, _ limit: UInt32) {
   guard let easy else { return }
-  EasyHandle.transfer(of: easy)?.sent.wasRefused()
+  EasyHandle.transfer(of: easy)?.sent.wasRefused(limit: limit)
 }
 
 private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {

@@ -4,7 +4,7 @@ struct RequestLoss: Equatable {
   var fate = SentRequest.Fate.unknown
   /// Whether the server had announced the end of the connection.
   var wasLeaving = false
-  /// Whether its body is a stream of which something was taken.
+  /// Whether its body is a stream that cannot begin anew.
   var hasStream = false
   /// How often it was sent.
   var sends = 0
@@ -23,6 +23,7 @@ struct RequestLoss: Equatable {
           : usual
       case .unwritten: "the connection to \(place) ended before the request was written"
       case .refused: "\(place) refused the request (REFUSED_STREAM)"
+      case .overLimit: "\(place) takes fewer requests at once (REFUSED_STREAM)"
       case .leftOut: "\(place) ended the connection without processing the request (GOAWAY)"
       }
     guard fate.isSafe else { return "\(cause); whether the request took effect is not known" }

@@ -10,15 +10,14 @@ struct SentRequest: Equatable {
     case unwritten
     /// The server refused its stream: it did not process it (REFUSED_STREAM; RFC 9113, section 8.7).
     case refused
+    /// The server refused its stream, and had said meanwhile that it takes fewer at once than was known when the request was written: with its first
+    /// SETTINGS, which a client does not wait for (RFC 9113, section 3.4), or later ones.
+    case overLimit
     /// The server ended the connection with GOAWAY, and did not process this stream (RFC 9113, section 6.8).
     case leftOut
 
     /// Whether the request may be sent again, whatever its method.
     var isSafe: Bool { self != .unknown }
-
-    /// How often a request is sent again that comes back like this. Who refuses streams on connections that go on is overloaded; connections
-    /// that end may end for many requests in a row.
-    var mostReturns: Int { self == .refused ? 3 : 10 }
   }
 
   /// What carried the request.
@@ -37,7 +36,9 @@ struct SentRequest: Equatable {
   private var isWritten: Bool
   /// The stream of HTTP/2 on which the head was written, in part at least.
   private var stream: Int32?
-  private var isRefused = false
+  /// How many streams the server was known to take at once, then.
+  private var limit: UInt32 = 0
+  private var refusal: Fate?
   private(set) var isAnswered = false
 
   /// - Parameter seesWrites: whether `wasWritten` is called when bytes of it are written over HTTP/1.1.
@@ -47,10 +48,17 @@ struct SentRequest: Equatable {
   mutating func wasWritten() { isWritten = true }
 
   /// The head is about to be written on a stream.
-  mutating func writes(on stream: Int32) { self.stream = stream }
+  ///
+  /// - Parameter limit: how many streams the server is known to take at once.
+  mutating func writes(on stream: Int32, limit: UInt32) {
+    self.stream = stream
+    self.limit = limit
+  }
 
   /// The server has refused the stream.
-  mutating func wasRefused() { isRefused = true }
+  ///
+  /// - Parameter limit: how many it is known to take at once by now.
+  mutating func wasRefused(limit: UInt32) { refusal = limit < self.limit ? .overLimit : .refused }
 
   /// Something of an answer has come, be it an interim one. What the server then says of the request contradicts it.
   mutating func wasAnswered() { isAnswered = true }
@@ -62,7 +70,7 @@ struct SentRequest: Equatable {
     case .http1: return isWritten ? .unknown : .unwritten
     case .http2(let lastStream):
       guard let stream else { return .unwritten }
-      if isRefused { return .refused }
+      if let refusal { return refusal }
       if let lastStream, stream > lastStream { return .leftOut }
       return .unknown
     case .unseen: return .unknown

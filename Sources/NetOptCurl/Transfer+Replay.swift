@@ -15,17 +15,26 @@ extension Transfer {
   var loss: RequestLoss {
     RequestLoss(
       fate: fate, wasLeaving: connection?.lastStream != nil,
-      hasStream: exchange.request.body.isStream && sentBytes > 0,
+      hasStream: exchange.upload?.canRewind == false,
       sends: exchange.sends)
   }
+
+  /// Whether the request is at a connection of HTTP/2 that has not begun to write it. The head is not subject to flow control: the server's limit
+  /// of streams is reached, or the connection is full of other bytes.
+  var waitsForStream: Bool { verdict == .send && speaksHTTP2 == true && fate == .unwritten }
+
+  /// What is said of the server then.
+  static let noStream = "allowed no stream for the request (SETTINGS_MAX_CONCURRENT_STREAMS)"
 
   /// Has the race take the request back, when it was not processed and its body can begin anew.
   ///
   /// - Returns: whether it may be sent again.
   func takeBack() -> Bool {
-    guard sentBytes == 0 || !exchange.request.body.isStream else { return false }
     let fate = fate
-    guard fate.isSafe, exchange.race.takeBack(from: leg, atMost: fate.mostReturns) else { return false }
+    guard fate.isSafe, exchange.race.winner == leg, exchange.upload?.canRewind ?? true,
+      exchange.returns.add(fate), exchange.upload?.rewind() ?? true
+    else { return false }
+    exchange.race.takeBack(from: leg)
     exchange.isWon = false
     return true
   }

@@ -175,7 +175,8 @@ final class Transfer {
     frames = ReceivedFrames()
     earlyEnd = .none
     // libcurl rewinds only a body of which it has written something, which may be less than it has taken.
-    if !exchange.request.body.isStream { sentBytes = 0 }
+    // The race refuses a stream that cannot begin anew.
+    _ = rewind(to: 0)
     return true
   }
 
@@ -324,7 +325,7 @@ final class Transfer {
   }
 
   func rewind(to offset: Int64) -> Bool {
-    guard offset == 0, sentBytes == 0 || !exchange.request.body.isStream else { return false }
+    guard offset == 0, exchange.upload?.rewind() ?? true else { return false }
     sentBytes = 0
     return true
   }

@@ -13,13 +13,22 @@ enum UploadStep {
 
 /// A streamed request body on its way from the caller's sequence to libcurl: a task pulls chunks and waits while more
 /// than 256 KiB lie ready.
+///
+/// The beginning of the body is kept, so that a request which was not processed can be sent again.
 final class UploadStream: Sendable {
   static let highWater = 256 * 1024
+  /// How much may have been taken of a body that begins anew: what a server of HTTP/2 may be sent before it has said anything (65,535 bytes;
+  /// RFC 9113, section 6.9.2), and what libcurl holds in its buffer then.
+  static let mostKept = 128 * 1024
 
   private struct State {
     var chunks: [[UInt8]] = []
     /// How much of the first chunk has been sent.
     var offset = 0
+    /// The chunks before it, as long as the body can begin anew.
+    var kept: [[UInt8]] = []
+    /// How much has been taken.
+    var taken = 0
     var waiting = 0
     var hasEnded = false
     var failure: NetOptError?
@@ -56,11 +65,13 @@ final class UploadStream: Sendable {
         filled += rest.count
         state.offset += rest.count
         if state.offset == chunk.count {
-          state.chunks.removeFirst()
+          state.kept.append(state.chunks.removeFirst())
           state.offset = 0
         }
       }
       state.waiting -= filled
+      state.taken += filled
+      if state.taken > Self.mostKept { state.kept = [] }
       if filled == 0, !state.hasEnded {
         state.isStarved = true
         return (.notYet, nil)
@@ -69,6 +80,22 @@ final class UploadStream: Sendable {
     }
     producer?.resume()
     return step
+  }
+
+  /// Whether the body can begin anew.
+  var canRewind: Bool { state.withLock { $0.taken <= Self.mostKept } }
+
+  /// Has the body begin anew. From the loop.
+  ///
+  /// - Returns: whether it can.
+  func rewind() -> Bool {
+    state.withLock { state in
+      guard state.taken <= Self.mostKept else { return false }
+      state.chunks.insert(contentsOf: state.kept, at: 0)
+      state.waiting += state.taken
+      (state.kept, state.taken, state.offset) = ([], 0, 0)
+      return true
+    }
   }
 
   /// Pulls the sequence to its end, once.

@@ -6,7 +6,7 @@ import Testing
 @Suite struct SentRequestTests {
   private func request(on stream: Int32?) -> SentRequest {
     var request = SentRequest()
-    if let stream { request.writes(on: stream) }
+    if let stream { request.writes(on: stream, limit: 100) }
     return request
   }
 
@@ -25,8 +25,18 @@ import Testing
     "a refused stream was not processed, whatever else is known", arguments: [nil, 3, 5, .max] as [Int32?])
   func refused(_ lastStream: Int32?) {
     var request = request(on: 5)
-    request.wasRefused()
+    request.wasRefused(limit: 100)
     #expect(request.fate(on: .http2(lastStream: lastStream)) == .refused)
+  }
+
+  @Test(
+    "a stream that was refused by a lower limit than the one it was opened under crossed it on the wire",
+    arguments: [(0, .overLimit), (99, .overLimit), (100, .refused), (.max, .refused)]
+      as [(UInt32, SentRequest.Fate)])
+  func limits(_ limit: UInt32, _ fate: SentRequest.Fate) {
+    var request = request(on: 5)
+    request.wasRefused(limit: limit)
+    #expect(request.fate(on: .http2(lastStream: nil)) == fate)
   }
 
   @Test("what has no stream was not written", arguments: [nil, 0, .max] as [Int32?])
@@ -39,7 +49,7 @@ import Testing
     for stream in [nil, 5] as [Int32?] {
       var request = request(on: stream)
       request.wasAnswered()
-      request.wasRefused()
+      request.wasRefused(limit: 100)
       #expect(request.fate(on: .http2(lastStream: 0)) == .unknown)
       #expect(request.fate(on: .http1) == .unknown)
     }
@@ -58,7 +68,7 @@ import Testing
   func unseen(_ stream: Int32?) {
     var request = request(on: stream)
     #expect(request.fate(on: .unseen) == .unknown)
-    request.wasRefused()
+    request.wasRefused(limit: 100)
     #expect(request.fate(on: .unseen) == .unknown)
   }
 
@@ -68,7 +78,7 @@ import Testing
     #expect(text(RequestLoss()) == "it died; whether the request took effect is not known")
     let leaving = text(RequestLoss(wasLeaving: true))
     #expect(leaving.contains("(GOAWAY)") && leaving.hasSuffix("whether the request took effect is not known"))
-    for fate in [SentRequest.Fate.unwritten, .refused, .leftOut] {
+    for fate in [SentRequest.Fate.unwritten, .refused, .overLimit, .leftOut] {
       #expect(text(RequestLoss(fate: fate, sends: 4)).hasSuffix("it took no effect, and was sent 4 times"))
       #expect(
         text(RequestLoss(fate: fate, hasStream: true)).hasSuffix(

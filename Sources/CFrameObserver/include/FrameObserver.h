@@ -14,12 +14,13 @@ enum netopt_failure { netopt_failed, netopt_flooded, netopt_too_many_continuatio
 struct netopt_frame_handlers {
   // A DATA or HEADERS frame has come whole. bytes: how much of a body it had.
   void (*received)(void *easy, size_t bytes, enum netopt_end end);
-  // The head of a request is about to be written on a stream: some of it may leave from now on.
-  void (*requested)(void *easy, const void *session, int32_t stream);
+  // The head of a request is about to be written on a stream: some of it may leave from now on. limit: how many streams the server is known to
+  // take at once.
+  void (*requested)(void *easy, const void *session, int32_t stream, uint32_t limit);
   // A stream that ended early is closed. libcurl has heard of it. Others may be told of as well.
   void (*closed)(void *easy);
-  // RST_STREAM with REFUSED_STREAM has come.
-  void (*refused)(void *easy);
+  // RST_STREAM with REFUSED_STREAM has come. limit: as above, by now.
+  void (*refused)(void *easy, uint32_t limit);
   // GOAWAY has come. Streams above the last one were not processed (RFC 9113, section 6.8).
   void (*leaving)(const void *session, int32_t last_stream);
   // nghttp2 ends a stream (RST_STREAM), or all of a session (GOAWAY) when there is no handle, because what came breaks a rule.

@@ -4,6 +4,8 @@ package struct Fault: Sendable {
   package enum Place: Sendable, Equatable {
     /// The server in use, as `origin.py` plays it.
     case origin(String)
+    /// All servers, as `origin.py` plays it.
+    case origins(String)
     /// The server in use is stopped: SIGSTOP.
     case stopped
     /// The server in use is killed and started again.
@@ -35,7 +37,7 @@ package struct Fault: Sendable {
   /// Whether one server has it, which clients may leave and come back to.
   var hasVictim: Bool {
     switch place {
-    case .rollingRestart, .wire, .noRoute, .proxy: false
+    case .origins, .rollingRestart, .wire, .noRoute, .proxy: false
     default: true
     }
   }
@@ -95,10 +97,8 @@ package struct Fault: Sendable {
     Fault("GOAWAY by time", .origin("goaway-time"), causes: closed),
     Fault("keep-alive race", .origin("keep-alive-race"), causes: closed),
     Fault("max streams 1", .origin("max-streams-1"), causes: closed).onlyHTTP2(),
-    Fault("max streams 0", .origin("max-streams-0"), causes: ["refused", "streams"]).onlyHTTP2()
-      .violating(
-        "a request that no stream is allowed for waits for its deadline, and the message says that the server is silent"
-      ),
+    Fault("max streams 1 everywhere", .origins("max-streams-1"), causes: closed).onlyHTTP2(),
+    Fault("max streams 0", .origin("max-streams-0"), causes: ["refused", "stream"]).onlyHTTP2(),
     Fault("server restart", .restart, causes: closed + refused).breakingAnswers(),
     Fault("rolling restart", .rollingRestart, causes: closed + refused).breakingAnswers(),
     Fault("no descriptors", .origin("no-descriptors"), causes: silent + closed),

@@ -26,22 +26,8 @@ struct NetOptCaller: Caller {
     var request = try HTTPRequest(cell.traffic.method, site.url(cell.traffic, id))
     request.options.version = cell.version == .http2 ? .http2 : .http1
     request.options.timeout = .deadline
-    let body = Content.pattern(id, cell.traffic.uploadSize)
-    switch cell.traffic {
-    case .get, .down: break
-    case .post: request.body = .bytes(body)
-    case .keyedPost:
-      request.body = .bytes(body)
-      request.headers["Idempotency-Key"] = "\"\(id)\""
-    case .up:
-      request.body = .stream(
-        AsyncStream<[UInt8]> { stream in
-          for start in stride(from: 0, to: body.count, by: 8192) {
-            stream.yield(Array(body[start..<min(start + 8192, body.count)]))
-          }
-          stream.finish()
-        })
-    }
+    request.body = cell.traffic.body(of: id)
+    if cell.traffic == .keyedPost { request.headers["Idempotency-Key"] = "\"\(id)\"" }
     return request
   }
 
@@ -62,6 +48,25 @@ struct NetOptCaller: Caller {
         Call.Failure(
           code: error.code.description, message: "\(error)", hadHead: hadHead,
           mayBeWritten: error.phase == .send || error.phase == .receive))
+    }
+  }
+}
+
+extension Traffic {
+  /// What netopt sends.
+  func body(of id: String) -> RequestBody {
+    let body = Content.pattern(id, uploadSize)
+    switch self {
+    case .get, .down: return .none
+    case .post, .keyedPost: return .bytes(body)
+    case .up:
+      return .stream(
+        AsyncStream<[UInt8]> { stream in
+          for start in stride(from: 0, to: body.count, by: 8192) {
+            stream.yield(Array(body[start..<min(start + 8192, body.count)]))
+          }
+          stream.finish()
+        })
     }
   }
 }

@@ -8,6 +8,7 @@ extension Site {
   func begin(_ fault: Fault, at victim: FaultyOrigin) async throws {
     switch fault.place {
     case .origin(let word): try await victim.begin(word)
+    case .origins(let word): for origin in origins { try await origin.begin(word) }
     case .stopped: victim.freeze()
     case .restart: try await restart(victim)
     case .rollingRestart: for origin in origins { try await restart(origin) }
@@ -26,6 +27,7 @@ extension Site {
   func end(_ fault: Fault, at victim: FaultyOrigin) async throws {
     switch fault.place {
     case .origin: try await victim.end()
+    case .origins: for origin in origins { try await origin.end() }
     case .stopped: victim.thaw()
     case .restart, .rollingRestart, .noRoute: break
     case .wire, .wireToVictim: try await wire?.tell("none")

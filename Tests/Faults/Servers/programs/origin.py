@@ -28,7 +28,7 @@ from origin_connection import Gone, TLS
 
 CERTIFICATES = {"wrong-certificate": "wrong", "expired-certificate": "expired", "early-certificate": "early"}
 # What these do to new connections shows only when the old ones are gone.
-ENDS_CONNECTIONS = {"refused", "black-hole", "tcp-silent", "no-descriptors", "max-streams-1", *CERTIFICATES}
+ENDS_CONNECTIONS = {"refused", "black-hole", "tcp-silent", "no-descriptors", *CERTIFICATES}
 
 
 class Origin:
@@ -66,7 +66,7 @@ class Origin:
         before, self.fault = self.fault, fault
         if before == "no-descriptors":
             resource.setrlimit(resource.RLIMIT_NOFILE, self._limit)
-        if fault in ENDS_CONNECTIONS or before != "none":
+        if fault in ENDS_CONNECTIONS or before not in ("none", "max-streams-1"):
             self._end_connections()
             # What a connection holds is free only when its thread has ended.
             self._idle.wait(2)

@@ -17,6 +17,7 @@ from origin_http1 import LIMIT_REQUESTS, LIMIT_SECONDS
 HEADER_TABLE_SIZE, MAX_STREAMS, WINDOW_SIZE = 1, 3, 4
 REFUSED_STREAM = 7
 WINDOW = 1 << 24
+ROUND_TRIP = 0.1
 
 
 class Session:
@@ -38,6 +39,8 @@ class Session:
         """Answers requests until the connection ends."""
         if self._origin.fault == "max-streams-1":
             self._streams = 1
+            # As over a way of this round trip: requests leave before the client knows of the limit.
+            time.sleep(ROUND_TRIP)
         elif self._origin.fault == "max-streams-0":
             self._streams = 0
         # Without a table the decoder need not forget.
@@ -62,6 +65,7 @@ class Session:
 
     def _duties(self) -> None:
         now = time.monotonic()
+        self._leave_with_old_limit()
         if self._origin.fault == "max-streams-0" and self._streams:
             self._streams = 0
             self._send(settings((MAX_STREAMS, 0)))
@@ -70,6 +74,11 @@ class Session:
         # What was sent before the client read the GOAWAY is refused by it, and the connection is of no more use.
         if self._last is not None and not self._open and now - self._said > 0.1:
             self._connection.finish()
+
+    def _leave_with_old_limit(self) -> None:
+        """As a server does whose configuration has changed: new connections have the new limit."""
+        if self._origin.fault == "max-streams-1" and self._streams > 1:
+            self._leave()
 
     def _leave(self) -> None:
         """Says that the streams so far are the last ones."""
@@ -101,6 +110,7 @@ class Session:
     def _begin(self, number: int, question: Question) -> None:
         if self._origin.fault == "keep-alive-race" and self._connection.requests:
             self._connection.reset()
+        self._leave_with_old_limit()
         if self._last is not None and number > self._last:
             self._origin.note("refuse", question.id)
             return

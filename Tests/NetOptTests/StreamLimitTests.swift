@@ -1,0 +1,71 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// Servers that take few requests at once on a connection (SETTINGS_MAX_CONCURRENT_STREAMS; RFC 9113, section 5.1.2). A client learns that after it
+/// has sent the first requests, and is refused what was too much: every POST is answered all the same, and is processed once.
+@Suite struct StreamLimitTests {
+  private static let host = "limited.test"
+
+  @Test(
+    "every request is answered, and processed once, however few streams a connection may have",
+    arguments: [1, 3, 10], [HTTPMethod.get, .post])
+  func few(_ limit: Int, _ method: HTTPMethod) async throws {
+    let (faults, log) = try await requests(method, atOnce: 100, limit: limit, endpoints: 1)
+    #expect(faults.isEmpty, "\(faults.count): \(faults.prefix(3))")
+    #expect(log.count == 100)
+    #expect(Set(log.map(\.target)).count == 100)
+    #expect(log.allSatisfy { $0.version == "HTTP/2.0" })
+  }
+
+  @Test("so they are at several endpoints")
+  func several() async throws {
+    let (faults, log) = try await requests(.post, atOnce: 100, limit: 1, endpoints: 3)
+    #expect(faults.isEmpty, "\(faults.count): \(faults.prefix(3))")
+    #expect(log.count == 100)
+    #expect(Set(log.map(\.target)).count == 100)
+  }
+
+  /// Sends requests at once over a client that knows nothing of the servers.
+  private func requests(
+    _ method: HTTPMethod, atOnce count: Int, limit: Int, endpoints: Int
+  ) async throws -> (faults: [String], log: [AccessLogEntry]) {
+    var settings = NginxSettings()
+    settings.concurrentStreams = limit
+    let addresses = IPAddress.freshLoopback(endpoints)
+    let origin = try await NginxOrigin.start(for: [Self.host], on: addresses, settings: settings)
+    defer { origin.stop() }
+    var configuration = ClientConfiguration()
+    let endpoints = addresses.enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }
+    configuration.list = .list(
+      EndpointList(hosts: [Self.host: HostEntry(port: origin.port, endpoints: endpoints)]))
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.tls.caFile = try await TestCertificates.authorityFile()
+    let client = try NetOptClient(configuration)
+    let port = origin.port
+    let faults = await withTaskGroup(of: String?.self) { group in
+      for id in 0..<count {
+        group.addTask {
+          do throws(NetOptError) {
+            var request = try HTTPRequest(method, "https://\(Self.host):\(port)/echo?id=\(id)")
+            if method == .post { request.body = .bytes(Array("body of \(id)".utf8)) }
+            let response = try await client.execute(request)
+            let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
+            let isRight =
+              text.hasPrefix("\(method) /echo?id=\(id) ")
+              && (method == .get || text.hasSuffix("\r\n\r\nbody of \(id)"))
+            return isRight ? nil : "\(id) has the answer \(response.status) \(text)"
+          } catch {
+            return "\(error)"
+          }
+        }
+      }
+      return await group.reduce(into: [String]()) { if let fault = $1 { $0.append(fault) } }
+    }
+    let log = try await origin.waitForLog(count - faults.count)
+    await client.shutdown()
+    return (faults, log)
+  }
+}
