@@ -33,7 +33,8 @@ final class WaitWatch: WaitObserver {
       return planner.look(at: isOld ? [] : waiting, probes: probes, now: now)
     }
     if probes, !findings.probes.isEmpty { prober.tryConnections(findings.probes) }
-    // Paid for beforehand: a call that is ended here must be able to go on elsewhere.
-    return Array(findings.taken.prefix { _ in retries.takeHedge() })
+    // Paid for beforehand: a call that is ended here must be able to go on elsewhere. What was lost is free, as a request to an endpoint
+    // that refuses connections is.
+    return findings.taken.filter { $0.isLost || retries.takeHedge() }
   }
 }

@@ -91,13 +91,16 @@ package struct RequestKind: Hashable, Sendable {
 package struct TakenRequest: Sendable {
   /// Its place among those that wait.
   package let position: Int
-  /// What is held against the endpoint.
+  /// What is held against the endpoint or the connection.
   package let failure: LegFailure
+  /// Whether the endpoint's kernel has not acknowledged it. To send it elsewhere then adds nothing to what servers have to do.
+  package let isLost: Bool
 
   /// Names a request.
-  package init(position: Int, failure: LegFailure) {
+  package init(position: Int, failure: LegFailure, isLost: Bool = false) {
     self.position = position
     self.failure = failure
+    self.isLost = isLost
   }
 }
 

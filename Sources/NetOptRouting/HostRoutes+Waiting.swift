@@ -78,7 +78,8 @@ extension HostRoutes {
       let attempt = leastAttempt(besides: index)
       for (position, request) in late
       where !isLost(request, at: index) && mayBeTaken(request, silence, attempt, at: now) {
-        findings.taken.append(TakenRequest(position: position, failure: failure))
+        let isLost = request.delivery != .acknowledged
+        findings.taken.append(TakenRequest(position: position, failure: failure, isLost: isLost))
       }
     }
     if !hasSilentEndpoints { elsewhere = AnswersElsewhere() }
@@ -99,7 +100,7 @@ extension HostRoutes {
         .silent,
         "its connection is dead: nothing that was sent was acknowledged in \(wait) ms, and the endpoint works"
       )
-      findings.taken.append(TakenRequest(position: position, failure: failure))
+      findings.taken.append(TakenRequest(position: position, failure: failure, isLost: true))
     }
   }
 
