@@ -24,9 +24,9 @@ final class WaitWatch: WaitObserver {
     parts.withLock { $0 = Parts(prober: prober, retries: retries, probes: probes) }
   }
 
-  func look(at waiting: [WaitingRequest], at now: MonotonicInstant) -> [TakenRequest] {
+  func look(at waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome {
     let (prober, retries, probes) = parts.withLock { ($0.prober, $0.retries, $0.probes) }
-    guard let prober, let retries else { return [] }
+    guard let prober, let retries else { return WaitOutcome() }
     let findings = router.withPlanner { [router] planner, _ in
       // In another network they say nothing.
       let isOld = waiting.contains { !router.isOfThisNetwork($0.sent) }
@@ -35,6 +35,7 @@ final class WaitWatch: WaitObserver {
     if probes, !findings.probes.isEmpty { prober.tryConnections(findings.probes) }
     // Paid for beforehand: a call that is ended here must be able to go on elsewhere. What was lost is free, as a request to an endpoint
     // that refuses connections is.
-    return findings.taken.filter { $0.isLost || retries.takeHedge() }
+    let taken = findings.taken.filter { $0.isLost || retries.takeHedge() }
+    return WaitOutcome(taken: taken, silent: findings.silent)
   }
 }

@@ -104,11 +104,37 @@ package struct TakenRequest: Sendable {
   }
 }
 
+/// An endpoint of an origin that takes requests and does not answer them.
+package struct SilentEndpoint: Hashable, Sendable {
+  /// Whose requests it does not answer.
+  package let origin: Origin
+  /// Its address.
+  package let address: IPAddress
+
+  /// Names an endpoint.
+  package init(origin: Origin, address: IPAddress) {
+    self.origin = origin
+    self.address = address
+  }
+}
+
+/// What a look at the requests that wait has shown.
+package struct WaitOutcome: Sendable {
+  /// Requests that are taken from their endpoints: their calls fail as if the connection had, so that they are sent elsewhere.
+  package let taken: [TakenRequest]
+  /// Endpoints at which no request is to wait for a connection any more.
+  package let silent: [SilentEndpoint]
+
+  /// Nothing is done unless it is given.
+  package init(taken: [TakenRequest] = [], silent: [SilentEndpoint] = []) {
+    self.taken = taken
+    self.silent = silent
+  }
+}
+
 /// Looks after the requests that wait for their answers.
 package protocol WaitObserver: Sendable {
   /// Looks at them. Called on the transport's event loop, again and again as long as there are any, and once when there are none any
   /// more.
-  ///
-  /// - Returns: those that are taken from their endpoints: their calls fail as if the connection had, so that they are sent elsewhere.
-  func look(at waiting: [WaitingRequest], at now: MonotonicInstant) -> [TakenRequest]
+  func look(at waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome
 }

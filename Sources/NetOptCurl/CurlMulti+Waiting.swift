@@ -90,8 +90,29 @@ extension CurlMulti {
     }
     guard !waiting.isEmpty || waitLooks.sawSome else { return WaitLooks.interval }
     waitLooks.sawSome = !waiting.isEmpty
-    for request in observer.look(at: waiting, at: now) { take(transfers[request.position], request.failure) }
+    let outcome = observer.look(at: waiting, at: now)
+    for request in outcome.taken { take(transfers[request.position], request.failure) }
+    if !outcome.silent.isEmpty { leaveQueues(of: Set(outcome.silent)) }
     return max(WaitLooks.interval, (loop.now() - now) * Self.share)
+  }
+
+  /// Has the next legs begin of calls that wait for a connection to endpoints that do not answer: as many are open as may be, and what
+  /// was sent on them keeps them.
+  private func leaveQueues(of silent: Set<SilentEndpoint>) {
+    for exchange in underWay where exchange.race.winner == nil && !exchange.isOver {
+      let queued = exchange.transfers.filter { transfer in
+        guard let address = transfer.endpoint?.address, transfer.descriptor == nil, transfer.verdict == nil
+        else { return false }
+        return silent.contains(SilentEndpoint(origin: exchange.plan.origin, address: address))
+      }
+      for transfer in queued {
+        // The endpoint was blamed already.
+        let why = "\(transfer.place) went silent, and all connections to it are in use"
+        note(transfer, .failed, LegFailure(.other, why))
+        end(transfer)
+        follow(exchange.race.failed(transfer.leg), in: exchange)
+      }
+    }
   }
 
   /// The transfer of a call whose request was sent to an endpoint of the list, and whose answer has not begun.

@@ -74,6 +74,7 @@ extension HostRoutes {
       }
       judge(index, evidence, limit, at: now, using: &random)
       guard let silence = endpoints[index].health.silence, silence.isCertain else { continue }
+      findings.silent.append(SilentEndpoint(origin: origin, address: address))
       let failure = silence.failure(of: evidence, at: now)
       let attempt = leastAttempt(besides: index)
       for (position, request) in late
@@ -114,10 +115,12 @@ extension HostRoutes {
     endpoints[index].health.patience.prolonged(.nanoseconds(silenceBound(of: addresses[index])), at: now)
   }
 
-  /// Whether a request that waits speaks against an endpoint: it left as a whole, and nothing has come from the endpoint since.
+  /// Whether a request that waits speaks against an endpoint: it left as a whole, or what left of it is lost, and nothing has come from the
+  /// endpoint since.
   private func isEvidence(_ request: WaitingRequest, against index: Int) -> Bool {
     let health = endpoints[index].health
-    return request.isWhole && !isLost(request, at: index) && request.sent + Self.clockError >= request.heard
+    return (request.isWhole || request.delivery == .lost) && !isLost(request, at: index)
+      && request.sent + Self.clockError >= request.heard
       && request.sent > health.lastAnswered && request.sent > health.patience.excused
   }
 

@@ -6,6 +6,8 @@ package struct WaitFindings: Sendable {
   package var probes: [DueProbe] = []
   /// Requests that are better sent elsewhere, those first that have waited longest.
   package var taken: [TakenRequest] = []
+  /// Endpoints that have gone silent for certain.
+  package var silent: [SilentEndpoint] = []
 }
 
 extension RoutePlanner {

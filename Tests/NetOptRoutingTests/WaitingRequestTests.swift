@@ -5,10 +5,10 @@ import Testing
 
 /// What is learned from requests while they wait for their answers.
 @Suite struct WaitingRequestTests {
-  private static let a = ip("192.0.2.1"), b = ip("192.0.2.2"), c = ip("192.0.2.3")
+  static let a = ip("192.0.2.1"), b = ip("192.0.2.2"), c = ip("192.0.2.3")
 
   /// A host whose answers take 10 ms, of which enough is known. The first address is the nearest.
-  private func scene() -> Scene {
+  func scene() -> Scene {
     var scene = Scene([Self.a, Self.b, Self.c])
     for (address, time) in [(Self.a, 10.0), (Self.b, 40), (Self.c, 60)] {
       scene.probe(address, milliseconds: time)
@@ -18,7 +18,7 @@ import Testing
     return scene
   }
 
-  private func answer(_ scene: inout Scene, _ address: IPAddress, milliseconds: Double = 10) {
+  func answer(_ scene: inout Scene, _ address: IPAddress, milliseconds: Double = 10) {
     let plan = scene.plan()
     scene.wait(milliseconds / 1000)
     var leg = RouteReport.Leg.ready(address, milliseconds: 0)
@@ -35,7 +35,7 @@ import Testing
   }
 
   /// A request that was sent so long ago, and on whose connection nothing has come since.
-  private func waiting(
+  func waiting(
     _ scene: Scene, at address: IPAddress = a, for milliseconds: Double, path: String = "/items",
     isWhole: Bool = true, mayBeRepeated: Bool = true, isFirst: Bool = true, deadline: Double? = 10,
     delivery: WaitingRequest.Delivery = .acknowledged
@@ -47,7 +47,7 @@ import Testing
       mayBeRepeated: mayBeRepeated, isFirst: isFirst)
   }
 
-  private func look(_ scene: inout Scene, _ waiting: [WaitingRequest]) -> WaitFindings {
+  func look(_ scene: inout Scene, _ waiting: [WaitingRequest]) -> WaitFindings {
     scene.planner.look(at: waiting, now: scene.now)
   }
 
@@ -84,55 +84,6 @@ import Testing
     #expect(scene.plan().addresses.first == Self.a)
   }
 
-  @Test(
-    "a request that is lost with its connection is taken when a new connection works, and nothing is held against the endpoint"
-  )
-  func lostRequests() {
-    var scene = scene()
-    #expect(look(&scene, [waiting(scene, for: 300, delivery: .pending)]).probes.first?.address == Self.a)
-    scene.probe(Self.a, milliseconds: 10)
-    // Whether it is lost is not known yet, so it is neither taken nor excused.
-    scene.wait(0.3)
-    #expect(look(&scene, [waiting(scene, for: 610, delivery: .pending)]).taken.isEmpty)
-    scene.wait(0.1)
-    let lost = waiting(scene, for: 710, delivery: .lost)
-    let requests = [
-      lost, waiting(scene, for: 720, mayBeRepeated: false, delivery: .lost),
-      waiting(scene, for: 730, deadline: 0.001, delivery: .lost),
-      waiting(scene, for: 740, delivery: .acknowledged),
-    ]
-    let findings = look(&scene, requests)
-    #expect(findings.taken.map(\.position) == [0])
-    #expect(findings.taken.first?.failure.message.hasPrefix("its connection is dead") == true)
-    #expect(scene.state(Self.a) == .closed)
-    // What cannot be taken is no reason to try a connection again and again.
-    #expect(look(&scene, Array(requests[1...2])).probes.isEmpty)
-    #expect(scene.plan().addresses.first == Self.a)
-  }
-
-  @Test(
-    "a request whose bytes are not acknowledged says nothing of its connection while its endpoint does not work"
-  )
-  func lostRequestsAtAnEndpointThatDoesNotWork() {
-    var scene = scene()
-    let lost = waiting(scene, for: 710, delivery: .lost)
-    _ = look(&scene, [lost])
-    #expect(look(&scene, [lost]).taken.isEmpty)
-    #expect(scene.plan().addresses.last == Self.a)
-  }
-
-  @Test("a suspicion that ends because requests were lost does not make the next one later")
-  func lostRequestsCostNoPatience() {
-    var scene = scene()
-    _ = look(&scene, [waiting(scene, for: 300, delivery: .pending)])
-    scene.probe(Self.a, milliseconds: 10)
-    scene.wait(0.4)
-    #expect(look(&scene, [waiting(scene, for: 710, delivery: .lost)]).taken.count == 1)
-    _ = look(&scene, [])
-    scene.wait(0.4)
-    #expect(!look(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
-  }
-
   @Test func requestsAreTakenWhenNothingCanBeConnectedToEither() {
     var scene = scene()
     let requests = [
@@ -143,11 +94,13 @@ import Testing
     _ = look(&scene, requests)
     scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
     // Nothing shows that another one works.
-    #expect(look(&scene, requests).taken.isEmpty)
+    let before = look(&scene, requests)
+    #expect(before.taken.isEmpty && before.silent.isEmpty)
     scene.wait(0.001)
     scene.probe(Self.c, milliseconds: 10)
     let findings = look(&scene, requests)
     #expect(findings.taken.map(\.position) == [0])
+    #expect(findings.silent == [SilentEndpoint(origin: scene.origin, address: Self.a)])
     #expect(findings.taken.allSatisfy { $0.failure.kind == .silent })
     #expect(scene.state(Self.a) == .open)
     #expect(scene.plan().exclusion(of: Self.a)?.contains("went silent") == true)
@@ -379,12 +332,15 @@ import Testing
         let request = requests[taken.position]
         #expect(request.mayBeRepeated && scene.now - request.sent >= .milliseconds(250))
         if let deadline = request.deadline { #expect(deadline > scene.now + .milliseconds(299)) }
+        // What the endpoint may have received is paid for.
+        #expect(taken.isLost == (request.delivery != .acknowledged))
         // One that is lost with its connection says nothing of the endpoint.
         if taken.failure.message.hasPrefix("its connection is dead") {
           #expect(request.delivery == .lost)
           lost += 1
           continue
         }
+        #expect(findings.silent.contains { $0.address == request.address })
         #expect(scene.plan().addresses.first != request.address)
         #expect(scene.state(request.address) != .closed)
       }

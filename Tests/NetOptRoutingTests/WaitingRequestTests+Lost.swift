@@ -1,0 +1,72 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptRouting
+
+// Requests that are lost with their connections.
+extension WaitingRequestTests {
+  @Test(
+    "a request that is lost with its connection is taken when a new connection works, and nothing is held against the endpoint"
+  )
+  func lostRequests() {
+    var scene = scene()
+    #expect(look(&scene, [waiting(scene, for: 300, delivery: .pending)]).probes.first?.address == Self.a)
+    scene.probe(Self.a, milliseconds: 10)
+    // Whether it is lost is not known yet, so it is neither taken nor excused.
+    scene.wait(0.3)
+    #expect(look(&scene, [waiting(scene, for: 610, delivery: .pending)]).taken.isEmpty)
+    scene.wait(0.1)
+    let lost = waiting(scene, for: 710, delivery: .lost)
+    let requests = [
+      lost, waiting(scene, for: 720, mayBeRepeated: false, delivery: .lost),
+      waiting(scene, for: 730, deadline: 0.001, delivery: .lost),
+      waiting(scene, for: 740, delivery: .acknowledged),
+    ]
+    let findings = look(&scene, requests)
+    #expect(findings.taken.map(\.position) == [0])
+    #expect(findings.taken.first?.failure.message.hasPrefix("its connection is dead") == true)
+    #expect(scene.state(Self.a) == .closed)
+    // What cannot be taken is no reason to try a connection again and again.
+    #expect(look(&scene, Array(requests[1...2])).probes.isEmpty)
+    #expect(scene.plan().addresses.first == Self.a)
+  }
+
+  @Test(
+    "a request whose bytes are not acknowledged says nothing of its connection while its endpoint does not work"
+  )
+  func lostRequestsAtAnEndpointThatDoesNotWork() {
+    var scene = scene()
+    let lost = waiting(scene, for: 710, delivery: .lost)
+    _ = look(&scene, [lost])
+    #expect(look(&scene, [lost]).taken.isEmpty)
+    #expect(scene.plan().addresses.last == Self.a)
+  }
+
+  @Test(
+    "a request that has not left as a whole says something of its endpoint only when what left of it is lost")
+  func lostParts() {
+    for delivery in [WaitingRequest.Delivery.acknowledged, .pending, .lost] {
+      var scene = scene()
+      let part = waiting(scene, for: 710, isWhole: false, mayBeRepeated: false, delivery: delivery)
+      #expect(look(&scene, [part]).probes.isEmpty == (delivery != .lost))
+      scene.probe(Self.a, fails: LegFailure(.connectTimeout, "no answer"))
+      scene.wait(0.001)
+      scene.probe(Self.b, milliseconds: 40)
+      let findings = look(&scene, [part])
+      #expect(findings.taken.isEmpty)
+      #expect(findings.silent.map(\.address) == (delivery == .lost ? [Self.a] : []))
+    }
+  }
+
+  @Test("a suspicion that ends because requests were lost does not make the next one later")
+  func lostRequestsCostNoPatience() {
+    var scene = scene()
+    _ = look(&scene, [waiting(scene, for: 300, delivery: .pending)])
+    scene.probe(Self.a, milliseconds: 10)
+    scene.wait(0.4)
+    #expect(look(&scene, [waiting(scene, for: 710, delivery: .lost)]).taken.count == 1)
+    _ = look(&scene, [])
+    scene.wait(0.4)
+    #expect(!look(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
+  }
+}
