@@ -66,7 +66,7 @@ class Origin:
         before, self.fault = self.fault, fault
         if before == "no-descriptors":
             resource.setrlimit(resource.RLIMIT_NOFILE, self._limit)
-        if fault in ENDS_CONNECTIONS or before not in ("none", "max-streams-1"):
+        if fault in ENDS_CONNECTIONS or before not in ("none", *origin_http2.LIMITS):
             self._end_connections()
             # What a connection holds is free only when its thread has ended.
             self._idle.wait(2)

@@ -18,6 +18,8 @@ HEADER_TABLE_SIZE, MAX_STREAMS, WINDOW_SIZE = 1, 3, 4
 REFUSED_STREAM = 7
 WINDOW = 1 << 24
 ROUND_TRIP = 0.1
+USUAL_LIMIT = 128
+LIMITS = {"max-streams-1": 1, "max-streams-0": 0}
 
 
 class Session:
@@ -33,16 +35,14 @@ class Session:
         self._last: int | None = None
         self._said = 0.0
         self._highest = 0
-        self._streams = 128
+        self._streams = USUAL_LIMIT
 
     def serve(self) -> None:
         """Answers requests until the connection ends."""
-        if self._origin.fault == "max-streams-1":
-            self._streams = 1
+        self._streams = LIMITS.get(self._origin.fault, USUAL_LIMIT)
+        if self._streams == 1:
             # As over a way of this round trip: requests leave before the client knows of the limit.
             time.sleep(ROUND_TRIP)
-        elif self._origin.fault == "max-streams-0":
-            self._streams = 0
         # Without a table the decoder need not forget.
         self._send(settings((HEADER_TABLE_SIZE, 0), (MAX_STREAMS, self._streams), (WINDOW_SIZE, WINDOW)))
         self._send(frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", WINDOW)))
@@ -65,20 +65,21 @@ class Session:
 
     def _duties(self) -> None:
         now = time.monotonic()
-        self._leave_with_old_limit()
-        if self._origin.fault == "max-streams-0" and self._streams:
-            self._streams = 0
-            self._send(settings((MAX_STREAMS, 0)))
+        self._adopt_limit()
         if self._origin.fault == "goaway-time" and self._highest and now - self._connection.opened > LIMIT_SECONDS:
             self._leave()
         # What was sent before the client read the GOAWAY is refused by it, and the connection is of no more use.
         if self._last is not None and not self._open and now - self._said > 0.1:
             self._connection.finish()
 
-    def _leave_with_old_limit(self) -> None:
-        """As a server does whose configuration has changed: new connections have the new limit."""
-        if self._origin.fault == "max-streams-1" and self._streams > 1:
+    def _adopt_limit(self) -> None:
+        """A limit of 1 is for new connections, as with a server whose configuration has changed: old ones end in order."""
+        limit = LIMITS.get(self._origin.fault, USUAL_LIMIT)
+        if limit == 1 and self._streams > 1:
             self._leave()
+        elif limit != self._streams:
+            self._streams = limit
+            self._send(settings((MAX_STREAMS, limit)))
 
     def _leave(self) -> None:
         """Says that the streams so far are the last ones."""
@@ -110,7 +111,7 @@ class Session:
     def _begin(self, number: int, question: Question) -> None:
         if self._origin.fault == "keep-alive-race" and self._connection.requests:
             self._connection.reset()
-        self._leave_with_old_limit()
+        self._adopt_limit()
         if self._last is not None and number > self._last:
             self._origin.note("refuse", question.id)
             return
