@@ -152,6 +152,8 @@ public struct Race: Sendable {
 
   /// Whether there are legs that have not started.
   package var hasUntried: Bool { !queue.isEmpty }
+  /// Whether there are, and some lead to an address: a look-up may find none that is new.
+  package var hasUntriedAddress: Bool { queue.contains { legs[$0].address != nil } }
 
   /// A leg ended without winning. The next one starts at once.
   public mutating func failed(_ leg: Int) -> Step {

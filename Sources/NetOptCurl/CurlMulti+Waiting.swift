@@ -57,7 +57,10 @@ extension CurlMulti {
         waiting.append(transfer)
       }
     }
-    for transfer in waiting where transfer.connection.map({ !inUse.contains(ObjectIdentifier($0)) }) ?? false {
+    for transfer in waiting where transfer.connection.map({ !inUse.contains(ObjectIdentifier($0)) }) ?? false
+    {
+      // It may be for a moment. Without another address that is the better hope.
+      guard transfer.exchange.race.hasUntriedAddress else { continue }
       _ = passOn(transfer, after: transfer.loss, because: "\(transfer.place) \(Transfer.noStream)")
     }
   }

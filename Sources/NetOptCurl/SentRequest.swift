@@ -57,8 +57,10 @@ struct SentRequest: Equatable {
 
   /// The server has refused the stream.
   ///
-  /// - Parameter limit: how many it is known to take at once by now.
-  mutating func wasRefused(limit: UInt32) { refusal = limit < self.limit ? .overLimit : .refused }
+  /// - Parameter limit: how many it is known to take at once by now. One that takes none would refuse the next try as well.
+  mutating func wasRefused(limit: UInt32) {
+    refusal = limit > 0 && limit < self.limit ? .overLimit : .refused
+  }
 
   /// Something of an answer has come, be it an interim one. What the server then says of the request contradicts it.
   mutating func wasAnswered() { isAnswered = true }

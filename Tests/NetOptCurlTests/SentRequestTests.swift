@@ -31,7 +31,7 @@ import Testing
 
   @Test(
     "a stream that was refused by a lower limit than the one it was opened under crossed it on the wire",
-    arguments: [(0, .overLimit), (99, .overLimit), (100, .refused), (.max, .refused)]
+    arguments: [(0, .refused), (1, .overLimit), (99, .overLimit), (100, .refused), (.max, .refused)]
       as [(UInt32, SentRequest.Fate)])
   func limits(_ limit: UInt32, _ fate: SentRequest.Fate) {
     var request = request(on: 5)
