@@ -46,8 +46,10 @@ struct RouteInterceptor: Interceptor {
 
   @inline(never)
   private func learn(from response: HTTPResponse, to request: HTTPRequest, _ chain: InterceptorChain) {
-    router.record(response, to: request, along: chain.plan, started: chain.started)
-    if response.route.hasFailures { upkeep.lookAgain() }
+    // Once: each time it is asked for, a response gives a copy.
+    let route = response.route
+    router.record(response, by: route, to: request, along: chain.plan, started: chain.started)
+    if route.hasFailures { upkeep.lookAgain() }
   }
 
   @inline(never)

@@ -90,19 +90,22 @@ final class Router: Sendable {
 
   /// The answer to a request that was planned began.
   ///
-  /// - Parameter started: when the call began.
+  /// - Parameters:
+  ///   - route: the response's.
+  ///   - started: when the call began.
   func record(
-    _ response: HTTPResponse, to request: HTTPRequest, along plan: RoutePlan?, started: MonotonicInstant
+    _ response: HTTPResponse, by route: RouteReport, to request: HTTPRequest, along plan: RoutePlan?,
+    started: MonotonicInstant
   ) {
     let outcome = CallOutcome(response)
     let now = timeSource.now()
     planner.withLock {
       if let plan { $0.ended(plan) }
       if isOfThisNetwork(started) {
-        $0.record(response.route, outcome: outcome, from: started, at: now)
-        $0.answered(request, along: response.route, outcome, status: response.status, from: started)
+        $0.record(route, outcome: outcome, from: started, at: now)
+        $0.answered(request, along: route, outcome, status: response.status, from: started)
       }
-      $0.learned(version: response.version, for: response.route.plan.origin, options: request.options)
+      $0.learned(version: response.version, for: route.plan.origin, options: request.options)
     }
   }
 
