@@ -29,12 +29,17 @@ final class EasyHandle {
 
   /// Of the request, what is only set when it differs from the transfer before.
   private struct RequestHead: Equatable {
+    var method = MethodSettings()
+    var fields: HTTPFields = [:]
+    var decompress = false
+  }
+
+  /// How libcurl is to send a request. It differs less often than the fields.
+  private struct MethodSettings: Equatable {
     /// Whether there is a body to be sent, be it an empty one.
     var sendsBody = false
     var method = HTTPMethod.get
-    var fields: HTTPFields = [:]
     var length: Int64? = 0
-    var decompress = false
   }
 
   /// Of the options, what is only set when it differs from the transfer before.
@@ -187,28 +192,29 @@ final class EasyHandle {
         request.method != .head
       }
     let wanted = RequestHead(
-      sendsBody: sendsBody, method: request.method, fields: request.headers, length: request.body.length,
-      decompress: request.options.decompress)
-    guard wanted != head || headers == nil else { return }
+      method: MethodSettings(sendsBody: sendsBody, method: request.method, length: request.body.length),
+      fields: request.headers, decompress: request.options.decompress)
+    let isFirst = headers == nil
+    guard wanted != head || isFirst else { return }
+    if wanted.method != head.method || isFirst { setMethod(wanted.method) }
     head = wanted
-    setMethod()
     setHeaders(RequestLines.make(for: request, userAgent: userAgent))
   }
 
-  private func setMethod() {
+  private func setMethod(_ settings: MethodSettings) {
     // HTTPGET undoes what an upload or a HEAD before it left behind (CURLOPT_HTTPGET(3)).
     set(CURLOPT_HTTPGET, 1)
-    if head.sendsBody {
+    if settings.sendsBody {
       set(CURLOPT_UPLOAD, 1)
       // Without it libcurl ends a body of unknown length in order when an error comes early: the server takes the part for the whole.
-      set(CURLOPT_KEEP_SENDING_ON_ERROR, head.length == nil ? 1 : 0)
-      setOffset(CURLOPT_INFILESIZE_LARGE, head.length ?? -1)
-      set(CURLOPT_CUSTOMREQUEST, head.method.rawValue)
-    } else if head.method == .head {
+      set(CURLOPT_KEEP_SENDING_ON_ERROR, settings.length == nil ? 1 : 0)
+      setOffset(CURLOPT_INFILESIZE_LARGE, settings.length ?? -1)
+      set(CURLOPT_CUSTOMREQUEST, settings.method.rawValue)
+    } else if settings.method == .head {
       set(CURLOPT_CUSTOMREQUEST, nil as String?)
       set(CURLOPT_NOBODY, 1)
     } else {
-      set(CURLOPT_CUSTOMREQUEST, head.method == .get ? nil : head.method.rawValue)
+      set(CURLOPT_CUSTOMREQUEST, settings.method == .get ? nil : settings.method.rawValue)
     }
   }
 

@@ -63,6 +63,10 @@ enum RequestLines {
 
   /// The value without the white space around it, which is not part of it (RFC 9110, section 5.5).
   private static func trimmed(_ value: String) -> Substring {
+    // Nearly always there is none. To find the first and the last character takes much longer.
+    if let first = value.utf8.first, let last = value.utf8.last, first > 0x20, last > 0x20 {
+      return value[...]
+    }
     let isSpace = { (character: Character) in character == " " || character == "\t" }
     guard let first = value.firstIndex(where: { !isSpace($0) }),
       let last = value.lastIndex(where: { !isSpace($0) })
