@@ -31,22 +31,24 @@ package struct Call: Sendable {
   package let id: String
   package let began: MonotonicInstant
   package let ended: MonotonicInstant
+  /// How long it took, which may be less than from its beginning to its end as they were seen from outside.
+  package let time: Duration
   package let outcome: Outcome
   /// How much later than its deadline this machine lets a call end.
   package var allowance: Duration
 
   package init(
-    id: String, began: MonotonicInstant, ended: MonotonicInstant, outcome: Outcome,
+    id: String, began: MonotonicInstant, ended: MonotonicInstant, time: Duration? = nil, outcome: Outcome,
     allowance: Duration = .zero
   ) {
     self.id = id
     self.began = began
     self.ended = ended
+    self.time = time ?? ended - began
     self.outcome = outcome
     self.allowance = allowance
   }
 
-  package var time: Duration { ended - began }
   package var failure: Failure? { if case .failed(let failure) = outcome { failure } else { nil } }
   var isAnswered: Bool { if case .answered = outcome { true } else { false } }
 }

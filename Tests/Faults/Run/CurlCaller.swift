@@ -22,7 +22,9 @@ struct CurlCaller: Caller {
       ["-q", "--parallel", "--parallel-immediate", "--parallel-max", "50", "-K", directory + "/transfers"],
       in: directory)
     try await wait(for: "curl to end") { process.exitStatus() != nil }
-    return Self.calls(ids, began: began, output: TextFile.read(process.output))
+    // curl says how long a transfer took, and not when it began: that may have been long after the process did.
+    return Self.calls(
+      ids, began: began, ended: SystemTimeSource().now(), output: TextFile.read(process.output))
   }
 
   /// The part of a configuration file that is one transfer: curl(1), `--config`.
@@ -58,21 +60,23 @@ struct CurlCaller: Caller {
   }
 
   /// What curl printed of its transfers. One of which it says nothing has failed.
-  private static func calls(_ ids: [String], began: MonotonicInstant, output: String) -> [Call] {
+  private static func calls(_ ids: [String], began: MonotonicInstant, ended: MonotonicInstant, output: String)
+    -> [Call]
+  {
     var calls: [String: Call] = [:]
     for line in output.split(separator: "\n") where line.hasPrefix("call ") {
       let words = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: false).map(String.init)
       guard words.count == 6, let seconds = Double(words[4]) else { continue }
       let isAnswered = words[2] == "0" && words[3] == "200"
       calls[words[1]] = Call(
-        id: words[1], began: began, ended: began + .nanoseconds(Int64(seconds * 1e9)),
+        id: words[1], began: began, ended: ended, time: .nanoseconds(Int64(seconds * 1e9)),
         outcome: isAnswered
           ? .answered(by: nil) : .failed(Call.Failure(code: words[2], message: "\(words[3]) \(words[5])")))
     }
     return ids.map { id in
       calls[id]
         ?? Call(
-          id: id, began: began, ended: SystemTimeSource().now(),
+          id: id, began: began, ended: ended,
           outcome: .failed(Call.Failure(code: "-", message: "curl said nothing: \(output)")))
     }
   }
