@@ -16,11 +16,11 @@ import Testing
     let words: [String]
   }
 
-  /// A proxy that answers CONNECT with some bytes and closes the connection.
+  /// A proxy that answers CONNECT with some bytes and ends the connection.
   private static func answering(_ bytes: String) -> LoopbackServer.Behaviour {
     .raw {
       try $0.write(bytes)
-      $0.close()
+      try $0.end()
     }
   }
 

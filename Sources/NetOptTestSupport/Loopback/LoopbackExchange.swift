@@ -103,6 +103,12 @@ public final class LoopbackExchange {
     try connection.waitForClose()
   }
 
+  /// Ends what it sends, and reads until the client closes. A connection that is closed with bytes unread is reset.
+  public func end() throws {
+    connection.shutDownSending()
+    try waitForClose()
+  }
+
   /// Closes the connection in order.
   public func close() { connection.close() }
 
