@@ -73,8 +73,8 @@ struct RedirectInterceptor: Interceptor {
     }
     // Credentials and answers would travel in the clear from here on. The caller sees the redirect and may decide.
     if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
-    // What is signed is what the caller wants to have done, and not what another server wants.
-    if signedHosts.contains(url.origin.host), !signedHosts.contains(request.url.origin.host) { return nil }
+    // What is signed is what the caller wants to have done, and not what another server wants: one at another port is another one too.
+    if url.origin != request.url.origin, signedHosts.contains(url.origin.host) { return nil }
 
     var next = request
     next.url = url

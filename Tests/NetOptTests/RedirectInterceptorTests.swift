@@ -127,13 +127,18 @@ import NetOptLocking
   @Test func nobodyElseHasRequestsSigned() async throws {
     let script = Script([
       "https://b.test/": (302, "https://signed.test/pay"), "https://signed.test/": (302, "https://b.test/x"),
-      "https://signed.test/a": (302, "/b"),
+      "https://signed.test/a": (302, "/b"), "https://signed.test/c": (307, "https://signed.test:8443/pay"),
+      "https://signed.test:8443/": (302, "https://signed.test/pay"),
+      "http://signed.test/": (308, "https://signed.test/pay"),
+      "https://signed.test/d": (302, "https://also.test/pay"),
     ])
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     let chain = InterceptorChain(
-      [RedirectInterceptor(signedHosts: ["signed.test"]), script], context: context)
+      [RedirectInterceptor(signedHosts: ["signed.test", "also.test"]), script], context: context)
     for (url, status) in [
       ("https://b.test/", 302), ("https://signed.test/", 200), ("https://signed.test/a", 200),
+      ("https://signed.test/c", 307), ("https://signed.test:8443/", 302), ("http://signed.test/", 308),
+      ("https://signed.test/d", 302),
     ] {
       #expect(try await chain.proceed(try HTTPRequest(.get, url)).status == status, "\(url)")
     }
