@@ -163,6 +163,37 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// A server that closes the connection when it sees one caller's field, and one that says 503 for it.
+  @Test(arguments: [true, false])
+  func aFieldThatAServerCannotBearIsItsCallersOwn(_ isAnswered: Bool) async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      guard request.headers["X-Odd"] == "1" else {
+        return CacheLab.response(request, 200, Self.fields, "answer")
+      }
+      if isAnswered { return CacheLab.response(request, 503, [:], "odd") }
+      throw NetOptError(.receiveFailed, phase: .receive, "odd")
+    }
+    let odd = try await start(5, on: lab) { $0.headers["X-Odd"] = "1" }
+    let others = try await start(20, on: lab) { request in
+      request.headers["X-Odd"] = "2"
+      request.headers["traceparent"] = "\(UInt64.random(in: 0...UInt64.max))"
+    }
+    gate.open()
+    for call in odd {
+      if isAnswered {
+        #expect(try await call.value == "odd")
+      } else {
+        await #expect(throws: NetOptError.self) { try await call.value }
+      }
+    }
+    for call in others { #expect(try await call.value == "answer") }
+    // The others have one fetch of theirs.
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
   @Test func whatIsNotStoredIsFetchedByEach() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in

@@ -42,13 +42,16 @@ extension CacheCall {
 
   /// Fetches, or waits for the same fetch of somebody else.
   ///
-  /// - Parameter isAgain: whether it has waited once, and learned then that the answer depends on fields of the request.
+  /// - Parameters:
+  ///   - isAgain: whether it has waited once, and learned then that the answer depends on fields of the request.
+  ///   - isAlone: whether only those wait for the fetch whose requests have the same fields: the one of others ended in a way that their
+  ///     requests may have been the cause of.
   private func share(
-    _ fetch: Fetch, _ next: InterceptorChain, isAgain: Bool = false
+    _ fetch: Fetch, _ next: InterceptorChain, isAgain: Bool = false, isAlone: Bool = false
   ) async throws(NetOptError) -> HTTPResponse {
     guard isShared else { return try await perform(fetch, next) }
     var fetch = fetch
-    switch await cache.flights.join(flightKey, until: next.deadline) {
+    switch await cache.flights.join(flightKey(isAlone: isAlone), request.headers, until: next.deadline) {
     case .lead(let ticket):
       fetch.ticket = ticket
       // The last fetch may have ended between the look and the start of this one.
@@ -64,10 +67,12 @@ extension CacheCall {
       default:
         // Now it is known what the answer depends on: who asks alike waits for one fetch of theirs.
         if !isAgain, !Vary.selects(entry, wanted.fields) {
-          return try await share(fetch, next, isAgain: true)
+          return try await share(fetch, next, isAgain: true, isAlone: isAlone)
         }
       }
     case .unshared: break
+    // Those who are alike have one fetch, which is not of others.
+    case .ofOthers: if !isAlone { return try await share(fetch, next, isAgain: isAgain, isAlone: true) }
     case .answered(let status):
       if let service = fetch.entry.flatMap({ afterFailure(status, $0) }) {
         return response(service, isCollapsed: true)
@@ -80,10 +85,11 @@ extension CacheCall {
   }
 
   /// What the fetch is found by: the key, and the request's values of the fields that the stored responses depend on.
-  private var flightKey: Flights.Key {
+  private func flightKey(isAlone: Bool = false) -> Flights.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
     let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: wanted.fields)
-    return Flights.Key(key: key, selectors: selectors, request.options)
+    return Flights.Key(
+      key: key, selectors: selectors, request.options, fields: isAlone ? request.headers : nil)
   }
 
   /// Fetches.
@@ -262,7 +268,7 @@ extension CacheCall {
 
   /// Fetches what is stored anew, beside the call, unless that is being done.
   func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
-    guard isShared, let ticket = cache.flights.lead(flightKey) else { return }
+    guard isShared, let ticket = cache.flights.lead(flightKey(), request.headers) else { return }
     var fetch = Fetch(forward: .stale, rule: .stale, entry: entry)
     if case .http = rules { fetch.conditions = entry.terms.validators.conditions }
     fetch.ticket = ticket

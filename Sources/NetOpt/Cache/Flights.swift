@@ -11,11 +11,16 @@ final class Flights: Sendable {
     let selectors: [CacheEntry.Selector]
     /// How it is made: who asks otherwise, or has more or less time, may fail where another one does not.
     let manner: RequestOptions
+    /// The fields of the requests, when the outcome may depend on them.
+    let fields: HTTPFields?
 
     /// - Parameter options: those of the request. How the cache is used and how redirects are followed does not concern the fetch.
-    init(key: CacheKey, selectors: [CacheEntry.Selector], _ options: RequestOptions) {
+    init(
+      key: CacheKey, selectors: [CacheEntry.Selector], _ options: RequestOptions, fields: HTTPFields? = nil
+    ) {
       self.key = key
       self.selectors = selectors
+      self.fields = fields.map { RequestTrace.left($0) }
       var manner = options
       manner.cache = nil
       manner.maxRedirects = 0
@@ -31,6 +36,8 @@ final class Flights: Sendable {
     case entry(CacheEntry)
     /// The fetch gave an answer that cannot be shared.
     case unshared
+    /// The fetch ended in a way that its request may be the cause of: who asks with other fields may fare better.
+    case ofOthers
     /// The origin answered that it is in trouble, and what is stored may take the place of that.
     case answered(Int)
     /// The origin answered that it is in trouble. This is what it said; it is not stored.
@@ -44,6 +51,8 @@ final class Flights: Sendable {
     struct Waiter {
       let id: UInt64
       let deadline: MonotonicInstant?
+      /// The fields of the request.
+      let fields: HTTPFields
       let continuation: CheckedContinuation<Outcome, Never>
     }
 
@@ -62,11 +71,14 @@ final class Flights: Sendable {
   final class Ticket: Sendable {
     let flight: Flight
     private let flights: Flights
+    /// The fields of the request that is sent.
+    private let fields: HTTPFields
     private let isUsed = Locked(false)
 
-    fileprivate init(_ flight: Flight, _ flights: Flights) {
+    fileprivate init(_ flight: Flight, _ flights: Flights, _ fields: HTTPFields) {
       self.flight = flight
       self.flights = flights
+      self.fields = fields
     }
 
     deinit { handOver() }
@@ -78,8 +90,15 @@ final class Flights: Sendable {
       }
     }
 
-    /// Ends the fetch: everyone who waits has the outcome.
-    func complete(_ outcome: Outcome) { if use() { flights.complete(flight, outcome) } }
+    /// Ends the fetch: everyone who waits has the outcome. What the server said of its trouble is for those who said the same to it.
+    func complete(_ outcome: Outcome) {
+      guard use() else { return }
+      if case .trouble = outcome {
+        flights.complete(flight, outcome, of: fields)
+      } else {
+        flights.complete(flight, outcome)
+      }
+    }
 
     /// The fetch was given up, not by its own fault: one who waits makes it again.
     ///
@@ -88,23 +107,32 @@ final class Flights: Sendable {
       if use() { flights.handOver(flight, beyond: deadline, else: error) }
     }
 
-    /// The fetch failed. Those who wait fail with it when that is about the origin, or the way to it. What was wrong with the request of one
-    /// caller, who cancelled, and a limit of time that was the call's own end nobody else's call.
+    /// The fetch failed. Those who wait fail with it when that is about the way to the origin, and those of them who ask with the same fields
+    /// when the request had been sent. What was wrong with the request of one caller, who cancelled, and a limit of time that was the
+    /// call's own end nobody else's call.
     func fail(_ error: NetOptError, deadline: MonotonicInstant?, at now: MonotonicInstant) {
-      guard Self.failuresOfAll.contains(error.code) else { return handOver() }
       if error.code == .timeout, let deadline, now + .milliseconds(50) >= deadline {
         return handOver(beyond: deadline + .milliseconds(100), else: error)
       }
-      complete(.failed(error))
+      if Self.failuresOfTheWay.contains(error.code) {
+        complete(.failed(error))
+      } else if Self.failuresOfTheRequest.contains(error.code) {
+        if use() { flights.complete(flight, .failed(error), of: fields) }
+      } else {
+        handOver()
+      }
     }
 
     /// The failures that every caller with the same options would have had.
-    private static let failuresOfAll: Set<NetOptError.Code> = [
-      .timeout, .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed,
-      .certificateName, .certificateUntrusted, .certificateExpired, .noAuthorities, .sendFailed,
-      .receiveFailed, .protocolViolation,
-      .decodeFailed,
-      .headTooLarge,
+    private static let failuresOfTheWay: Set<NetOptError.Code> = [
+      .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed, .certificateName,
+      .certificateUntrusted, .certificateExpired, .noAuthorities,
+    ]
+
+    /// The failures that every caller with the same options and the same fields would have had: a server that is sent a field that it
+    /// cannot bear may close the connection, or not answer.
+    private static let failuresOfTheRequest: Set<NetOptError.Code> = [
+      .timeout, .sendFailed, .receiveFailed, .protocolViolation, .decodeFailed, .headTooLarge,
     ]
 
     /// The body is coming. When anybody waits for it, it is read without regard to the pace of its reader.
@@ -139,20 +167,22 @@ final class Flights: Sendable {
   var waiting: Int { state.withLock(\.waiting.count) }
 
   /// Begins a fetch unless one is under way.
-  func lead(_ key: Key) -> Ticket? {
+  ///
+  /// - Parameter fields: those of the request.
+  func lead(_ key: Key, _ fields: HTTPFields) -> Ticket? {
     let flight = state.withLock { state -> Flight? in
       guard state.underWay[key] == nil else { return nil }
       let flight = Flight(key)
       state.underWay[key] = flight
       return flight
     }
-    return flight.map { Ticket($0, self) }
+    return flight.map { Ticket($0, self, fields) }
   }
 
   /// Begins a fetch, or waits for the one that is under way. When the call's time is over first, or it is cancelled, the
   /// outcome is a failure of its own.
-  func join(_ key: Key, until deadline: MonotonicInstant?) async -> Outcome {
-    if let ticket = lead(key) { return .lead(ticket) }
+  func join(_ key: Key, _ fields: HTTPFields, until deadline: MonotonicInstant?) async -> Outcome {
+    if let ticket = lead(key, fields) { return .lead(ticket) }
     let id = state.withLock { state in
       state.lastID += 1
       state.joining.insert(state.lastID)
@@ -167,7 +197,7 @@ final class Flights: Sendable {
     }
     let outcome = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        wait(Flight.Waiter(id: id, deadline: deadline, continuation: continuation), key)
+        wait(Flight.Waiter(id: id, deadline: deadline, fields: fields, continuation: continuation), key)
       }
     } onCancel: {
       leave(id, Self.cancelled)
@@ -204,7 +234,7 @@ final class Flights: Sendable {
     }
     switch admission {
     case .left(let error): waiter.continuation.resume(returning: .failed(error))
-    case .leads(let flight): waiter.continuation.resume(returning: .lead(Ticket(flight, self)))
+    case .leads(let flight): waiter.continuation.resume(returning: .lead(Ticket(flight, self, waiter.fields)))
     case .waits(let body): body?.readAhead()
     }
   }
@@ -223,7 +253,10 @@ final class Flights: Sendable {
     waiter?.continuation.resume(returning: .failed(error))
   }
 
-  private func complete(_ flight: Flight, _ outcome: Outcome) {
+  /// Ends a fetch.
+  ///
+  /// - Parameter fields: those of its request, when the outcome is for those who ask with the same ones only.
+  private func complete(_ flight: Flight, _ outcome: Outcome, of fields: HTTPFields? = nil) {
     let waiters = state.withLock { state in
       if state.underWay[flight.key] === flight { state.underWay[flight.key] = nil }
       let waiters = flight.state.withLock { state in
@@ -233,7 +266,10 @@ final class Flights: Sendable {
       for waiter in waiters { state.waiting[waiter.id] = nil }
       return waiters
     }
-    for waiter in waiters { waiter.continuation.resume(returning: outcome) }
+    for waiter in waiters {
+      let isFor = fields.map { RequestTrace.areAlike($0, waiter.fields) } ?? true
+      waiter.continuation.resume(returning: isFor ? outcome : .ofOthers)
+    }
   }
 
   private func handOver(_ flight: Flight, beyond deadline: MonotonicInstant?, else error: NetOptError?) {
@@ -250,7 +286,7 @@ final class Flights: Sendable {
       return next
     }
     if let next {
-      next.continuation.resume(returning: .lead(Ticket(flight, self)))
+      next.continuation.resume(returning: .lead(Ticket(flight, self, next.fields)))
     } else {
       complete(flight, error.map { .failed($0) } ?? .unshared)
     }
