@@ -208,7 +208,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func setCookieIsStoredAndVaryAsteriskIsNot() async throws {
+  @Test func neitherCookiesNorVaryAsteriskAreStored() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
       let vary: HTTPFields = request.url.path == "/vary" ? ["Vary": "*"] : [:]
       return CacheLab.response(
@@ -217,7 +217,7 @@ import Testing
     for _ in 0..<2 { _ = try await lab.ask(.get, "/vary") }
     #expect(lab.sent == 2)
     _ = try await lab.ask()
-    #expect(try await lab.ask().response.headers.values(of: "Set-Cookie") == ["a=b", "c=d"])
+    #expect(try await lab.ask().response.headers.values(of: "Set-Cookie") == [])
     #expect(lab.sent == 3)
     await lab.client.shutdown()
   }

@@ -26,7 +26,9 @@ extension CacheCall {
 
   /// A response from a stored one that the origin has said to hold.
   func response(validated entry: CacheEntry, _ news: HTTPResponse, _ fetch: Fetch) -> HTTPResponse {
-    var response = response(entry, .whole, age: nil, route: news.route)
+    // Cookies are not stored, and these are for this call.
+    let cookies = news.headers.filter { HTTPFields.equal($0.name, "Set-Cookie") }
+    var response = response(entry, .whole, age: nil, route: news.route, with: HTTPFields(cookies))
     response.remote = news.remote
     response.reused = news.reused
     response.tls = news.tls
@@ -48,9 +50,10 @@ extension CacheCall {
   }
 
   private func response(
-    _ entry: CacheEntry, _ part: RangePart, age: Int64?, route: RouteReport?
+    _ entry: CacheEntry, _ part: RangePart, age: Int64?, route: RouteReport?, with further: HTTPFields = [:]
   ) -> HTTPResponse {
     var fields = entry.fields
+    if !further.isEmpty { fields += further }
     // RFC 9111, section 5.1.
     if let age { fields["Age"] = String(age / 1000) }
     var status = entry.status

@@ -2,10 +2,11 @@ package import NetOptCore
 
 /// The fields of a response as they are stored.
 package enum StoredFields {
-  /// Fields that belong to a connection, or to a proxy on it (RFC 9111, section 3.1).
+  /// Fields that belong to a connection, or to a proxy on it (RFC 9111, section 3.1), and cookies: a server sets one for whom it answered,
+  /// and all users without credentials would have his session.
   private static let unstored: Set = [
     "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-    "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+    "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "set-cookie2",
   ]
 
   /// The fields to be stored.
@@ -46,7 +47,7 @@ package enum StoredFields {
     return merged
   }
 
-  /// Without the fields of the connection, those that `Connection` names, and those that `no-cache` names.
+  /// Without the fields that are not stored, those that `Connection` names, and those that `no-cache` names.
   private static func left(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
     var dropped = unstored
     for name in FieldText.members(fields.values(of: "Connection")) { dropped.insert(name.lowercased()) }
