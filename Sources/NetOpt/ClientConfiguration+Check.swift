@@ -76,10 +76,11 @@ extension ClientConfiguration.Cache {
     let century = SettingRange(Duration.zero ... .seconds(36_500 * 86_400), "0 s to 36500 days")
     if let maxAge { try century.check(maxAge, "cache.maxAge", in: .cache) }
     try century.check(staleWhenUnreachable, "cache.staleWhenUnreachable", in: .cache)
-    if let name = credentialFields.sorted().first(where: { !HTTPFields.isToken($0) }) {
+    for (setting, names) in [("credentialFields", credentialFields), ("harmlessFields", harmlessFields)] {
+      guard let name = names.sorted().first(where: { !HTTPFields.isToken($0) }) else { continue }
       throw NetOptError(
         .invalidConfiguration, phase: .cache,
-        "cache.credentialFields has \(name.debugDescription), which is no name of a field (RFC 9110, section 5.1)"
+        "cache.\(setting) has \(name.debugDescription), which is no name of a field (RFC 9110, section 5.1)"
       )
     }
   }

@@ -181,17 +181,28 @@ public struct ClientConfiguration: Sendable {
     /// (docs/schemas/seed-pack.schema.json). They are read only, count nowhere, and lose to whatever is newer. With
     /// `trustedKeys` their indexes have to be signed by one of them.
     public var seedPacks: [String] = []
-    /// The names of the request fields that carry credentials. Requests that differ in one of them are kept apart as partitions are: what
-    /// one user was answered no other one sees, also where the answer may be stored. Add the fields of your services to
-    /// `usualCredentialFields`. Case does not matter.
+    /// The names of the request fields that tell for whom a request speaks. Requests that differ in one of them are kept apart as
+    /// partitions are: what one user was answered no other one sees, also where the answer may be stored. Fields whose names speak of
+    /// secrets (`X-Client-Secret`, `DD-API-KEY`) are among them without being listed. A redirect to another origin leaves all of
+    /// them behind. Add the fields of your services to `usualCredentialFields`. Case does not matter.
     public var credentialFields = usualCredentialFields
+    /// The names of request fields that only seem to speak of secrets: requests that differ in one of them share what is stored, and a
+    /// redirect takes them along. Case does not matter. Default: `Idempotency-Key`, `X-Idempotency-Key` and `Sec-WebSocket-Key`.
+    public var harmlessFields = CredentialFields.harmless
     /// What is stored from the start.
     package var entries: [CacheEntry] = []
     /// The date: milliseconds since 1970.
     package var now: @Sendable () -> Int64 = { WallClock.now() }
 
-    /// `Authorization`, `Cookie`, and fields in which services take keys and tokens, such as `X-Api-Key`; docs/caching.md lists them.
+    /// `Authorization`, `Cookie`, and fields in which gateways tell for whom a request is made, such as `X-Forwarded-User`; docs/caching.md
+    /// lists them.
     public static let usualCredentialFields = CredentialFields.usual
+
+    /// What `credentialFields` and `harmlessFields` say. A redirect leaves the usual ones behind also where they do not tell users apart.
+    func credentials(orUsual: Bool = false) -> CredentialFields {
+      CredentialFields(
+        orUsual ? credentialFields.union(CredentialFields.usual) : credentialFields, harmless: harmlessFields)
+    }
 
     /// Makes the defaults.
     public init() {}

@@ -102,7 +102,7 @@ public final class NetOptClient: Sendable {
     engine.waits?.start(prober, retries, probes: configuration.probing.inBackground)
     var links: [any Interceptor] = []
     let redirect = RedirectInterceptor(
-      credentialFields: configuration.cache?.credentialFields ?? [],
+      credentialFields: (configuration.cache ?? ClientConfiguration.Cache()).credentials(orUsual: true),
       signedHosts: configuration.signing?.hosts ?? [])
     links.append(
       configuration.observers.isEmpty

@@ -6,25 +6,22 @@ import NetOptCore
 struct RedirectInterceptor: Interceptor {
   private static let redirects: Set = [301, 302, 303, 307, 308]
 
-  /// The names of the fields that another origin does not get, in small letters.
-  private let credentialFields: Set<String>
+  /// The fields that another origin does not get.
+  private let credentialFields: CredentialFields
   /// The hosts whose requests are signed.
   private let signedHosts: Set<String>
 
   /// Makes the interceptor.
   ///
   /// - Parameters:
-  ///   - credentialFields: the fields that carry credentials besides the usual ones.
+  ///   - credentialFields: the fields that carry credentials.
   ///   - signedHosts: the hosts whose requests are signed.
-  init(credentialFields: Set<String> = [], signedHosts: Set<String> = []) {
-    self.credentialFields = Set(CredentialFields.usual.union(credentialFields).map { $0.lowercased() })
+  init(
+    credentialFields: CredentialFields = CredentialFields(CredentialFields.usual),
+    signedHosts: Set<String> = []
+  ) {
+    self.credentialFields = credentialFields
     self.signedHosts = signedHosts
-  }
-
-  /// Whether a field stays behind when a redirect leads to another origin. The key of an idempotent request is no secret.
-  private func isCredential(_ name: String) -> Bool {
-    let name = name.lowercased()
-    return credentialFields.contains(name) || SecretNames.contains(name) && name != "idempotency-key"
   }
 
   @inline(__always)
@@ -94,7 +91,7 @@ struct RedirectInterceptor: Interceptor {
       return nil
     }
     if url.origin != request.url.origin {
-      next.headers = HTTPFields(next.headers.filter { !isCredential($0.name) })
+      next.headers = HTTPFields(next.headers.filter { !credentialFields.contains($0.name) })
       // An address was chosen for the host that redirects, not for this one.
       if case .pinned = next.options.routing { next.options.routing = .automatic }
     }

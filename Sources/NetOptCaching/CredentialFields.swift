@@ -1,45 +1,71 @@
 package import NetOptCore
 
-/// The names of the fields of requests that carry credentials. They are looked for in each request that may be answered from the cache:
-/// nearly always none of a request's fields has a name as long as one of them.
-package struct CredentialFields: Sendable {
-  /// The names in small letters, by their length.
+/// Which fields of requests tell for whom they speak: those that are listed, and those whose names speak of a secret
+/// (`SecretNames`). They are looked for in each request that may be answered from the cache.
+package struct CredentialFields: Hashable, Sendable {
+  /// The listed names in small letters, by their length.
   private let byLength: [[String]]
+  /// The names in small letters that only seem to speak of a secret.
+  private let harmless: Set<String>
 
   /// Makes them of names in any case.
-  package init(_ names: Set<String>) {
+  ///
+  /// - Parameters:
+  ///   - names: the listed ones.
+  ///   - harmless: those that are none although their names speak of a secret, unless they are listed too.
+  package init(_ names: Set<String>, harmless: Set<String> = Self.harmless) {
     let lowered = Set(names.map { $0.lowercased() })
     var byLength = [[String]](repeating: [], count: (lowered.map(\.utf8.count).max() ?? 0) + 1)
-    for name in lowered { byLength[name.utf8.count].append(name) }
+    for name in lowered.sorted() { byLength[name.utf8.count].append(name) }
     self.byLength = byLength
+    self.harmless = Set(harmless.map { $0.lowercased() })
+  }
+
+  /// Whether a field carries credentials.
+  package func contains(_ name: String) -> Bool {
+    isListed(name) || SecretNames.contains(name) && !harmless.contains(name.lowercased())
+  }
+
+  private func isListed(_ name: String) -> Bool {
+    let length = name.utf8.count
+    return length < byLength.count && byLength[length].contains { HTTPFields.equal($0, name) }
   }
 
   /// The fields of a request that carry credentials, in the order of their names, those with one name in their own. The names are in
   /// small letters.
   package func of(_ fields: HTTPFields) -> [(name: String, value: String)] {
     var found: [(name: String, value: String)] = []
-    for field in fields {
-      let length = field.name.utf8.count
-      guard length < byLength.count, !byLength[length].isEmpty,
-        let name = byLength[length].first(where: { HTTPFields.equal($0, field.name) })
-      else { continue }
+    for field in fields where contains(field.name) {
+      let name = field.name.lowercased()
       // Behind those with names that are not greater: they are few.
       found.insert((name, field.value), at: found.firstIndex { $0.name > name } ?? found.endIndex)
     }
     return found
   }
 
-  /// Those that are common: of HTTP, of cookies, and the ones in which services take keys and tokens.
+  /// What tells one choice of fields from another.
+  package var text: String {
+    (byLength.joined() + [""] + harmless.sorted()).joined(separator: "\n")
+  }
+
+  /// Those that are common and whose names speak of no secret: in them gateways tell services, and services each other, for whom a
+  /// request is made.
   package static let usual: Set<String> = [
-    "Authorization", "Cookie", "Proxy-Authorization", "DPoP",
-    "Api-Key", "ApiKey", "X-Api-Key", "X-ApiKey", "X-Api-Token", "X-Api-Secret", "X-Auth-Key", "X-Auth-Token",
-    "X-Auth-User",
-    "X-Authorization", "X-Access-Token", "X-User-Token", "X-Session-Id", "X-Session-Token", "X-Token",
-    "X-JWT-Assertion",
-    "Auth-Token", "Access-Token", "Private-Token", "Job-Token", "Ocp-Apim-Subscription-Key",
-    "X-Amz-Security-Token",
-    "X-Functions-Key", "X-Goog-Api-Key", "X-Goog-Iap-Jwt-Assertion", "X-RapidAPI-Key",
-    "X-Shopify-Access-Token", "X-Vault-Token",
-    "X-Netopt-Key", "X-Netopt-Sealed",
+    "Authorization", "Cookie", "Proxy-Authorization", "DPoP", "X-Netopt-Sealed",
+    "From", "Remote-User", "X-Remote-User", "X-Forwarded-User", "X-Forwarded-Email",
+    "X-Forwarded-Preferred-Username", "X-Forwarded-Groups", "X-User", "X-User-Id", "X-User-Name",
+    "X-Username",
+    "X-User-Email", "X-Email", "X-Account", "X-Account-Id", "X-Customer-Id", "X-Client-Id", "X-Tenant",
+    "X-Tenant-Id", "X-Org-Id", "X-Organization-Id", "X-Authenticated-User", "X-Authenticated-Userid",
+    "X-Consumer-Id", "X-Consumer-Username", "X-Consumer-Custom-Id", "X-Credential-Identifier",
+    "X-Goog-Authenticated-User-Email", "X-Goog-Authenticated-User-Id", "Cf-Access-Authenticated-User-Email",
+    "X-Ms-Client-Principal", "X-Ms-Client-Principal-Id", "X-Ms-Client-Principal-Name", "X-Amzn-Oidc-Data",
+    "X-Amzn-Oidc-Identity", "Tailscale-User-Login", "X-Webauth-User", "X-Impersonate-User",
+    "Impersonate-User",
+    "Client-Cert", "X-Forwarded-Client-Cert", "X-Client-Cert", "X-Ssl-Client-Cert", "X-Ssl-Client-S-Dn",
+    "X-Ssl-Client-Dn",
   ]
+
+  /// Those whose names only seem to speak of a secret.
+  package static let harmless: Set<String> = ["Idempotency-Key", "X-Idempotency-Key", "Sec-WebSocket-Key"]
 }

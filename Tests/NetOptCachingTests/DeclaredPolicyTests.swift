@@ -182,17 +182,19 @@ struct RequestKeyTests {
   @Test func noNameOfAPartitionStandsForAnother() throws {
     let names = [
       "", "\0", "\0\0", "a", "a\0", "\0unverified", "a\0unverified", "\0signed by a", "a\0\0signed by a",
-      "\0\0unverified",
+      "\0\0unverified", "\0trust a", "\0\0trust a",
     ]
     var seen: [String: String] = [:]
     for name in names {
       for isVerified in [true, false] {
         for signer in [nil, "a"] {
-          for fields: HTTPFields in [[:], ["Authorization": "Bearer mine"]] {
-            let who = "\(name.debugDescription) \(isVerified) \(signer ?? "none") \(fields)"
+          for (trust, fields): (String, HTTPFields) in [
+            ("", [:]), ("a", [:]), ("", ["Authorization": "Bearer mine"]),
+          ] {
+            let who = "\(name.debugDescription) \(isVerified) \(signer ?? "none") \(trust) \(fields)"
             let partition = try RequestKey.partition(
               name, try asked(fields), credentialFields: Self.credentialFields, isVerified: isVerified,
-              signedBy: signer)
+              trust: trust, signedBy: signer)
             #expect(seen[partition] == nil, "\(who)")
             seen[partition] = who
           }

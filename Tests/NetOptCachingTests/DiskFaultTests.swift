@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Glibc
-import NetOptCore
+import NetOptCrypto
 import NetOptSQLite
 import NetOptTestSupport
 import Testing
 
 @testable import NetOptCaching
+@testable import NetOptCore
 
 /// What goes wrong on disks: nothing of it gets to a request, and each is said once.
 struct DiskFaultTests {
@@ -388,6 +389,17 @@ struct DiskFaultTests {
     #expect(warnings.messages.count == 1)
     #expect(warnings.messages[0].contains("its schema is that of an older version of netopt; it is now"))
     #expect(FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
+  }
+
+  /// What was stored by other rules could be given to another user. Whoever changes the rules raises `DiskSchema.version`, and then what
+  /// stands here.
+  @Test func rulesByWhichUsersAreToldApartHaveASchemaOfTheirOwn() throws {
+    let rules =
+      [CredentialFields(CredentialFields.usual).text] + SecretNames.parts + SecretNames.words
+      + SecretNames.names
+    var digest: [UInt8] = []
+    digest.append(hex: Array(try Digest.of(rules.joined(separator: "\n"), .sha256).prefix(4)))
+    #expect("\(DiskSchema.version) \(String(decoding: digest, as: UTF8.self))" == "3 3ad7390e")
   }
 
   /// A trigger or a view may be without end, and a rule may refuse everything: what else is in a database than netopt makes is not run.

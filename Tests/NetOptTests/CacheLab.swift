@@ -41,9 +41,13 @@ final class CacheLab: Sendable {
 
   /// Makes a client.
   ///
-  /// - Parameter handler: answers requests.
+  /// - Parameters:
+  ///   - change: changes the cache's configuration.
+  ///   - configure: changes the client's.
+  ///   - handler: answers requests.
   init(
-    _ change: (inout ClientConfiguration.Cache) -> Void = { _ in }, _ handler: @escaping Handler
+    _ change: (inout ClientConfiguration.Cache) -> Void = { _ in },
+    configure: (inout ClientConfiguration) -> Void = { _ in }, _ handler: @escaping Handler
   ) throws {
     transport = ScriptedTransport(handler)
     var configuration = ClientConfiguration()
@@ -55,6 +59,7 @@ final class CacheLab: Sendable {
     cache.now = { now.value.withLock(\.self) }
     change(&cache)
     configuration.cache = cache
+    configure(&configuration)
     client = try NetOptClient(configuration, transport: transport, resolver: StubResolver())
     self.now = now
   }

@@ -14,8 +14,8 @@ import Testing
     var credentials: HTTPFields = [:]
     var partition = ""
     var options = RequestOptions()
-    /// Whether the requests of this caller carry `X-Fault`, for which they alone are refused.
-    var isFaulty = false
+    /// How the server takes a field of this caller's requests, for which they alone fail.
+    var fault: String?
 
     /// What tells whom a server takes him for.
     var identity: String {
@@ -24,20 +24,29 @@ import Testing
     }
 
     init(_ random: inout SplitMix64) {
-      let names = ["Authorization", "Cookie", "X-Api-Key", "x-auth-token", "COOKIE", "X-Tenant-Secret"]
-      for _ in 0..<random.below(3) {
-        let name = names.randomElement(using: &random) ?? "Cookie"
+      // Half of them have no credentials, and half ask in one manner: they wait for each other.
+      for _ in 0..<(random.below(2) * (1 + random.below(2))) {
+        let name = CredentialNames.any(&random)
         if !credentials.contains(name: name) { credentials.append(HTTPField(name, "user\(random.below(3))")) }
       }
-      if random.below(4) == 0 { partition = "tenant\(random.below(2))" }
+      if random.below(8) == 0 { partition = "tenant\(random.below(2))" }
+      if random.below(6) == 0 { fault = faults.keys.sorted().randomElement(using: &random) }
+      options.timeout = .seconds(60)
+      options.maxAttempts = 1
+      if random.below(2) == 0 { return }
       options.version = [.automatic, .http1, .http2].randomElement(using: &random) ?? .automatic
       options.family = [nil, .v4, .v6].randomElement(using: &random) ?? nil
       options.routing = [.automatic, .dns].randomElement(using: &random) ?? .automatic
       options.maxAttempts = Int(1 + random.below(2))
       options.timeout = [.seconds(30), .seconds(60)].randomElement(using: &random)
-      isFaulty = random.below(8) == 0
     }
   }
+
+  /// What fails for one caller alone, by the value of his `X-Fault`; nothing stands for an answer of 503.
+  private static let faults: [String: NetOptError.Code?] = [
+    "refused": .invalidRequest, "closed": .receiveFailed, "reset": .sendFailed, "broken": .protocolViolation,
+    "coded": .decodeFailed, "large": .headTooLarge, "silent": .timeout, "busy": nil,
+  ]
 
   /// Cut into options, what a failure may depend on.
   private static func manner(_ options: RequestOptions) -> String {
@@ -49,8 +58,11 @@ import Testing
   {
     for _ in 0..<(number % 4) { await Task.yield() }
     let path = request.url.path
-    if request.headers.contains(name: "X-Fault") {
-      throw NetOptError(.invalidRequest, phase: .send, "the fault of \(who(request))")
+    if let fault = request.headers["X-Fault"] {
+      guard let code = faults[fault] ?? nil else {
+        return CacheLab.response(request, 503, [:], "the fault of \(who(request))")
+      }
+      throw NetOptError(code, phase: .receive, "the fault of \(who(request))")
     }
     if path.hasPrefix("/down") {
       throw NetOptError(.connectFailed, phase: .connect, "no way for \(manner(request.options))")
@@ -68,10 +80,8 @@ import Testing
   }
 
   private static func who(_ request: HTTPRequest) -> String {
-    let names = ClientConfiguration.Cache.usualCredentialFields.union(["X-Tenant-Secret"]).map {
-      $0.lowercased()
-    }
-    return request.headers.filter { names.contains($0.name.lowercased()) }
+    let others = ["x-partition", "x-fault", "accept", "traceparent"]
+    return request.headers.filter { !others.contains($0.name.lowercased()) }
       .map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
       + (request.headers["X-Partition"] ?? "")
   }
@@ -85,7 +95,7 @@ import Testing
     let directory = try TemporaryDirectory.make("kept-apart") + "/cache"
     let lab = try CacheLab(
       {
-        $0.credentialFields.insert("x-tenant-secret")
+        $0.credentialFields.insert(CredentialNames.ours)
         if onDisk {
           $0.directory = directory
           // So that most answers come from the disk.
@@ -133,15 +143,20 @@ import Testing
       request.options.cache = CacheOptions(.http, partition: caller.partition)
       request.headers["X-Partition"] = caller.partition
     }
-    if caller.isFaulty { request.headers["X-Fault"] = "1" }
+    request.headers["X-Fault"] = caller.fault
+    request.headers["traceparent"] = "00-\(UInt64.random(in: 0...UInt64.max))-1-01"
     do throws(NetOptError) {
       let response = try await client.execute(request)
       let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
-      #expect(text == "\(path) for \(caller.identity)")
+      let isFault = caller.fault == "busy" && text == "the fault of \(caller.identity)"
+      #expect(isFault || text == "\(path) for \(caller.identity)")
+      if isFault { return Tally(failures: 1) }
       return Tally(answers: 1, shared: response.cacheStatus.outcome == .miss ? 0 : 1)
     } catch {
-      if error.code == .invalidRequest {
-        #expect(caller.isFaulty && error.message == "the fault of \(caller.identity)")
+      if error.code != .connectFailed {
+        #expect(
+          caller.fault.flatMap { faults[$0] ?? nil } == error.code
+            && error.message == "the fault of \(caller.identity)", "\(error.message)")
       } else {
         #expect(error.message.contains("no way for \(manner(caller.options))"), "\(error.message)")
       }

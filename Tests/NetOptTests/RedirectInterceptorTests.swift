@@ -118,7 +118,11 @@ import NetOptLocking
       .get, "https://a.test/", headers: HTTPFields(fields.map { HTTPField($0.lowercased(), "secret") }))
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     _ = try await InterceptorChain(
-      [RedirectInterceptor(credentialFields: ["X-Ours"]), script], context: context
+      [
+        RedirectInterceptor(credentialFields: CredentialFields(CredentialFields.usual.union(["X-Ours"]))),
+        script,
+      ],
+      context: context
     )
     .proceed(request)
     #expect(script.requests.map(\.headers.count) == [fields.count, 0])

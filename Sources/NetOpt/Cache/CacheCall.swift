@@ -41,7 +41,7 @@ struct CacheCall: Sendable {
   ) throws(CryptoError) -> String {
     try RequestKey.partition(
       (request.options.cache ?? cache.options).partition, wanted, credentialFields: cache.credentialFields,
-      isVerified: request.options.verification == .full,
+      isVerified: request.options.verification == .full, trust: cache.trust,
       signedBy: cache.signer(for: request.url.origin.host), isAnonymous: isAnonymous)
   }
 

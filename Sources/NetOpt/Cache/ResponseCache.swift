@@ -18,6 +18,8 @@ final class ResponseCache: Sendable {
   let entryLimit: Int
   /// The fields that carry credentials.
   let credentialFields: CredentialFields
+  /// What tells its entries from those of clients that share its directory; empty for nothing.
+  let trust: String
   let flights: Flights
   let timeSource: any TimeSource
   /// The date: milliseconds since 1970.
@@ -28,13 +30,15 @@ final class ResponseCache: Sendable {
 
   /// - Parameters:
   ///   - signing: how requests are signed on their way: who signs sees other answers than who does not.
+  ///   - trust: what tells its entries from those of clients that share its directory (`Cache.trust`).
   ///   - trustedKeys: those who may sign seed packs; without any, signatures are not looked at.
   ///   - changes: whether the directory may be changed, and made when it is not there.
   ///   - warn: is told what goes wrong with the directory and with files of seed packs.
   /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
-    signing: ClientConfiguration.Signing? = nil, trustedKeys: [MinisignPublicKey] = [], changes: Bool = true,
+    signing: ClientConfiguration.Signing? = nil, trust: String = "", trustedKeys: [MinisignPublicKey] = [],
+    changes: Bool = true,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) throws(NetOptError) {
     var seeds: [SeedPack] = []
@@ -54,7 +58,8 @@ final class ResponseCache: Sendable {
     policy = CachePolicy(staleWhenUnreachable: configuration.staleWhenUnreachable.wholeMilliseconds)
     options = configuration.options
     entryLimit = configuration.maxEntryBytes
-    credentialFields = CredentialFields(configuration.credentialFields)
+    credentialFields = configuration.credentials()
+    self.trust = trust
     pendingLimit = configuration.maxPendingBytes
     self.signing = signing
     now = configuration.now
@@ -170,7 +175,10 @@ extension ClientConfiguration {
   func responseCache(_ timeSource: any TimeSource) throws(NetOptError) -> ResponseCache? {
     guard let cache else { return nil }
     let warningHandler = warningHandler
-    return try ResponseCache(cache, timeSource, signing: signing, trustedKeys: trustedKeys) {
+    return try ResponseCache(
+      cache, timeSource, signing: signing, trust: try cache.trust(authorities: tls.caFile),
+      trustedKeys: trustedKeys
+    ) {
       warningHandler?($0)
     }
   }

@@ -50,15 +50,16 @@ package enum RequestKey {
   ///
   /// - Parameters:
   ///   - credentialFields: the fields that carry credentials.
+  ///   - trust: tells apart whose answers are believed, and by which rules users are told apart; empty for what is usual.
   ///   - signedBy: the id of the key.
   ///   - isAnonymous: whether credentials are left out of it.
   package static func partition(
     _ named: String, _ request: CacheRequest, credentialFields: CredentialFields, isVerified: Bool,
-    signedBy: String? = nil,
-    isAnonymous: Bool = false
+    trust: String = "", signedBy: String? = nil, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
     // What follows begins with a NUL of its own, which no name can stand for.
     var partition = named.utf8.contains(0) ? named.replacing("\0", with: "\0\0") : named
+    if !trust.isEmpty { partition += "\0trust \(trust)" }
     if !isVerified { partition += "\0unverified" }
     if let signedBy { partition += "\0signed by \(signedBy)" }
     if request.fields.isEmpty || isAnonymous { return partition }

@@ -35,7 +35,9 @@ struct CacheExplainCommand: Command {
     guard var cache = caching.configuration else { throw UsageError("there is no cache to be explained") }
     let request = try RequestArguments.request(arguments, isHead: false, in: context)
     let signing = try RequestSigning.configuration(arguments, request)
-    var explanation = try await CacheExplanation.of(request, cache, signing: signing) {
+    var explanation = try await CacheExplanation.of(
+      request, cache, signing: signing, authorities: arguments.value(of: ClientOptions.caFile)
+    ) {
       context.say("warning: \($0.message)")
     }
     if !arguments.has(Self.offline) {

@@ -1,0 +1,46 @@
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCore
+
+/// Which names speak of secrets.
+@Suite struct SecretNamesTests {
+  @Test(arguments: [
+    "token", "access_token", "X-Vault-Token", "apiKey", "API-KEY", "DD-API-KEY", "X-Client-Secret",
+    "clientSecret",
+    "sig", "X-Amz-Signature", "pw", "pwd", "user.pass", "PHPSESSID", "jsessionid", "key", "Fastly-Key",
+    "x[key]",
+    "code", "CODE", "auth_code", "otp1", "1otp", "_sid_", "userPin", "AWSKey", "KeyID", "SIGValue", "cookie",
+    "\u{e9}key",
+  ])
+  func namesOfSecrets(_ name: String) { #expect(SecretNames.contains(name)) }
+
+  @Test(arguments: [
+    "", "k", "q", "Accept", "Accept-Language", "Content-Type", "User-Agent", "If-None-Match", "Cache-Control",
+    "X-Request-Id", "traceparent", "keyword", "monkey", "author", "shipping", "side", "country_code", "codes",
+    "compass", "spinner", "design", "AUTHOR", "MONKEY", "mySide",
+  ])
+  func otherNames(_ name: String) { #expect(!SecretNames.contains(name)) }
+
+  /// The words of a name decide, whatever stands around them: a name in another case, with a word before or behind it, is as secret.
+  @Test func wordsAreFoundInAllPlaces() {
+    var random = SplitMix64(seed: 7)
+    let secrets = ["token", "secret", "key", "sig", "pass", "auth", "jwt", "pin", "apikey", "signature"]
+    let others = ["x", "my", "id", "page", "user", "v2", "acme", "name", "2"]
+    for _ in 0..<5000 {
+      var words = (0..<random.below(4)).map { _ in others.randomElement(using: &random) ?? "x" }
+      let separator = ["-", "_", ".", "[", " "].randomElement(using: &random) ?? "-"
+      let harmless = words.joined(separator: separator)
+      words.insert(
+        secrets.randomElement(using: &random) ?? "key", at: Int(random.below(UInt64(words.count + 1))))
+      for name in [
+        words.joined(separator: separator), words.joined(separator: separator).uppercased(),
+        words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined(separator: separator),
+        words[0] + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined(),
+      ] {
+        #expect(SecretNames.contains(name), "\(name)")
+      }
+      #expect(!SecretNames.contains(harmless), "\(harmless)")
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// Clients that share a cache directory and do not believe the same, or tell users apart otherwise.
+@Suite struct CacheTrustTests {
+  private static func lab(
+    _ directory: String, _ change: (inout ClientConfiguration.Cache) -> Void = { _ in },
+    authorities: String? = nil
+  ) throws -> CacheLab {
+    try CacheLab(
+      {
+        $0.directory = directory
+        change(&$0)
+      }, configure: { $0.tls.caFile = authorities }
+    ) { (request, number) throws(NetOptError) in
+      CacheLab.response(
+        request, 200, ["Cache-Control": "private, max-age=600"],
+        "for \(request.headers["X-Ours"] ?? "nobody")")
+    }
+  }
+
+  @Test func whatWasStoredBeforeAFieldToldUsersApartIsNotFound() async throws {
+    let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
+    let before = try Self.lab(directory)
+    #expect(try await before.ask(.get, "/thing", ["X-Ours": "alice"]).text == "for alice")
+    await before.client.shutdown()
+    // The same rules find it.
+    let same = try Self.lab(directory)
+    #expect(try await same.ask(.get, "/thing", ["X-Ours": "bob"]).text == "for alice")
+    await same.client.shutdown()
+    for name in ["X-Ours", "x-ours", "X-Unrelated"] {
+      let after = try Self.lab(directory) { $0.credentialFields.insert(name) }
+      #expect(try await after.ask().text == "for nobody")
+      #expect(after.sent == (name == "x-ours" ? 0 : 1), "case does not matter")
+      await after.client.shutdown()
+    }
+    let harmless = try Self.lab(directory) { $0.harmlessFields.insert("X-Page-Token") }
+    #expect(try await harmless.ask().text == "for nobody")
+    #expect(harmless.sent == 1)
+    await harmless.client.shutdown()
+  }
+
+  @Test func whatOtherAuthoritiesVouchedForIsNotFound() async throws {
+    let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
+    let files = try ["one", "two", "one"].enumerated().map { (number, content) in
+      let file = try TemporaryDirectory.make("authorities") + "/\(number).pem"
+      try TextFile.write("-----BEGIN CERTIFICATE-----\n\(content)\n", to: file)
+      return file
+    }
+    var sent: [Int] = []
+    for file in [nil] + files {
+      let lab = try Self.lab(directory, authorities: file)
+      #expect(try await lab.ask().text == "for nobody")
+      sent.append(lab.sent)
+      await lab.client.shutdown()
+    }
+    // What is in the file counts, not its name.
+    #expect(sent == [1, 1, 1, 0])
+  }
+
+  @Test func aCookieIsForWhomItWasSetAlone() async throws {
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      let fields: HTTPFields = [
+        "Cache-Control": "private, max-age=600", "ETag": "\"1\"", "Set-Cookie": "sid=\(number)", "X": "1",
+      ]
+      let isValidated = request.headers["If-None-Match"] != nil
+      return CacheLab.response(request, isValidated ? 304 : 200, fields, isValidated ? "" : "page")
+    }
+    let first = try await lab.ask().response
+    let second = try await lab.ask().response
+    #expect(first.headers["Set-Cookie"] == "sid=1")
+    #expect(second.cacheStatus.outcome == .hit && second.headers["X"] == "1")
+    #expect(second.headers["Set-Cookie"] == nil)
+    lab.wait(700)
+    let validated = try await lab.ask().response
+    // The second request asks whether it still holds.
+    #expect(validated.cacheStatus.outcome == .revalidated)
+    #expect(validated.headers.values(of: "Set-Cookie") == ["sid=2"])
+    #expect(try await lab.ask().response.headers["Set-Cookie"] == nil)
+    await lab.client.shutdown()
+  }
+}

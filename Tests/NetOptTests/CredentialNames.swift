@@ -1,0 +1,37 @@
+import NetOptCore
+import NetOptTestSupport
+
+/// Names of fields in which services take keys, tokens and users.
+enum CredentialNames {
+  /// One that nobody would guess.
+  static let ours = "X-Ours"
+
+  private static let known = [
+    "Authorization", "Cookie", "Proxy-Authorization", "DPoP", "X-Forwarded-User", "Remote-User",
+    "X-User-Id", "X-Forwarded-Client-Cert", "X-MS-Client-Principal", ours,
+    "Api-Key", "ApiKey", "X-Api-Key", "X-ApiKey", "X-Auth-User", "X-Session-Id", "X-JWT-Assertion",
+    "Job-Token",
+    "Ocp-Apim-Subscription-Key", "X-Amz-Security-Token", "X-RapidAPI-Key", "X-Vault-Token", "DD-API-KEY",
+    "CF-Access-Client-Secret", "X-Netopt-Key",
+  ]
+  private static let words = [
+    "token", "secret", "api-key", "apikey", "access-token", "auth", "session", "password", "signature",
+    "ticket",
+    "bearer", "credential", "csrf-token",
+  ]
+
+  /// A name: one that is known, or one as a service makes it up; in some case.
+  static func any(_ random: inout SplitMix64) -> String {
+    var name = known.randomElement(using: &random) ?? ours
+    if random.below(2) == 0 {
+      let prefix = ["", "X-", "Acme-", "X-Acme-"].randomElement(using: &random) ?? ""
+      let suffix = ["", "", "-V2", "-Id", "-1"].randomElement(using: &random) ?? ""
+      name = prefix + (words.randomElement(using: &random) ?? "token") + suffix
+    }
+    return switch random.below(3) {
+    case 0: name.lowercased()
+    case 1: name.uppercased()
+    default: name
+    }
+  }
+}
