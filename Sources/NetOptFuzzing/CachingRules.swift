@@ -94,8 +94,11 @@ enum CachingRules {
       }), let key = try? RequestKey.url(script.first.url, partition: partitions[0])
     else { return nil }
     let credentials = [script.first, script.second].map { $0.fields["Authorization"] }
-    if (partitions[0] == partitions[1]) != (credentials[0] == credentials[1]) {
+    if partitions[0] == partitions[1], credentials[0] != credentials[1] {
       return "Authorization does not tell users apart"
+    }
+    if partitions[0] != partitions[1], script.first.fields == script.second.fields {
+      return "the same fields have two partitions"
     }
     let entry = CacheEntry(
       key: key, selectors: Vary(fields).selectors(of: script.first.fields), status: script.status,
