@@ -305,7 +305,7 @@ actor CurlMulti: LoopActor {
       guard message.pointee.msg == CURLMSG_DONE, let pointer = message.pointee.easy_handle else { continue }
       let code = message.pointee.data.result
       guard let transfer = EasyHandle.transfer(of: pointer) else { continue }
-      transfer.streamEnded()
+      transfer.losePiece()
       walkedEnded.append((transfer, code))
     }
     guard !walkedEnded.isEmpty else { return }

@@ -78,9 +78,12 @@ extension Transfer {
     return verdict == .send
   }
 
-  /// libcurl has ended the transfer.
-  func streamEnded() {
-    if isReceivePaused, let streamReader, streamReader.budget.streams > 1 { CurlLibrary.losesPiece() }
+  /// libcurl has ended the transfer, maybe while it was paused and others used its connection.
+  func losePiece() {
+    guard isReceivePaused || isDiscarding, !hasLostPiece, let streamReader, streamReader.budget.streams > 1
+    else { return }
+    hasLostPiece = true
+    CurlLibrary.losesPiece()
   }
 
   /// The transfer has nothing to do with its connection any more.

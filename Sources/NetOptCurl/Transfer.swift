@@ -78,7 +78,9 @@ final class Transfer {
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
   /// Whether what still comes is dropped.
-  private var isDiscarding = false
+  private(set) var isDiscarding = false
+  /// Whether libcurl may have lost what it held back of the body.
+  var hasLostPiece = false
   /// How much of the request's body libcurl has taken.
   private(set) var sentBytes = 0
   private var isTouched = false
@@ -376,21 +378,22 @@ final class Transfer {
   func discard() {
     guard isReceivePaused else { return }
     isDiscarding = true
-    unpause(receive: true, send: false)
+    // Without a connection libcurl has ended it already, and has not said so yet.
+    if unpause(receive: true, send: false) == CURLE_BAD_FUNCTION_ARGUMENT { losePiece() }
   }
 
   /// Tells that what was received has been looked at.
   func settled() { isTouched = false }
 
   /// Goes on with the directions that have reason to: libcurl sets both at once (curl_easy_pause(3)).
-  func unpause(receive: Bool, send: Bool) {
+  @discardableResult func unpause(receive: Bool, send: Bool) -> CURLcode {
     let wasPaused = isReceivePaused || isSendPaused
     if receive { isReceivePaused = false }
     if send { isSendPaused = false }
-    guard wasPaused else { return }
+    guard wasPaused else { return CURLE_OK }
     var mask = CURLPAUSE_CONT
     if isReceivePaused { mask |= CURLPAUSE_RECV }
     if isSendPaused { mask |= CURLPAUSE_SEND }
-    curl_easy_pause(easy.raw, mask)
+    return curl_easy_pause(easy.raw, mask)
   }
 }
