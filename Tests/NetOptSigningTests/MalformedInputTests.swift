@@ -46,6 +46,42 @@ import Testing
     for count in bytes.indices { #expect(verdict(Array(bytes[..<count])) != .ok, "\(count)") }
   }
 
+  /// A body in chunks of any size, with extensions and trailers.
+  private static func chunked(_ body: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
+    let end = Array((random.below(4) == 0 ? "\n" : "\r\n").utf8)
+    var out: [UInt8] = []
+    var rest = body[...]
+    while !rest.isEmpty {
+      let chunk = rest.prefix(1 + Int(random.below(UInt64(rest.count))))
+      rest = rest.dropFirst(chunk.count)
+      let size = String(chunk.count, radix: 16, uppercase: Bool.random(using: &random))
+      out += Array((size + (random.below(3) == 0 ? ";a=b" : "")).utf8) + end + chunk + end
+    }
+    out += Array("0".utf8) + end
+    for _ in 0..<random.below(3) { out += Array("X-Trailer: y".utf8) + end }
+    return out + end
+  }
+
+  @Test(
+    "a chunked message with a byte more or less is refused", arguments: 1...10 as ClosedRange<UInt64>)
+  func chunkedMessagesAreWhole(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let tails = ["\r\n", "\n", "0\r\n\r\n", "x", "\0", "GET /admin HTTP/1.1\r\nHost: a\r\n\r\n"]
+    for _ in 0..<40 {
+      let body = (0..<random.below(30)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+      let request = SigningRequest(method: "POST", authority: "a.test", path: "/x", body: body)
+      let signed = try NetOpt1().sign(request, with: GoldenVectorTests.key, at: GoldenVectorTests.moment)
+      let fields = signed.headers.map { "\($0.name): \($0.value)\r\n" }.joined()
+      let head = "POST /x HTTP/1.1\r\nHost: a.test\r\n\(fields)Transfer-Encoding: chunked\r\n\r\n"
+      let message = Array(head.utf8) + Self.chunked(body, &random)
+      #expect(verdict(message) == .ok, "seed \(seed): \(message)")
+      let tail = Array((tails.randomElement(using: &random) ?? "").utf8)
+      #expect(verdict(message + tail) == .malformedRequest, "seed \(seed): \(message) + \(tail)")
+      let cut = message.prefix(head.utf8.count + Int(random.below(UInt64(message.count - head.utf8.count))))
+      #expect(verdict(Array(cut)) == .malformedRequest, "seed \(seed): \(cut)")
+    }
+  }
+
   @Test(arguments: [
     "", "\r\n", "GET", "GET /", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",

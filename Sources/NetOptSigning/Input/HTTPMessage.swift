@@ -166,6 +166,9 @@ private struct HTTPMessageReader {
     }
     // Trailer fields are not signed.
     while try line() != nil {}
+    guard rest.isEmpty else {
+      throw Self.fault("\(rest.count) bytes follow the last chunk and its trailers; a message ends there")
+    }
     return body
   }
 }
