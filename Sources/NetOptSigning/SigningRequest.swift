@@ -53,7 +53,8 @@ public struct SigningRequest: Sendable {
   }
 
   /// Makes a request of a URL that is taken raw: spaces, UTF-8, "//" and ".." stay as they are. A `Host` field in the
-  /// headers is the authority, whatever the URL says. A fragment is dropped.
+  /// headers is the authority, whatever the URL says. A URL with a raw `#` is refused: no request carries a fragment, and a verifier
+  /// that left it out would take two targets for one.
   ///
   /// - Throws: `NetOptError.Code.invalidURL`.
   public init(
@@ -74,7 +75,8 @@ public struct SigningRequest: Sendable {
     guard let mark = bytes.firstRange(of: "://".utf8),
       let scheme = Origin.Scheme(rawValue: String(url[..<mark.lowerBound]).lowercased())
     else { throw SigningFault(.malformedRequest, "the URL has no scheme; begin with https:// or http://") }
-    let rest = bytes[mark.upperBound...].prefix { $0 != UInt8(ascii: "#") }
+    let rest = bytes[mark.upperBound...]
+    guard !rest.contains(UInt8(ascii: "#")) else { throw Self.fragmentFault }
     let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
     let target = String(Substring(rest[end...]))
     self.init(
@@ -121,12 +123,19 @@ public struct SigningRequest: Sendable {
     guard path.utf8.first == UInt8(ascii: "/") else {
       throw SigningFault(.malformedRequest, "the path does not begin with /")
     }
-    let isFine = { (byte: UInt8) in byte >= 0x20 && byte != 0x7f }
+    let isFine = { (byte: UInt8) in byte >= 0x20 && byte != 0x7f && byte != UInt8(ascii: "#") }
     guard ByteClass.all(path, isFine), ByteClass.all(query ?? "", isFine) else {
+      guard !(path + (query ?? "")).utf8.contains(UInt8(ascii: "#")) else { throw Self.fragmentFault }
       throw SigningFault(.malformedRequest, "the target has a control character; percent-encode it")
     }
     try checkAuthority()
   }
+
+  /// Servers read a raw "#" as the beginning of a fragment, which they drop or keep, or as part of a value.
+  private static let fragmentFault = SigningFault(
+    .malformedRequest,
+    "the target has a raw #, and no request carries a fragment; leave it out, or write %23 for a # in a value"
+  )
 
   private func checkAuthority() throws(SigningFault) {
     // What RFC 3986, section 3.2.2, allows in a host and a port.

@@ -27,7 +27,7 @@ import Testing
       }
     }
 
-    private static func decoded(_ bytes: Substring.UTF8View) -> [UInt8] {
+    static func decoded(_ bytes: Substring.UTF8View, plus: Bool = true) -> [UInt8] {
       let bytes = Array(bytes)
       var out: [UInt8] = []
       var index = 0
@@ -39,11 +39,38 @@ import Testing
           out.append(byte)
           index += 3
         } else {
-          out.append(bytes[index] == 0x2b ? 0x20 : bytes[index])
+          out.append(plus && bytes[index] == 0x2b ? 0x20 : bytes[index])
           index += 1
         }
       }
       return out
+    }
+  }
+
+  /// What a server may make of the target of a request line: a "#" ends it or is a byte as others are, a "\" in the path is itself or
+  /// a slash.
+  private struct TargetMeaning: Equatable {
+    private struct Reading: Equatable {
+      var segments: [[UInt8]]
+      var query: Meaning
+
+      init(_ target: String) {
+        let mark = target.utf8.firstIndex(of: 0x3f) ?? target.utf8.endIndex
+        segments = target.utf8[..<mark].split(separator: 0x2f, omittingEmptySubsequences: false)
+          .map { Meaning.decoded($0, plus: false) }
+        query = Meaning(String(Substring(target.utf8[mark...].dropFirst())))
+      }
+    }
+
+    private let readings: [Reading]
+
+    /// Reads a path and a query as they stand in a message.
+    init(_ target: String) {
+      let mark = target.utf8.firstIndex(of: 0x3f) ?? target.utf8.endIndex
+      let slashed = target[..<mark].replacing("\\", with: "/") + target[mark...]
+      readings = [target, String(slashed), String(Substring(target.utf8.prefix { $0 != 0x23 }))].map {
+        Reading($0)
+      }
     }
   }
 
@@ -139,6 +166,97 @@ import Testing
     }
     #expect(differing > 500)
     #expect(equal > 10)
+  }
+
+  // MARK: Targets by chance
+
+  private static let segments = [
+    "user", "a", "admin", "", "..", "%2e", "%5C", "%23", "%2F", "%3F", "%3b", "é", "a+b",
+  ]
+
+  private func target(_ random: inout SplitMix64) -> String {
+    let path = (0...random.below(3)).map { _ in "/" + (Self.segments.randomElement(using: &random) ?? "") }
+    return path.joined() + (random.below(4) == 0 ? "" : "?" + query(&random))
+  }
+
+  /// The target with some bytes changed, the first slash kept.
+  private func changedTarget(_ target: String, _ random: inout SplitMix64) -> String? {
+    var bytes = Array(target.utf8)
+    let place = 1 + Int(random.below(UInt64(bytes.count)))
+    let marks = ["#", "\\", "#&role=admin", "?role=admin#", "/", ";", "&", "?", "%23", "%5C", "%2F", "a"]
+    let mark = Array((marks.randomElement(using: &random) ?? "").utf8)
+    switch random.below(4) {
+    case 0: bytes.insert(contentsOf: mark, at: place)
+    case 1: bytes.replaceSubrange(place..<min(place + 1, bytes.count), with: mark)
+    case 2:
+      // What is encoded becomes what it stands for.
+      guard let found = bytes[place...].firstRange(of: [0x25, 0x35, 0x43]) else { return nil }
+      bytes.replaceSubrange(found, with: [0x5c])
+    default: bytes += mark
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  private static let authority = "api.example.com"
+
+  /// The fields that sign a GET of a target.
+  private func fields(signing target: String) throws -> [HTTPField] {
+    var request = request("")
+    request.set(target: target)
+    return try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now)).headers
+  }
+
+  /// The verdict on a message whose request line has this target.
+  private func reason(_ target: String, absolute: Bool, _ fields: [HTTPField]) -> Reason {
+    let fields = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
+    let start = absolute ? "https://\(Self.authority)" : ""
+    do throws(SigningFault) {
+      let message = "GET \(start)\(target) HTTP/1.1\r\nHost: \(Self.authority)\r\n\(fields)\r\n"
+      return reason(try SigningRequest(http: Array(message.utf8), scheme: .https))
+    } catch {
+      return error.reason
+    }
+  }
+
+  @Test(
+    "a target that some server reads as another one is refused, in either form of a request line",
+    arguments: 1...20 as ClosedRange<UInt64>)
+  func targets(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    var counts: [Reason: Int] = [:]
+    for _ in 0..<500 {
+      let target = target(&random)
+      let fields = try fields(signing: target)
+      for absolute in [false, true] {
+        #expect(reason(target, absolute: absolute, fields) == .ok, "seed \(seed): \(target)")
+      }
+      for _ in 0..<4 {
+        guard let changed = changedTarget(target, &random) else { continue }
+        let isRefused =
+          changed.utf8.contains { $0 == 0x23 || $0 == 0x5c } || PercentEncoding.fault(in: changed) != nil
+        let isSame = TargetMeaning(changed) == TargetMeaning(target)
+        let wanted: Reason = isRefused ? .malformedRequest : isSame ? .ok : .signatureMismatch
+        let got = reason(changed, absolute: Bool.random(using: &random), fields)
+        counts[got, default: 0] += 1
+        #expect(got == wanted, "seed \(seed): \(target) became \(changed)")
+      }
+    }
+    #expect(counts[.malformedRequest, default: 0] > 100 && counts[.signatureMismatch, default: 0] > 100)
+    #expect(counts[.ok, default: 0] > 10, "\(counts)")
+  }
+
+  @Test(
+    "a raw # is refused in every way that a request is made",
+    arguments: ["/a#", "/a?b=c#d", "/#?b", "#a", "?a#", "/a?b#&role=admin"])
+  func fragments(target: String) throws {
+    #expect(throws: NetOptError.self) { try SigningRequest("GET", "https://\(Self.authority)\(target)") }
+    for scheme in SchemeName.allCases {
+      var request = request("")
+      request.set(target: target)
+      let made = try SchemeOptions.scheme(scheme, nil, isLenient: true, keys: KeyRing([Self.key]))
+      let report = SignatureVerifier(keys: KeyRing([Self.key]), nonces: nil).verify(request, scheme: made)
+      #expect(report.reason == .malformedRequest, "\(scheme)")
+    }
   }
 
   @Test(

@@ -30,11 +30,12 @@ import Testing
     let nonce = "AAECAwQFBgcICQoLDA0ODw"
     let parts = [
       "a", "B", "1", "~", "+", "%20", "%2f", "%FF", "%e9", "é", "日", "*", "=", "&", "%zz", "%", ".", "//",
+      ";", "%3B", "#", "%23", "\\", "%5C",
     ]
     var random = SplitMix64(seed: 5)
     var lines: [String] = []
     var wanted: [String] = []
-    for _ in 0..<300 {
+    for _ in 0..<600 {
       let text = (0..<random.below(8)).map { _ in parts.randomElement(using: &random) ?? "" }.joined()
       let path = "/" + (Bool.random(using: &random) ? text : "a")
       let query = Bool.random(using: &random) ? String(text.reversed()) : text

@@ -62,14 +62,19 @@ package struct NetOpt1: SigningScheme {
     return Self.signed(claim, code, strings)
   }
 
-  /// Whether everything that is decoded before it is signed can be: `%zz` is one thing to some parsers and `%25zz` to others.
+  /// Refuses what servers read in two ways though it would be signed in one: `%zz`, which some take for `%25zz`, and a raw backslash,
+  /// which is signed as `%5C` and which some take for a slash.
   private static func checkEncoding(of request: SigningRequest) throws(SigningFault) {
     for (name, text) in [("path", request.path), ("query", request.query ?? "")] {
-      guard let place = PercentEncoding.fault(in: text) else { continue }
-      throw SigningFault(
-        .malformedRequest,
-        "no two hexadecimal digits follow the % at byte \(place + 1) of the \(name); write %25 for a percent sign"
-      )
+      if let place = PercentEncoding.fault(in: text) {
+        throw SigningFault(
+          .malformedRequest,
+          "no two hexadecimal digits follow the % at byte \(place + 1) of the \(name); write %25 for a percent sign"
+        )
+      }
+      guard ByteClass.all(text, { $0 != UInt8(ascii: "\\") }) else {
+        throw SigningFault(.malformedRequest, "the \(name) has a raw backslash; write %5C for one")
+      }
     }
   }
 
