@@ -259,17 +259,74 @@ import Testing
     }
   }
 
+  // MARK: What docs/signing.md lists
+
   @Test(
-    "requests that count as the same",
+    "targets that count as the same",
     arguments: [
-      ("a", "a="), ("", nil), ("a=1&b=2", "b=2&a=1"), ("q=a+b", "q=a%20b"), ("q=%c3%a9", "q=%C3%A9"),
-      ("q=é", "q=%C3%A9"),
-      ("q=%61", "q=a"),
-    ] as [(String, String?)])
-  func equivalents(one: String, other: String?) throws {
-    var request = try signed(one)
-    request.query = other
-    #expect(reason(request) == .ok)
+      ("/a?a", "/a?a="), ("/a?", "/a"), ("/a?a=1&b=2", "/a?b=2&a=1"), ("/a?q=a+b", "/a?q=a%20b"),
+      ("/a?q=a b", "/a?q=a%20b"),
+      ("/a?q=%c3%a9", "/a?q=%C3%A9"), ("/a?q=é", "/a?q=%C3%A9"), ("/a?q=%61", "/a?q=a"),
+      ("/a?a=1;b=2", "/a?a=1%3Bb=2"), ("/a;b=1", "/a%3Bb=1"), ("/a,b:c", "/a%2Cb%3Ac"),
+      ("/a?q=/:?@", "/a?q=%2F%3A%3F%40"), ("/a/../b", "/a/%2e%2E/b"), ("/a+b", "/a%2Bb"),
+      ("/a?a=1&&b=2", "/a?&a=1&b=2"), ("/a?a=1&&b=2", "/a?b=2&a=1&="),
+      ("/a?role=1&Role=2", "/a?Role=2&role=1"), ("/a?a.b=1&a_b=2", "/a?a_b=2&a.b=1"),
+      ("/a?a[]=1&a=2", "/a?a=2&a%5B%5D=1"), ("/a?a[0]=1&a[]=2", "/a?a[]=2&a[0]=1"),
+    ])
+  func equivalents(one: String, other: String) throws {
+    let fields = try fields(signing: one)
+    for absolute in [false, true] { #expect(reason(other, absolute: absolute, fields) == .ok) }
+  }
+
+  @Test(
+    "targets that count as different",
+    arguments: [
+      ("/a?a=1&a=2", "/a?a=2&a=1"), ("/a?a=1&&b=2", "/a?a=1&b=2"), ("/a?role=1", "/a?Role=1"),
+      ("/a?a.b=1", "/a?a_b=1"), ("/a?a[]=1", "/a?a=1"), ("/a?a[]=1", "/a?a[0]=1"), ("/a/b", "/a%2Fb"),
+      ("/a?b=c%26d=e", "/a?b=c&d=e"), ("/a?b%3Dc", "/a?b=c"), ("/a%3Fb", "/a?b"), ("/a+b", "/a%20b"),
+      ("/a?q=%2B", "/a?q=+"), ("/a//b", "/a/b"), ("/a/../b", "/b"), ("/a/", "/a"), ("/A", "/a"),
+      ("/a?q=%25", "/a?q=%2525"), ("/a?q=e\u{301}", "/a?q=é"),
+    ])
+  func differences(one: String, other: String) throws {
+    for (one, other) in [(one, other), (other, one)] {
+      let fields = try fields(signing: one)
+      #expect(reason(other, absolute: false, fields) == .signatureMismatch)
+    }
+  }
+
+  @Test("the scheme, the HTTP version, how the body is framed and other fields are not signed")
+  func unsigned() throws {
+    var request = request("a=1")
+    request.method = "POST"
+    request.headers["Content-Type"] = "text/plain"
+    request.body = Array("hello".utf8)
+    let fields = try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now)).headers
+    let signed = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
+    func reason(
+      _ more: String = "", version: String = "1.1", scheme: Origin.Scheme = .https, host: String = "",
+      body: String = "\r\nhello", type: String = "text/plain"
+    ) throws -> Reason {
+      let message =
+        "POST /user?a=1 HTTP/\(version)\r\nHost: \(Self.authority)\(host)\r\nContent-Type: \(type)\r\n\(signed)\(more)\(body)"
+      return self.reason(try SigningRequest(http: Array(message.utf8), scheme: scheme))
+    }
+    #expect(try reason() == .ok)
+    #expect(try reason(scheme: .http) == .ok)
+    #expect(try reason(scheme: .http, host: ":80") == .ok)
+    #expect(try reason(scheme: .http, host: ":443") == .signatureMismatch)
+    #expect(try reason(version: "1.0") == .ok)
+    #expect(try reason(body: "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n\r\n") == .ok)
+    for field in [
+      "X-HTTP-Method-Override: DELETE", "X-Original-URL: /admin", "X-Forwarded-Host: b.test", "Cookie: a=b",
+      "Accept: text/html", "Range: bytes=0-1", "If-None-Match: *",
+    ] {
+      #expect(try reason(field + "\r\n") == .ok, "\(field)")
+    }
+    #expect(try reason(type: "text/html") == .signatureMismatch)
+    #expect(try reason(type: " text/plain\t") == .ok)
+    #expect(try reason(type: "\r\n text/plain") == .ok)
+    #expect(try reason("Content-Encoding: gzip\r\n") == .notCovered)
+    #expect(try reason("Idempotency-Key: 1\r\n") == .notCovered)
   }
 
   @Test(
