@@ -8,7 +8,7 @@ enum SecretSource: Sendable {
   /// An environment variable.
   case environment(String)
   /// What a command prints, without one line end at its end. It is run by `/bin/sh` when the secret is first needed, with
-  /// nothing to read.
+  /// nothing to read. What it says on standard error is not shown: it may be the secret.
   case command(String)
 
   /// The most bytes that a secret may have.
@@ -16,8 +16,9 @@ enum SecretSource: Sendable {
 
   /// Fetches the secret. May block for as long as a command runs.
   ///
+  /// - Parameter id: the key's, for the error.
   /// - Throws: `keyUnavailable`; the detail says why, and nothing of what the secret is.
-  func fetch() throws(SigningFault) -> SecretBytes {
+  func fetch(for id: String) throws(SigningFault) -> SecretBytes {
     switch self {
     case .bytes(let bytes): return bytes
     case .environment(let name):
@@ -27,14 +28,16 @@ enum SecretSource: Sendable {
       return SecretBytes(count: strlen(value)) { memory in
         memory.copyMemory(from: UnsafeRawBufferPointer(start: value, count: memory.count))
       }
-    case .command(let command): return try Self.output(of: command)
+    case .command(let command): return try Self.output(of: command, for: id)
     }
   }
 
-  private static func output(of command: String) throws(SigningFault) -> SecretBytes {
-    guard let stream = popen("exec </dev/null\n" + command, "re") else {
+  private static func output(of command: String, for id: String) throws(SigningFault) -> SecretBytes {
+    // By a line of its own: what is wrong with the command itself is said by the shell.
+    guard let stream = popen("exec </dev/null 2>/dev/null\n" + command, "re") else {
       throw SigningFault(
-        .keyUnavailable, "the key's command could not be started: \(String(cString: strerror(errno)))")
+        .keyUnavailable,
+        "the command of the key \(id) could not be started: \(String(cString: strerror(errno)))")
     }
     var count = 0
     let read = SecretBytes(count: limit + 1) { memory in
@@ -42,17 +45,28 @@ enum SecretSource: Sendable {
     }
     let status = pclose(stream)
     guard count <= limit else {
-      throw SigningFault(.keyUnavailable, "the key's command printed more than \(limit) bytes")
+      throw SigningFault(.keyUnavailable, "the command of the key \(id) printed more than \(limit) bytes")
     }
     guard status == 0 else {
       throw SigningFault(
         .keyUnavailable,
-        "the key's command failed with \(status & 0x7f == 0 ? "exit code \(status >> 8 & 0xff)" : "signal \(status & 0x7f)")"
+        "the command of the key \(id) failed with \(Self.ending(status)); run it by hand to see what it says, which is not shown here as it may be the secret"
       )
     }
     let endsLine = read.withUnsafeBytes { count > 0 && $0[count - 1] == 0x0a }
     let length = endsLine ? count - 1 : count
-    guard length > 0 else { throw SigningFault(.keyUnavailable, "the key's command printed nothing") }
+    guard length > 0 else {
+      throw SigningFault(.keyUnavailable, "the command of the key \(id) printed nothing")
+    }
     return read.part(0..<length)
+  }
+
+  /// How a command ended, by its status as of wait(2).
+  private static func ending(_ status: Int32) -> String {
+    guard status & 0x7f == 0 else { return "signal \(status & 0x7f)" }
+    let code = status >> 8 & 0xff
+    // POSIX's shell, section 2.8.2.
+    let meaning = code == 127 ? " (not found)" : code == 126 ? " (cannot be run)" : ""
+    return "exit code \(code)\(meaning)"
   }
 }

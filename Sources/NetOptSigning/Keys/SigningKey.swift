@@ -96,7 +96,7 @@ public final class SigningKey: Sendable {
     let material: Material
     switch source {
     case .pair(let key): material = .pair(key)
-    case .secret(let source): material = .secret(try source.fetch())
+    case .secret(let source): material = .secret(try source.fetch(for: id))
     }
     return fetched.withLock { fetched in
       let first = fetched.material ?? material
