@@ -45,11 +45,14 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return target[target.index(after: mark)...]
   }
 
-  /// The whole URL, without default port and fragment.
+  /// The whole URL, without default port and fragment. It has what its parameters have: logs are better given `shown`.
   public var description: String { origin.description + target }
 
-  /// The URL as people and files may see it: without the values of parameters whose names speak of secrets.
-  package var shown: String { SecretParameters.hidden(inURL: description) }
+  /// The URL for logs and other texts that people and files keep, where `description` would show secrets. The values of parameters whose
+  /// names speak of secrets are `[hidden]`, in path and query, percent-encoded, and in URLs and JSON within a parameter:
+  /// `https://a.test/?q=1&access_token=[hidden]`. A secret in a parameter called `q`, or in a segment of the path, is not known for one
+  /// (docs/security.md).
+  public var shown: String { SecretParameters.hidden(inURL: description) }
 
   /// Parses an absolute URL.
   ///
@@ -119,7 +122,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
       return "the host is not ASCII; write its xn-- form"
     }
     for label in name.split(separator: ".", omittingEmptySubsequences: false) {
-      if label.isEmpty { return "the host \(host) has an empty label" }
+      if label.isEmpty { return "the host has an empty label" }
       if label.utf8.count > 63 { return "a label of the host is longer than 63 bytes" }
       let fine = label.utf8.allSatisfy { byte in
         (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20) || byte == 0x2d || byte == 0x5f
@@ -163,21 +166,43 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     (try? HTTPURL(text))?.shown ?? withoutSecrets(text)
   }
 
+  /// What cannot be a password of a text that is no URL: its scheme, its host and port when they are nothing else, and then path and
+  /// query without secret parameters. Behind an authority that is not well-formed nothing is certain, as it may end within a password.
   private static func withoutSecrets(_ text: String) -> String {
-    let slashes = text.utf8.firstRange(of: "//".utf8)
-    guard let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) else {
+    let start = authorityStart(text)
+    let prefix = String(text[..<start])
+    var shown = prefix
+    var rest = text[start...]
+    if let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")) {
+      // Behind a "?" it may be of a password, or of a parameter that has lost its name.
+      if rest.utf8[..<at].contains(where: "?#".utf8.contains) { return prefix + "…" }
+      shown += "…@"
+      rest = rest[text.utf8.index(after: at)...]
+    } else if start == text.startIndex, let end = rest.utf8.firstIndex(where: { $0 <= 0x20 }) {
       // Without a scheme it may be something else: a header field, say.
-      let end = slashes == nil ? text.utf8.firstIndex { $0 <= 0x20 } : nil
-      return SecretParameters.hidden(inURL: end.map { text[..<$0] + "…" } ?? text)
+      let first = withoutSecrets(String(rest[..<end]))
+      return first.hasSuffix("…") ? first : first + "…"
     }
-    var shown = String(
-      text[..<(slashes.flatMap { $0.upperBound <= at ? $0.upperBound : nil } ?? text.startIndex)])
-    shown += "…"
-    // Behind a "?" it may be of a password, or of a parameter that has lost its name.
-    if !text.utf8[..<at].contains(where: "?#".utf8.contains) {
-      shown.unicodeScalars += text[at...].unicodeScalars
+    let authority = AuthorityText.shown(Substring(rest.utf8.prefix { !"/?#\\".utf8.contains($0) }))
+    if authority == "…" { return prefix + authority }
+    let target = rest.utf8.dropFirst(authority.utf8.count)
+    // Where the authority is a port that nobody meant, the rest of a password may follow.
+    if SecretParameters.unwrapped(Array(target)[...]).contains(where: { $0.contains(UInt8(ascii: "@")) }) {
+      return shown == prefix ? shown + authority + "…" : prefix + "…"
     }
+    shown.unicodeScalars += rest.unicodeScalars
     return SecretParameters.hidden(inURL: shown)
+  }
+
+  /// Where the authority of a text begins: behind a scheme and slashes, also where the colon or a slash is missing.
+  private static func authorityStart(_ text: String) -> String.Index {
+    let scheme = text.utf8.prefix { ByteClass.isUnreserved($0) || $0 == UInt8(ascii: "+") }
+    var rest = text.utf8[scheme.endIndex...]
+    let hasColon = rest.first == UInt8(ascii: ":")
+    if hasColon { rest = rest.dropFirst() }
+    let slashes = rest.prefix { "/\\".utf8.contains($0) }
+    let least = hasColon || scheme.isEmpty ? 1 : 2
+    return slashes.count < least ? text.startIndex : slashes.endIndex
   }
 
   /// The text in quotation marks as a message may show it: without secrets, control characters out of the way, cut at 200 characters.

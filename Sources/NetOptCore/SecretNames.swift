@@ -4,11 +4,15 @@ package enum SecretNames {
   static let parts = [
     "token", "secret", "passw", "passphrase", "credential", "signature", "session", "sessid", "apikey",
     "accesskey",
-    "authoriz", "bearer", "assertion", "samlre", "csrf", "xsrf", "cookie", "hmac",
+    "authoriz", "bearer", "assertion", "samlre", "csrf", "xsrf", "cookie", "hmac", "authkey", "appkey",
+    "privatekey", "privkey", "passcode", "creds", "totp",
   ]
+  /// What is in no other words when nothing, or one of `-`, `_` and `.`, stands between its own: `code_verifier`, `Connection-String`.
+  static let pairs = ["code verifier", "connection string", "conn str"]
   /// What is a part of other words too: `keyword`, `author`, `shipping`, `side`.
   static let words = [
     "pass", "pwd", "pw", "key", "auth", "oauth", "sig", "sid", "jwt", "otp", "pin", "sas", "ticket",
+    "psk", "dsn",
   ]
   /// What is harmless in longer names, as `country_code` is.
   static let names = ["code", "auth_code", "authcode"]
@@ -23,7 +27,8 @@ package enum SecretNames {
   /// may be answered from the cache has its fields looked at.
   private static let byBeginning: [[Pattern]] = {
     var table = [[Pattern]](repeating: [], count: 1024)
-    for (texts, place) in [(parts, Place.anywhere), (words, .asWord), (names, .alone)] {
+    let joined = pairs.flatMap { pair in ["", "-", "_", "."].map { pair.replacing(" ", with: $0) } }
+    for (texts, place) in [(parts + joined, Place.anywhere), (words, .asWord), (names, .alone)] {
       for text in texts.map({ Array($0.utf8) }) { table[beginning(text[0], text[1])].append((text, place)) }
     }
     return table

@@ -18,8 +18,25 @@ package enum SecretParameters {
     let upToFragment = bytes.prefix { $0 != UInt8(ascii: "#") }
     let path = upToFragment.prefix { $0 != UInt8(ascii: "?") }
     let query = upToFragment[path.endIndex...]
-    let shown = hidden(path, between: "/;") + hidden(query, between: "&")
+    let shown = hidden(withoutUserInformation(path), between: "/;") + hidden(query, between: "&")
     return upToFragment.count < bytes.count ? shown + "#…" : shown
+  }
+
+  /// A path without the user names and passwords of URLs in it: `/proxy/https://user:password@b.test/`.
+  private static func withoutUserInformation(_ path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    guard hasUserInformation(Array(path)) else { return path }
+    var shown: [UInt8] = []
+    var rest = path
+    while let slashes = rest.firstRange(of: "//".utf8) {
+      shown += rest[..<slashes.upperBound]
+      rest = rest[slashes.upperBound...]
+      let authority = rest.prefix { $0 != UInt8(ascii: "/") }
+      if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+        shown += "…".utf8
+        rest = rest[at...]
+      }
+    }
+    return (shown + rest)[...]
   }
 
   private static func hidden(_ bytes: ArraySlice<UInt8>, between delimiters: StaticString) -> String {
@@ -88,7 +105,7 @@ package enum SecretParameters {
   }
 
   /// The text, and what it is when it is decoded once, twice and so on.
-  private static func unwrapped(_ text: ArraySlice<UInt8>) -> [[UInt8]] {
+  static func unwrapped(_ text: ArraySlice<UInt8>) -> [[UInt8]] {
     var forms = [Array(text)]
     while forms.count <= deepest, let last = forms.last, last.contains(UInt8(ascii: "%")) {
       let decoded = PercentEncoding.decoded(last)

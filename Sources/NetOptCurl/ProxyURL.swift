@@ -20,10 +20,14 @@ package enum ProxyURL {
       ? String(place.dropFirst().prefix { $0 != "]" }) : String(place.prefix { $0 != ":" })
   }
 
-  /// The URL as a message may show it: scheme, host and port.
-  static func shown(_ url: String) -> String {
+  /// The URL as a message may show it: scheme, host and port, where they can be nothing else.
+  package static func shown(_ url: String) -> String {
     let parts = parts(of: url)
-    return (parts.hasScheme ? parts.scheme + "://" : "") + parts.place
+    let place = AuthorityText.shown(parts.place)
+    guard parts.hasScheme else { return place }
+    // What stands before "://" may be of a password too.
+    let isScheme = parts.scheme.utf8.allSatisfy { ByteClass.isUnreserved($0) || $0 == UInt8(ascii: "+") }
+    return isScheme ? "\(parts.scheme)://\(place)" : "…"
   }
 
   /// Says what is wrong with a URL, and nothing of what it is, or `nil`. libcurl leaves a proxy out, and connects to servers directly,

@@ -19,6 +19,53 @@ import Testing
     #expect(message.contains("@a.test"))
   }
 
+  /// URLs with a password that are wrongly written: with a slash too few or too many, an encoded "@", none, or no host.
+  @Test(
+    "a message shows nothing of a password, wherever the URL is wrong",
+    arguments: 1...10 as ClosedRange<UInt64>)
+  func showNothingOfAPassword(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    func pick(_ texts: [String]) -> String { texts.randomElement(using: &random) ?? "" }
+    var refused = 0
+    for _ in 0..<500 {
+      let parts = ["Zebra", "Quokka", "Vixen"]
+      let hasUser = random.below(3) > 0
+      // Without a user name a slash would leave a host and a path.
+      let marks = ["", "%2F", "%", "..", "!", "é", ":"] + (hasUser ? ["/", "#", "?", "\\", " "] : [])
+      let end = pick(hasUser ? ["@", "%40", "%2540", ""] : ["@", "%40", "%2540"])
+      // What is behind the last raw "@" is a host, unless another "@" follows.
+      let own = end.isEmpty ? marks : marks + ["@"]
+      let password = parts[0] + pick(own) + parts[1] + pick(own) + parts[2]
+      let text =
+        pick([
+          "https://", "http:/", "https:", "https:///", "//", "", "ftp://", "https//", "https:\\\\",
+          " https://",
+        ])
+        + (hasUser ? pick(["user:", "us%65r:", "us er:", ":"]) : "") + password + end
+        + (end.isEmpty ? "" : pick(["a.test", "a.test:80", "a.test:x", "[::1]", ""]))
+        + pick(["", "/", "/b c", "?q=1", "/x@y"])
+      let url = try? HTTPURL(text)
+      for shown in [url == nil ? refusal(of: text) ?? "" : "", url == nil ? HTTPURL.shown(given: text) : ""] {
+        #expect(!parts.contains(where: shown.contains), "seed \(seed): \(text): \(shown)")
+      }
+      if url == nil { refused += 1 }
+    }
+    #expect(refused > 400)
+  }
+
+  @Test(
+    "what cannot be a password is shown",
+    arguments: [
+      ("https://a.test:99999/x?q=1", "https://a.test:99999/x?q=1"), ("ftp://a.test/x", "ftp://a.test/x"),
+      ("a.test/x?token=abc", "a.test/x?token=[hidden]"), ("localhost:8080/x", "localhost:8080/x"),
+      ("https://[::1/", "https://…"), ("https://[::1]:99999/a b", "https://[::1]:99999/a b"),
+      ("https://a_b..test/", "https://a_b..test/"), ("https://a.test:8o/x", "https://…"),
+      ("https:/a.test/x", "https:/a.test/x"), ("2001:db8::1", "2001:db8::1"), ("Accept: x", "Accept:…"),
+      ("https://a.test/b%40c d", "https://a.test…"),
+      ("https://b\u{fc}cher.test/", "https://b\u{fc}cher.test/"),
+    ])
+  func showWhatIsCertain(_ text: String, _ shown: String) { #expect(HTTPURL.shown(given: text) == shown) }
+
   @Test func showNoControlCharacters() throws {
     let message = try #require(refusal(of: "https://a.test/\u{1b}[2J\r\n\u{7f}\u{9b}x"))
     #expect(

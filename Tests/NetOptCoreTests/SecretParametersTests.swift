@@ -16,10 +16,29 @@ import Testing
     #expect(SecretParameters.hidden(inQuery: query) == shown)
   }
 
+  /// The words of a name put together in all ways in which people do that.
+  @Test(arguments: [
+    ["auth", "key"], ["app", "key"], ["private", "key"], ["pass", "code"], ["psk"], ["wifi", "psk"],
+    ["creds"],
+    ["aws", "creds"], ["code", "verifier"], ["totp"], ["totp", "code"], ["dsn"], ["sentry", "dsn"],
+    ["connection", "string"], ["db", "connection", "string"],
+  ])
+  func namesAreFoundHoweverTheyAreWritten(_ words: [String]) {
+    let capitals = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }
+    var names = ["_", "-", "."].flatMap { [words.joined(separator: $0), capitals.joined(separator: $0)] }
+    names += [words[0] + capitals.dropFirst().joined(), capitals.joined()]
+    // In one word of small letters, short ones are a part of others.
+    if !["psk", "dsn"].contains(words.last) { names += [words.joined(), words.joined().uppercased()] }
+    for name in names {
+      #expect(SecretParameters.hidden(inQuery: "a=1&\(name)=abc") == "a=1&\(name)=[hidden]")
+    }
+  }
+
   /// What an operator needs to see.
   @Test(arguments: [
     "keyword=lamp&country_code=de&zipcode=1&language_code=en",
     "author=x&side=left&shipping=1&design=2&passengers=3&monkey=4",
+    "connection=close&string=x&verifier=a&kidsname=b&upskill=c&codes=d&total=1&encode=1",
     "next=https%3A%2F%2Fb.test%2F%3Fq%3D1", "time=12:30&mail=a@b.test&url=https://b.test/x@2x.png",
     "data=%7B%22page%22%3A1%7D",
     "=&&a&=b", "q=%", "",
@@ -30,6 +49,9 @@ import Testing
 
   @Test(arguments: [
     ("https://a.test/x;jsessionid=abc/y?q=1", "https://a.test/x;jsessionid=[hidden]/y?q=1"),
+    ("https://a.test/p/https://user:abc@b.test/x", "https://a.test/p/https://…@b.test/x"),
+    ("https://a.test/p//u:a@b@c//d@e/f", "https://a.test/p//…@c//…@e/f"),
+    ("https://a.test/@x//y/z@2x.png", "https://a.test/@x//y/z@2x.png"),
     ("https://a.test/keys/keyword?q=1", "https://a.test/keys/keyword?q=1"),
     ("https://a.test/p/https%3A%2F%2Fb.test%2F%3Ftoken%3Dabc/x", "https://a.test/p/[hidden]/x"),
     ("https://auth.a.test:8443/?q=1#access_token=abc", "https://auth.a.test:8443/?q=1#…"),

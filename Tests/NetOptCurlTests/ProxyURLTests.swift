@@ -28,9 +28,33 @@ import Testing
   @Test(arguments: [
     ("http://user:pass@proxy.test:1/?token=x", "http://proxy.test:1"),
     ("user:pa/ss@proxy.test", "proxy.test"),
-    ("socks5://[::1]:1080", "socks5://[::1]:1080"),
+    ("socks5://[::1]:1080", "socks5://[::1]:1080"), ("http://user:pass", "http://…"), ("user:pass", "…"),
+    ("http://user:pass%40proxy.test", "http://…"), ("http://proxy.test:99999", "http://proxy.test:99999"),
   ])
   func messagesShowThePlaceAlone(_ url: String, _ shown: String) { #expect(ProxyURL.shown(url) == shown) }
+
+  @Test(
+    "a message shows nothing of a password, wherever the URL is wrong",
+    arguments: 1...5 as ClosedRange<UInt64>)
+  func messagesShowNothingOfAPassword(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    func pick(_ texts: [String]) -> String { texts.randomElement(using: &random) ?? "" }
+    for _ in 0..<500 {
+      let parts = ["zebra", "quokka", "vixen"]
+      let marks = ["", "%2F", "%", "..", "!", "é", ":", "@", "/", "#", "?", "\\", " ", "://"]
+      let end = pick(["@", "%40", "%2540", ""])
+      // Behind the last raw "@" is a host.
+      let own = end == "@" ? marks : marks.filter { $0 != "@" }
+      let password = parts[0] + pick(own) + parts[1] + pick(own) + parts[2]
+      let url =
+        pick(["http://", "https://", "socks5h://", "", "htp://"]) + pick(["user:", "us%65r:", ":"]) + password
+        + end
+        + (end.isEmpty ? "" : pick(["proxy.test", "proxy.test:80", "proxy.test:x", "[::1]:1", ""]))
+        + pick(["", "/"])
+      let shown = ProxyURL.shown(url)
+      #expect(!parts.contains(where: shown.contains), "seed \(seed): \(url): \(shown)")
+    }
+  }
 
   /// Whatever is in a proxy's URL, no request goes another way.
   @Test func noRequestLeavesTheProxyOut() async throws {
