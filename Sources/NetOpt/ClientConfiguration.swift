@@ -1,5 +1,6 @@
 package import NetOptCaching
 public import NetOptCore
+import NetOptCurl
 public import NetOptRouting
 public import NetOptSigning
 
@@ -220,4 +221,18 @@ public struct ClientConfiguration: Sendable {
 
   /// Makes the defaults.
   public init() {}
+}
+
+extension ClientConfiguration.Proxy: CustomStringConvertible, CustomReflectable {
+  /// Which proxy, of a URL scheme, host and port: its user name and password are not shown.
+  public var description: String {
+    switch self {
+    case .environment: "environment"
+    case .none: "none"
+    case .url(let url): "url(\(ProxyURL.shown(url)))"
+    }
+  }
+
+  /// Has no children: a dump must not show the password.
+  public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .enum) }
 }

@@ -65,6 +65,21 @@ public struct HTTPRequest: Sendable {
   }
 }
 
+extension HTTPRequest: CustomStringConvertible, CustomReflectable {
+  /// Method and URL, without secret parameters (`HTTPURL.shown`).
+  public var description: String { "\(method) \(url.shown)" }
+
+  /// What `dump` shows: method, URL without secret parameters, the names of the fields, and the length of the body.
+  public var customMirror: Mirror {
+    Mirror(
+      self,
+      children: [
+        "method": method.rawValue, "url": url.shown, "headers": headers.map(\.name),
+        "bodyLength": body.length as Any,
+      ], displayStyle: .struct)
+  }
+}
+
 /// The body of a request.
 public struct RequestBody: Sendable {
   package enum Source: Sendable {

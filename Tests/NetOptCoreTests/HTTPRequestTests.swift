@@ -29,6 +29,32 @@ import Testing
   }
 }
 
+/// What is printed of a request by who forgets what is in it.
+@Suite struct HTTPRequestDumpTests {
+  @Test("no text made of a request shows what authenticates it", arguments: 1...5 as ClosedRange<UInt64>)
+  func dumps(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    for _ in 0..<50 {
+      let secret = String((0..<12).map { _ in "abcdefghijklmnop".randomElement(using: &random) ?? "a" }) + "Z"
+      let field = ["Authorization", "Cookie", "X-Api-Key", "X-Custom"].randomElement(using: &random) ?? ""
+      let parameter = ["token", "api_key", "sig"].randomElement(using: &random) ?? ""
+      let request = try HTTPRequest(
+        .post, "https://a.test/x?q=1&\(parameter)=\(secret)",
+        headers: ["Accept": "*/*", field: "Bearer \(secret)"],
+        body: .text(secret))
+      var dumped = ""
+      dump([request], to: &dumped)
+      let optional: HTTPRequest? = request
+      let texts = [dumped, "\(request)", String(reflecting: request), "\(optional as Any)", "\([request])"]
+      for text in texts {
+        #expect(!text.contains(secret), "seed \(seed): \(text)")
+        #expect(text.contains("https://a.test/x?q=1&\(parameter)=[hidden]"))
+      }
+      #expect(dumped.contains(field) && !dumped.contains("90") && dumped.contains("POST"), "\(dumped)")
+    }
+  }
+}
+
 @Suite struct RequestBodyTests {
   private struct Failure: Error, Equatable {}
 

@@ -50,3 +50,27 @@ import Testing
     #expect((environment.proxy(for: Origin(.https, host: host)) == nil) == isExcepted)
   }
 }
+
+/// What is printed of a configuration by who forgets what is in it.
+@Suite struct ProxyDumpTests {
+  @Test(
+    "no text made of a configuration shows what is in the URL of its proxy",
+    arguments: [
+      "http://user:sesame@proxy.test:3128", "http://sesame@proxy.test", "user:sesame%40proxy.test:80",
+      "http://user:sesame", "http://user:ses%61me@proxy.test/?token=sesame",
+    ])
+  func proxies(_ url: String) {
+    var configuration = ClientConfiguration()
+    configuration.proxy = .url(url)
+    for value in [configuration, configuration.proxy, Optional(configuration.proxy) as Any] {
+      var dumped = ""
+      dump(value, to: &dumped)
+      for text in [dumped, "\(value)", String(reflecting: value)] {
+        #expect(!text.contains("sesame") && !text.contains("ses%61me"), "\(text)")
+      }
+    }
+    #expect("\(configuration.proxy)".hasPrefix("url("))
+    #expect(
+      "\(ClientConfiguration.Proxy.none) \(ClientConfiguration.Proxy.environment)" == "none environment")
+  }
+}
