@@ -20,11 +20,7 @@ extension ClientConfiguration {
       throw NetOptError(
         .invalidConfiguration, phase: .connect, "the URL of the proxy cannot be used: \(fault)")
     }
-    if HTTPFields.fault(of: HTTPField("User-Agent", userAgent)) != nil {
-      throw NetOptError(
-        .invalidConfiguration, phase: .connect,
-        "userAgent is \(userAgent.debugDescription); it may be any text without line ends and NUL")
-    }
+    try CurlConfiguration.checkUserAgent(userAgent)
   }
 
   /// Looks whether the file with the authorities is one: otherwise it would show at the first handshake.

@@ -35,7 +35,7 @@ extension CurlConfiguration {
   /// How much of a body may be held: without room for a byte nothing is ever received.
   package static let bodyBuffers = SettingRange(1...1 << 30)
 
-  /// Refuses numbers that libcurl would take for something else, or that would stop a transfer.
+  /// Refuses numbers that libcurl would take for something else, or that would stop a transfer, and a `User-Agent` that is no field.
   ///
   /// - Throws: `invalidConfiguration` with the setting, its value and what it may be.
   func check() throws(NetOptError) {
@@ -45,5 +45,16 @@ extension CurlConfiguration {
     try Self.ages.check(idleAge, "idleAge")
     if let lifetime { try Self.ages.check(lifetime, "lifetime") }
     try Self.bodyBuffers.check(bodyBuffer, "bodyBuffer")
+    try Self.checkUserAgent(userAgent)
+  }
+
+  /// Refuses a value of `User-Agent` that would add fields or requests of its own.
+  ///
+  /// - Throws: `invalidConfiguration`.
+  package static func checkUserAgent(_ value: String) throws(NetOptError) {
+    guard HTTPFields.fault(of: HTTPField("User-Agent", value)) != nil else { return }
+    throw NetOptError(
+      .invalidConfiguration, phase: .connect,
+      "userAgent is \(value.debugDescription); it may be any text without line ends and NUL")
   }
 }

@@ -34,6 +34,33 @@ import Testing
     server.stop()
   }
 
+  @Test("a User-Agent is one field, or refused", arguments: 1...3 as ClosedRange<UInt64>)
+  func userAgents(_ seed: UInt64) async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(200) })
+    defer { server.stop() }
+    var random = SplitMix64(seed: seed)
+    let pieces = ["a", "B/1", " ", "(x; y)", "é", ":", "\t", "\r", "\n", "\r\n", "\0", "\r\nX-Admin: 1"]
+    var refused = 0
+    for _ in 0..<40 {
+      let text = "n" + (0..<random.below(4)).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+      let bench: TransportBench
+      do { bench = try await TransportBench { $0.userAgent = text } } catch let error as NetOptError {
+        #expect(error.code == .invalidConfiguration && error.message.hasPrefix("userAgent is "), "\(error)")
+        #expect(text.utf8.contains { $0 == 0 || $0 == 10 || $0 == 13 })
+        refused += 1
+        continue
+      }
+      _ = try await bench.execute(
+        try HTTPRequest(.get, "http://\(server.endpoint)/"), [server.endpoint.address])
+      let head = String(decoding: server.requests.last?.head ?? [], as: UTF8.self)
+      #expect(head.contains("User-Agent: \(text)"), "\(text.debugDescription): \(head)")
+      let names = head.split(separator: "\r\n").dropFirst().map { $0.prefix { $0 != ":" }.lowercased() }
+      #expect(names == ["host", "accept", "user-agent", "accept-encoding"], "\(head)")
+      await bench.end()
+    }
+    #expect((1..<40).contains(refused))
+  }
+
   @Test("a setting that libcurl refuses is an error, and the handle is freed once")
   func refusedSetting() async throws {
     // libcurl takes strings of at most 8,000,000 bytes.
