@@ -14,6 +14,8 @@ struct SecretCommands {
     var secret: String
     /// What a redirect of the server leads to.
     var location = "/"
+    /// The key ring.
+    var ring = SecretCommands.ring
   }
 
   private var random: SplitMix64
@@ -39,6 +41,9 @@ struct SecretCommands {
     "Authorization: Bearer ", "Authorization: Basic ", "X-Api-Key: ", "Cookie: session=",
     "Proxy-Authorization: Basic ", "X-Vault-Token:", "X-Custom: ",
   ]
+  private static let ring = #"""
+    {"schema":1,"keys":[{"id":"a","secret":"s","salt":"t","schemes":["netopt1","rfc9421","sigv4","salted-md5"],"legacy":true}]}
+    """#
   private static let unreserved = Array(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~".utf8)
 
@@ -145,7 +150,9 @@ struct SecretCommands {
   mutating func next() -> Case {
     var secret = ""
     var made = Case(arguments: [], secret: "")
-    switch random.below(11) {
+    switch random.below(13) {
+    case 11: made = signing(&secret)
+    case 12: made = secretCommand(&secret)
     case 8:
       // The content of a file where its name belongs.
       secret = self.secret("")
@@ -194,6 +201,65 @@ struct SecretCommands {
     default: made.arguments = ["get"] + getOutput() + request(&secret)
     }
     made.secret = secret
+    return made
+  }
+
+  /// A request with a secret that is signed or verified: on the command line, as a message, as a line of JSON.
+  private mutating func signing(_ secret: inout String) -> Case {
+    var made = Case(arguments: [], secret: "")
+    let scheme = pick([
+      ["netopt1"], ["rfc9421"], ["sigv4", "--region=r", "--service=s"], ["salted-md5", "--allow-weak"],
+      ["salted-md5"],
+    ])
+    made.arguments =
+      [pick(["sign", "sign", "verify"]), "--keys=\(directory)/ring.json", "--key-id=a", "--scheme"] + scheme
+    if random.below(2) == 0 { made.arguments.append("--json") }
+    let time = 1_700_000_000
+    made.arguments += ["--now", "\(time)"]
+    // With a signature that is read and does not match.
+    let signature =
+      "NETOPT1-HMAC-SHA256 keyid=a,ts=\(time),nonce=AAECAwQFBgcICQoLDA0ODw,headers=,sig="
+      + String(repeating: "0", count: 64)
+    switch random.below(3) {
+    case 0:
+      let target = target(&secret)
+      made.lines = "GET \(target) HTTP/1.1\r\n" + pick(["Host: a.test\r\n", "Host: a b\r\n", ""])
+      made.lines += pick(["Authorization: \(signature)\r\n", "X-Key \(secret)\r\n", ""]) + "\r\n"
+      made.arguments += ["--http", "lines"]
+    case 1:
+      let url = url(&secret)
+      let line: JSONValue = [
+        "id": 1, "method": "GET", "url": .string(url), "headers": [["Authorization", .string(signature)]],
+      ]
+      made.lines =
+        String(line.description.prefix(random.below(4) == 0 ? line.description.count - 3 : .max)) + "\n"
+      made.arguments.append("--jsonl")
+    default:
+      if made.arguments[0] == "verify" { made.arguments += ["-H", "Authorization: \(signature)"] }
+      made.arguments += request(&secret)
+    }
+    return made
+  }
+
+  /// A command that gives a key, and says more than that.
+  private mutating func secretCommand(_ secret: inout String) -> Case {
+    var made = Case(arguments: [], secret: "")
+    secret = self.secret("")
+    let command = pick([
+      "echo \(secret) >&2; exit 3", "\(secret)", "echo \(secret); kill -9 $$", "echo '\(secret)",
+      "exec \(secret)",
+      "echo \(secret) | tee /dev/stderr", "set -x; printf %s \(secret)", "echo \(secret) >&2",
+      "cat < \(secret)",
+      "printf '\\033]0;%s\\007' \(secret) >&2; exit 126", "yes \(secret)", ": ${\(secret)?\(secret)}",
+    ])
+    let key: JSONValue = ["id": "a", "secret_command": .string(command), "schemes": ["netopt1"]]
+    made.ring = (["schema": 1, "keys": [key]] as JSONValue).description
+    made.arguments =
+      pick([
+        ["sign", "--key-id=a"], ["sign", "--key-id=a", "--json"], ["get", "--sign=a", "-v"],
+        ["get", "--sign=a", "--json"],
+      ])
+      + ["--keys=\(directory)/ring.json", "http://\(server)/a"]
     return made
   }
 

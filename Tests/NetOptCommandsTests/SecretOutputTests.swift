@@ -53,15 +53,19 @@ import Testing
       var commands = SecretCommands(seed: seed, server: "\(server.endpoint)", directory: program.directory)
       let made = commands.next()
       location.withLock { $0 = made.location.hasPrefix("/") ? "/redirect" + made.location : made.location }
+      let ring = "\(program.directory)/ring.json"
+      try Files.write(made.ring, to: ring)
+      chmod(ring, 0o600)
       let (status, text) = try await program.run(made.arguments, made.environment, lines: made.lines)
       #expect(status & 0x7f == 0, "seed \(seed): ended by a signal: \(made)\n\(text)")
       let traces = Self.traces(of: made.secret, in: text)
       #expect(traces.isEmpty, "seed \(seed): \(traces) of \(made)\n\(text)")
+      #expect(!text.utf8.contains(0x1b), "seed \(seed): \(made)\n\(text)")
       if text.contains("[hidden]") || text.contains("…") { hidden += 1 }
       if status == 0 { answered[made.arguments[0], default: 0] += 1 }
     }
     #expect(
-      hidden > 10 && ["get", "bench", "fetch", "cache"].allSatisfy { answered[$0] != nil },
+      hidden > 10 && ["get", "bench", "fetch", "cache", "sign"].allSatisfy { answered[$0] != nil },
       "\(hidden) \(answered)")
   }
 }
