@@ -2,33 +2,29 @@ package import NetOptCore
 
 /// Which fields of requests tell for whom they speak: those that are listed, and those whose names speak of a secret
 /// (`SecretNames`). They are looked for in each request that may be answered from the cache.
-package struct CredentialFields: Hashable, Sendable {
-  /// The listed names in small letters, by their length.
-  private let byLength: [[String]]
+package final class CredentialFields: Sendable {
+  private let patterns: NamePatterns
   /// The names in small letters that only seem to speak of a secret.
   private let harmless: Set<String>
+  /// What tells one choice of fields from another.
+  package let text: String
 
   /// Makes them of names in any case.
   ///
   /// - Parameters:
   ///   - names: the listed ones.
   ///   - harmless: those that are none although their names speak of a secret, unless they are listed too.
-  package init(_ names: Set<String>, harmless: Set<String> = Self.harmless) {
-    let lowered = Set(names.map { $0.lowercased() })
-    var byLength = [[String]](repeating: [], count: (lowered.map(\.utf8.count).max() ?? 0) + 1)
-    for name in lowered.sorted() { byLength[name.utf8.count].append(name) }
-    self.byLength = byLength
-    self.harmless = Set(harmless.map { $0.lowercased() })
+  package init(_ names: Set<String>, harmless: Set<String> = CredentialFields.harmless) {
+    let listed = Set(names.map { $0.lowercased() })
+    let harmless = Set(harmless.map { $0.lowercased() }).subtracting(listed)
+    patterns = SecretNames.patterns(and: listed.sorted())
+    self.harmless = harmless
+    text = (listed.sorted() + [""] + harmless.sorted()).joined(separator: "\n")
   }
 
   /// Whether a field carries credentials.
   package func contains(_ name: String) -> Bool {
-    isListed(name) || SecretNames.contains(name) && !harmless.contains(name.lowercased())
-  }
-
-  private func isListed(_ name: String) -> Bool {
-    let length = name.utf8.count
-    return length < byLength.count && byLength[length].contains { HTTPFields.equal($0, name) }
+    patterns.match(name) && !harmless.contains(name.lowercased())
   }
 
   /// The fields of a request that carry credentials, in the order of their names, those with one name in their own. The names are in
@@ -41,11 +37,6 @@ package struct CredentialFields: Hashable, Sendable {
       found.insert((name, field.value), at: found.firstIndex { $0.name > name } ?? found.endIndex)
     }
     return found
-  }
-
-  /// What tells one choice of fields from another.
-  package var text: String {
-    (byLength.joined() + [""] + harmless.sorted()).joined(separator: "\n")
   }
 
   /// Those that are common and whose names speak of no secret: in them gateways tell services, and services each other, for whom a

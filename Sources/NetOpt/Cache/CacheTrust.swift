@@ -12,7 +12,7 @@ extension ClientConfiguration.Cache {
   func trust(authorities: String?) throws(NetOptError) -> String {
     var choices: [[UInt8]] = []
     let fields = credentials()
-    if fields != Self().credentials() { choices.append(Array(fields.text.utf8)) }
+    if fields.text != Self().credentials().text { choices.append(Array(fields.text.utf8)) }
     if let authorities {
       choices.append(
         try FileBytes.read(authorities, upTo: 1 << 24, as: "the file with the authorities", in: .tls))
