@@ -60,7 +60,7 @@ extension CurlMulti {
     for transfer in waiting where transfer.connection.map({ !inUse.contains(ObjectIdentifier($0)) }) ?? false
     {
       // It may be for a moment. Without another address that is the better hope.
-      guard transfer.exchange.race.hasUntriedAddress else { continue }
+      guard !transfer.exchange.isOver, transfer.exchange.race.hasUntriedAddress else { continue }
       _ = passOn(transfer, after: transfer.loss, because: "\(transfer.place) \(Transfer.noStream)")
     }
   }
@@ -108,7 +108,7 @@ extension CurlMulti {
         else { return false }
         return silent.contains(SilentEndpoint(origin: exchange.plan.origin, address: address))
       }
-      for transfer in queued {
+      for transfer in queued where !exchange.isOver {
         // The endpoint was blamed already.
         let why = "\(transfer.place) went silent, and all connections to it are in use"
         note(transfer, .failed, LegFailure(.other, why))
