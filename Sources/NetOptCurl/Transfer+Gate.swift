@@ -155,7 +155,7 @@ extension Transfer {
 extension LiveConnection {
   /// Whether it is known to carry nothing.
   var isIdle: Bool {
-    isMultiplexed ? reader?.budget.streams == 0 : carrier.map { !$0.holdsConnection } ?? true
+    isMultiplexed ? reader?.budget.streams == 0 : carrier == nil
   }
 
   /// What came on a connection on which nothing was to come.
