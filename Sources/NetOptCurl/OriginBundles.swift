@@ -58,9 +58,16 @@ final class OriginBundles {
   /// - Parameters:
   ///   - version: what the request asks for.
   ///   - endpoint: where the connection leads; `nil` for a proxy.
+  ///   - isAlone: whether it is to have a bundle of its own: libcurl counts the connections to a host by bundles, and a probe has to connect
+  ///     also where requests use all that there may be.
   func connectionClass(
-    for version: RequestOptions.Version, to endpoint: Endpoint?, at now: MonotonicInstant
+    for version: RequestOptions.Version, to endpoint: Endpoint?, isAlone: Bool = false,
+    at now: MonotonicInstant
   ) -> ConnectionClass {
+    guard !isAlone else {
+      let usual = connectionClass(for: version, to: endpoint, at: now)
+      return ConnectionClass(bundle: Self.newNumber(), offersHTTP2: usual.offersHTTP2)
+    }
     let choice = choices.isEmpty ? nil : choices.last { $0.endpoint == endpoint }
     guard isSecure else {
       // A proxy's connections serve all plain origins, one request after the other.

@@ -4,6 +4,9 @@ import NetOptCore
 // Who a transfer has to do with, for messages: the server, the proxy, or the server behind the proxy.
 
 extension Transfer {
+  /// Whether the connection speaks TLS, with the server or with the proxy.
+  var isEncrypted: Bool { exchange.plan.isSecure || proxy.map(ProxyURL.isSecure) == true }
+
   /// The server, as a message names it where there is no endpoint.
   var server: String { "\(exchange.plan.origin.host):\(exchange.plan.origin.port)" }
 

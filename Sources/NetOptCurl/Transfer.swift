@@ -101,13 +101,12 @@ final class Transfer {
     self.bundles = bundles
     self.opensNew = opensNew
     self.records = records
-    connectionClass = bundles.connectionClass(for: exchange.request.options.version, to: endpoint, at: now)
+    connectionClass = bundles.connectionClass(
+      for: exchange.request.options.version, to: endpoint,
+      isAlone: exchange.purpose == .probe && exchange.request.options.connection == .fresh, at: now)
     body = ReceivedBody(spareChunks)
     started = now
   }
-
-  /// Whether the connection speaks TLS, with the server or with the proxy.
-  var isEncrypted: Bool { exchange.plan.isSecure || proxy.map(ProxyURL.isSecure) == true }
 
   /// Whether TLS waits for its turn: a probe's does, if it has any.
   var takesTurn: Bool { exchange.purpose.endsAtGate && exchange.plan.isSecure }

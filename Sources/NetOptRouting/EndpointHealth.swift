@@ -247,7 +247,7 @@ struct EndpointHealth: Sendable {
     pace: Quarantine.Pace = Quarantine.Pace(), at now: MonotonicInstant, using random: inout SplitMix64
   ) -> Bool {
     let blame = Blame(failure.kind)
-    if blame == .nobody { return false }
+    if blame == .nobody { return begun == nil && giveBack(at: now, byProbe: true) }
     (lastFailure, lastFailed) = (failure, now)
     if quarantine?.failedAgain(failure.kind, of: host, from: begun, at: now, using: &random) ?? false {
       _ = circuit.giveBack(byProbe: begun == nil)

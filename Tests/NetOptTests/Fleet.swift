@@ -13,12 +13,13 @@ final class Fleet: Sendable {
   private let running: Locked<[IPAddress: NginxOrigin]>
   private let settings: NginxSettings
 
-  init(_ count: Int, directives: String = "") async throws {
+  init(_ count: Int, directives: String = "", http2: Bool = true) async throws {
     addresses = IPAddress.freshLoopback(count)
     port = try FreePort.find(on: addresses)
     certificate = try await TestCertificates.certificate(for: [Lab.host])
     var settings = NginxSettings()
     settings.directives = directives
+    settings.http2 = http2
     self.settings = settings
     running = Locked([:])
     for address in addresses { try await start(address) }

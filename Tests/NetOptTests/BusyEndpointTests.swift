@@ -1,0 +1,85 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// Endpoints whose connections are all in use.
+@Suite(.serialized) struct BusyEndpointTests {
+  private static let directives = """
+    location /unhurried { echo_sleep 6; echo "$request_method $request_uri"; }
+    location /quick { return 200 "$request_method $request_uri"; }
+    """
+
+  private func text(_ request: HTTPRequest, _ client: NetOptClient) async throws -> String {
+    let response = try await client.execute(request)
+    return String(decoding: try await response.body.collect(upTo: 1000), as: UTF8.self)
+  }
+
+  /// A probe that libcurl does not let connect, because requests use all connections that there may be, says nothing of the endpoint.
+  @Test func slowAnswersOnAllConnectionsAreNoSilence() async throws {
+    let fleet = try await Fleet(2, directives: Self.directives, http2: false)
+    defer { fleet.stop() }
+    let client = try await fleet.client { $0.connections.perEndpoint = 16 }
+    func request(_ target: String) throws -> HTTPRequest {
+      var request = try fleet.request(.get, target)
+      request.options.timeout = .seconds(30)
+      return request
+    }
+    for number in 0..<20 {
+      let answer = try await text(try request("/quick?q=\(number)"), client)
+      #expect(answer == "GET /quick?q=\(number)")
+    }
+    let answers = try await withThrowingTaskGroup(of: (Int, String).self) { group in
+      for number in 0..<16 {
+        let request = try request("/unhurried?q=\(number)")
+        group.addTask { (number, try await text(request, client)) }
+      }
+      return try await group.reduce(into: [Int: String]()) { $0[$1.0] = $1.1 }
+    }
+    for number in 0..<16 { #expect(answers[number]?.hasPrefix("GET /unhurried?q=\(number)") == true) }
+    await client.shutdown()
+    var arrived = 0
+    try await wait(for: "the log") {
+      arrived = try fleet.addresses.reduce(0) { count, address in
+        try count + fleet.origin(address).accessLog().count { $0.target.hasPrefix("/unhurried") }
+      }
+      return arrived >= 16
+    }
+    #expect(arrived == 16)
+  }
+
+  /// Requests that may go nowhere else wait for an endpoint that pauses, also when all connections to it are in use.
+  @Test(arguments: [RequestOptions.Version.http1, .http2])
+  func requestsWithoutAnotherWayWait(_ version: RequestOptions.Version) async throws {
+    let fleet = try await Fleet(2, directives: Self.directives)
+    defer { fleet.stop() }
+    let client = try await fleet.client { $0.connections.perEndpoint = 2 }
+    let victim = fleet.addresses[0]
+    let origin = try fleet.origin(victim)
+    func request(_ method: HTTPMethod, _ number: Int) throws -> HTTPRequest {
+      var request = try fleet.request(method, "/quick?q=\(number)")
+      request.options.version = version
+      request.options.timeout = .seconds(30)
+      request.options.routing = .pinned(victim)
+      return request
+    }
+    for number in 0..<20 { _ = try await text(try request(.get, number), client) }
+    origin.freeze()
+    defer { origin.thaw() }
+    let answers = try await withThrowingTaskGroup(of: (Int, String).self) { group in
+      for number in 0..<12 {
+        let request = try request(.post, number)
+        group.addTask { (number, try await text(request, client)) }
+      }
+      // Long enough for its silence to be certain.
+      group.addTask {
+        try await Task.sleep(for: .seconds(4))
+        origin.thaw()
+        return (-1, "")
+      }
+      return try await group.reduce(into: [Int: String]()) { $0[$1.0] = $1.1 }
+    }
+    for number in 0..<12 { #expect(answers[number] == "POST /quick?q=\(number)") }
+    await client.shutdown()
+  }
+}
