@@ -270,7 +270,13 @@ extension CurlMulti {
   private func exhausted(_ exchange: Exchange) {
     // Those who waited for this race would find the same: its outcome is theirs, unless they have more patience.
     let waiting = exchange.leaveRace()
-    let error = raceError(exchange)
+    var error = raceError(exchange)
+    if exchange.sends > 0 {
+      // It came back, and there was nobody else to send it to. Another attempt may find the first one ready.
+      error = NetOptError(
+        .sendFailed, phase: .send, error.message, endpoint: error.endpoint, underlying: error.underlying,
+        isRetryable: true)
+    }
     let patience = exchange.request.options.connectTimeout
     fail(exchange, error)
     for waiting in waiting where !waiting.isOver {
@@ -313,6 +319,8 @@ extension CurlMulti {
         (.receive, "the body was not complete")
       } else if let winner = exchange.winner, winner.waitsForStream {
         (.send, "\(winner.place) \(Transfer.noStream)")
+      } else if let winner = exchange.winner, winner.waitsAfterRefusal {
+        (.send, winner.loss.description(at: winner.place, usual: ""))
       } else if let winner = exchange.winner {
         (.receive, "\(winner.place) had not answered")
       } else if exchange.lookUp != nil {

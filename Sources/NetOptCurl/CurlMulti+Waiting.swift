@@ -51,6 +51,7 @@ extension CurlMulti {
     for exchange in underWay where exchange.purpose == .request {
       guard let transfer = exchange.winner, transfer.speaksHTTP2 == true, let connection = transfer.connection
       else { continue }
+      if transfer.waitsAfterRefusal { continue }
       if !transfer.waitsForStream {
         inUse.insert(ObjectIdentifier(connection))
       } else if let ready = transfer.readyAt, now - ready >= Self.shortestWait {
@@ -102,11 +103,19 @@ extension CurlMulti {
   /// Has the next legs begin of calls that wait for a connection to endpoints that do not answer: as many are open as may be, and what
   /// was sent on them keeps them.
   private func leaveQueues(of silent: Set<SilentEndpoint>) {
-    for exchange in underWay where exchange.race.winner == nil && !exchange.isOver {
-      let queued = exchange.transfers.filter { transfer in
-        guard let address = transfer.endpoint?.address, transfer.descriptor == nil, transfer.verdict == nil
-        else { return false }
+    for exchange in underWay where exchange.purpose == .request && !exchange.isOver {
+      // Without another way it is better to wait.
+      guard exchange.race.hasUntried else { continue }
+      func isAtSilent(_ transfer: Transfer) -> Bool {
+        guard let address = transfer.endpoint?.address else { return false }
         return silent.contains(SilentEndpoint(origin: exchange.plan.origin, address: address))
+      }
+      if let winner = exchange.winner {
+        if winner.waitsAfterRefusal, isAtSilent(winner) { _ = passOn(winner, after: winner.loss) }
+        continue
+      }
+      let queued = exchange.transfers.filter {
+        $0.descriptor == nil && $0.verdict == nil && isAtSilent($0)
       }
       for transfer in queued where !exchange.isOver {
         // The endpoint was blamed already.
@@ -123,7 +132,7 @@ extension CurlMulti {
     // What is made beside the calls, to look at an endpoint, has no number.
     guard exchange.body == nil, exchange.purpose == .request, exchange.context.id != 0, !exchange.isOver,
       let transfer = exchange.winner, exchange.race.legs[transfer.leg].source == .list,
-      !transfer.isHeadComplete
+      !transfer.isHeadComplete, !transfer.waitsAfterRefusal
     else { return nil }
     return transfer
   }

@@ -23,7 +23,10 @@ extension Transfer {
   /// of streams is reached, or the connection is full of other bytes.
   var waitsForStream: Bool { verdict == .send && speaksHTTP2 == true && fate == .unwritten }
 
-  /// What is said of the server then.
+  /// Whether the server refused it, and libcurl has not come to the gate with it again: it may wait for a connection.
+  var waitsAfterRefusal: Bool { verdict == .send && (fate == .refused || fate == .overLimit) }
+
+  /// What is said of a server that takes no request on a connection.
   static let noStream = "allowed no stream for the request (SETTINGS_MAX_CONCURRENT_STREAMS)"
 
   /// Has the race take the request back, when it was not processed and its body can begin anew.
