@@ -104,7 +104,8 @@ public struct RequestBody: Sendable {
   /// - Parameters:
   ///   - length: how many bytes the chunks add up to, when that is known; another number, or one below 0, is `invalidRequest`. The
   ///     chunk that completes it is sent when the sequence has ended.
-  ///   - chunks: the chunks. The sequence is iterated once: a request with a stream is never sent again.
+  ///   - chunks: the chunks. The sequence is iterated once: what was sent of it is not repeated, unless a server did not process the
+  ///     request and had been sent no more than 128 KiB of it.
   public static func stream<Chunks: AsyncSequence & Sendable>(
     length: Int64? = nil, _ chunks: Chunks
   ) -> RequestBody where Chunks.Element == [UInt8] {

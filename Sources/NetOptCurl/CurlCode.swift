@@ -60,7 +60,9 @@ enum CurlCode {
       case CURLE_SEND_FAIL_REWIND:
         (
           .sendFailed, .send,
-          "the connection to \(place) failed and the body, a stream, cannot be sent a second time"
+          loss.description(
+            at: place,
+            usual: "the connection to \(place) failed and the body, a stream, cannot be sent a second time")
         )
       case _ where isAnswered && connectionLost.contains(code):
         (.receiveFailed, .receive, "\(lost) \(transfer.whatIsMissing)")

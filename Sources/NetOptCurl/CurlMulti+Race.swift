@@ -328,7 +328,8 @@ extension CurlMulti {
       } else {
         (.connect, "no connection was ready" + underWay(exchange))
       }
-    let isUnsent = exchange.race.winner == nil || exchange.winner?.waitsForStream == true
+    let isUnsent =
+      exchange.winner.map { $0.waitsForStream || $0.waitsAfterRefusal } ?? (exchange.race.winner == nil)
     // What has failed by then is why there was no time left.
     let failures =
       exchange.race.winner == nil ? RaceFailures(exchange.plan, exchange.reports).inShort : nil

@@ -5,7 +5,7 @@ public import NetOptCore
 /// nothing: it is told what happened and when, and says what to do.
 ///
 /// A request is sent a second time only when it may be repeated, in no other case. A failure before anything was sent is
-/// no reason: the race has tried every way there is by then (docs/adr/0015).
+/// no reason: the race has tried every way there is by then (docs/adr/0015). A request that servers refused to process is one.
 public struct RetryPolicy: Sendable {
   /// What became of an attempt.
   public typealias Outcome = Result<HTTPResponse, NetOptError>
@@ -129,7 +129,10 @@ public struct RetryPolicy: Sendable {
     case .sendFailed, .receiveFailed, .protocolViolation: break
     default: return error.isRetryable && error.route?.winner == nil ? .nothingSent : .final
     }
-    if error.route?.winner == nil { return .nothingSent }
+    // Without a winner it was sent only when servers refused it and nobody else was left to take it.
+    if error.route?.winner == nil {
+      return error.code == .sendFailed && error.isRetryable ? nil : .nothingSent
+    }
     // A body that was a stream, or a method that is not idempotent: told apart from errors that no repeat would mend.
     if !error.isRetryable { return request.mayBeRepeated ? .final : .mayNotBeRepeated }
     return nil

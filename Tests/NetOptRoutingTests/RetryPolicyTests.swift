@@ -117,10 +117,21 @@ import Testing
     #expect(question.decide(failure(code, isRetryable: code == .timeout)) == .giveUp(.final))
   }
 
+  /// Servers refused to process it, and no way was left.
+  @Test func whatWasRefusedEverywhereMayBeSentAgain() throws {
+    let again = try Question().decide(failure(.sendFailed, sent: false))
+    guard case .again = again else {
+      Issue.record("\(again)")
+      return
+    }
+    #expect(try Question(.post).decide(failure(.sendFailed, sent: false)) == .giveUp(.mayNotBeRepeated))
+  }
+
   @Test func whenNothingWasSentEveryWayWasTried() throws {
     let question = try Question()
     #expect(question.decide(failure(.connectFailed, sent: false)) == .giveUp(.nothingSent))
-    #expect(question.decide(failure(.sendFailed, sent: false)) == .giveUp(.nothingSent))
+    #expect(question.decide(failure(.receiveFailed, sent: false)) == .giveUp(.nothingSent))
+    #expect(question.decide(failure(.sendFailed, sent: false, isRetryable: false)) == .giveUp(.nothingSent))
     let post = try Question(.post)
     #expect(post.decide(failure(.connectFailed, sent: false)) == .giveUp(.nothingSent))
   }
