@@ -20,6 +20,8 @@ import Testing
     let storm = try ChildProcess(try Self.program, arguments, in: directory)
     try await wait(for: "the storm to end", within: .seconds(seconds * 2 + 120)) { storm.exitStatus() != nil }
     let output = TextFile.read(storm.output)
+    // In the expectation itself, so that the line that says it failed says why.
+    #expect(output.split(separator: "\n").filter { $0.hasPrefix("VIOLATION") } == [], "\(output)")
     #expect(storm.exitStatus() == 0, "\(output)")
     // Otherwise nothing was tested.
     #expect(output.contains("violations: none") && output.contains("from a cache"), "\(output)")
