@@ -20,6 +20,8 @@ package struct WaitingRequest: Sendable {
   package let sent: MonotonicInstant
   /// When something last came on its connection.
   package let heard: MonotonicInstant
+  /// When something of an answer, its own or another's, last came on its connection; `nil` when nothing has.
+  package let answered: MonotonicInstant?
   /// How far what was sent on its connection has come.
   package let delivery: Delivery
   /// When its call has to be over, if it has a limit.
@@ -34,14 +36,15 @@ package struct WaitingRequest: Sendable {
   /// Describes a request.
   package init(
     origin: Origin, address: IPAddress, kind: RequestKind, sent: MonotonicInstant, heard: MonotonicInstant,
-    delivery: Delivery = .acknowledged, deadline: MonotonicInstant?, isWhole: Bool, mayBeRepeated: Bool,
-    isFirst: Bool = true
+    answered: MonotonicInstant?, delivery: Delivery = .acknowledged, deadline: MonotonicInstant?,
+    isWhole: Bool, mayBeRepeated: Bool, isFirst: Bool = true
   ) {
     self.origin = origin
     self.address = address
     self.kind = kind
     self.sent = sent
     self.heard = heard
+    self.answered = answered
     self.delivery = delivery
     self.deadline = deadline
     self.isWhole = isWhole

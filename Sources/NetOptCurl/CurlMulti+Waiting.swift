@@ -88,7 +88,8 @@ extension CurlMulti {
       waiting.append(
         WaitingRequest(
           origin: exchange.plan.origin, address: address, kind: RequestKind(exchange.request), sent: sent,
-          heard: progress.heard, delivery: progress.delivery, deadline: exchange.context.deadline,
+          heard: progress.heard, answered: transfer.connection?.lastAnswered, delivery: progress.delivery,
+          deadline: exchange.context.deadline,
           isWhole: Self.isWhole(transfer), mayBeRepeated: exchange.mayBeAttemptedAgain(avoiding: address),
           isFirst: exchange.context.attempt.map { $0.number == 1 } ?? true))
     }

@@ -23,6 +23,8 @@ final class LiveConnection {
   private(set) var session: UnsafeRawPointer?
   /// The last stream that the server may process, once it has announced the connection's end (GOAWAY; RFC 9113, section 6.8).
   private(set) var lastStream: Int32?
+  /// When something of an answer last came on it.
+  var lastAnswered: MonotonicInstant?
   /// Whether requests on it were given up because the server had gone silent.
   var isSilent = false
   /// Why nghttp2 gave the connection up, when it did.

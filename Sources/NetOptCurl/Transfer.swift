@@ -53,19 +53,19 @@ final class Transfer {
   var lastLoss = RequestLoss()
 
   // Unchecked exclusivity: see CurlMulti.
-  @exclusivity(unchecked) private var head = ResponseHeadReader()
+  @exclusivity(unchecked) private(set) var head = ResponseHeadReader()
   @exclusivity(unchecked) private var body: ReceivedBody
   /// What is wrong with the response, when something is.
   private(set) var fault: ResponseFault?
   /// Why nghttp2 gave the stream up, when it did.
-  private var http2Fault: HTTP2Fault?
+  private(set) var http2Fault: HTTP2Fault?
   /// Undoes the body's content coding, once the body has begun.
-  @exclusivity(unchecked) private var decoder: ContentDecoder?
-  private var hasBody = false
+  @exclusivity(unchecked) private(set) var decoder: ContentDecoder?
+  private(set) var hasBody = false
   /// How many bytes of the body libcurl has handed over, before they were decoded.
-  private var receivedBytes = 0
+  private(set) var receivedBytes = 0
   /// What the stream's DATA frames had, and whether one ended it; nothing where frames are not seen.
-  private var frames = ReceivedFrames()
+  private(set) var frames = ReceivedFrames()
   /// How far a stream is that ended before the request was sent whole.
   private enum EarlyEnd { case none, answered, closed }
   private var earlyEnd = EarlyEnd.none
@@ -145,7 +145,10 @@ final class Transfer {
     guard fault == nil else { return false }
     streamReader?.budget.claimed()
     sent.wasAnswered()
-    if firstByteAt == nil { firstByteAt = now() }
+    if firstByteAt == nil {
+      firstByteAt = now()
+      connection?.lastAnswered = firstByteAt
+    }
     // Where the TLS library does not tell what was negotiated, the first answer does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
     let wasComplete = head.isComplete
@@ -188,7 +191,7 @@ final class Transfer {
     if head.framing == .chunked || head.framing == .length(0) || hasNoBody { easy.isVerbose = true }
   }
 
-  private var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
+  var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
 
   /// libcurl is about to take a line of a head, while it is asked to say what it does.
   ///
@@ -225,16 +228,6 @@ final class Transfer {
   /// nghttp2 has given the stream up, because what came on it breaks a rule.
   func wasRejected(_ code: UInt32) { http2Fault = HTTP2Fault(cause: .code(code), isOfConnection: false) }
 
-  /// What is wrong with the response, when that is why libcurl has ended the transfer.
-  func fault(_ code: CURLcode) -> ResponseFault? {
-    if let fault { return fault }
-    if let fault = easy.words.fault(code, isHeadComplete: head.isComplete) { return fault }
-    return http2Reason
-  }
-
-  /// The rule of HTTP/2 that was broken, when nghttp2 gave the stream or its connection up.
-  private var http2Reason: ResponseFault? { (http2Fault ?? connection?.fault)?.responseFault }
-
   /// The stream is closed. libcurl may not look at it again when it is still sending.
   func streamClosed() {
     guard earlyEnd == .answered else { return }
@@ -255,6 +248,8 @@ final class Transfer {
   func receive(body bytes: UnsafeRawBufferPointer) -> Reception {
     if isDiscarding { return .taken }
     streamReader?.budget.claimed()
+    // Once a turn is enough.
+    if !isTouched { connection?.lastAnswered = now() }
     touch()
     if !hasBody {
       hasBody = true
@@ -340,38 +335,6 @@ final class Transfer {
   func takeBody() -> [UInt8] { body.takeAll() }
 
   func takeHead() -> ResponseHead { head.take() }
-
-  /// What is wrong with a response that libcurl takes for whole, or missing of it; `nil` when it is whole.
-  var missing: ResponseFault? {
-    // libcurl forgets what was refused of a piece that it had held back.
-    if let fault { return fault }
-    guard head.isComplete else { return .headCut }
-    if hasNoBody { return nil }
-    if let decoder, !decoder.isComplete { return .codingCut }
-    // No coding stands for nothing by nothing. Over HTTP/2 the stream's end was announced.
-    if !hasBody, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
-      return .codingCut
-    }
-    if head.framing == .end, speaksHTTP2 == true, FrameObserver.isInPlace, !frames.areAll(of: receivedBytes) {
-      return http2Reason ?? .streamCut
-    }
-    if speaksHTTP2 == false, head.framing == .end, let connection,
-      connection.reportsItsEnd, !connection.hasCloseNotify
-    {
-      return .unannouncedEnd
-    }
-    return nil
-  }
-
-  /// Where a body ended whose end has not come, for a message.
-  var whatIsMissing: String {
-    switch head.framing {
-    case .length(let length) where length > receivedBytes:
-      "\(length - Int64(receivedBytes)) bytes before the end of the body"
-    case .chunked: "before the last chunk of the body"
-    case .length, .end: "before the end of the body"
-    }
-  }
 
   /// Takes from libcurl what it holds back for a transfer that is paused and about to end: it would not free it.
   func discard() {

@@ -30,8 +30,8 @@ struct AnswersElsewhere: Sendable {
 
 // Endpoints that take requests and do not answer (docs/adr/0029).
 extension HostRoutes {
-  /// The kernel's clock for what came on a connection is off by some milliseconds (tcp(7), TCP_INFO).
-  private static let clockError = Duration.milliseconds(10)
+  /// What came on a connection before a request was sent may be read this much later.
+  private static let readingTime = Duration.milliseconds(10)
 
   /// Whether some of its endpoints are suspected of not answering.
   var hasSilentEndpoints: Bool { endpoints.contains { $0.health.isSuspected } }
@@ -115,12 +115,12 @@ extension HostRoutes {
     endpoints[index].health.patience.prolonged(.nanoseconds(silenceBound(of: addresses[index])), at: now)
   }
 
-  /// Whether a request that waits speaks against an endpoint: it left as a whole, or what left of it is lost, and nothing has come from the
-  /// endpoint since.
+  /// Whether a request that waits speaks against an endpoint: it left as a whole, or what left of it is lost, and no part of an answer has
+  /// come from the endpoint since. What else comes, such as session tickets or SETTINGS, answers nobody.
   private func isEvidence(_ request: WaitingRequest, against index: Int) -> Bool {
     let health = endpoints[index].health
     return (request.isWhole || request.delivery == .lost) && !isLost(request, at: index)
-      && request.sent + Self.clockError >= request.heard
+      && request.answered.map { request.sent + Self.readingTime >= $0 } ?? true
       && request.sent > health.lastAnswered && request.sent > health.patience.excused
   }
 

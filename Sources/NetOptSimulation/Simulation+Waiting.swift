@@ -44,7 +44,8 @@ extension Simulation {
       requests.append(
         WaitingRequest(
           origin: origin, address: servers[server].address, kind: Self.request, sent: sent,
-          heard: clients[client].heard[server] ?? sent, deadline: call.started + Call.limit, isWhole: true,
+          heard: clients[client].heard[server] ?? sent, answered: clients[client].heard[server],
+          deadline: call.started + Call.limit, isWhole: true,
           mayBeRepeated: call.attempt + 1 < Call.mostAttempts))
     }
     let now = now

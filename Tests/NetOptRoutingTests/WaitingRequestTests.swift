@@ -34,15 +34,20 @@ import Testing
     HTTPRequest(.get, HTTPURL(origin: Origin(.https, host: "a.example"), target: path))
   }
 
-  /// A request that was sent so long ago, and on whose connection nothing has come since.
+  /// A request that was sent so long ago, and on whose connection nothing has come since but what is said.
+  ///
+  /// - Parameters:
+  ///   - heard: how many milliseconds after it was sent something came.
+  ///   - answered: the same of a part of an answer.
   func waiting(
     _ scene: Scene, at address: IPAddress = a, for milliseconds: Double, path: String = "/items",
     isWhole: Bool = true, mayBeRepeated: Bool = true, isFirst: Bool = true, deadline: Double? = 10,
-    delivery: WaitingRequest.Delivery = .acknowledged
+    delivery: WaitingRequest.Delivery = .acknowledged, heard: Double = 0, answered: Double? = nil
   ) -> WaitingRequest {
     let sent = scene.now + .milliseconds(-milliseconds)
     return WaitingRequest(
-      origin: scene.origin, address: address, kind: RequestKind(request(path)), sent: sent, heard: sent,
+      origin: scene.origin, address: address, kind: RequestKind(request(path)), sent: sent,
+      heard: sent + .milliseconds(heard), answered: answered.map { sent + .milliseconds($0) },
       delivery: delivery, deadline: deadline.map { scene.now + .seconds($0) }, isWhole: isWhole,
       mayBeRepeated: mayBeRepeated, isFirst: isFirst)
   }
@@ -69,6 +74,19 @@ import Testing
     #expect(scene.state(Self.a) == .closed)
     // Once: what the connection shows is waited for.
     #expect(look(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
+  }
+
+  @Test("what came behind a request excuses its endpoint for a time, and only an answer does so for good")
+  func whatCame() {
+    var scene = scene()
+    #expect(look(&scene, [waiting(scene, for: 400, heard: 200)]).probes.isEmpty)
+    #expect(look(&scene, [waiting(scene, for: 600, heard: 200, answered: 200)]).probes.isEmpty)
+    #expect(scene.plan().addresses.first == Self.a)
+    // What came before it was sent may have been read behind that.
+    #expect(look(&scene, [waiting(scene, for: 600, heard: 200, answered: 5)]).probes.count == 2)
+    #expect(scene.plan().addresses.last == Self.a)
+    var another = self.scene()
+    #expect(look(&another, [waiting(another, for: 600, heard: 200)]).probes.count == 2)
   }
 
   @Test func aFewSlowRequestsAreExcusedWhenAConnectionWorks() {
