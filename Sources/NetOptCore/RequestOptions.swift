@@ -71,7 +71,8 @@ public struct RequestOptions: Hashable, Sendable {
   ///
   /// A further attempt is made only for a request that may be repeated (`HTTPRequest.mayBeRepeated`), when its connection
   /// failed after it was sent, its endpoint went silent, or the answer was 421, 502, 503 or 504; elsewhere when there is
-  /// an elsewhere; within the client's budget for retries, but for a connection that turned out to be dead; and never when it could not end before the deadline.
+  /// an elsewhere; within the client's budget for retries, but for a connection that turned out to be dead; and never when it
+  /// could not end before the deadline. Any other request is sent again only when servers refused to process it.
   public var maxAttempts = 3
 
   /// Whether a second copy is sent to another endpoint when an answer takes longer than nearly all (95 %) of the origin's

@@ -4,8 +4,8 @@ public import NetOptCore
 /// Decides whether a request is sent once more after an attempt that did not go well. It sends nothing and waits for
 /// nothing: it is told what happened and when, and says what to do.
 ///
-/// A request is sent a second time only when it may be repeated, in no other case. A failure before anything was sent is
-/// no reason: the race has tried every way there is by then (docs/adr/0015). A request that servers refused to process is one.
+/// A request is sent a second time only when it may be repeated, or when every server to which it was sent refused to process it. A failure
+/// before anything was sent is no reason: the race has tried every way there is by then (docs/adr/0015).
 public struct RetryPolicy: Sendable {
   /// What became of an attempt.
   public typealias Outcome = Result<HTTPResponse, NetOptError>
@@ -89,6 +89,7 @@ public struct RetryPolicy: Sendable {
   ) -> Decision {
     let status: Int?
     var asked: Duration?
+    var wasRefused = false
     switch outcome {
     case .success(let response):
       guard Self.isFailure(response.status) else { return .giveUp(.final) }
@@ -97,8 +98,11 @@ public struct RetryPolicy: Sendable {
     case .failure(let error):
       if let reason = Self.finality(of: error, request) { return .giveUp(reason) }
       status = nil
+      wasRefused = Self.wasRefused(error)
     }
-    guard request.mayBeRepeated else { return .giveUp(.mayNotBeRepeated) }
+    guard request.mayBeRepeated || wasRefused && !request.body.isStream else {
+      return .giveUp(.mayNotBeRepeated)
+    }
     guard attempts < request.options.maxAttempts else { return .giveUp(.attemptsUsedUp) }
     // Another connection is all that 421 asks for, and there is no use in asking for it twice.
     if status == 421 {
@@ -107,7 +111,9 @@ public struct RetryPolicy: Sendable {
     }
     if let asked, asked > Self.longestWait { return .giveUp(.toldToWait(asked)) }
     let delay =
-      if let asked { jittered(asked) } else { wait(before: attempts, isAnswered: status != nil) }
+      if let asked { jittered(asked) } else {
+        wait(before: attempts, isAnswered: status != nil || wasRefused)
+      }
     if let deadline {
       let shortage = Shortage(left: max(deadline - now, .zero), wait: delay, attempt: shortest())
       if now + delay + shortage.attempt >= deadline { return .giveUp(.noTimeLeft(shortage)) }
@@ -129,17 +135,19 @@ public struct RetryPolicy: Sendable {
     case .sendFailed, .receiveFailed, .protocolViolation: break
     default: return error.isRetryable && error.route?.winner == nil ? .nothingSent : .final
     }
-    // Without a winner it was sent only when servers refused it and nobody else was left to take it.
-    if error.route?.winner == nil {
-      return error.code == .sendFailed && error.isRetryable ? nil : .nothingSent
-    }
+    if error.route?.winner == nil { return wasRefused(error) ? nil : .nothingSent }
     // A body that was a stream, or a method that is not idempotent: told apart from errors that no repeat would mend.
     if !error.isRetryable { return request.mayBeRepeated ? .final : .mayNotBeRepeated }
     return nil
   }
 
+  /// Whether servers refused to process the request, and nobody else was left to take it: without a winner it was not sent otherwise.
+  private static func wasRefused(_ error: NetOptError) -> Bool {
+    error.code == .sendFailed && error.isRetryable && error.route?.winner == nil
+  }
+
   /// How long to wait when nobody says. A connection that failed says nothing of the others: its request goes elsewhere at
-  /// once, the first time. A service that answers that it is in trouble gets a moment to recover.
+  /// once, the first time. A service that answers that it is in trouble, or refuses requests, gets a moment to recover.
   private mutating func wait(before attempts: Int, isAnswered: Bool) -> Duration {
     let attempts = max(attempts, 1)
     let doublings = isAnswered ? attempts - 1 : attempts - 2

@@ -117,14 +117,18 @@ import Testing
     #expect(question.decide(failure(code, isRetryable: code == .timeout)) == .giveUp(.final))
   }
 
-  /// Servers refused to process it, and no way was left.
-  @Test func whatWasRefusedEverywhereMayBeSentAgain() throws {
-    let again = try Question().decide(failure(.sendFailed, sent: false))
-    guard case .again = again else {
-      Issue.record("\(again)")
-      return
-    }
-    #expect(try Question(.post).decide(failure(.sendFailed, sent: false)) == .giveUp(.mayNotBeRepeated))
+  /// Servers refused to process it, and no way was left. They get a moment, also the first time.
+  @Test(arguments: [HTTPMethod.get, .post])
+  func whatWasRefusedEverywhereIsSentAgain(_ method: HTTPMethod) throws {
+    let question = try Question(method)
+    let wait = try #require(delay(question.decide(failure(.sendFailed, sent: false))))
+    #expect(wait >= .milliseconds(25) && wait <= .milliseconds(50))
+    question.attempts = question.request.options.maxAttempts
+    #expect(question.decide(failure(.sendFailed, sent: false)) == .giveUp(.attemptsUsedUp))
+    question.attempts = 1
+    // Its beginning may be gone.
+    question.request.body = .stream(AsyncStream { $0.finish() })
+    #expect(question.decide(failure(.sendFailed, sent: false)) == .giveUp(.mayNotBeRepeated))
   }
 
   @Test func whenNothingWasSentEveryWayWasTried() throws {
