@@ -45,7 +45,7 @@ extension SampleFailure {
     case .certificateExpired:
       self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not valid yet")
     case .resolve, .nameNotFound: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")
-    case .unhealthy, .proxy, .proxyRefused, .authorities, .other: return nil
+    case .busy, .unhealthy, .proxy, .proxyRefused, .authorities, .other: return nil
     }
   }
 }

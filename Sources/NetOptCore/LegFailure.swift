@@ -24,6 +24,9 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case unreachable
     /// The endpoint took requests and went silent, while others answer; or its connection is dead, while the endpoint works.
     case silent
+    /// The endpoint took no request on a connection that works: it refused the stream (REFUSED_STREAM; RFC 9113, section 8.7), or allowed
+    /// none.
+    case busy
     /// The health check was not answered as the list wants it.
     case unhealthy
     /// The look-up failed: no name server gave an answer.
@@ -61,15 +64,16 @@ extension LegFailure.Kind {
   /// server did, the later in the connection the more. Then what gave no answer. What DNS says comes last: it is asked when all else has failed.
   package var weight: Int {
     switch self {
-    case .authorities: 16
-    case .proxyRefused: 15
-    case .certificateName: 14
-    case .certificateUntrusted: 13
-    case .certificateExpired: 12
-    case .proxy: 11
-    case .tls: 10
-    case .unhealthy: 9
-    case .silent: 8
+    case .authorities: 17
+    case .proxyRefused: 16
+    case .certificateName: 15
+    case .certificateUntrusted: 14
+    case .certificateExpired: 13
+    case .proxy: 12
+    case .tls: 11
+    case .unhealthy: 10
+    case .silent: 9
+    case .busy: 8
     case .reset: 7
     case .other: 6
     case .tlsTimeout: 5
@@ -93,6 +97,7 @@ extension LegFailure.Kind {
     case .tls: "failed in the TLS handshake"
     case .unhealthy: "failed its health check"
     case .silent: "went silent"
+    case .busy: "took no request"
     case .reset: "closed the connection"
     case .other: "failed"
     case .tlsTimeout: "stayed silent in the TLS handshake"
@@ -109,6 +114,7 @@ extension LegFailure.Kind {
     switch self {
     case .refused, .reset, .unreachable, .unhealthy, .other: (.connectFailed, .connect, true)
     case .silent: (.receiveFailed, .receive, true)
+    case .busy: (.sendFailed, .send, true)
     case .connectTimeout: (.timeout, .connect, true)
     case .tlsTimeout: (.timeout, .tls, true)
     case .tls: (.tlsFailed, .tls, true)

@@ -150,6 +150,14 @@ public struct Race: Sendable {
     unprovoked = 0
   }
 
+  /// Has a leg tried once more when all others have failed, with another index. Without effect when it leads where one did that is tried
+  /// again already, or was: nobody gets the request for ever.
+  package mutating func tryAgainLast(_ leg: Int) {
+    guard legs.count(where: { $0.target == legs[leg].target }) == 1 else { return }
+    queue.append(legs.count)
+    legs.append(legs[leg])
+  }
+
   /// Whether there are legs that have not started.
   package var hasUntried: Bool { !queue.isEmpty }
   /// Whether there are, and some lead to an address: a look-up may find none that is new.

@@ -64,22 +64,22 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Has the next leg send a request that was not processed, and that the leg which sent it is not to send again.
+  /// Has the next leg send a request that was not processed, and that the leg which sent it is not to send again. Without a next leg the
+  /// race is over.
   ///
   /// - Parameters:
   ///   - loss: how the request came back.
-  ///   - reason: why the leg does not send it, for people; what the loss says unless it is given.
-  /// - Returns: whether there is a next leg.
-  func passOn(_ transfer: Transfer, after loss: RequestLoss, because reason: String? = nil) -> Bool {
+  ///   - failure: why the leg does not send it; what the loss says unless it is given.
+  /// - Returns: whether the race has taken it back.
+  func passOn(_ transfer: Transfer, after loss: RequestLoss, because failure: LegFailure? = nil) -> Bool {
     let exchange = transfer.exchange
-    guard loss.fate.isSafe, exchange.race.winner == transfer.leg, exchange.race.hasUntried,
-      exchange.upload?.rewind() ?? true
-    else { return false }
+    guard loss.fate.isSafe, exchange.race.winner == transfer.leg, exchange.upload?.rewind() ?? true else {
+      return false
+    }
     exchange.race.takeBack(from: transfer.leg)
     exchange.isWon = false
     exchange.returns = Returns()
-    note(
-      transfer, .failed, LegFailure(.reset, reason ?? loss.description(at: transfer.place, usual: "")))
+    note(transfer, .failed, failure ?? loss.failure(at: transfer.place))
     end(transfer)
     follow(exchange.race.failed(transfer.leg), in: exchange)
     return true

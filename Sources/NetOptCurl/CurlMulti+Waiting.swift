@@ -58,11 +58,17 @@ extension CurlMulti {
         waiting.append(transfer)
       }
     }
-    for transfer in waiting where transfer.connection.map({ !inUse.contains(ObjectIdentifier($0)) }) ?? false
-    {
-      // It may be for a moment. Without another address that is the better hope.
-      guard !transfer.exchange.isOver, transfer.exchange.race.hasUntriedAddress else { continue }
-      _ = passOn(transfer, after: transfer.loss, because: "\(transfer.place) \(Transfer.noStream)")
+    var blamed = Set<ObjectIdentifier>()
+    for transfer in waiting {
+      // It may be for a moment. Without another address that is the better hope, and when no other one takes the request as well.
+      guard let connection = transfer.connection.map(ObjectIdentifier.init), !inUse.contains(connection),
+        !transfer.exchange.isOver, transfer.exchange.race.hasUntriedAddress
+      else { continue }
+      transfer.exchange.race.tryAgainLast(transfer.leg)
+      // A limit that many requests meet is one failure.
+      let kind: LegFailure.Kind = blamed.insert(connection).inserted ? .busy : .other
+      let failure = LegFailure(kind, "\(transfer.place) \(Transfer.noStream)")
+      _ = passOn(transfer, after: transfer.loss, because: failure)
     }
   }
 

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// How a request ended without an answer, as its caller is told.
 struct RequestLoss: Equatable {
   /// What the server may have made of it.
@@ -8,6 +10,18 @@ struct RequestLoss: Equatable {
   var hasStream = false
   /// How often it was sent.
   var sends = 0
+
+  /// Why the leg to a place, which had taken the request, was left for another one.
+  func failure(at place: String) -> LegFailure {
+    let kind: LegFailure.Kind =
+      switch fate {
+      case .refused: .busy
+      // The limit was not known when the request was written: nobody is to blame.
+      case .overLimit: .other
+      case .unknown, .unwritten, .leftOut: .reset
+      }
+    return LegFailure(kind, description(at: place, usual: ""))
+  }
 
   /// What happened, and whether the request took effect.
   ///

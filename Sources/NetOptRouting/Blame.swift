@@ -4,6 +4,8 @@ import NetOptCore
 enum Blame: Hashable, Sendable {
   /// The endpoint: it gets a penalty, and its circuit counts the failure.
   case endpoint
+  /// The service behind the endpoint, which can be reached: counts half, and no connection shows that it is better.
+  case service
   /// The endpoint, whose certificate shows that it is not the host's, or that nobody vouches for it: it is put into
   /// quarantine.
   case certificate
@@ -20,6 +22,7 @@ enum Blame: Hashable, Sendable {
     self =
       switch kind {
       case .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .silent, .unhealthy: .endpoint
+      case .busy: .service
       case .certificateName, .certificateUntrusted, .certificateExpired: .certificate
       case .unreachable: .localNetwork
       case .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: .nobody

@@ -248,6 +248,10 @@ struct EndpointHealth: Sendable {
   ) -> Bool {
     let blame = Blame(failure.kind)
     if blame == .nobody { return begun == nil && giveBack(at: now, byProbe: true) }
+    if blame == .service {
+      serviceFailed(failure.message, rest: nil, at: now, using: &random)
+      return true
+    }
     (lastFailure, lastFailed) = (failure, now)
     if quarantine?.failedAgain(failure.kind, of: host, from: begun, at: now, using: &random) ?? false {
       _ = circuit.giveBack(byProbe: begun == nil)

@@ -82,7 +82,9 @@ extension HostRoutes {
         measured(leg, address, at: now, using: &random)
       case .failed:
         guard let failure = leg.failure, !isFrozen else { continue }
-        failed(address, failure, from: begun.map { $0 + leg.started } ?? now, at: now, using: &random)
+        failed(
+          address, failure, wasReady: wasReady(leg), from: begun.map { $0 + leg.started } ?? now, at: now,
+          using: &random)
       case .cancelled:
         guard let winner, !isFrozen, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
         let kind = leg.connected == nil ? LegFailure.Kind.connectTimeout : .tlsTimeout
@@ -270,6 +272,11 @@ extension HostRoutes {
     guard !leg.reused else { return (nil, nil) }
     let ready = isSecure ? leg.secured : leg.connected
     return (leg.connected.map { $0 - leg.started }, ready.map { $0 - leg.started })
+  }
+
+  /// Whether a leg that failed had a connection that was ready, so that another one alone shows nothing.
+  private func wasReady(_ leg: RouteReport.Leg) -> Bool {
+    leg.reused || (isSecure ? leg.secured : leg.connected) != nil
   }
 
   private mutating func measured(

@@ -130,4 +130,25 @@ import Testing
     #expect(race.failed(0) == .start(1))
     #expect(race.advance() == .wait(until: nil))
   }
+
+  /// Whoever takes no request at the moment gets it when nobody else does, and once.
+  @Test func aLegIsTriedAgainWhenAllOthersHaveFailed() {
+    var race = Race.of([100, 100], thenDNS: true)
+    #expect(race.started() == [0])
+    #expect(race.ready(0) == .send)
+    race.tryAgainLast(0)
+    race.takeBack(from: 0)
+    #expect(race.hasUntriedAddress)
+    #expect(race.failed(0) == .start(1))
+    #expect(race.failed(1) == .start(2))
+    // What DNS has is tried before it.
+    #expect(race.expanded(2, into: race.untried([.answer(0), .answer(7)])) == .start(4))
+    #expect(race.failed(4) == .start(3))
+    #expect(race.legs[3] == race.legs[0])
+    #expect(race.ready(3) == .send)
+    race.tryAgainLast(3)
+    race.takeBack(from: 3)
+    #expect(!race.hasUntried)
+    #expect(race.failed(3) == .exhausted)
+  }
 }

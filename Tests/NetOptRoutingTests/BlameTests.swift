@@ -8,11 +8,30 @@ import Testing
     (LegFailure.Kind.refused, Blame.endpoint), (.connectTimeout, .endpoint), (.tlsTimeout, .endpoint),
     (.reset, .endpoint), (.tls, .endpoint), (.certificateName(presented: ["a"]), .certificate),
     (.certificateUntrusted, .certificate), (.certificateExpired, .certificate),
-    (.unreachable, .localNetwork), (.resolve, .nobody), (.nameNotFound, .nobody), (.proxy, .nobody),
+    (.busy, .service), (.unreachable, .localNetwork), (.resolve, .nobody), (.nameNotFound, .nobody),
+    (.proxy, .nobody),
     (.proxyRefused, .nobody), (.authorities, .nobody),
     (.other, .nobody),
   ])
   func isGiven(_ kind: LegFailure.Kind, _ blame: Blame) {
     #expect(Blame(kind) == blame)
+  }
+
+  /// Its connections work: three failures do not take it out of use, six do, and then a connection does not bring it back.
+  @Test func aServiceThatTakesNoRequestCountsHalf() {
+    var health = EndpointHealth()
+    var random = SplitMix64(seed: 1)
+    var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+    for count in 1...6 {
+      #expect(health.state(at: now) == .closed)
+      #expect(health.failed(LegFailure(.busy, "busy"), of: "a.test", from: now, at: now, using: &random))
+      #expect(health.state(at: now) == (count < 6 ? .closed : .open))
+    }
+    now = now + .seconds(10)
+    #expect(health.state(at: now) == .halfOpen)
+    _ = health.succeeded(connect: .milliseconds(1), ready: .milliseconds(2), answered: false, at: now)
+    #expect(health.state(at: now) == .halfOpen)
+    _ = health.succeeded(connect: nil, ready: nil, at: now)
+    #expect(health.state(at: now) == .closed)
   }
 }

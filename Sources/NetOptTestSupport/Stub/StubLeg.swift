@@ -100,6 +100,7 @@ struct StubLeg: Sendable {
       case .tls: "failed in the TLS handshake"
       case .unreachable: "cannot be reached from this machine"
       case .silent: "went silent"
+      case .busy: "took no request"
       case .unhealthy, .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: "failed"
       }
     return LegError(LegFailure(kind, "\(destination) \(what)"))

@@ -45,13 +45,16 @@ final class FaultyOrigin: Sendable {
     program.stop()
   }
 
-  /// What arrived since the log was last read.
+  /// What arrived since the log was last taken.
   func takeArrivals() throws -> Arrivals {
     let log = TextFile.read(logFile)
     // It is only appended to, and each line is written at once.
     truncate(logFile, 0)
     return Arrivals(log: log)
   }
+
+  /// The same, without taking it.
+  func peekArrivals() -> Arrivals { Arrivals(log: TextFile.read(logFile)) }
 }
 
 /// How often requests arrived at servers.

@@ -19,7 +19,7 @@ REFUSED_STREAM = 7
 WINDOW = 1 << 24
 ROUND_TRIP = 0.1
 USUAL_LIMIT = 128
-LIMITS = {"max-streams-1": 1, "max-streams-0": 0}
+LIMITS = {"max-streams-1": 1, "max-streams-0": 0, "refused-streams": USUAL_LIMIT, "held-streams": 1}
 
 
 class Session:
@@ -105,7 +105,7 @@ class Session:
             if payload:
                 update = struct.pack("!I", len(payload))
                 self._send(frame(WINDOW_UPDATE, 0, 0, update) + frame(WINDOW_UPDATE, 0, number, update))
-        if flags & END_STREAM and kind in (HEADERS, DATA) and number in self._open:
+        if flags & END_STREAM and kind in (HEADERS, DATA) and number in self._open and self._origin.fault != "held-streams":
             self._answer(number, self._open.pop(number))
 
     def _begin(self, number: int, question: Question) -> None:
@@ -115,7 +115,7 @@ class Session:
         if self._last is not None and number > self._last:
             self._origin.note("refuse", question.id)
             return
-        if len(self._open) >= self._streams:
+        if len(self._open) >= self._streams or self._origin.fault == "refused-streams":
             self._origin.note("refuse", question.id)
             self._send(frame(RST_STREAM, 0, number, struct.pack("!I", REFUSED_STREAM)))
             return

@@ -1,0 +1,120 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import FaultMatrix
+
+/// Servers that take no request for a moment, over HTTP/2, beside others that are of no help.
+@Suite(.serialized) struct RefusedStreamTests {
+  private let site: Site
+  private let client: NetOptClient
+
+  init() async throws {
+    site = try await Site(isWired: false)
+    var configuration = site.configuration(for: try #require(Fault.all.first { $0.name == "max streams 0" }))
+    configuration.probing.atStart = false
+    configuration.connections.perEndpoint = 1
+    client = try NetOptClient(configuration)
+  }
+
+  /// What became of a request that was sent.
+  private struct Answer: Sendable {
+    let id: String
+    let fault: NetOptError?
+    let isRight: Bool
+    let route: RouteReport?
+    var attempts = 1
+  }
+
+  private func send(
+    _ traffic: Traffic, _ id: String, to address: IPAddress? = nil, within limit: Duration = .seconds(10)
+  ) async throws -> Answer {
+    var request = try HTTPRequest(traffic.method, site.url(traffic, id))
+    request.body = traffic.body(of: id)
+    request.options.timeout = limit
+    if let address { request.options.routing = .pinned(address) }
+    do throws(NetOptError) {
+      let response = try await client.execute(request)
+      let right = Content.answer(to: id, traffic)
+      let body = try await response.body.collect(upTo: right.count + 1)
+      return Answer(
+        id: id, fault: nil, isRight: body == right && response.headers["x-id"] == id, route: response.route,
+        attempts: response.otherAttempts.count + 1)
+    } catch {
+      return Answer(id: id, fault: error, isRight: false, route: error.route)
+    }
+  }
+
+  private func send(_ traffic: Traffic, _ ids: Range<Int>) async throws -> [Answer] {
+    try await withThrowingTaskGroup(of: Answer.self) { group in
+      for id in ids { group.addTask { try await send(traffic, "\(id)") } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+  }
+
+  /// Ends everything, and checks that no request was processed twice.
+  private func end(processed ids: Range<Int>) async throws {
+    await client.shutdown()
+    let arrivals = try site.takeArrivals()
+    #expect(arrivals.processed == Dictionary(uniqueKeysWithValues: ids.map { ("\($0)", 1) }))
+    site.stop()
+  }
+
+  /// The other server's requests come back to it, as the best hope that there is.
+  @Test(
+    "a server that allows no stream for a moment is waited for when the other one is down",
+    arguments: [100, 400])
+  func noStream(_ pause: Int) async throws {
+    let (busy, dead) = (site.origins[0], site.origins[1])
+    try await dead.begin("refused")
+    #expect(try await send(.post, "0", to: busy.address).isRight)
+    try await busy.begin("max-streams-0")
+    let calls = Task { try await send(.post, 1..<4) }
+    // How long the server is busy, not a wait for something.
+    try await Task.sleep(for: .milliseconds(pause))
+    try await busy.end()
+    for answer in try await calls.value { #expect(answer.isRight, "\(answer.id): \(answer.fault as Any)") }
+    let after = try await send(.post, "4")
+    #expect(after.isRight)
+    #expect(after.route?.plan.candidates.first { $0.address == busy.address }?.excluded == nil)
+    try await end(processed: 0..<5)
+  }
+
+  @Test(
+    "a lone server that refuses requests for a moment is asked once more", arguments: [Traffic.get, .post])
+  func refusals(_ traffic: Traffic) async throws {
+    let lone = site.origins[0]
+    try await site.origins[1].begin("refused")
+    #expect(try await send(.get, "0", to: lone.address).isRight)
+    try await lone.begin("refused-streams")
+    let call = Task { try await send(traffic, "1") }
+    try await wait(for: "a refusal") { lone.peekArrivals().refused.contains("1") }
+    try await lone.end()
+    let answer = try await call.value
+    #expect(answer.isRight, "\(answer.fault as Any)")
+    try await end(processed: 0..<2)
+  }
+
+  /// They wait in libcurl for the one connection that there may be, and nobody has taken them.
+  @Test("refused requests leave a server that goes silent")
+  func silence() async throws {
+    let silent = site.origins[0]
+    let working = site.origins[1]
+    try await silent.begin("held-streams")
+    let calls = Task { try await send(.post, 0..<20) }
+    try await wait(for: "the refusals") { silent.peekArrivals().refused.count == 19 }
+    let taken = silent.peekArrivals().processed
+    #expect(taken.count == 1)
+    silent.freeze()
+    for answer in try await calls.value {
+      // A server that has taken a POST keeps it.
+      let isTaken = taken[answer.id] != nil
+      #expect(answer.isRight == !isTaken, "\(answer.id): \(answer.fault as Any)")
+      #expect((answer.fault?.code == .timeout) == isTaken)
+    }
+    silent.thaw()
+    #expect(working.peekArrivals().processed.count == 19)
+    try await end(processed: 0..<20)
+  }
+}
