@@ -7,10 +7,7 @@ extension CurlMulti {
   /// A leg's connection was not used at the gate, and nothing was written on it.
   func wasRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
     let exchange = transfer.exchange
-    let connection = transfer.connection
     end(transfer)
-    // What still waited there has ended.
-    if refusal == .silent, let connection { endIfUnused(connection) }
     guard exchange.race.maySend(transfer.leg) else { return }
     var failure = (
       failure: LegFailure(
@@ -78,7 +75,6 @@ extension CurlMulti {
     }
     exchange.race.takeBack(from: transfer.leg)
     exchange.isWon = false
-    exchange.returns = Returns()
     note(transfer, .failed, failure ?? loss.failure(at: transfer.place))
     end(transfer)
     follow(exchange.race.failed(transfer.leg), in: exchange)

@@ -168,8 +168,7 @@ extension CurlMulti {
   private func take(_ transfer: Transfer, _ failure: LegFailure) {
     let exchange = transfer.exchange
     guard !exchange.isOver else { return }
-    let connection = transfer.connection
-    if let connection, !connection.isSilent {
+    if let connection = transfer.connection, !connection.isSilent {
       connection.isSilent = true
       // libcurl gives none of the connections that there are to anybody any more.
       transfer.bundles.leave(transfer.connectionClass, to: transfer.endpoint, at: loop.now())
@@ -181,7 +180,6 @@ extension CurlMulti {
       NetOptError(
         .receiveFailed, phase: .receive, "\(transfer.place) had not answered: \(failure.message)",
         endpoint: transfer.endpoint, isRetryable: true))
-    if let connection { endIfUnused(connection) }
   }
 
   /// Ends the idle connections that are lost as well, as it seems: what is between the two sides forgets those that carry nothing for
@@ -201,7 +199,9 @@ extension CurlMulti {
 
   /// Ends a silent connection that carries nothing any more: libcurl would keep it.
   func endIfUnused(_ connection: LiveConnection) {
-    guard connection.reader?.budget.streams == 0, records.live[connection.descriptor] === connection else {
+    guard connection.isSilent, connection.reader?.budget.streams == 0,
+      records.live[connection.descriptor] === connection
+    else {
       return
     }
     netopt_end(connection.descriptor)

@@ -99,7 +99,9 @@ actor CurlMulti: LoopActor {
     transfer.exchange.remove(transfer)
     transfer.discard()
     curl_multi_remove_handle(raw, transfer.easy.raw)
+    let connection = transfer.connection
     transfer.leaveConnection()
+    if let connection { endIfUnused(connection) }
     applyInterests()
     connections.ended(transfer)
     // Taking a handle off may let another one go on that waited for its place: libcurl says so by its timer.

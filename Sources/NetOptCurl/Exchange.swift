@@ -55,7 +55,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var isWon = false
   /// How often the request was sent.
   var sends = 0
-  /// How often it came back from the leg that sent it last.
+  /// How often it came back.
   var returns = Returns()
   /// Whether it was given a connection that was about to end, or silent.
   var wasGivenUselessConnection = false

@@ -17,15 +17,15 @@ import Testing
     #expect(Blame(kind) == blame)
   }
 
-  /// Its connections work: three failures do not take it out of use, six do, and then a connection does not bring it back.
+  /// Its connections work: three failures do not take it out of use, five do, and then a connection does not bring it back.
   @Test func aServiceThatTakesNoRequestCountsHalf() {
     var health = EndpointHealth()
     var random = SplitMix64(seed: 1)
     var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
-    for count in 1...6 {
+    for count in 1...5 {
       #expect(health.state(at: now) == .closed)
       #expect(health.failed(LegFailure(.busy, "busy"), of: "a.test", from: now, at: now, using: &random))
-      #expect(health.state(at: now) == (count < 6 ? .closed : .open))
+      #expect(health.state(at: now) == (count < 5 ? .closed : .open))
     }
     now = now + .seconds(10)
     #expect(health.state(at: now) == .halfOpen)
