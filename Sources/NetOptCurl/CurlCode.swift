@@ -21,6 +21,11 @@ enum CurlCode {
     CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION,
   ]
 
+  /// What a transfer ended with. libcurl may say that HTTP/2 failed when it could not read from the connection, or write to it.
+  static func cause(of code: CURLcode, _ words: @autoclosure () -> FailureWords) -> CURLcode {
+    code == CURLE_HTTP2 && words().areAboutSocket ? CURLE_RECV_ERROR : code
+  }
+
   /// Whether a request may have ended this way that was not processed.
   static func isLoss(_ code: CURLcode) -> Bool {
     connectionLost.contains(code) || notReplaced.contains(code) || code == CURLE_HTTP2

@@ -305,9 +305,8 @@ actor CurlMulti: LoopActor {
     var left: Int32 = 0
     while let message = curl_multi_info_read(raw, &left) {
       guard message.pointee.msg == CURLMSG_DONE, let pointer = message.pointee.easy_handle else { continue }
-      let code = message.pointee.data.result
       guard let transfer = EasyHandle.transfer(of: pointer) else { continue }
-      transfer.losePiece()
+      let code = CurlCode.cause(of: message.pointee.data.result, transfer.easy.words)
       walkedEnded.append((transfer, code))
     }
     guard !walkedEnded.isEmpty else { return }

@@ -67,6 +67,9 @@ struct FailureWords: Sendable {
   /// Whether the other side reset the connection.
   var wasReset: Bool { has("Connection reset by peer") }
 
+  /// Whether reading from the connection failed, or writing to it, whatever is said about what follows from that.
+  var areAboutSocket: Bool { wasReset || has("Recv failure: ") || has("Send failure: ") }
+
   /// Whether the other side closed the connection in the TLS handshake.
   var wasClosedInHandshake: Bool { has("SSL_ERROR_SYSCALL") || has("SSL_ERROR_ZERO_RETURN") }
 
