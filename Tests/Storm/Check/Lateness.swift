@@ -2,6 +2,7 @@ import Glibc
 package import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
+import Synchronization
 
 /// Measures how late this machine runs what is due: by a thread and a task that do nothing but sleep, and by the time that the
 /// threads of this process wait for a core.
@@ -24,6 +25,13 @@ package final class Lateness: Sendable {
   private let thread = Locked<JoinableThread?>(nil)
   private let task = Locked<Task<Void, Never>?>(nil)
   private let clock = SystemTimeSource()
+  private let unjudgedCalls = Atomic(0)
+
+  /// How many calls the machine was too late for to tell whether they were.
+  package var unjudged: Int { unjudgedCalls.load(ordering: .relaxed) }
+
+  /// A call ended, and nothing can be told.
+  package func judgesNothing() { unjudgedCalls.add(1, ordering: .relaxed) }
 
   package init() throws {
     stopped = try StopSignal()

@@ -117,6 +117,7 @@ package final class Storm: Sendable {
     origins.stop()
     if clients.left > 0 { violations.add(.leftover, "\(clients.left) clients that were shut down") }
     report.withLock {
+      $0.unjudged = lateness.unjudged
       $0.arrivals = ledger.total
       $0.splice = origins.splice.figures
       $0.weather = weather.figures

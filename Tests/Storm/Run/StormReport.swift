@@ -16,6 +16,8 @@ package struct StormReport: Sendable, CustomStringConvertible {
   package var splice = Splice.Figures()
   /// How many answers the caches had in the end.
   package var cacheEntries = 0
+  /// How many calls may have ended late, and the machine was so itself.
+  package var unjudged = 0
   package var hasNetworkChanges = false
   var weather = Weather.Figures()
   package var memory: [Int] = []
@@ -56,6 +58,7 @@ package struct StormReport: Sendable, CustomStringConvertible {
       connections: \(splice.resets) reset, \(splice.closes) closed, \(splice.stalls) stalled, \(splice.refused) refused
       clients: \(weather.replacements) replaced; network changes: \(changes)
       caches: \(cacheEntries) answers in the end
+      machine: \(unjudged) calls not judged for lateness, because it was late itself
       memory: \(memory.map { "\($0 >> 20)" }.joined(separator: ", ")) MiB
       violations: \(violated.isEmpty ? "none" : violated.joined(separator: ", "))
       """
