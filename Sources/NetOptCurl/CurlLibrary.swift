@@ -1,5 +1,4 @@
 import CCurl
-import Synchronization
 
 /// libcurl as a whole.
 package enum CurlLibrary {
@@ -26,15 +25,6 @@ package enum CurlLibrary {
   private static func isBefore(_ version: UInt32) -> Bool {
     (netopt_version_info()?.pointee.version_num ?? 0) < version
   }
-
-  /// How many pieces of bodies this libcurl may have lost: what it holds back for a transfer that is paused it does not free when it ends
-  /// the transfer by itself while others use the connection (`multi_done` in lib/multi.c of 7.88).
-  package static var lostPieces: Int { lost.load(ordering: .relaxed) }
-
-  private static let lost = Atomic<Int>(0)
-
-  /// Counts a piece that may be lost.
-  static func losesPiece() { lost.add(1, ordering: .relaxed) }
 
   /// Names and versions of libcurl and the libraries under it that matter here, as they are at run time.
   package static let versions: [(name: String, version: String)] = {

@@ -97,7 +97,7 @@ actor CurlMulti: LoopActor {
   /// Takes a transfer off the multi handle, whatever its state, and keeps its easy handle.
   func end(_ transfer: Transfer) {
     transfer.exchange.remove(transfer)
-    transfer.discard()
+    let isEmptied = transfer.discard()
     curl_multi_remove_handle(raw, transfer.easy.raw)
     let connection = transfer.connection
     transfer.leaveConnection()
@@ -114,6 +114,7 @@ actor CurlMulti: LoopActor {
       scheduleHandshake()
     }
     transfer.easy.release()
+    if !isEmptied { transfer.easy.dropPiece() }
     // libcurl 7.88 may leave a piece of a body that paused in the handle, for the next one that pauses (`multi_done`).
     if idleHandles.count < Self.mostIdleHandles, !transfer.hasPaused { idleHandles.append(transfer.easy) }
   }

@@ -142,6 +142,17 @@ final class EasyHandle {
     isVerbose = false
   }
 
+  /// Has libcurl free what it holds back of a body. It keeps it when it ends a transfer that is paused by itself while others use the
+  /// connection, also when the handle is freed (`multi_done` and `Curl_close` of 7.88). At the end of a transfer whose connection nobody
+  /// else uses it frees it. The handle is of no more use for requests, and must not be in a multi handle.
+  func dropPiece() {
+    curl_easy_reset(raw)
+    set(CURLOPT_NOSIGNAL, 1)
+    set(CURLOPT_URL, "file:///dev/null")
+    netopt_setopt_data(raw, CURLOPT_WRITEFUNCTION) { _, size, count, _ in size * count }
+    curl_easy_perform(raw)
+  }
+
   /// What libcurl has said about why the transfer failed.
   var words: FailureWords { FailureWords(String(cString: errorBuffer)) }
 

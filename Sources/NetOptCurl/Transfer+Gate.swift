@@ -78,14 +78,6 @@ extension Transfer {
     return verdict == .send
   }
 
-  /// libcurl has ended the transfer, maybe while it was paused and others used its connection.
-  func losePiece() {
-    guard isReceivePaused || isDiscarding, !hasLostPiece, let streamReader, streamReader.budget.streams > 1
-    else { return }
-    hasLostPiece = true
-    CurlLibrary.losesPiece()
-  }
-
   /// The transfer has nothing to do with its connection any more.
   func leaveConnection() {
     guard let connection else { return }

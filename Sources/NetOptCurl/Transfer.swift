@@ -78,9 +78,7 @@ final class Transfer {
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
   /// Whether what still comes is dropped.
-  private(set) var isDiscarding = false
-  /// Whether libcurl may have lost what it held back of the body.
-  var hasLostPiece = false
+  private var isDiscarding = false
   /// How much of the request's body libcurl has taken.
   private(set) var sentBytes = 0
   private var isTouched = false
@@ -337,11 +335,12 @@ final class Transfer {
   func takeHead() -> ResponseHead { head.take() }
 
   /// Takes from libcurl what it holds back for a transfer that is paused and about to end: it would not free it.
-  func discard() {
-    guard isReceivePaused else { return }
+  ///
+  /// - Returns: whether it was there to be taken: libcurl gives nothing of a transfer that it has ended itself.
+  func discard() -> Bool {
+    guard isReceivePaused else { return true }
     isDiscarding = true
-    // Without a connection libcurl has ended it already, and has not said so yet.
-    if unpause(receive: true, send: false) == CURLE_BAD_FUNCTION_ARGUMENT { losePiece() }
+    return unpause(receive: true, send: false) == CURLE_OK
   }
 
   /// Tells that what was received has been looked at.

@@ -118,6 +118,17 @@ def reset_each(streams: list[Stream]) -> None:
     send(streams, *(s.head() + s.data(s.body[:-1]) + s.frame(RST_STREAM, 0, bytes(4)) for s in streams))
 
 
+@http2_together("cut-while-they-are-held-back")
+def cut_held(streams: list[Stream]) -> None:
+    """Three bodies are reset of which the client has not taken much, and only then the fourth request is answered."""
+    *cut, whole = sorted(streams, key=lambda stream: stream.question)
+    send(streams, *(s.head() + s.data(bytes(16_000)) * 10 for s in cut))
+    time.sleep(PAUSE)
+    send(streams, *(s.reset(2) for s in cut))
+    time.sleep(PAUSE)
+    whole.send(whole.right())
+
+
 @http2("deaf", is_early=True)
 def deaf(stream: Stream) -> None:
     """Reads nothing more until the test says so, and shows that it is alive. Answers nothing."""

@@ -8,7 +8,7 @@ struct Leftovers {
   let descriptors: [String]
   /// The names of threads that are netopt's.
   let threads: [String]
-  /// The allocations of libcurl, without those that it is known to lose.
+  /// The allocations of libcurl.
   let curl: Int
 
   static var now: Leftovers {
@@ -20,7 +20,7 @@ struct Leftovers {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\(number)")
       }.sorted(),
       threads: ProcessFootprint.now.threadNames.filter { $0.hasPrefix("netopt") && $0 != "netopt-storm" },
-      curl: CurlAllocations.live - CurlLibrary.lostPieces)
+      curl: CurlAllocations.live)
   }
 
   /// What is there in addition; empty when nothing is.

@@ -1,0 +1,35 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// What libcurl holds back of bodies whose consumers have paused.
+@Suite struct HeldBodiesTests {
+  @Test("nothing is left of bodies that a server cuts while they are held back")
+  func cut() async throws {
+    let server = try await HostileServer.shared.value
+    var configuration = server.clientConfiguration
+    configuration.connections.bodyBuffer = 1000
+    let client = try NetOptClient(configuration)
+    var before = 0
+    // Each round would leave three times 150 KB.
+    for round in 0..<60 {
+      if round == 10 { before = ProcessFootprint.now.memoryBytes }
+      let host = "h2-together-cut-while-they-are-held-back--\(round).hostile.test"
+      let requests = try (0..<4).map {
+        try server.http2Request(.get, host, "/broken?q=\($0)", within: .seconds(20))
+      }
+      let held = requests[..<3].map { request in Task { try await client.execute(request) } }
+      let whole = try await client.execute(requests[3])
+      #expect(try await whole.body.collect(upTo: 100) == Array("answer 3".utf8))
+      for response in held {
+        await #expect(throws: NetOptError.self) {
+          _ = try await response.value.body.collect(upTo: 1_000_000)
+        }
+      }
+    }
+    #expect(ProcessFootprint.now.memoryBytes - before < 8_000_000)
+    #expect(server.newFaults().isEmpty)
+    await client.shutdown()
+  }
+}
