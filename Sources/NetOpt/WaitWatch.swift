@@ -5,10 +5,11 @@ import NetOptRouting
 /// Looks after the requests that wait for their answers: has the planner learn from them, endpoints tried that are suspected of not
 /// answering, and requests taken from those that do not.
 final class WaitWatch: WaitObserver {
-  /// What it works with. Weak: the prober holds the transport, which holds this.
+  /// What it works with. The prober holds the transport, which holds this. Only where it must be is a reference weak: each request retains the
+  /// retries, and that is slow for what has weak references.
   private struct Parts {
     weak var prober: Prober?
-    weak var retries: Retries?
+    var retries: Retries?
     var probes = true
   }
 

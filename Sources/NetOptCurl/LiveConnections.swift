@@ -70,9 +70,10 @@ final class LiveConnection {
 
   // MARK: Sessions
 
-  /// Unchecked sendable: a connection is asked for by its session's thread alone.
+  /// Unchecked sendable: a connection is asked for by its session's thread alone, where it also ends. Until then it is in the table, so that
+  /// the reference need not be weak: that would have each retain of the connection take the slow way.
   private struct Reference: @unchecked Sendable {
-    weak var connection: LiveConnection?
+    unowned let connection: LiveConnection
     let identity: ObjectIdentifier
 
     init(_ connection: LiveConnection) {
