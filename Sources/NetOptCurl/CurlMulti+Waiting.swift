@@ -199,8 +199,7 @@ extension CurlMulti {
 
   /// Ends a silent connection that carries nothing any more: libcurl would keep it.
   func endIfUnused(_ connection: LiveConnection) {
-    guard connection.isSilent, connection.reader?.budget.streams == 0,
-      records.live[connection.descriptor] === connection
+    guard connection.reader?.budget.streams == 0, records.live[connection.descriptor] === connection
     else {
       return
     }

@@ -99,9 +99,9 @@ actor CurlMulti: LoopActor {
     transfer.exchange.remove(transfer)
     let isEmptied = transfer.discard()
     curl_multi_remove_handle(raw, transfer.easy.raw)
-    let connection = transfer.connection
+    let silent = transfer.silentConnection
     transfer.leaveConnection()
-    if let connection { endIfUnused(connection) }
+    if let silent { endIfUnused(silent) }
     applyInterests()
     connections.ended(transfer)
     // Taking a handle off may let another one go on that waited for its place: libcurl says so by its timer.

@@ -134,6 +134,8 @@ struct ConnectionEnds: Hashable {
 struct LiveConnections {
   private var byDescriptor = DescriptorTable<LiveConnection>()
   private var byEnds: [ConnectionEnds: LiveConnection] = [:]
+  /// The one that was found last: many requests in a row use the same.
+  private var latest: LiveConnection?
 
   /// The connection of a socket.
   subscript(descriptor: Int32) -> LiveConnection? { byDescriptor[descriptor] }
@@ -149,6 +151,7 @@ struct LiveConnections {
   mutating func closed(_ descriptor: Int32) {
     guard let connection = byDescriptor[descriptor] else { return }
     byDescriptor[descriptor] = nil
+    if latest === connection { latest = nil }
     if let ends = connection.ends, byEnds[ends] === connection { byEnds[ends] = nil }
   }
 
@@ -157,6 +160,13 @@ struct LiveConnections {
   /// - Parameter descriptor: the socket that the transfer opened, if it did.
   /// - Returns: `nil` when it is not known: libcurl opened it without saying so.
   mutating func connection(opened descriptor: Int32?, _ ends: ConnectionEnds) -> LiveConnection? {
+    if descriptor == nil, let latest, latest.ends == ends { return latest }
+    let found = find(opened: descriptor, ends)
+    latest = found
+    return found
+  }
+
+  private mutating func find(opened descriptor: Int32?, _ ends: ConnectionEnds) -> LiveConnection? {
     let own = descriptor.flatMap { byDescriptor[$0] }
     if let own, own.ends == ends { return own }
     if let own, isUnnamed(own, at: ends) { return name(own, ends) }

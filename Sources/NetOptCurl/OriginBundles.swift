@@ -39,7 +39,8 @@ final class OriginBundles {
   private let isSecure: Bool
   private let http1 = OriginBundles.nextNumber()
   private let http2 = OriginBundles.nextNumber()
-  private var choices: [Choice] = []
+  // Unchecked exclusivity: see CurlMulti.
+  @exclusivity(unchecked) private var choices: [Choice] = []
 
   init(of origin: Origin) { isSecure = origin.scheme == .https }
 

@@ -78,6 +78,12 @@ extension Transfer {
     return verdict == .send
   }
 
+  /// Its connection, when requests on it were given up because the server had gone silent.
+  var silentConnection: LiveConnection? {
+    guard let connection, connection.isSilent else { return nil }
+    return connection
+  }
+
   /// The transfer has nothing to do with its connection any more.
   func leaveConnection() {
     guard let connection else { return }
