@@ -122,7 +122,7 @@ def reset_each(streams: list[Stream]) -> None:
 def cut_held(streams: list[Stream]) -> None:
     """Three bodies are reset of which the client has not taken much, and only then the fourth request is answered."""
     *cut, whole = sorted(streams, key=lambda stream: stream.question)
-    send(streams, *(s.head() + s.data(bytes(16_000)) * 10 for s in cut))
+    send(streams, *(s.head() + s.data(bytes(16_000)) * 4 for s in cut))
     time.sleep(PAUSE)
     send(streams, *(s.reset(2) for s in cut))
     time.sleep(PAUSE)

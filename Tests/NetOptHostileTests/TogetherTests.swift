@@ -14,6 +14,7 @@ import Testing
         "heads-then-a-bad-frame",
         "bad-frame", "whole-answers-and-a-bad-frame", "many-settings", "too-large-a-head",
         "too-large-a-head-behind-whole-answers", "resets-beside-answers", "a-reset-for-each",
+        "cut-while-they-are-held-back",
       ] + forged).map { "together-\($0)" }))
 
   private static let forged = (0..<4).flatMap { place in
