@@ -274,8 +274,8 @@ extension CurlMulti {
     if exchange.sends > 0 {
       // It came back, and there was nobody else to send it to. Another attempt may find the first one ready.
       error = NetOptError(
-        .sendFailed, phase: .send, error.message, endpoint: error.endpoint, underlying: error.underlying,
-        isRetryable: true)
+        .sendFailed, phase: .send, "\(error.message); \(exchange.sending.outcome)", endpoint: error.endpoint,
+        underlying: error.underlying, isRetryable: true)
     }
     let patience = exchange.request.options.connectTimeout
     fail(exchange, error)

@@ -292,6 +292,12 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// The leg that won.
   var winner: Transfer? { transfers.first { $0.leg == race.winner } }
 
+  /// How the request was sent until now.
+  var sending: RequestLoss.Sending {
+    RequestLoss.Sending(
+      mayBeRepeated: request.mayBeRepeated, hasStream: upload?.canRewind == false, count: sends)
+  }
+
   /// The way so far.
   var route: RouteReport {
     var route = RouteReport(plan: plan, legs: reports)

@@ -6,10 +6,30 @@ struct RequestLoss: Equatable {
   var fate = SentRequest.Fate.unknown
   /// Whether the server had announced the end of the connection.
   var wasLeaving = false
-  /// Whether its body is a stream that cannot begin anew.
-  var hasStream = false
-  /// How often it was sent.
-  var sends = 0
+  /// How often it was sent, and whether it can be sent again.
+  var sending = Sending()
+
+  /// How a request was sent.
+  struct Sending: Equatable {
+    /// Whether it may be sent again when nothing is known of the first time.
+    var mayBeRepeated = false
+    /// Whether its body is a stream that cannot begin anew.
+    var hasStream = false
+    /// How often it was sent.
+    var count = 0
+
+    /// What is known when the server processed nothing of it the last time.
+    ///
+    /// A request that may not be repeated was processed at no other time either: else it would not have been sent again. One that may be
+    /// repeated may have been lost before.
+    var outcome: String {
+      let times = "sent \(count == 1 ? "once" : "\(count) times")"
+      if mayBeRepeated { return "it was \(times)" }
+      return hasStream
+        ? "it took no effect, and its body, a stream, cannot be sent a second time"
+        : "it took no effect, and was \(times)"
+    }
+  }
 
   /// Why the leg to a place, which had taken the request, was left for another one.
   func failure(at place: String) -> LegFailure {
@@ -20,7 +40,7 @@ struct RequestLoss: Equatable {
       case .overLimit: .other
       case .unknown, .unwritten, .leftOut: .reset
       }
-    return LegFailure(kind, description(at: place, usual: ""))
+    return LegFailure(kind, cause(at: place, usual: ""))
   }
 
   /// What happened, and whether the request took effect.
@@ -29,21 +49,22 @@ struct RequestLoss: Equatable {
   ///   - place: where it was sent.
   ///   - usual: what is said when nothing is known of the cause.
   func description(at place: String, usual: String) -> String {
-    let cause =
-      switch fate {
-      case .unknown:
-        wasLeaving
-          ? "\(place) announced the end of the connection (GOAWAY), which then ended before an answer began"
-          : usual
-      case .unwritten: "the connection to \(place) ended before the request was written"
-      case .refused: "\(place) refused the request (REFUSED_STREAM)"
-      case .overLimit: "\(place) takes fewer requests at once (REFUSED_STREAM)"
-      case .leftOut: "\(place) ended the connection without processing the request (GOAWAY)"
-      }
-    guard fate.isSafe else { return "\(cause); whether the request took effect is not known" }
-    let effect = "\(cause); it took no effect"
-    return hasStream
-      ? "\(effect), and its body, a stream, cannot be sent a second time"
-      : "\(effect), and was sent \(sends) times"
+    let cause = cause(at: place, usual: usual)
+    return fate.isSafe
+      ? "\(cause); \(sending.outcome)" : "\(cause); whether the request took effect is not known"
+  }
+
+  private func cause(at place: String, usual: String) -> String {
+    switch fate {
+    case .unknown:
+      wasLeaving
+        ? "\(place) announced the end of the connection (GOAWAY), which then ended before an answer began"
+        : usual
+    case .unwritten: "the connection to \(place) ended before the request was written"
+    case .refused: "\(place) refused the request without processing it (REFUSED_STREAM)"
+    case .overLimit:
+      "\(place) takes fewer requests at once, and did not process this one (REFUSED_STREAM)"
+    case .leftOut: "\(place) ended the connection without processing the request (GOAWAY)"
+    }
   }
 }

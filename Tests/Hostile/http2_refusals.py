@@ -102,6 +102,18 @@ frames("goaway-twice-then-the-answer", lambda s: [goaway(HUGE, 0), goaway(s.id, 
 refusal("refused-always", lambda s: s.send(s.reset(7)), always=True)
 
 
+def lose_then_refuse(stream: Stream) -> None:
+    """Processes the first request and resets its connection; refuses all later ones."""
+    if stream.session.connection.number == 1:
+        process(stream)
+        stream.session.connection.reset()
+    else:
+        stream.send(stream.reset(7))
+
+
+refusal("lost-then-refused", lose_then_refuse, always=True)
+
+
 def leave(stream: Stream) -> None:
     """Announces the end of the connection, and answers when the test says so. What else comes on the connection is not processed."""
     if stream.session.is_deaf:

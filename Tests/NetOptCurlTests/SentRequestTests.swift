@@ -79,10 +79,15 @@ import Testing
     let leaving = text(RequestLoss(wasLeaving: true))
     #expect(leaving.contains("(GOAWAY)") && leaving.hasSuffix("whether the request took effect is not known"))
     for fate in [SentRequest.Fate.unwritten, .refused, .overLimit, .leftOut] {
-      #expect(text(RequestLoss(fate: fate, sends: 4)).hasSuffix("it took no effect, and was sent 4 times"))
+      func safe(_ sending: RequestLoss.Sending) -> String { text(RequestLoss(fate: fate, sending: sending)) }
+      #expect(safe(.init(count: 4)).hasSuffix("; it took no effect, and was sent 4 times"))
+      #expect(safe(.init(count: 1)).hasSuffix("; it took no effect, and was sent once"))
       #expect(
-        text(RequestLoss(fate: fate, hasStream: true)).hasSuffix(
-          "it took no effect, and its body, a stream, cannot be sent a second time"))
+        safe(.init(hasStream: true)).hasSuffix(
+          "; it took no effect, and its body, a stream, cannot be sent a second time"))
+      // It may have taken effect another time.
+      let repeated = safe(.init(mayBeRepeated: true, count: 2))
+      #expect(repeated.hasSuffix("; it was sent 2 times") && !repeated.contains("effect"))
     }
   }
 }

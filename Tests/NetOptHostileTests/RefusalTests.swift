@@ -8,7 +8,9 @@ import Testing
 @Suite struct RefusalTests {
   static let cases: [HostileCase] = .h2(
     .answers(unprocessedNames.map { "refusal-\($0)" }), .answers(answeredNames.map { "refusal-\($0)" }),
-    .fails(as: .lost, processedNames.map { "refusal-\($0)" } + ["refusal-refused-always"]),
+    .fails(
+      as: .lost,
+      processedNames.map { "refusal-\($0)" } + ["refusal-refused-always", "refusal-lost-then-refused"]),
     .answers(["refusal-leaving"]))
 
   /// The server says that it has not processed them.
@@ -105,9 +107,30 @@ import Testing
     let outcome = try await lab.post(isPooled: isPooled)
     #expect(outcome.error?.code == .sendFailed)
     #expect(
-      outcome.error?.message.contains("refused the request (REFUSED_STREAM); it took no effect") == true)
+      outcome.error?.message.contains(
+        "refused the request without processing it (REFUSED_STREAM); it took no effect") == true)
     let counts = try await lab.counts()
     #expect(counts.asked == 4 && counts.processed == 0)
+    await lab.end()
+  }
+
+  /// On a connection that had answered before libcurl sends it again, on a new one the retry does.
+  @Test(
+    "a request that may have been processed once is never said to have had no effect",
+    arguments: [true, false])
+  func lostThenRefused(isPooled: Bool) async throws {
+    let lab = try await Lab("lost-then-refused")
+    if isPooled { #expect(try await lab.ask(.get, "/right?q=9").fault(.answers(.usual), for: 9) == nil) }
+    var request = try lab.server.http2Request(.put, lab.host, "/broken?q=1", within: .seconds(10))
+    request.body = .text("question 1")
+    request.options.maxAttempts = isPooled ? 1 : 3
+    let error = try #require(await Outcome(of: request, by: lab.client).error)
+    #expect(error.code == .sendFailed)
+    #expect(error.message.contains("refused the request without processing it (REFUSED_STREAM)"))
+    let legs = (error.route?.legs ?? []).compactMap { $0.failure?.message }
+    for words in [error.message] + legs { #expect(!words.contains("no effect"), "\(words)") }
+    let received = try await lab.server.received(by: lab.host)
+    #expect(received.count { $0 == "processed 1" } == 1)
     await lab.end()
   }
 
