@@ -40,6 +40,8 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
   @exclusivity(unchecked) private var walkedEnded: [(Transfer, CURLcode)] = []
   @exclusivity(unchecked) private var turnEndIsAsked = false
+  /// Whether the loop's thread was told to note HTTP/2 frames.
+  private var seesFrames = false
   private(set) var isShutDown = false
   /// Whether it ends when what is under way has ended.
   private(set) var isRetired = false
@@ -85,7 +87,10 @@ actor CurlMulti: LoopActor {
 
   /// Adds a leg's transfer to the multi handle.
   func start(_ transfer: Transfer) throws(NetOptError) {
-    FrameObserver.start()
+    if !seesFrames {
+      FrameObserver.start()
+      seesFrames = true
+    }
     let code = curl_multi_add_handle(raw, transfer.easy.raw)
     guard code == CURLM_OK else { throw failure("curl_multi_add_handle", code) }
     if let endpoint = transfer.endpoint, let socket = transfer.exchange.group?.onlySocket(to: endpoint) {

@@ -127,7 +127,7 @@ struct ResponseHeadReader {
     guard let first = line.first, first | 0x20 == 0x63 || first | 0x20 == 0x74 else { return nil }
     switch Name(of: line) {
     case nil: return nil
-    case .contentLength: return readLength(line.dropFirst(15))
+    case .contentLength: return readLength(line, from: 15)
     case .transferEncoding:
       // Nothing but chunks was ever asked for (RFC 9112, section 7), and a coding that is not known hides the body's end.
       guard framing != .chunked,
@@ -144,33 +144,33 @@ struct ResponseHeadReader {
   }
 
   /// Reads the value of Content-Length: a number, or the same number several times (RFC 9110, section 8.6).
-  private mutating func readLength(_ value: Slice<UnsafeRawBufferPointer>) -> HeadFault? {
-    var rest = value
+  ///
+  /// - Parameter start: where it begins in the line.
+  private mutating func readLength(_ line: UnsafeRawBufferPointer, from start: Int) -> HeadFault? {
+    var place = start
+    func skipSpaces() { while place < line.count, Self.isSpace(line[place]) { place += 1 } }
     while true {
-      let end = rest.firstIndex(of: 0x2c) ?? rest.endIndex
-      guard let length = Self.number(Self.trimmed(rest[..<end])) else { return .contentLength }
+      skipSpaces()
+      let first = place
+      var length: Int64 = 0
+      while place < line.count, case let digit = line[place] &- 0x30, digit <= 9 {
+        let (tens, tooLarge) = length.multipliedReportingOverflow(by: 10)
+        let (sum, isTooLarge) = tens.addingReportingOverflow(Int64(digit))
+        guard !tooLarge, !isTooLarge else { return .contentLength }
+        length = sum
+        place += 1
+      }
+      guard place > first else { return .contentLength }
       switch framing {
       case .length(let other): guard other == length else { return .contentLength }
       case .chunked: isAmbiguous = true
       case .end: framing = .length(length)
       }
-      guard end < rest.endIndex else { return nil }
-      rest = rest[(end + 1)...]
+      skipSpaces()
+      guard place < line.count else { return nil }
+      guard line[place] == 0x2c else { return .contentLength }
+      place += 1
     }
-  }
-
-  /// The number that digits stand for; `nil` when it does not fit, and when something else is among them.
-  private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int64? {
-    if digits.isEmpty { return nil }
-    var number: Int64 = 0
-    for index in digits.startIndex..<digits.endIndex {
-      let digit = digits.base[index] &- 0x30
-      let (tens, tooLarge) = number.multipliedReportingOverflow(by: 10)
-      let (sum, isTooLarge) = tens.addingReportingOverflow(Int64(digit))
-      guard digit <= 9, !tooLarge, !isTooLarge else { return nil }
-      number = sum
-    }
-    return number
   }
 
   // MARK: Bytes
@@ -180,17 +180,24 @@ struct ResponseHeadReader {
     case contentLength, contentEncoding, transferEncoding
 
     init?(of line: UnsafeRawBufferPointer) {
-      func begins(_ name: StaticString) -> Bool {
+      func begins(_ name: StaticString, from start: Int = 0) -> Bool {
         guard line.count >= name.utf8CodeUnitCount else { return false }
-        for index in 0..<name.utf8CodeUnitCount where line[index] | 0x20 != name.utf8Start[index] | 0x20 {
+        for index in start..<name.utf8CodeUnitCount where line[index] | 0x20 != name.utf8Start[index] | 0x20 {
           return false
         }
         return true
       }
-      if begins("content-length:") {
-        self = .contentLength
-      } else if begins("content-encoding:") {
-        self = .contentEncoding
+      guard line.count > 8 else { return nil }
+      // Two of them, and most others that begin with their letters, are told apart by one word: this is done for each response.
+      let word = UInt64(littleEndian: line.loadUnaligned(as: UInt64.self)) | 0x2020_2020_2020_2020
+      if word == 0x2d74_6e65_746e_6f63 {  // "content-"
+        if begins("content-length:", from: 8) {
+          self = .contentLength
+        } else if begins("content-encoding:", from: 8) {
+          self = .contentEncoding
+        } else {
+          return nil
+        }
       } else if begins("transfer-encoding:") {
         self = .transferEncoding
       } else {
@@ -201,8 +208,11 @@ struct ResponseHeadReader {
 
   private static func equal(_ a: UInt8, _ b: UInt8) -> Bool { a | 0x20 == b }
 
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a
+  }
+
   private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
-    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a }
     var (start, end) = (bytes.startIndex, bytes.endIndex)
     while start < end, isSpace(bytes.base[start]) { start += 1 }
     while start < end, isSpace(bytes.base[end - 1]) { end -= 1 }

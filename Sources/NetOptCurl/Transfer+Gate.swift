@@ -49,9 +49,14 @@ extension Transfer {
     sentAt = nil
     // What is known of a connection does not change, and the streams of HTTP/2 need nothing else.
     let isKnown = connection?.reportsItsEnd == true && connection?.isMultiplexed == true
-    let tls = isEncrypted && !isKnown ? TLSConnection(of: easy) : nil
-    tlsVersion = isKnown ? connection?.tlsVersion : tls?.version
-    learnVersion(from: tls, at: now)
+    let tls = !isKnown && isEncrypted ? TLSConnection(of: easy) : nil
+    if isKnown {
+      tlsVersion = connection?.tlsVersion
+      speaksHTTP2 = true
+    } else {
+      tlsVersion = tls?.version
+      learnVersion(from: tls, at: now)
+    }
     socket = descriptor.flatMap { SocketReport(of: $0) }
     records.ready.append(self)
     refusal = exchange.maySend(leg) ? refusal(with: tls) : nil

@@ -141,11 +141,12 @@ final class Transfer {
     if isDiscarding { return true }
     // It was found before libcurl took the line.
     guard fault == nil else { return false }
-    streamReader?.budget.claimed()
-    sent.wasAnswered()
     if firstByteAt == nil {
       firstByteAt = now()
       connection?.lastAnswered = firstByteAt
+      // What a head may have in all is far below what no request has claimed (`RecordBudget.unclaimed`).
+      streamReader?.budget.claimed()
+      sent.wasAnswered()
     }
     // Where the TLS library does not tell what was negotiated, the first answer does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
