@@ -48,6 +48,8 @@ ANSWERS ?= 10000
 
 # Words of the names of cells that `make faults` runs: `make faults FAULTS_ONLY='SIGSTOP,50 at once'`. The table of some cells is not kept.
 FAULTS_ONLY ?=
+# How many requests a second `make fault-soak` sends: `make fault-soak SECONDS=600 SEED=7 RATE=200 AGAINST=main`.
+RATE ?= 200
 
 # Parts of the names of scenarios that `make hostile` runs; all unless it is set.
 HOSTILE_ONLY ?=
@@ -56,7 +58,7 @@ HOSTILE_ONLY ?=
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs heads chunks frames
 
-.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial faults hostile lint tsan asan coverage \
+.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial faults fault-soak hostile lint tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
@@ -90,6 +92,11 @@ faults: dependencies ## Run every cell of the fault matrix beside curl, and keep
 	$(BUILD) -c release --product netopt-faults
 	.build/release/netopt-faults $(if $(FAULTS_ONLY),--only '$(FAULTS_ONLY)',--write docs/reliability.md)
 
+fault-soak: dependencies ## Send requests for SECONDS while one server after the other fails, also AGAINST=COMMIT
+	$(BUILD) -c release --product netopt-faults
+	$(if $(AGAINST),SWIFT='$(SWIFT)' scripts/fault-soak '$(AGAINST)',.build/release/netopt-faults soak) \
+	  --seconds $(SECONDS) --seed $(SEED) --rate $(RATE) --most-p99 600
+
 hostile: dependencies ## Run all scenarios of the hostile servers in all modes: HOSTILE_ONLY=flood,settings
 	HOSTILE_MODES=all HOSTILE_ONLY='$(HOSTILE_ONLY)' $(TEST) --filter NetOptHostileTests
 
@@ -118,7 +125,7 @@ lint: ## Check format, layers, file lengths and scripts
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
 	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers scripts/bench-peers \
-	    scripts/libcurl-matrix .ci/run; \
+	    scripts/fault-soak scripts/libcurl-matrix .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi

@@ -2,74 +2,62 @@ import FaultMatrix
 import FoundationEssentials
 import Glibc
 
-let usage = """
-  Usage: netopt-faults [--sample N] [--only WORDS] [--short] [--write FILE] [--list]
-
-  Runs the cells of the fault matrix, each with netopt and then with curl(1), and prints the table. As root it runs in a network of
-  its own; otherwise cells that take one are left out.
-  --sample N    N cells that have every fault among them, in the place of all
-  --only WORDS  the cells whose names contain all of the words, which are separated by commas
-  --short       a fault lasts as long as a request that meets it, and nobody waits for the server to be used again
-  --write FILE  write the table between its marks in this file, after each cell
-  --list        print the names of the cells, and run none
-  Exit codes: 0 nothing is wrong; 1 there are violations; 2 a cell could not be run; 64 usage.
-  """
-
-func complain(_ text: String, code: Int32 = 64) -> Never {
-  _ = write(STDERR_FILENO, text + "\n", text.utf8.count + 1)
-  exit(code)
-}
-
 /// Prints a line at once, so that it is there even when the program is killed.
 @Sendable func say(_ text: String) { _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1) }
 
-var arguments = CommandLine.arguments.dropFirst()
-var values: [String: String] = [:]
-var flags: Set<String> = []
-while let argument = arguments.popFirst() {
-  switch argument {
-  case "--help":
-    say(usage)
-    exit(0)
-  case "--short", "--list": flags.insert(argument)
-  case "--sample", "--only", "--write":
-    guard let value = arguments.popFirst() else { complain(usage) }
-    values[argument] = value
-  default: complain(usage)
+/// Performs a soak, and returns whether nothing is wrong.
+func soak(_ options: Options) async throws -> Bool {
+  let seconds = options.number("--seconds", default: 600)
+  let rate = options.number("--rate", default: 200)
+  let plan = SoakPlan(seed: UInt64(options.number("--seed", default: 1)), length: .seconds(seconds))
+  say(
+    "seed \(plan.seed), \(seconds) s, \(rate) a second, \(plan.incidents.count) faults, plan \(plan.digest)")
+  let mostP99 = options.values["--most-p99"].map { _ in
+    Duration.milliseconds(options.number("--most-p99", default: 1))
   }
+  let report = try await Soak.perform(plan, rate: rate, mostP99: mostP99, said: say)
+  say(report.description)
+  return report.violations.isEmpty
 }
 
-let hasOwnNetwork = await MatrixRun.enterNetwork()
-let faults = Fault.all.filter { hasOwnNetwork || !$0.needsOwnNetwork }
-var cells: [Cell]
-if let sample = values["--sample"] {
-  guard let count = Int(sample), count > 0 else { complain(usage) }
-  cells = Cell.sample(count, of: faults)
-} else {
-  cells = Cell.all(of: faults)
-}
-if let only = values["--only"] {
-  let words = only.split(separator: ",").map { String($0) }
-  cells = cells.filter { cell in words.allSatisfy { cell.description.contains($0) } }
-  guard !cells.isEmpty else { complain("netopt-faults: the name of no cell contains \(only)") }
-}
-if flags.contains("--list") {
-  for cell in cells { say(cell.description) }
-  exit(0)
-}
-do {
-  var record = MatrixRecord(file: values["--write"])
+/// Runs cells, and returns whether nothing is wrong.
+func runCells(_ options: Options) async throws -> Bool {
+  let hasOwnNetwork = await MatrixRun.enterNetwork()
+  let faults = Fault.all.filter { hasOwnNetwork || !$0.needsOwnNetwork }
+  var cells =
+    options.values["--sample"] == nil
+    ? Cell.all(of: faults) : Cell.sample(options.number("--sample", default: 1), of: faults)
+  if let only = options.values["--only"] {
+    let words = only.split(separator: ",").map { String($0) }
+    cells = cells.filter { cell in words.allSatisfy { cell.description.contains($0) } }
+    guard !cells.isEmpty else { complain("netopt-faults: the name of no cell contains \(only)") }
+  }
+  if options.flags.contains("--list") {
+    for cell in cells { say(cell.description) }
+    return true
+  }
+  var record = MatrixRecord(file: options.values["--write"])
   if !hasOwnNetwork {
     say("No network of its own, which takes root: cells with a wire or without a route are left out.")
   }
   say(VerdictTable.head)
-  try await MatrixRun.run(cells, isShort: flags.contains("--short")) { cell, verdict in
+  try await MatrixRun.run(cells, isShort: options.flags.contains("--short")) { cell, verdict in
     say(VerdictTable.row(cell, verdict))
     for line in record.add(cell, verdict) { say(line) }
     try record.write()
   }
   say(record.summary)
-  exit(record.violated == 0 ? 0 : 1)
+  return record.violated == 0
+}
+
+let options = Options(CommandLine.arguments.dropFirst())
+if options.asksForHelp {
+  say(Options.usage)
+  exit(0)
+}
+do {
+  let isRight = options.isSoak ? try await soak(options) : try await runCells(options)
+  exit(isRight ? 0 : 1)
 } catch {
   complain("netopt-faults: \(error)", code: 2)
 }

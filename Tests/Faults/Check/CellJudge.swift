@@ -16,12 +16,6 @@ package struct CellJudge {
     self.deadline = deadline
   }
 
-  /// What a failure of netopt's is, besides one that counts.
-  enum Excuse {
-    case unrepeatable
-    case broken
-  }
-
   /// Judges the calls that the fault may have met.
   ///
   /// - Parameters:
@@ -49,30 +43,17 @@ package struct CellJudge {
           &verdict, .doubled, "\(call.id) arrived \(arrivals.processed[call.id] ?? 0) times: \(call.outcome)")
       }
       guard let failure = call.failure else { continue }
-      switch excuse(for: failure, id: call.id, arrivals) {
+      switch failure.excuse(of: call.id, traffic, arrivals, breaksAnswers: fault.breaksAnswers) {
       case .unrepeatable: verdict.unrepeatable += 1
       case .broken: verdict.broken += 1
       case nil:
         if curlCompletes { add(&verdict, .failed, "\(call.id): \(failure.code): \(failure.message)") }
       }
-      if !namesCause(failure) { add(&verdict, .cause, "\(call.id): \(failure.code): \(failure.message)") }
+      if !failure.names(oneOf: fault.causes) {
+        add(&verdict, .cause, "\(call.id): \(failure.code): \(failure.message)")
+      }
     }
     return verdict
-  }
-
-  private func excuse(for failure: Call.Failure, id: String, _ arrivals: Arrivals) -> Excuse? {
-    // A request that arrived was written, whatever netopt says. One that was refused could have been sent again, unless it was processed
-    // elsewhere.
-    let isProcessed = arrivals.processed[id, default: 0] > 0
-    let isRefused = arrivals.refused.contains(id) && !isProcessed
-    if fault.breaksAnswers, failure.hadHead { return .broken }
-    if !traffic.mayBeRepeated, isProcessed || failure.mayBeWritten, !isRefused { return .unrepeatable }
-    return nil
-  }
-
-  private func namesCause(_ failure: Call.Failure) -> Bool {
-    let message = failure.message.lowercased()
-    return fault.causes.contains { message.contains($0) }
   }
 
   /// When the faulty server was left, after the moment at which the fault began.

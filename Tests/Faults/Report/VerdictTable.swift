@@ -21,7 +21,8 @@ package enum VerdictTable {
     return "| " + values.joined(separator: " | ") + " |"
   }
 
-  private static func milliseconds(_ duration: Duration?) -> String {
+  /// A duration in milliseconds, to a tenth; a dash for none.
+  static func milliseconds(_ duration: Duration?) -> String {
     guard let duration else { return "–" }
     let tenths = (duration.nanoseconds + 50_000) / 100_000
     return "\(tenths / 10).\(tenths % 10)"

@@ -52,9 +52,9 @@ struct CellRun: Sendable {
   func verdict() async throws -> CellVerdict {
     _ = try site.takeArrivals()
     let client = try NetOptClient(site.configuration(for: cell.fault))
-    let caller = NetOptCaller(cell: cell, site: site, client: client, lateness: lateness)
+    let caller = NetOptCaller(site: site, client: client, lateness: lateness, deadline: .deadline)
     let load = Load(pause: pause)
-    async let running: Void = load.run(caller, label: "\(number)n")
+    async let running: Void = load.run(NetOptLanes(cell: cell, caller: caller), label: "\(number)n")
     try await wait(for: "answers before the fault") { load.ended.count >= cell.concurrency * 2 }
     let victim = site.origins.first { $0.name == Self.lastServer(load.ended) } ?? site.origins[0]
 

@@ -3,43 +3,64 @@ import NetOptCore
 import NetOptStorm
 
 /// Sends a cell's requests with netopt, one at a time in each lane.
-struct NetOptCaller: Caller {
+struct NetOptLanes: Caller {
   let cell: Cell
-  let site: Site
-  let client: NetOptClient
-  let lateness: Lateness
+  let caller: NetOptCaller
 
   var lanes: Int { cell.concurrency }
 
   func perform(_ id: String) async throws -> [Call] {
-    let clock = SystemTimeSource()
-    let request = try request(id)
-    let began = clock.now()
-    let outcome = await outcome(of: request, id)
-    let ended = clock.now()
-    return [
-      Call(id: id, began: began, ended: ended, outcome: outcome, allowance: lateness.allowance(since: began))
-    ]
+    [try await caller.call(id, cell.traffic, cell.version)]
+  }
+}
+
+/// Sends requests with netopt, and compares the answers with the right ones.
+struct NetOptCaller: Sendable {
+  let site: Site
+  let client: NetOptClient
+  let lateness: Lateness
+  /// How long a request may take.
+  let deadline: Duration
+
+  private let clock = SystemTimeSource()
+
+  init(site: Site, client: NetOptClient, lateness: Lateness, deadline: Duration) {
+    self.site = site
+    self.client = client
+    self.lateness = lateness
+    self.deadline = deadline
   }
 
-  private func request(_ id: String) throws -> HTTPRequest {
-    var request = try HTTPRequest(cell.traffic.method, site.url(cell.traffic, id))
-    request.options.version = cell.version == .http2 ? .http2 : .http1
-    request.options.timeout = .deadline
-    request.body = cell.traffic.body(of: id)
-    if cell.traffic == .keyedPost { request.headers["Idempotency-Key"] = "\"\(id)\"" }
+  /// Sends a request, and returns what became of it.
+  func call(_ id: String, _ traffic: Traffic, _ version: HTTPVersion) async throws -> Call {
+    let request = try request(id, traffic, version)
+    let began = clock.now()
+    let outcome = await outcome(of: request, id, traffic, version)
+    let ended = clock.now()
+    return Call(
+      id: id, began: began, ended: ended, outcome: outcome, allowance: lateness.allowance(since: began))
+  }
+
+  private func request(_ id: String, _ traffic: Traffic, _ version: HTTPVersion) throws -> HTTPRequest {
+    var request = try HTTPRequest(traffic.method, site.url(traffic, id))
+    request.options.version = version == .http2 ? .http2 : .http1
+    request.options.timeout = deadline
+    request.body = traffic.body(of: id)
+    if traffic == .keyedPost { request.headers["Idempotency-Key"] = "\"\(id)\"" }
     return request
   }
 
-  private func outcome(of request: HTTPRequest, _ id: String) async -> Call.Outcome {
+  private func outcome(
+    of request: HTTPRequest, _ id: String, _ traffic: Traffic, _ version: HTTPVersion
+  ) async -> Call.Outcome {
     var hadHead = false
     do throws(NetOptError) {
       let response = try await client.execute(request)
       hadHead = true
-      let right = Content.answer(to: id, cell.traffic)
+      let right = Content.answer(to: id, traffic)
       let body = try await response.body.collect(upTo: right.count + 1)
       let heads = "\(response.status) \(response.headers["x-id"] ?? "-") HTTP/\(response.version)"
-      guard heads == "200 \(id) HTTP/\(cell.version)", body == right else {
+      guard heads == "200 \(id) HTTP/\(version)", body == right else {
         return .wrong("\(heads), \(body.count) bytes of \(right.count), to \(id)")
       }
       return .answered(by: response.headers["x-origin"])

@@ -4,7 +4,7 @@ import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
 
-/// Two servers of one host, with what stands around them.
+/// The servers of one host, with what stands around them.
 final class Site: Sendable {
   static let host = "cell.test"
   /// An address of the documentation's (RFC 3849), which leads nowhere.
@@ -22,39 +22,45 @@ final class Site: Sendable {
 
   /// Starts all of it.
   ///
-  /// - Parameter isWired: whether the servers are behind a wire that loses packets; takes a network of the process's own.
-  init(isWired: Bool) async throws {
-    let inner = IPAddress.freshLoopback(4)
+  /// - Parameters:
+  ///   - isWired: whether the servers are behind a wire that loses packets; takes a network of the process's own.
+  ///   - count: how many servers there are.
+  init(isWired: Bool, origins count: Int = 2) async throws {
+    let inner = IPAddress.freshLoopback(count + 2)
     authorityFile = try await TestCertificates.authorityFile()
     let certificates = try await Self.certificates()
     if isWired {
       let directory = try TemporaryDirectory.make("wire")
-      wire = try await Program("wire.py", in: directory, [Program.controlFile(in: directory), "2"])
+      wire = try await Program("wire.py", in: directory, [Program.controlFile(in: directory), "\(count)"])
     } else {
       wire = nil
     }
-    let outer = isWired ? (1...2).map { IPAddress(v4: 0x0a09_0002 + UInt32($0) << 8) } : Array(inner[..<2])
-    let bound = isWired ? (1...2).map { IPAddress(v4: 0x0a09_0001 + UInt32($0) << 8) } : outer
+    let outer =
+      isWired ? (1...count).map { IPAddress(v4: 0x0a09_0002 + UInt32($0) << 8) } : Array(inner[..<count])
+    let bound = isWired ? (1...count).map { IPAddress(v4: 0x0a09_0001 + UInt32($0) << 8) } : outer
     port = try FreePort.find(on: bound)
     var origins: [FaultyOrigin] = []
-    for (name, (address, bound)) in zip(["A", "B"], zip(outer, bound)) {
+    for (number, (address, bound)) in zip(outer, bound).enumerated() {
       origins.append(
-        try await FaultyOrigin(name, at: address, bound: bound, port: port, certificates: certificates))
+        try await FaultyOrigin(
+          String(UnicodeScalar(UInt8(ascii: "A") + UInt8(number))), at: address, bound: bound, port: port,
+          certificates: certificates))
     }
     self.origins = origins
-    namesEndpoint = Endpoint(inner[2], port: try FreePort.find(on: [inner[2]]))
+    let (namesAddress, proxyAddress) = (inner[count], inner[count + 1])
+    namesEndpoint = Endpoint(namesAddress, port: try FreePort.find(on: [namesAddress]))
     let namesDirectory = try TemporaryDirectory.make("names")
     names = try await Program(
       "names.py", in: namesDirectory,
       [
-        "\(inner[2])", "\(namesEndpoint.port)", Program.controlFile(in: namesDirectory),
-        "\(outer[1])", "\(inner[3])",
+        "\(namesAddress)", "\(namesEndpoint.port)", Program.controlFile(in: namesDirectory),
+        "\(outer[1])", "\(proxyAddress)",
       ])
-    proxyEndpoint = Endpoint(inner[3], port: try FreePort.find(on: [inner[3]]))
+    proxyEndpoint = Endpoint(proxyAddress, port: try FreePort.find(on: [proxyAddress]))
     let proxyDirectory = try TemporaryDirectory.make("proxy")
     proxy = try await Program(
       "proxy.py", in: proxyDirectory,
-      ["\(inner[3])", "\(proxyEndpoint.port)", Program.controlFile(in: proxyDirectory), "\(outer[0])"])
+      ["\(proxyAddress)", "\(proxyEndpoint.port)", Program.controlFile(in: proxyDirectory), "\(outer[0])"])
   }
 
   /// A folder with a certificate of each kind.
@@ -73,8 +79,10 @@ final class Site: Sendable {
     return directory
   }
 
-  /// The settings of a client for a cell.
-  func configuration(for fault: Fault) -> ClientConfiguration {
+  /// The settings of a client.
+  ///
+  /// - Parameter fault: what is to be played, when it is at the name server, the proxy or the list.
+  func configuration(for fault: Fault? = nil) -> ClientConfiguration {
     var configuration = ClientConfiguration()
     let endpoints = addresses(for: fault).enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }
     configuration.list = .list(EndpointList(hosts: [Self.host: HostEntry(port: port, endpoints: endpoints)]))
@@ -83,15 +91,15 @@ final class Site: Sendable {
     configuration.dns.servers = ["127.0.0.1:1"]
     configuration.proxy = .none
     configuration.rankingHistory = .none
-    if case .names = fault.place { configuration.dns.servers = [namesEndpoint.description] }
-    if case .proxy = fault.place { configuration.proxy = .url("http://\(proxyEndpoint)") }
+    if case .names = fault?.place { configuration.dns.servers = [namesEndpoint.description] }
+    if case .proxy = fault?.place { configuration.proxy = .url("http://\(proxyEndpoint)") }
     return configuration
   }
 
   /// The addresses that clients are given, the first one first.
-  func addresses(for fault: Fault, victim: FaultyOrigin? = nil) -> [IPAddress] {
+  func addresses(for fault: Fault?, victim: FaultyOrigin? = nil) -> [IPAddress] {
     let known = origins.map(\.address)
-    switch fault.place {
+    switch fault?.place {
     case .noRoute: return [Self.unreachable] + known
     default: return known.sorted { a, _ in a == victim?.address }
     }

@@ -1,0 +1,119 @@
+import NetOpt
+import NetOptCore
+import NetOptLocking
+import NetOptStorm
+import NetOptTestSupport
+
+/// Sends requests at a rate while one server after the other fails for a while.
+package struct Soak: Sendable {
+  /// How long a request may take.
+  package static let deadline = Duration.seconds(5)
+
+  private let plan: SoakPlan
+  private let rate: Int
+  private let site: Site
+  private let clock = SystemTimeSource()
+
+  private init(_ plan: SoakPlan, rate: Int, _ site: Site) {
+    self.plan = plan
+    self.rate = rate
+    self.site = site
+  }
+
+  /// Performs a plan.
+  ///
+  /// - Parameters:
+  ///   - rate: how many requests are sent a second, whatever becomes of those before.
+  ///   - mostP99: the longest p99 of requests that may be repeated, in seconds with a fault; `nil` for any.
+  ///   - said: is told of each fault when it has ended.
+  package static func perform(
+    _ plan: SoakPlan, rate: Int, mostP99: Duration?, said: @escaping @Sendable (String) -> Void = { _ in }
+  ) async throws -> SoakReport {
+    let site = try await Site(isWired: false, origins: SoakPlan.servers)
+    defer { site.stop() }
+    return try await Soak(plan, rate: rate, site).report(mostP99, said)
+  }
+
+  private func report(
+    _ mostP99: Duration?, _ said: @escaping @Sendable (String) -> Void
+  ) async throws -> SoakReport {
+    let lateness = try Lateness()
+    let client = try NetOptClient(site.configuration())
+    let caller = NetOptCaller(site: site, client: client, lateness: lateness, deadline: Self.deadline)
+    let start = clock.now()
+    let log = SoakLog()
+    try await withThrowingTaskGroup { group in
+      let whole = WholeServers(SoakPlan.servers)
+      for server in 0..<SoakPlan.servers {
+        group.addTask {
+          for incident in plan.incidents where incident.server == server {
+            let window = try await perform(incident, since: start, whole)
+            log.windows.withLock { $0.append(window) }
+            said("\(incident)")
+          }
+        }
+      }
+      let count = Int(plan.length.nanoseconds * Int64(rate) / 1_000_000_000)
+      for number in 0..<count {
+        let due = start + .nanoseconds(Int64(number) * 1_000_000_000 / Int64(rate))
+        let rest = due - clock.now()
+        if rest > .zero { try await Task.sleep(for: rest) }
+        group.addTask {
+          let ask = plan.ask(number)
+          let call = try await caller.call("s\(number)", ask.traffic, ask.version)
+          log.calls.withLock { $0.append(SoakJudge.Asked(ask: ask, call: call)) }
+        }
+      }
+      try await group.waitForAll()
+    }
+    await client.shutdown()
+    await lateness.stop()
+    return SoakJudge(deadline: Self.deadline, mostP99: mostP99).report(
+      log.calls.withLock { $0 }, windows: log.windows.withLock { $0 }, arrivals: try site.takeArrivals())
+  }
+
+  /// Has a server fail, and returns when it is whole again.
+  private func perform(
+    _ incident: SoakPlan.Incident, since start: MonotonicInstant, _ whole: WholeServers
+  ) async throws -> SoakJudge.Window {
+    try await sleep(until: start + incident.start)
+    // The end of a fault may have been late elsewhere.
+    try await wait(for: "another server to be whole") { whole.takeOne() }
+    defer { whole.giveBack() }
+    let origin = site.origins[incident.server]
+    let began = clock.now()
+    try await site.begin(incident.fault, at: origin)
+    try await sleep(until: start + incident.end)
+    try await site.end(incident.fault, at: origin)
+    return SoakJudge.Window(fault: incident.fault, began: began, ended: clock.now())
+  }
+
+  private func sleep(until moment: MonotonicInstant) async throws {
+    let rest = moment - clock.now()
+    if rest > .zero { try await Task.sleep(for: rest) }
+  }
+}
+
+/// What was seen.
+private final class SoakLog: Sendable {
+  let windows = Locked<[SoakJudge.Window]>([])
+  let calls = Locked<[SoakJudge.Asked]>([])
+}
+
+/// How many servers have no fault. One always stays.
+private final class WholeServers: Sendable {
+  private let count: Locked<Int>
+
+  init(_ count: Int) { self.count = Locked(count) }
+
+  /// Whether one may fail.
+  func takeOne() -> Bool {
+    count.withLock { count in
+      guard count > 1 else { return false }
+      count -= 1
+      return true
+    }
+  }
+
+  func giveBack() { count.withLock { $0 += 1 } }
+}

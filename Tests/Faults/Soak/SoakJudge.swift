@@ -1,0 +1,108 @@
+package import NetOptCore
+
+/// Judges what was seen in a soak. It reads no clock and asks no server.
+package struct SoakJudge: Sendable {
+  /// A fault as it was there.
+  package struct Window: Sendable {
+    package let fault: Fault
+    package let began: MonotonicInstant
+    package let ended: MonotonicInstant
+
+    package init(fault: Fault, began: MonotonicInstant, ended: MonotonicInstant) {
+      self.fault = fault
+      self.began = began
+      self.ended = ended
+    }
+  }
+
+  /// A call of a soak.
+  package struct Asked: Sendable {
+    package let ask: SoakPlan.Ask
+    package let call: Call
+
+    package init(ask: SoakPlan.Ask, call: Call) {
+      self.ask = ask
+      self.call = call
+    }
+  }
+
+  /// How much later than its deadline a call may end.
+  private static let grace = Duration.milliseconds(50)
+  private static let second: Int64 = 1_000_000_000
+
+  private let deadline: Duration
+  /// The longest p99 of requests that may be repeated, in seconds with a fault; `nil` for any.
+  private let mostP99: Duration?
+
+  /// - Parameters:
+  ///   - deadline: how long a call may take.
+  ///   - mostP99: the longest p99 of requests that may be repeated, in seconds with a fault; `nil` for any.
+  package init(deadline: Duration, mostP99: Duration?) {
+    self.deadline = deadline
+    self.mostP99 = mostP99
+  }
+
+  /// Judges all calls.
+  ///
+  /// - Parameters:
+  ///   - windows: when which faults were there. A server without one was there all the time.
+  ///   - arrivals: what servers received.
+  package func report(_ calls: [Asked], windows: [Window], arrivals: Arrivals) -> SoakReport {
+    var report = SoakReport()
+    let faulty = Self.seconds(of: windows)
+    var inFaults: [Call] = []
+    var elsewhere: [Call] = []
+    for asked in calls {
+      let call = asked.call
+      let excuse = judge(asked, windows, arrivals, &report)
+      guard asked.ask.traffic.mayBeRepeated, excuse == nil else { continue }
+      if faulty.contains(call.began.nanoseconds / Self.second) {
+        inFaults.append(call)
+      } else {
+        elsewhere.append(call)
+      }
+    }
+    report.inFaults = CellVerdict.Figures(inFaults)
+    report.elsewhere = CellVerdict.Figures(elsewhere)
+    if let mostP99, report.inFaults.p99 > mostP99 {
+      report.add(.late, "p99 of \(report.inFaults.p99) in seconds with a fault; \(mostP99) at most")
+    }
+    if inFaults.isEmpty { report.add(.idle, "no request met a second with a fault") }
+    return report
+  }
+
+  private func judge(
+    _ asked: Asked, _ windows: [Window], _ arrivals: Arrivals, _ report: inout SoakReport
+  ) -> Excuse? {
+    let (call, traffic) = (asked.call, asked.ask.traffic)
+    report.rows[traffic, default: SoakReport.Row()].calls.append(call)
+    if call.time > deadline + Self.grace + call.allowance {
+      report.add(
+        .late, "\(call.id) took \(call.time), with an allowance of \(call.allowance): \(call.outcome)")
+    }
+    if case .wrong(let text) = call.outcome { report.add(.wrongAnswer, "\(call.id): \(text)") }
+    let times = arrivals.processed[call.id, default: 0]
+    if !traffic.mayBeRepeated, times > 1 {
+      report.rows[traffic]?.doubled += 1
+      report.add(.doubled, "\(call.id) arrived \(times) times: \(call.outcome)")
+    }
+    guard let failure = call.failure else { return nil }
+    // What a server is left for may be said later, when the fault has gone.
+    let met = windows.filter { $0.began <= call.ended && $0.ended + deadline >= call.began }
+    let excuse = failure.excuse(
+      of: call.id, traffic, arrivals, breaksAnswers: met.contains { $0.fault.breaksAnswers })
+    let text = "\(call.id), \(traffic.rawValue): \(failure.code): \(failure.message)"
+    switch excuse {
+    case .unrepeatable: report.rows[traffic]?.unrepeatable += 1
+    case .broken: report.rows[traffic]?.broken += 1
+    case nil: report.add(.failed, text + "; faults: \(met.map(\.fault.name))")
+    }
+    if !failure.names(oneOf: met.flatMap(\.fault.causes)) { report.add(.cause, text) }
+    return excuse
+  }
+
+  /// The seconds of the clock in which a fault was there.
+  private static func seconds(of windows: [Window]) -> Set<Int64> {
+    Set(windows.flatMap { $0.began.nanoseconds / second...$0.ended.nanoseconds / second })
+  }
+}

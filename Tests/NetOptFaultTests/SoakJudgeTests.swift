@@ -1,0 +1,91 @@
+import FaultMatrix
+import NetOptCore
+import Testing
+
+/// Each rule of the soak by a call that breaks it, and by one that does not.
+@Suite struct SoakJudgeTests {
+  private func moment(_ milliseconds: Int64) -> MonotonicInstant {
+    MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
+  }
+
+  private func asked(
+    _ traffic: Traffic = .get, _ outcome: Call.Outcome = .answered(by: "A"), began: Int64 = 1100,
+    took: Int64 = 5
+  ) -> SoakJudge.Asked {
+    SoakJudge.Asked(
+      ask: SoakPlan.Ask(traffic: traffic, version: .http2),
+      call: Call(id: "1", began: moment(began), ended: moment(began + took), outcome: outcome))
+  }
+
+  /// The report of one call; the fault was there from the first second to the middle of the second one.
+  private func report(
+    _ asked: SoakJudge.Asked, _ fault: String = "refused", log: String = "", mostP99: Duration? = nil
+  ) throws -> SoakReport {
+    let fault = try #require(Fault.all.first { $0.name == fault })
+    return SoakJudge(deadline: .milliseconds(1000), mostP99: mostP99).report(
+      [asked], windows: [SoakJudge.Window(fault: fault, began: moment(1000), ended: moment(2500))],
+      arrivals: Arrivals(log: log))
+  }
+
+  private func failed(_ message: String, hadHead: Bool = false, mayBeWritten: Bool = false) -> Call.Outcome {
+    .failed(Call.Failure(code: "x", message: message, hadHead: hadHead, mayBeWritten: mayBeWritten))
+  }
+
+  private func kinds(_ report: SoakReport) -> [CellVerdict.Violation.Kind] { report.violations.map(\.kind) }
+
+  @Test("a right answer in time breaks no rule")
+  func rightAnswer() throws {
+    #expect(try report(asked()).violations.isEmpty)
+  }
+
+  @Test("a request that may be repeated must not fail, since a server is always whole")
+  func failure() throws {
+    #expect(try kinds(report(asked(.get, failed("refused")))).contains(.failed))
+    #expect(try kinds(report(asked(.down, failed("refused", mayBeWritten: true)))).contains(.failed))
+    #expect(try kinds(report(asked(.keyedPost, failed("refused", mayBeWritten: true)))).contains(.failed))
+  }
+
+  @Test("a POST may fail only when it is not known whether it took effect")
+  func unknownEffect() throws {
+    for traffic in [Traffic.post, .up] {
+      #expect(try kinds(report(asked(traffic, failed("refused")))) == [.failed, .idle])
+      #expect(try kinds(report(asked(traffic, failed("refused", mayBeWritten: true)))) == [.idle])
+      let refused = failed("refused", mayBeWritten: true)
+      #expect(try kinds(report(asked(traffic, refused), log: "1 refuse 1\n")).contains(.failed))
+    }
+  }
+
+  @Test("an answer that had begun may be broken where a fault breaks answers, and nowhere else")
+  func broken() throws {
+    let cut = asked(.get, failed("cut", hadHead: true))
+    #expect(try kinds(report(cut, "cut body")) == [.idle])
+    #expect(try kinds(report(cut, "silent TCP")).contains(.failed))
+  }
+
+  @Test("a failure names the cause of a fault that it may have met")
+  func cause() throws {
+    let odd = failed("something went wrong", mayBeWritten: true)
+    #expect(try kinds(report(asked(.post, odd))).contains(.cause))
+    let lateOne = asked(.post, failed("refused", mayBeWritten: true), began: 9000)
+    #expect(try kinds(report(lateOne)).contains(.cause))
+  }
+
+  @Test("a wrong answer, a doubled POST and a call that outlives its deadline are violations")
+  func others() throws {
+    #expect(try kinds(report(asked(.get, .wrong("another one's")))) == [.wrongAnswer])
+    #expect(try kinds(report(asked(.post), log: "1 arrive 1\n2 arrive 1\n")).contains(.doubled))
+    #expect(try report(asked(.get), log: "1 arrive 1\n2 arrive 1\n").violations.isEmpty)
+    #expect(try kinds(report(asked(took: 1051))) == [.late])
+    #expect(try report(asked(took: 1050)).violations.isEmpty)
+  }
+
+  @Test("the p99 is that of the seconds in which a fault was there")
+  func slow() throws {
+    let most = Duration.milliseconds(600)
+    #expect(try kinds(report(asked(took: 601), mostP99: most)) == [.late])
+    #expect(try report(asked(took: 600), mostP99: most).violations.isEmpty)
+    // The fault ended in the second of its beginning.
+    #expect(try kinds(report(asked(began: 2900, took: 601), mostP99: most)) == [.late])
+    #expect(try kinds(report(asked(began: 3000, took: 601), mostP99: most)) == [.idle])
+  }
+}

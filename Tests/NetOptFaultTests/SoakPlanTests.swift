@@ -1,0 +1,44 @@
+import FaultMatrix
+import NetOptCore
+import Testing
+
+@Suite struct SoakPlanTests {
+  @Test(
+    "of all servers one at least is whole at any time, and no fault lasts longer than the soak",
+    arguments: 1...200)
+  func oneIsWhole(_ seed: UInt64) {
+    let plan = SoakPlan(seed: seed, length: .seconds(Int(30 + seed)))
+    #expect(!plan.incidents.isEmpty)
+    for incident in plan.incidents {
+      #expect(incident.start < incident.end && incident.end <= plan.length)
+      let others = plan.incidents.filter { $0.start < incident.end && incident.start < $0.end }
+      // The number of faults grows only where one begins.
+      let atStart = others.filter { $0.start <= incident.start }
+      #expect(Set(atStart.map(\.server)).count < SoakPlan.servers, "\(plan.incidents)")
+      // A server has one fault at a time.
+      #expect(others.filter { $0.server == incident.server }.count == 1)
+    }
+  }
+
+  @Test("a seed draws the same faults and requests each time, and another one draws others")
+  func followsFromItsSeed() {
+    let (one, again, other) = (plan(1), plan(1), plan(2))
+    #expect(one.digest == again.digest && one.digest != other.digest)
+    #expect(one.incidents.map(\.description) == again.incidents.map(\.description))
+    #expect((0..<500).map { one.ask($0) } == (0..<500).map { again.ask($0) })
+    #expect((0..<500).map { one.ask($0) } != (0..<500).map { other.ask($0) })
+  }
+
+  @Test("ten minutes have every fault that suits, and every kind of request in both versions")
+  func hasAll() {
+    let plan = SoakPlan(seed: 1, length: .seconds(600))
+    let suiting = Set(Fault.all.filter(SoakPlan.suits).map(\.name))
+    #expect(suiting.count > 15)
+    #expect(Set(plan.incidents.map(\.fault.name)) == suiting)
+    #expect(Set(plan.incidents.map(\.server)) == Set(0..<SoakPlan.servers))
+    let asks = Set((0..<2000).map { "\(plan.ask($0))" })
+    #expect(asks.count == Traffic.allCases.count * 2)
+  }
+
+  private func plan(_ seed: UInt64) -> SoakPlan { SoakPlan(seed: seed, length: .seconds(60)) }
+}

@@ -1,0 +1,65 @@
+import Glibc
+
+/// What the program was asked for.
+struct Options: Sendable {
+  static let usage = """
+    Usage: netopt-faults [--sample N] [--only WORDS] [--short] [--write FILE] [--list]
+           netopt-faults soak [--seconds N] [--seed S] [--rate N] [--most-p99 MS]
+
+    Runs the cells of the fault matrix, each with netopt and then with curl(1), and prints the table. As root it runs in a network of
+    its own; otherwise cells that take one are left out.
+    --sample N    N cells that have every fault among them, in the place of all
+    --only WORDS  the cells whose names contain all of the words, which are separated by commas
+    --short       a fault lasts as long as a request that meets it, and nobody waits for the server to be used again
+    --write FILE  write the table between its marks in this file, after each cell
+    --list        print the names of the cells, and run none
+
+    soak: sends requests while one of three servers after the other fails for a while; which ones fail, how, and what is asked follows
+    from the seed.
+    --seconds N   for so long (default: 600)
+    --seed S      default: 1
+    --rate N      so many requests a second (default: 200)
+    --most-p99 MS the longest p99, in seconds with a fault, of requests that may be repeated; any unless it is given
+    Exit codes: 0 nothing is wrong; 1 there are violations; 2 a cell could not be run; 64 usage.
+    """
+
+  /// Whether a soak is asked for, and not the matrix.
+  let isSoak: Bool
+  private(set) var asksForHelp = false
+  private(set) var values: [String: String] = [:]
+  private(set) var flags: Set<String> = []
+
+  /// Reads the arguments, without the program's name. Ends the process when it does not understand them.
+  init(_ arguments: ArraySlice<String>) {
+    isSoak = arguments.first == "soak"
+    let (known, takeValues): (Set, Set) =
+      isSoak
+      ? ([], ["--seconds", "--seed", "--rate", "--most-p99"])
+      : (["--short", "--list"], ["--sample", "--only", "--write"])
+    var rest = isSoak ? arguments.dropFirst() : arguments
+    while let argument = rest.popFirst() {
+      if argument == "--help" {
+        asksForHelp = true
+      } else if known.contains(argument) {
+        flags.insert(argument)
+      } else if takeValues.contains(argument), let value = rest.popFirst() {
+        values[argument] = value
+      } else {
+        complain(Self.usage)
+      }
+    }
+  }
+
+  /// The value of an option that is a number from 1 on.
+  func number(_ option: String, default usual: Int) -> Int {
+    guard let text = values[option] else { return usual }
+    guard let number = Int(text), 1...1_000_000 ~= number else { complain(Self.usage) }
+    return number
+  }
+}
+
+/// Says what is wrong, and ends the process.
+func complain(_ text: String, code: Int32 = 64) -> Never {
+  _ = write(STDERR_FILENO, text + "\n", text.utf8.count + 1)
+  exit(code)
+}
