@@ -103,7 +103,7 @@ public final class NetOptClient: Sendable {
     var links: [any Interceptor] = []
     let redirect = RedirectInterceptor(
       credentialFields: (configuration.cache ?? ClientConfiguration.Cache()).credentials(orUsual: true),
-      signedHosts: configuration.signing?.hosts ?? [])
+      signedHosts: configuration.signing?.hosts ?? [], cacheOptions: cache?.options)
     links.append(
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))

@@ -10,18 +10,22 @@ struct RedirectInterceptor: Interceptor {
   private let credentialFields: CredentialFields
   /// The hosts whose requests are signed.
   private let signedHosts: Set<String>
+  /// How requests use the cache whose options do not say so; `nil` without a cache.
+  private let cacheOptions: CacheOptions?
 
   /// Makes the interceptor.
   ///
   /// - Parameters:
   ///   - credentialFields: the fields that carry credentials.
   ///   - signedHosts: the hosts whose requests are signed.
+  ///   - cacheOptions: how requests use the cache whose options do not say so; `nil` without a cache.
   init(
     credentialFields: CredentialFields = CredentialFields(CredentialFields.usual),
-    signedHosts: Set<String> = []
+    signedHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
   ) {
     self.credentialFields = credentialFields
     self.signedHosts = signedHosts
+    self.cacheOptions = cacheOptions
   }
 
   @inline(__always)
@@ -75,6 +79,7 @@ struct RedirectInterceptor: Interceptor {
 
     var next = request
     next.url = url
+    next.options.cache = (request.options.cache ?? cacheOptions)?.ofRedirected
     let becomesGet =
       response.status == 303
       ? request.method != .head : response.status < 303 && request.method == .post
@@ -96,5 +101,16 @@ struct RedirectInterceptor: Interceptor {
       if case .pinned = next.options.routing { next.options.routing = .automatic }
     }
     return next
+  }
+}
+
+extension CacheOptions {
+  /// How the cache is used for the target of a redirect. What the caller declared concerns the API that was asked, and not, say, the login page
+  /// that it leads to: the server decides whether that is stored.
+  fileprivate var ofRedirected: CacheOptions {
+    switch mode {
+    case .off, .http: self
+    case .api, .versioned: CacheOptions(.http, partition: partition)
+    }
   }
 }
