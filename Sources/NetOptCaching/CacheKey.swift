@@ -1,3 +1,4 @@
+import Glibc
 package import NetOptCrypto
 
 /// What a response is found by: the MD5 of the API's name and its canonical parameters, in one partition.
@@ -34,7 +35,9 @@ package struct CacheKey: Hashable, Sendable {
     self.digest = digest
     var hasher = Hasher()
     hasher.combine(digest.high)
-    hasher.combine(partition)
+    // Its bytes: texts that are two ways to write one, "é" and "é", are equal as strings, and two tenants.
+    var partition = partition
+    partition.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     place = UInt64(bitPattern: Int64(hasher.finalize()))
   }
 
@@ -43,7 +46,16 @@ package struct CacheKey: Hashable, Sendable {
 
   /// By place first: nearly all keys that differ do so there.
   package static func == (a: CacheKey, b: CacheKey) -> Bool {
-    a.place == b.place && a.digest == b.digest && a.text == b.text && a.partition == b.partition
+    a.place == b.place && a.digest == b.digest && isSame(a.text, b.text) && isSame(a.partition, b.partition)
+  }
+
+  /// Whether two texts have the same bytes.
+  private static func isSame(_ a: String, _ b: String) -> Bool {
+    var (a, b) = (a, b)
+    // Texts that are not empty have bytes, so that the addresses are there.
+    return a.withUTF8 { a in
+      b.withUTF8 { b in a.count == b.count && (a.isEmpty || memcmp(a.baseAddress!, b.baseAddress!, a.count) == 0) }
+    }
   }
 
   /// Equal keys have one place.

@@ -81,6 +81,15 @@ package final class AsymmetricKey: @unchecked Sendable {
     }
   }
 
+  /// The public half as SubjectPublicKeyInfo in DER (RFC 5280, section 4.1; i2d_PUBKEY(3)).
+  package var publicBytes: [UInt8] {
+    var room: UnsafeMutablePointer<UInt8>?
+    let count = i2d_PUBKEY(key, &room)
+    defer { CRYPTO_free(room, nil, 0) }
+    guard count > 0, let room else { return [] }
+    return Array(UnsafeBufferPointer(start: room, count: Int(count)))
+  }
+
   /// The algorithm that a key of this kind is used with when nothing else is said.
   package var usualAlgorithm: SignatureAlgorithm {
     switch kind {

@@ -46,7 +46,7 @@ enum CacheUseRules {
       return "it is used against no-store or no-cache"
     }
     if request.conditions.isForOrigin { return "a condition for the origin is answered" }
-    if !Vary.selects(entry, request.fields) { return "it is used for a request that Vary sets apart" }
+    if !Vary.selects(entry, request) { return "it is used for a request that Vary sets apart" }
     if (left > 0) != (service.outcome == .hit) { return "it is a \(service.outcome), fresh for \(left) ms" }
     if left <= 0, terms.control.mustRevalidate { return "it is used against must-revalidate" }
     if left > 0, let most = wanted.maxAge, age > most, !terms.control.immutable {

@@ -101,11 +101,11 @@ enum CachingRules {
       return "the same fields have two partitions"
     }
     let entry = CacheEntry(
-      key: key, selectors: Vary(fields).selectors(of: script.first.fields), status: script.status,
+      key: key, selectors: Vary(fields).selectors(of: script.first), status: script.status,
       fields: fields,
       body: Array("0123456789".utf8), requested: script.requested, received: script.received,
       fetchMicroseconds: 20_000)
-    if !Vary.selects(entry, script.first.fields) { return "an answer is not for its own request" }
+    if !Vary.selects(entry, script.first) { return "an answer is not for its own request" }
     return CacheUseRules.use(of: entry, script)
   }
 

@@ -42,6 +42,9 @@ public struct RequestSigner: Sendable {
     }
   }
 
+  /// What tells it from other signers: the scheme, and the id and the material of the key. Nobody learns the key from it.
+  package var identity: String { "\(scheme.name.rawValue) \(key.id) \(key.fingerprint)" }
+
   /// Signs a request, now.
   ///
   /// - Returns: the fields to set.

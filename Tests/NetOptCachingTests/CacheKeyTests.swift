@@ -15,4 +15,19 @@ struct CacheKeyTests {
     #expect(mine != (try CacheKey(api: "item", parameters: "", partition: "b")))
     #expect(mine == (try CacheKey(api: "item", parameters: "", partition: "a")))
   }
+
+  @Test("texts that Swift takes for equal are other keys when their bytes differ")
+  func bytesCount() throws {
+    let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+    #expect(composed == decomposed)
+    let keys = try [
+      CacheKey(api: "a", parameters: "", partition: composed),
+      CacheKey(api: "a", parameters: "", partition: decomposed),
+      CacheKey(api: composed, parameters: ""), CacheKey(api: decomposed, parameters: ""),
+    ]
+    for (index, key) in keys.enumerated() {
+      #expect(keys.indices.filter { keys[$0] == key } == [index])
+    }
+    #expect(Set(keys).count == 4)
+  }
 }

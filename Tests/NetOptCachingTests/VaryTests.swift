@@ -5,7 +5,7 @@ import Testing
 struct VaryTests {
   private func entry(_ vary: String, _ request: HTTPFields) throws -> CacheEntry {
     let fields: HTTPFields = ["Cache-Control": "max-age=100", "Vary": vary]
-    return try stored(fields, selectors: Vary(fields).selectors(of: request))
+    return try stored(fields, selectors: Vary(fields).selectors(of: asked(request)))
   }
 
   @Test(
@@ -44,9 +44,9 @@ struct VaryTests {
   }
 
   /// Selectors are written to the disk.
-  @Test func whatMayBeACredentialIsNotKept() {
+  @Test func whatMayBeACredentialIsNotKept() throws {
     let request: HTTPFields = ["Authorization": "Bearer hush", "Cookie": "sid=hush", "Accept": "text/hush"]
-    let selectors = Vary(["Vary": "Accept, Authorization, Cookie"]).selectors(of: request)
+    let selectors = try Vary(["Vary": "Accept, Authorization, Cookie"]).selectors(of: asked(request))
     #expect(selectors.map(\.name) == ["accept", "authorization", "cookie"])
     #expect(selectors.map { $0.value?.contains("hush") } == [true, false, false])
     #expect(selectors[1].value != selectors[2].value)

@@ -1,4 +1,6 @@
 import NetOptCore
+import NetOptCrypto
+import NetOptSigning
 import NetOptTestSupport
 import Testing
 
@@ -59,6 +61,57 @@ import Testing
     }
     // What is in the file counts, not its name.
     #expect(sent == [1, 1, 1, 0])
+  }
+
+  @Test("clients that sign with other keys or schemes do not share answers, also when the keys have one id")
+  func signers() async throws {
+    let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
+    func ring(_ secret: String, salt: String = "s") throws -> KeyRing {
+      let key = #"{"id":"a","secret":"\#(secret)","salt":"\#(salt)","schemes":["netopt1","sigv4"]}"#
+      return try KeyRing(json: SecretBytes(copying: Array(#"{"schema":1,"keys":[\#(key)]}"#.utf8)))
+    }
+    let signers = try [
+      RequestSigner(keys: ring("one"), keyID: "a"), RequestSigner(keys: ring("two"), keyID: "a"),
+      RequestSigner(keys: ring("one", salt: "t"), keyID: "a"),
+      RequestSigner(keys: ring("one"), keyID: "a", scheme: .sigv4, options: #"{"region":"r","service":"s"}"#),
+      RequestSigner(keys: ring("one"), keyID: "a"),
+    ]
+    var sent: [Int] = []
+    for signer in signers {
+      let lab = try CacheLab(
+        { $0.directory = directory },
+        configure: { $0.signing = ClientConfiguration.Signing(signer: signer, hosts: ["api.test"]) }
+      ) { (request, number) throws(NetOptError) in
+        CacheLab.response(request, 200, ["Cache-Control": "private, max-age=600"], "for one key")
+      }
+      #expect(try await lab.ask().text == "for one key")
+      sent.append(lab.sent)
+      await lab.client.shutdown()
+    }
+    #expect(sent == [1, 1, 1, 1, 0])
+  }
+
+  @Test("what Vary names is also the User-Agent that the client adds")
+  func userAgents() async throws {
+    let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
+    let text = { (agent: String, fields: HTTPFields) in
+      let lab = try CacheLab({ $0.directory = directory }, configure: { $0.userAgent = agent }) {
+        (request, number) throws(NetOptError) in
+        // The transport adds the client's.
+        let agent = request.headers["User-Agent"] ?? agent
+        return CacheLab.response(
+          request, 200, ["Cache-Control": "max-age=600", "Vary": "User-Agent"], "for \(agent)")
+      }
+      let text = try await lab.ask(.get, "/thing", fields).text
+      let sent = lab.sent
+      await lab.client.shutdown()
+      return "\(text), \(sent) sent"
+    }
+    #expect(try await text("one/1", [:]) == "for one/1, 1 sent")
+    #expect(try await text("two/1", [:]) == "for two/1, 1 sent")
+    #expect(try await text("two/1", ["User-Agent": "one/1"]) == "for one/1, 0 sent")
+    #expect(try await text("one/1", ["user-agent": "three/1"]) == "for three/1, 1 sent")
+    #expect(try await text("two/1", [:]) == "for two/1, 0 sent")
   }
 
   @Test func aCookieIsForWhomItWasSetAlone() async throws {

@@ -143,4 +143,67 @@ import Testing
     #expect(try await get("x=1").1 == "answer 5")
     await lab.client.shutdown()
   }
+
+  @Test("calls for other versions do not wait for each other's fetch")
+  func versionsUnderWay() async throws {
+    let gate = Latch()
+    let lab = try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
+      try? await gate.wait()
+      return CacheLab.response(request, 200, [:], request.url.query.map(String.init) ?? "")
+    }
+    let options = CacheOptions(.versioned(CacheOptions.Versions()))
+    let queries = ["cachevers=5", "cachevers=6", "cachevers=5", "cachevers=6"]
+    let calls = queries.map { query in
+      Task { try await lab.ask(.get, "/app.js?\(query)") { $0.options.cache = options }.text }
+    }
+    try await wait(for: "one fetch of each version") { try lab.sent == 2 && lab.flights.waiting == 2 }
+    gate.open()
+    for (query, call) in zip(queries, calls) { #expect(try await call.value == query) }
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test("the name of an API says nothing of another origin that has one of this name")
+  func namesOfOrigins() async throws {
+    let lab = try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
+      CacheLab.response(request, 200, [:], request.url.origin.description)
+    }
+    let urls = [
+      "https://api.test/item", "https://other.test/item", "http://api.test/item",
+      "https://api.test:8443/item",
+    ]
+    var versions = CacheOptions.Versions()
+    versions.name = "shop/live/app"
+    for options in [api(), CacheOptions(.versioned(versions))] {
+      for _ in 1...2 {
+        for url in urls {
+          let url = try HTTPURL(url + "?cachevers=1")
+          let text = try await lab.ask {
+            $0.url = url
+            $0.options.cache = options
+          }.text
+          #expect(text == url.origin.description)
+        }
+      }
+    }
+    #expect(lab.sent == 2 * urls.count)
+    await lab.client.shutdown()
+  }
+
+  @Test("what an API redirects to is not stored as its answer", arguments: [true, false])
+  func redirects(isOfClient: Bool) async throws {
+    let options = api()
+    let lab = try CacheLab({ $0.options = isOfClient ? options : .off }) {
+      (request, number) throws(NetOptError) in
+      if request.url.path == "/login" { return CacheLab.response(request, 200, [:], "log in") }
+      if number == 1 { return CacheLab.response(request, 302, ["Location": "/login"]) }
+      return CacheLab.response(request, 200, [:], "answer")
+    }
+    let set = { @Sendable (request: inout HTTPRequest) in if !isOfClient { request.options.cache = options } }
+    #expect(try await lab.ask(.get, "/item", [:], set).text == "log in")
+    #expect(try await lab.ask(.get, "/item", [:], set).text == "answer")
+    #expect(try await lab.ask(.get, "/item", [:], set).text == "answer")
+    #expect(lab.sent == 3)
+    await lab.client.shutdown()
+  }
 }

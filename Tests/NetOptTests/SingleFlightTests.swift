@@ -1,3 +1,4 @@
+import NetOptCaching
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
@@ -375,5 +376,36 @@ import Testing
     for (index, call) in calls.enumerated() { #expect(try await call.value == "\(index % 2)") }
     #expect(lab.sent == 3)
     await lab.client.shutdown()
+  }
+
+  @Test("what a server says of one caller's fields ends the wait of those alone who have the same")
+  func outcomesOfOthers() async throws {
+    let clock = ManualTimeSource()
+    let flights = Flights(clock)
+    let mine: HTTPFields = ["X-Trial": "1"]
+    let key = Flights.Key(key: try CacheKey(api: "a", parameters: ""), selectors: [], RequestOptions())
+    // Those who wait have as little time as the first.
+    let deadline = clock.now() + .seconds(60)
+    let timeout = NetOptError(.timeout, phase: .receive, "too late")
+    let ends: [(String, @Sendable (Flights.Ticket) -> Void)] = [
+      ("answered", { $0.complete(.answered(503)) }),
+      ("timeout", { $0.fail(timeout, deadline: deadline, at: deadline) }),
+    ]
+    for (name, end) in ends {
+      let ticket = try #require(flights.lead(key, mine))
+      let alike = Task { await flights.join(key, mine, until: deadline) }
+      let other = Task { await flights.join(key, ["X-Trial": "2"], until: deadline) }
+      try await wait(for: "both to join") { flights.waiting == 2 }
+      end(ticket)
+      switch (name, await alike.value) {
+      case ("answered", .answered(503)), ("timeout", .failed): break
+      case (_, let outcome): Issue.record("\(name): who has the same fields gets \(outcome)")
+      }
+      guard case .ofOthers = await other.value else {
+        Issue.record("\(name): who has other fields gets an outcome that may depend on them")
+        continue
+      }
+    }
+    #expect(flights.count == 0 && flights.waiting == 0)
   }
 }

@@ -66,7 +66,7 @@ extension CacheCall {
       case .validate(let entry, let conditions, _, _): (fetch.entry, fetch.conditions) = (entry, conditions)
       default:
         // Now it is known what the answer depends on: who asks alike waits for one fetch of theirs.
-        if !isAgain, !Vary.selects(entry, wanted.fields) {
+        if !isAgain, !Vary.selects(entry, wanted) {
           return try await share(fetch, next, isAgain: true, isAlone: isAlone)
         }
       }
@@ -78,7 +78,7 @@ extension CacheCall {
         return response(service, isCollapsed: true)
       }
     case .trouble(let entry):
-      if wanted.decodes(entry), Vary.selects(entry, wanted.fields) { return response(trouble: entry, fetch) }
+      if wanted.decodes(entry), Vary.selects(entry, wanted) { return response(trouble: entry, fetch) }
     case .failed(let error): return try recover(from: error, fetch.entry)
     }
     return try await perform(fetch, next)
@@ -87,9 +87,10 @@ extension CacheCall {
   /// What the fetch is found by: the key, and the request's values of the fields that the stored responses depend on.
   private func flightKey(isAlone: Bool = false) -> Flights.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
-    let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: wanted.fields)
+    let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: wanted)
     return Flights.Key(
-      key: key, selectors: selectors, request.options, fields: isAlone ? request.headers : nil)
+      key: key, selectors: selectors, request.options, version: version,
+      fields: isAlone ? request.headers : nil)
   }
 
   /// Fetches.
@@ -199,7 +200,7 @@ extension CacheCall {
     }
     let isDecoded = wanted.wantsDecoded && ContentCoding.isDecodable(fields)
     let draft = EntryDraft(
-      cache: cache, ticket: fetch.ticket, key: key, selectors: Vary(fields).selectors(of: wanted.fields),
+      cache: cache, ticket: fetch.ticket, key: key, selectors: Vary(fields).selectors(of: wanted),
       status: response.status,
       fields: StoredFields.stored(fields, control: terms.control, isDecoded: isDecoded, received: received),
       requested: fetch.requested, received: received,

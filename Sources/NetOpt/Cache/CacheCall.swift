@@ -23,7 +23,7 @@ struct CacheCall: Sendable {
   init?(_ request: HTTPRequest, _ cache: ResponseCache) {
     let options = request.options.cache ?? cache.options
     guard options.mode != .off else { return nil }
-    let wanted = CacheRequest(request)
+    let wanted = CacheRequest(request, userAgent: cache.userAgent)
     self.request = request
     self.wanted = wanted
     self.cache = cache

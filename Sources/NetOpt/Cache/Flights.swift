@@ -11,15 +11,19 @@ final class Flights: Sendable {
     let selectors: [CacheEntry.Selector]
     /// How it is made: who asks otherwise, or has more or less time, may fail where another one does not.
     let manner: RequestOptions
+    /// The version that is asked for, in versioned mode.
+    let version: Int64?
     /// The fields of the requests, when the outcome may depend on them.
     let fields: HTTPFields?
 
     /// - Parameter options: those of the request. How the cache is used and how redirects are followed does not concern the fetch.
     init(
-      key: CacheKey, selectors: [CacheEntry.Selector], _ options: RequestOptions, fields: HTTPFields? = nil
+      key: CacheKey, selectors: [CacheEntry.Selector], _ options: RequestOptions, version: Int64? = nil,
+      fields: HTTPFields? = nil
     ) {
       self.key = key
       self.selectors = selectors
+      self.version = version
       self.fields = fields.map { RequestTrace.left($0) }
       var manner = options
       manner.cache = nil
@@ -90,21 +94,22 @@ final class Flights: Sendable {
       }
     }
 
-    /// Ends the fetch: everyone who waits has the outcome. What the server said of its trouble is for those who said the same to it.
+    /// Ends the fetch: everyone who waits has the outcome. That the server is in trouble, and what it said of it, is for those who said the
+    /// same to it.
     func complete(_ outcome: Outcome) {
       guard use() else { return }
-      if case .trouble = outcome {
-        flights.complete(flight, outcome, of: fields)
-      } else {
-        flights.complete(flight, outcome)
+      switch outcome {
+      case .trouble, .answered: flights.complete(flight, outcome, of: fields)
+      default: flights.complete(flight, outcome)
       }
     }
 
     /// The fetch was given up, not by its own fault: one who waits makes it again.
     ///
-    /// - Parameter deadline: of those who wait only one who has more time than this does; the others fail as this one did.
+    /// - Parameter deadline: of those who wait only one who has more time than this does; the others fail as this one did, when they ask with
+    ///   the same fields.
     func handOver(beyond deadline: MonotonicInstant? = nil, else error: NetOptError? = nil) {
-      if use() { flights.handOver(flight, beyond: deadline, else: error) }
+      if use() { flights.handOver(flight, of: fields, beyond: deadline, else: error) }
     }
 
     /// The fetch failed. Those who wait fail with it when that is about the way to the origin, and those of them who ask with the same fields
@@ -272,7 +277,9 @@ final class Flights: Sendable {
     }
   }
 
-  private func handOver(_ flight: Flight, beyond deadline: MonotonicInstant?, else error: NetOptError?) {
+  private func handOver(
+    _ flight: Flight, of fields: HTTPFields, beyond deadline: MonotonicInstant?, else error: NetOptError?
+  ) {
     let next = state.withLock { state -> Flight.Waiter? in
       let next = flight.state.withLock { state -> Flight.Waiter? in
         state.body = nil
@@ -288,7 +295,7 @@ final class Flights: Sendable {
     if let next {
       next.continuation.resume(returning: .lead(Ticket(flight, self, next.fields)))
     } else {
-      complete(flight, error.map { .failed($0) } ?? .unshared)
+      complete(flight, error.map { .failed($0) } ?? .unshared, of: error == nil ? nil : fields)
     }
   }
 

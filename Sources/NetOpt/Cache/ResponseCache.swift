@@ -20,6 +20,8 @@ final class ResponseCache: Sendable {
   let credentialFields: CredentialFields
   /// What tells its entries from those of clients that share its directory; empty for nothing.
   let trust: String
+  /// What requests have in `User-Agent` when their caller sets none.
+  let userAgent: String
   let flights: Flights
   let timeSource: any TimeSource
   /// The date: milliseconds since 1970.
@@ -31,13 +33,15 @@ final class ResponseCache: Sendable {
   /// - Parameters:
   ///   - signing: how requests are signed on their way: who signs sees other answers than who does not.
   ///   - trust: what tells its entries from those of clients that share its directory (`Cache.trust`).
+  ///   - userAgent: what requests have in `User-Agent` when their caller sets none.
   ///   - trustedKeys: those who may sign seed packs; without any, signatures are not looked at.
   ///   - changes: whether the directory may be changed, and made when it is not there.
   ///   - warn: is told what goes wrong with the directory and with files of seed packs.
   /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
-    signing: ClientConfiguration.Signing? = nil, trust: String = "", trustedKeys: [MinisignPublicKey] = [],
+    signing: ClientConfiguration.Signing? = nil, trust: String = "", userAgent: String = "",
+    trustedKeys: [MinisignPublicKey] = [],
     changes: Bool = true,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) throws(NetOptError) {
@@ -60,6 +64,7 @@ final class ResponseCache: Sendable {
     entryLimit = configuration.maxEntryBytes
     credentialFields = configuration.credentials()
     self.trust = trust
+    self.userAgent = userAgent
     pendingLimit = configuration.maxPendingBytes
     self.signing = signing
     now = configuration.now
@@ -85,10 +90,10 @@ final class ResponseCache: Sendable {
       }, warn: warn)
   }
 
-  /// The id of the key that requests to a host are signed with; `nil` for none.
+  /// What tells the key, and the scheme, that requests to a host are signed with from others; `nil` for none.
   func signer(for host: String) -> String? {
     guard let signing, signing.hosts.contains(host) else { return nil }
-    return signing.signer.key.id
+    return signing.signer.identity
   }
 
   // MARK: Entries
@@ -177,7 +182,7 @@ extension ClientConfiguration {
     let warningHandler = warningHandler
     return try ResponseCache(
       cache, timeSource, signing: signing, trust: try cache.trust(authorities: tls.caFile),
-      trustedKeys: trustedKeys
+      userAgent: userAgent, trustedKeys: trustedKeys
     ) {
       warningHandler?($0)
     }

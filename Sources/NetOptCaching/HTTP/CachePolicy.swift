@@ -33,7 +33,7 @@ package struct CachePolicy: Sendable {
 
   /// The newest entry that was stored for such a request.
   package static func selected(_ entries: [CacheEntry], for request: CacheRequest) -> CacheEntry? {
-    entries.first { Vary.selects($0, request.fields) }
+    entries.first { Vary.selects($0, request) }
   }
 
   private func missing(

@@ -17,8 +17,22 @@ package struct CacheRequest: Sendable {
   /// Whether the answer's content is to be decoded.
   package let wantsDecoded: Bool
 
+  /// What the client puts into `User-Agent` when the caller does not; empty for nothing.
+  let userAgent: String
+
+  /// The fields by which a response is selected: the caller's, and the client's own.
+  var selecting: HTTPFields {
+    guard !userAgent.isEmpty, !fields.contains(name: "User-Agent") else { return fields }
+    var fields = fields
+    fields["User-Agent"] = userAgent
+    return fields
+  }
+
   /// Reads a request.
-  package init(_ request: HTTPRequest) {
+  ///
+  /// - Parameter userAgent: what the client puts into `User-Agent` when the caller does not; empty for nothing.
+  package init(_ request: HTTPRequest, userAgent: String = "") {
+    self.userAgent = userAgent
     method = request.method
     url = request.url
     let fields = request.headers

@@ -16,7 +16,7 @@ package enum Freshening {
     // What comes without a date is from when it came (RFC 9110, section 6.6.1).
     if !news.contains(name: "Date") { fields["Date"] = CivilTime(seconds: received / 1000).http }
     return CacheEntry(
-      key: entry.key, selectors: Vary(fields).selectors(of: request.fields), status: entry.status,
+      key: entry.key, selectors: Vary(fields).selectors(of: request), status: entry.status,
       fields: fields, body: entry.body, requested: requested, received: received,
       declaredExpiry: entry.declaredExpiry, resourceVersion: entry.resourceVersion,
       fetchMicroseconds: entry.fetchMicroseconds)

@@ -12,7 +12,7 @@ package enum RequestKey {
   }
 
   /// The key of a request to an API: its name, and the canonical form of the parameters, of the query and of a form that is
-  /// posted.
+  /// posted. A name has a partition for each origin: whoever answers for one says nothing for another.
   ///
   /// - Parameters:
   ///   - name: the API's; `nil` for method, origin and path.
@@ -42,7 +42,8 @@ package enum RequestKey {
     }
     return try CacheKey(
       api: name ?? undeclared(request.method == .head ? .get : request.method, request.url),
-      parameters: String(decoding: parameters, as: UTF8.self), partition: partition)
+      parameters: String(decoding: parameters, as: UTF8.self),
+      partition: name == nil ? partition : partition + "\0at \(request.url.origin)")
   }
 
   /// The partition that a request belongs to: the caller's, apart for each set of credentials, for each key that requests are signed
@@ -51,7 +52,7 @@ package enum RequestKey {
   /// - Parameters:
   ///   - credentialFields: the fields that carry credentials.
   ///   - trust: tells apart whose answers are believed, and by which rules users are told apart; empty for what is usual.
-  ///   - signedBy: the id of the key.
+  ///   - signedBy: what tells the key from others, with the scheme.
   ///   - isAnonymous: whether credentials are left out of it.
   package static func partition(
     _ named: String, _ request: CacheRequest, credentialFields: CredentialFields, isVerified: Bool,

@@ -21,14 +21,17 @@ package enum Vary: Hashable, Sendable {
   }
 
   /// The values that a request has in the fields.
-  package func selectors(of request: HTTPFields) -> [CacheEntry.Selector] {
+  package func selectors(of request: CacheRequest) -> [CacheEntry.Selector] {
     guard case .fields(let names) = self else { return [] }
-    return names.map { CacheEntry.Selector(name: $0, value: Self.value(of: $0, in: request)) }
+    let fields = request.selecting
+    return names.map { CacheEntry.Selector(name: $0, value: Self.value(of: $0, in: fields)) }
   }
 
-  /// Whether an entry was stored for a request with such fields.
-  package static func selects(_ entry: CacheEntry, _ request: HTTPFields) -> Bool {
-    entry.selectors.allSatisfy { value(of: $0.name, in: request) == $0.value }
+  /// Whether an entry was stored for such a request.
+  package static func selects(_ entry: CacheEntry, _ request: CacheRequest) -> Bool {
+    if entry.selectors.isEmpty { return true }
+    let fields = request.selecting
+    return entry.selectors.allSatisfy { value(of: $0.name, in: fields) == $0.value }
   }
 
   /// Fields whose values mean the same in any case of letters (RFC 9110, section 12.5).

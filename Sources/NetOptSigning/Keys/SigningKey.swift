@@ -25,6 +25,7 @@ public final class SigningKey: Sendable {
     /// The HMAC of the secret itself.
     var plain: HMAC?
     var sigV4: (scope: String, mac: HMAC)?
+    var fingerprint: String?
   }
 
   /// The id.
@@ -84,7 +85,7 @@ public final class SigningKey: Sendable {
   package var kind: String {
     switch source {
     case .secret(.bytes): "secret"
-    case .secret(.environment(let name)): "secret from \(name)"
+    case .secret(.environment(let name)): "secret from the variable \(SecretSource.shown(name))"
     case .secret(.command): "secret from a command"
     case .pair(let key): (key.isPrivate ? "private key, " : "public key, ") + "\(key.kind)"
     }
@@ -113,6 +114,23 @@ public final class SigningKey: Sendable {
       throw SigningFault(.schemeNotAllowed, "the key \(id) is no shared secret, which the scheme needs")
     }
     return secret
+  }
+
+  /// Tells keys with one id apart, by what they are made of; empty when that cannot be had. A text of an HMAC, so that a secret shows in it to
+  /// nobody who cannot guess it.
+  package var fingerprint: String {
+    if let known = fetched.withLock(\.fingerprint) { return known }
+    let code: [UInt8]? =
+      switch try? material() {
+      case .secret(let secret): try? HMAC(.sha256, key: secret).code(of: "netopt fingerprint\0" + salt)
+      case .pair(let key): try? Digest.of(key.publicBytes, .sha256)
+      case nil: nil
+      }
+    // What could not be had may be there the next time.
+    guard let code else { return "" }
+    let text = Hex.text(Array(code.prefix(16)))
+    fetched.withLock { $0.fingerprint = text }
+    return text
   }
 
   /// The HMAC of `netopt1`: its key is HMAC-SHA256(secret, "netopt1" LF salt).
