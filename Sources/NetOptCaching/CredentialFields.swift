@@ -54,7 +54,11 @@ package final class CredentialFields: Sendable {
     "X-Amzn-Oidc-Identity", "Tailscale-User-Login", "X-Webauth-User", "X-Impersonate-User",
     "Impersonate-User",
     "Client-Cert", "X-Forwarded-Client-Cert", "X-Client-Cert", "X-Ssl-Client-Cert", "X-Ssl-Client-S-Dn",
-    "X-Ssl-Client-Dn",
+    "X-Ssl-Client-Dn", "Ssl-Client-Cert", "X-Arr-ClientCert",
+    "X-Uid", "X-Userid", "X-Principal", "X-On-Behalf-Of", "Sudo", "Authentication", "Stripe-Account",
+    "Xero-Tenant-Id", "Dropbox-API-Select-User", "Dropbox-API-Select-Admin", "OpenAI-Organization",
+    "OpenAI-Project", "X-Goog-User-Project", "X-Scope-OrgID", "X-Grafana-Org-Id", "Cf-Access-Client-Id",
+    "X-Jenkins-Crumb", "Jenkins-Crumb",
   ]
 
   /// Those whose names only seem to speak of a secret.

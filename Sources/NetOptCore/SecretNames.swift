@@ -5,14 +5,18 @@ package enum SecretNames {
     "token", "secret", "passw", "passphrase", "credential", "signature", "session", "sessid", "apikey",
     "accesskey",
     "authoriz", "bearer", "assertion", "samlre", "csrf", "xsrf", "cookie", "hmac", "authkey", "appkey",
-    "privatekey", "privkey", "passcode", "creds", "totp",
+    "privatekey", "privkey", "passcode", "creds", "totp", "passkey", "licensekey", "licencekey", "masterkey",
+    "accountkey", "storagekey", "sharedkey", "enckey", "encryptionkey", "signkey", "signingkey", "pincode",
+    "mnemonic", "hdnea", "hdnts",
   ]
   /// What is in no other words when nothing, or one of `-`, `_` and `.`, stands between its own: `code_verifier`, `Connection-String`.
-  static let pairs = ["code verifier", "connection string", "conn str"]
+  static let pairs = [
+    "code verifier", "device code", "user code", "connection string", "conn str",
+  ]
   /// What is a part of other words too: `keyword`, `author`, `shipping`, `side`.
   static let words = [
     "pass", "pwd", "pw", "key", "auth", "oauth", "sig", "sid", "jwt", "otp", "pin", "sas", "ticket",
-    "psk", "dsn",
+    "psk", "dsn", "cred", "pswd", "jwe", "jws", "tok", "tkn", "mfa",
   ]
   /// What is harmless in longer names, as `country_code` is.
   static let names = ["code", "auth_code", "authcode"]

@@ -18,8 +18,24 @@ package enum SecretParameters {
     let upToFragment = bytes.prefix { $0 != UInt8(ascii: "#") }
     let path = upToFragment.prefix { $0 != UInt8(ascii: "?") }
     let query = upToFragment[path.endIndex...]
-    let shown = hidden(withoutUserInformation(path), between: "/;") + hidden(query, between: "&")
+    let cleaned = withoutUserInformation(path)
+    let authority = authority(of: cleaned)
+    let shown =
+      String(decoding: cleaned[..<authority.endIndex], as: UTF8.self)
+      + hidden(cleaned[authority.endIndex...], between: "/;") + hidden(query, between: "&")
     return upToFragment.count < bytes.count ? shown + "#…" : shown
+  }
+
+  /// The host and port at the start of a URL, with or without a scheme: `auth.a.test:8443` is no member of a text. Empty when it
+  /// starts with something else.
+  private static func authority(of path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let scheme = path.prefix(while: ByteClass.isUnreserved)
+    let hasScheme = path[scheme.endIndex...].starts(with: "://".utf8)
+    let authority = path.dropFirst(hasScheme ? scheme.count + 3 : 0).prefix { !"/;".utf8.contains($0) }
+    let port = authority.reversed().prefix(while: ByteClass.isDigit)
+    let isHost =
+      port.count < authority.count && authority[authority.endIndex - port.count - 1] == UInt8(ascii: ":")
+    return isHost ? authority : path.prefix(0)
   }
 
   /// A path without the user names and passwords of URLs in it: `/proxy/https://user:password@b.test/`.
@@ -68,11 +84,23 @@ package enum SecretParameters {
 
   /// Whether a text has a parameter, a member of JSON, or a password in it that is a secret.
   private static func hasSecret(_ text: ArraySlice<UInt8>) -> Bool {
-    unwrapped(text).contains { hasUserInformation($0) || hasSecretMember($0) }
+    unwrapped(text).contains { hasUserInformation($0) || hasSecretMember($0) || isCredential($0) }
   }
 
-  /// Whether the text has a URL with a user name (RFC 3986, section 3.2.1).
+  /// Whether the text is what an `Authorization` field has (RFC 6750, RFC 7617), or a JSON Web Token (RFC 7519).
+  private static func isCredential(_ text: [UInt8]) -> Bool {
+    let start = String(decoding: text.prefix(7), as: UTF8.self).lowercased()
+    return start.hasPrefix("bearer ") || start.hasPrefix("basic ")
+      || start.hasPrefix("eyj") && text.count { $0 == UInt8(ascii: ".") } >= 2
+  }
+
+  /// Whether the text has a URL with a user name (RFC 3986, section 3.2.1), or a user name and a password before an `@`, however the slashes
+  /// before them are written.
   private static func hasUserInformation(_ text: [UInt8]) -> Bool {
+    for at in text.indices where text[at] == UInt8(ascii: "@") {
+      let run = text[..<at].reversed().prefix { !"/\\?#&;, \"'<>(){}@".utf8.contains($0) }
+      if run.dropLast().contains(UInt8(ascii: ":")) { return true }
+    }
     var rest = text[...]
     while let slashes = rest.firstRange(of: "//".utf8) {
       rest = rest[slashes.upperBound...]
@@ -81,17 +109,14 @@ package enum SecretParameters {
     return false
   }
 
-  /// Whether a name that speaks of a secret stands before "=", or in quotation marks before ":".
+  /// Whether a name that speaks of a secret stands before "=", ":" or ">".
   private static func hasSecretMember(_ text: [UInt8]) -> Bool {
     var name: [UInt8] = []
     var isQuoted = false
     for byte in text {
       switch byte {
-      case UInt8(ascii: "="), UInt8(ascii: ":"):
-        if byte == UInt8(ascii: "=") || isQuoted, SecretNames.contains(String(decoding: name, as: UTF8.self))
-        {
-          return true
-        }
+      case UInt8(ascii: "="), UInt8(ascii: ":"), UInt8(ascii: ">"):
+        if SecretNames.contains(String(decoding: name, as: UTF8.self)) { return true }
         (name, isQuoted) = ([], false)
       case UInt8(ascii: "\""), UInt8(ascii: "'"): isQuoted = !name.isEmpty
       case UInt8(ascii: " "): break

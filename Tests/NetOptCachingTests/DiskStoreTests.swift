@@ -268,4 +268,19 @@ struct DiskStoreTests {
     #expect(try inspection.usage().entries <= 30)
     #expect(warnings.messages.isEmpty)
   }
+
+  @Test("an inspection shows URLs without the secrets in their paths, and names of APIs as they are")
+  func inspectionHidesSecrets() throws {
+    let store = store()
+    for api in ["GET https://a.test/x;jsessionid=abc/y", "shop/live/key=item", "POST shop/live"] {
+      store.insert(Samples.entry(try CacheKey(api: api, parameters: "token=abc&q=1")))
+    }
+    let inspection = try DiskInspection(directory)
+    let items = try inspection.items(upTo: 9)
+    #expect(
+      Set(items.map(\.api)) == [
+        "GET https://a.test/x;jsessionid=[hidden]/y", "shop/live/key=item", "POST shop/live",
+      ])
+    #expect(items.allSatisfy { $0.parameters == "token=[hidden]&q=1" })
+  }
 }

@@ -11,7 +11,8 @@ import Testing
     "sig", "X-Amz-Signature", "pw", "pwd", "user.pass", "PHPSESSID", "jsessionid", "key", "Fastly-Key",
     "x[key]",
     "code", "CODE", "auth_code", "otp1", "1otp", "_sid_", "userPin", "AWSKey", "KeyID", "SIGValue", "cookie",
-    "\u{e9}key",
+    "\u{e9}key", "passkey", "licenseKey", "storageKey", "device_code", "user-code", "cred", "jwe", "mfa",
+    "hdnts",
   ])
   func namesOfSecrets(_ name: String) { #expect(SecretNames.contains(name)) }
 

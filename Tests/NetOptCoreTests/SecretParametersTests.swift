@@ -11,6 +11,10 @@ import Testing
     ("token%3Dabc&q=1", "[hidden]&q=1"),
     ("refreshToken=a&X-Amz-Signature=b", "refreshToken=[hidden]&X-Amz-Signature=[hidden]"),
     ("code=abc&auth=b&key=c&sig=d", "code=[hidden]&auth=[hidden]&key=[hidden]&sig=[hidden]"),
+    ("q=Bearer%20abc&r=basic%20abc", "q=[hidden]&r=[hidden]"), ("q=eyJhbGciOi.eyJzdWIi.c2ln", "q=[hidden]"),
+    ("q=token:abc", "q=[hidden]"), ("q=token>abc", "q=[hidden]"), ("to=user:abc@b.test", "to=[hidden]"),
+    ("to=https:user:abc@b.test", "to=[hidden]"),
+    ("device_code=a&cred=b", "device_code=[hidden]&cred=[hidden]"),
   ])
   func valuesOfSecretNamesAreHidden(_ query: String, _ shown: String) {
     #expect(SecretParameters.hidden(inQuery: query) == shown)
@@ -55,6 +59,8 @@ import Testing
     ("https://a.test/keys/keyword?q=1", "https://a.test/keys/keyword?q=1"),
     ("https://a.test/p/https%3A%2F%2Fb.test%2F%3Ftoken%3Dabc/x", "https://a.test/p/[hidden]/x"),
     ("https://auth.a.test:8443/?q=1#access_token=abc", "https://auth.a.test:8443/?q=1#…"),
+    ("https://token:8443/token:8443", "https://token:8443/[hidden]"), ("key:1", "key:1"),
+    ("key:1;key=2", "key:1;key=[hidden]"), ("https://token:x/", "https://[hidden]/"),
   ])
   func ofURLs(_ url: String, _ shown: String) {
     #expect(SecretParameters.hidden(inURL: url) == shown)

@@ -12,7 +12,8 @@ enum CredentialNames {
     "Api-Key", "ApiKey", "X-Api-Key", "X-ApiKey", "X-Auth-User", "X-Session-Id", "X-JWT-Assertion",
     "Job-Token",
     "Ocp-Apim-Subscription-Key", "X-Amz-Security-Token", "X-RapidAPI-Key", "X-Vault-Token", "DD-API-KEY",
-    "CF-Access-Client-Secret", "X-Netopt-Key",
+    "CF-Access-Client-Secret", "X-Netopt-Key", "Sudo", "X-On-Behalf-Of", "Stripe-Account", "Xero-Tenant-Id",
+    "OpenAI-Organization", "X-Scope-OrgID", "X-Grafana-Org-Id", "Jenkins-Crumb", "X-ARR-ClientCert",
   ]
   private static let words = [
     "token", "secret", "api-key", "apikey", "access-token", "auth", "session", "password", "signature",

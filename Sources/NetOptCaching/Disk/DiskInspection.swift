@@ -135,7 +135,7 @@ package final class DiskInspection {
       let key = CacheKey(text: "", digest: MD5Digest([UInt8](repeating: 0, count: 16)))
       let entry = EntryCoding.entry(key, selectors: selectors, head: row.bytes(3), body: [])
       return Item(
-        api: api, parameters: SecretParameters.hidden(inQuery: parameters),
+        api: Self.shown(api), parameters: SecretParameters.hidden(inQuery: parameters),
         partition: Self.partition(row.bytes(1)),
         varies: (EntryCoding.selectors(selectors) ?? []).map(\.name), status: entry?.status,
         bodyBytes: row.integer(4), bytes: row.integer(5), hits: row.integer(6),
@@ -157,7 +157,7 @@ package final class DiskInspection {
         // Or it removes it now, with its file: what is damaged is still there as it was.
         guard let (again, same) = try row(id) else { break }
         guard same.file != entry.file || same.checksum != entry.checksum else {
-          result.faults.append(.init(api: Self.split(place.text).api, reason: reason))
+          result.faults.append(.init(api: Self.shown(Self.split(place.text).api), reason: reason))
           break
         }
         (place, entry) = (again, same)
@@ -219,6 +219,13 @@ package final class DiskInspection {
     let parts = text.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
     let texts = parts.map { String(decoding: $0, as: UTF8.self) }
     return (texts.first ?? "", texts.count > 1 ? texts[1] : "")
+  }
+
+  /// Method and URL without the secrets in its path; the name of a declared API as it is.
+  private static func shown(_ api: String) -> String {
+    guard let space = api.firstIndex(of: " ") else { return api }
+    let rest = api[api.index(after: space)...]
+    return rest.contains("://") ? api[...space] + HTTPURL.shown(given: String(rest)) : api
   }
 
   private static func partition(_ owner: [UInt8]) -> String? {

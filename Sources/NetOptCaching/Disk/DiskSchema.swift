@@ -4,7 +4,7 @@ import NetOptSQLite
 enum DiskSchema {
   /// `PRAGMA user_version`. A database of an older one is begun anew; one of a newer one is left alone. It rises also when other
   /// fields of requests tell users apart (`CredentialFields.usual`, `SecretNames`), or others of responses are stored.
-  static let version: Int64 = 3
+  static let version: Int64 = 4
 
   static let pageSize = 8192
 

@@ -1,4 +1,5 @@
 import Glibc
+import NetOptCore
 import NetOptCrypto
 
 /// Where a secret comes from.
@@ -10,6 +11,14 @@ enum SecretSource: Sendable {
   /// What a command prints, without one line end at its end. It is run by `/bin/sh` when the secret is first needed, with
   /// nothing to read. What it says on standard error is not shown: it may be the secret.
   case command(String)
+
+  /// What is said of an environment variable: its name, unless that may be a secret which was written where the name belongs. Then it has no
+  /// `_` among capitals, and names no variable.
+  static func shown(_ name: String) -> String {
+    let isName =
+      name.utf8.contains(0x5f) && name.utf8.allSatisfy { $0 == 0x5f || 0x41...0x5a ~= $0 || ByteClass.isDigit($0) }
+    return isName || getenv(name) != nil ? name : "that its secret_env names"
+  }
 
   /// The most bytes that a secret may have.
   static let limit = 64 * 1024
@@ -23,7 +32,7 @@ enum SecretSource: Sendable {
     case .bytes(let bytes): return bytes
     case .environment(let name):
       guard let value = getenv(name), strlen(value) > 0 else {
-        throw SigningFault(.keyUnavailable, "the environment variable \(name) is not set")
+        throw SigningFault(.keyUnavailable, "the environment variable \(Self.shown(name)) is not set")
       }
       return SecretBytes(count: strlen(value)) { memory in
         memory.copyMemory(from: UnsafeRawBufferPointer(start: value, count: memory.count))
