@@ -146,10 +146,24 @@ public struct SigningRequest: Sendable {
       default: false
       }
     }
-    guard !authority.isEmpty, ByteClass.all(authority, isFine) else {
+    guard !authority.isEmpty, ByteClass.all(authority, isFine), hasOnePort else {
       throw SigningFault(
         .malformedRequest, "the request names no usable host; give it a Host field or a URL with one")
     }
+  }
+
+  /// Whether the authority is a host, which is no IPv6 address or stands in brackets, with one port at most (RFC 3986, section 3.2). Servers do
+  /// not agree on which of several is the port.
+  private var hasOnePort: Bool {
+    let text = authority.utf8
+    let host = text.first == 0x5b ? text.prefix { $0 != 0x5d } : text.prefix { $0 != 0x3a }
+    var rest = text[host.endIndex...]
+    if text.first == 0x5b {
+      guard rest.popFirst() != nil, host.count > 1, !host.dropFirst().contains(0x5b) else { return false }
+    } else if host.isEmpty || host.contains(where: { $0 == 0x5b || $0 == 0x5d }) {
+      return false
+    }
+    return rest.isEmpty || rest.first == 0x3a && rest.dropFirst().allSatisfy(ByteClass.isDigit)
   }
 
   /// Host and port, as they are signed: in lower case, without the scheme's default port.

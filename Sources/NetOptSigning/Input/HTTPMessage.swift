@@ -50,10 +50,18 @@ private struct HTTPMessageReader {
 
   private static func fault(_ detail: String) -> SigningFault { SigningFault(.malformedRequest, detail) }
 
+  /// Whether a word is a version of HTTP: RFC 9112, section 2.3, and as libraries print those without a minor number.
+  private static func isVersion(_ word: String) -> Bool {
+    guard word.hasPrefix("HTTP/") else { return false }
+    let number = word.utf8.dropFirst(5)
+    return [1, 3].contains(number.count)
+      && number.enumerated().allSatisfy { $0.offset == 1 ? $0.element == 0x2e : ByteClass.isDigit($0.element) }
+  }
+
   mutating func request(_ scheme: Origin.Scheme) throws(SigningFault) -> SigningRequest {
     guard let first = try line() else { throw Self.fault("the message has no request line") }
     let words = first.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-    guard words.count >= 3, let version = words.last, version.hasPrefix("HTTP/") else {
+    guard words.count >= 3, let version = words.last, Self.isVersion(version) else {
       throw Self.fault("the first line is not METHOD TARGET HTTP/1.1")
     }
     // The target is taken raw, spaces included.

@@ -1,0 +1,86 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptSigning
+
+/// A Host field, or a request line, that is changed so that a server may read something else does not verify as the one that was signed.
+@Suite struct AuthorityMeaningTests {
+  private static let now: Int64 = 1_700_000_000
+  private static let key = SigningKey(
+    id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024", schemes: [.netopt1])
+
+  /// The fields of the signature of a message; `nil` when it is refused.
+  private static func signed(_ host: String) -> [HTTPField]? {
+    guard let request = try? SigningRequest(http: message(host: host), scheme: .https) else { return nil }
+    return try? NetOpt1().sign(request, with: key, at: SigningMoment(now: now)).headers
+  }
+
+  private static func message(_ line: String = "GET /a HTTP/1.1", host: String, _ fields: [HTTPField] = [])
+    -> [UInt8]
+  {
+    Array(
+      ([line, "Host: \(host)"] + fields.map { "\($0.name): \($0.value)" }).joined(separator: "\r\n").utf8)
+      + Array("\r\n\r\n".utf8)
+  }
+
+  private static func verifies(_ message: [UInt8]) -> Bool {
+    guard let request = try? SigningRequest(http: message, scheme: .https) else { return false }
+    return SignatureVerifier(keys: KeyRing([key]), nonces: nil)
+      .verify(request, scheme: NetOpt1(), .init(now: now)).isValid
+  }
+
+  /// A host and a port as docs/signing.md takes them for the same.
+  private static func meaning(_ authority: String) -> String {
+    let text = authority.lowercased()
+    for ending in [":443", ":"] where text.hasSuffix(ending) && text.count > ending.count {
+      return String(text.dropLast(ending.count))
+    }
+    return text
+  }
+
+  @Test("one host and port is signed, whatever is put in, taken out or changed", arguments: 1...300)
+  func oneChange(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    func pick<T>(_ choices: [T], _ random: inout SplitMix64) -> T {
+      choices[Int(random.below(UInt64(choices.count)))]
+    }
+    let hosts = ["a.test", "api.a-b.test", "[2001:db8::1]", "127.0.0.1", "A.Test"]
+    let ports = ["", ":", ":443", ":8443", ":80", ":0443"]
+    let host = pick(hosts, &random) + pick(ports, &random)
+    let fields = try #require(Self.signed(host), "\(host)")
+    #expect(Self.verifies(Self.message(host: host, fields)))
+    let pieces = [":", ":443", ":8443", ".", "[", "]", "0", "a", "%41", "::1", "@", "-", "2001:db8::1", ":x"]
+    for _ in 0..<40 {
+      var changed = Array(host)
+      let place = Int(random.below(UInt64(changed.count + 1)))
+      switch random.below(3) {
+      case 0: changed.insert(contentsOf: pick(pieces, &random), at: place)
+      case 1 where place < changed.count: changed.remove(at: place)
+      default: changed.replaceSubrange(place..<min(place + 1, changed.count), with: pick(pieces, &random))
+      }
+      let other = String(changed)
+      guard Self.meaning(other) != Self.meaning(host) else { continue }
+      #expect(!Self.verifies(Self.message(host: other, fields)), "\(host) verifies as \(other)")
+    }
+  }
+
+  @Test(
+    "what is no host with one port at most is refused",
+    arguments: [
+      "a.test:8443:", "a.test:8443:443", "2001:db8::1", "2001:db8::1:443", "[::1", "[::1]x", "[::1]:1:2",
+      "a]",
+      "[]", ":443", "a.test:x", "[[::1]]",
+    ])
+  func refused(_ host: String) { #expect(Self.signed(host) == nil) }
+
+  @Test(
+    "a version of HTTP is two digits with a dot between them, or one digit",
+    arguments: [
+      "HTTP/1.1": true, "HTTP/1.0": true, "HTTP/2": true, "HTTP/2.0": true, "HTTP/": false, "HTTP/A.1": false,
+      "HTTP/1.": false, "HTTP/11": false, "HTTP/1.1.1": false, "HTTP/#.1": false, "http/1.1": false,
+    ])
+  func version(_ version: String, isRead: Bool) {
+    let read = try? SigningRequest(http: Self.message("GET /a \(version)", host: "a.test"), scheme: .https)
+    #expect((read != nil) == isRead)
+  }
+}
