@@ -170,7 +170,7 @@ struct HostileRun: Sendable {
     let posts = received.count { $0 == "POST \(question)" }
     if posts > rounds, !hostile.isUnprocessed { fault("the POST reached the server \(posts) times") }
     let questions = received.count { $0.hasSuffix(" \(question)") }
-    let mayBeStored = if case .fails = hostile.verdict { false } else { hostile.mayBeStored }
+    let mayBeStored = hostile.verdict.answer != nil && hostile.mayBeStored
     if mode == .cached, !mayBeStored, !hostile.isOfFirstConnection, let last, last.isAnswer,
       last.isStored || questions < 2
     {

@@ -46,19 +46,16 @@ struct Outcome: Sendable {
   func fault(
     _ verdict: HostileCase.Verdict, for question: Int, isOfFirstConnection: Bool = false
   ) -> String? {
-    switch (verdict, result) {
-    case (.answers(let wanted), .answer(let head, _, let body)),
-      (.either(let wanted, _), .answer(let head, _, let body)):
-      return Self.fault(wanted, head, body, question)
-    case (.answers, .failure(let error)):
-      return "wanted an answer, got \(error.code): \(error)"
-    case (.fails(let codes), .answer(let head, _, let body)):
+    switch result {
+    case .answer(let head, _, let body):
+      if let wanted = verdict.answer { return Self.fault(wanted, head, body, question) }
       let connection = head.first("X-Connection").flatMap { Int($0) } ?? 1
       if isOfFirstConnection, connection > 1 { return Self.fault(.usual, head, body, question) }
-      return "wanted \(Self.list(codes)), got \(head.status) with \(Self.shown(body))"
-    case (.fails(let codes), .failure(let error)), (.either(_, let codes), .failure(let error)):
-      if codes.contains(error.code) { return nil }
-      return "wanted \(Self.list(codes)), got \(error.code): \(error)"
+      return "wanted \(Self.list(verdict.codes)), got \(head.status) with \(Self.shown(body))"
+    case .failure(let error):
+      if verdict.codes.contains(error.code) { return nil }
+      return
+        "wanted \(verdict.codes.isEmpty ? "an answer" : Self.list(verdict.codes)), got \(error.code): \(error)"
     }
   }
 
