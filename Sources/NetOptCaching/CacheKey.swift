@@ -54,7 +54,9 @@ package struct CacheKey: Hashable, Sendable {
     var (a, b) = (a, b)
     // Texts that are not empty have bytes, so that the addresses are there.
     return a.withUTF8 { a in
-      b.withUTF8 { b in a.count == b.count && (a.isEmpty || memcmp(a.baseAddress!, b.baseAddress!, a.count) == 0) }
+      b.withUTF8 { b in
+        a.count == b.count && (a.isEmpty || memcmp(a.baseAddress!, b.baseAddress!, a.count) == 0)
+      }
     }
   }
 

@@ -18,7 +18,9 @@ import Testing
     let key = try #require(ring["a"])
     #expect(key.kind.contains(name) == isShown)
     let signer = try RequestSigner(keys: ring, keyID: "a")
-    let error = #expect(throws: NetOptError.self) { try signer.sign(SigningRequest("GET", "https://a.test/")) }
+    let error = #expect(throws: NetOptError.self) {
+      try signer.sign(SigningRequest("GET", "https://a.test/"))
+    }
     #expect(error?.message.contains(name) == isShown, "\(error?.message ?? "")")
     #expect(error?.message.contains("variable") == true)
   }

@@ -55,7 +55,9 @@ private struct HTTPMessageReader {
     guard word.hasPrefix("HTTP/") else { return false }
     let number = word.utf8.dropFirst(5)
     return [1, 3].contains(number.count)
-      && number.enumerated().allSatisfy { $0.offset == 1 ? $0.element == 0x2e : ByteClass.isDigit($0.element) }
+      && number.enumerated().allSatisfy {
+        $0.offset == 1 ? $0.element == 0x2e : ByteClass.isDigit($0.element)
+      }
   }
 
   mutating func request(_ scheme: Origin.Scheme) throws(SigningFault) -> SigningRequest {

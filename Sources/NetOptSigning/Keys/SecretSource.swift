@@ -16,7 +16,8 @@ enum SecretSource: Sendable {
   /// `_` among capitals, and names no variable.
   static func shown(_ name: String) -> String {
     let isName =
-      name.utf8.contains(0x5f) && name.utf8.allSatisfy { $0 == 0x5f || 0x41...0x5a ~= $0 || ByteClass.isDigit($0) }
+      name.utf8.contains(0x5f)
+      && name.utf8.allSatisfy { $0 == 0x5f || 0x41...0x5a ~= $0 || ByteClass.isDigit($0) }
     return isName || getenv(name) != nil ? name : "that its secret_env names"
   }
 
