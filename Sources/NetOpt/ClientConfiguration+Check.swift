@@ -1,3 +1,4 @@
+import Glibc
 import NetOptCore
 import NetOptCurl
 import NetOptResolver
@@ -28,17 +29,18 @@ extension ClientConfiguration {
   /// - Throws: `invalidConfiguration`.
   func checkAuthorities() throws(NetOptError) {
     guard let path = tls.caFile else { return }
+    // What is not there is for the error of reading it.
+    guard access(path, F_OK) != 0 || FileBytes.isRegular(path) else {
+      throw NetOptError(
+        .invalidConfiguration, phase: .tls,
+        "\(path) is no regular file; the authorities are read more than once, so copy them to a file")
+    }
     let bytes: [UInt8]
     do throws(NetOptError) {
       // Bundles have some hundred kilobytes.
       bytes = try FileBytes.read(path, upTo: 1 << 24, as: "the file with the authorities", in: .tls)
     } catch {
       throw NetOptError(.invalidConfiguration, phase: .tls, error.message, underlying: error.underlying)
-    }
-    guard FileBytes.isRegular(path) else {
-      throw NetOptError(
-        .invalidConfiguration, phase: .tls,
-        "\(path) is no regular file; the authorities are read more than once, so copy them to a file")
     }
     // RFC 7468, and the form that OpenSSL writes for certificates with trust settings.
     let marks = ["-----BEGIN CERTIFICATE-----", "-----BEGIN TRUSTED CERTIFICATE-----"]

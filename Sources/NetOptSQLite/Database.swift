@@ -25,8 +25,9 @@ package final class Database: @unchecked Sendable {
   ///   - path: the file.
   ///   - access: what may be done to the file.
   ///   - patience: how long to wait for another connection that is writing, in milliseconds.
-  /// - Throws: when the file cannot be opened or is no database. It is left as it is then.
+  /// - Throws: when the file cannot be opened, is no database, or something that is no file lies in the place of one of SQLite's. It is left as it is then.
   package init(_ path: String, access: Access = .create, patience: Int32 = 5000) throws(SQLiteError) {
+    try Self.checkFiles(path)
     var flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
     if access != .existingWithoutLinks {
       // SQLite would make the file readable by others, as far as the umask allows. One that is there is not touched:
@@ -50,6 +51,16 @@ package final class Database: @unchecked Sendable {
   }
 
   deinit { sqlite3_close_v2(handle) }
+
+  /// Refuses what is no file in the place of the database or of what SQLite keeps beside it. To open a pipe it would wait for ever (fifo(7)).
+  private static func checkFiles(_ path: String) throws(SQLiteError) {
+    for name in ["", "-journal", "-wal", "-shm"].map({ path + $0 }) {
+      var status = stat()
+      guard stat(name, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+        throw SQLiteError(unusable: name, "it is no regular file; remove it")
+      }
+    }
+  }
 
   /// Has the write-ahead log emptied, and not removed, when the last connection is closed. SQLite removes it by its name,
   /// which may be that of another database's log by then, when databases are put aside and begun anew.

@@ -17,6 +17,13 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     self.reason = reason
   }
 
+  /// Something that SQLite is not to open.
+  init(unusable path: String, _ reason: String) {
+    self.path = path
+    code = SQLITE_CANTOPEN
+    self.reason = reason
+  }
+
   init(_ path: String, _ code: Int32, _ handle: OpaquePointer?) {
     self.path = path
     self.code = code

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetOptTestSupport
 import Testing
 
@@ -31,6 +32,17 @@ import Testing
       }
     }
     #expect(try Statement("SELECT count(*) FROM t", in: database).integer() == 0)
+  }
+
+  @Test(
+    "a pipe or a folder in the place of one of SQLite's files is refused, and not waited for",
+    arguments: ["", "-journal", "-wal", "-shm"], [true, false])
+  func noFiles(suffix: String, isPipe: Bool) throws {
+    let path = try path()
+    let name = path + suffix
+    #expect((isPipe ? mkfifo(name, 0o600) : mkdir(name, 0o700)) == 0)
+    let error = #expect(throws: SQLiteError.self) { try Database(path) }
+    #expect(error?.path == name && error?.reason.contains("no regular file") == true)
   }
 
   @Test func whatIsNoDatabaseIsLeftAlone() throws {
