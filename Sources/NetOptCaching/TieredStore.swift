@@ -36,17 +36,19 @@ package final class TieredStore: Sendable {
   }
 
   /// The entries of a key in the highest tier that has some, the newest first, with what seed packs have that is newer.
-  package func entries(for key: CacheKey) async -> [CacheEntry] {
+  ///
+  /// - Parameter limit: how long the disk is waited for.
+  package func entries(for key: CacheKey, within limit: Duration = DiskCache.patience) async -> [CacheEntry] {
     let found = memory.entries(for: key)
     if seeds.isEmpty, disk == nil || !found.isEmpty { return found }
-    let stored = found.isEmpty ? await lower(key) : found
+    let stored = found.isEmpty ? await lower(key, limit) : found
     return await seeded(stored, for: key)
   }
 
-  private func lower(_ key: CacheKey) async -> [CacheEntry] {
+  private func lower(_ key: CacheKey, _ limit: Duration) async -> [CacheEntry] {
     guard let disk else { return [] }
     let mark = memory.mark(of: key)
-    let found = await disk.entries(for: key)
+    let found = await disk.entries(for: key, within: limit)
     if !found.isEmpty { memory.promote(found, for: key, since: mark) }
     return found
   }

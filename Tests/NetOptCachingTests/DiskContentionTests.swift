@@ -195,4 +195,30 @@ struct DiskContentionTests {
       #expect(count == Int64(left))
     }
   }
+
+  @Test(
+    "a look-up is given up when it takes long, as later ones are at once, and finds again when the database is free"
+  )
+  func patience() async throws {
+    try fill(1)
+    let key = try Samples.key("0")
+    let lock = open(directory + "/lock", O_RDWR | O_CLOEXEC)
+    defer { close(lock) }
+    #expect(flock(lock, LOCK_EX) == 0)
+    let store = DiskStore(directory, patience: 20_000, rest: .zero) { [warnings] in warnings.add($0) }
+    let tiers = TieredStore(memory: MemoryStore(CacheLimits(maxBytes: 100_000)), disk: DiskCache(store))
+    let start = ContinuousClock.now
+    #expect(await tiers.entries(for: key, within: .milliseconds(50)).isEmpty)
+    // They would wait for the first one.
+    for _ in 0..<1000 { #expect(await tiers.entries(for: key, within: .seconds(20)).isEmpty) }
+    #expect(start.duration(to: .now) < .seconds(10))
+    #expect(flock(lock, LOCK_UN) == 0)
+    var found = 0
+    try await wait(for: "the disk to be used again") {
+      found = await tiers.entries(for: key).count
+      return found > 0
+    }
+    #expect(found == 1)
+    await tiers.shutdown()
+  }
 }

@@ -11,7 +11,7 @@ struct CacheInterceptor: Interceptor {
     // Most are answered from memory, without a wait.
     let decision =
       if let found = cache.entriesInMemory(for: call.key) { call.decide(found) } else {
-        call.decide(await cache.store.entries(for: call.key))
+        call.decide(await cache.store.entries(for: call.key, within: cache.patience(until: next.deadline)))
       }
     if case .serve(let service) = decision { return call.serve(service, refreshingWith: next) }
     return try await call.goOn(decision, next)

@@ -98,6 +98,11 @@ final class ResponseCache: Sendable {
 
   // MARK: Entries
 
+  /// How long a call waits for the disk: half of its time at most, so that the origin can still be asked.
+  func patience(until deadline: MonotonicInstant?) -> Duration {
+    deadline.map { min(max(($0 - timeSource.now()) / 2, .zero), DiskCache.patience) } ?? DiskCache.patience
+  }
+
   /// The entries of a key, when memory says all there is to say.
   func entriesInMemory(for key: CacheKey) -> [CacheEntry]? {
     let found = store.memory.entries(for: key)

@@ -7,6 +7,7 @@ package final class DiskCache: Sendable {
   /// The store. Whoever uses it directly waits for it.
   package let store: DiskStore
   private let thread = DiskThread()
+  private let lookUps = LookUps<[CacheEntry]>()
   private let waiting = Locked(0)
   /// How many bytes may wait to be written. They are not in the bounds of the memory tier.
   private let mostWaiting: Int
@@ -20,10 +21,17 @@ package final class DiskCache: Sendable {
     self.mostWaiting = mostWaiting
   }
 
+  /// How long a look-up is waited for, unless the caller says less. It takes some 50 us when nobody holds the database.
+  package static let patience = Duration.seconds(1)
+
   /// The entries of a key, after what was inserted and removed before.
-  package func entries(for key: CacheKey) async -> [CacheEntry] {
+  ///
+  /// - Parameter limit: how long they are waited for; with what comes later nothing is done.
+  package func entries(for key: CacheKey, within limit: Duration = patience) async -> [CacheEntry] {
     let store = store
-    return await thread.run { store.entries(for: key) } ?? []
+    return await lookUps.perform(within: limit) { found in
+      if !thread.submit({ found(store.entries(for: key)) }) { found([]) }
+    } ?? []
   }
 
   /// Has an entry written, soon. What it takes the place of is forgotten in any case.

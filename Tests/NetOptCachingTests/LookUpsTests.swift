@@ -1,0 +1,56 @@
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptCaching
+
+/// Look-ups that come back when they like: each caller has its own result or none, in time, and none is lost.
+@Suite struct LookUpsTests {
+  /// Those whose callers have given them up.
+  private final class Late: Sendable {
+    let finishes = Locked<[@Sendable () -> Void]>([])
+  }
+
+  /// Makes a look-up that is found at once, from another task, or when the caller has given it up.
+  private static func ask(
+    _ lookUps: LookUps<Int>, for number: Int, kind: UInt64, late: Late
+  ) async -> Int? {
+    await lookUps.perform(within: kind == 0 ? .zero : .seconds(60)) { found in
+      switch kind {
+      case 0: late.finishes.withLock { $0.append { found(-1) } }
+      case 1...4: found(number)
+      default: Task { found(number) }
+      }
+    }
+  }
+
+  @Test("each is answered once, with its own result or with nothing", arguments: UInt64(1)...20)
+  func random(seed: UInt64) async {
+    var random = SplitMix64(seed: seed)
+    let lookUps = LookUps<Int>()
+    let late = Late()
+    for round in 0..<20 {
+      let kinds = (0..<30).map { _ in random.below(10) }
+      let answers = await withTaskGroup(of: (Int, Int?).self) { group in
+        for (number, kind) in kinds.enumerated() {
+          group.addTask { (number, await Self.ask(lookUps, for: number, kind: kind, late: late)) }
+        }
+        return await group.reduce(into: [(Int, Int?)]()) { $0.append($1) }
+      }
+      #expect(answers.count == kinds.count)
+      for (number, found) in answers {
+        // Those that come after one that was given up are not begun.
+        let isRight = kinds[number] == 0 ? found == nil : found == number || found == nil && kinds.contains(0)
+        #expect(isRight, "seed \(seed), round \(round), \(number)")
+      }
+      if kinds.contains(0) { #expect(await lookUps.perform(within: .seconds(60)) { $0(1) } == nil) }
+      let finishes = late.finishes.withLock { late in
+        defer { late = [] }
+        return late
+      }
+      for finish in finishes { finish() }
+      #expect(await lookUps.perform(within: .seconds(60)) { $0(7) } == 7)
+    }
+  }
+}
