@@ -3,11 +3,18 @@
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 // Has the kernel gather what is written, or send what it has: TCP_CORK, tcp(7). A refusal costs speed and nothing else.
 static inline void netopt_cork(int descriptor, int on) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+}
+
+// How many bytes have come on a socket and were not read: FIONREAD, tcp(7). 0 when the kernel does not say.
+static inline int netopt_unread(int descriptor) {
+  int count = 0;
+  return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }
 
 // Ends a connection in both directions (shutdown(2)): libcurl reads its end. Here because Swift's optimised builds do not find SHUT_RDWR, which
@@ -55,6 +62,10 @@ static inline CURLcode netopt_setopt_prereq(
 static inline CURLcode netopt_setopt_debug(
     CURL *h, int (*f)(CURL *, curl_infotype, char *, size_t, void *)) {
   return curl_easy_setopt(h, CURLOPT_DEBUGFUNCTION, f);
+}
+static inline CURLcode netopt_setopt_progress(
+    CURL *h, int (*f)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t)) {
+  return curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, f);
 }
 static inline CURLcode netopt_setopt_opensocket(
     CURL *h, curl_socket_t (*f)(void *, curlsocktype, struct curl_sockaddr *)) {

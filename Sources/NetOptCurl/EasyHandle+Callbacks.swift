@@ -18,6 +18,8 @@ extension EasyHandle {
     netopt_setopt_pointer(raw, CURLOPT_SEEKDATA, this)
     netopt_setopt_prereq(raw, isReady)
     netopt_setopt_pointer(raw, CURLOPT_PREREQDATA, this)
+    netopt_setopt_progress(raw, mayGoOn)
+    netopt_setopt_pointer(raw, CURLOPT_XFERINFODATA, this)
     netopt_setopt_opensocket(raw, openSocket)
     netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
     netopt_setopt_debug(raw, says)
@@ -91,6 +93,13 @@ private func isReady(
   return CURL_PREREQFUNC_OK
 }
 
+private func mayGoOn(
+  _ data: UnsafeMutableRawPointer?, _ downTotal: curl_off_t, _ down: curl_off_t, _ upTotal: curl_off_t,
+  _ up: curl_off_t
+) -> Int32 {
+  transfer(data)?.mayGoOn() == false ? 1 : 0
+}
+
 private func says(
   _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ text: UnsafeMutablePointer<CChar>?, _ size: Int,
   _ data: UnsafeMutableRawPointer?
@@ -128,6 +137,7 @@ private func contextWasMade(
   if let context {
     OpenSSL.loaded?.keepSessions(of: OpaquePointer(context))
     OpenSSL.loaded?.keepBuffers(of: OpaquePointer(context))
+    OpenSSL.loaded?.watchRecords(of: OpaquePointer(context))
   }
   return CURLE_OK
 }

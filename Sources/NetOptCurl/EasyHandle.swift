@@ -186,6 +186,8 @@ final class EasyHandle {
         .invalidConfiguration, phase: .connect,
         "the proxy \(ProxyURL.shown(proxy)) cannot be used: \(fault) in its URL")
     }
+    // See `Transfer.mayGoOn`.
+    set(CURLOPT_NOPROGRESS, wanted.proxy == nil ? 1 : 0)
     guard set(CURLOPT_PROXY, wanted.proxy ?? "") == CURLE_OK, set(CURLOPT_NOPROXY, "") == CURLE_OK else {
       throw NetOptError(.invalidConfiguration, phase: .connect, "the proxy's URL is not one libcurl can use")
     }

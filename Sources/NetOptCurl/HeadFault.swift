@@ -10,6 +10,8 @@ enum HeadFault: Hashable, Sendable {
   case status
   /// It announces another protocol.
   case interim101
+  /// It had come before the request was sent.
+  case unasked
   /// It is in another version of HTTP than the connection speaks.
   case otherVersion
   /// A line is no field: it has no colon.
@@ -37,6 +39,8 @@ enum HeadFault: Hashable, Sendable {
   case contentLength, transferCoding
   /// It takes more than `ResponseHeadReader.limit`.
   case tooLarge
+  /// It has more lines than `ResponseHeadReader.mostLines`.
+  case tooManyLines
   /// It takes more than libcurl does.
   case tooLargeForLibcurl(kibibytes: Int)
   /// One line takes more than libcurl does.
@@ -45,7 +49,7 @@ enum HeadFault: Hashable, Sendable {
   /// Whether it is too large, and breaks no rule.
   var isSize: Bool {
     switch self {
-    case .tooLarge, .tooLargeForLibcurl, .lineTooLong, .trailerTooLong, .continuations: true
+    case .tooLarge, .tooManyLines, .tooLargeForLibcurl, .lineTooLong, .trailerTooLong, .continuations: true
     default: false
     }
   }
@@ -57,6 +61,7 @@ enum HeadFault: Hashable, Sendable {
     case .version: "a status line without a version of HTTP that is 1.0 or 1.1 (RFC 9112, section 2.3)"
     case .status: "a status line without a status from 100 to 999 (RFC 9112, section 4)"
     case .interim101: "status 101, although no other protocol was asked for (RFC 9110, section 15.2.2)"
+    case .unasked: "data before it was asked for anything, which is no answer (RFC 9112, section 9.2)"
     case .otherVersion: "a response in another version of HTTP than the connection speaks"
     case .noColon: "a line without a colon among the fields of its head (RFC 9112, section 5)"
     case .noName: "a field without a name (RFC 9110, section 5.1)"
@@ -75,6 +80,8 @@ enum HeadFault: Hashable, Sendable {
     case .transferCoding: "a Transfer-Encoding that was not asked for (RFC 9112, section 6.1)"
     case .tooLarge:
       "more than \(ResponseHeadReader.limit / 1024) KiB of heads and trailers, which is netopt's limit"
+    case .tooManyLines:
+      "more than \(ResponseHeadReader.mostLines) lines of heads and trailers, which is netopt's limit"
     case .tooLargeForLibcurl(let kibibytes):
       "a head of more than \(kibibytes) KiB, which is the limit of libcurl on this machine"
     case .lineTooLong: "a line of its head that is longer than 100 KiB, which is libcurl's limit"

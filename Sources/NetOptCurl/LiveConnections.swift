@@ -1,3 +1,4 @@
+import CCurl
 import Glibc
 import NetOptCore
 import NetOptEventLoop
@@ -15,6 +16,12 @@ final class LiveConnection {
   var hasCarried = false
   /// Whether something came behind an answer, or it is not sure where the answer ended: what comes next may be the rest.
   var isTainted = false
+  /// Over HTTP/1.1 how much had come on its socket when the last request was sent; nothing before the first, and without OpenSSL.
+  private var receivedWhenAsked = 0
+  /// Whether data that had come before this request was taken for a part of its answer.
+  private(set) var hasUnaskedData = false
+  /// Whether the socket had something to read when the gate last looked.
+  var hasUnreadBytes = false
   /// The version of TLS that it speaks, when that was found out.
   var tlsVersion: String?
   /// What limits how much of it is read, when it speaks HTTP/2 over OpenSSL.
@@ -39,6 +46,22 @@ final class LiveConnection {
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { carriesNothing() }
+
+  /// A request is sent over HTTP/1.1.
+  ///
+  /// - Parameter reader: that of its TLS, if it has any.
+  func asks(_ reader: RecordReader?) {
+    guard let reader else { return }
+    receivedWhenAsked = reader.received(hasUnreadBytes ? Int(netopt_unread(descriptor)) : 0)
+  }
+
+  /// Data has come over TLS.
+  ///
+  /// - Parameter start: where on the socket its record began. One that began before the request was sent is no answer to it, also when
+  ///   its end came later (RFC 9112, section 9.2).
+  func receivedData(inRecordAt start: Int) {
+    if start < receivedWhenAsked { hasUnaskedData = true }
+  }
 
   /// A request is sent in a session of nghttp2.
   func carries(_ session: UnsafeRawPointer) {

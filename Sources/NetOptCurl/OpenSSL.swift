@@ -10,6 +10,10 @@ struct OpenSSL: Sendable {
   private typealias SetNewSession = @convention(c) (OpaquePointer, NewSession?) -> Void
   private typealias Info = @convention(c) (OpaquePointer?, Int32, Int32) -> Void
   private typealias SetInfo = @convention(c) (OpaquePointer, Info?) -> Void
+  private typealias Watch =
+    @convention(c) (Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?) ->
+    Void
+  private typealias SetWatch = @convention(c) (OpaquePointer, Watch?) -> Void
   private typealias GetSession = @convention(c) (OpaquePointer) -> OpaquePointer?
   private typealias SetSession = @convention(c) (OpaquePointer, OpaquePointer) -> Int32
   private typealias Control = @convention(c) (OpaquePointer, Int32, Int, OpaquePointer?) -> Int
@@ -20,6 +24,7 @@ struct OpenSSL: Sendable {
   private let getNewSession: GetNewSession
   private let setNewSession: SetNewSession
   private let setInfo: SetInfo
+  private let setWatch: SetWatch
   private let getSession: GetSession
   private let setSession: SetSession
   private let control: Control
@@ -36,11 +41,12 @@ struct OpenSSL: Sendable {
   }()
 
   private init?() {
-    // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_set_session(3),
+    // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_CTX_set_msg_callback(3), SSL_set_session(3),
     // SSL_SESSION_free(3) and SSL_get_finished(3).
     guard let getNewSession = Self.symbol("SSL_CTX_sess_get_new_cb", as: GetNewSession.self),
       let setNewSession = Self.symbol("SSL_CTX_sess_set_new_cb", as: SetNewSession.self),
       let setInfo = Self.symbol("SSL_CTX_set_info_callback", as: SetInfo.self),
+      let setWatch = Self.symbol("SSL_CTX_set_msg_callback", as: SetWatch.self),
       let getSession = Self.symbol("SSL_get_session", as: GetSession.self),
       let setSession = Self.symbol("SSL_set_session", as: SetSession.self),
       let control = Self.symbol("SSL_CTX_ctrl", as: Control.self),
@@ -51,6 +57,7 @@ struct OpenSSL: Sendable {
     self.getNewSession = getNewSession
     self.setNewSession = setNewSession
     self.setInfo = setInfo
+    self.setWatch = setWatch
     self.getSession = getSession
     self.setSession = setSession
     self.control = control
@@ -113,6 +120,22 @@ struct OpenSSL: Sendable {
     }
   }
 
+  /// Has connections tell of each record of data, until `TLSConnection.endWatch`. It takes the place of what libcurl would show of TLS.
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
+  func watchRecords(of context: OpaquePointer) {
+    setWatch(context) { isSent, _, kind, bytes, count, ssl, _ in
+      guard isSent == 0, kind == OpenSSL.recordHeader || kind == OpenSSL.recordType, count > 0, let bytes,
+        let ssl,
+        bytes.load(as: UInt8.self) == OpenSSL.applicationData, let connection = TLSConnection.record(of: ssl),
+        let reader = RecordReader.of(ssl)
+      else { return }
+      // TLS 1.3 says in the header of each record that it is data, and hides what it is inside (RFC 8446, section 5.2).
+      if kind == OpenSSL.recordHeader, connection.tlsVersion == "TLSv1.3" { return }
+      connection.receivedData(inRecordAt: reader.budget.recordStart)
+    }
+  }
+
   /// Has a connection resume a copy of the session that it was given.
   private func resumeCopy(on ssl: OpaquePointer) {
     guard let session = getSession(ssl), let copy = duplicate(session) else { return }
@@ -125,4 +148,8 @@ struct OpenSSL: Sendable {
   private static let handshakeStart: Int32 = 0x10
   private static let readAlert: Int32 = 0x4004
   private static let closeNotify: Int32 = 0
+  // SSL3_RT_HEADER, SSL3_RT_INNER_CONTENT_TYPE, SSL3_RT_APPLICATION_DATA.
+  private static let recordHeader: Int32 = 256
+  private static let recordType: Int32 = 257
+  private static let applicationData: UInt8 = 23
 }

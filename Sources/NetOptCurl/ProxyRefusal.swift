@@ -10,6 +10,9 @@ enum ProxyRefusal: Hashable, Sendable {
   /// What libcurl found in the dialogue with a SOCKS proxy (`CURLproxycode`).
   case socks(Int)
 
+  /// The most bytes that are read of an answer to CONNECT.
+  static let mostRead = 64 * 1024
+
   /// What the leg failed with.
   ///
   /// - Parameters:

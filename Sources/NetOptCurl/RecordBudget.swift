@@ -16,6 +16,11 @@ struct RecordBudget {
   /// How many were read since a request was given something of them.
   private var unclaimed = 0
 
+  /// How many bytes were read.
+  private(set) var position = 0
+  /// Where the record began of which something was read last: how many bytes of the socket came before it.
+  private(set) var recordStart = 0
+
   private var headerCount = 0
   private var length = 0
   private var missing = 0
@@ -36,15 +41,20 @@ struct RecordBudget {
   mutating func beginTurn() { used = 0 }
 
   /// Bytes were read from the connection.
-  mutating func read(_ bytes: UnsafeRawBufferPointer) {
+  ///
+  /// - Parameter outer: where the record began that they are in, when TLS lies in TLS; `nil` when they come from the socket.
+  mutating func read(_ bytes: UnsafeRawBufferPointer, in outer: Int? = nil) {
+    let start = position
     used += bytes.count
     unclaimed += bytes.count
+    position += bytes.count
     // OpenSSL asks for a record's header, and then for the rest of it: nearly always it gets just that.
     if headerCount == 5, bytes.count == missing {
       headerCount = 0
       return
     }
     if headerCount == 0, bytes.count == 5 {
+      recordStart = outer ?? start
       length = Int(bytes[3]) << 8 | Int(bytes[4])
       missing = length
       headerCount = length == 0 ? 0 : 5
@@ -55,6 +65,7 @@ struct RecordBudget {
       if headerCount < 5 {
         let byte = bytes[place]
         switch headerCount {
+        case 0: recordStart = outer ?? start + place
         case 3: length = Int(byte) << 8
         case 4: length |= Int(byte)
         default: break

@@ -1,3 +1,4 @@
+import Glibc
 import NetOptCore
 
 /// Stands between TLS and its socket, and lets libcurl read as much as a `RecordBudget` allows. Beyond that it says that nothing has come
@@ -5,8 +6,16 @@ import NetOptCore
 ///
 /// A filter BIO (BIO_push(3), BIO_meth_new(3)) in front of the one that libcurl made. OpenSSL calls it whenever it reads, and frees it
 /// with the connection. Confined to the loop's thread.
+///
+/// It also knows where on the socket each record began. So it can be told whether a record had come before a request was sent.
 final class RecordReader {
   var budget = RecordBudget()
+  /// The TLS connection that reads through it, which owns it.
+  private let ssl: OpaquePointer
+  /// The reader of the TLS connection to a proxy, when this one's connection goes through it. Found in the handshake, which cannot end before the
+  /// proxy's connection was read; looked for until a request is sent.
+  private(set) var outer: RecordReader?
+  private var looksForOuter = true
   /// Whether the budget counts: from the first request on, when HTTP/2 was negotiated.
   var isActive = false
 
@@ -18,7 +27,25 @@ final class RecordReader {
   /// What a read counts for at least, in bytes: a few bytes can be much work, as a change of keys is.
   private static let leastCost = 512
 
-  private init() {}
+  private init(_ ssl: OpaquePointer) { self.ssl = ssl }
+
+  /// Whether something lies read and not yet taken, here or in the connection to the proxy.
+  var hasBufferedData: Bool {
+    // OpenSSL does not count the head of a record.
+    budget.isInRecord || RecordReader.Functions.loaded?.pointee.hasPending(ssl) == 1
+      || outer?.hasBufferedData == true
+  }
+
+  /// How much has come on the socket, when it is known how much of it lies there unread. From now on nothing is looked for below.
+  ///
+  /// - Parameter unread: what has come on the socket and was not read.
+  func received(_ unread: Int) -> Int {
+    looksForOuter = false
+    return lowest.budget.position + unread
+  }
+
+  /// The reader that reads from the socket.
+  var lowest: RecordReader { outer?.lowest ?? self }
 
   private func read(
     _ bio: OpaquePointer, into buffer: UnsafeMutableRawPointer, _ count: Int32,
@@ -26,11 +53,17 @@ final class RecordReader {
   ) -> Int32 {
     functions.clearFlags(bio, Functions.retryFlags)
     guard let next = functions.next(bio) else { return -1 }
-    guard mayRead else { return refuse(bio, functions) }
+    // What the connection to the proxy has decrypted does not show at the socket: nothing would have it read. Its own reader limits both.
+    guard outer != nil || mayRead else { return refuse(bio, functions) }
+    if let inner = Self.reading, inner !== self { inner.outer = self }
+    let before = Self.reading
+    if looksForOuter { Self.reading = self }
     let result = functions.read(next, buffer, count)
+    if looksForOuter { Self.reading = before }
     functions.copyRetry(bio)
     if result > 0 {
-      budget.read(UnsafeRawBufferPointer(start: buffer, count: Int(result)))
+      budget.read(
+        UnsafeRawBufferPointer(start: buffer, count: Int(result)), in: outer?.budget.recordStart)
       unbudgeted += max(Int(result), Self.leastCost)
     }
     return result
@@ -49,24 +82,43 @@ final class RecordReader {
     return -1
   }
 
+  /// The reader that reads and looks for the one below, on this thread.
+  private static var reading: RecordReader? {
+    get {
+      pthread_getspecific(readingKey).map { Unmanaged<RecordReader>.fromOpaque($0).takeUnretainedValue() }
+    }
+    set { pthread_setspecific(readingKey, newValue.map { Unmanaged.passUnretained($0).toOpaque() }) }
+  }
+
+  /// Each loop has a thread of its own. The value is set within a read alone, in which its BIO holds the reader.
+  private static let readingKey: pthread_key_t = {
+    var key = pthread_key_t()
+    precondition(pthread_key_create(&key, nil) == 0, "the process has no key left for a thread's values")
+    return key
+  }()
+
   // MARK: OpenSSL
 
   /// Puts a reader in front of what a connection reads from. At the beginning of its handshake, when nothing was read.
   static func attach(to ssl: OpaquePointer) {
     guard let functions = Functions.loaded?.pointee, let below = functions.readBIO(ssl) else { return }
-    guard let bio = make(over: below)?.bio else { return }
+    guard let bio = make(for: ssl, over: below)?.bio else { return }
     _ = functions.retain(below)
     functions.setReadBIO(ssl, bio)
   }
 
   /// Makes a reader with its BIO.
   ///
-  /// - Parameter below: what it reads from. The BIO frees it, or one reference to it.
-  static func make(over below: OpaquePointer) -> (bio: OpaquePointer, reader: RecordReader)? {
+  /// - Parameters:
+  ///   - ssl: the TLS connection that reads through it.
+  ///   - below: what it reads from. The BIO frees it, or one reference to it.
+  static func make(
+    for ssl: OpaquePointer, over below: OpaquePointer
+  ) -> (bio: OpaquePointer, reader: RecordReader)? {
     guard let functions = Functions.loaded?.pointee, let bio = functions.new(functions.method) else {
       return nil
     }
-    let reader = RecordReader()
+    let reader = RecordReader(ssl)
     // OpenSSL owns the reader from here: it is released with the BIO's end.
     functions.setData(bio, Unmanaged.passRetained(reader).toOpaque())
     functions.setReady(bio, 1)
@@ -83,7 +135,7 @@ final class RecordReader {
   }
 
   /// OpenSSL's functions, with the types of their man pages, which nothing checks: BIO_meth_new(3), BIO_new(3), BIO_get_data(3),
-  /// BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3), SSL_set0_rbio(3).
+  /// BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3), SSL_set0_rbio(3), SSL_has_pending(3).
   ///
   /// Unchecked: `method` is complete when it is stored, and nobody changes it.
   private struct Functions: @unchecked Sendable {
@@ -111,6 +163,7 @@ final class RecordReader {
     let copyRetry: @convention(c) (BIO) -> Void
     let read: @convention(c) (BIO, UnsafeMutableRawPointer, Int32) -> Int32
     let control: @convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int
+    let hasPending: @convention(c) (OpaquePointer) -> Int32
     let readBIO: @convention(c) (OpaquePointer) -> BIO?
     let setReadBIO: @convention(c) (OpaquePointer, BIO) -> Void
     /// What makes BIOs of this kind, and its number. It lives as long as the process.
@@ -147,6 +200,8 @@ final class RecordReader {
           "BIO_read", as: (@convention(c) (BIO, UnsafeMutableRawPointer, Int32) -> Int32).self),
         let control = OpenSSL.symbol(
           "BIO_ctrl", as: (@convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int).self),
+        let hasPending = OpenSSL.symbol(
+          "SSL_has_pending", as: (@convention(c) (OpaquePointer) -> Int32).self),
         let readBIO = OpenSSL.symbol("SSL_get_rbio", as: (@convention(c) (OpaquePointer) -> BIO?).self),
         let setReadBIO = OpenSSL.symbol(
           "SSL_set0_rbio", as: (@convention(c) (OpaquePointer, BIO) -> Void).self),
@@ -178,6 +233,7 @@ final class RecordReader {
       self.copyRetry = copyRetry
       self.read = read
       self.control = control
+      self.hasPending = hasPending
       self.readBIO = readBIO
       self.setReadBIO = setReadBIO
       self.method = method

@@ -16,6 +16,8 @@ enum ResponseFault: Hashable, Sendable {
   case codingCut
   /// The HTTP/2 stream or connection ended before the end of its body was announced.
   case streamCut
+  /// It refuses what the request expects (417), and libcurl drops it.
+  case expectationRefused
   /// The end of its body is the end of TLS, which came without close_notify: anybody on the way can have cut it.
   case unannouncedEnd
 
@@ -41,6 +43,11 @@ enum ResponseFault: Hashable, Sendable {
       return made(
         .decodeFailed, .decode,
         "the body from \(place) has a Content-Encoding that is not one of \(ContentDecoder.codings)")
+    case .coding(.tooMany):
+      return made(
+        .decodeFailed, .decode,
+        "the body from \(place) has more than \(ContentDecoder.mostCodings) content codings, which is netopt's limit"
+      )
     case .coding(.invalid):
       return made(.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
     case .coding(.outOfMemory):
@@ -56,6 +63,10 @@ enum ResponseFault: Hashable, Sendable {
         .receiveFailed, .receive,
         "\(place) ended the HTTP/2 stream before it announced the end of the body: that may have been cut short"
       )
+    case .expectationRefused:
+      return made(
+        .unsupported, .send,
+        "\(place) does not do what the request's field Expect asks for (417); leave the field out")
     case .unannouncedEnd:
       return made(
         .receiveFailed, .receive,

@@ -20,6 +20,8 @@ struct ResponseHeadReader {
 
   /// The most bytes that heads, interim ones and trailers included, may take together.
   static let limit = 256 * 1024
+  /// The most lines that these may have: libcurl keeps some hundred bytes for each, and does so after the call.
+  static let mostLines = 2000
   /// The most folds: libcurl copies all of a field for each.
   static let mostFolds = 64
   /// Room for most heads, so that none grows step by step.
@@ -35,7 +37,7 @@ struct ResponseHeadReader {
   /// The values of Content-Encoding, as they came.
   private(set) var contentEncoding = ""
   private var state = State.statusLine
-  private var total = 0
+  private var (total, lineCount) = (0, 0)
   private var folds = 0
   private var lines: [UInt8] = []
 
@@ -60,7 +62,9 @@ struct ResponseHeadReader {
   /// - Returns: what is wrong with it.
   mutating func read(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     total += line.count
+    lineCount += 1
     guard total <= Self.limit else { return .tooLarge }
+    guard lineCount <= Self.mostLines else { return .tooManyLines }
     switch state {
     case .statusLine: return readStatus(line, isMultiplexed: isMultiplexed)
     // Trailers are not part of the head (RFC 9110, section 6.5.1).

@@ -52,6 +52,9 @@ struct TLSConnection {
     functions.hasPending(ssl) == 1 || reader?.budget.isInRecord == true
   }
 
+  /// Has the connection's records be told no more.
+  func endWatch() { functions.setWatch(ssl, nil) }
+
   /// The record that a connection was given with `report`. For OpenSSL's callbacks.
   static func record(of ssl: OpaquePointer) -> LiveConnection? {
     guard let functions = Functions.loaded, functions.index >= 0 else { return nil }
@@ -69,7 +72,7 @@ struct TLSConnection {
     if hasBufferedData { return true }
     // libcurl's BIOs work only within its own calls: others stand in for them. Also for writing: TLS may answer what it reads.
     guard let descriptor, let reading = functions.readBIO(ssl), let writing = functions.writeBIO(ssl),
-      let socket = functions.socketBIO(descriptor, 0), let limited = RecordReader.make(over: socket)
+      let socket = functions.socketBIO(descriptor, 0), let limited = RecordReader.make(for: ssl, over: socket)
     else { return true }
     _ = functions.retain(socket)
     _ = functions.retain(reading)
@@ -93,7 +96,8 @@ struct TLSConnection {
   }
 
   /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_version(3),
-  /// SSL_get0_alpn_selected(3), SSL_has_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_set0_wbio(3), SSL_get_rbio(3),
+  /// SSL_get0_alpn_selected(3), SSL_CTX_set_msg_callback(3), SSL_has_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3),
+  /// SSL_set0_wbio(3), SSL_get_rbio(3),
   /// BIO_s_socket(3), BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
   private struct Functions: Sendable {
     typealias SSL = OpaquePointer
@@ -107,6 +111,7 @@ struct TLSConnection {
     let version: @convention(c) (SSL) -> UnsafePointer<CChar>?
     let alpn:
       @convention(c) (SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>) -> Void
+    let setWatch: @convention(c) (SSL, OpaquePointer?) -> Void
     let hasPending: @convention(c) (SSL) -> Int32
     let peek: @convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32
     let error: @convention(c) (SSL, Int32) -> Int32
@@ -136,6 +141,8 @@ struct TLSConnection {
           as: (@convention(c) (
             SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
           ) -> Void).self),
+        let setWatch = OpenSSL.symbol(
+          "SSL_set_msg_callback", as: (@convention(c) (SSL, OpaquePointer?) -> Void).self),
         let hasPending = OpenSSL.symbol("SSL_has_pending", as: (@convention(c) (SSL) -> Int32).self),
         let peek = OpenSSL.symbol(
           "SSL_peek", as: (@convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32).self),
@@ -155,6 +162,7 @@ struct TLSConnection {
       else { return nil }
       self.version = version
       self.alpn = alpn
+      self.setWatch = setWatch
       self.hasPending = hasPending
       self.peek = peek
       self.error = error

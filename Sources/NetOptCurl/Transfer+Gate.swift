@@ -72,6 +72,7 @@ extension Transfer {
       streamReader?.budget.streams += 1
       if speaksHTTP2 != true {
         connection?.carrier = self
+        connection?.asks(tls?.reader)
         // For folds, and to see what is written.
         if CurlLibrary.foldsIntoFreedFields { easy.isVerbose = true }
       }
@@ -92,7 +93,11 @@ extension Transfer {
   /// The transfer has nothing to do with its connection any more.
   func leaveConnection() {
     guard let connection else { return }
-    if connection.carrier === self { connection.carrier = nil }
+    if connection.carrier === self {
+      // An answer came before the body, which was never sent (RFC 9110, section 10.1.1): the server takes what comes next for it.
+      if !hasSentBody { connection.isTainted = true }
+      connection.carrier = nil
+    }
     streamReader?.budget.streams -= 1
     streamReader = nil
     self.connection = nil
@@ -104,6 +109,7 @@ extension Transfer {
       speaksHTTP2 = false
       if let tls, let connection, !connection.reportsItsEnd {
         connection.reportsItsEnd = tls.report(to: connection)
+        connection.tlsVersion = tlsVersion
       }
       return
     }
@@ -122,7 +128,9 @@ extension Transfer {
     connection.isMultiplexed = choice
     connection.reportsItsEnd = tls.report(to: connection)
     connection.tlsVersion = tlsVersion
-    if choice, let reader = tls.reader {
+    // Streams tell what belongs to which request.
+    if choice { tls.endWatch() }
+    if choice, let reader = tls.reader?.lowest {
       reader.isActive = true
       connection.reader = reader
     }
@@ -143,7 +151,7 @@ extension Transfer {
     }
     // Without an offer of HTTP/2 libcurl gives nobody a connection that is in use.
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
-    if connection.isTainted { return .stale }
+    if connection.isTainted || connection.carrier?.hasSentBody == false { return .stale }
     switch connection.arrival(with: tls, isDirect: proxy == nil || !exchange.plan.isSecure) {
     case .nothing: return nil
     case .data: return connection.hasCarried ? .stale : .unasked
@@ -170,13 +178,18 @@ extension LiveConnection {
   func arrival(with tls: TLSConnection?, isDirect: Bool) -> Arrival {
     var byte: UInt8 = 0
     let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+    hasUnreadBytes = count > 0
     let hasEnded = count == 0 || count < 0 && errno != EAGAIN && errno != EINTR
     if hasEnded { return .end }
     guard let tls else { return count > 0 ? .data : .nothing }
     // Bytes of TLS need not be data: session tickets come whenever the peer likes.
-    if count < 0, !tls.hasBufferedData { return .nothing }
-    // Behind the handshake come tickets that libcurl is to keep, and it can do so only when it reads them itself.
-    if !hasCarried, !tls.hasBufferedData, tls.version == "TLSv1.3" { return .nothing }
+    // Right behind the handshake the connection to a proxy may hold tickets of the server's.
+    let isBuffered = tls.hasBufferedData || hasCarried && tls.reader?.hasBufferedData == true
+    if count < 0, !isBuffered { return .nothing }
+    // Behind the handshake come tickets that libcurl is to keep, and it can do so only when it reads them itself. Whether it reads something else
+    // there shows in the answer (`hasUnaskedData`).
+    if !hasCarried, !isBuffered, tls.version == "TLSv1.3" { return .nothing }
+    if isBuffered { return .data }
     guard let hasData = tls.hasUnreadData(on: isDirect ? descriptor : nil) else { return .end }
     return hasData ? .data : .nothing
   }

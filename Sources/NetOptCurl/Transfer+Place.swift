@@ -39,6 +39,9 @@ extension Transfer {
   func proxyRefusal(_ code: CURLcode) -> ProxyRefusal? {
     guard let proxy, readyAt == nil else { return nil }
     if code == CURLE_PROXY { return .socks(easy.info(CURLINFO_PROXY_ERROR)) }
+    if hasEndlessTunnel {
+      return .noAnswer("sent more than \(ProxyRefusal.mostRead / 1024) KiB, which is netopt's limit,")
+    }
     // libcurl says of everything that goes wrong with CONNECT that it could not receive.
     guard code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING,
       exchange.plan.isSecure, !ProxyURL.isSOCKS(proxy)

@@ -77,10 +77,13 @@ final class Transfer {
   /// Whether it ever paused, so that libcurl may still keep a piece of the body.
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
+  /// How often libcurl has said that it goes on, before the connection was ready.
+  private var tunnelReads = 0
   /// Whether what still comes is dropped.
   private var isDiscarding = false
-  /// How much of the request's body libcurl has taken.
+  /// How much of the request's body libcurl has taken, and whether it took its end.
   private(set) var sentBytes = 0
+  private var sentEnd = false
   private var isTouched = false
 
   /// - Parameters:
@@ -134,6 +137,19 @@ final class Transfer {
     records.opened(descriptor, by: self)
   }
 
+  /// libcurl has read something of a proxy's answer to CONNECT, a byte at a time. It reads as long as something comes, keeps every field, and hands
+  /// over nothing.
+  ///
+  /// - Returns: whether it goes on.
+  func mayGoOn() -> Bool {
+    guard readyAt == nil else { return true }
+    tunnelReads += 1
+    return !hasEndlessTunnel
+  }
+
+  /// Whether the answer to CONNECT was longer than what is read of one.
+  var hasEndlessTunnel: Bool { tunnelReads > ProxyRefusal.mostRead }
+
   /// Takes a line of a head or of trailers.
   ///
   /// - Returns: whether the transfer goes on.
@@ -142,6 +158,10 @@ final class Transfer {
     // It was found before libcurl took the line.
     guard fault == nil else { return false }
     if firstByteAt == nil {
+      if let connection, connection.hasUnaskedData {
+        fault = .head(.unasked)
+        return false
+      }
       firstByteAt = now()
       connection?.lastAnswered = firstByteAt
       // What a head may have in all is far below what no request has claimed (`RecordBudget.unclaimed`).
@@ -169,7 +189,8 @@ final class Transfer {
   /// - Returns: whether the answer can begin anew.
   func restartAnswer() -> Bool {
     guard !head.isComplete else {
-      fault = .streamCut
+      // libcurl drops this answer, and sends the request again without what it added itself. The field is the caller's.
+      fault = head.status == 417 ? .expectationRefused : .streamCut
       return false
     }
     head.restart()
@@ -312,6 +333,7 @@ final class Transfer {
     switch step {
     case .bytes(let count):
       sentBytes += count
+      sentEnd = count == 0
       sentAt = now()
     case .notYet: isSendPaused = true
     case .failed: break
@@ -321,9 +343,12 @@ final class Transfer {
 
   func rewind(to offset: Int64) -> Bool {
     guard offset == 0, exchange.upload?.rewind() ?? true else { return false }
-    sentBytes = 0
+    (sentBytes, sentEnd) = (0, false)
     return true
   }
+
+  /// Whether libcurl has taken all of the request's body.
+  var hasSentBody: Bool { exchange.request.body.length.map { sentBytes >= $0 } ?? sentEnd }
 
   // MARK: After callbacks
 

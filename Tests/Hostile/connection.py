@@ -15,6 +15,38 @@ class Gone(Exception):
     """The client has closed or reset the connection, or this side has."""
 
 
+class Passage:
+    """How much a tunnel has passed on of what comes from one of its ends."""
+
+    # By the address and port at which the tunnel's own end is.
+    all: dict[tuple[str, int], Passage] = {}
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._place = sock.getsockname()[:2]
+        self._count = 0
+        self._changed = threading.Condition()
+        self._is_open = True
+        Passage.all[self._place] = self
+
+    def add(self, count: int) -> None:
+        """So many bytes more were passed on."""
+        with self._changed:
+            self._count += count
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """No more will be."""
+        del Passage.all[self._place]
+        with self._changed:
+            self._is_open = False
+            self._changed.notify_all()
+
+    def wait(self, count: int) -> None:
+        """Returns when so many bytes were passed on, or no more will be."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count >= count or not self._is_open, PATIENCE)
+
+
 class Connection:
     """A TCP connection."""
 
@@ -26,6 +58,9 @@ class Connection:
         self.number = 1
         sock.settimeout(PATIENCE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # In a tunnel what was sent has come when it was passed on.
+        self._passage = Passage.all.get(sock.getpeername()[:2])
+        self._sent = 0
 
     def send_raw(self, data: bytes) -> None:
         """Sends bytes below TLS."""
@@ -33,6 +68,9 @@ class Connection:
             self.sock.sendall(data)
         except OSError as error:
             raise Gone from error
+        if self._passage:
+            self._sent += len(data)
+            self._passage.wait(self._sent)
 
     def receive_raw(self) -> bytes:
         """The next bytes below TLS."""
@@ -55,6 +93,11 @@ class Connection:
     def receive(self) -> bytes:
         """The next bytes of the application."""
         return self.receive_raw()
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something was read of the socket that may be more to receive."""
+        return False
 
     def close(self) -> None:
         """Ends the connection in order."""
@@ -130,6 +173,10 @@ class TLSConnection(Connection):
             except ssl.SSLError as error:
                 raise Gone from error
             return self._outgoing.read()
+
+    @property
+    def has_more(self) -> bool:
+        return self._incoming.pending > 0 or self._tls.pending() > 0
 
     def unread(self, data: bytes) -> None:
         """Puts bytes back, to be received once more."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import select
+import socket
 
-from connection import Connection, Gone
+from connection import Connection, Gone, Passage
 from host import PATIENCE, Host, host
 from scenarios import TABLE
 
@@ -94,14 +96,60 @@ def serve(connection: Connection) -> None:
         head, pending = pending.split(b"\r\n\r\n", 1)
         found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
         length = int(found[1]) if found else 0
+        if re.search(rb"(?i)\r\nexpect:", head):
+            # It is answered at once, and its body is read all the same (RFC 9110, section 10.1.1).
+            found = re.search(rb"(?i)\r\nhost: *([^\r]*)", head)
+            answer(Exchange(connection, found[1].decode() if found else "", head, b""))
+            while len(pending) < length:
+                pending += connection.receive()
+            pending = pending[length:]
+            continue
         while len(pending) < length:
             pending += connection.receive()
         body, pending = pending[:length], pending[length:]
+        if head.startswith(b"CONNECT "):
+            tunnel(connection, int(head.split(b" ")[1].rsplit(b":", 1)[1]))
+            return
         found = re.search(rb"(?i)\r\nhost: *([^\r]*)", head)
         exchange = Exchange(connection, found[1].decode() if found else "", head, body)
         answer(exchange)
         if connection.sock.fileno() < 0:
             raise Gone
+
+
+def tunnel(connection: Connection, port: int) -> None:
+    """Passes bytes on between a connection and a port of this server. What comes from there at once is sent in one piece."""
+    server = socket.socket(connection.sock.family)
+    server.bind((connection.sock.getsockname()[0], 0))
+    passage = Passage(server)
+    server.connect((connection.sock.getsockname()[0], port))
+    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.send(b"HTTP/1.1 200 OK\r\n\r\n")
+
+    try:
+        while True:
+            # One thread for both directions: a socket that another one reads from is not reset when it is closed.
+            ready, _, _ = select.select([connection.sock, server], [], [], PATIENCE)
+            if server in ready:
+                try:
+                    data = server.recv(65536)
+                except OSError:
+                    return connection.reset()
+                if not data:
+                    return connection.close()
+                connection.send(data)
+                passage.add(len(data))
+            while connection.sock in ready:
+                server.sendall(connection.receive())
+                if not connection.has_more:
+                    break
+            if not ready:
+                return connection.close()
+    except (Gone, OSError):
+        pass
+    finally:
+        passage.end()
+        server.close()
 
 
 def answer(exchange: Exchange) -> None:

@@ -83,6 +83,30 @@ late("tls-clear-text-late", "clear-text")
 late("tls-clear-alert-late", "alert")
 
 
+# To a request that expects "100 Continue", and sends its body behind that.
+http1_bytes("answer-in-the-place-of-continue", lambda e: e.right())
+http1_bytes("answer-417-in-the-place-of-continue", lambda e: e.right(status=b"HTTP/1.1 417 Expectation Failed"))
+
+
+@http1("tls-answer-in-400-records")
+def many_records(exchange: Exchange) -> None:
+    """A proxy puts them into one record of its own."""
+    seal = exchange.connection.seal
+    body = exchange.body.ljust(800)
+    data = [seal(exchange.head(b"Transfer-Encoding: chunked"))]
+    data += [seal(exchange.chunk(body[at : at + 2])) for at in range(0, 800, 2)]
+    exchange.connection.send_raw(b"".join(data) + seal(b"0\r\n\r\n"))
+
+
+for version in (2, 3):
+
+    @http1(f"tls1{version}-extra-answer-in-its-own-record", tls=version)
+    def own_record(exchange: Exchange) -> None:
+        """A proxy puts both into one record of its own."""
+        seal = exchange.connection.seal
+        exchange.connection.send_raw(seal(exchange.right()) + seal(exchange.forged()))
+
+
 @http1("tls-rest-of-a-record-later")
 def rest_of_record(exchange: Exchange) -> None:
     """A record of a forged answer begins behind the right one, and ends while the connection is idle."""

@@ -22,7 +22,8 @@ HANDSHAKE, DATA = 22, 23
 class SealedConnection(TLSConnection):
     """A TLS 1.3 connection whose records to the client are made with its keys."""
 
-    def __init__(self, begun: Handshake) -> None:
+    def __init__(self, begun: Handshake, early: Callable[[SealedConnection], bytes] | None = None) -> None:
+        """Performs the handshake. What `early` makes comes with the server's first flight, before the client can have asked."""
         with tempfile.NamedTemporaryFile(prefix="hostile-") as keys:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*begun.files)
@@ -32,10 +33,16 @@ class SealedConnection(TLSConnection):
             context.num_tickets = 0
             context.keylog_filename = keys.name
             super().__init__(begun.tcp.sock, context, begun.hello)
-            self.handshake()
-            lines = [line.split() for line in keys.read().decode().splitlines()]
-        self._secret = next(bytes.fromhex(line[2]) for line in lines if line[0] == "SERVER_TRAFFIC_SECRET_0")
-        self._change_keys()
+
+            def pass_on(number: int, data: bytes) -> bytes:
+                if number > 0:
+                    return data
+                lines = [line.split() for line in keys.read().decode().splitlines()]
+                self._secret = next(bytes.fromhex(line[2]) for line in lines if line[0] == "SERVER_TRAFFIC_SECRET_0")
+                self._change_keys()
+                return data + (early(self) if early else b"")
+
+            self.handshake(pass_on)
 
     def _derive(self, label: bytes, length: int) -> bytes:
         """HKDF-Expand-Label (section 7.1)."""
@@ -73,11 +80,15 @@ class SealedConnection(TLSConnection):
         return record
 
 
-def sealed(name: str, answer: Callable[[SealedConnection, Exchange], None]) -> None:
+def sealed(
+    name: str,
+    answer: Callable[[SealedConnection, Exchange], None],
+    early: Callable[[SealedConnection], bytes] | None = None,
+) -> None:
     """Adds a first connection whose records are made here, and how it answers."""
 
     def begin(begun: Handshake) -> None:
-        http1.serve(SealedConnection(begun))
+        http1.serve(SealedConnection(begun, early))
 
     def play(exchange: Exchange) -> None:
         if isinstance(exchange.connection, SealedConnection):
@@ -116,3 +127,47 @@ def padded(connection: SealedConnection, exchange: Exchange) -> None:
 
 
 sealed("tls13-padded-records", padded)
+
+
+# An answer that comes with the server's first flight ("0.5-RTT data", RFC 8446, section 4.4.4) answers nothing.
+FORGED = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nX-Answer: 0\r\nContent-Length: 13\r\n\r\nforged answer"
+
+
+def right(connection: SealedConnection, exchange: Exchange) -> None:
+    exchange.send(exchange.right())
+
+
+sealed("tls13-answer-behind-finished", right, lambda connection: connection.seal(FORGED))
+sealed(
+    "tls13-tickets-and-answer-behind-finished",
+    right,
+    lambda connection: connection.ticket() + connection.ticket() + connection.seal(FORGED),
+)
+sealed("tls13-tickets-behind-finished", right, lambda connection: connection.ticket() + connection.ticket())
+
+
+def rest(connection: SealedConnection, exchange: Exchange) -> None:
+    """What completes an answer that has begun."""
+    exchange.send(exchange.right()[9:])
+
+
+sealed("tls13-begin-of-an-answer-behind-finished", rest, lambda connection: connection.seal(b"HTTP/1.1 "))
+
+
+class Divided:
+    """A record of which one part comes before the request, and the other after it."""
+
+    rest: dict[SealedConnection, bytes] = {}
+
+    @classmethod
+    def early(cls, connection: SealedConnection) -> bytes:
+        record = connection.seal(FORGED)
+        cls.rest[connection] = record[20:]
+        return record[:20]
+
+    @classmethod
+    def late(cls, connection: SealedConnection, exchange: Exchange) -> None:
+        connection.send_raw(cls.rest.pop(connection))
+
+
+sealed("tls13-record-divided-behind-finished", Divided.late, Divided.early)

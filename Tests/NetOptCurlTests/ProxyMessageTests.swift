@@ -24,6 +24,14 @@ import Testing
     }
   }
 
+  /// A proxy that answers CONNECT without end.
+  private static func goingOn(_ start: String, _ piece: String) -> LoopbackServer.Behaviour {
+    .raw {
+      try $0.write(start)
+      while true { try $0.write(String(repeating: piece, count: 1000)) }
+    }
+  }
+
   private static func status(_ status: Int) -> LoopbackServer.Behaviour { .raw { try $0.respond(status) } }
 
   private static let http: [Case] = [
@@ -68,7 +76,19 @@ import Testing
       testDescription: "many fields",
       behaviour: answering(
         "HTTP/1.1 200 OK\r\n\(String(repeating: "X: aaaaaaaaaaaaaaaaaaa\r\n", count: 20_000))\r\n"),
-      isRetryable: true, words: ["300 KiB"]),
+      isRetryable: true, words: ["more than 64 KiB"]),
+    Case(
+      testDescription: "fields behind the last chunk without end",
+      behaviour: goingOn("HTTP/1.1 407 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "a: b\r\n"),
+      isRetryable: true, words: ["more than 64 KiB"]),
+    Case(
+      testDescription: "a body without end",
+      behaviour: goingOn("HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n", "aaaa"),
+      code: .tlsFailed, isRetryable: true, words: ["is TLS spoken on that port?"]),
+    Case(
+      testDescription: "a refusal whose body has no end",
+      behaviour: goingOn("HTTP/1.1 407 No\r\nContent-Length: 9999999999\r\n\r\n", "aaaa"),
+      isRetryable: true, words: ["more than 64 KiB"]),
     Case(
       testDescription: "silence", behaviour: .silent, isRetryable: true,
       words: ["did not connect to api.test:443 in time"]),

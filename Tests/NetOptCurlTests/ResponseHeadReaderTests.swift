@@ -144,6 +144,9 @@ import Testing
     let trailers = Array(repeating: field, count: 300)
     #expect(read(["HTTP/1.1 200 OK", ""] + trailers).fault == .tooLarge)
     #expect(read(["HTTP/1.1 200 OK"] + Array(repeating: field, count: 250)).fault == nil)
+    let short = Array(repeating: "a:", count: ResponseHeadReader.mostLines - 2)
+    #expect(read(["HTTP/1.1 200 OK"] + short).fault == nil)
+    #expect(read(["HTTP/1.1 200 OK"] + short + ["", "a:", "a:"]).fault == .tooManyLines)
   }
 
   @Test("whatever the bytes are, a head that is taken has no field with NUL or CR in it")

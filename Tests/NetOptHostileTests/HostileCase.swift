@@ -75,6 +75,8 @@ struct ExpectedAnswer: Sendable {
     case usualAnd(String)
     /// The usual body without its last bytes.
     case usualWithout(Int)
+    /// The usual body, filled up with spaces.
+    case padded(to: Int)
     /// None.
     case empty
   }
@@ -95,6 +97,8 @@ struct ExpectedAnswer: Sendable {
     case .usual: Array(usual.utf8)
     case .usualAnd(let rest): Array((usual + rest).utf8)
     case .usualWithout(let count): Array(usual.utf8.dropLast(count))
+    case .padded(let count):
+      Array(usual.utf8) + Array(repeating: 0x20, count: max(count - usual.utf8.count, 0))
     case .empty: []
     }
   }

@@ -16,6 +16,11 @@ struct HostileRun: Sendable {
     case cached
     /// It goes through a proxy that speaks TLS, without TLS behind that.
     case proxied
+    /// It goes through such a proxy, with TLS of its own inside.
+    case tunneled
+
+    /// Whether it goes through a proxy.
+    var hasProxy: Bool { self == .proxied || self == .tunneled }
   }
 
   private static let lastNumber = Atomic(0)
@@ -37,7 +42,7 @@ struct HostileRun: Sendable {
     let number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     host = "\(hostile.name)--\(number).hostile.test"
     var configuration = server.clientConfiguration
-    if mode == .proxied { configuration.proxy = .url("https://\(server.secure)") }
+    if mode.hasProxy { configuration.proxy = .url("https://\(server.secure)") }
     if mode == .cached { configuration.cache = ClientConfiguration.Cache() }
     // Most bodies that are longer pause then.
     configuration.connections.bodyBuffer = 4096
@@ -134,7 +139,8 @@ struct HostileRun: Sendable {
 
   private func brokenRequest(_ question: Int) throws(NetOptError) -> HTTPRequest {
     let isPost =
-      hostile.isUploading || mode == .pooled && hostile.method == .get && hostile.headers.isEmpty
+      hostile.isUploading || hostile.method == .post
+      || mode == .pooled && hostile.method == .get && hostile.headers.isEmpty
     var request = try request(isPost ? .post : hostile.method, "/broken?q=\(question)")
     request.headers = hostile.headers
     if isPost { request.body = .text("question \(question)") }
@@ -154,11 +160,11 @@ struct HostileRun: Sendable {
   private func request(
     _ method: HTTPMethod, _ target: String, within timeout: Duration = .seconds(5)
   ) throws(NetOptError) -> HTTPRequest {
-    let isSecure = mode == .pooled || hostile.access == .tls
+    let isSecure = mode == .pooled || mode == .tunneled || hostile.access == .tls
     let endpoint = isSecure ? server.secure : server.plain
     var request = try HTTPRequest(
       method, "\(isSecure ? "https" : "http")://\(host):\(endpoint.port)\(target)")
-    if mode != .proxied { request.options.routing = .pinned(endpoint.address) }
+    if !mode.hasProxy { request.options.routing = .pinned(endpoint.address) }
     request.options.timeout = timeout
     return request
   }

@@ -2,7 +2,8 @@ import NetOptCore
 
 /// Bytes behind an answer (RFC 9112, section 9.2): the answer is right, and the next one is not made of them.
 enum LeftoverCases {
-  static let all: [HostileCase] = .together(atOnce, late, behindEmpty, records)
+  static let all: [HostileCase] = .together(
+    atOnce, late, behindEmpty, records, ownRecord, expected)
 
   private static let atOnce: [HostileCase] = .answers([
     "extra-answer-at-once", "extra-answer-behind-chunks", "extra-answer-behind-connection-close",
@@ -19,6 +20,23 @@ enum LeftoverCases {
     .answers(with: ExpectedAnswer(body: .empty), ["extra-answer-behind-an-empty-one"]),
     .answers(with: ExpectedAnswer(body: .empty), ["extra-answer-in-pieces-behind-an-empty-one"]) {
       $0.isLate = true
+    })
+
+  private static let ownRecord: [HostileCase] = .answers(
+    ["tls12-extra-answer-in-its-own-record", "tls13-extra-answer-in-its-own-record"]
+  ) { $0.access = .tls }
+
+  private static let expected: [HostileCase] = .together(
+    .answers(["answer-in-the-place-of-continue"]) {
+      $0.method = .post
+      $0.headers = ["Expect": "100-continue"]
+    },
+    // libcurl sends such a request once more, which is refused, but not twice with one handle.
+    .either(
+      with: ExpectedAnswer(status: 417), or: [.unsupported], ["answer-417-in-the-place-of-continue"]
+    ) {
+      $0.method = .post
+      $0.headers = ["Expect": "100-continue"]
     })
 
   private static let records: [HostileCase] = .answers(

@@ -75,7 +75,15 @@ enum RecordCases {
       $0.isOfFirstConnection = true
       $0.isFlood = true
     },
-    .either(or: .handshakeOrLost, ["tls12-answer-behind-finished"]) { $0.isOfFirstConnection = true })
+    .either(or: .handshakeOrLost, ["tls12-answer-behind-finished"]) { $0.isOfFirstConnection = true },
+    .answers(["tls13-tickets-behind-finished"]) { $0.isOfFirstConnection = true },
+    .fails(
+      as: .handshakeOrLost,
+      [
+        "tls13-answer-behind-finished", "tls13-tickets-and-answer-behind-finished",
+        "tls13-begin-of-an-answer-behind-finished", "tls13-record-divided-behind-finished",
+      ]
+    ) { $0.isOfFirstConnection = true })
 
   /// A renegotiation (RFC 5246, section 7.4.1.1) and new keys (RFC 8446, section 4.6.3) are part of a connection that goes on.
   private static let control: [HostileCase] = .together(
@@ -130,5 +138,7 @@ enum RecordCases {
       [
         "records-in-a-wrong-order", "record-twice", "record-missing", "record-damaged", "record-extended",
       ]),
-    .answers(["records-in-pieces-of-a-byte", "records-of-a-byte"]))
+    .answers(["records-in-pieces-of-a-byte", "records-of-a-byte"]),
+    .answers(
+      with: ExpectedAnswer(body: .padded(to: 800)), ["tls-answer-in-400-records"]))
 }

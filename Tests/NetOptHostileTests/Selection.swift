@@ -21,7 +21,7 @@ enum Selection {
   private static func modes(of hostile: HostileCase) -> [HostileRun.Mode] {
     let modes = HostileRun.Mode.allCases.filter { mode in
       switch mode {
-      case .fresh, .cached: true
+      case .fresh, .cached, .tunneled: true
       // A scenario of a connection's beginning cannot be played on one that has begun well.
       case .pooled: !hostile.isOfFirstConnection
       case .proxied: hostile.access == .any

@@ -7,10 +7,12 @@ import NetOptCore
 struct ContentDecoder {
   /// The codings that are asked for and undone.
   static let codings = "gzip, deflate, br, zstd"
-  /// More codings than this on one body are refused.
-  private static let mostCodings = 5
-  /// How much codings may give to each other before something comes out. Of empty blocks within empty blocks nothing ever does.
-  private static let mostBarren = 4 * 1024 * 1024
+  /// More codings than this on one body are refused. Each has a window of up to 16 MiB, which a few bytes can fill.
+  static let mostCodings = 2
+  /// How much codings may give to each other for each byte that comes out, and beyond that once. What a coding adds to what it cannot shrink
+  /// is far less. Of empty blocks within empty blocks hardly anything ever comes out.
+  private static let mostPerByte = 16
+  private static let mostBeforeFirst = 4 * 1024 * 1024
   /// The size of what one coding gives to the next.
   private static let pieceSize = 16 * 1024
 
@@ -23,8 +25,8 @@ struct ContentDecoder {
   /// The coding that was applied last comes first.
   private var stages: [Stage] = []
   private var hasInput = false
-  /// What codings gave to each other since something came out.
-  private var barren = 0
+  /// How much codings gave to each other, and how much came out.
+  private var (between, made) = (0, 0)
 
   /// - Parameter contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
   /// - Returns: `nil` when nothing is to be undone.
@@ -33,10 +35,10 @@ struct ContentDecoder {
     let names = contentEncoding.split(separator: ",").map { name in
       name.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
-    guard names.count <= Self.mostCodings else { throw .unknown }
     for name in names.reversed() where name != "identity" && !name.isEmpty {
       stages.append(Stage(coding: try Self.decoder(named: name)))
     }
+    guard stages.count <= Self.mostCodings else { throw .tooMany }
     if stages.isEmpty { return nil }
   }
 
@@ -65,7 +67,7 @@ struct ContentDecoder {
   ) throws(CodingFailure) -> Int {
     if !input.isEmpty { hasInput = true }
     let count = try decode(stages.count - 1, &input, into: output)
-    if count > 0 { barren = 0 }
+    made += count
     return count
   }
 
@@ -99,8 +101,8 @@ struct ContentDecoder {
       }
       if let failure { throw failure }
       if count == 0 { return 0 }
-      barren += count
-      guard barren <= Self.mostBarren else { throw .invalid }
+      between += count
+      guard between <= Self.mostBeforeFirst + Self.mostPerByte * made else { throw .invalid }
       stages[index].input = piece[..<count]
     }
   }
@@ -110,6 +112,8 @@ struct ContentDecoder {
 enum CodingFailure: Error, Hashable, Sendable {
   /// Its coding is not one that is known here.
   case unknown
+  /// It has more codings than are undone.
+  case tooMany
   /// It is not in the format of its coding, or goes on behind the coding's end.
   case invalid
   /// The library has no memory for it.
