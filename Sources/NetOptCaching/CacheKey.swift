@@ -52,10 +52,12 @@ package struct CacheKey: Hashable, Sendable {
   /// Whether two texts have the same bytes.
   private static func isSame(_ a: String, _ b: String) -> Bool {
     var (a, b) = (a, b)
-    // Texts that are not empty have bytes, so that the addresses are there.
     return a.withUTF8 { a in
       b.withUTF8 { b in
-        a.count == b.count && (a.isEmpty || memcmp(a.baseAddress!, b.baseAddress!, a.count) == 0)
+        guard a.count == b.count else { return false }
+        // An empty text may have no address.
+        guard let a = a.baseAddress, let start = b.baseAddress else { return true }
+        return memcmp(a, start, b.count) == 0
       }
     }
   }
