@@ -311,7 +311,10 @@ extension CurlMulti {
         note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer))
       }
     }
-    if let winner = exchange.winner { noteStall(of: winner) }
+    if let winner = exchange.winner {
+      noteStall(of: winner)
+      if !winner.isHeadComplete, let endpoint = winner.endpoint { lastUnanswered = (endpoint, loop.now()) }
+    }
     let limit = exchange.context.deadline.map { $0 - exchange.context.started } ?? .zero
     let time = "\(limit.nanoseconds / 1_000_000) ms"
     let (phase, what): (NetOptError.Phase, String) =
@@ -346,8 +349,24 @@ extension CurlMulti {
   private func underWay(_ exchange: Exchange) -> String {
     guard let first = exchange.transfers.min(by: { $0.leg < $1.leg }) else { return "" }
     let others = exchange.transfers.count - 1
-    return ": \(CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: first).message)"
+    let (opensNone, endpoint) = (first.descriptor == nil, first.endpoint)
+    let isBehindOthers =
+      opensNone
+      && (isBusy(endpoint)
+        || lastUnanswered.map { $0.endpoint == endpoint && $0.at >= exchange.context.started } ?? false)
+    let what =
+      isBehindOthers
+      ? "the connections to \(first.place) were busy with requests that it had not answered"
+      : CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: first).message
+    return ": \(what)"
       + (others > 0 ? ", and \(others) more were under way" : "")
+  }
+
+  /// Whether requests wait for answers of an endpoint.
+  private func isBusy(_ endpoint: Endpoint?) -> Bool {
+    underWay.contains { exchange in
+      exchange.winner.map { $0.endpoint == endpoint && !$0.isHeadComplete } ?? false
+    }
   }
 
   func cancel(_ exchange: Exchange) {

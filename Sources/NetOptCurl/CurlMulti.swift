@@ -33,6 +33,8 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
   @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
+  /// Where a request last waited in vain for its answer, and until when. Those that waited for its connection fail with it.
+  var lastUnanswered: (endpoint: Endpoint, at: MonotonicInstant)?
   @exclusivity(unchecked) private var launches = Launches()
   // Records that are walked are swapped with these, so that no turn allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []

@@ -82,4 +82,35 @@ import Testing
     for number in 0..<12 { #expect(answers[number] == "POST /quick?q=\(number)") }
     await client.shutdown()
   }
+
+  @Test("a call whose time is over behind others says what the connections were busy with")
+  func messageBehindOthers() async throws {
+    let server = try LoopbackServer(.silent)
+    defer { server.stop() }
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.rankingHistory = .none
+    configuration.connections.perEndpoint = 1
+    let client = try NetOptClient(configuration)
+    var request = try HTTPRequest(.get, "http://\(server.endpoint)/")
+    request.options.timeout = .milliseconds(500)
+    request.options.maxAttempts = 1
+    let asked = request
+    let messages = await withTaskGroup(of: String.self) { group in
+      for _ in 0..<12 {
+        group.addTask {
+          do throws(NetOptError) { return "status \(try await client.execute(asked).status)" } catch {
+            return error.message
+          }
+        }
+      }
+      return await group.reduce(into: [String]()) { $0.append($1) }
+    }
+    // Each loop has connections of its own.
+    let unanswered = messages.count { $0.hasSuffix("\(server.endpoint) had not answered") }
+    let behind = messages.count { $0.contains("busy with requests that it had not answered") }
+    #expect(unanswered >= 1 && behind >= 1 && unanswered + behind == messages.count, "\(messages)")
+    await client.shutdown()
+  }
 }
