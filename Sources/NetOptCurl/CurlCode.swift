@@ -48,6 +48,14 @@ enum CurlCode {
     let words = transfer.easy.words
     let loss = transfer.loss
     let isAnswered = transfer.isHeadComplete
+    if let refusal = transfer.proxyRefusal(code), let proxy = transfer.proxy {
+      // libcurl was about to send it again.
+      return NetOptError(
+        .proxyFailed, phase: .connect,
+        "the connection to \(place) ended, and \(refusal.failure(of: proxy, to: transfer.server).message)",
+        endpoint: transfer.endpoint, underlying: underlying(code, words),
+        isRetryable: transfer.exchange.request.mayBeRepeated)
+    }
     let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
     let lost = "the \(carrier) to \(place) \(words.ending)"
     let (kind, phase, message): (NetOptError.Code, NetOptError.Phase, String) =

@@ -36,6 +36,7 @@ extension Transfer {
   /// - Returns: whether the request is sent on the connection.
   func isReady(between ends: ConnectionEnds) -> Bool {
     let now = exchange.now()
+    cameToGate()
     if verdict == .send {
       // libcurl repeats the request, and does not say why.
       lastLoss = loss

@@ -37,7 +37,7 @@ extension Transfer {
 
   /// Why the proxy did not open the way to the server, when that is what the transfer failed of.
   func proxyRefusal(_ code: CURLcode) -> ProxyRefusal? {
-    guard let proxy, readyAt == nil else { return nil }
+    guard let proxy, isConnecting else { return nil }
     if code == CURLE_PROXY { return .socks(easy.info(CURLINFO_PROXY_ERROR)) }
     if hasEndlessTunnel {
       return .noAnswer("sent more than \(ProxyRefusal.mostRead / 1024) KiB, which is netopt's limit,")

@@ -77,8 +77,8 @@ final class Transfer {
   /// Whether it ever paused, so that libcurl may still keep a piece of the body.
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
-  /// How often libcurl has said that it goes on, before the connection was ready.
-  private var tunnelReads = 0
+  /// How often libcurl has said that it goes on while a connection was being opened; `nil` when none is.
+  private var tunnelReads: Int? = 0
   /// Whether what still comes is dropped.
   private var isDiscarding = false
   /// How much of the request's body libcurl has taken, and whether it took its end.
@@ -134,6 +134,7 @@ final class Transfer {
   func opened(_ descriptor: Int32) {
     self.descriptor = descriptor
     openedAt = openedAt ?? now()
+    tunnelReads = 0
     records.opened(descriptor, by: self)
   }
 
@@ -142,19 +143,25 @@ final class Transfer {
   ///
   /// - Returns: whether it goes on.
   func mayGoOn() -> Bool {
-    guard readyAt == nil else { return true }
-    tunnelReads += 1
+    if let tunnelReads { self.tunnelReads = tunnelReads + 1 }
     return !hasEndlessTunnel
   }
 
+  /// The connection is ready, also one that libcurl has opened to send the request again.
+  func cameToGate() { tunnelReads = nil }
+
+  /// Whether a connection is being opened: the first one, or one that libcurl has the request sent again on.
+  var isConnecting: Bool { tunnelReads != nil }
+
   /// Whether the answer to CONNECT was longer than what is read of one.
-  var hasEndlessTunnel: Bool { tunnelReads > ProxyRefusal.mostRead }
+  var hasEndlessTunnel: Bool { (tunnelReads ?? 0) > ProxyRefusal.mostRead }
 
   /// Takes a line of a head or of trailers.
   ///
   /// - Returns: whether the transfer goes on.
   func receive(header line: UnsafeRawBufferPointer) -> Bool {
-    if isDiscarding { return true }
+    // Of a proxy's answer to CONNECT libcurl hands over the trailers alone.
+    if isDiscarding || isConnecting { return true }
     // It was found before libcurl took the line.
     guard fault == nil else { return false }
     if firstByteAt == nil {

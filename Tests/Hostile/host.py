@@ -25,6 +25,7 @@ class Host:
         self._lock = threading.Lock()
         self._received: list[str] = []
         self._connections = 0
+        self._tunnels = 0
         self._late: list[Late] = []
         # What the scenario "h2-script" sends.
         self.script = b""
@@ -34,6 +35,12 @@ class Host:
         with self._lock:
             self._connections += 1
             return self._connections
+
+    def tunneled(self) -> int:
+        """Counts a tunnel; returns its number, from 1."""
+        with self._lock:
+            self._tunnels += 1
+            return self._tunnels
 
     def note(self, line: str) -> None:
         """Notes a request."""

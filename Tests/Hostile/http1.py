@@ -108,7 +108,13 @@ def serve(connection: Connection) -> None:
             pending += connection.receive()
         body, pending = pending[:length], pending[length:]
         if head.startswith(b"CONNECT "):
-            tunnel(connection, int(head.split(b" ")[1].rsplit(b":", 1)[1]))
+            name, port = head.split(b" ")[1].decode().rsplit(":", 1)
+            state = host(name)
+            scenario = TABLE.get(state.scenario)
+            is_second = state.tunneled() == 2 and len(state.received()) == 2
+            if is_second and scenario and scenario.on_second_tunnel:
+                scenario.on_second_tunnel(connection)
+            tunnel(connection, int(port))
             return
         found = re.search(rb"(?i)\r\nhost: *([^\r]*)", head)
         exchange = Exchange(connection, found[1].decode() if found else "", head, body)

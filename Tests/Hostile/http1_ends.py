@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from connection import Connection
 from http1 import Exchange
-from scenarios import http1, http1_bytes
+from scenarios import Scenario, add, http1, http1_bytes
 
 http1_bytes("end-before-the-head", lambda exchange: b"", then="close")
 http1_bytes("reset-before-the-head", lambda exchange: b"", then="reset")
@@ -118,3 +119,17 @@ def record_cut(exchange: Exchange) -> None:
 def tls_reset(exchange: Exchange) -> None:
     exchange.send(exchange.head() + exchange.body)
     exchange.reset()
+
+
+def tunnel_without_end(connection: Connection) -> None:
+    """Refuses a tunnel with trailers that do not end."""
+    connection.send(b"HTTP/1.1 407 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+    while True:
+        connection.send(b"a: b\r\n" * 10_000)
+
+
+def cut(exchange: Exchange) -> None:
+    exchange.connection.cut()
+
+
+add(Scenario("second-tunnel-without-end", on_request=cut, on_second_tunnel=tunnel_without_end))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from connection import Handshake
+    from connection import Connection, Handshake
     from http1 import Exchange
     from http2 import Session, Stream
 
@@ -32,6 +32,8 @@ class Scenario:
     width: int = 4
     # In the place of the server's HTTP/2 preface. Only on the first connection of a host.
     on_session: Callable[[Session], None] | None = None
+    # Answers the second CONNECT to a host that has had two requests through the first one.
+    on_second_tunnel: Callable[[Connection], None] | None = None
     # In the place of the TLS handshake. Only on the first connection of a host.
     on_handshake: Callable[[Handshake], None] | None = None
 

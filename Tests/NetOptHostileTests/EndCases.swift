@@ -7,7 +7,8 @@ enum EndCases {
   private static let heads: [HostileCase] = .fails(
     as: .lost,
     [
-      "end-before-the-head", "reset-before-the-head", "end-in-the-version", "end-in-the-status-line",
+      "second-tunnel-without-end", "end-before-the-head", "reset-before-the-head", "end-in-the-version",
+      "end-in-the-status-line",
       "end-behind-the-status-line", "end-in-a-name", "end-behind-a-line", "end-in-the-last-line-end",
       "end-behind-length", "reset-in-the-status-line", "reset-behind-a-line", "end-in-a-1xx",
     ])
