@@ -1,4 +1,4 @@
-import Glibc
+import NetOptCore
 package import NetOptCrypto
 
 /// What a response is found by: the MD5 of the API's name and its canonical parameters, in one partition.
@@ -46,20 +46,8 @@ package struct CacheKey: Hashable, Sendable {
 
   /// By place first: nearly all keys that differ do so there.
   package static func == (a: CacheKey, b: CacheKey) -> Bool {
-    a.place == b.place && a.digest == b.digest && isSame(a.text, b.text) && isSame(a.partition, b.partition)
-  }
-
-  /// Whether two texts have the same bytes.
-  private static func isSame(_ a: String, _ b: String) -> Bool {
-    var (a, b) = (a, b)
-    return a.withUTF8 { a in
-      b.withUTF8 { b in
-        guard a.count == b.count else { return false }
-        // An empty text may have no address.
-        guard let a = a.baseAddress, let start = b.baseAddress else { return true }
-        return memcmp(a, start, b.count) == 0
-      }
-    }
+    a.place == b.place && a.digest == b.digest && a.text.hasSameBytes(as: b.text)
+      && a.partition.hasSameBytes(as: b.partition)
   }
 
   /// Equal keys have one place.

@@ -10,6 +10,11 @@ public struct HTTPField: Hashable, Sendable {
     self.name = name
     self.value = value
   }
+
+  /// Whether both have the same bytes in name and value.
+  public static func == (one: HTTPField, other: HTTPField) -> Bool {
+    one.name.hasSameBytes(as: other.name) && one.value.hasSameBytes(as: other.value)
+  }
 }
 
 /// Header fields in the order in which they are sent or came; a name may occur more than once.

@@ -87,11 +87,11 @@ package enum SecretParameters {
     unwrapped(text).contains { hasUserInformation($0) || hasSecretMember($0) || isCredential($0) }
   }
 
-  /// Whether the text is what an `Authorization` field has (RFC 6750, RFC 7617), or a JSON Web Token (RFC 7519).
+  /// Whether the text is what an `Authorization` field has (RFC 6750, RFC 7617), with a space or a plus sign for one, or JSON in base64, such as
+  /// a JSON Web Token (RFC 7519).
   private static func isCredential(_ text: [UInt8]) -> Bool {
     let start = String(decoding: text.prefix(7), as: UTF8.self).lowercased()
-    return start.hasPrefix("bearer ") || start.hasPrefix("basic ")
-      || start.hasPrefix("eyj") && text.count { $0 == UInt8(ascii: ".") } >= 2
+    return ["bearer ", "bearer+", "basic ", "basic+", "eyj"].contains { start.hasPrefix($0) }
   }
 
   /// Whether the text has a URL with a user name (RFC 3986, section 3.2.1), or a user name and a password before an `@`, however the slashes

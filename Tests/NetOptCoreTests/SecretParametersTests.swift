@@ -12,6 +12,7 @@ import Testing
     ("refreshToken=a&X-Amz-Signature=b", "refreshToken=[hidden]&X-Amz-Signature=[hidden]"),
     ("code=abc&auth=b&key=c&sig=d", "code=[hidden]&auth=[hidden]&key=[hidden]&sig=[hidden]"),
     ("q=Bearer%20abc&r=basic%20abc", "q=[hidden]&r=[hidden]"), ("q=eyJhbGciOi.eyJzdWIi.c2ln", "q=[hidden]"),
+    ("q=Bearer+abc&r=Basic+abc", "q=[hidden]&r=[hidden]"), ("q=eyJhY2Nlc3NfdG9rZW4iOiJhIn0%3D", "q=[hidden]"),
     ("q=token:abc", "q=[hidden]"), ("q=token>abc", "q=[hidden]"), ("to=user:abc@b.test", "to=[hidden]"),
     ("to=https:user:abc@b.test", "to=[hidden]"),
     ("device_code=a&cred=b", "device_code=[hidden]&cred=[hidden]"),

@@ -112,6 +112,17 @@ import Testing
     #expect(try await text("two/1", ["User-Agent": "one/1"]) == "for one/1, 0 sent")
     #expect(try await text("one/1", ["user-agent": "three/1"]) == "for three/1, 1 sent")
     #expect(try await text("two/1", [:]) == "for two/1, 0 sent")
+    // The explanation of a request goes by the same.
+    var configuration = ClientConfiguration.Cache()
+    configuration.directory = directory
+    configuration.now = { 1_795_219_200_000 }
+    for (agent, isFound) in [("two/1", true), ("four/1", false)] {
+      let explanation = try await CacheExplanation.of(
+        HTTPRequest(.get, "https://api.test/thing"), configuration, userAgent: agent
+      ) { _ in }
+      let isServed = if case .serve = explanation.decision { true } else { false }
+      #expect(isServed == isFound, "\(agent)")
+    }
   }
 
   @Test func aCookieIsForWhomItWasSetAlone() async throws {

@@ -17,8 +17,12 @@ import Testing
     /// How the server takes a field of this caller's requests, for which they alone fail.
     var fault: String?
 
-    /// The last two are one text for Swift, in different bytes.
+    /// A field that is no credential: what the server says of its trouble depends on it.
+    var name = ""
+
+    /// Two of each are one text for Swift, in different bytes.
     private static let tenants = ["tenant0", "tenant1", "caf\u{e9}", "cafe\u{301}"]
+    private static let names = ["", "plain", "caf\u{e9}", "cafe\u{301}"]
 
     /// What tells whom a server takes him for.
     var identity: String {
@@ -33,7 +37,10 @@ import Testing
         if !credentials.contains(name: name) { credentials.append(HTTPField(name, "user\(random.below(3))")) }
       }
       if random.below(3) == 0 { partition = Self.tenants.randomElement(using: &random) ?? "" }
-      if random.below(6) == 0 { fault = faults.keys.sorted().randomElement(using: &random) }
+      if random.below(6) == 0 {
+        fault = random.below(2) == 0 ? "busy" : faults.keys.sorted().randomElement(using: &random)
+        name = Self.names.randomElement(using: &random) ?? ""
+      }
       options.timeout = .seconds(60)
       options.maxAttempts = 1
       if random.below(2) == 0 { return }
@@ -63,9 +70,11 @@ import Testing
     let path = request.url.path
     if let fault = request.headers["X-Fault"] {
       guard let code = faults[fault] ?? nil else {
-        return CacheLab.response(request, 503, [:], "the fault of \(who(request))")
+        return CacheLab.response(
+          request, 503, [:], "the fault of \(who(request)) \(request.headers["X-Name"] ?? "")")
       }
-      throw NetOptError(code, phase: .receive, "the fault of \(who(request))")
+      throw NetOptError(
+        code, phase: .receive, "the fault of \(who(request)) \(request.headers["X-Name"] ?? "")")
     }
     if path.hasPrefix("/down") {
       throw NetOptError(.connectFailed, phase: .connect, "no way for \(manner(request.options))")
@@ -83,7 +92,7 @@ import Testing
   }
 
   private static func who(_ request: HTTPRequest) -> String {
-    let others = ["x-partition", "x-fault", "accept", "traceparent"]
+    let others = ["x-partition", "x-fault", "x-name", "accept", "traceparent"]
     return request.headers.filter { !others.contains($0.name.lowercased()) }
       .map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
       + (request.headers["X-Partition"] ?? "")
@@ -150,11 +159,12 @@ import Testing
       request.headers["X-Partition"] = caller.partition
     }
     request.headers["X-Fault"] = caller.fault
+    if !caller.name.isEmpty { request.headers["X-Name"] = caller.name }
     request.headers["traceparent"] = "00-\(UInt64.random(in: 0...UInt64.max))-1-01"
     do throws(NetOptError) {
       let response = try await client.execute(request)
       let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
-      let isFault = caller.fault == "busy" && isSame(text, "the fault of \(caller.identity)")
+      let isFault = caller.fault == "busy" && isSame(text, "the fault of \(caller.identity) \(caller.name)")
       #expect(isFault || isSame(text, "\(path) for \(caller.identity)"))
       if isFault { return Tally(failures: 1) }
       return Tally(answers: 1, shared: response.cacheStatus.outcome == .miss ? 0 : 1)
@@ -162,7 +172,7 @@ import Testing
       if error.code != .connectFailed {
         #expect(
           caller.fault.flatMap { faults[$0] ?? nil } == error.code
-            && isSame(error.message, "the fault of \(caller.identity)"), "\(error.message)")
+            && isSame(error.message, "the fault of \(caller.identity) \(caller.name)"), "\(error.message)")
       } else {
         #expect(error.message.contains("no way for \(manner(caller.options))"), "\(error.message)")
       }

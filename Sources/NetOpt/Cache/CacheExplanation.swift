@@ -20,17 +20,20 @@ package struct CacheExplanation: Sendable {
   ///
   /// - Parameters:
   ///   - signing: how the request would be signed.
+  ///   - userAgent: what requests have in `User-Agent` when their caller sets none.
   ///   - authorities: the file with the authorities that would be believed instead of the system's.
   ///   - warn: is told what is wrong with the directory.
   /// - Throws: `invalidRequest` for one that is never answered from a cache; `unreadableFile` for a seed pack or the authorities.
   package static func of(
     _ request: HTTPRequest, _ configuration: ClientConfiguration.Cache,
-    signing: ClientConfiguration.Signing? = nil, authorities: String? = nil,
+    signing: ClientConfiguration.Signing? = nil, userAgent: String = ClientConfiguration().userAgent,
+    authorities: String? = nil,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) async throws(NetOptError) -> CacheExplanation {
     let cache = try ResponseCache(
       configuration, SystemTimeSource(), signing: signing,
-      trust: try configuration.trust(authorities: authorities), changes: false, warn: warn)
+      trust: try configuration.trust(authorities: authorities), userAgent: userAgent, changes: false,
+      warn: warn)
     guard let call = CacheCall(request, cache) else {
       throw NetOptError(.invalidRequest, phase: .cache, "the cache is not used for such a request")
     }

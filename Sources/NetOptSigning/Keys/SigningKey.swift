@@ -26,6 +26,8 @@ public final class SigningKey: Sendable {
     var plain: HMAC?
     var sigV4: (scope: String, mac: HMAC)?
     var fingerprint: String?
+    /// When the material could not be had.
+    var failed: ContinuousClock.Instant?
   }
 
   /// The id.
@@ -116,18 +118,26 @@ public final class SigningKey: Sendable {
     return secret
   }
 
+  /// How long it is not asked again for a fingerprint whose material could not be had.
+  private static let rest = Duration.seconds(5)
+
   /// Tells keys with one id apart, by what they are made of; empty when that cannot be had. A text of an HMAC, so that a secret shows in it to
   /// nobody who cannot guess it.
   package var fingerprint: String {
-    if let known = fetched.withLock(\.fingerprint) { return known }
+    let (known, failed) = fetched.withLock { ($0.fingerprint, $0.failed) }
+    if let known { return known }
+    // The command of a key may take long to fail.
+    if let failed, failed.duration(to: .now) < Self.rest { return "" }
     let code: [UInt8]? =
       switch try? material() {
       case .secret(let secret): try? HMAC(.sha256, key: secret).code(of: "netopt fingerprint\0" + salt)
       case .pair(let key): try? Digest.of(key.publicBytes, .sha256)
       case nil: nil
       }
-    // What could not be had may be there the next time.
-    guard let code else { return "" }
+    guard let code else {
+      fetched.withLock { $0.failed = .now }
+      return ""
+    }
     let text = Hex.text(Array(code.prefix(16)))
     fetched.withLock { $0.fingerprint = text }
     return text
