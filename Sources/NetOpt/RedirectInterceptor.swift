@@ -33,28 +33,25 @@ struct RedirectInterceptor: Interceptor {
     let response = try await next.proceed(request)
     // What follows is rare, and would need room in every call that waits.
     guard request.options.maxRedirects > 0, Self.redirects.contains(response.status) else { return response }
-    return try await follow(response, to: request, next)
+    return try await follow(consume response, to: request, next)
   }
 
   private func follow(
-    _ first: HTTPResponse, to request: HTTPRequest, _ next: InterceptorChain
+    _ response: consuming HTTPResponse, to request: HTTPRequest, _ next: InterceptorChain,
+    after followed: Int = 0
   ) async throws(NetOptError) -> HTTPResponse {
-    var request = request
-    var response = first
-    var followed = 0
-    while let following = try following(response, of: request) {
-      guard followed < request.options.maxRedirects else {
-        throw NetOptError(
-          .tooManyRedirects, phase: .receive,
-          "after \(followed) redirects \(request.url.shown) redirects once more, to \(following.url.shown)",
-          endpoint: response.remote, route: response.route)
-      }
-      followed += 1
-      // The redirect's own body came with its head or is not waited for: letting go of it ends its transfer.
-      request = following
-      response = try await next.proceed(request)
+    guard let following = try following(response, of: request) else { return response }
+    guard followed < request.options.maxRedirects else {
+      throw NetOptError(
+        .tooManyRedirects, phase: .receive,
+        "after \(followed) redirects \(request.url.shown) redirects once more, to \(following.url.shown)",
+        endpoint: response.remote, route: response.route)
     }
-    return response
+    // The redirect's own body came with its head or is not waited for: letting go of it ends its transfer. The cache would have a redirect that
+    // leads back to where it came from wait for its end.
+    _ = consume response
+    let answer = try await next.proceed(following)
+    return try await follow(consume answer, to: following, next, after: followed + 1)
   }
 
   /// The request that a response leads to, or `nil` when the response is the answer.

@@ -313,7 +313,7 @@ extension CurlMulti {
     }
     if let winner = exchange.winner {
       noteStall(of: winner)
-      if !winner.isHeadComplete, let endpoint = winner.endpoint { lastUnanswered = (endpoint, loop.now()) }
+      if let endpoint = winner.endpoint { lastUnanswered = (endpoint, loop.now()) }
     }
     let limit = exchange.context.deadline.map { $0 - exchange.context.started } ?? .zero
     let time = "\(limit.nanoseconds / 1_000_000) ms"
@@ -356,17 +356,15 @@ extension CurlMulti {
         || lastUnanswered.map { $0.endpoint == endpoint && $0.at >= exchange.context.started } ?? false)
     let what =
       isBehindOthers
-      ? "the connections to \(first.place) were busy with requests that it had not answered"
+      ? "the connections to \(first.place) were busy with requests that it had not answered in full"
       : CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: first).message
     return ": \(what)"
       + (others > 0 ? ", and \(others) more were under way" : "")
   }
 
-  /// Whether requests wait for answers of an endpoint.
+  /// Whether requests wait for answers of an endpoint, or for their end.
   private func isBusy(_ endpoint: Endpoint?) -> Bool {
-    underWay.contains { exchange in
-      exchange.winner.map { $0.endpoint == endpoint && !$0.isHeadComplete } ?? false
-    }
+    underWay.contains { exchange in exchange.winner.map { $0.endpoint == endpoint } ?? false }
   }
 
   func cancel(_ exchange: Exchange) {

@@ -189,7 +189,8 @@ extension LiveConnection {
     if count < 0, !isBuffered { return .nothing }
     // Behind the handshake come tickets that libcurl is to keep, and it can do so only when it reads them itself. Whether it reads something else
     // there shows in the answer (`hasUnaskedData`).
-    if !hasCarried, !isBuffered, tls.version == "TLSv1.3" { return .nothing }
+    // Nor can the gate tell records of a proxy's own from the server's.
+    if !hasCarried, !isBuffered, !isDirect || tls.version == "TLSv1.3" { return .nothing }
     if isBuffered { return .data }
     guard let hasData = tls.hasUnreadData(on: isDirect ? descriptor : nil) else { return .end }
     return hasData ? .data : .nothing

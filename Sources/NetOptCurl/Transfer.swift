@@ -245,6 +245,8 @@ final class Transfer {
   /// - Parameter isEarly: whether it ends the answer before the request was sent whole.
   func received(frameOf bytes: Int, ends: Bool, isEarly: Bool) {
     sent.wasAnswered()
+    // What libcurl holds back for a reader that pauses is within the stream's window, and no flood.
+    if bytes > 0 { streamReader?.budget.claimed() }
     frames.add(bytes, ends: ends)
     if isEarly { earlyEnd = .answered }
   }

@@ -190,6 +190,41 @@ import Testing
     await lab.client.shutdown()
   }
 
+  @Test(
+    "a change of a URL takes away what was stored for it, in whatever order its parameters are",
+    arguments: ["?b=2&a=1", "?x=1", "", "?q=%zz"])
+  func changes(query: String) async throws {
+    let lab = try numbered()
+    let options = api(nil)
+    let get = { try await lab.ask(.get, "/p\(query)") { $0.options.cache = options }.text }
+    #expect(try await get() == "answer 1")
+    #expect(try await get() == "answer 1")
+    #expect(try await lab.ask(.put, "/p\(query)") { $0.options.cache = options }.text == "answer 2")
+    #expect(try await get() == "answer 3")
+    // A client whose requests are declared otherwise, or not at all, takes it away as well.
+    #expect(try await lab.ask(.delete, "/p\(query)").text == "answer 4")
+    #expect(try await lab.ask(.delete, "/p\(query)") { $0.options.cache = .http }.text == "answer 5")
+    #expect(try await get() == "answer 6")
+    await lab.client.shutdown()
+  }
+
+  @Test(
+    "a redirect whose body stays open is let go of before its target is asked",
+    arguments: ["/loop", "/other"])
+  func openRedirects(target: String) async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number > 1 { return CacheLab.response(request, 200, [:], "there") }
+      let fields: HTTPFields = ["Location": target, "Cache-Control": "max-age=60"]
+      return CacheLab.response(request, 302, fields, ResponseBody(GatedBody(["never"], gates: [gate])))
+    }
+    let (response, text) = try await lab.ask(.get, "/loop") { $0.options.timeout = .seconds(20) }
+    #expect(response.status == 200 && text == "there" && lab.sent == 2)
+    #expect(try lab.flights.count == 0 && lab.flights.waiting == 0)
+    gate.open()
+    await lab.client.shutdown()
+  }
+
   @Test("what an API redirects to is not stored as its answer", arguments: [true, false])
   func redirects(isOfClient: Bool) async throws {
     let options = api()

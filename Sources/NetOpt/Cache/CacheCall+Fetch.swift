@@ -239,6 +239,7 @@ extension CacheCall {
       var keys: Set<CacheKey> = url == request.url ? [key] : []
       for partition in concerned {
         if let key = try? RequestKey.url(url, partition: partition) { keys.insert(key) }
+        if let key = try? RequestKey.canonical(url, partition: partition) { keys.insert(key) }
       }
       for key in keys {
         // In this order: what is stored between the two knows that it was overtaken.

@@ -21,20 +21,13 @@ package enum RequestKey {
   package static func api(
     _ name: String?, _ request: CacheRequest, query: String?, body: [UInt8], partition: String
   ) throws(CryptoError) -> CacheKey {
-    var parameters: [UInt8] = []
     var query = query ?? ""
     let isForm =
       request.fields["Content-Type"]?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
     // What is no UTF-8 has no canonical form, and is told apart by its digest as any other body.
     let form = isForm ? String(validating: body, as: UTF8.self) : nil
     if let form, !form.isEmpty { query += (query.isEmpty ? "" : "&") + form }
-    if PercentEncoding.fault(in: query) == nil {
-      QueryParameters.append(query: query, plus: true, to: &parameters)
-    } else {
-      // Without a canonical form it is told apart by its digest, behind a byte that neither a parameter nor a body's digest has.
-      parameters.append(1)
-      parameters.append(hex: try Digest.of(query, .sha256))
-    }
+    var parameters = try canonical(query)
     if form == nil, !body.isEmpty {
       // What is posted otherwise stands there by its digest, behind a byte that no parameter has.
       parameters.append(0)
@@ -44,6 +37,25 @@ package enum RequestKey {
       api: name ?? undeclared(request.method == .head ? .get : request.method, request.url),
       parameters: String(decoding: parameters, as: UTF8.self),
       partition: name == nil ? partition : partition + "\0at \(request.url.origin)")
+  }
+
+  /// The key of a GET of a URL whose caller declared how it is cached, and gave it no name.
+  package static func canonical(_ url: HTTPURL, partition: String) throws(CryptoError) -> CacheKey {
+    try CacheKey(
+      api: undeclared(.get, url), parameters: String(decoding: try canonical(url.query.map(String.init) ?? ""), as: UTF8.self),
+      partition: partition)
+  }
+
+  private static func canonical(_ query: String) throws(CryptoError) -> [UInt8] {
+    var parameters: [UInt8] = []
+    if PercentEncoding.fault(in: query) == nil {
+      QueryParameters.append(query: query, plus: true, to: &parameters)
+    } else {
+      // Without a canonical form it is told apart by its digest, behind a byte that neither a parameter nor a body's digest has.
+      parameters.append(1)
+      parameters.append(hex: try Digest.of(query, .sha256))
+    }
+    return parameters
   }
 
   /// The partition that a request belongs to: the caller's, apart for each set of credentials, for each key that requests are signed

@@ -26,14 +26,14 @@ struct ContentDecoder {
   private var stages: [Stage] = []
   private var hasInput = false
   /// How much codings gave to each other, and how much came out.
-  private var (between, made) = (0, 0)
+  private var (between, cameOut) = (0, 0)
 
   /// - Parameter contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
   /// - Returns: `nil` when nothing is to be undone.
   /// - Throws: `CodingFailure` when a coding is not known.
   init?(_ contentEncoding: String) throws(CodingFailure) {
     let names = contentEncoding.split(separator: ",").map { name in
-      name.filter { $0 != " " && $0 != "\t" }.lowercased()
+      String(decoding: ByteClass.trimmed(name.utf8), as: UTF8.self).lowercased()
     }
     for name in names.reversed() where name != "identity" && !name.isEmpty {
       stages.append(Stage(coding: try Self.decoder(named: name)))
@@ -67,7 +67,7 @@ struct ContentDecoder {
   ) throws(CodingFailure) -> Int {
     if !input.isEmpty { hasInput = true }
     let count = try decode(stages.count - 1, &input, into: output)
-    made += count
+    cameOut += count
     return count
   }
 
@@ -102,7 +102,7 @@ struct ContentDecoder {
       if let failure { throw failure }
       if count == 0 { return 0 }
       between += count
-      guard between <= Self.mostBeforeFirst + Self.mostPerByte * made else { throw .invalid }
+      guard between <= Self.mostBeforeFirst + Self.mostPerByte * cameOut else { throw .invalid }
       stages[index].input = piece[..<count]
     }
   }
