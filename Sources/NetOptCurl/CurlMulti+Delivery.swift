@@ -55,6 +55,7 @@ extension CurlMulti {
     let exchange = transfer.exchange
     guard !exchange.isOver, transfer.isHeadComplete else { return }
     if transfer.isAnsweredEarly { return completed(transfer) }
+    if transfer.waitsBehindAnswer, !waitLooks.isDue { scheduleWaitLook(in: WaitLooks.interval) }
     guard let body = exchange.body else { return deliverHead(transfer) }
     let (unread, goOn) = body.push(
       transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused, timings: timings(of: transfer))
@@ -74,7 +75,7 @@ extension CurlMulti {
   }
 
   /// The whole response has come.
-  private func completed(_ transfer: Transfer) {
+  func completed(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let missing = transfer.missing {
       if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }

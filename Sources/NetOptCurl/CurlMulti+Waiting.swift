@@ -19,6 +19,8 @@ struct WaitLooks {
 extension CurlMulti {
   /// How long a request waits before it is looked at.
   private static let shortestWait = Duration.milliseconds(100)
+  /// How long a request whose answer has ended may wait for room to send what is left of it.
+  private static let longestRest = Duration.milliseconds(500)
   /// The largest body that is taken to have left as soon as libcurl has it: about what TCP sends at once (RFC 6928).
   private static let largestWholeBody = 14 * 1024
   /// Looking takes one part in so many of the loop's time at most.
@@ -38,9 +40,12 @@ extension CurlMulti {
     // What waits in a network that this machine has left says nothing of the endpoints.
     guard let waits, !isShutDown, !isRetired else { return }
     passOnUnwritten()
+    let someWait = completeAnswered()
     let time = lookAtWaiting(with: waits)
     // Bodies that come are not waited for. The next request has it go on.
-    if waitLooks.sawSome || underWay.contains(where: { $0.body == nil }) { scheduleWaitLook(in: time) }
+    if someWait || waitLooks.sawSome || underWay.contains(where: { $0.body == nil }) {
+      scheduleWaitLook(in: time)
+    }
   }
 
   /// Has the next legs send the requests of connections on which the server takes none: HTTP/2 lets it allow no stream, for a time or for good.
@@ -70,6 +75,24 @@ extension CurlMulti {
       let failure = LegFailure(kind, "\(transfer.place) \(Transfer.noStream)")
       _ = passOn(transfer, after: transfer.loss, because: failure)
     }
+  }
+
+  /// Ends the requests that are not sent whole, whose answers have ended, and of which the server has taken nothing more for a while. As long as it
+  /// takes something it may need the rest.
+  ///
+  /// - Returns: whether others may end so.
+  private func completeAnswered() -> Bool {
+    let now = loop.now()
+    let answered = underWay.compactMap(\.winner).filter(\.waitsBehindAnswer)
+    var isOneLeft = false
+    for transfer in answered {
+      if let sent = transfer.sentAt, now - sent < Self.longestRest {
+        isOneLeft = true
+      } else {
+        completed(transfer)
+      }
+    }
+    return isOneLeft
   }
 
   /// Has the observer look at the requests that wait, and take some from their endpoints.

@@ -270,6 +270,13 @@ final class Transfer {
     earlyEnd == .closed && head.isComplete && fault == nil && frames.areAll(of: receivedBytes)
   }
 
+  /// Whether all of an answer was handed over that ended before the request was sent whole, and libcurl waits for room to send the rest. A
+  /// server that needs no more of a request may leave it so, although it is to end the stream (RFC 9113, section 8.1).
+  var waitsBehindAnswer: Bool {
+    earlyEnd == .answered && head.isComplete && fault == nil && !isSendPaused && !isReceivePaused
+      && frames.areAll(of: receivedBytes)
+  }
+
   /// What becomes of a piece of the body.
   enum Reception { case taken, paused, refused }
 

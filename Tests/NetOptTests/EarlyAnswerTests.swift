@@ -1,0 +1,34 @@
+import NetOpt
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// Servers that answer before they have read the body of a request. nginx then ends the answer, takes nothing more of the body and does not reset
+/// the stream (RFC 9113, section 8.1), for which libcurl waits.
+@Suite struct EarlyAnswerTests {
+  @Test(
+    "the answer is handed over, whether or not the rest of the body may be sent",
+    arguments: [RequestOptions.Version.http2, .http1], [10, 60_000, 200_000, 900_000])
+  func bodies(version: RequestOptions.Version, size: Int) async throws {
+    let fleet = try await Fleet(1, directives: #"location /early { return 200 "$request_uri"; }"#)
+    defer { fleet.stop() }
+    let client = try await fleet.client()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<6 {
+        var request = try fleet.request(.post, "/early?q=\(number)")
+        request.body = .bytes([UInt8](repeating: 0x61, count: size))
+        request.options.version = version
+        request.options.timeout = .seconds(20)
+        request.options.maxAttempts = 1
+        let sent = request
+        group.addTask {
+          let response = try await client.execute(sent)
+          let text = String(decoding: try await response.body.collect(upTo: 1000), as: UTF8.self)
+          #expect(response.status == 200 && text == "/early?q=\(number)")
+        }
+      }
+      try await group.waitForAll()
+    }
+    await client.shutdown()
+  }
+}
