@@ -42,7 +42,8 @@ package enum RequestKey {
   /// The key of a GET of a URL whose caller declared how it is cached, and gave it no name.
   package static func canonical(_ url: HTTPURL, partition: String) throws(CryptoError) -> CacheKey {
     try CacheKey(
-      api: undeclared(.get, url), parameters: String(decoding: try canonical(url.query.map(String.init) ?? ""), as: UTF8.self),
+      api: undeclared(.get, url),
+      parameters: String(decoding: try canonical(url.query.map(String.init) ?? ""), as: UTF8.self),
       partition: partition)
   }
 
