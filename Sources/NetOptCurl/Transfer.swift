@@ -78,7 +78,7 @@ final class Transfer {
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
   /// How often libcurl has said that it goes on while a connection was being opened; `nil` when none is.
-  private var tunnelReads: Int? = 0
+  var tunnelReads: Int? = 0
   /// Whether what still comes is dropped.
   private var isDiscarding = false
   /// How much of the request's body libcurl has taken, and whether it took its end.
@@ -137,24 +137,6 @@ final class Transfer {
     tunnelReads = 0
     records.opened(descriptor, by: self)
   }
-
-  /// libcurl has read something of a proxy's answer to CONNECT, a byte at a time. It reads as long as something comes, keeps every field, and hands
-  /// over nothing.
-  ///
-  /// - Returns: whether it goes on.
-  func mayGoOn() -> Bool {
-    if let tunnelReads { self.tunnelReads = tunnelReads + 1 }
-    return !hasEndlessTunnel
-  }
-
-  /// The connection is ready, also one that libcurl has opened to send the request again.
-  func cameToGate() { tunnelReads = nil }
-
-  /// Whether a connection is being opened: the first one, or one that libcurl has the request sent again on.
-  var isConnecting: Bool { tunnelReads != nil }
-
-  /// Whether the answer to CONNECT was longer than what is read of one.
-  var hasEndlessTunnel: Bool { (tunnelReads ?? 0) > ProxyRefusal.mostRead }
 
   /// Takes a line of a head or of trailers.
   ///
