@@ -221,4 +221,27 @@ struct DiskContentionTests {
     #expect(found == 1)
     await tiers.shutdown()
   }
+
+  @Test("a shutdown does not wait for a disk that hangs, and everybody who waits for it is answered")
+  func shutdownWhileHeld() async throws {
+    try fill(1)
+    let key = try Samples.key("0")
+    let lock = open(directory + "/lock", O_RDWR | O_CLOEXEC)
+    defer { close(lock) }
+    #expect(flock(lock, LOCK_EX) == 0)
+    let cache = DiskCache(
+      DiskStore(directory, patience: 60_000, rest: .zero) { [warnings] in warnings.add($0) })
+    let start = ContinuousClock.now
+    #expect(await cache.entries(for: key, within: .milliseconds(20)).isEmpty)
+    cache.insert(Samples.entry(key))
+    let flush = Task { await cache.flush() }
+    let eviction = Task { await cache.eviction(of: key) }
+    await cache.shutdown(within: .milliseconds(50))
+    await flush.value
+    #expect(await eviction.value == nil)
+    #expect(await cache.entries(for: key).isEmpty)
+    #expect(start.duration(to: .now) < .seconds(30))
+    // The thread ends when it gets the lock.
+    #expect(flock(lock, LOCK_UN) == 0)
+  }
 }

@@ -8,6 +8,7 @@ package final class DiskCache: Sendable {
   package let store: DiskStore
   private let thread = DiskThread()
   private let lookUps = LookUps<[CacheEntry]>()
+  private let closing = LookUps<Void>()
   private let waiting = Locked(0)
   /// How many bytes may wait to be written. They are not in the bounds of the memory tier.
   private let mostWaiting: Int
@@ -30,7 +31,12 @@ package final class DiskCache: Sendable {
   package func entries(for key: CacheKey, within limit: Duration = patience) async -> [CacheEntry] {
     let store = store
     return await lookUps.perform(within: limit) { found in
-      if !thread.submit({ found(store.entries(for: key)) }) { found([]) }
+      let isTaken = thread.submit {
+        found(store.entries(for: key))
+      } orElse: {
+        found([])
+      }
+      if !isTaken { found([]) }
     } ?? []
   }
 
@@ -81,10 +87,21 @@ package final class DiskCache: Sendable {
   }
 
   /// Does what was asked for, closes the database and ends the thread. What is asked for later is not done.
-  package func shutdown() async {
+  ///
+  /// - Parameter limit: how long it is waited for. When a disk takes longer what has not begun is dropped, and the thread ends when the disk
+  ///   lets it.
+  package func shutdown(within limit: Duration = .seconds(5)) async {
     let store = store
-    _ = await thread.run { store.close() }
-    thread.stop()
+    let isClosed: Void? = await closing.perform(within: limit) { done in
+      let isTaken = thread.submit {
+        store.close()
+        done(())
+      } orElse: {
+        done(())
+      }
+      if !isTaken { done(()) }
+    }
+    if isClosed == nil { thread.abandon() } else { thread.stop() }
   }
 
   /// Returns false when it will not be done.

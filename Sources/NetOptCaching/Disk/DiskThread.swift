@@ -4,11 +4,42 @@ import NetOptLocking
 /// A thread for what may wait: for files, for other processes. What is submitted runs one after the other, in order. The
 /// thread begins with the first piece of work.
 final class DiskThread: Sendable {
+  /// A piece of work, and what is done in its place when it will not run.
+  private struct Item: Sendable {
+    let run: @Sendable () -> Void
+    let drop: @Sendable () -> Void
+  }
+
   /// What the thread shares with its owner. It has no reference to the owner, so that letting go of that can end it.
   private final class Queue: @unchecked Sendable {
     // Unchecked: a semaphore is made for several threads (sem_post(3)); it has one address for as long as it lives.
     private let ready = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-    private let work = Locked<(items: [@Sendable () -> Void], isEnded: Bool)>(([], false))
+    private struct Work {
+      private var items: [Item?] = []
+      /// Those before it have begun, and are let go of.
+      private var next = 0
+      var isEnded = false
+
+      mutating func append(_ item: Item) { items.append(item) }
+
+      mutating func takeNext() -> Item? {
+        guard next < items.count else { return nil }
+        let item = items[next].take()
+        next += 1
+        if next > 64, next * 2 > items.count {
+          items.removeFirst(next)
+          next = 0
+        }
+        return item
+      }
+
+      mutating func takeAll() -> [Item] {
+        defer { (items, next) = ([], 0) }
+        return items.compactMap(\.self)
+      }
+    }
+
+    private let work = Locked(Work())
 
     init() { sem_init(ready, 0, 0) }
 
@@ -18,9 +49,9 @@ final class DiskThread: Sendable {
     }
 
     /// Returns false when the queue has ended.
-    func append(_ item: @escaping @Sendable () -> Void) -> Bool {
+    func append(_ item: Item) -> Bool {
       let isTaken = work.withLock { work in
-        if !work.isEnded { work.items.append(item) }
+        if !work.isEnded { work.append(item) }
         return !work.isEnded
       }
       if isTaken { sem_post(ready) }
@@ -34,16 +65,30 @@ final class DiskThread: Sendable {
       sem_post(ready)
     }
 
+    /// Ends it, and drops what has not begun.
+    func abandon() {
+      let items = work.withLock { work in
+        work.isEnded = true
+        return work.takeAll()
+      }
+      for item in items { item.drop() }
+      sem_post(ready)
+    }
+
     func run() {
       while true {
         while sem_wait(ready) != 0, errno == EINTR {}
-        let (items, isEnded) = work.withLock { work in
-          let items = work.items
-          work.items = []
-          return (items, work.isEnded)
+        // One at a time, so that those behind it can be dropped.
+        while true {
+          let (item, isEnded) = work.withLock { ($0.takeNext(), $0.isEnded) }
+          if let item {
+            item.run()
+          } else if isEnded {
+            return
+          } else {
+            break
+          }
         }
-        for item in items { item() }
-        if isEnded { return }
       }
     }
   }
@@ -72,11 +117,20 @@ final class DiskThread: Sendable {
     }
   }
 
+  /// Drops what has not begun, and lets the thread end by itself when what it does has ended: the file system may hang.
+  func abandon() {
+    queue.abandon()
+    if let handle = thread.withLock({ $0.take() }) { pthread_detach(handle) }
+  }
+
   /// Has something run on the thread, after what was submitted before.
   ///
+  /// - Parameter dropped: called when it will not run after all, because the thread is abandoned.
   /// - Returns: false when it will not run: the thread was stopped, or the system has none.
-  func submit(_ work: @escaping @Sendable () -> Void) -> Bool {
-    start() && queue.append(work)
+  func submit(
+    _ work: @escaping @Sendable () -> Void, orElse dropped: @escaping @Sendable () -> Void = {}
+  ) -> Bool {
+    start() && queue.append(Item(run: work, drop: dropped))
   }
 
   /// Runs something on the thread, and waits for its result without blocking the caller's thread.
@@ -84,7 +138,12 @@ final class DiskThread: Sendable {
   /// - Returns: `nil` when it did not run.
   func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
     await withCheckedContinuation { continuation in
-      if !submit({ continuation.resume(returning: work()) }) { continuation.resume(returning: nil) }
+      let isTaken = submit {
+        continuation.resume(returning: work())
+      } orElse: {
+        continuation.resume(returning: nil)
+      }
+      if !isTaken { continuation.resume(returning: nil) }
     }
   }
 

@@ -95,7 +95,7 @@ package struct Fault: Sendable {
     Fault("SIGSTOP", .stopped, causes: silent),
     Fault("GOAWAY by requests", .origin("goaway-requests"), causes: closed),
     Fault("GOAWAY by time", .origin("goaway-time"), causes: closed),
-    Fault("keep-alive race", .origin("keep-alive-race"), causes: closed),
+    Fault("keep-alive race", .origin("keep-alive-race"), causes: closed).breakingAnswers(),
     Fault("max streams 1", .origin("max-streams-1"), causes: closed).onlyHTTP2(),
     Fault("max streams 1 everywhere", .origins("max-streams-1"), causes: closed).onlyHTTP2(),
     Fault("max streams 0", .origin("max-streams-0"), causes: ["refused", "stream"]).onlyHTTP2(),
