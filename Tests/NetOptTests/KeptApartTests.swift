@@ -19,6 +19,8 @@ import Testing
 
     /// A field that is no credential: what the server says of its trouble depends on it.
     var name = ""
+    /// What `Accept-Language` has, on which some answers depend.
+    var language = ""
 
     /// Two of each are one text for Swift, in different bytes.
     private static let tenants = ["tenant0", "tenant1", "caf\u{e9}", "cafe\u{301}"]
@@ -41,6 +43,7 @@ import Testing
         fault = random.below(2) == 0 ? "busy" : faults.keys.sorted().randomElement(using: &random)
         name = Self.names.randomElement(using: &random) ?? ""
       }
+      language = ["", "de", "en"].randomElement(using: &random) ?? ""
       options.timeout = .seconds(60)
       options.maxAttempts = 1
       if random.below(2) == 0 { return }
@@ -88,11 +91,16 @@ import Testing
       default: ["Cache-Control": "max-age=60", "Vary": "Accept-Language"]
       }
     return CacheLab.response(
-      request, path.hasPrefix("/trouble") ? 503 : 200, fields, "\(path) for \(who(request))")
+      request, path.hasPrefix("/trouble") ? 503 : 200, fields,
+      text(path, for: who(request), request.headers["Accept-Language"] ?? ""))
+  }
+
+  private static func text(_ path: some StringProtocol, for who: String, _ language: String) -> String {
+    "\(path) for \(who)" + (path.hasPrefix("/vary") ? " in \(language)" : "")
   }
 
   private static func who(_ request: HTTPRequest) -> String {
-    let others = ["x-partition", "x-fault", "x-name", "accept", "traceparent"]
+    let others = ["x-partition", "x-fault", "x-name", "accept", "accept-language", "traceparent"]
     return request.headers.filter { !others.contains($0.name.lowercased()) }
       .map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
       + (request.headers["X-Partition"] ?? "")
@@ -159,13 +167,14 @@ import Testing
       request.headers["X-Partition"] = caller.partition
     }
     request.headers["X-Fault"] = caller.fault
+    if !caller.language.isEmpty { request.headers["Accept-Language"] = caller.language }
     if !caller.name.isEmpty { request.headers["X-Name"] = caller.name }
     request.headers["traceparent"] = "00-\(UInt64.random(in: 0...UInt64.max))-1-01"
     do throws(NetOptError) {
       let response = try await client.execute(request)
       let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
       let isFault = caller.fault == "busy" && isSame(text, "the fault of \(caller.identity) \(caller.name)")
-      #expect(isFault || isSame(text, "\(path) for \(caller.identity)"))
+      #expect(isFault || isSame(text, Self.text(path, for: caller.identity, caller.language)))
       if isFault { return Tally(failures: 1) }
       return Tally(answers: 1, shared: response.cacheStatus.outcome == .miss ? 0 : 1)
     } catch {
