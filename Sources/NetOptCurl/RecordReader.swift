@@ -40,9 +40,12 @@ final class RecordReader {
   ///
   /// - Parameter unread: what has come on the socket and was not read.
   func received(_ unread: Int) -> Int {
-    looksForOuter = false
+    endSearch()
     return lowest.budget.position + unread
   }
+
+  /// The handshake is over: who is below is known.
+  func endSearch() { looksForOuter = false }
 
   /// The reader that reads from the socket.
   var lowest: RecordReader { outer?.lowest ?? self }
@@ -55,11 +58,15 @@ final class RecordReader {
     guard let next = functions.next(bio) else { return -1 }
     // What the connection to the proxy has decrypted does not show at the socket: nothing would have it read. Its own reader limits both.
     guard outer != nil || mayRead else { return refuse(bio, functions) }
-    if let inner = Self.reading, inner !== self { inner.outer = self }
-    let before = Self.reading
-    if looksForOuter { Self.reading = self }
+    // The reader that reads and looks for the one below, on this thread. It is set within a read alone, in which its BIO holds the reader.
+    let above = pthread_getspecific(Self.readingKey)
+    if let above {
+      let inner = Unmanaged<RecordReader>.fromOpaque(above).takeUnretainedValue()
+      if inner !== self { inner.outer = self }
+    }
+    if looksForOuter { pthread_setspecific(Self.readingKey, Unmanaged.passUnretained(self).toOpaque()) }
     let result = functions.read(next, buffer, count)
-    if looksForOuter { Self.reading = before }
+    if looksForOuter { pthread_setspecific(Self.readingKey, above) }
     functions.copyRetry(bio)
     if result > 0 {
       budget.read(
@@ -82,15 +89,7 @@ final class RecordReader {
     return -1
   }
 
-  /// The reader that reads and looks for the one below, on this thread.
-  private static var reading: RecordReader? {
-    get {
-      pthread_getspecific(readingKey).map { Unmanaged<RecordReader>.fromOpaque($0).takeUnretainedValue() }
-    }
-    set { pthread_setspecific(readingKey, newValue.map { Unmanaged.passUnretained($0).toOpaque() }) }
-  }
-
-  /// Each loop has a thread of its own. The value is set within a read alone, in which its BIO holds the reader.
+  /// Each loop has a thread of its own.
   private static let readingKey: pthread_key_t = {
     var key = pthread_key_t()
     precondition(pthread_key_create(&key, nil) == 0, "the process has no key left for a thread's values")

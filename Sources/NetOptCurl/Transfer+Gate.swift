@@ -130,7 +130,10 @@ extension Transfer {
     connection.reportsItsEnd = tls.report(to: connection)
     connection.tlsVersion = tlsVersion
     // Streams tell what belongs to which request.
-    if choice { tls.endWatch() }
+    if choice {
+      tls.endWatch()
+      tls.reader?.endSearch()
+    }
     if choice, let reader = tls.reader?.lowest {
       reader.isActive = true
       connection.reader = reader
