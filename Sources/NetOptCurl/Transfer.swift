@@ -372,6 +372,7 @@ final class Transfer {
 
   /// Goes on with the directions that have reason to: libcurl sets both at once (curl_easy_pause(3)).
   @discardableResult func unpause(receive: Bool, send: Bool) -> CURLcode {
+    let wasReceivePaused = isReceivePaused
     let wasPaused = isReceivePaused || isSendPaused
     if receive { isReceivePaused = false }
     if send { isSendPaused = false }
@@ -379,6 +380,9 @@ final class Transfer {
     var mask = CURLPAUSE_CONT
     if isReceivePaused { mask |= CURLPAUSE_RECV }
     if isSendPaused { mask |= CURLPAUSE_SEND }
-    return curl_easy_pause(easy.raw, mask)
+    let code = curl_easy_pause(easy.raw, mask)
+    // What libcurl holds back of a transfer that it has ended by itself is still there.
+    if code != CURLE_OK, wasReceivePaused, fault == nil { isReceivePaused = true }
+    return code
   }
 }
