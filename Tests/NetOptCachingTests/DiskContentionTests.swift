@@ -19,6 +19,15 @@ struct DiskContentionTests {
     DiskStore(directory, patience: 200, rest: rest) { [warnings] in warnings.add($0) }
   }
 
+  /// Takes the directory's lock, as another process would.
+  ///
+  /// - Returns: its descriptor, which lets go of it when it is closed.
+  private func holdDirectory() throws -> Int32 {
+    let lock = open(directory + "/lock", O_RDWR | O_CLOEXEC)
+    try #require(flock(lock, LOCK_EX) == 0)
+    return lock
+  }
+
   /// Keeps so many small entries, and a large one.
   private func fill(_ count: Int) throws {
     let store = store()
@@ -202,9 +211,8 @@ struct DiskContentionTests {
   func patience() async throws {
     try fill(1)
     let key = try Samples.key("0")
-    let lock = open(directory + "/lock", O_RDWR | O_CLOEXEC)
+    let lock = try holdDirectory()
     defer { close(lock) }
-    #expect(flock(lock, LOCK_EX) == 0)
     let store = DiskStore(directory, patience: 20_000, rest: .zero) { [warnings] in warnings.add($0) }
     let tiers = TieredStore(memory: MemoryStore(CacheLimits(maxBytes: 100_000)), disk: DiskCache(store))
     let start = ContinuousClock.now
@@ -226,9 +234,8 @@ struct DiskContentionTests {
   func shutdownWhileHeld() async throws {
     try fill(1)
     let key = try Samples.key("0")
-    let lock = open(directory + "/lock", O_RDWR | O_CLOEXEC)
+    let lock = try holdDirectory()
     defer { close(lock) }
-    #expect(flock(lock, LOCK_EX) == 0)
     let cache = DiskCache(
       DiskStore(directory, patience: 60_000, rest: .zero) { [warnings] in warnings.add($0) })
     let start = ContinuousClock.now

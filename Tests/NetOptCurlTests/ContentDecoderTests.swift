@@ -2,6 +2,7 @@ import CZlib
 import CZstd
 import Foundation
 import NetOptCore
+import NetOptTestSupport
 import Testing
 
 @testable import NetOptCurl
@@ -192,6 +193,10 @@ import Testing
     for coding in ["compress", "g zip", "gz\tip", "gzip br", "gzip;q=1"] {
       #expect(throws: CodingFailure.unknown, "\(coding)") { _ = try ContentDecoder(coding) }
     }
+    let before = ProcessFootprint.now.memoryBytes
+    let many = Array(repeating: "br", count: 80_000).joined(separator: ",")
+    #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder(many) }
+    #expect(ProcessFootprint.now.memoryBytes - before < 100 << 20)
     #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder("gzip, identity,gzip,br") }
     #expect(try ContentDecoder("identity") == nil)
     #expect(try ContentDecoder(" , ") == nil)

@@ -35,11 +35,11 @@ struct ContentDecoder {
     let names = contentEncoding.split(separator: ",").map { name in
       String(decoding: ByteClass.trimmed(name.utf8), as: UTF8.self).lowercased()
     }
-    for name in names.reversed() where name != "identity" && !name.isEmpty {
-      stages.append(Stage(coding: try Self.decoder(named: name)))
-    }
-    guard stages.count <= Self.mostCodings else { throw .tooMany }
-    if stages.isEmpty { return nil }
+    let applied = names.filter { $0 != "identity" && !$0.isEmpty }
+    if applied.isEmpty { return nil }
+    // Before any is made: a head has room for a hundred thousand.
+    guard applied.count <= Self.mostCodings else { throw .tooMany }
+    for name in applied.reversed() { stages.append(Stage(coding: try Self.decoder(named: name))) }
   }
 
   private static func decoder(named name: String) throws(CodingFailure) -> any CodingDecoder {
