@@ -52,7 +52,7 @@ struct TLSConnection {
     functions.hasPending(ssl) == 1 || reader?.budget.isInRecord == true
   }
 
-  /// Has the connection's records be told no more.
+  /// Stops the reports of the connection's records.
   func endWatch() { functions.setWatch(ssl, nil) }
 
   /// The record that a connection was given with `report`. For OpenSSL's callbacks.

@@ -42,7 +42,7 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// What tells it from other signers: the scheme, and the id and the material of the key. Nobody learns the key from it.
+  /// Identifies the signer: the scheme, the key's id and the key's fingerprint. It does not reveal the key.
   package var identity: String { "\(scheme.name.rawValue) \(key.id) \(key.fingerprint)" }
 
   /// Signs a request, now.

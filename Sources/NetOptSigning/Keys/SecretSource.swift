@@ -12,8 +12,8 @@ enum SecretSource: Sendable {
   /// nothing to read. What it says on standard error is not shown: it may be the secret.
   case command(String)
 
-  /// What is said of an environment variable: its name, unless that may be a secret which was written where the name belongs. Then it has no
-  /// `_` among capitals, and names no variable.
+  /// The name of an environment variable as messages show it. Somebody may have written the secret itself in its place, so a name is shown only
+  /// when the variable exists, or when the name has capitals, digits and a `_` alone.
   static func shown(_ name: String) -> String {
     let isName =
       name.utf8.contains(0x5f)

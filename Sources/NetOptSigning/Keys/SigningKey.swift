@@ -118,7 +118,7 @@ public final class SigningKey: Sendable {
     return secret
   }
 
-  /// How long it is not asked again for a fingerprint whose material could not be had.
+  /// The time after a failure in which the key's source is not asked for the fingerprint again.
   private static let rest = Duration.seconds(5)
 
   /// Tells keys with one id apart, by what they are made of; empty when that cannot be had. A text of an HMAC, so that a secret shows in it to
