@@ -53,8 +53,13 @@ extension HostRoutes {
       let address = addresses[index]
       let own = byAddress[address] ?? []
       let limit = silenceLimit(of: index, at: now)
-      let late = own.filter { now - max($0.request.sent, $0.request.heard) >= limit }
-      takeLost(late, of: index, into: &findings, at: now)
+      // What is lost is late, however long answers take here.
+      let late = own.filter {
+        $0.request.delivery == .lost || now - max($0.request.sent, $0.request.heard) >= limit
+      }
+      let lost = lost(late, of: index, at: now)
+      let positions = Set(lost.map(\.position))
+      findings.taken += lost
       let evidence = late.map(\.request).filter { isEvidence($0, against: index) }
       guard !isFrozen, mutation != .noWaits, let first = evidence.map(\.sent).min() else {
         update(address, at: now) { $0.clearSilence() }
@@ -78,7 +83,7 @@ extension HostRoutes {
       let failure = silence.failure(of: evidence, at: now)
       let attempt = leastAttempt(besides: index)
       for (position, request) in late
-      where !isLost(request, at: index) && mayBeTaken(request, silence, attempt, at: now) {
+      where !positions.contains(position) && mayBeTaken(request, silence, attempt, at: now) {
         let isLost = request.delivery != .acknowledged
         findings.taken.append(TakenRequest(position: position, failure: failure, isLost: isLost))
       }
@@ -86,22 +91,23 @@ extension HostRoutes {
     if !hasSilentEndpoints { elsewhere = AnswersElsewhere() }
   }
 
-  /// Takes the requests that are lost with their connections: nothing of them is acknowledged, and the endpoint works.
-  private func takeLost(
-    _ late: [(position: Int, request: WaitingRequest)], of index: Int, into findings: inout WaitFindings,
-    at now: MonotonicInstant
-  ) {
-    let lost = late.filter { isLost($0.request, at: index) }
-    if lost.isEmpty { return }
-    let attempt = leastAttempt()
-    for (position, request) in lost
-    where request.mayBeRepeated && hasTime(request, attempt, at: now) {
+  /// The requests that are lost with their connections and better sent again: nothing of them is acknowledged, and the endpoint works, or
+  /// another one does.
+  private func lost(
+    _ late: [(position: Int, request: WaitingRequest)], of index: Int, at now: MonotonicInstant
+  ) -> [TakenRequest] {
+    late.compactMap { position, request in
+      guard request.delivery == .lost, request.mayBeRepeated else { return nil }
+      let isOfConnection = isLost(request, at: index)
+      guard isOfConnection || hasWorkingEndpoint(besides: index, since: request.sent),
+        hasTime(request, leastAttempt(besides: isOfConnection ? nil : index), at: now)
+      else { return nil }
       let wait = (now - request.sent).nanoseconds / 1_000_000
       let failure = LegFailure(
         .silent,
-        "its connection is dead: nothing that was sent was acknowledged in \(wait) ms, and the endpoint works"
-      )
-      findings.taken.append(TakenRequest(position: position, failure: failure, isLost: true))
+        "its connection is dead: nothing that was sent was acknowledged in \(wait) ms, and "
+          + (isOfConnection ? "the endpoint works" : "another endpoint works"))
+      return TakenRequest(position: position, failure: failure, isLost: true)
     }
   }
 

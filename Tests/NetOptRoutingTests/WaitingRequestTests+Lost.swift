@@ -42,6 +42,28 @@ extension WaitingRequestTests {
     #expect(scene.plan().addresses.last == Self.a)
   }
 
+  @Test("a request that is lost is taken as soon as another endpoint works, also when no usual time is known")
+  func lostRequestsGoElsewhere() {
+    var scene = Scene([Self.a, Self.b])
+    scene.probe(Self.a, milliseconds: 10)
+    scene.probe(Self.b, milliseconds: 40)
+    scene.wait(1)
+    // Without an answer nothing is missed before a second is over.
+    #expect(look(&scene, [waiting(scene, for: 610, delivery: .pending)]).probes.isEmpty)
+    let keeping = waiting(scene, for: 640, mayBeRepeated: false, delivery: .lost)
+    let requests = [waiting(scene, for: 610, delivery: .lost), keeping]
+    let findings = look(&scene, requests)
+    #expect(findings.probes.map(\.address) == [Self.a, Self.b])
+    #expect(findings.taken.isEmpty)
+    scene.probe(Self.b, milliseconds: 40)
+    let taken = look(&scene, requests).taken
+    #expect(taken.map(\.position) == [0] && taken.first?.isLost == true)
+    #expect(taken.first?.failure.message.hasSuffix("and another endpoint works") == true)
+    // The connection to it is still tried: until that has failed nothing is held against the endpoint.
+    #expect(scene.state(Self.a) == .closed)
+    #expect(scene.plan().addresses == [Self.b, Self.a])
+  }
+
   @Test(
     "a request that has not left as a whole says something of its endpoint only when what left of it is lost")
   func lostParts() {
