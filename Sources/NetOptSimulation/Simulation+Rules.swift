@@ -54,9 +54,18 @@ extension Simulation {
   private var isStrict: Bool {
     switch scenario.kind {
     case .calm, .deaths, .slowness, .listDead, .unavailable, .outage, .certificates:
-      network == .up && !hasLoss
+      network == .up && !hasLoss && !triesSlowServersOften
     case .stalls, .flapping, .liars, .crowd, .chaos: false
     }
+  }
+
+  /// Whether so few requests come that several slow servers take many of them: what is held against their answers is forgotten with time,
+  /// so that each is tried again every few seconds (docs/adr/0013).
+  private var triesSlowServersOften: Bool {
+    scenario.pause > .seconds(1)
+      && servers.prefix(scenario.listed).count {
+        if case .slow = $0.behaviour { true } else { false }
+      } > 1
   }
 
   private var hasLoss: Bool { servers.contains { $0.loss > 0 } }
@@ -123,9 +132,10 @@ extension Simulation {
   private func isSettled(_ call: Call, _ server: Int) -> Bool {
     if call.isAttempt { return true }
     guard let best = bestKnown else { return true }
-    // A connection does not show that a service is back.
+    // A connection does not show that a service is back, nor one without verification that a certificate is right again.
     let isBarred = clients[call.client].planner.status(of: origin, at: now).contains {
-      $0.endpoint.address == servers[best].address && $0.state != .closed && isOfService($0.lastFailure)
+      $0.endpoint.address == servers[best].address
+        && ($0.state == .quarantined || $0.state != .closed && isOfService($0.lastFailure))
     }
     if isBarred { return true }
     guard call.detours == 0 else { return false }
