@@ -7,7 +7,8 @@ import NetOptSigning
 ///
 /// A server that refuses a request (401, 403, or 400 as AWS does it) and whose `Date` is far from the signer's clock says that the
 /// time is off. The difference is kept for later requests to its origin, and this one is repeated once: the server has
-/// refused it, so it was not carried out. Only a server that proved its name is believed, no more than a day, and not by an answer
+/// refused it, so it was not carried out. A 400 may say something else, and a request that must not be repeated is not after
+/// one. Only a server that proved its name is believed, no more than a day, and not by an answer
 /// that a cache on the way has kept: the time of its `Date` is past.
 struct SigningInterceptor: Interceptor {
   private let configuration: ClientConfiguration.Signing
@@ -46,7 +47,8 @@ struct SigningInterceptor: Interceptor {
       let date = response.head.first("Date"), let theirs = CivilTime(http: date)?.seconds,
       let offset = offsets.learn(from: request.url.origin, theirs: theirs, ours: now()),
       // Others that were under way with the same wrong time may have learnt it before.
-      abs(offset - used) >= ClockOffsets.least
+      abs(offset - used) >= ClockOffsets.least,
+      response.status != 400 || request.mayBeRepeated
     else { return response }
     return try await next.proceed(try signed(request, offset))
   }

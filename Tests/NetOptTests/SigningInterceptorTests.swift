@@ -11,12 +11,14 @@ import Testing
     let clock: Int64
     let isTLS: Bool
     let age: String?
+    let refusal: Int
     private let verifier: SignatureVerifier
     private let seen = Locked<[(HTTPRequest, VerificationReport)]>([])
     var requests: [HTTPRequest] { seen.withLock { $0.map(\.0) } }
     var reports: [VerificationReport] { seen.withLock { $0.map(\.1) } }
 
-    init(clock: Int64, isTLS: Bool = true, age: String? = nil) {
+    init(clock: Int64, isTLS: Bool = true, age: String? = nil, refusal: Int = 401) {
+      self.refusal = refusal
       self.age = age
       self.clock = clock
       self.isTLS = isTLS
@@ -33,7 +35,7 @@ import Testing
       fields["Age"] = age
       return HTTPResponse(
         url: request.url,
-        head: ResponseHead(status: report.isValid ? 200 : 401, fields: fields),
+        head: ResponseHead(status: report.isValid ? 200 : refusal, fields: fields),
         body: ResponseBody([]), route: RouteReport(plan: plan, legs: []),
         tls: isTLS ? TLSReport(verified: true) : nil)
     }
@@ -97,6 +99,19 @@ import Testing
     #expect(server.reports.map(\.reason) == [.tooOld, .ok])
     #expect(try await chain.proceed(request).status == 200)
     #expect(server.requests.count == 3)
+  }
+
+  /// A 400 may come of what a request did. The difference is learnt all the same.
+  @Test(arguments: [(400, false, 1), (400, true, 2), (403, false, 2)])
+  func whatMustNotBeRepeatedIsNotAfterABadRequest(_ status: Int, _ hasKey: Bool, _ sent: Int) async throws {
+    let server = Server(clock: Self.date, refusal: status)
+    let chain = try chain(server, clock: Self.date - 4000)
+    var request = try HTTPRequest(.post, "https://api.example.com/", body: .text("x"))
+    if hasKey { request.headers["Idempotency-Key"] = "1" }
+    #expect(try await chain.proceed(request).status == (sent == 1 ? status : 200))
+    #expect(server.requests.count == sent)
+    #expect(try await chain.proceed(request).status == 200)
+    #expect(server.requests.count == sent + 1)
   }
 
   @Test func aRefusalThatTheClockDoesNotExplainIsTheAnswer() async throws {
