@@ -85,6 +85,38 @@ import Testing
     await client.shutdown()
   }
 
+  /// What a 304 says newly counts for those who wait as well.
+  @Test(
+    arguments: [
+      ["Vary": "*"], ["Vary": "X-Thing"], ["Cache-Control": "no-store, max-age=600"],
+      ["Cache-Control": "max-age=600"],
+    ] as [HTTPFields])
+  func aValidatedAnswerIsSharedWhenItMayBeKept(_ news: HTTPFields) async throws {
+    let gate = Latch()
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      let user = request.headers["X-Thing"] ?? "nobody"
+      guard number > 1 else {
+        return CacheLab.response(request, 200, ["ETag": "\"a\"", "Cache-Control": "max-age=0"], user)
+      }
+      guard request.headers["If-None-Match"] != nil, number == 2 else {
+        return CacheLab.response(request, 200, ["ETag": "\"\(number)\""], user)
+      }
+      try? await gate.wait()
+      return CacheLab.response(request, 304, news)
+    }
+    #expect(try await lab.ask(.get, "/thing", ["X-Thing": "a"]).text == "a")
+    let first = Task { try await lab.ask(.get, "/thing", ["X-Thing": "a"]).text }
+    try await wait(for: "the question") { lab.sent == 2 }
+    let second = Task { try await lab.ask(.get, "/thing", ["X-Thing": "b"]).text }
+    try await wait(for: "the other call") { try lab.flights.waiting == 1 }
+    gate.open()
+    #expect(try await first.value == "a")
+    let isShared = news["Cache-Control"] == "max-age=600"
+    #expect(try await second.value == (isShared ? "a" : "b"))
+    #expect(lab.sent == (isShared ? 2 : 3))
+    await lab.client.shutdown()
+  }
+
   @Test func cancellingTheFirstFailsNobodyElse() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in

@@ -143,7 +143,8 @@ extension CacheCall {
     let updated = Freshening.updated(
       entry, with: news, for: wanted, requested: fetch.requested, received: received)
     replace(entry, with: updated, fetch)
-    fetch.ticket?.complete(.entry(updated))
+    // What must not be kept, or depends on what no request shows, is for the one who asked.
+    fetch.ticket?.complete(Freshening.isKept(updated) ? .entry(updated) : .unshared)
     return self.response(validated: updated, response, fetch)
   }
 
