@@ -44,6 +44,15 @@ package final class CacheEntry: Sendable {
       self.name = name
       self.value = value
     }
+
+    /// Whether both have the same bytes.
+    package static func == (one: Selector, other: Selector) -> Bool {
+      guard one.name.hasSameBytes(as: other.name) else { return false }
+      guard let value = one.value, let others = other.value else {
+        return one.value == nil && other.value == nil
+      }
+      return value.hasSameBytes(as: others)
+    }
   }
 
   /// Makes an entry.

@@ -15,8 +15,8 @@ package final class CredentialFields: Sendable {
   ///   - names: the listed ones.
   ///   - harmless: those that are none although their names speak of a secret, unless they are listed too.
   package init(_ names: Set<String>, harmless: Set<String> = CredentialFields.harmless) {
-    let listed = Set(names.map { $0.lowercased() })
-    let harmless = Set(harmless.map { $0.lowercased() }).subtracting(listed)
+    let listed = Set(names.map { $0.loweredASCII })
+    let harmless = Set(harmless.map { $0.loweredASCII }).subtracting(listed)
     patterns = SecretNames.patterns(and: listed.sorted())
     self.harmless = harmless
     text = (listed.sorted() + [""] + harmless.sorted()).joined(separator: "\n")
@@ -24,7 +24,7 @@ package final class CredentialFields: Sendable {
 
   /// Whether a field carries credentials.
   package func contains(_ name: String) -> Bool {
-    patterns.match(name) && !harmless.contains(name.lowercased())
+    patterns.match(name) && !harmless.contains(name.loweredASCII)
   }
 
   /// The fields of a request that carry credentials, in the order of their names, those with one name in their own. The names are in
@@ -32,7 +32,7 @@ package final class CredentialFields: Sendable {
   package func of(_ fields: HTTPFields) -> [(name: String, value: String)] {
     var found: [(name: String, value: String)] = []
     for field in fields where contains(field.name) {
-      let name = field.name.lowercased()
+      let name = field.name.loweredASCII
       // Behind those with names that are not greater: they are few.
       found.insert((name, field.value), at: found.firstIndex { $0.name > name } ?? found.endIndex)
     }

@@ -1,3 +1,18 @@
+// Texts of peers and callers as HTTP has them: bytes. For Swift a comma with an accent behind it is no comma, and "K" in small letters is "k" also
+// where it is the sign for kelvin.
+extension StringProtocol {
+  /// The text with the letters A to Z in lower case, and nothing else changed.
+  package var loweredASCII: String {
+    String(decoding: utf8.lazy.map(ByteClass.lowered), as: UTF8.self)
+  }
+
+  /// The parts of the text between bytes that are ASCII.
+  package func split(byte: UInt8, omittingEmpty: Bool = true) -> [SubSequence]
+  where SubSequence == Substring {
+    Substring(self).utf8.split(separator: byte, omittingEmptySubsequences: omittingEmpty).map(Substring.init)
+  }
+}
+
 extension String {
   /// Whether two texts have the same bytes. For `==` they are equal when they are canonically equivalent: "é" is equal to "e" with an accent
   /// behind it, and servers, users and signatures take them for two.

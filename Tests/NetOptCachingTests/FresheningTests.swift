@@ -45,7 +45,22 @@ struct FresheningTests {
     #expect(try !Freshening.isKept(updated([:], ["Vary": "*"])))
   }
 
+  /// "\u{fffd}" stands for bytes that are not UTF-8: which they were is not known any more.
+  @Test(arguments: [
+    ("\"é\"", "\"e\u{301}\""), ("\"K\"", "\"\u{212A}\""), ("\"\u{fffd}\"", "\"\u{fffd}\""),
+    ("\"a\"", "\"\u{fffd}\""),
+    ("\"\u{fffd}\"", "\"a\""),
+  ])
+  func tagsAreComparedByTheirBytes(_ ours: String, _ theirs: String) throws {
+    #expect(EntityTag(ours).map { $0 == EntityTag(theirs) } != true)
+    #expect(!Validators(["ETag": ours]).admit(["ETag": theirs]) || EntityTag(ours) == nil)
+    let entry = try stored(["ETag": ours, "Cache-Control": "max-age=0"])
+    #expect(Freshening.afterHead(entry, status: 200, ["ETag": theirs]) == .remove)
+    #expect(try !asked(["If-None-Match": theirs]).conditions.isNotModified(entry))
+  }
+
   @Test func a304AboutSomethingElseIsNotBelieved() throws {
+    #expect(!Validators(["Last-Modified": date(0)]).admit(["ETag": "\"\u{fffd}\""]))
     let validators = Validators(["ETag": "W/\"a\""])
     #expect(validators.admit(["ETag": "\"a\""]))
     #expect(validators.admit([:]))

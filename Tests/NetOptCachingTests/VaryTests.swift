@@ -28,6 +28,47 @@ struct VaryTests {
     #expect(try decision(["Accept-Language": "de, en"], on: german).word == "fetch:vary-miss")
   }
 
+  /// Texts that Swift takes for equal, or for equal in small letters, and other people do not.
+  private static let pieces = [
+    "e\u{301}", "é", "K", "\u{212A}", "k", "Å", "\u{212B}", "A\u{30A}", "Ω", "\u{2126}", ";", "\u{37E}", "a",
+    "A", ",", ",\u{301}", " ",
+    "\t", "İ", "ß", "ẞ", "\u{200D}",
+  ]
+
+  /// What is compared of a value, written anew for the test: bytes.
+  private static func compared(_ value: String, caseless: Bool) -> [[UInt8]] {
+    value.utf8.split(separator: 0x2c, omittingEmptySubsequences: false).map { part in
+      var bytes = Array(part)
+      while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+      while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
+      return caseless ? bytes.map { 0x41 <= $0 && $0 <= 0x5a ? $0 + 0x20 : $0 } : bytes
+    }
+  }
+
+  @Test(arguments: ["Accept-Language", "Accept", "X-Thing"])
+  func valuesAreComparedByTheirBytes(_ name: String) throws {
+    var random = SplitMix64(seed: 1)
+    func value() -> String {
+      (0..<Int.random(in: 1...3, using: &random)).map { _ in Self.pieces.randomElement(using: &random) ?? "" }
+        .joined()
+    }
+    var matches = 0
+    for _ in 0..<20_000 {
+      let (one, other) = (value(), value())
+      let isSame =
+        Self.compared(one, caseless: name != "X-Thing") == Self.compared(other, caseless: name != "X-Thing")
+      let word = try decision([name: other], on: entry(name, [name: one])).word
+      #expect(word == (isSame ? "hit" : "fetch:vary-miss"), "\(Array(one.utf8)) \(Array(other.utf8))")
+      if isSame { matches += 1 }
+    }
+    #expect(matches > 100)
+  }
+
+  @Test func anAccentBehindACommaHidesNoName() {
+    #expect(Vary(["Vary": "Foo,\u{301} *"]) == .fields(["foo", "\u{301} *"]))
+    #expect(Vary(["Vary": "*,\u{301}"]) == .everything)
+  }
+
   @Test func theNewestOfSeveralIsTaken() throws {
     let one = try entry("Foo", ["Foo": "1"])
     let two = try entry("Foo", ["Foo": "2"])

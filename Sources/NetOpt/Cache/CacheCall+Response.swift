@@ -68,7 +68,7 @@ extension CacheCall {
     case .head: break
     case .notModified:
       status = 304
-      fields.removeAll { Self.contentFields.contains($0.name.lowercased()) }
+      fields.removeAll { Self.contentFields.contains($0.name.loweredASCII) }
     }
     return HTTPResponse(
       url: request.url, head: ResponseHead(status: status, fields: fields), body: ResponseBody(body),

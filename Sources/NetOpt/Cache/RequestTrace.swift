@@ -12,7 +12,7 @@ enum RequestTrace {
   /// Fields without those of traces.
   static func left(_ fields: HTTPFields) -> HTTPFields {
     var left = fields
-    left.removeAll { names.contains($0.name.lowercased()) }
+    left.removeAll { names.contains($0.name.loweredASCII) }
     return left
   }
 

@@ -82,7 +82,7 @@ package struct ListFetch: Sendable {
         error: Self.error(url, "the server answered with status \(response.status)", nil), patience: patience)
     }
     // A captive portal, or a server's page for what it does not have.
-    if let type = response.head.first("Content-Type"), type.lowercased().hasPrefix("text/html") {
+    if let type = response.head.first("Content-Type"), type.loweredASCII.hasPrefix("text/html") {
       throw Failure(
         error: Self.error(url, "the server answered with a web page (\(type)), not with a file", nil),
         patience: nil)

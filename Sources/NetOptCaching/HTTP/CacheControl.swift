@@ -47,7 +47,7 @@ package struct CacheControl: Hashable, Sendable {
       if maxAge == nil { maxAge = directive.duration ?? 0 }
     case "no-cache":
       if let names = directive.value, !names.isEmpty {
-        uncachedFields += names.split(separator: ",").map { FieldText.trimmed($0).lowercased() }
+        uncachedFields += FieldText.members([names]).map(\.loweredASCII)
       } else {
         noCache = true
       }
@@ -95,7 +95,7 @@ struct DirectiveReader {
     guard !rest.isEmpty else { return nil }
     let name = rest.prefix { $0 != 0x3d && $0 != 0x2c }
     rest = rest[name.endIndex...]
-    var directive = Directive(name: FieldText.trimmed(Substring(name)).lowercased())
+    var directive = Directive(name: FieldText.trimmed(Substring(name)).loweredASCII)
     guard rest.first == 0x3d else { return directive }
     rest = rest.dropFirst()
     directive.isSpaced = name.last.map(FieldText.isSpace) == true || rest.first.map(FieldText.isSpace) == true
@@ -146,6 +146,6 @@ enum FieldText {
 
   /// The members of a list that are not empty.
   static func members(_ values: [String]) -> [Substring] {
-    values.flatMap { $0.split(separator: ",").map(trimmed).filter { !$0.isEmpty } }
+    values.flatMap { $0.split(byte: 0x2c).map(trimmed).filter { !$0.isEmpty } }
   }
 }

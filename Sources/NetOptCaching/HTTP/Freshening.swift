@@ -43,7 +43,9 @@ package enum Freshening {
     guard status == 200, entry.status == 200 else { return .nothing }
     let theirs = Validators(fields)
     let ours = entry.terms.validators
-    if let tag = theirs.entityTag, let mine = ours.entityTag, tag.opaque != mine.opaque { return .remove }
+    if fields.contains(name: "ETag"), entry.fields.contains(name: "ETag") {
+      guard let tag = theirs.entityTag, let mine = ours.entityTag, tag.matches(mine) else { return .remove }
+    }
     if let date = theirs.lastModified, let mine = ours.lastModified, date != mine { return .remove }
     // Of content that is encoded on the way the length says nothing.
     if !fields.contains(name: "Content-Encoding"), let length = fields["Content-Length"],

@@ -30,7 +30,7 @@ package enum RangePart: Hashable, Sendable {
 
   /// Reads `bytes=a-b`, `bytes=a-` or `bytes=-n` (RFC 9110, section 14.1.2).
   static func range(_ text: String, of length: Int) -> Range<Int>? {
-    let text = text.lowercased()
+    let text = text.loweredASCII
     guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }
     let bounds = text.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
     guard bounds.count == 2 else { return nil }

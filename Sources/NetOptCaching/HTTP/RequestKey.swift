@@ -23,7 +23,7 @@ package enum RequestKey {
   ) throws(CryptoError) -> CacheKey {
     var query = query ?? ""
     let isForm =
-      request.fields["Content-Type"]?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
+      request.fields["Content-Type"]?.loweredASCII.hasPrefix("application/x-www-form-urlencoded") == true
     // What is no UTF-8 has no canonical form, and is told apart by its digest as any other body.
     let form = isForm ? String(validating: body, as: UTF8.self) : nil
     if let form, !form.isEmpty { query += (query.isEmpty ? "" : "&") + form }

@@ -39,10 +39,10 @@ package enum StoredFields {
     fresh.removeAll { isNamed($0, kept) }
     // Content that was decoded has a weak tag.
     if stored["ETag"].flatMap({ EntityTag($0) })?.isWeak == true { weaken(&fresh) }
-    let names = Set(fresh.map { $0.name.lowercased() })
+    let names = Set(fresh.map { $0.name.loweredASCII })
     var merged = stored
     // What it says of its age is told anew or no more.
-    merged.removeAll { names.contains($0.name.lowercased()) || isNamed($0, ["age"]) }
+    merged.removeAll { names.contains($0.name.loweredASCII) || isNamed($0, ["age"]) }
     merged.append(contentsOf: fresh)
     return merged
   }
@@ -50,10 +50,10 @@ package enum StoredFields {
   /// Without the fields that are not stored, those that `Connection` names, and those that `no-cache` names.
   private static func left(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
     var dropped = unstored
-    for name in FieldText.members(fields.values(of: "Connection")) { dropped.insert(name.lowercased()) }
+    for name in FieldText.members(fields.values(of: "Connection")) { dropped.insert(name.loweredASCII) }
     dropped.formUnion(control.uncachedFields)
     var left = fields
-    left.removeAll { dropped.contains($0.name.lowercased()) }
+    left.removeAll { dropped.contains($0.name.loweredASCII) }
     return left
   }
 

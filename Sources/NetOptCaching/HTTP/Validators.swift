@@ -7,13 +7,23 @@ package struct EntityTag: Hashable, Sendable {
   /// The rest, quotes included.
   package let opaque: String
 
-  /// Reads a tag as it stands in a field. One without quotes is taken as it is: it is handed back to the server as it came.
+  /// Reads a tag as it stands in a field. One without quotes is taken as it is: it is handed back to the server as it came. One that is not
+  /// UTF-8 is none: its bytes are lost.
   package init?(_ text: some StringProtocol) {
     let text = FieldText.trimmed(Substring(text))
-    guard !text.isEmpty else { return nil }
-    isWeak = text.hasPrefix("W/")
-    opaque = String(isWeak ? text.dropFirst(2) : text)
+    guard !text.isEmpty, !text.unicodeScalars.contains("\u{fffd}") else { return nil }
+    let bytes = text.utf8
+    isWeak = bytes.starts(with: "W/".utf8)
+    opaque = String(Substring(isWeak ? bytes.dropFirst(2) : bytes))
   }
+
+  /// Whether both are the same by the strong comparison (RFC 9110, section 8.8.3.2), but for being strong.
+  package static func == (one: EntityTag, other: EntityTag) -> Bool {
+    one.isWeak == other.isWeak && one.matches(other)
+  }
+
+  /// Whether both are the same by the weak comparison: the bytes behind `W/` are.
+  package func matches(_ other: EntityTag) -> Bool { opaque.hasSameBytes(as: other.opaque) }
 
   /// The tag as it is written.
   package var text: String { isWeak ? "W/" + opaque : opaque }
@@ -68,10 +78,11 @@ package struct Validators: Hashable, Sendable {
   }
 
   /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). One without a tag says
-  /// nothing against it.
+  /// nothing against it, and one whose tag cannot be read says nothing for it.
   package func admit(_ notModified: HTTPFields) -> Bool {
-    guard let theirs = notModified["ETag"].flatMap({ EntityTag($0) }), let entityTag else { return true }
-    return theirs.opaque == entityTag.opaque
+    guard let field = notModified["ETag"] else { return true }
+    guard let theirs = EntityTag(field) else { return false }
+    return entityTag.map(theirs.matches) ?? true
   }
 }
 
@@ -103,7 +114,7 @@ package struct RequestConditions: Sendable {
     if !tags.isEmpty {
       guard let list = EntityTag.list(tags) else { return true }
       guard let ours = entry.terms.validators.entityTag else { return false }
-      return list.contains { $0.opaque == ours.opaque }
+      return list.contains { $0.matches(ours) }
     }
     guard let since = fields["If-Modified-Since"].flatMap({ CivilTime(http: $0) })?.seconds else {
       return false

@@ -16,7 +16,7 @@ package enum Vary: Hashable, Sendable {
     if names.contains("*") {
       self = .everything
     } else {
-      self = names.isEmpty ? .nothing : .fields(Set(names.map { $0.lowercased() }).sorted())
+      self = names.isEmpty ? .nothing : .fields(Set(names.map(\.loweredASCII)).sorted())
     }
   }
 
@@ -31,7 +31,9 @@ package enum Vary: Hashable, Sendable {
   package static func selects(_ entry: CacheEntry, _ request: CacheRequest) -> Bool {
     if entry.selectors.isEmpty { return true }
     let fields = request.selecting
-    return entry.selectors.allSatisfy { value(of: $0.name, in: fields) == $0.value }
+    return entry.selectors.allSatisfy {
+      $0 == CacheEntry.Selector(name: $0.name, value: value(of: $0.name, in: fields))
+    }
   }
 
   /// Fields whose values mean the same in any case of letters (RFC 9110, section 12.5).
@@ -44,7 +46,7 @@ package enum Vary: Hashable, Sendable {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
     let joined = evened(values)
-    if caseless.contains(name) { return joined.lowercased() }
+    if caseless.contains(name) { return joined.loweredASCII }
     // Without SHA-256 the client could not have come so far: TLS and keys of the cache need libcrypto as well.
     guard let digest = try? Digest.of("netopt vary\0" + joined, .sha256) else { return joined }
     return Hex.text(digest)
@@ -54,7 +56,7 @@ package enum Vary: Hashable, Sendable {
     // A comma between quotes separates nothing.
     if values.contains(where: { $0.utf8.contains(0x22) }) { return values.joined(separator: ",") }
     return values.flatMap {
-      $0.split(separator: ",", omittingEmptySubsequences: false).map(FieldText.trimmed)
+      $0.split(byte: 0x2c, omittingEmpty: false).map(FieldText.trimmed)
     }
     .joined(separator: ",")
   }

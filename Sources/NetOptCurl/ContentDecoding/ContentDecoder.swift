@@ -32,7 +32,7 @@ struct ContentDecoder {
   /// - Returns: `nil` when nothing is to be undone.
   /// - Throws: `CodingFailure` when a coding is not known.
   init?(_ contentEncoding: String) throws(CodingFailure) {
-    let names = contentEncoding.split(separator: ",").map { name in
+    let names = contentEncoding.split(byte: 0x2c).map { name in
       String(decoding: ByteClass.trimmed(name.utf8), as: UTF8.self).lowercased()
     }
     let applied = names.filter { $0 != "identity" && !$0.isEmpty }
