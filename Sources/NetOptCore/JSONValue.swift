@@ -129,24 +129,41 @@ extension JSONValue: CustomStringConvertible {
   /// Writes a text with the escapes that RFC 8259, section 7 asks for, and escapes all else that a terminal which shows the output
   /// may act on.
   private static func append(_ text: String, to out: inout [UInt8]) {
+    var text = text
     out.append(0x22)
-    for scalar in text.unicodeScalars {
-      switch scalar.value {
-      case 0x22: out += #"\""#.utf8
-      case 0x5c: out += #"\\"#.utf8
-      case 0x08: out += #"\b"#.utf8
-      case 0x09: out += #"\t"#.utf8
-      case 0x0a: out += #"\n"#.utf8
-      case 0x0c: out += #"\f"#.utf8
-      case 0x0d: out += #"\r"#.utf8
-      case _ where scalar.steersTerminal:
-        for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
-          out += #"\u"#.utf8
-          out.append(hex: [UInt8(unit >> 8), UInt8(unit & 0xff)])
-        }
-      default: out += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+    text.withUTF8 { bytes in
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        // Nearly always all of it.
+        let plain = rest.prefix { 0x20..<0x7f ~= $0 && $0 != 0x22 && $0 != 0x5c }
+        out.append(contentsOf: plain)
+        rest = rest[plain.endIndex...]
+        guard let first = rest.first else { break }
+        let size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
+        append(rest.prefix(size), to: &out)
+        rest = rest.dropFirst(size)
       }
     }
     out.append(0x22)
+  }
+
+  /// Writes the bytes of one scalar that may need an escape.
+  private static func append(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, to out: inout [UInt8]) {
+    switch bytes.first {
+    case 0x22: out += #"\""#.utf8
+    case 0x5c: out += #"\\"#.utf8
+    case 0x08: out += #"\b"#.utf8
+    case 0x09: out += #"\t"#.utf8
+    case 0x0a: out += #"\n"#.utf8
+    case 0x0c: out += #"\f"#.utf8
+    case 0x0d: out += #"\r"#.utf8
+    default:
+      guard let scalar = String(decoding: bytes, as: UTF8.self).unicodeScalars.first, scalar.steersTerminal
+      else { return out.append(contentsOf: bytes) }
+      for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+        out += #"\u"#.utf8
+        for shift in [12, 8, 4, 0] as [UInt16] { out.append(Hex.lower[Int(unit >> shift & 15)]) }
+      }
+    }
   }
 }

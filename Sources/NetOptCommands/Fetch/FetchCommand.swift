@@ -86,7 +86,7 @@ private struct Fetches: Sendable {
             try await group.next()
             underWay -= 1
           }
-          group.addTask { try await output.write(await answer(line)) }
+          group.addTask { try await output.write(await answer(line).bytes()) }
           underWay += 1
         }
       } catch {
@@ -118,11 +118,11 @@ private struct Fetches: Sendable {
   }
 }
 
-/// Writes lines, each whole.
+/// Writes lines, each whole. They are made before: a long one keeps nobody from writing.
 private actor LineOutput {
   private let output: any ByteOutput
 
   init(_ output: any ByteOutput) { self.output = output }
 
-  func write(_ line: JSONValue) throws { try output.write(line.bytes() + [0x0a]) }
+  func write(_ line: [UInt8]) throws { try output.write(line + [0x0a]) }
 }
