@@ -180,6 +180,15 @@ import Testing
     #expect(throws: CodingFailure.invalid) { try decode([coded[...]], "gzip, gzip", room: 16_384) }
   }
 
+  @Test("empty blocks are refused before reading them takes long")
+  func fewBarren() throws {
+    var coded: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
+    for _ in 0..<60_000 { coded += [0, 0, 0, 0xff, 0xff] }
+    #expect(throws: CodingFailure.invalid) {
+      try decode([Self.deflated(coded, windowBits: 15 + 16)[...]], "gzip, gzip", room: 16_384)
+    }
+  }
+
   @Test("a coding that makes nothing shorter is undone within another one")
   func incompressible() throws {
     var random = SplitMix64(seed: 3)
