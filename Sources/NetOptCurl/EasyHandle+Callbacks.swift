@@ -137,6 +137,7 @@ private func contextWasMade(
   if let context {
     OpenSSL.loaded?.keepSessions(of: OpaquePointer(context))
     OpenSSL.loaded?.keepBuffers(of: OpaquePointer(context))
+    OpenSSL.loaded?.limitGroups(of: OpaquePointer(context))
     OpenSSL.loaded?.watchRecords(of: OpaquePointer(context))
   }
   return CURLE_OK

@@ -76,6 +76,10 @@ struct FailureWords: Sendable {
   /// What OpenSSL names as the reason, as in `error:0A00010B:SSL routines::wrong version number`.
   var tlsReason: String? {
     guard has(" routines:"), let last = text.split(separator: ":").last else { return nil }
+    // What OpenSSL says of every group that is refused (`OpenSSL.limitGroups`).
+    if last.hasPrefix("dh key too small") {
+      return "its Diffie-Hellman group is too small, or has more than \(OpenSSL.largestGroup) bits"
+    }
     return String(last.prefix { $0 != "," })
   }
 

@@ -14,6 +14,13 @@ struct OpenSSL: Sendable {
     @convention(c) (Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?) ->
     Void
   private typealias SetWatch = @convention(c) (OpaquePointer, Watch?) -> Void
+  private typealias Security =
+    @convention(c) (
+      OpaquePointer?, OpaquePointer?, Int32, Int32, Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
+    ) -> Int32
+  private typealias GetSecurity = @convention(c) (OpaquePointer) -> Security?
+  private typealias SetSecurity = @convention(c) (OpaquePointer, Security?) -> Void
+  private typealias KeyBits = @convention(c) (UnsafeMutableRawPointer) -> Int32
   private typealias GetSession = @convention(c) (OpaquePointer) -> OpaquePointer?
   private typealias SetSession = @convention(c) (OpaquePointer, OpaquePointer) -> Int32
   private typealias Control = @convention(c) (OpaquePointer, Int32, Int, OpaquePointer?) -> Int
@@ -25,6 +32,10 @@ struct OpenSSL: Sendable {
   private let setNewSession: SetNewSession
   private let setInfo: SetInfo
   private let setWatch: SetWatch
+  private let getSecurity: GetSecurity
+  private let setSecurity: SetSecurity
+  /// `nil` before OpenSSL 3.0.
+  private let keyBits: KeyBits?
   private let getSession: GetSession
   private let setSession: SetSession
   private let control: Control
@@ -41,12 +52,14 @@ struct OpenSSL: Sendable {
   }()
 
   private init?() {
-    // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_CTX_set_msg_callback(3), SSL_set_session(3),
-    // SSL_SESSION_free(3) and SSL_get_finished(3).
+    // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_CTX_set_msg_callback(3),
+    // SSL_CTX_set_security_callback(3), EVP_PKEY_get_bits(3), SSL_set_session(3), SSL_SESSION_free(3) and SSL_get_finished(3).
     guard let getNewSession = Self.symbol("SSL_CTX_sess_get_new_cb", as: GetNewSession.self),
       let setNewSession = Self.symbol("SSL_CTX_sess_set_new_cb", as: SetNewSession.self),
       let setInfo = Self.symbol("SSL_CTX_set_info_callback", as: SetInfo.self),
       let setWatch = Self.symbol("SSL_CTX_set_msg_callback", as: SetWatch.self),
+      let getSecurity = Self.symbol("SSL_CTX_get_security_callback", as: GetSecurity.self),
+      let setSecurity = Self.symbol("SSL_CTX_set_security_callback", as: SetSecurity.self),
       let getSession = Self.symbol("SSL_get_session", as: GetSession.self),
       let setSession = Self.symbol("SSL_set_session", as: SetSession.self),
       let control = Self.symbol("SSL_CTX_ctrl", as: Control.self),
@@ -58,6 +71,9 @@ struct OpenSSL: Sendable {
     self.setNewSession = setNewSession
     self.setInfo = setInfo
     self.setWatch = setWatch
+    self.getSecurity = getSecurity
+    self.setSecurity = setSecurity
+    keyBits = Self.symbol("EVP_PKEY_get_bits", as: KeyBits.self)
     self.getSession = getSession
     self.setSession = setSession
     self.control = control
@@ -120,6 +136,33 @@ struct OpenSSL: Sendable {
     }
   }
 
+  /// OpenSSL's own judgement of what is secure enough, once it was seen: the same one in every context.
+  private static let judgement = Atomic<UInt>(0)
+  /// The largest Diffie-Hellman group that a server may choose, in bits: a handshake with OpenSSL's largest, 10,000 bits, keeps the loop, and
+  /// with it all other calls, for more than half a second.
+  static let largestGroup = 4096
+
+  /// Has connections refuse Diffie-Hellman groups beyond `largestGroup`, in TLS 1.2, where servers choose them freely. Nothing else is
+  /// judged in another way than before.
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
+  func limitGroups(of context: OpaquePointer) {
+    guard keyBits != nil, let judgement = getSecurity(context) else { return }
+    Self.judgement.store(UInt(bitPattern: unsafeBitCast(judgement, to: Int.self)), ordering: .releasing)
+    setSecurity(context) { ssl, context, operation, bits, kind, other, data in
+      if operation == OpenSSL.temporaryGroup, let other, let count = OpenSSL.loaded?.keyBits?(other),
+        count > OpenSSL.largestGroup
+      {
+        return 0
+      }
+      guard let original = UnsafeRawPointer(bitPattern: OpenSSL.judgement.load(ordering: .acquiring)) else {
+        return 0
+      }
+      // It was stored as what it is turned into here.
+      return unsafeBitCast(original, to: Security.self)(ssl, context, operation, bits, kind, other, data)
+    }
+  }
+
   /// Has connections tell of each record of data, until `TLSConnection.endWatch`. It takes the place of what libcurl would show of TLS.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
@@ -152,4 +195,6 @@ struct OpenSSL: Sendable {
   private static let recordHeader: Int32 = 256
   private static let recordType: Int32 = 257
   private static let applicationData: UInt8 = 23
+  /// SSL_SECOP_TMP_DH of OpenSSL 3, whose object is an EVP_PKEY.
+  private static let temporaryGroup: Int32 = 0x4_0007
 }

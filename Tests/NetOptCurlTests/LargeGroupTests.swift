@@ -1,0 +1,57 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+/// Groups for Diffie-Hellman that servers choose in TLS 1.2.
+@Suite struct LargeGroupTests {
+  /// An origin that exchanges keys in a group of so many bits (RFC 7919), and in no other way. That takes an RSA key.
+  private func origin(_ bits: Int) async throws -> NginxOrigin {
+    let directory = try TemporaryDirectory.make("group")
+    let (certificate, key, group) = ("\(directory)/rsa.pem", "\(directory)/rsa.key", "\(directory)/group.pem")
+    try await ChildProcess.run(
+      "openssl",
+      ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=api.test", "-keyout", key]
+        + ["-out", certificate], in: directory)
+    try await ChildProcess.run(
+      "openssl",
+      ["genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:ffdhe\(bits)", "-out", group],
+      in: directory)
+    var settings = NginxSettings()
+    settings.tlsVersions = "TLSv1.2"
+    settings.directives = """
+      ssl_certificate \(certificate); ssl_certificate_key \(key); ssl_ciphers kDHE; ssl_dhparam \(group);
+      """
+    return try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1), settings: settings)
+  }
+
+  private func answer(of origin: NginxOrigin) async throws -> HTTPResponse {
+    let bench = try await TransportBench()
+    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    request.options.verification = .none
+    do {
+      let response = try await bench.execute(request, origin.endpoints.map(\.address))
+      _ = try await response.body.collect(upTo: 100)
+      await bench.end()
+      return response
+    } catch {
+      await bench.end()
+      throw error
+    }
+  }
+
+  @Test(arguments: [2048, 4096])
+  func usualGroupsAreUsed(_ bits: Int) async throws {
+    let origin = try await origin(bits)
+    defer { origin.stop() }
+    let response = try await answer(of: origin)
+    #expect(response.status == 200 && response.tls?.version == "TLSv1.2")
+  }
+
+  @Test func aLargeGroupIsRefused() async throws {
+    let origin = try await origin(8192)
+    defer { origin.stop() }
+    let error = await #expect(throws: NetOptError.self) { try await answer(of: origin) }
+    #expect(error?.code == .tlsFailed)
+    #expect(error?.message.contains("or has more than 4096 bits") == true, "\(error?.message ?? "")")
+  }
+}
