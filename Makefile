@@ -120,6 +120,8 @@ install: build ## Install netopt to PREFIX, /usr/local by default
 lint: ## Check format, layers, file lengths and scripts
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)
 	scripts/check-layers
+	@if grep -rnE '\.(lower|upper)cased\(\)' Sources/NetOpt Sources/NetOptC* Sources/NetOptSigning --include='*.swift' \
+	  | grep -v '^Sources/NetOptCommands'; then echo "What HTTP compares in any case is ASCII: use loweredASCII" >&2; exit 1; fi
 	python3 -m doctest Benchmarks/perf/report.py Benchmarks/perf/ratios.py
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2

@@ -15,7 +15,7 @@ struct ProxyEnvironment: Sendable, Equatable {
     http = value("http_proxy") ?? all
     https = value("https_proxy", "HTTPS_PROXY") ?? all
     exceptions = (value("no_proxy", "NO_PROXY") ?? "").split { $0 == "," || $0 == " " }
-      .map { $0.lowercased() }
+      .map { $0.loweredASCII }
   }
 
   /// The proxy's URL for an origin, or `nil`.

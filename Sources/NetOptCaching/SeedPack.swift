@@ -120,7 +120,7 @@ package final class SeedPack: Sendable {
       let bytes = try FileBytes.read(path, upTo: Self.mostBodyBytes, as: "the seed pack's", in: .cache)
       guard bytes.count <= Self.mostBodyBytes else { throw Self.fault(path, "it has more than 64 MiB") }
       let digest = try? Digest.of(bytes, .sha256)
-      guard digest.map(Hex.text) == resource.sha256.lowercased() else {
+      guard digest.map(Hex.text) == resource.sha256.loweredASCII else {
         throw Self.fault(path, "it is not what the index says: its SHA-256 is another")
       }
       let fields = HTTPFields((resource.fields ?? []).map { HTTPField($0[0], $0[1]) })

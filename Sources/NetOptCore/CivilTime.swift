@@ -131,7 +131,7 @@ package struct CivilTime: Hashable, Sendable {
       }
       isInNumber = false
     }
-    guard let number = months.firstIndex(where: { $0.lowercased().utf8.elementsEqual(month) }),
+    guard let number = months.firstIndex(where: { $0.loweredASCII.utf8.elementsEqual(month) }),
       numbers.count == 5
     else { return nil }
     return monthFirst

@@ -70,7 +70,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     guard let mark = text.utf8.firstRange(of: "://".utf8) else {
       throw invalid("it has no scheme; begin with https://")
     }
-    guard let scheme = Origin.Scheme(rawValue: text[..<mark.lowerBound].lowercased()) else {
+    guard let scheme = Origin.Scheme(rawValue: text[..<mark.lowerBound].loweredASCII) else {
       throw invalid("its scheme is not https or http")
     }
     let rest = text.utf8[mark.upperBound...]
@@ -138,7 +138,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// Whether a host that ends in this label is an address to some resolvers, libcurl among them, and a name to
   /// others: "1.2.3", "127.1", "0x7f000001". Nobody means them well.
   private static func isNumber(_ label: Substring) -> Bool {
-    let digits = label.lowercased().utf8
+    let digits = label.loweredASCII.utf8
     return digits.allSatisfy { (0x30...0x39).contains($0) }
       || digits.starts(with: "0x".utf8)
         && digits.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }

@@ -19,7 +19,7 @@ package final class NamePatterns: Sendable {
   package init(parts: [String], words: [String], names: [String]) {
     var table = [[Pattern]](repeating: [], count: 1024)
     for (texts, place) in [(parts, Place.anywhere), (words, .asWord), (names, .alone)] {
-      for text in texts.map({ Array($0.lowercased().utf8) }) where text.count > 1 {
+      for text in texts.map({ Array($0.loweredASCII.utf8) }) where text.count > 1 {
         table[Self.beginning(text[0], text[1])].append((text, place))
       }
     }

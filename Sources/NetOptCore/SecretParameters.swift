@@ -90,7 +90,7 @@ package enum SecretParameters {
   /// Whether the text is what an `Authorization` field has (RFC 6750, RFC 7617), with a space or a plus sign for one, or JSON in base64, such as
   /// a JSON Web Token (RFC 7519).
   private static func isCredential(_ text: [UInt8]) -> Bool {
-    let start = String(decoding: text.prefix(7), as: UTF8.self).lowercased()
+    let start = String(decoding: text.prefix(7), as: UTF8.self).loweredASCII
     return ["bearer ", "bearer+", "basic ", "basic+", "eyj"].contains { start.hasPrefix($0) }
   }
 

@@ -56,7 +56,7 @@ package enum ProxyURL {
     scheme: String, hasScheme: Bool, user: Substring, place: String
   ) {
     let mark = url.utf8.firstRange(of: "://".utf8)
-    let scheme = mark.map { url[..<$0.lowerBound].lowercased() } ?? "http"
+    let scheme = mark.map { url[..<$0.lowerBound].loweredASCII } ?? "http"
     let rest = url.utf8[(mark?.upperBound ?? url.startIndex)...]
     let whole = rest.prefix { !"/?#".utf8.contains($0) }
     // What is wrongly written may have a password with a slash.

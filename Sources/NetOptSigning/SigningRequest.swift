@@ -73,7 +73,7 @@ public struct SigningRequest: Sendable {
   ) throws(SigningFault) {
     let bytes = url.utf8
     guard let mark = bytes.firstRange(of: "://".utf8),
-      let scheme = Origin.Scheme(rawValue: String(url[..<mark.lowerBound]).lowercased())
+      let scheme = Origin.Scheme(rawValue: String(url[..<mark.lowerBound]).loweredASCII)
     else { throw SigningFault(.malformedRequest, "the URL has no scheme; begin with https:// or http://") }
     let rest = bytes[mark.upperBound...]
     guard !rest.contains(UInt8(ascii: "#")) else { throw Self.fragmentFault }

@@ -102,7 +102,7 @@ package struct CacheTrace: Sendable {
   private static func header(
     _ fields: [ArraySlice<UInt8>], _ file: String, _ number: Int
   ) throws(NetOptError) -> (key: Int, size: Int?)? {
-    let names = fields.map { String(decoding: $0, as: UTF8.self).lowercased() }
+    let names = fields.map { String(decoding: $0, as: UTF8.self).loweredASCII }
     let size = names.firstIndex { sizeNames.contains($0) }
     guard let key = names.firstIndex(where: { keyNames.contains($0) }) else {
       if size != nil {

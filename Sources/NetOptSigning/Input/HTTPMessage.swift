@@ -139,7 +139,7 @@ private struct HTTPMessageReader {
     let codings = headers.values(of: "Transfer-Encoding")
     let lengths = Set(headers.values(of: "Content-Length"))
     if !codings.isEmpty {
-      guard codings.count == 1, codings[0].lowercased() == "chunked", lengths.isEmpty else {
+      guard codings.count == 1, codings[0].loweredASCII == "chunked", lengths.isEmpty else {
         throw Self.fault("the message's Transfer-Encoding is not chunked alone")
       }
       return try chunks()

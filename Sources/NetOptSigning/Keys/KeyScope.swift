@@ -21,7 +21,7 @@ public struct KeyScope: Hashable, Sendable {
     if let methods, !methods.contains(request.method) { return false }
     if let hosts {
       let host = request.host
-      guard hosts.contains(where: { Self.matches(host, $0.lowercased()) }) else { return false }
+      guard hosts.contains(where: { Self.matches(host, $0.loweredASCII) }) else { return false }
     }
     if let pathPrefixes {
       let path = PercentEncoding.decoded(request.path.utf8)

@@ -22,7 +22,7 @@ package struct NetOpt1: SigningScheme {
     for field in fields ?? [] where !HTTPFields.isToken(field) {
       throw SigningFault(.malformedRequest, "a field to sign is no token")
     }
-    self.fields = fields.map { Set($0.map { $0.lowercased() }).sorted() }
+    self.fields = fields.map { Set($0.map { $0.loweredASCII }).sorted() }
   }
 
   /// The scheme with the usual fields.
@@ -122,7 +122,7 @@ package struct NetOpt1: SigningScheme {
     out.append(0x0a)
     out.append(text: claim.nonce ?? "")
     out.append(0x0a)
-    out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
+    out.append(text: mutations.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
     out.append(0x0a)
     request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
     out.append(0x0a)

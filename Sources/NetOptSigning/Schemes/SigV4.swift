@@ -126,7 +126,7 @@ package struct SigV4: SigningScheme {
 
   /// All fields of the request and the host, which need not be a field. What carries the signature cannot be signed.
   private static func names(_ request: SigningRequest) -> [String] {
-    var names = Set(request.headers.map { $0.name.lowercased() })
+    var names = Set(request.headers.map { $0.name.loweredASCII })
     names.insert("host")
     names.remove("authorization")
     return names.sorted()
@@ -170,7 +170,7 @@ package struct SigV4: SigningScheme {
   ) throws(SigningFault) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(1024)
-    out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
+    out.append(text: mutations.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
     out.append(0x0a)
     appendPath(request.path, parts, to: &out, mutations)
     out.append(0x0a)
@@ -279,7 +279,7 @@ package struct SigV4: SigningScheme {
       return SigningFault(.notCovered, "it is signed for the service \(parts.service), not for \(service)")
     }
     for field in request.headers {
-      let name = field.name.lowercased()
+      let name = field.name.loweredASCII
       guard name == "host" || name.hasPrefix("x-amz-"), !claim.covered.contains(name) else { continue }
       if name == "x-amz-security-token", options.omitSessionToken { continue }
       return SigningFault(

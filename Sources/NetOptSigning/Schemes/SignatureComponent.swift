@@ -40,7 +40,7 @@ package struct SignatureComponent: Hashable, Sendable {
     var quoted = text
     if !text.hasPrefix("\"") {
       let name = text.prefix { $0 != ";" }
-      quoted = "\"\(name.lowercased())\"" + text[name.endIndex...]
+      quoted = "\"\(name.loweredASCII)\"" + text[name.endIndex...]
     }
     let item: StructuredItem
     do { item = try StructuredFieldParser.item(quoted.utf8) } catch {
@@ -84,7 +84,7 @@ package struct SignatureComponent: Hashable, Sendable {
     switch name {
     case "@status": out.append(decimal: Int64(request.status ?? 0))
     case "@method":
-      out.append(text: mutations.contains(.methodLowerCase) ? request.method.lowercased() : request.method)
+      out.append(text: mutations.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
     case "@authority": request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
     case "@scheme": out.append(text: request.scheme.rawValue)
     case "@target-uri":
