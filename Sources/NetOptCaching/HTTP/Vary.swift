@@ -36,26 +36,26 @@ package enum Vary: Hashable, Sendable {
     }
   }
 
-  /// Fields whose values mean the same in any case of letters (RFC 9110, section 12.5).
-  private static let caseless: Set = ["accept", "accept-charset", "accept-encoding", "accept-language"]
+  /// Fields whose values are lists of names that mean the same in any case, with spaces around them or without (RFC 9110, section 12.5). Those in
+  /// `Accept` have parameters, whose values may mean something else in another case.
+  private static let listed: Set = ["accept-charset", "accept-encoding", "accept-language"]
 
-  /// A value in the form in which it is compared: lines of one name joined, white space around commas evened out, and in
-  /// small letters where the case means nothing. The order of members is kept: servers look at it. What may be a credential is
+  /// A value in the form in which it is compared: lines of one name joined, and as the client sends it otherwise. Of `listed` fields white
+  /// space around commas is evened out, and the case of letters. The order of members is kept: servers look at it. What may be a credential is
   /// compared by its digest, since it is written to the disk.
   private static func value(of name: String, in request: HTTPFields) -> String? {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
-    let joined = evened(values)
-    if caseless.contains(name) { return joined.loweredASCII }
+    if listed.contains(name) { return evened(values).loweredASCII }
+    let joined = values.map { FieldText.trimmed($0[...]) }.joined(separator: ", ")
+    if name == "accept" { return joined }
     // Without SHA-256 the client could not have come so far: TLS and keys of the cache need libcrypto as well.
     guard let digest = try? Digest.of("netopt vary\0" + joined, .sha256) else { return joined }
     return Hex.text(digest)
   }
 
   private static func evened(_ values: [String]) -> String {
-    // A comma between quotes separates nothing.
-    if values.contains(where: { $0.utf8.contains(0x22) }) { return values.joined(separator: ",") }
-    return values.flatMap {
+    values.flatMap {
       $0.split(byte: 0x2c, omittingEmpty: false).map(FieldText.trimmed)
     }
     .joined(separator: ",")
