@@ -69,13 +69,32 @@ struct FresheningTests {
 
   @Test(
     arguments: [
-      ([:], .update), (["ETag": "\"b\""], .remove), (["ETag": "\"a\"", "Content-Length": "10"], .update),
-      (["Content-Length": "11"], .remove), (["Content-Length": "11", "Content-Encoding": "gzip"], .update),
-      (["Last-Modified": date(-1)], .remove),
+      ([:], .nothing), (["ETag": "\"b\""], .remove), (["ETag": "\"a\"", "Content-Length": "10"], .update),
+      (["Content-Length": "11"], .remove), (["Content-Length": "10"], .nothing),
+      (["Last-Modified": date(-5)], .nothing),
+      (["ETag": "\"a\"", "Content-Length": "11", "Content-Encoding": "gzip"], .update),
+      (["Last-Modified": date(-1)], .remove), (["ETag": "\"a\"", "Vary": "Accept"], .remove),
     ] as [(HTTPFields, Freshening.AfterHead)])
   func anAnswerToHeadFreshens(_ fields: HTTPFields, _ effect: Freshening.AfterHead) throws {
     let entry = try stored(["ETag": "\"a\"", "Content-Length": "10", "Last-Modified": date(-5)])
     #expect(Freshening.afterHead(entry, status: 200, fields) == effect)
     #expect(Freshening.afterHead(entry, status: 410, fields) == .nothing)
+  }
+
+  /// Of a response without a tag nothing is known that a tag could be compared with.
+  @Test func anAnswerToHeadBringsNoFirstTag() throws {
+    let tag: HTTPFields = ["ETag": "\"b\""]
+    let untagged = try stored(["Last-Modified": date(-5)])
+    #expect(try Freshening.afterHead(stored([:]), status: 200, tag) == .nothing)
+    #expect(Freshening.afterHead(untagged, status: 200, tag) == .nothing)
+    #expect(Freshening.afterHead(untagged, status: 200, ["Last-Modified": date(-5)]) == .update)
+    #expect(!untagged.terms.validators.admit(tag))
+    #expect(untagged.terms.validators.admit(["ETag": "W/\"b\""]))
+  }
+
+  @Test(arguments: ["*", "W/*", "a, b", "\"a\", \"b\"", "\"", "a\"b", "W/"])
+  func whatWouldBeAnotherConditionIsNoTag(_ text: String) {
+    #expect(EntityTag(text) == nil)
+    #expect(Validators(["ETag": text]).conditions["If-None-Match"] == nil)
   }
 }

@@ -8,7 +8,7 @@ package enum Freshening {
   ///   - news: the fields of the 304, or of the answer to HEAD.
   ///   - requested: when that was asked for: milliseconds since 1970.
   ///   - received: when it came.
-  ///   - request: what was asked; its fields select the response from now on, by what `Vary` says now.
+  ///   - request: what was asked; its fields select the response from now on, by what `Vary` says now. After HEAD that says the same as before.
   package static func updated(
     _ entry: CacheEntry, with news: HTTPFields, for request: CacheRequest, requested: Int64, received: Int64
   ) -> CacheEntry {
@@ -38,11 +38,13 @@ package enum Freshening {
     case nothing
   }
 
-  /// Compares an answer to HEAD with what is stored for GET.
+  /// Compares an answer to HEAD with what is stored for GET. It is of the same representation only when a validator that both have says so; where
+  /// none does, the stored response stays as it is.
   package static func afterHead(_ entry: CacheEntry, status: Int, _ fields: HTTPFields) -> AfterHead {
     guard status == 200, entry.status == 200 else { return .nothing }
-    let theirs = Validators(fields)
-    let ours = entry.terms.validators
+    // The body was selected by other fields than those that count now.
+    if fields.contains(name: "Vary"), Vary(fields) != Vary(entry.fields) { return .remove }
+    let (theirs, ours) = (Validators(fields), entry.terms.validators)
     if fields.contains(name: "ETag"), entry.fields.contains(name: "ETag") {
       guard let tag = theirs.entityTag, let mine = ours.entityTag, tag.matches(mine) else { return .remove }
     }
@@ -53,6 +55,10 @@ package enum Freshening {
     {
       return .remove
     }
+    // A tag that one of them lacks may be that of another representation, of the same second.
+    guard fields.contains(name: "ETag") == entry.fields.contains(name: "ETag"),
+      theirs.entityTag != nil || theirs.lastModified != nil && ours.lastModified != nil
+    else { return .nothing }
     return .update
   }
 }

@@ -8,13 +8,18 @@ package struct EntityTag: Hashable, Sendable {
   package let opaque: String
 
   /// Reads a tag as it stands in a field. One without quotes is taken as it is: it is handed back to the server as it came. One that is not
-  /// UTF-8 is none: its bytes are lost.
+  /// UTF-8 is none, since its bytes are lost, nor is one that would be another condition than this tag in a request.
   package init?(_ text: some StringProtocol) {
     let text = FieldText.trimmed(Substring(text))
     guard !text.isEmpty, !text.unicodeScalars.contains("\u{fffd}") else { return nil }
     let bytes = text.utf8
     isWeak = bytes.starts(with: "W/".utf8)
     opaque = String(Substring(isWeak ? bytes.dropFirst(2) : bytes))
+    let isQuoted = opaque.utf8.count > 1 && opaque.utf8.first == 0x22 && opaque.utf8.last == 0x22
+    let inner = isQuoted ? opaque.utf8.dropFirst().dropLast() : opaque.utf8[...]
+    guard !opaque.isEmpty, opaque != "*", !inner.contains(0x22), isQuoted || !inner.contains(0x2c) else {
+      return nil
+    }
   }
 
   /// Whether both are the same by the strong comparison (RFC 9110, section 8.8.3.2), but for being strong.
@@ -78,11 +83,11 @@ package struct Validators: Hashable, Sendable {
   }
 
   /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). One without a tag says
-  /// nothing against it, and one whose tag cannot be read says nothing for it.
+  /// nothing against it, and one whose tag is strong, or cannot be read, has to be about a response with that tag.
   package func admit(_ notModified: HTTPFields) -> Bool {
     guard let field = notModified["ETag"] else { return true }
     guard let theirs = EntityTag(field) else { return false }
-    return entityTag.map(theirs.matches) ?? true
+    return entityTag.map(theirs.matches) ?? theirs.isWeak
   }
 }
 
