@@ -16,6 +16,10 @@ final class LiveConnection {
   var hasCarried = false
   /// Whether something came behind an answer, or it is not sure where the answer ended: what comes next may be the rest.
   var isTainted = false
+  /// How long a body that must not be there is waited for.
+  static let quietTime = Duration.milliseconds(100)
+  /// From when on it is clear that no body follows the last answer, which has none and tells of one: what comes before is that body.
+  var isQuietFrom: MonotonicInstant?
   /// Over HTTP/1.1 how much had come on its socket when the last request was sent; nothing before the first, and without OpenSSL.
   private var receivedWhenAsked = 0
   /// Whether data that had come before this request was taken for a part of its answer.

@@ -39,6 +39,8 @@ final class OriginBundles {
   private let isSecure: Bool
   private let http1 = OriginBundles.nextNumber()
   private let http2 = OriginBundles.nextNumber()
+  /// Of connections to a proxy of plain HTTP. All origins could share those, and what a server sends unasked would be another one's answer.
+  private let proxied = OriginBundles.newNumber()
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var choices: [Choice] = []
 
@@ -71,8 +73,7 @@ final class OriginBundles {
     }
     let choice = choices.isEmpty ? nil : choices.last { $0.endpoint == endpoint }
     guard isSecure else {
-      // A proxy's connections serve all plain origins, one request after the other.
-      return ConnectionClass(bundle: endpoint == nil ? 0 : choice?.http1 ?? http1, offersHTTP2: false)
+      return ConnectionClass(bundle: choice?.http1 ?? (endpoint == nil ? proxied : http1), offersHTTP2: false)
     }
     if version == .http1 || version == .automatic && choice.map({ now < $0.until }) == true {
       return ConnectionClass(bundle: choice?.http1 ?? http1, offersHTTP2: false)
@@ -83,7 +84,7 @@ final class OriginBundles {
   /// An endpoint went silent on a connection of a class: it is not used any more, nor are the others of the time before.
   func leave(_ connectionClass: ConnectionClass, to endpoint: Endpoint?, at now: MonotonicInstant) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
-    let current = known.map { [choices[$0].http1, choices[$0].http2] } ?? [http1, http2]
+    let current = known.map { [choices[$0].http1, choices[$0].http2] } ?? [http1, http2, proxied]
     guard current.contains(connectionClass.bundle) else { return }
     let until = known.map { choices.remove(at: $0).until } ?? now
     if choices.count == Self.mostEndpoints { choices.removeAll() }

@@ -30,7 +30,7 @@ struct ResponseHeadReader {
   private(set) var status = 0
   private(set) var version = HTTPVersion.http1_1
   private(set) var framing = Framing.end
-  /// Whether the field Content-Length came beside Transfer-Encoding: somebody on the way may have read the other one.
+  /// Whether Transfer-Encoding came beside Content-Length, or with HTTP/1.0: somebody on the way may have found another end of the body.
   private(set) var isAmbiguous = false
   /// Whether a field has come, of an interim response or the final one.
   private(set) var hasFields = false
@@ -46,6 +46,11 @@ struct ResponseHeadReader {
 
   /// Whether a response with this status never has a body (RFC 9110, section 6.4.1).
   var hasNoBody: Bool { status == 204 || status == 304 }
+
+  /// Whether the head of an answer that has no body tells of one. A server that is wrong about that sends it.
+  func announcesBody(toHead isHead: Bool) -> Bool {
+    framing != .length(0) && (isHead || hasNoBody && framing != .end)
+  }
 
   /// Takes the final head, when it is complete.
   mutating func take() -> ResponseHead {
@@ -138,6 +143,8 @@ struct ResponseHeadReader {
         Self.trimmed(line.dropFirst(18)).elementsEqual("chunked".utf8, by: Self.equal)
       else { return .transferCoding }
       if case .length = framing { isAmbiguous = true }
+      // RFC 9112, section 6.1.
+      if version == .http1_0 { isAmbiguous = true }
       framing = .chunked
       return nil
     case .contentEncoding:

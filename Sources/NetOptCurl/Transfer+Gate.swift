@@ -60,7 +60,7 @@ extension Transfer {
     }
     socket = descriptor.flatMap { SocketReport(of: $0) }
     records.ready.append(self)
-    refusal = exchange.maySend(leg) ? refusal(with: tls) : nil
+    refusal = exchange.maySend(leg) ? refusal(with: tls, at: now) : nil
     guard refusal == nil else { return false }
     // A stream that was refused late (RFC 9113, section 8.7) may have had half an answer.
     guard exchange.sends == 0 || restartAnswer() else { return false }
@@ -144,7 +144,7 @@ extension Transfer {
   }
 
   /// Why the connection is not to be used, if it is not. HTTP/2 has streams: what comes there belongs to one of them.
-  private func refusal(with tls: TLSConnection?) -> GateRefusal? {
+  private func refusal(with tls: TLSConnection?, at now: MonotonicInstant) -> GateRefusal? {
     if speaksHTTP2 == true {
       guard let connection else { return nil }
       return connection.isSilent ? .silent : connection.lastStream == nil ? nil : .leaving
@@ -156,6 +156,7 @@ extension Transfer {
     // Without an offer of HTTP/2 libcurl gives nobody a connection that is in use.
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
     if connection.isTainted || connection.carrier?.hasSentBody == false { return .stale }
+    if let quiet = connection.isQuietFrom, now < quiet { return .stale }
     switch connection.arrival(with: tls, isDirect: proxy == nil || !exchange.plan.isSecure) {
     case .nothing: return nil
     case .data: return connection.hasCarried ? .stale : .unasked

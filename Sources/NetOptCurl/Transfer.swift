@@ -197,6 +197,9 @@ final class Transfer {
   /// or comes in chunks, and uses the connection again, on which the rest may be on its way.
   private func watchTheEnd() {
     if head.isAmbiguous { connection?.isTainted = true }
+    if head.announcesBody(toHead: exchange.request.method == .head) {
+      connection?.isQuietFrom = exchange.now() + LiveConnection.quietTime
+    }
     if head.framing == .chunked || head.framing == .length(0) || hasNoBody { easy.isVerbose = true }
   }
 

@@ -21,16 +21,17 @@ import Testing
     #expect(Set(classes.map(\.bundle)).count == 100)
   }
 
-  @Test("a plain origin is asked with HTTP/1.1, and its proxy's connections serve all plain origins")
+  @Test("a plain origin is asked with HTTP/1.1, and its proxy's connections serve no other one")
   func plain() {
     let one = OriginBundles(of: Origin(.http, host: "one.test"))
     let other = OriginBundles(of: Origin(.http, host: "other.test"))
     let direct = one.connectionClass(for: .automatic, to: a, at: start)
     #expect(!direct.offersHTTP2)
     #expect(direct != other.connectionClass(for: .automatic, to: a, at: start))
-    #expect(
-      one.connectionClass(for: .automatic, to: nil, at: start)
-        == other.connectionClass(for: .automatic, to: nil, at: start))
+    let proxied = one.connectionClass(for: .automatic, to: nil, at: start)
+    #expect(proxied == one.connectionClass(for: .http1, to: nil, at: start))
+    #expect(proxied != other.connectionClass(for: .automatic, to: nil, at: start))
+    #expect(!proxied.offersHTTP2 && proxied.bundle != 0 && proxied != direct)
   }
 
   @Test(
