@@ -178,12 +178,15 @@ struct EndpointHealth: Sendable {
   ///
   /// - Parameters:
   ///   - wait: from the request's last byte to the answer's first, in nanoseconds.
+  ///   - index: the endpoint's.
   ///   - usual: what is usual for the origin; learns from it.
   /// - Returns: whether the score has changed so much that it is worth looking at.
-  mutating func answered(after wait: Int64, usual: inout UsualTime, at now: MonotonicInstant) -> Bool {
+  mutating func answered(after wait: Int64, of index: Int, usual: inout UsualTime, at now: MonotonicInstant)
+    -> Bool
+  {
     let time = max(0, RoundTripEstimate.believed(wait) - (roundTrip?.smoothedNanoseconds ?? 0))
     let bound = usual.bound ?? .max
-    usual.add(time, at: now)
+    usual.add(time, of: index, at: now)
     firstByte.add(time, at: now)
     lateAnswers = time > bound ? min(lateAnswers + 1, Self.slowInARow) : 0
     // The usual case: nothing was held against it, and nothing is.

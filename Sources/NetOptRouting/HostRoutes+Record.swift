@@ -262,7 +262,7 @@ extension HostRoutes {
   /// An answer of an endpoint began.
   private mutating func answered(_ index: Int, after wait: Duration, at now: MonotonicInstant) {
     if mutation == .noFirstByte { return }
-    if endpoints[index].health.answered(after: wait.nanoseconds, usual: &usual, at: now) {
+    if endpoints[index].health.answered(after: wait.nanoseconds, of: index, usual: &usual, at: now) {
       reassess(index, at: now)
     }
   }

@@ -47,6 +47,9 @@ struct UsualTime: Hashable, Sendable {
   private var deviation = 0.0
   private var count = 0
   private var last = MonotonicInstant(nanoseconds: 0)
+  /// Which endpoint last answered within the bound, and when.
+  private var lastInTime = -1
+  private var lastInTimeAt = MonotonicInstant(nanoseconds: 0)
 
   /// By when nearly every answer has begun, or `nil` as long as too little is known.
   var bound: Int64? {
@@ -54,9 +57,18 @@ struct UsualTime: Hashable, Sendable {
   }
 
   /// Takes a sample in nanoseconds. One beyond the bound counts as one at the bound: a server that has become slow
-  /// must not be what is usual after a few answers, and an origin that has become slow as a whole is after minutes.
-  mutating func add(_ sample: Int64, at now: MonotonicInstant) {
-    let sample = Double(min(sample, bound ?? .max))
+  /// must not be what is usual after a few answers, and an origin that has become slow as a whole is after minutes. Nor must it be after many, when
+  /// another one was not slow: who has a few requests a minute would stay with it for ever.
+  ///
+  /// - Parameter endpoint: the endpoint's index.
+  mutating func add(_ sample: Int64, of endpoint: Int, at now: MonotonicInstant) {
+    let bound = bound ?? .max
+    if sample <= bound {
+      (lastInTime, lastInTimeAt) = (endpoint, now)
+    } else if endpoint != lastInTime, Double(now.nanoseconds(since: lastInTimeAt)) < Self.memory {
+      return
+    }
+    let sample = Double(min(sample, bound))
     let passed = Double(max(now.nanoseconds(since: last), 0))
     last = now
     var weight = passed / (passed + Self.memory)

@@ -44,6 +44,33 @@ import Testing
     #expect((.milliseconds(450) ... .milliseconds(500)).contains(plan.candidates[1].score ?? .zero))
   }
 
+  /// With a request every eight seconds most go to the slow one for a while: it is nearer, and what is held against it fades.
+  @Test func aSlowServerIsNeverUsualWhereAnotherOneIsNot() {
+    var scene = Scene([one, two])
+    scene.probe(one, milliseconds: 6)
+    scene.probe(two, milliseconds: 92)
+    call(&scene, two, answer(100), times: 20)
+    var slow = 0
+    for round in 0..<500 {
+      let address = scene.order()[0]
+      call(&scene, address, answer(address == one ? 231 : 100))
+      scene.wait(8)
+      if round >= 250, address == one { slow += 1 }
+    }
+    #expect(slow > 0 && slow < 100, "\(slow) of 250")
+  }
+
+  /// When all are slow that is what is usual after some minutes.
+  @Test func anOriginThatIsSlowIsUsualAfterMinutes() {
+    var scene = scene()
+    call(&scene, one, answer(30), times: 20)
+    for _ in 0..<900 {
+      call(&scene, scene.order()[0], answer(300))
+      scene.wait(0.9)
+    }
+    #expect(scene.plan().candidates.allSatisfy { ($0.score ?? .zero) < .milliseconds(60) })
+  }
+
   @Test func slownessIsForgottenByAndBy() {
     var scene = scene()
     call(&scene, one, answer(30), times: 20)
