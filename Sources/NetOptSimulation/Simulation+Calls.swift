@@ -32,6 +32,7 @@ extension Simulation {
     if !verifies { options.verification = .none }
     let plan = clients[client].planner.plan(for: origin, options: options, now: now, wall: Simulation.today)
     clients[client].planner.began(plan)
+    noteSuspicion(of: client)
     if let last = clients[client].plan, last.isIdentical(to: plan) { return plan }
     clients[client].plan = plan
     check(plan, of: client)

@@ -15,6 +15,8 @@ struct CertificateWatch {
   var spells: [Spell?]
   /// When a new connection last verified the certificate.
   var verified: [MonotonicInstant?]
+  /// When the network last seemed down: it is probed at its own pace then.
+  var suspected = MonotonicInstant(nanoseconds: .min)
   /// Whether the server has failed otherwise as well, so that its circuit may be what keeps requests away.
   var failsOtherwise: [Bool]
 
@@ -93,10 +95,16 @@ extension Simulation {
       certificates[client].spells[server] = spell
       return
     }
-    // What began before it was known could not be left out. And a network that seems down is probed at its own pace.
-    guard begun > spell.seen, !clients[client].planner.suspectsNetwork(at: now) else { return }
+    // What began before it was known could not be left out.
+    noteSuspicion(of: client)
+    guard begun > spell.seen, begun > certificates[client].suspected else { return }
     certificates[client].spells[server]?.meetings += 1
     checkMeetings(server, client)
+  }
+
+  /// A client plans, or a probe or an attempt of its ends.
+  func noteSuspicion(of client: Int) {
+    if clients[client].planner.suspectsNetwork(at: now) { certificates[client].suspected = now }
   }
 
   private func state(of server: Server.ID, _ client: Int) -> CircuitState? {

@@ -11,8 +11,8 @@ package enum SimulationSeries {
   package struct Result: Sendable {
     package var requests = 0
     package var probes = 0
-    /// How many seeds broke a rule.
-    package var broken = 0
+    /// The seeds that broke a rule.
+    package var broken: [UInt64] = []
     /// The first broken rules, one for each kind of run.
     package var examples: [String: String] = [:]
   }
@@ -34,7 +34,7 @@ package enum SimulationSeries {
       var faults = simulation.faults
       if seed % fleetEvery == 0 { faults += Fleet(seed: seed, mutation: mutation).faults }
       guard let fault = faults.first else { continue }
-      result.broken += 1
+      result.broken.append(seed)
       if result.examples[simulation.subject] == nil {
         result.examples[simulation.subject] = fault
         report("seed \(seed) (\(simulation.subject)): \(fault)\n" + story(seed, mutation))

@@ -63,6 +63,9 @@ if isTraced {
 }
 let seconds = (ContinuousClock.now - start) / .seconds(1)
 print(
-  "\(count) seeds, \(result.requests) requests, \(result.probes) probes, \(result.broken) seeds with a broken rule, "
+  "\(count) seeds, \(result.requests) requests, \(result.probes) probes, \(result.broken.count) seeds with a broken rule, "
     + "\(Int(seconds * 1000)) ms, \(Int(Double(count) / max(seconds, 0.001))) seeds/s")
-exit(result.broken == 0 ? 0 : 1)
+if !result.broken.isEmpty {
+  print("a rule is broken by: " + result.broken.prefix(100).map(String.init).joined(separator: " "))
+}
+exit(result.broken.isEmpty ? 0 : 1)
