@@ -233,7 +233,12 @@ final class EasyHandle {
 
   private func setHeaders(_ lines: [String]) {
     var list: UnsafeMutablePointer<curl_slist>?
-    for line in lines { list = curl_slist_append(list, line) }
+    // libcurl looks for the end of what it is given to append to.
+    var last: UnsafeMutablePointer<curl_slist>?
+    for line in lines {
+      last = curl_slist_append(last, line).map { $0.pointee.next ?? $0 }
+      if list == nil { list = last }
+    }
     netopt_setopt_slist(raw, CURLOPT_HTTPHEADER, list)
     curl_slist_free_all(headers)
     headers = list
