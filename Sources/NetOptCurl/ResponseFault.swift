@@ -48,6 +48,10 @@ enum ResponseFault: Hashable, Sendable {
         .decodeFailed, .decode,
         "the body from \(place) has more than \(ContentDecoder.mostCodings) content codings, which is netopt's limit"
       )
+    case .coding(.tooSlow):
+      return made(
+        .decodeFailed, .decode,
+        "undoing the Content-Encoding of the body from \(place) takes far longer than its size explains")
     case .coding(.invalid):
       return made(.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
     case .coding(.outOfMemory):

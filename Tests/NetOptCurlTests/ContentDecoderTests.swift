@@ -189,6 +189,43 @@ import Testing
     }
   }
 
+  /// Blocks of brotli (RFC 7932, section 9.2) of 81 bytes, with 256 types of blocks and a map of 16,384 entries for one literal each: reading one takes
+  /// 0.1 ms.
+  @Test(
+    "a body whose decoding takes far longer than its size explains is refused", arguments: ["br", "br, gzip"])
+  func slow(coding: String) throws {
+    let block =
+      [0, 0, 0xf0, 0xff, 0, 0x10] + [UInt8](repeating: 0, count: 65)
+      + [0x80, 0x10, 0x8b, 0xa0, 0x08, 0x0a, 0x04, 0x02, 0x30, 0x00]
+    let few = [0x0c] + block + [0x03]
+    #expect(try decode([few[...]], "br", room: 16_384).bytes.count == 1)
+    var coded: [UInt8] = [0x0c]
+    for _ in 0..<6000 { coded += block }
+    coded.append(0x03)
+    if coding == "br" {
+      #expect(throws: CodingFailure.tooSlow) { try decode([coded[...]], coding, room: 16_384) }
+    } else {
+      // By then too much has been read for what came out.
+      let small = Self.deflated(coded, windowBits: 15 + 16)
+      #expect(throws: CodingFailure.self) { try decode([small[...]], coding, room: 16_384) }
+    }
+  }
+
+  @Test("zstd is the format of RFC 8878 alone, whose frames may be skipped")
+  func zstandardFrames() throws {
+    let frame = Self.zstandard(Array("text".utf8))
+    let skipped: [UInt8] = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]
+    for coded in [frame, skipped + frame, frame + skipped + frame] {
+      let bytes = try decode(coded.indices.map { coded[$0...$0] }, "zstd", room: 100).bytes
+      #expect(bytes == Array("text".utf8) || bytes == Array("texttext".utf8))
+    }
+    for version in [0x1e, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27] as [UInt8] {
+      let old = [version, 0xb5, 0x2f, 0xfd] + frame[4...]
+      #expect(throws: CodingFailure.invalid) { try decode([old[...]], "zstd", room: 100) }
+      #expect(throws: CodingFailure.invalid) { try decode([(frame + old)[...]], "zstd", room: 100) }
+    }
+  }
+
   @Test("a coding that makes nothing shorter is undone within another one")
   func incompressible() throws {
     var random = SplitMix64(seed: 3)

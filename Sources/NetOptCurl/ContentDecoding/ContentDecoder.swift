@@ -1,3 +1,4 @@
+import Glibc
 import NetOptCore
 
 /// Undoes the content codings of one body (RFC 9110, section 8.4), as it comes.
@@ -12,8 +13,12 @@ struct ContentDecoder {
   /// How much codings may give to each other for each byte that comes out, and beyond that once. What a coding adds to what it cannot shrink
   /// is far less. Of empty blocks within empty blocks hardly anything ever comes out, and reading 4 MiB of them takes 0.15 s. A coding may want a
   /// block as a whole before it gives anything, 128 KiB of Zstandard (RFC 8878, section 3.1.1.2.4).
-  private static let mostPerByte = 16
+  private static let mostPerByte = 2
   private static let mostBeforeFirst = 256 * 1024
+  /// How long decoding a body may take on the loop, besides a time for each byte that came or came out: 5 MB a second, of which slow machines do ten
+  /// times as many. Blocks can be made of which each byte takes a microsecond and more.
+  private static let longestTime: Int64 = 20_000_000
+  private static let timePerByte: Int64 = 200
   /// The size of what one coding gives to the next.
   private static let pieceSize = 16 * 1024
 
@@ -28,6 +33,9 @@ struct ContentDecoder {
   private var hasInput = false
   /// How much codings gave to each other, and how much came out.
   private var (between, cameOut) = (0, 0)
+  private var cameIn = 0
+  /// How long decoding has taken, and when it last began, in nanoseconds of the thread's own time: other threads take nothing from it.
+  private var (spent, begun) = (Int64(0), Int64(0))
 
   /// - Parameter contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
   /// - Returns: `nil` when nothing is to be undone.
@@ -67,9 +75,27 @@ struct ContentDecoder {
     _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(CodingFailure) -> Int {
     if !input.isEmpty { hasInput = true }
+    let size = input.count
+    begun = Self.threadTime()
     let count = try decode(stages.count - 1, &input, into: output)
+    cameIn += size - input.count
     cameOut += count
+    try takeTime()
     return count
+  }
+
+  /// Adds the time since it was last taken.
+  private mutating func takeTime() throws(CodingFailure) {
+    let now = Self.threadTime()
+    spent += now - begun
+    begun = now
+    guard spent <= Self.longestTime + Self.timePerByte * Int64(cameIn + cameOut) else { throw .tooSlow }
+  }
+
+  private static func threadTime() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
   private mutating func decode(
@@ -104,6 +130,7 @@ struct ContentDecoder {
       if count == 0 { return 0 }
       between += count
       guard between <= Self.mostBeforeFirst + Self.mostPerByte * cameOut else { throw .invalid }
+      try takeTime()
       stages[index].input = piece[..<count]
     }
   }
@@ -115,6 +142,8 @@ enum CodingFailure: Error, Hashable, Sendable {
   case unknown
   /// It has more codings than are undone.
   case tooMany
+  /// Undoing it takes far longer than its size explains.
+  case tooSlow
   /// It is not in the format of its coding, or goes on behind the coding's end.
   case invalid
   /// The library has no memory for it.

@@ -1,10 +1,14 @@
 import CZstd
 
-/// Undoes the coding zstd (RFC 8878), which may have several frames. Windows over 8 MiB are refused (RFC 9659).
+/// Undoes the coding zstd (RFC 8878), which may have several frames. Windows over 8 MiB are refused (RFC 9659), and so are the formats of before the
+/// RFC, which the library reads too, without a limit for the window.
 final class ZstdDecoder: CodingDecoder {
   private let stream: OpaquePointer
   /// Whether the last frame came to its end.
   private(set) var isAtEnd = false
+  /// The number that the present frame begins with, as far as it has come.
+  private var magic: UInt32 = 0
+  private var magicBytes: UInt32 = 0
 
   init() throws(CodingFailure) {
     guard let stream = ZSTD_createDStream() else { throw .outOfMemory }
@@ -22,12 +26,24 @@ final class ZstdDecoder: CodingDecoder {
     while target.pos < target.size {
       // Behind a frame's end the decoder would wait for another one.
       if isAtEnd, source.pos == source.size { break }
+      try readMagic(input[source.pos...])
       let before = (source.pos, target.pos)
       let rest = ZSTD_decompressStream(stream, &target, &source)
       guard ZSTD_isError(rest) == 0 else { throw .invalid }
       isAtEnd = rest == 0
+      if isAtEnd { (magic, magicBytes) = (0, 0) }
       if before == (source.pos, target.pos) { break }
     }
     return (source.pos, target.pos)
+  }
+
+  /// Looks whether a frame is one of RFC 8878, or one that is skipped (section 3.1).
+  private func readMagic(_ input: Slice<UnsafeRawBufferPointer>) throws(CodingFailure) {
+    guard magicBytes < 4 else { return }
+    for byte in input.prefix(Int(4 - magicBytes)) {
+      magic |= UInt32(byte) << (8 * magicBytes)
+      magicBytes += 1
+    }
+    guard magicBytes < 4 || magic == 0xfd2f_b528 || magic & ~15 == 0x184d_2a50 else { throw .invalid }
   }
 }
