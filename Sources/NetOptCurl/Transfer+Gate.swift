@@ -190,6 +190,8 @@ extension LiveConnection {
     // Bytes of TLS need not be data: session tickets come whenever the peer likes.
     // Right behind the handshake the connection to a proxy may hold tickets of the server's.
     let isBuffered = tls.hasBufferedData || hasCarried && tls.reader?.hasBufferedData == true
+    // What comes until the end of a renegotiation would come before the request, which cannot be written.
+    if tls.isInHandshake { return .data }
     if count < 0, !isBuffered { return .nothing }
     // Behind the handshake come tickets that libcurl is to keep, and it can do so only when it reads them itself. Whether it reads something else
     // there shows in the answer (`hasUnaskedData`).
@@ -197,6 +199,6 @@ extension LiveConnection {
     if !hasCarried, !isBuffered, !isDirect || tls.version == "TLSv1.3" { return .nothing }
     if isBuffered { return .data }
     guard let hasData = tls.hasUnreadData(on: isDirect ? descriptor : nil) else { return .end }
-    return hasData ? .data : .nothing
+    return hasData || tls.isInHandshake ? .data : .nothing
   }
 }

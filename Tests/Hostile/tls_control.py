@@ -40,6 +40,9 @@ class Program:
         self._records = 0
         self._changes = 0
         self._partial = b""
+        # What the program has sent and the client does not get yet; `None` when nothing is held back.
+        self._held: bytes | None = None
+        self._heard = threading.Event()
         self._server = self._connect(path)
         self._server.sendall(begun.hello)
         threading.Thread(target=self._pump, args=(self._client, self._server), daemon=True).start()
@@ -63,10 +66,14 @@ class Program:
                 if source is self._server:
                     # Held while it is sent: what the client does next comes after it is counted.
                     with self._passed:
-                        target.sendall(data)
+                        if self._held is None:
+                            target.sendall(data)
+                        else:
+                            self._held += data
                         self._count(data)
                         self._passed.notify_all()
                 else:
+                    self._heard.set()
                     target.sendall(data)
         except OSError:
             pass
@@ -121,6 +128,20 @@ class Program:
 
             if not self._passed.wait_for(is_done, PATIENCE):
                 raise Gone
+
+    def hold(self) -> None:
+        """Keeps back what the program sends from now on."""
+        with self._passed:
+            self._held = b""
+            self._heard.clear()
+
+    def release(self, delay: float) -> None:
+        """Passes on what was kept back, some time after the client has sent something."""
+        self._heard.wait(PATIENCE)
+        time.sleep(delay)
+        with self._passed:
+            self._client.sendall(self._held or b"")
+            self._held = None
 
     def end(self) -> None:
         """Ends the program and waits for its end."""
@@ -194,6 +215,22 @@ def behind(letter: bytes) -> Answer:
     return answer
 
 
+def answer_in_renegotiation(program: Program, whole: bytes, state: Host) -> None:
+    """A renegotiation is asked for while the connection is idle, and an answer comes behind the client's part of it."""
+    late = state.late()
+    program.send(whole)
+    late.due.wait(PATIENCE)
+    try:
+        program.send(RENEGOTIATE, is_answered=False)
+        program.hold()
+        program.send(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nforged answer")
+        late.done.set()
+        program.release(0.2)
+    except (Gone, OSError):
+        late.done.set()
+
+
+control("tls12-answer-in-a-renegotiation", "-tls1_2", answer_in_renegotiation)
 control("tls12-renegotiation-before-the-head", "-tls1_2", before(RENEGOTIATE))
 control("tls12-renegotiation-in-the-body", "-tls1_2", within(RENEGOTIATE))
 control("tls12-renegotiation-late", "-tls1_2", behind(RENEGOTIATE))

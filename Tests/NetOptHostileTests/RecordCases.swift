@@ -87,6 +87,10 @@ enum RecordCases {
 
   /// A renegotiation (RFC 5246, section 7.4.1.1) and new keys (RFC 8446, section 4.6.3) are part of a connection that goes on.
   private static let control: [HostileCase] = .together(
+    .answers(with: ofFirstConnection, ["tls12-answer-in-a-renegotiation"]) {
+      $0.isOfFirstConnection = true
+      $0.isLate = true
+    },
     control("tls12-renegotiation"), control("tls13-key-update"), control("tls13-key-update-both"),
     .answers(
       with: ofFirstConnection,
