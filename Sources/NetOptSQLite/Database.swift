@@ -48,7 +48,11 @@ package final class Database: @unchecked Sendable {
     handle = opened
     self.path = path
     sqlite3_busy_timeout(opened, patience)
+    sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, Self.longestValue)
   }
+
+  /// The most bytes of a value and of a row. Beyond what is ever written, and far less than a file can claim that leads in circles.
+  private static let longestValue: Int32 = 8 << 20
 
   deinit { sqlite3_close_v2(handle) }
 

@@ -34,6 +34,15 @@ import Testing
     #expect(try Statement("SELECT count(*) FROM t", in: database).integer() == 0)
   }
 
+  @Test("a value that is larger than any that is written is neither written nor read")
+  func largeValues() throws {
+    let database = try Database(try path())
+    try database.execute("CREATE TABLE t (a BLOB)")
+    try database.execute("INSERT INTO t VALUES (zeroblob(8000000))")
+    #expect(throws: SQLiteError.self) { try database.execute("INSERT INTO t VALUES (zeroblob(9000000))") }
+    #expect(try Statement("SELECT count(*) FROM t", in: database).integer() == 1)
+  }
+
   @Test(
     "a pipe or a folder in the place of one of SQLite's files is refused, and not waited for",
     arguments: ["", "-journal", "-wal", "-shm"], [true, false])
