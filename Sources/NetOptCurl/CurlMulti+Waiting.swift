@@ -19,6 +19,8 @@ struct WaitLooks {
 extension CurlMulti {
   /// How long a request waits before it is looked at.
   private static let shortestWait = Duration.milliseconds(100)
+  /// How long a call waits for a connection to an endpoint while requests are under way on all that there may be.
+  private static let longestQueue = Duration.milliseconds(250)
   /// How long a request whose answer has ended may wait for room to send what is left of it.
   private static let longestRest = Duration.milliseconds(500)
   /// The largest body that is taken to have left as soon as libcurl has it: about what TCP sends at once (RFC 6928).
@@ -40,6 +42,7 @@ extension CurlMulti {
     // What waits in a network that this machine has left says nothing of the endpoints.
     guard let waits, !isShutDown, !isRetired else { return }
     passOnUnwritten()
+    leaveLongQueues()
     let someWait = completeAnswered()
     let time = lookAtWaiting(with: waits)
     // Bodies that come are not waited for. The next request has it go on.
@@ -130,6 +133,33 @@ extension CurlMulti {
     return max(WaitLooks.interval, (loop.now() - now) * Self.share)
   }
 
+  /// Has the next legs begin of calls that have waited long for a connection to an endpoint, of which requests keep as many as there may be: their
+  /// answers may stop in their bodies, or take their time. The leg is tried once more when the others have failed.
+  private func leaveLongQueues() {
+    let now = loop.now()
+    let busy = Set(underWay.compactMap { $0.winner?.endpoint })
+    for exchange in underWay where exchange.purpose == .request && !exchange.isOver && exchange.winner == nil
+    {
+      guard exchange.race.hasUntriedAddress else { continue }
+      for transfer in exchange.transfers where transfer.descriptor == nil && transfer.verdict == nil {
+        guard let endpoint = transfer.endpoint, busy.contains(endpoint), !exchange.isOver,
+          let report = exchange.reports.first(where: { $0.index == transfer.leg }),
+          now - exchange.context.started - report.started >= Self.longestQueue
+        else { continue }
+        exchange.race.tryAgainLast(transfer.leg)
+        leaveQueue(transfer, because: "all connections to \(transfer.place) were in use")
+      }
+    }
+  }
+
+  /// Has the next leg begin in the place of one that waits for a connection. The endpoint is not blamed.
+  private func leaveQueue(_ transfer: Transfer, because reason: String) {
+    let exchange = transfer.exchange
+    note(transfer, .failed, LegFailure(.other, reason))
+    end(transfer)
+    follow(exchange.race.failed(transfer.leg), in: exchange)
+  }
+
   /// Has the next legs begin of calls that wait for a connection to endpoints that do not answer: as many are open as may be, and what
   /// was sent on them keeps them.
   private func leaveQueues(of silent: Set<SilentEndpoint>) {
@@ -149,10 +179,7 @@ extension CurlMulti {
       }
       for transfer in queued where !exchange.isOver {
         // The endpoint was blamed already.
-        let why = "\(transfer.place) went silent, and all connections to it are in use"
-        note(transfer, .failed, LegFailure(.other, why))
-        end(transfer)
-        follow(exchange.race.failed(transfer.leg), in: exchange)
+        leaveQueue(transfer, because: "\(transfer.place) went silent, and all connections to it are in use")
       }
     }
   }

@@ -7,6 +7,7 @@ import Testing
 @Suite(.serialized) struct BusyEndpointTests {
   private static let directives = """
     location /unhurried { echo_sleep 6; echo "$request_method $request_uri"; }
+    location /halting { echo begin; echo_flush; echo_sleep 3; echo end; }
     location /quick { return 200 "$request_method $request_uri"; }
     """
 
@@ -46,6 +47,35 @@ import Testing
       return arrived >= 16
     }
     #expect(arrived == 16)
+  }
+
+  /// Answers that stop in their bodies keep their connections: calls behind them go to the other endpoint, whatever their method.
+  @Test(arguments: [HTTPMethod.get, .post])
+  func callsLeaveAQueueThatDoesNotMove(_ method: HTTPMethod) async throws {
+    let fleet = try await Fleet(2, directives: Self.directives, http2: false)
+    defer { fleet.stop() }
+    let client = try await fleet.client { $0.connections.perEndpoint = 2 }
+    for number in 0..<20 { _ = try await text(try fleet.request(.get, "/quick?q=\(number)"), client) }
+    let first = try await client.execute(try fleet.request(.get, "/halting"))
+    let victim = try #require(first.remote)
+    let second = try await client.execute(try fleet.request(.get, "/halting"))
+    #expect(second.remote == victim)
+    for number in 0..<4 {
+      let response = try await client.execute(try fleet.request(method, "/quick?q=\(number)"))
+      #expect(response.remote != victim)
+      let leg = response.route.legs.first { $0.address == victim.address }
+      #expect(leg?.failure?.message.contains("all connections to") == true)
+      let answer = String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
+      #expect(answer == "\(method.rawValue) /quick?q=\(number)")
+    }
+    for response in [first, second] {
+      #expect(try await response.body.collect(upTo: 100) == Array("begin\nend\n".utf8))
+    }
+    // Nothing is held against it.
+    let status = try await client.execute(try fleet.request(.get, "/quick?q=last"))
+    #expect(status.route.plan.candidates.allSatisfy { $0.excluded == nil })
+    _ = try await status.body.collect(upTo: 100)
+    await client.shutdown()
   }
 
   /// Requests that may go nowhere else wait for an endpoint that pauses, also when all connections to it are in use.
