@@ -80,8 +80,8 @@ extension CurlMulti {
     }
   }
 
-  /// Ends the requests that are not sent whole, whose answers have ended, and of which the server has taken nothing more for a while. As long as it
-  /// takes something it may need the rest.
+  /// Ends requests whose answers are complete although part of the request is not sent yet, once the server has read nothing more of it for
+  /// `longestRest`. A server that goes on reading may need the rest.
   ///
   /// - Returns: whether others may end so.
   private func completeAnswered() -> Bool {
@@ -133,18 +133,19 @@ extension CurlMulti {
     return max(WaitLooks.interval, (loop.now() - now) * Self.share)
   }
 
-  /// Has the next legs begin of calls that have waited long for a connection to an endpoint, of which requests keep as many as there may be: their
-  /// answers may stop in their bodies, or take their time. The leg is tried once more when the others have failed.
+  /// Starts the next leg of each call that has waited for `longestQueue` because other requests use all connections to its endpoint. Their answers
+  /// may be slow, or have stopped in their bodies. The leg is tried once more when the others have failed.
   private func leaveLongQueues() {
     let now = loop.now()
-    let busy = Set(underWay.compactMap { $0.winner?.endpoint })
+    // Hardly any look finds a call that has waited so long.
+    lazy var busy = Set(underWay.compactMap { $0.winner?.endpoint })
     for exchange in underWay where exchange.purpose == .request && !exchange.isOver && exchange.winner == nil
     {
       guard exchange.race.hasUntriedAddress else { continue }
       for transfer in exchange.transfers where transfer.descriptor == nil && transfer.verdict == nil {
-        guard let endpoint = transfer.endpoint, busy.contains(endpoint), !exchange.isOver,
+        guard let endpoint = transfer.endpoint, !exchange.isOver,
           let report = exchange.reports.first(where: { $0.index == transfer.leg }),
-          now - exchange.context.started - report.started >= Self.longestQueue
+          now - exchange.context.started - report.started >= Self.longestQueue, busy.contains(endpoint)
         else { continue }
         exchange.race.tryAgainLast(transfer.leg)
         leaveQueue(transfer, because: "all connections to \(transfer.place) were in use")
@@ -152,7 +153,7 @@ extension CurlMulti {
     }
   }
 
-  /// Has the next leg begin in the place of one that waits for a connection. The endpoint is not blamed.
+  /// Ends a leg that waits for a connection, and starts the next one. The endpoint is not blamed.
   private func leaveQueue(_ transfer: Transfer, because reason: String) {
     let exchange = transfer.exchange
     note(transfer, .failed, LegFailure(.other, reason))

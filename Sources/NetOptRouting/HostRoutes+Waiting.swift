@@ -53,7 +53,7 @@ extension HostRoutes {
       let address = addresses[index]
       let own = byAddress[address] ?? []
       let limit = silenceLimit(of: index, at: now)
-      // What is lost is late, however long answers take here.
+      // A lost request is late at once, whatever the usual answer time is.
       let late = own.filter {
         $0.request.delivery == .lost || now - max($0.request.sent, $0.request.heard) >= limit
       }
@@ -96,11 +96,13 @@ extension HostRoutes {
   private func lost(
     _ late: [(position: Int, request: WaitingRequest)], of index: Int, at now: MonotonicInstant
   ) -> [TakenRequest] {
-    late.compactMap { position, request in
-      guard request.delivery == .lost, request.mayBeRepeated else { return nil }
+    let lost = late.filter { $0.request.delivery == .lost && $0.request.mayBeRepeated }
+    if lost.isEmpty { return [] }
+    let (attempt, attemptElsewhere) = (leastAttempt(), leastAttempt(besides: index))
+    return lost.compactMap { position, request in
       let isOfConnection = isLost(request, at: index)
       guard isOfConnection || hasWorkingEndpoint(besides: index, since: request.sent),
-        hasTime(request, leastAttempt(besides: isOfConnection ? nil : index), at: now)
+        hasTime(request, isOfConnection ? attempt : attemptElsewhere, at: now)
       else { return nil }
       let wait = (now - request.sent).nanoseconds / 1_000_000
       let failure = LegFailure(

@@ -45,7 +45,8 @@ package enum Freshening {
     // The body was selected by other fields than those that count now.
     if fields.contains(name: "Vary"), Vary(fields) != Vary(entry.fields) { return .remove }
     let (theirs, ours) = (Validators(fields), entry.terms.validators)
-    if fields.contains(name: "ETag"), entry.fields.contains(name: "ETag") {
+    let (hasTag, hadTag) = (fields.contains(name: "ETag"), entry.fields.contains(name: "ETag"))
+    if hasTag, hadTag {
       guard let tag = theirs.entityTag, let mine = ours.entityTag, tag.matches(mine) else { return .remove }
     }
     if let date = theirs.lastModified, let mine = ours.lastModified, date != mine { return .remove }
@@ -55,8 +56,8 @@ package enum Freshening {
     {
       return .remove
     }
-    // A tag that one of them lacks may be that of another representation, of the same second.
-    guard fields.contains(name: "ETag") == entry.fields.contains(name: "ETag"),
+    // When one of them has no tag, both may be versions of the same second.
+    guard hasTag == hadTag,
       theirs.entityTag != nil || theirs.lastModified != nil && ours.lastModified != nil
     else { return .nothing }
     return .update
