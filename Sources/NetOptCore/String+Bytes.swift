@@ -1,5 +1,4 @@
-// Texts of peers and callers as HTTP has them: bytes. For Swift a comma with an accent behind it is no comma, and "K" in small letters is "k" also
-// where it is the sign for kelvin.
+// HTTP compares bytes. Swift compares characters: for it a comma with a combining accent is no comma, and the kelvin sign in lower case is "k".
 extension StringProtocol {
   /// The text with the letters A to Z in lower case, and nothing else changed.
   package var loweredASCII: String {

@@ -16,9 +16,9 @@ final class LiveConnection {
   var hasCarried = false
   /// Whether something came behind an answer, or it is not sure where the answer ended: what comes next may be the rest.
   var isTainted = false
-  /// How long a body that must not be there is waited for.
+  /// How long a connection rests after an answer without a body that announces one, in case the server sends that body.
   static let quietTime = Duration.milliseconds(100)
-  /// From when on it is clear that no body follows the last answer, which has none and tells of one: what comes before is that body.
+  /// When that rest ends.
   var isQuietFrom: MonotonicInstant?
   /// Over HTTP/1.1 how much had come on its socket when the last request was sent; nothing before the first, and without OpenSSL.
   private var receivedWhenAsked = 0

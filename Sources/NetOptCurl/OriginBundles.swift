@@ -39,7 +39,8 @@ final class OriginBundles {
   private let isSecure: Bool
   private let http1 = OriginBundles.nextNumber()
   private let http2 = OriginBundles.nextNumber()
-  /// Of connections to a proxy of plain HTTP. All origins could share those, and what a server sends unasked would be another one's answer.
+  /// The bundle of connections to a proxy for plain HTTP. Origins do not share it: bytes that one server sends unasked must not answer another
+  /// origin's request.
   private let proxied = OriginBundles.newNumber()
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var choices: [Choice] = []

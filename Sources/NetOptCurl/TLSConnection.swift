@@ -63,7 +63,7 @@ struct TLSConnection {
     }
   }
 
-  /// Whether a handshake is under way: what is written waits for its end. Behind the first one that is a renegotiation (TLS 1.2).
+  /// Whether a handshake is in progress. OpenSSL sends no data until it ends. After the first handshake it is a renegotiation (TLS 1.2).
   var isInHandshake: Bool { functions.isInHandshake(ssl) != 0 }
 
   /// Whether application data lies ready that libcurl has not read. What TLS sends for itself, such as session tickets, is

@@ -57,8 +57,8 @@ struct UsualTime: Hashable, Sendable {
   }
 
   /// Takes a sample in nanoseconds. One beyond the bound counts as one at the bound: a server that has become slow
-  /// must not be what is usual after a few answers, and an origin that has become slow as a whole is after minutes. Nor must it be after many, when
-  /// another one was not slow: who has a few requests a minute would stay with it for ever.
+  /// must not be what is usual after a few answers, and an origin that has become slow as a whole is after minutes. While another
+  /// endpoint answers within the bound, answers beyond it do not count: at a few requests a minute the slow server would become the norm.
   ///
   /// - Parameter endpoint: the endpoint's index.
   mutating func add(_ sample: Int64, of endpoint: Int, at now: MonotonicInstant) {

@@ -102,7 +102,7 @@ extension Simulation {
     checkMeetings(server, client)
   }
 
-  /// A client plans, or a probe or an attempt of its ends.
+  /// Notes the moment when a client suspects the network. Called when it plans, and when it learns of a wrong certificate.
   func noteSuspicion(of client: Int) {
     if clients[client].planner.suspectsNetwork(at: now) { certificates[client].suspected = now }
   }

@@ -30,7 +30,7 @@ struct VaryTests {
     #expect(try decision(["Accept-Language": "de, en"], on: german).word == "fetch:vary-miss")
   }
 
-  /// Texts that Swift takes for equal, or for equal in small letters, and other people do not.
+  /// Strings that are equal in Swift, or equal when lowercased, although their bytes differ.
   private static let pieces = [
     "e\u{301}", "é", "K", "\u{212A}", "k", "Å", "\u{212B}", "A\u{30A}", "Ω", "\u{2126}", ";", "\u{37E}", "a",
     "A", ",", ",\u{301}", " ",

@@ -4,8 +4,8 @@ import Testing
 
 @testable import NetOptCurl
 
-/// Answers over HTTP/1.1 that have no body, or whose end is not sure: a server that sends a body all the same sends it right behind them, and it
-/// would be the answer to the next request.
+/// HTTP/1.1 answers without a body, or whose end is ambiguous. A faulty server sends a body right behind such an answer, and the client must not take
+/// it for the answer to the next request.
 @Suite struct BodilessAnswerTests {
   /// What a server answers with, and whether the next request is sent on the connection at once.
   private static let answers: [(HTTPMethod, String, Bool)] = [

@@ -2,7 +2,7 @@ import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// Groups for Diffie-Hellman that servers choose in TLS 1.2.
+/// Diffie-Hellman groups, which the server chooses in TLS 1.2.
 @Suite struct LargeGroupTests {
   /// An origin that exchanges keys in a group of so many bits (RFC 7919), and in no other way. That takes an RSA key.
   private func origin(_ bits: Int) async throws -> NginxOrigin {

@@ -19,7 +19,7 @@ import Testing
 
     /// A field that is no credential: what the server says of its trouble depends on it.
     var name = ""
-    /// What `Accept-Language` has, on which some answers depend.
+    /// The value of `Accept-Language`. Some answers depend on it (`Vary`).
     var language = ""
 
     /// Two of each are one text for Swift, in different bytes.

@@ -7,8 +7,8 @@ package struct EntityTag: Hashable, Sendable {
   /// The rest, quotes included.
   package let opaque: String
 
-  /// Reads a tag as it stands in a field. One without quotes is taken as it is: it is handed back to the server as it came. One that is not
-  /// UTF-8 is none, since its bytes are lost, nor is one that would be another condition than this tag in a request.
+  /// Reads a tag as it stands in a field. One without quotes is taken as it is: it is handed back to the server as it came. The result is `nil` for a
+  /// tag that is not valid UTF-8, because its bytes are lost, and for one such as `*`, which means something else in `If-None-Match`.
   package init?(_ text: some StringProtocol) {
     let text = FieldText.trimmed(Substring(text))
     guard !text.isEmpty, !text.unicodeScalars.contains("\u{fffd}") else { return nil }
