@@ -43,8 +43,18 @@ struct Circuit: Hashable, Sendable {
   private var isProbe = false
   /// How long the endpoint asked to be left alone, when that is why the circuit is open.
   private(set) var rest: Duration?
-  /// Whether it failed behind a connection that was ready, so that one alone shows nothing.
-  private(set) var needsAnswer = false
+  /// How the last failure came about, which decides what shows that the endpoint works again.
+  private(set) var lastFault = Fault.unreachable
+
+  /// How an endpoint fails.
+  enum Fault: Hashable, Sendable {
+    /// No connection to it was ready. One that is shows that it works.
+    case unreachable
+    /// A connection that was ready broke. Only an answer shows that it works; the next request may get one.
+    case broke
+    /// Connections to it work, and requests get no answer that is of use.
+    case useless
+  }
 
   /// Whether there is nothing that a success would change.
   var isClear: Bool { streak == 0 && opensUntil == nil }
@@ -100,21 +110,20 @@ struct Circuit: Hashable, Sendable {
   /// An attempt failed.
   ///
   /// - Parameters:
-  ///   - isService: whether the service failed behind a connection that works; that counts half.
-  ///   - wasReady: whether the connection had been ready, so that another one alone shows nothing.
+  ///   - fault: how.
+  ///   - isHalf: whether it counts half, as the failures of a service do.
   ///   - opens: whether this failure alone is enough.
   mutating func failed(
-    at now: MonotonicInstant, isService: Bool = false, wasReady: Bool = false, opens: Bool = false,
+    _ fault: Fault = .unreachable, at now: MonotonicInstant, isHalf: Bool = false, opens: Bool = false,
     using random: inout SplitMix64
   ) {
     if isForgotten(at: now) { self = Circuit() }
     let state = state(at: now)
-    streak += isService ? 1 : 2
-    recent.add(halves: isService ? 1 : 2, at: now)
+    streak += isHalf ? 1 : 2
+    recent.add(halves: isHalf ? 1 : 2, at: now)
     lastFailure = now
     attempt = nil
-    // The last failure decides: what could not be connected to is known to be better when it can.
-    needsAnswer = isService || wasReady
+    lastFault = fault
     // A failure while it is open is of an attempt that began before: it says nothing new.
     if state == .open { return }
     if state == .closed, !opens, streak < 2 * Self.threshold, !recent.isBad { return }
@@ -134,7 +143,7 @@ struct Circuit: Hashable, Sendable {
     opensUntil = until
     rest = time
     attempt = nil
-    needsAnswer = true
+    lastFault = .useless
   }
 
   /// Until when the circuit is open, when it is.

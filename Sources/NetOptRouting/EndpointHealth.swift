@@ -102,7 +102,10 @@ struct EndpointHealth: Sendable {
   func isTried(at now: MonotonicInstant) -> Bool { circuit.isTried(at: now) }
 
   /// Whether only an answer shows that it works again, and no connection.
-  var needsAnswer: Bool { circuit.needsAnswer }
+  var needsAnswer: Bool { circuit.lastFault != .unreachable }
+
+  /// How it failed last.
+  var lastFault: Circuit.Fault { circuit.lastFault }
 
   /// Why the endpoint is left out in this state, for people.
   func reason(of state: CircuitState, at now: MonotonicInstant) -> String {
@@ -151,7 +154,7 @@ struct EndpointHealth: Sendable {
   ) -> Bool {
     if connect != nil || ready != nil { measured(connect: connect, ready: ready, at: now) }
     let isMeasured = connect != nil || ready != nil
-    if !answered && circuit.needsAnswer { return isMeasured }
+    if !answered && needsAnswer { return isMeasured }
     let isHeard = answered && answeredWhileSilent(at: now)
     let isNews = isMeasured || !circuit.isClear || penalisedUntil != nil || isHeard
     circuit.succeeded(at: now)
@@ -241,18 +244,19 @@ struct EndpointHealth: Sendable {
   ///
   /// - Parameters:
   ///   - host: whose endpoint it is.
-  ///   - wasReady: whether it had been ready before, so that another one alone shows nothing.
+  ///   - fault: how, where the endpoint is to blame.
   ///   - begun: when it began, unless it was a probe's.
   ///   - pace: how soon a wrong certificate is checked again.
   /// - Returns: whether anything has changed.
   mutating func failed(
-    _ failure: LegFailure, of host: String, wasReady: Bool = false, from begun: MonotonicInstant? = nil,
+    _ failure: LegFailure, of host: String, as fault: Circuit.Fault = .unreachable,
+    from begun: MonotonicInstant? = nil,
     pace: Quarantine.Pace = Quarantine.Pace(), at now: MonotonicInstant, using random: inout SplitMix64
   ) -> Bool {
     let blame = Blame(failure.kind)
     if blame == .nobody { return begun == nil && giveBack(at: now, byProbe: true) }
     if blame == .service {
-      serviceFailed(failure.message, rest: nil, at: now, using: &random)
+      serviceFailed(failure.message, as: .useless, rest: nil, at: now, using: &random)
       return true
     }
     (lastFailure, lastFailed) = (failure, now)
@@ -268,7 +272,7 @@ struct EndpointHealth: Sendable {
       return true
     }
     remember(at: now)
-    if blame == .endpoint { circuit.failed(at: now, wasReady: wasReady, using: &random) }
+    if blame == .endpoint { circuit.failed(fault, at: now, using: &random) }
     penalise(failure, halves: 2, at: now)
     return true
   }
@@ -277,10 +281,12 @@ struct EndpointHealth: Sendable {
   ///
   /// - Parameters:
   ///   - reason: what it did, for people.
+  ///   - fault: whether the next request may fare better.
   ///   - rest: how long it asked not to be used.
   ///   - isAnswer: whether it said so itself.
   mutating func serviceFailed(
-    _ reason: String, rest: Duration?, isAnswer: Bool = false, at now: MonotonicInstant,
+    _ reason: String, as fault: Circuit.Fault, rest: Duration?, isAnswer: Bool = false,
+    at now: MonotonicInstant,
     using random: inout SplitMix64
   ) {
     if isAnswer {
@@ -288,7 +294,7 @@ struct EndpointHealth: Sendable {
       _ = answeredWhileSilent(at: now)
     }
     remember(at: now)
-    circuit.failed(at: now, isService: true, using: &random)
+    circuit.failed(fault, at: now, isHalf: true, using: &random)
     if let rest, rest > .zero { circuit.rest(for: rest, at: now) }
     penalise(LegFailure(.other, reason), halves: 1, at: now)
   }
@@ -302,7 +308,8 @@ struct EndpointHealth: Sendable {
     guard isNew else { return }
     remember(at: now)
     // Where connections may work although requests stay without an answer, a connection is no sign that they would get one.
-    circuit.failed(at: now, wasReady: silence.verdict != .dead, opens: true, using: &random)
+    let fault = silence.verdict == .dead ? Circuit.Fault.unreachable : .useless
+    circuit.failed(fault, at: now, opens: true, using: &random)
     penalise(failure, halves: 2, at: now)
   }
 

@@ -162,13 +162,14 @@ extension HostRoutes {
     }
   }
 
-  /// The endpoints that could not be connected to, least recently failed first. They come after DNS: when everything
-  /// else has failed for a request, one of them may be back. Not those whose service failed: their connections would
-  /// be ready first and be of no use.
+  /// The endpoints that could not be connected to, least recently failed first, and behind them those whose
+  /// connections broke. They come after DNS: when everything else has failed for a request, one of them may be back.
+  /// Not those whose service failed or that are silent: their connections would be ready first and be of no use.
   private func lastResorts(_ leftOut: [LeftOut]) -> [Int] {
     if leftOut.isEmpty { return [] }
-    return leftOut.filter { $0.isShut && !endpoints[$0.index].health.needsAnswer }.map(\.index).sorted {
-      lastFailed($0) < lastFailed($1)
+    let shut = leftOut.filter(\.isShut).map(\.index)
+    return [Circuit.Fault.unreachable, .broke].flatMap { fault in
+      shut.filter { endpoints[$0].health.lastFault == fault }.sorted { lastFailed($0) < lastFailed($1) }
     }
   }
 

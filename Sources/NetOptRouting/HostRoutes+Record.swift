@@ -83,8 +83,8 @@ extension HostRoutes {
       case .failed:
         guard let failure = leg.failure, !isFrozen else { continue }
         failed(
-          address, failure, wasReady: wasReady(leg), from: begun.map { $0 + leg.started } ?? now, at: now,
-          using: &random)
+          address, failure, as: fault(of: leg, failure), from: begun.map { $0 + leg.started } ?? now,
+          at: now, using: &random)
       case .cancelled:
         guard let winner, !isFrozen, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
         let kind = leg.connected == nil ? LegFailure.Kind.connectTimeout : .tlsTimeout
@@ -181,7 +181,8 @@ extension HostRoutes {
     case .unavailable(let status, let rest):
       let rest = mutation == .noRest ? nil : rest
       serviceFailed(
-        address, connect, ready, "it answered \(status)", rest, isAnswer: true, at: now, using: &random)
+        address, connect, ready, "it answered \(status)", as: .useless, rest, isAnswer: true, at: now,
+        using: &random)
     case .broke, .silent:
       if isFrozen { break }
       if outcome == .broke, let failure = leg.failure {
@@ -192,33 +193,35 @@ extension HostRoutes {
         // That its endpoint is silent is known: who found it out has taken the request from there.
         if failure.kind == .silent { break }
         // The others are of the connection that was to take its place, which was never ready.
-        failed(address, failure, wasReady: failure.kind == .reset, from: now, at: now, using: &random)
+        let fault = failure.kind == .reset ? Circuit.Fault.broke : .unreachable
+        failed(address, failure, as: fault, from: now, at: now, using: &random)
         break
       }
-      let what =
+      let (what, fault): (String, Circuit.Fault) =
         outcome == .silent
-        ? "it did not answer a request in time" : "it gave no whole answer to a request"
-      serviceFailed(address, connect, ready, what, nil, at: now, using: &random)
+        ? ("it did not answer a request in time", .useless)
+        : ("it gave no whole answer to a request", .broke)
+      serviceFailed(address, connect, ready, what, as: fault, nil, at: now, using: &random)
     }
     measured(leg, address, at: now, using: &random)
   }
 
   private mutating func serviceFailed(
-    _ address: IPAddress, _ connect: Duration?, _ ready: Duration?, _ what: String, _ rest: Duration?,
-    isAnswer: Bool = false, at now: MonotonicInstant, using random: inout SplitMix64
+    _ address: IPAddress, _ connect: Duration?, _ ready: Duration?, _ what: String, as fault: Circuit.Fault,
+    _ rest: Duration?, isAnswer: Bool = false, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
     let mutation = mutation
     update(address, at: now) {
       $0.measured(connect: connect, ready: ready, at: now)
       if mutation == .noBlame { return true }
-      $0.serviceFailed(what, rest: rest, isAnswer: isAnswer, at: now, using: &random)
+      $0.serviceFailed(what, as: fault, rest: rest, isAnswer: isAnswer, at: now, using: &random)
       return true
     }
   }
 
   private mutating func failed(
-    _ address: IPAddress, _ failure: LegFailure, wasReady: Bool = false, from begun: MonotonicInstant?,
-    at now: MonotonicInstant, using random: inout SplitMix64
+    _ address: IPAddress, _ failure: LegFailure, as fault: Circuit.Fault = .unreachable,
+    from begun: MonotonicInstant?, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
     let host = origin.host
     let pace = quarantinePace(of: address)
@@ -230,7 +233,7 @@ extension HostRoutes {
       case .noBlame: return false
       default:
         return $0.failed(
-          failure, of: host, wasReady: wasReady, from: begun, pace: pace, at: now, using: &random)
+          failure, of: host, as: fault, from: begun, pace: pace, at: now, using: &random)
       }
     }
   }
@@ -274,9 +277,10 @@ extension HostRoutes {
     return (leg.connected.map { $0 - leg.started }, ready.map { $0 - leg.started })
   }
 
-  /// Whether a leg that failed had a connection that was ready, so that another one alone shows nothing.
-  private func wasReady(_ leg: RouteReport.Leg) -> Bool {
-    leg.reused || (isSecure ? leg.secured : leg.connected) != nil
+  /// How a leg failed: whether its connection was ready, and if so whether it broke or stayed silent.
+  private func fault(of leg: RouteReport.Leg, _ failure: LegFailure) -> Circuit.Fault {
+    guard leg.reused || (isSecure ? leg.secured : leg.connected) != nil else { return .unreachable }
+    return failure.kind == .silent ? .useless : .broke
   }
 
   private mutating func measured(

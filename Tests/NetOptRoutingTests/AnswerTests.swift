@@ -185,6 +185,31 @@ import Testing
     #expect(scene.state(two) == .closed)
   }
 
+  @Test("a server whose connections break is a last resort, behind those that could not be reached")
+  func aBrokenEndpointIsALastResort() {
+    for failure in [LegFailure(.reset, "closed"), nil] {
+      let three = ip("192.0.2.3")
+      var scene = Scene([one, two, three])
+      call(&scene, one, .broke, times: 6, failure: failure)
+      #expect(scene.plan().lastResorts == [one])
+      scene.wait(0.1)
+      for _ in 0..<3 { scene.probe(two, fails: .refused) }
+      #expect(scene.plan().lastResorts == [two, one])
+      #expect(scene.plan().addresses == [three])
+    }
+  }
+
+  @Test("a silent server, and one that asks for a rest, is no last resort")
+  func aSilentEndpointIsNoLastResort() {
+    var scene = scene()
+    call(&scene, one, .silent, times: 6)
+    #expect(scene.state(one) == .open)
+    #expect(scene.plan().lastResorts.isEmpty)
+    call(&scene, two, .unavailable(status: 503, retryAfter: .seconds(30)))
+    #expect(scene.state(two) == .open)
+    #expect(scene.plan().lastResorts.isEmpty)
+  }
+
   @Test func anImpostorInTheConnectionsPlaceIsQuarantined() {
     var scene = scene()
     call(&scene, one, .broke, failure: .wrongName)

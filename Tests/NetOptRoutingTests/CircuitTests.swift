@@ -160,14 +160,14 @@ import Testing
 
   @Test mutating func whatTheServiceAnswersCountsHalf() {
     for _ in 0..<4 {
-      circuit.failed(at: .at(0), isService: true, using: &random)
+      circuit.failed(.useless, at: .at(0), isHalf: true, using: &random)
       #expect(circuit.state(at: .at(0)) == .closed)
     }
     #expect(circuit.failures(at: .at(0)) == 2)
     // Five of five that failed half are half.
-    circuit.failed(at: .at(0), isService: true, using: &random)
+    circuit.failed(.useless, at: .at(0), isHalf: true, using: &random)
     #expect(circuit.state(at: .at(0)) == .open)
-    #expect(circuit.needsAnswer)
+    #expect(circuit.lastFault == .useless)
   }
 
   @Test mutating func restsAsLongAsItIsAskedTo() throws {
@@ -180,6 +180,6 @@ import Testing
     circuit.rest(for: .seconds(86_400), at: .at(1))
     #expect(circuit.openUntil(at: .at(1)) == .at(301))
     circuit.succeeded(at: .at(302))
-    #expect(circuit.isClear && circuit.rest == nil && !circuit.needsAnswer)
+    #expect(circuit.isClear && circuit.rest == nil && circuit.lastFault == .unreachable)
   }
 }
