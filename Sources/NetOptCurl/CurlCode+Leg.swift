@@ -113,7 +113,7 @@ extension CurlCode {
     switch result {
     case 9:  // X509_V_ERR_CERT_NOT_YET_VALID
       return LegFailure(
-        .certificateExpired, "the certificate of \(place) is not valid yet; check this machine's clock")
+        .certificateExpired, "the certificate of \(place) is not yet valid; check this machine's clock")
     case 10:  // X509_V_ERR_CERT_HAS_EXPIRED
       return LegFailure(
         .certificateExpired,

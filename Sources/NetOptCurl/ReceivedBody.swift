@@ -7,6 +7,9 @@ struct ReceivedBody {
   private static let chunk = 64 * 1024
   /// Up to here, and for the same reason, a body of known length is one chunk.
   private static let wholeBody = 120 * 1024
+  /// What is less than this is handed over without the room of a chunk: where it is kept, a body that comes byte by byte
+  /// would take thousands of times its size.
+  private static let small = chunk / 8
 
   private let spareChunks: SpareChunks
   private var last: [UInt8] = []
@@ -38,8 +41,12 @@ struct ReceivedBody {
   /// Takes what there is, chunk by chunk.
   mutating func takeChunks() -> [[UInt8]] {
     defer { removeAll() }
-    if !last.isEmpty { full.append(last) }
+    if last.isEmpty { return full }
+    full.append(last)
     for chunk in full where chunk.capacity >= Self.chunk { spareChunks.handOut(chunk) }
+    if last.count < Self.small, last.capacity >= Self.chunk {
+      full[full.count - 1] = last.withUnsafeBytes { [UInt8]($0) }
+    }
     return full
   }
 
