@@ -43,7 +43,7 @@ extension SampleFailure {
     case .certificateUntrusted:
       self.init(.tls, code: "certificate-untrusted", reason: "TLS: certificate of an unknown authority")
     case .certificateExpired:
-      self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not valid yet")
+      self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not yet valid")
     case .resolve, .nameNotFound: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")
     case .busy, .unhealthy, .proxy, .proxyRefused, .authorities, .other: return nil
     }

@@ -16,7 +16,7 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case certificateName(presented: [String])
     /// The certificate is not signed by a trusted authority.
     case certificateUntrusted
-    /// The certificate has expired or is not valid yet.
+    /// The certificate has expired or is not yet valid.
     case certificateExpired
     /// The authorities to trust could not be read, so that no certificate can be verified.
     case authorities

@@ -80,7 +80,7 @@ public struct NetOptError: Error, Sendable {
     public static let certificateName = Code(.certificateName)
     /// The certificate is not signed by a trusted authority.
     public static let certificateUntrusted = Code(.certificateUntrusted)
-    /// The certificate has expired or is not valid yet.
+    /// The certificate has expired or is not yet valid.
     public static let certificateExpired = Code(.certificateExpired)
     /// The authorities to trust cannot be read: the file that a setting names, or this machine's own.
     public static let noAuthorities = Code(.noAuthorities)

@@ -119,7 +119,7 @@ struct Quarantine: Hashable, Sendable {
       let names = presented.prefix(shownNames).map { $0.printable(253) }.joined(separator: ", ")
       let more = presented.count > shownNames ? " and \(presented.count - shownNames) more" : ""
       return "its certificate is for \(names.isEmpty ? "other names" : names + more), not for \(host)"
-    case .certificateExpired: return "its certificate for \(host) has expired or is not valid yet"
+    case .certificateExpired: return "its certificate for \(host) has expired or is not yet valid"
     default: return "its certificate for \(host) is not signed by a trusted authority"
     }
   }

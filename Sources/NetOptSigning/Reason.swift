@@ -14,7 +14,7 @@ public enum Reason: String, Hashable, Sendable, CaseIterable {
   case unknownKey = "unknown-key"
   /// The key's secret could not be had.
   case keyUnavailable = "key-unavailable"
-  /// The key is not valid yet.
+  /// The key is not yet valid.
   case keyNotYetValid = "key-not-yet-valid"
   /// The key is not valid any more.
   case keyExpired = "key-expired"

@@ -16,7 +16,7 @@ import Testing
     ),
     (.certificateName(presented: []), .tls, "certificate-name", "TLS: certificate is for another name"),
     (.certificateUntrusted, .tls, "certificate-untrusted", "TLS: certificate of an unknown authority"),
-    (.certificateExpired, .tls, "certificate-expired", "TLS: certificate expired or not valid yet"),
+    (.certificateExpired, .tls, "certificate-expired", "TLS: certificate expired or not yet valid"),
     (.resolve, .dns, "name-not-found", "DNS: it failed"),
   ])
   func aLegThatFailedSaysWhatHappened(leg: LegFailure.Kind, kind: SampleKind, code: String, reason: String) {

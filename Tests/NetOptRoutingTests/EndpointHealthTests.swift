@@ -108,7 +108,7 @@ import Testing
     (.certificateName(presented: []), "its certificate is for other names, not for a.example"),
     (.certificateName(presented: ["x\u{1b}[2J"]), "its certificate is for x�[2J, not for a.example"),
     (.certificateUntrusted, "its certificate for a.example is not signed by a trusted authority"),
-    (.certificateExpired, "its certificate for a.example has expired or is not valid yet"),
+    (.certificateExpired, "its certificate for a.example has expired or is not yet valid"),
   ])
   mutating func aWrongCertificateMeansQuarantine(_ kind: LegFailure.Kind, _ reason: String) {
     fail(kind, at: 0)
@@ -159,7 +159,7 @@ import Testing
     #expect(health.state(at: .at(2)) == .quarantined)
     #expect(
       health.reason(of: .quarantined, at: .at(2))
-        == "its certificate for a.example has expired or is not valid yet")
+        == "its certificate for a.example has expired or is not yet valid")
     let next = try #require(health.certificateCheck(at: .at(2)))
     #expect((.at(4) ... .at(4.4)).contains(next))
   }
