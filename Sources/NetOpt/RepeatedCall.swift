@@ -34,9 +34,7 @@ struct RepeatedCall {
   mutating func goOn(after first: consuming RetryPolicy.Outcome) async -> RetryPolicy.Outcome {
     var outcome = consume first
     while true {
-      let decision = retries.decide(
-        after: outcome, of: request, attempts: attempts, until: chain.deadline,
-        shortest: route.router.leastAttempt(after: outcome, avoiding: avoided))
+      let decision = await decision(after: outcome)
       guard case .again(let delay, let onFreshConnection) = decision else {
         return outcome.with(others, adding: words(for: decision))
       }
@@ -53,6 +51,21 @@ struct RepeatedCall {
       last = Attempt(attempts, .retry, avoiding: .init(avoided))
       started = time
       outcome = await perform(last, onFreshConnection: onFreshConnection)
+    }
+  }
+
+  /// What the policy says once the budget has what a retry costs, or is not worth waiting for any longer.
+  private func decision(after outcome: RetryPolicy.Outcome) async -> RetryPolicy.Decision {
+    var waits = 0
+    while true {
+      let decision = retries.decide(
+        after: outcome, of: request, attempts: attempts, waits: waits, until: chain.deadline,
+        shortest: route.router.leastAttempt(after: outcome, avoiding: avoided))
+      guard case .ask(let pause) = decision else { return decision }
+      waits += 1
+      await retries.wait(pause)
+      // Who gave up meanwhile is told so as one who waits to be sent again.
+      if Task.isCancelled || retries.isStopped { return .again(after: .zero, onFreshConnection: false) }
     }
   }
 

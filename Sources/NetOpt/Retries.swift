@@ -37,15 +37,17 @@ final class Retries: Sendable {
 
   /// Decides after an attempt.
   ///
-  /// - Parameter shortest: the least time that another one takes.
+  /// - Parameters:
+  ///   - waits: how often the call has waited for the budget since.
+  ///   - shortest: the least time that another one takes.
   func decide(
-    after outcome: RetryPolicy.Outcome, of request: HTTPRequest, attempts: Int,
+    after outcome: RetryPolicy.Outcome, of request: HTTPRequest, attempts: Int, waits: Int,
     until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration
   ) -> RetryPolicy.Decision {
     let now = timeSource.now()
     return state.withLock { state in
       state.policy.decide(
-        after: outcome, of: request, attempts: attempts, at: now, until: deadline,
+        after: outcome, of: request, attempts: attempts, waits: waits, at: now, until: deadline,
         shortest: shortest(), wall: Date(), budget: &state.budget)
     }
   }

@@ -19,6 +19,8 @@ public struct RetryPolicy: Sendable {
     /// - after: how long to wait first.
     /// - onFreshConnection: whether pooled connections are not to be used.
     case again(after: Duration, onFreshConnection: Bool)
+    /// Ask again after this time: the budget has nothing left for the retry, and may have by then.
+    case ask(after: Duration)
   }
 
   /// Why a request is not sent again.
@@ -55,6 +57,9 @@ public struct RetryPolicy: Sendable {
   static let firstWait = Duration.milliseconds(50)
   /// The most that it becomes.
   static let longestOwnWait = Duration.seconds(2)
+  /// How often in a row a call waits for the budget. Together that is 0.8 to 1.6 s: time for a burst of failures to be
+  /// repeated, and too little for calls to pile up when nothing works.
+  static let mostWaitsForBudget = 5
 
   private var random: SplitMix64
 
@@ -76,6 +81,7 @@ public struct RetryPolicy: Sendable {
   ///   - outcome: what became of it.
   ///   - request: what was sent.
   ///   - attempts: how many attempts the call has made, this one included.
+  ///   - waits: how often it has waited for the budget since the last one.
   ///   - now: the present moment.
   ///   - deadline: when the call has to be over.
   ///   - shortest: the least time that an attempt takes, asked for when there is a deadline for a further one. It must
@@ -83,8 +89,8 @@ public struct RetryPolicy: Sendable {
   ///   - wall: the present moment by the calendar.
   ///   - budget: from which a retry is taken, when everything else speaks for it.
   public mutating func decide(
-    after outcome: Outcome, of request: HTTPRequest, attempts: Int, at now: MonotonicInstant,
-    until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration,
+    after outcome: Outcome, of request: HTTPRequest, attempts: Int, waits: Int = 0,
+    at now: MonotonicInstant, until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration,
     wall: @autoclosure () -> Date, budget: inout RetryBudget
   ) -> Decision {
     let status: Int?
@@ -118,10 +124,18 @@ public struct RetryPolicy: Sendable {
       let shortage = Shortage(left: max(deadline - now, .zero), wait: delay, attempt: shortest())
       if now + delay + shortage.attempt >= deadline { return .giveUp(.noTimeLeft(shortage)) }
     }
-    guard Self.isPaid(outcome) || budget.take(at: now) else {
+    if Self.isPaid(outcome) || budget.take(at: now) {
+      return .again(after: delay, onFreshConnection: status == 421)
+    }
+    // What answers, be it badly, is given to the caller at once. A failure is worth a wait.
+    guard status == nil, waits < Self.mostWaitsForBudget else {
       return .giveUp(.budgetUsedUp(nextFree: budget.nextFree))
     }
-    return .again(after: delay, onFreshConnection: status == 421)
+    let pause = wait(before: waits + 1, isAnswered: true)
+    if let deadline, now + pause + shortest() >= deadline {
+      return .giveUp(.budgetUsedUp(nextFree: budget.nextFree))
+    }
+    return .ask(after: pause)
   }
 
   /// Whether another attempt was paid for already: by who took the request from an endpoint that had gone silent.

@@ -105,6 +105,7 @@ import Testing
         #expect(shortage.wait + nearest >= left, "seed \(seed), at \(scene.now)")
         #expect(shortage.attempt <= nearest)
       case .giveUp(let reason): Issue.record("\(reason)")
+      case .ask: Issue.record("the budget is unused")
       case .again(let wait, _): #expect(wait < left)
       }
     }

@@ -14,6 +14,7 @@ import Testing
     var budget = RetryBudget(at: RetryPolicyTests.start)
     var request: HTTPRequest
     var attempts = 1
+    var waits = 0
     var deadline: MonotonicInstant?
     var shortest = Duration.zero
     /// How often it was asked for.
@@ -24,8 +25,8 @@ import Testing
 
     func decide(_ outcome: RetryPolicy.Outcome) -> RetryPolicy.Decision {
       policy.decide(
-        after: outcome, of: request, attempts: attempts, at: RetryPolicyTests.start, until: deadline,
-        shortest: lookForShortest(), wall: wall, budget: &budget)
+        after: outcome, of: request, attempts: attempts, waits: waits, at: RetryPolicyTests.start,
+        until: deadline, shortest: lookForShortest(), wall: wall, budget: &budget)
     }
 
     private func lookForShortest() -> Duration {
@@ -243,7 +244,29 @@ import Testing
     // Ten a second are free.
     let nextFree = Duration.milliseconds(100)
     #expect(question.decide(try answer(503)) == .giveUp(.budgetUsedUp(nextFree: nextFree)))
+    question.waits = RetryPolicy.mostWaitsForBudget
     #expect(question.decide(failure(.sendFailed)) == .giveUp(.budgetUsedUp(nextFree: nextFree)))
+  }
+
+  @Test(
+    "a call waits for the budget for a second or so, and never into its deadline",
+    arguments: 0..<50 as Range<UInt64>)
+  func aFailureWaitsForTheBudget(_ seed: UInt64) throws {
+    let question = try Question()
+    question.policy = RetryPolicy(seed: seed)
+    while question.budget.take(at: Self.start) {}
+    var waited = Duration.zero
+    while case .ask(let pause) = question.decide(failure(.sendFailed)) {
+      waited += pause
+      question.waits += 1
+    }
+    #expect((.milliseconds(750) ... .milliseconds(1600)).contains(waited), "\(waited)")
+    question.waits = 0
+    question.deadline = Self.start + .milliseconds(Int64(seed))
+    question.shortest = .milliseconds(10)
+    if case .ask(let pause) = question.decide(failure(.sendFailed)) {
+      #expect(pause + .milliseconds(10) < .milliseconds(Int64(seed)))
+    }
   }
 
   @Test func aDateIsComparedWithTheServersOwn() throws {

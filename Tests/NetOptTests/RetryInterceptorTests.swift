@@ -1,5 +1,6 @@
 import NetOpt
 import NetOptCore
+import NetOptLocking
 import NetOptRouting
 import NetOptTestSupport
 import Testing
@@ -119,7 +120,9 @@ import Testing
     let lab = try StubLab([.respond(503), .resetAfterSend])
     let start = SystemTimeSource().now()
     let calls = 400
-    for _ in 0..<calls { _ = try? await lab.client.execute(try lab.request()) }
+    await withTaskGroup { group in
+      for _ in 0..<calls { group.addTask { _ = try? await lab.client.execute(try lab.request()) } }
+    }
     let seconds = Double((SystemTimeSource().now() - start).nanoseconds) / 1e9
     let sent = Double(lab.receivers.count)
     #expect(sent > Double(calls) * 1.15)
@@ -127,14 +130,48 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// Six calls more fail at once than the budget pays for: it pays for as many within 0.6 s.
+  @Test func aBurstOfFailuresWaitsForTheBudget() async throws {
+    let failed = Locked(Set<String>())
+    let lab = try StubLab([
+      .answer { request, _ in
+        failed.withLock { $0.insert(request.url.target).inserted } ? .reset : .response(StubResponse(200))
+      }
+    ])
+    try await withThrowingTaskGroup { group in
+      for index in 0..<20 {
+        var request = try lab.request()
+        request.url = try HTTPURL("https://\(StubLab.host)/\(index)")
+        let call = request
+        group.addTask { try await lab.client.execute(call) }
+      }
+      for try await response in group {
+        #expect(response.status == 200 && response.attempts == 2)
+      }
+    }
+    #expect(lab.receivers.count == 40)
+    await lab.client.shutdown()
+  }
+
   @Test func whenTheBudgetIsUsedUpTheErrorSaysSo() async throws {
     let lab = try StubLab([.resetAfterSend])
-    var last: NetOptError?
-    for _ in 0..<20 where last?.message.contains("budget") != true {
-      let request = try lab.request()
-      last = await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
+    let request = try lab.request()
+    let messages = await withTaskGroup(of: String?.self) { group in
+      for _ in 0..<100 {
+        group.addTask {
+          do throws(NetOptError) {
+            _ = try await lab.client.execute(request)
+            return nil
+          } catch { return error.message }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
     }
-    #expect(last?.message.contains("the client's budget for retries is used up (10 a second") == true)
+    #expect(messages.allSatisfy { $0 != nil })
+    #expect(
+      messages.contains {
+        $0?.contains("the client's budget for retries is used up (10 a second") == true
+      })
     await lab.client.shutdown()
   }
 
