@@ -36,6 +36,11 @@ final class RecordReader {
       || outer?.hasBufferedData == true
   }
 
+  /// Whether a handshake is in progress, here or in the connection to the proxy: nothing can be sent until it ends.
+  var isInHandshake: Bool {
+    RecordReader.Functions.loaded?.pointee.isInHandshake(ssl) == 1 || outer?.isInHandshake == true
+  }
+
   /// How much has come on the socket, when it is known how much of it lies there unread. From now on nothing is looked for below.
   ///
   /// - Parameter unread: what has come on the socket and was not read.
@@ -134,7 +139,7 @@ final class RecordReader {
   }
 
   /// OpenSSL's functions, with the types of their man pages, which nothing checks: BIO_meth_new(3), BIO_new(3), BIO_get_data(3),
-  /// BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3), SSL_set0_rbio(3), SSL_has_pending(3).
+  /// BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3), SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3).
   ///
   /// Unchecked: `method` is complete when it is stored, and nobody changes it.
   private struct Functions: @unchecked Sendable {
@@ -163,6 +168,7 @@ final class RecordReader {
     let read: @convention(c) (BIO, UnsafeMutableRawPointer, Int32) -> Int32
     let control: @convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int
     let hasPending: @convention(c) (OpaquePointer) -> Int32
+    let isInHandshake: @convention(c) (OpaquePointer) -> Int32
     let readBIO: @convention(c) (OpaquePointer) -> BIO?
     let setReadBIO: @convention(c) (OpaquePointer, BIO) -> Void
     /// What makes BIOs of this kind, and its number. It lives as long as the process.
@@ -201,6 +207,8 @@ final class RecordReader {
           "BIO_ctrl", as: (@convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int).self),
         let hasPending = OpenSSL.symbol(
           "SSL_has_pending", as: (@convention(c) (OpaquePointer) -> Int32).self),
+        let isInHandshake = OpenSSL.symbol(
+          "SSL_in_init", as: (@convention(c) (OpaquePointer) -> Int32).self),
         let readBIO = OpenSSL.symbol("SSL_get_rbio", as: (@convention(c) (OpaquePointer) -> BIO?).self),
         let setReadBIO = OpenSSL.symbol(
           "SSL_set0_rbio", as: (@convention(c) (OpaquePointer, BIO) -> Void).self),
@@ -233,6 +241,7 @@ final class RecordReader {
       self.read = read
       self.control = control
       self.hasPending = hasPending
+      self.isInHandshake = isInHandshake
       self.readBIO = readBIO
       self.setReadBIO = setReadBIO
       self.method = method

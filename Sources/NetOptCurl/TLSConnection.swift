@@ -63,8 +63,9 @@ struct TLSConnection {
     }
   }
 
-  /// Whether a handshake is in progress. OpenSSL sends no data until it ends. After the first handshake it is a renegotiation (TLS 1.2).
-  var isInHandshake: Bool { functions.isInHandshake(ssl) != 0 }
+  /// Whether a handshake is in progress, of this connection or of the one to the proxy below it. OpenSSL sends no data until it ends. After the
+  /// first handshake it is a renegotiation (TLS 1.2).
+  var isInHandshake: Bool { reader?.isInHandshake == true }
 
   /// Whether application data lies ready that libcurl has not read. What TLS sends for itself, such as session tickets, is
   /// taken in and does not count.
@@ -99,7 +100,7 @@ struct TLSConnection {
   }
 
   /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_version(3),
-  /// SSL_in_init(3), SSL_get0_alpn_selected(3), SSL_CTX_set_msg_callback(3), SSL_has_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3),
+  /// SSL_get0_alpn_selected(3), SSL_CTX_set_msg_callback(3), SSL_has_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3),
   /// SSL_set0_wbio(3), SSL_get_rbio(3),
   /// BIO_s_socket(3), BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
   private struct Functions: Sendable {
@@ -116,7 +117,6 @@ struct TLSConnection {
       @convention(c) (SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>) -> Void
     let setWatch: @convention(c) (SSL, OpaquePointer?) -> Void
     let hasPending: @convention(c) (SSL) -> Int32
-    let isInHandshake: @convention(c) (SSL) -> Int32
     let peek: @convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32
     let error: @convention(c) (SSL, Int32) -> Int32
     let readBIO: @convention(c) (SSL) -> BIO?
@@ -147,7 +147,6 @@ struct TLSConnection {
           ) -> Void).self),
         let setWatch = OpenSSL.symbol(
           "SSL_set_msg_callback", as: (@convention(c) (SSL, OpaquePointer?) -> Void).self),
-        let isInHandshake = OpenSSL.symbol("SSL_in_init", as: (@convention(c) (SSL) -> Int32).self),
         let hasPending = OpenSSL.symbol("SSL_has_pending", as: (@convention(c) (SSL) -> Int32).self),
         let peek = OpenSSL.symbol(
           "SSL_peek", as: (@convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32).self),
@@ -169,7 +168,6 @@ struct TLSConnection {
       self.alpn = alpn
       self.setWatch = setWatch
       self.hasPending = hasPending
-      self.isInHandshake = isInHandshake
       self.peek = peek
       self.error = error
       self.readBIO = readBIO
