@@ -3,10 +3,6 @@ import NetOptLocking
 
 /// A response's body on its way from the loop to the task that reads it.
 final class BodyChannel: Sendable {
-  /// Up to this size small chunks that nobody has read yet become one. Of two neighbours one half at least is full, so
-  /// that what they take is near what they hold, however a server cuts its body.
-  private static let chunk = 64 * 1024
-
   private struct State {
     var chunks: [[UInt8]] = []
     var unread = 0
@@ -15,15 +11,6 @@ final class BodyChannel: Sendable {
     /// Whether the transfer waits until most of what is here has been read.
     var isPaused = false
     var timings: Timings
-
-    mutating func append(_ chunk: [UInt8]) {
-      unread += chunk.count
-      if let last = chunks.indices.last, chunks[last].count + chunk.count <= BodyChannel.chunk {
-        chunks[last] += chunk
-      } else {
-        chunks.append(chunk)
-      }
-    }
   }
 
   private let state: Locked<State>
@@ -47,7 +34,10 @@ final class BodyChannel: Sendable {
     _ chunks: [[UInt8]], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
   ) -> (unread: Int, goOn: Bool) {
     let (reader, unread, goOn) = state.withLock { state in
-      for chunk in chunks { state.append(chunk) }
+      for chunk in chunks {
+        state.chunks.append(piece: chunk)
+        state.unread += chunk.count
+      }
       if state.end == nil { state.end = end }
       state.timings = timings
       // The reader may have caught up since the transfer was paused: nobody would wake it then.

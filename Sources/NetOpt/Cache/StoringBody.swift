@@ -9,12 +9,9 @@ import NetOptLocking
 /// comes to the end of what is there first asks for the next chunk, and the other one waits.
 final class StoringBody: BodySource {
   private struct State {
-    /// What is there and, while it is kept, was there.
-    var chunks: [[UInt8]] = []
-    /// The first one that the reader has not had.
-    var position = 0
+    var chunks = KeptChunks()
+    /// How much of it the cache has reserved room for.
     var count = 0
-    var isKept = true
     var isReading = false
     var isReadAhead = false
     /// How it ended; `nil` inside when it is complete.
@@ -63,15 +60,7 @@ final class StoringBody: BodySource {
 
   private func nextStep() -> Step {
     state.withLock { state in
-      if state.position < state.chunks.count {
-        let chunk = state.chunks[state.position]
-        state.position += 1
-        if !state.isKept, state.position == state.chunks.count {
-          state.chunks = []
-          state.position = 0
-        }
-        return .chunk(chunk)
-      }
+      if let chunk = state.chunks.take() { return .chunk(chunk) }
       if let end = state.end { return .end(end) }
       if state.isReading { return .wait }
       state.isReading = true
@@ -83,7 +72,7 @@ final class StoringBody: BodySource {
   func readAhead() {
     let begins = state.withLock { state in
       defer { state.isReadAhead = true }
-      return !state.isReadAhead && state.end == nil && state.isKept
+      return !state.isReadAhead && state.end == nil && state.chunks.areKept
     }
     guard begins else { return }
     draft.cache.inBackground { [self] in
@@ -99,7 +88,7 @@ final class StoringBody: BodySource {
 
   private func aheadStep() -> Step {
     state.withLock { state in
-      if state.end != nil || !state.isKept || Task.isCancelled { return .end(nil) }
+      if state.end != nil || !state.chunks.areKept || Task.isCancelled { return .end(nil) }
       if state.isReading { return .wait }
       state.isReading = true
       return .read
@@ -148,15 +137,13 @@ final class StoringBody: BodySource {
       return
     }
     // What only passes takes no room.
-    let isReserved = state.withLock(\.isKept) && draft.cache.reserve(chunk.count)
+    let isReserved = state.withLock(\.chunks.areKept) && draft.cache.reserve(chunk.count)
     let released = state.withLock { state -> Int? in
       state.isReading = false
       state.chunks.append(chunk)
       if isReserved { state.count += chunk.count }
-      guard state.isKept, !isReserved || state.count > draft.limit else { return nil }
-      state.isKept = false
-      state.chunks.removeSubrange(..<state.position)
-      state.position = 0
+      guard state.chunks.areKept, !isReserved || state.count > draft.limit else { return nil }
+      state.chunks.keepNoMore()
       defer { state.count = 0 }
       return state.count
     }
@@ -169,12 +156,9 @@ final class StoringBody: BodySource {
     let kept = state.withLock { state -> (chunks: [[UInt8]], count: Int)? in
       state.isReading = false
       state.end = .some(nil)
-      guard state.isKept else { return nil }
-      let kept = (state.chunks, state.count)
-      // From here on only what the reader has not taken is kept for it.
-      state.isKept = false
-      state.chunks.removeSubrange(..<state.position)
-      state.position = 0
+      guard state.chunks.areKept else { return nil }
+      let kept = (state.chunks.all, state.count)
+      state.chunks.keepNoMore()
       state.count = 0
       return kept
     }

@@ -1,0 +1,46 @@
+import NetOptCore
+import Testing
+
+@testable import NetOpt
+
+/// A body that is stored while it passes.
+@Suite struct KeptChunksTests {
+  @Test(
+    "the reader and the cache get every byte once, and both take what the body holds",
+    arguments: 0..<60 as Range<UInt64>)
+  func nothingIsLost(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    var chunks = KeptChunks()
+    var sent: [UInt8] = []
+    var read: [UInt8] = []
+    let longest = [0, 1, 100, 40_000].randomElement(using: &random) ?? 1
+    let keeps = Bool.random(using: &random)
+    let end = Int.random(in: 0..<150, using: &random)
+    for step in 0..<150 {
+      switch Int.random(in: 0..<3, using: &random) {
+      case 0:
+        let piece = (0..<Int.random(in: 0...longest, using: &random)).map {
+          UInt8(truncatingIfNeeded: $0 &* 7 &+ step)
+        }
+        chunks.append(piece)
+        sent += piece
+      case 1:
+        if let chunk = chunks.take() {
+          #expect(!chunk.isEmpty)
+          read += chunk
+        } else {
+          #expect(read == sent, "seed \(seed), step \(step)")
+        }
+      default:
+        if !keeps, step >= end { chunks.keepNoMore() }
+      }
+      let held = chunks.all.reduce(0) { $0 + $1.count }
+      // Of a chunk that the reader has had in part, all is there.
+      #expect(chunks.areKept ? held == sent.count : held <= sent.count - read.count + 65_536)
+      #expect(chunks.all.count <= 2 + 2 * held / 65_536)
+      if step % 30 == 29 { #expect(Array(sent.suffix(held)) == chunks.all.flatMap { $0 }) }
+    }
+    while let chunk = chunks.take() { read += chunk }
+    #expect(read == sent)
+  }
+}
