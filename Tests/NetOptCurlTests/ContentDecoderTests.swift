@@ -211,6 +211,15 @@ import Testing
     }
   }
 
+  @Test("a body that comes byte by byte is decoded: measuring takes no more time than it may")
+  func byteByByte() throws {
+    var random = SplitMix64(seed: 3)
+    let text = (0..<500_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+    let coded = Self.deflated(text, windowBits: 15 + 16)
+    let (bytes, isComplete) = try decode(coded.indices.map { coded[$0...$0] }, "gzip", room: 16_384)
+    #expect(isComplete && bytes == text)
+  }
+
   @Test("zstd is the format of RFC 8878 alone, whose frames may be skipped")
   func zstandardFrames() throws {
     let frame = Self.zstandard(Array("text".utf8))

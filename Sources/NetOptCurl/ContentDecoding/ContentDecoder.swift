@@ -16,9 +16,15 @@ struct ContentDecoder {
   private static let mostPerByte = 2
   private static let mostBeforeFirst = 256 * 1024
   /// How long decoding a body may take on the loop, besides a time for each byte that came or came out: 5 MB a second, of which slow machines do ten
-  /// times as many. Blocks can be made of which each byte takes a microsecond and more.
+  /// times as many. Blocks can be made of which each byte takes a microsecond and more. A piece, which has five bytes of framing at least, has as
+  /// much as they would: that is more than it takes to measure it.
   private static let longestTime: Int64 = 20_000_000
   private static let timePerByte: Int64 = 200
+  private static let timePerPiece: Int64 = 1000
+  /// From this size on a piece is measured by the thread's own time, which takes a system call.
+  private static let longPiece = 1024
+  /// What takes longer than this by the clock may have been interrupted.
+  private static let shortTime: Int64 = 50_000
   /// The size of what one coding gives to the next.
   private static let pieceSize = 16 * 1024
 
@@ -34,8 +40,12 @@ struct ContentDecoder {
   /// How much codings gave to each other, and how much came out.
   private var (between, cameOut) = (0, 0)
   private var cameIn = 0
-  /// How long decoding has taken, and when it last began, in nanoseconds of the thread's own time: other threads take nothing from it.
+  private var pieces = 0
+  /// How long decoding has taken, and when it last began, in nanoseconds.
   private var (spent, begun) = (Int64(0), Int64(0))
+  /// Whether that is the thread's own time, from which other threads take nothing. Short pieces are measured by the clock until one takes
+  /// long.
+  private var isExact = false
 
   /// - Parameter contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
   /// - Returns: `nil` when nothing is to be undone.
@@ -76,7 +86,9 @@ struct ContentDecoder {
   ) throws(CodingFailure) -> Int {
     if !input.isEmpty { hasInput = true }
     let size = input.count
-    begun = Self.threadTime()
+    if size >= Self.longPiece { isExact = true }
+    begun = time()
+    pieces += 1
     let count = try decode(stages.count - 1, &input, into: output)
     cameIn += size - input.count
     cameOut += count
@@ -86,15 +98,22 @@ struct ContentDecoder {
 
   /// Adds the time since it was last taken.
   private mutating func takeTime() throws(CodingFailure) {
-    let now = Self.threadTime()
+    let now = time()
+    if !isExact, now - begun >= Self.shortTime {
+      isExact = true
+      begun = time()
+      return
+    }
     spent += now - begun
     begun = now
-    guard spent <= Self.longestTime + Self.timePerByte * Int64(cameIn + cameOut) else { throw .tooSlow }
+    let most =
+      Self.longestTime + Self.timePerByte * Int64(cameIn + cameOut) + Self.timePerPiece * Int64(pieces)
+    guard spent <= most else { throw .tooSlow }
   }
 
-  private static func threadTime() -> Int64 {
+  private func time() -> Int64 {
     var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    clock_gettime(isExact ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
