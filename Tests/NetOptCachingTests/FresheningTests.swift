@@ -45,6 +45,21 @@ struct FresheningTests {
     #expect(try !Freshening.isKept(updated([:], ["Vary": "*"])))
   }
 
+  /// The body was selected by what counted when it was stored: a 304 that says less makes it no answer to others.
+  @Test(
+    arguments: [[:], ["Vary": ""], ["Vary": "Bar"], ["Vary": "Foo"], ["Vary": "bar, foo"]] as [HTTPFields])
+  func a304TakesNoSelectorAway(_ news: HTTPFields) throws {
+    let request = try asked(["Foo": "1", "Bar": "2"])
+    let old = Vary(["Vary": "Foo"]).selectors(of: request)
+    let entry = Freshening.updated(
+      try stored(["Vary": "Foo"], selectors: old), with: news, for: request, requested: start + 5000,
+      received: start + 5100)
+    #expect(Vary.selects(entry, request))
+    #expect(try !Vary.selects(entry, asked(["Foo": "2", "Bar": "2"])))
+    let isWider = Vary(news) != .nothing && Vary(news) != .fields(["foo"])
+    #expect(try Vary.selects(entry, asked(["Foo": "1", "Bar": "3"])) != isWider)
+  }
+
   /// "\u{fffd}" stands for bytes that are not UTF-8: which they were is not known any more.
   @Test(arguments: [
     ("\"é\"", "\"e\u{301}\""), ("\"K\"", "\"\u{212A}\""), ("\"\u{fffd}\"", "\"\u{fffd}\""),

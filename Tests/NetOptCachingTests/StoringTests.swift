@@ -29,6 +29,22 @@ struct StoringTests {
     #expect(try !storing([:]).isStored)
   }
 
+  @Test(
+    "an answer that would lose what says to whom it is given is not stored",
+    arguments: [
+      ["Cache-Control": "max-age=10, no-cache=\"vary\"", "Vary": "X-User"],
+      ["Cache-Control": "max-age=10, private, no-cache=\"a, Vary\"", "Vary": "X-User"],
+      ["Cache-Control": "max-age=10", "Vary": "X-User", "Connection": "close, VARY"],
+      [
+        "Cache-Control": "no-cache", "ETag": "\"a\"", "Expires": "Fri, 01 Jan 2100 00:00:00 GMT",
+        "Connection": "cache-control",
+      ],
+      ["Cache-Control": "max-age=10", "Content-Encoding": "gzip", "Connection": "Content-Encoding"],
+    ] as [HTTPFields])
+  func whatLosesItsTermsIsNotStored(_ fields: HTTPFields) throws {
+    #expect(try storing(fields) == (false, "RFC 9110, section 7.6.1"))
+  }
+
   @Test func whatTheRequestForbidsIsNotStored() throws {
     let fresh: HTTPFields = ["Cache-Control": "max-age=10"]
     #expect(try storing(fresh, to: ["Cache-Control": "no-store"]) == (false, "RFC 9111, section 5.2.1.5"))

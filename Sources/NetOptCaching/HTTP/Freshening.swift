@@ -8,15 +8,19 @@ package enum Freshening {
   ///   - news: the fields of the 304, or of the answer to HEAD.
   ///   - requested: when that was asked for: milliseconds since 1970.
   ///   - received: when it came.
-  ///   - request: what was asked; its fields select the response from now on, by what `Vary` says now. After HEAD that says the same as before.
+  ///   - request: what was asked; its fields select the response from now on, by what `Vary` says now and said before. After HEAD that is the
+  ///     same.
   package static func updated(
     _ entry: CacheEntry, with news: HTTPFields, for request: CacheRequest, requested: Int64, received: Int64
   ) -> CacheEntry {
     var fields = StoredFields.updated(entry.fields, with: news, control: CacheControl(news))
     // What comes without a date is from when it came (RFC 9110, section 6.6.1).
     if !news.contains(name: "Date") { fields["Date"] = CivilTime(seconds: received / 1000).http }
+    // The stored body was selected by the fields that counted then, whatever is said now.
+    let now = Vary(fields).selectors(of: request)
+    let before = entry.selectors.filter { old in !now.contains { $0.name == old.name } }
     return CacheEntry(
-      key: entry.key, selectors: Vary(fields).selectors(of: request), status: entry.status,
+      key: entry.key, selectors: (now + before).sorted { $0.name < $1.name }, status: entry.status,
       fields: fields, body: entry.body, requested: requested, received: received,
       declaredExpiry: entry.declaredExpiry, resourceVersion: entry.resourceVersion,
       fetchMicroseconds: entry.fetchMicroseconds)

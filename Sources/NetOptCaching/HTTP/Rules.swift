@@ -62,6 +62,8 @@ extension CacheRule {
   package static let notUnderstood = rfc9111(
     "5.2.2.3", "it has must-understand, and the status is not understood")
   package static let varyStar = rfc9111("4.1", "Vary: * fits no other request")
+  package static let termsNotStored = rfc9110(
+    "7.6.1", "its Connection or no-cache names a field that says when it answers")
   package static let partialContent = rfc9111("3.3", "partial content is not stored")
   package static let statusNotStored = rfc9111(
     "3", "its status is not one to be stored without an explicit freshness")

@@ -47,14 +47,28 @@ package enum StoredFields {
     return merged
   }
 
+  /// What decides when a stored response answers, and what its body is.
+  private static let terms: Set = [
+    "age", "cache-control", "content-encoding", "date", "etag", "expires", "last-modified", "pragma", "vary",
+  ]
+
+  /// Whether fields would not be stored that decide when the response answers: what is left of it would be given to more requests than it was
+  /// meant for. `Connection` must not name them (RFC 9110, section 7.6.1), and `no-cache` hardly does.
+  package static func losesTerms(of fields: HTTPFields, _ control: CacheControl) -> Bool {
+    !terms.isDisjoint(with: dropped(fields, control))
+  }
+
   /// Without the fields that are not stored, those that `Connection` names, and those that `no-cache` names.
   private static func left(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
-    var dropped = unstored
-    for name in FieldText.members(fields.values(of: "Connection")) { dropped.insert(name.loweredASCII) }
-    dropped.formUnion(control.uncachedFields)
+    let dropped = dropped(fields, control).union(unstored)
     var left = fields
     left.removeAll { dropped.contains($0.name.loweredASCII) }
     return left
+  }
+
+  /// The names that `Connection` and `no-cache` have, in small letters.
+  private static func dropped(_ fields: HTTPFields, _ control: CacheControl) -> Set<String> {
+    Set(FieldText.members(fields.values(of: "Connection")).map(\.loweredASCII) + control.uncachedFields)
   }
 
   private static func weaken(_ fields: inout HTTPFields) {

@@ -45,6 +45,7 @@ package struct Storing: Sendable {
     // 304 and 416 answer a condition and a range, not the next request.
     if status < 200 || status == 304 || status == 416 { return .refused(.statusNotStored) }
     if Vary(fields) == .everything { return .refused(.varyStar) }
+    if StoredFields.losesTerms(of: fields, control) { return .refused(.termsNotStored) }
     if request.method == .post { return afterPost(request, status, fields, terms) }
     guard request.method == .get else { return .refused(.methodNotStored) }
     return worth(status, terms)
