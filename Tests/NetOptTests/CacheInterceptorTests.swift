@@ -136,6 +136,33 @@ import Testing
     await lab.client.shutdown()
   }
 
+  @Test func aServerThatDoesNotAnswerRefreshesKeepsOnlySoMany() async throws {
+    let gate = Latch()
+    let most = ResponseCache.mostRefreshes
+    let lab = try CacheLab { (request, number) throws(NetOptError) in
+      if number > most + 50 { try? await gate.wait() }
+      return CacheLab.response(
+        request, 200, ["Cache-Control": "max-age=10, stale-while-revalidate=3600"], "\(number)")
+    }
+    for index in 0..<most + 50 { _ = try await lab.ask(.get, "/\(index)") }
+    lab.wait(11)
+    for index in 0..<most + 50 {
+      #expect(try await lab.ask(.get, "/\(index)").text == "\(index + 1)")
+    }
+    try await wait(for: "the refreshes") { lab.sent == 2 * most + 50 }
+    gate.open()
+    // What was not refreshed then is now.
+    try await wait(for: "the others") {
+      var isFresh = true
+      for index in 0..<most + 50 {
+        if try await lab.ask(.get, "/\(index)").text == "\(index + 1)" { isFresh = false }
+      }
+      return isFresh
+    }
+    #expect(lab.sent == 2 * (most + 50))
+    await lab.client.shutdown()
+  }
+
   /// What the origin says is gone or forbidden is not served any longer, although the answer is not stored.
   @Test(arguments: [403, 404, 410])
   func whatIsGoneIsNotServed(_ status: Int) async throws {

@@ -271,7 +271,8 @@ extension CacheCall {
 
   /// Fetches what is stored anew, beside the call, unless that is being done.
   func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
-    guard isShared, let ticket = cache.flights.lead(flightKey(), request.headers) else { return }
+    guard isShared, cache.beginRefresh() else { return }
+    guard let ticket = cache.flights.lead(flightKey(), request.headers) else { return cache.endRefresh() }
     var fetch = Fetch(forward: .stale, rule: .stale, entry: entry)
     if case .http = rules { fetch.conditions = entry.terms.validators.conditions }
     fetch.ticket = ticket
@@ -281,7 +282,8 @@ extension CacheCall {
     context.started = cache.timeSource.now()
     context.deadline = request.options.timeout.map { context.started + $0 }
     chain.context = context
-    cache.inBackground { [fetch, chain] in
+    cache.inBackground { [fetch, chain, cache] in
+      defer { cache.endRefresh() }
       guard let response = try? await perform(fetch, chain) else { return }
       // To its end: only then it is stored. What is too large to be stored is not waited for.
       guard response.cacheStatus.isStored else { return }

@@ -8,6 +8,8 @@ final class ResponseCache: Sendable {
     /// Bytes of bodies that are kept until their end.
     var pending = 0
     var work: [UInt64: Task<Void, Never>] = [:]
+    /// How many stored responses are being fetched anew beside calls.
+    var refreshes = 0
     var lastWork: UInt64 = 0
     var isStopped = false
   }
@@ -161,6 +163,21 @@ final class ResponseCache: Sendable {
     }
   }
 
+  /// The most refreshes at once. Each is a call that nobody waits for, and a server that does not answer would make them as many as it has
+  /// stale responses here. Beyond it what is stale is given out as it is, and is refreshed by a later call.
+  static let mostRefreshes = 256
+
+  /// Takes one of the refreshes there may be at once.
+  func beginRefresh() -> Bool {
+    state.withLock { state in
+      guard state.refreshes < Self.mostRefreshes else { return false }
+      state.refreshes += 1
+      return true
+    }
+  }
+
+  func endRefresh() { state.withLock { $0.refreshes -= 1 } }
+
   /// Ends what is done beside calls.
   func stop() {
     let work = state.withLock { state in
@@ -172,9 +189,13 @@ final class ResponseCache: Sendable {
 
   /// Returns when nothing is done beside calls any more, and what is stored is on the disk.
   func finish() async {
-    while let task = state.withLock({ $0.work.first }) {
-      await task.value.value
-      state.withLock { _ = $0.work.removeValue(forKey: task.key) }
+    while true {
+      let work = state.withLock { state in
+        defer { state.work = [:] }
+        return Array(state.work.values)
+      }
+      if work.isEmpty { break }
+      for task in work { await task.value }
     }
     await store.shutdown()
   }
