@@ -30,11 +30,14 @@ struct ConnectionTable {
     }
   }
 
-  /// Beyond so many groups those that nobody uses are forgotten.
+  /// From so many groups on those that nobody uses are forgotten.
   private static let mostGroups = 1024
 
   private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
+  /// How many groups there are when it is looked again whether some are not used: twice as many as were left the last time. To look for each
+  /// new one, where all are in use, would take as long as there are groups each time.
+  private var nextLook = mostGroups
   private var bundles: [Origin: OriginBundles] = [:]
   /// The group that was asked for last, found without hashing.
   private var last: ConnectionGroup?
@@ -62,17 +65,20 @@ struct ConnectionTable {
       last = known
       return known
     }
-    if groups.count >= Self.mostGroups {
-      groups = groups.filter { $0.value.users > 0 }
-      let origins = Set(groups.keys.map(\.origin))
-      bundles = bundles.filter { origins.contains($0.key) }
-    }
+    if groups.count >= nextLook { forgetUnused() }
     let bundles = self.bundles[key.origin] ?? OriginBundles(of: key.origin)
     self.bundles[key.origin] = bundles
     let group = ConnectionGroup(key, bundles)
     groups[key] = group
     last = group
     return group
+  }
+
+  private mutating func forgetUnused() {
+    groups = groups.filter { $0.value.users > 0 }
+    let origins = Set(groups.keys.map(\.origin))
+    bundles = bundles.filter { origins.contains($0.key) }
+    nextLook = max(Self.mostGroups, 2 * groups.count)
   }
 
   /// Takes out those who wait for a race, of whatever group.

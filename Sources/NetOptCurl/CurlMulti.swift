@@ -35,6 +35,8 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
   /// Where a request last waited in vain for its answer, and until when. Those that waited for its connection fail with it.
   var lastUnanswered: (endpoint: Endpoint, at: MonotonicInstant)?
+  /// Where requests waited for answers, when that was looked up last, and until when it is not looked up again.
+  var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<Endpoint>())
   @exclusivity(unchecked) private var launches = Launches()
   // Records that are walked are swapped with these, so that no turn allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
