@@ -242,13 +242,14 @@ class Handshake:
         self.tcp = Connection(sock)
         # The certificate and its key.
         self.files = files
-        self._context = context
+        # What TLS is served with.
+        self.context = context
         # The record that the ClientHello came in.
         self.hello = hello
 
     def tls(self) -> TLSConnection:
         """The connection with TLS, whose handshake is to be performed."""
-        return TLSConnection(self.tcp.sock, self._context, self.hello)
+        return TLSConnection(self.tcp.sock, self.context, self.hello)
 
 
 def client_hello(sock: socket.socket) -> tuple[bytes, str]:

@@ -34,6 +34,7 @@ import http2_frames  # noqa: F401
 import http2_refusals  # noqa: F401
 import http2_together  # noqa: F401
 import tls_control  # noqa: F401
+import tls_proxy  # noqa: F401
 import tls_records  # noqa: F401
 import tls_sealed  # noqa: F401
 from connection import Connection, Gone, Handshake, TLSConnection, client_hello

@@ -42,7 +42,11 @@ class Program:
         self._partial = b""
         # What the program has sent and the client does not get yet; `None` when nothing is held back.
         self._held: bytes | None = None
+        # The same of what the client has sent and the program does not get yet.
+        self._kept: bytes | None = None
         self._heard = threading.Event()
+        # Whether the client or the program has ended the connection.
+        self._has_ended = False
         self._server = self._connect(path)
         self._server.sendall(begun.hello)
         threading.Thread(target=self._pump, args=(self._client, self._server), daemon=True).start()
@@ -74,9 +78,16 @@ class Program:
                         self._passed.notify_all()
                 else:
                     self._heard.set()
-                    target.sendall(data)
+                    with self._passed:
+                        if self._kept is None:
+                            target.sendall(data)
+                        else:
+                            self._kept += data
         except OSError:
             pass
+        with self._passed:
+            self._has_ended = True
+            self._passed.notify_all()
         try:
             target.shutdown(socket.SHUT_WR)
         except OSError:
@@ -126,7 +137,8 @@ class Program:
             def is_done() -> bool:
                 return (self._changes if has_changes else self._records) > before
 
-            if not self._passed.wait_for(is_done, PATIENCE):
+            self._passed.wait_for(lambda: is_done() or self._has_ended, PATIENCE)
+            if not is_done():
                 raise Gone
 
     def hold(self) -> None:
@@ -142,6 +154,23 @@ class Program:
         with self._passed:
             self._client.sendall(self._held or b"")
             self._held = None
+
+    def keep(self) -> None:
+        """Keeps from the program what the client sends from now on."""
+        with self._passed:
+            self._kept = b""
+            self._heard.clear()
+
+    def wait_for_client(self) -> None:
+        """Waits until the client has sent something that is kept."""
+        if not self._heard.wait(PATIENCE):
+            raise Gone
+
+    def give(self) -> None:
+        """Passes on to the program what was kept from it."""
+        with self._passed:
+            self._server.sendall(self._kept or b"")
+            self._kept = None
 
     def end(self) -> None:
         """Ends the program and waits for its end."""

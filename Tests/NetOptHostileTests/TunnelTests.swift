@@ -3,8 +3,10 @@ import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// Tunnels that libcurl opens by itself, to send a request once more.
+/// Tunnels that libcurl opens by itself, to send a request once more, and those whose proxy misbehaves below them.
 @Suite struct TunnelTests {
+  static let cases: [HostileCase] = .answers(["tls12-proxy-in-a-renegotiation"])
+
   @Test(
     "a proxy whose second answer to CONNECT has no end ends the call, takes no memory and holds up no other call"
   )
@@ -34,5 +36,39 @@ import Testing
     #expect(outcome.time < .seconds(10))
     #expect(await peak.end() < 32 << 20)
     await client.shutdown()
+  }
+
+  /// What a client that sends its request all the same makes of the forged answer depends on whether it reads or writes first when that comes: the
+  /// answer to the request, or an error, behind which it asks once more. So it is done again and again.
+  @Test(
+    "an answer that comes while the proxy's connection is in a renegotiation is none to the next request",
+    arguments: 1...8)
+  func renegotiation(_ number: Int) async throws {
+    let server = try await HostileServer.shared.value
+    let scenario = Self.cases[0].name
+    let host = "\(scenario)--\(number).hostile.test"
+    var configuration = server.clientConfiguration
+    configuration.proxy = .url("https://\(scenario)--of-\(number).proxy.localhost:\(server.secure.port)")
+    let client = try NetOptClient(configuration)
+    func request(_ target: String) throws -> HTTPRequest {
+      var request = try HTTPRequest(.get, "https://\(host):\(server.secure.port)\(target)")
+      request.options.timeout = .seconds(20)
+      request.options.maxAttempts = 1
+      return request
+    }
+    let first = await Outcome(of: try request("/broken?q=1"), by: client)
+    #expect(first.fault(Self.answers(on: 1), for: 1) == nil)
+    let next = try request("/right?q=2")
+    let call = Task { await Outcome(of: next, by: client) }
+    #expect(try await server.release(host) == 1)
+    let fault = await call.value.fault(Self.answers(on: 2), for: 2)
+    #expect(fault == nil)
+    #expect(server.newFaults().isEmpty)
+    await client.shutdown()
+  }
+
+  /// The right answer, over this one of the host's connections.
+  private static func answers(on connection: Int) -> HostileCase.Verdict {
+    .answers(ExpectedAnswer(fields: ["X-Connection": "\(connection)"]))
   }
 }

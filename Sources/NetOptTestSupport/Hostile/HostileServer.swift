@@ -21,7 +21,9 @@ package final class HostileServer: Sendable {
   private static let python = "/usr/bin/python3"
 
   private init() async throws {
-    let certificate = try await TestCertificates.certificate(for: ["*.hostile.test", "\(IPAddress.loopback)"])
+    // libcurl resolves the name of a proxy by itself, and takes those below localhost for this machine's (RFC 6761, section 6.3).
+    let certificate = try await TestCertificates.certificate(
+      for: ["*.hostile.test", "*.proxy.localhost", "\(IPAddress.loopback)"])
     authorityFile = try await TestCertificates.authorityFile()
     process = try ChildProcess(
       Self.python,
