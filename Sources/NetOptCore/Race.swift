@@ -5,7 +5,8 @@
 /// there wins; so a request is sent once, and the winner is who finished TLS first.
 ///
 /// The leg in front is the one that started last of those that connect. When it has had its time, or any leg fails,
-/// the next one starts: the first of those left whose source, list or DNS, has fewer than three under way.
+/// the next one starts: the first of those left whose source, list or DNS, has fewer than three under way. A leg that
+/// is a plan's last resort starts when nothing is under way.
 ///
 /// The look-up is the last leg, but it does not wait for ever: when nothing is ready a second after the first leg opened
 /// its socket, it starts beside whatever is under way. A list full of addresses that swallow packets costs that second
@@ -158,10 +159,10 @@ public struct Race: Sendable {
     legs.append(legs[leg])
   }
 
-  /// Whether there are legs that have not started.
-  package var hasUntried: Bool { !queue.isEmpty }
+  /// Whether there are legs that have not started, last resorts aside.
+  package var hasUntried: Bool { queue.contains { !legs[$0].isLast } }
   /// Whether there are, and some lead to an address: a look-up may find none that is new.
-  package var hasUntriedAddress: Bool { queue.contains { legs[$0].address != nil } }
+  package var hasUntriedAddress: Bool { queue.contains { legs[$0].address != nil && !legs[$0].isLast } }
 
   /// A leg ended without winning. The next one starts at once.
   public mutating func failed(_ leg: Int) -> Step {
@@ -198,8 +199,11 @@ public struct Race: Sendable {
 
   private mutating func startNext() -> Step {
     // A source that has its share does not keep the other one waiting.
-    if let place = queue.firstIndex(where: hasRoom) { return start(at: place) }
-    return underWay.isEmpty ? .exhausted : wait
+    if let place = queue.firstIndex(where: { !legs[$0].isLast && hasRoom(for: $0) }) {
+      return start(at: place)
+    }
+    guard underWay.isEmpty else { return wait }
+    return queue.isEmpty ? .exhausted : start(at: queue.startIndex)
   }
 
   private func hasRoom(for leg: Int) -> Bool {

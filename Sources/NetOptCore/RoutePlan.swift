@@ -75,6 +75,8 @@ public struct RoutePlan: Sendable {
     /// Where its address comes from.
     public let source: AddressSource
     private let staggerNanoseconds: Int64
+    /// Whether it is started only when all others have failed: its connection would be ready first, and be of no use.
+    public let isLast: Bool
 
     /// How long the leg is given to be ready before the next one starts beside it.
     public var stagger: Duration { .nanoseconds(staggerNanoseconds) }
@@ -83,11 +85,17 @@ public struct RoutePlan: Sendable {
     public var address: IPAddress? { if case .address(let address) = target { address } else { nil } }
 
     /// Makes a leg.
-    public init(_ target: Target, source: AddressSource, stagger: Duration = .defaultStagger) {
+    public init(
+      _ target: Target, source: AddressSource, stagger: Duration = .defaultStagger, isLast: Bool = false
+    ) {
       self.target = target
       self.source = source
       staggerNanoseconds = stagger.nanoseconds
+      self.isLast = isLast
     }
+
+    /// The same leg, started when all others have failed.
+    package var last: Leg { Leg(target, source: source, stagger: stagger, isLast: true) }
   }
 
   /// A plan is handed through many hands for each request, and copied for each report: it is one reference.

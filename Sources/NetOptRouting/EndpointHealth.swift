@@ -104,6 +104,9 @@ struct EndpointHealth: Sendable {
   /// Whether only an answer shows that it works again, and no connection.
   var needsAnswer: Bool { circuit.lastFault != .unreachable }
 
+  /// Whether it asked not to be used.
+  var isResting: Bool { circuit.rest != nil }
+
   /// How it failed last.
   var lastFault: Circuit.Fault { circuit.lastFault }
 

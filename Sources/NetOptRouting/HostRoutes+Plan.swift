@@ -147,7 +147,7 @@ extension HostRoutes {
   }
 
   /// The legs in their order: the one in front, the other usable ones, DNS, the last resorts.
-  private func legs(_ entries: [Ranking.Entry], front: Int, lastResorts: [Int]) -> [RoutePlan.Leg] {
+  private func legs(_ entries: [Ranking.Entry], front: Int, lastResorts: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     let count = entries.count + 1 + lastResorts.count
     // Written in place: appending a hundred legs one by one takes as long as all the rest of planning.
     return Array(unsafeUninitializedCapacity: count) { buffer, written in
@@ -158,18 +158,22 @@ extension HostRoutes {
       if front < entries.count { write(listedLegs[entries[front].index]) }
       for position in entries.indices where position != front { write(listedLegs[entries[position].index]) }
       if mutation != .noLookUp || written == 0 { write(Self.lookUp) }
-      for index in lastResorts { write(listedLegs[index]) }
+      for leg in lastResorts { write(leg) }
     }
   }
 
-  /// The endpoints that could not be connected to, least recently failed first, and behind them those whose
-  /// connections broke. They come after DNS: when everything else has failed for a request, one of them may be back.
-  /// Not those whose service failed or that are silent: their connections would be ready first and be of no use.
-  private func lastResorts(_ leftOut: [LeftOut]) -> [Int] {
+  /// The endpoints whose circuits are open, which come after DNS: when everything else has failed for a request, one of
+  /// them may be back. Those that could not be connected to come first, then those whose connections broke; of each kind
+  /// the one that failed the longest ago. Those that are silent, or whose service failed, are tried when nothing else is
+  /// under way any more, and those that asked for a rest are not tried.
+  private func lastResorts(_ leftOut: [LeftOut]) -> [RoutePlan.Leg] {
     if leftOut.isEmpty { return [] }
-    let shut = leftOut.filter(\.isShut).map(\.index)
-    return [Circuit.Fault.unreachable, .broke].flatMap { fault in
-      shut.filter { endpoints[$0].health.lastFault == fault }.sorted { lastFailed($0) < lastFailed($1) }
+    let shut = leftOut.filter { $0.isShut && !endpoints[$0.index].health.isResting }.map(\.index)
+    return [Circuit.Fault.unreachable, .broke, .useless].flatMap { fault in
+      let indices = shut.filter { endpoints[$0].health.lastFault == fault }
+      return indices.sorted { lastFailed($0) < lastFailed($1) }.map { index in
+        fault == .useless ? listedLegs[index].last : listedLegs[index]
+      }
     }
   }
 

@@ -39,8 +39,12 @@ struct RaceModel {
     started.count { !runners[$0].isOver && (source == nil || runners[$0].leg.source == source) }
   }
 
-  /// The leg whose turn it is: the first one whose source has fewer than three under way.
-  var next: Int? { queue.first { underWay(runners[$0].leg.source) < 3 } }
+  /// The leg whose turn it is: the first one whose source has fewer than three under way, and a last resort when nothing is under way and
+  /// nothing else left.
+  var next: Int? {
+    queue.first { !runners[$0].leg.isLast && underWay(runners[$0].leg.source) < 3 }
+      ?? (underWay() == 0 ? queue.first : nil)
+  }
 
   /// When the leg in front will have had its time.
   var frontDue: MonotonicInstant? {

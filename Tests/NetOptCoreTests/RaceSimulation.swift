@@ -8,7 +8,7 @@ struct RaceSimulation {
   /// What has to happen now and then, or a rule is not seen at work.
   enum Occasion: CaseIterable {
     case won, exhausted, bothSourcesFull, extended, startedByTime, lookUpStartedByTime,
-      lookUpStartedBeforeTheList
+      lookUpStartedBeforeTheList, lastStarted
     case lookUpFailedBeforeTheList, answerStartedBeforeTheList, listedLegDropped, blockedLegPassedOver
   }
 
@@ -37,6 +37,9 @@ struct RaceSimulation {
     }
     if legs.isEmpty || random.chance(80) {
       legs.insert(.lookUp, at: random.chance(80) ? legs.count : random.number(in: 0...legs.count))
+    }
+    if random.chance(60) {
+      legs += (9..<random.number(in: 10...12)).map { RoutePlan.Leg.listed($0, stagger: slowest).last }
     }
     let startsTwo = random.chance(25)
     let multiplexes = random.chance(70)
@@ -120,6 +123,8 @@ struct RaceSimulation {
     expect(winner == nil, "leg \(leg) was started after the race")
     expect(!model.hasStarted(target), "leg \(leg) leads where another one did")
     note(.blockedLegPassedOver, if: model.queue.first != leg)
+    note(.lastStarted, if: model.runners[leg].leg.isLast)
+    expect(!model.runners[leg].leg.isLast || model.underWay() == 0, "a last resort was started beside others")
     model.start(leg)
     if model.isLookUp(leg) {
       note(.lookUpStartedBeforeTheList, if: isListLeft)

@@ -7,7 +7,7 @@ import Testing
   func everyRaceKeepsTheRules(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var occasions: [RaceSimulation.Occasion: Int] = [:]
-    for _ in 0..<1000 {
+    for _ in 0..<3000 {
       var simulation = RaceSimulation(&random)
       simulation.run()
       #expect(simulation.faults.isEmpty, "\(simulation.faults)")

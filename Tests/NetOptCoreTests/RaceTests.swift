@@ -36,6 +36,21 @@ import Testing
     #expect(race.opened(1, at: .at(10_150)) == .wait(until: .at(10_250)))
   }
 
+  @Test("a last resort starts when nothing is under way, however long that takes")
+  func lastResorts() {
+    var race = Race(
+      [.listed(0).last, .listed(1), .listed(2), .listed(3).last], startsTwo: true, multiplexes: true,
+      mayBeRepeated: true)
+    #expect(race.started() == [1, 2])
+    #expect(race.hasUntried == false)
+    #expect(race.timePasses(leg: 2) == .wait(until: nil))
+    #expect(race.failed(1) == .wait(until: nil))
+    #expect(race.failed(2) == .start(0))
+    #expect(race.timePasses(leg: 0) == .wait(until: nil))
+    #expect(race.failed(0) == .start(3))
+    #expect(race.failed(3) == .exhausted)
+  }
+
   @Test func aSecondSocketDoesNotStartTheClockAgain() {
     var race = Race.of([100, 100])
     _ = race.started()

@@ -122,10 +122,11 @@ import Testing
     #expect(scene.state(one) == .closed)
     call(&scene, one, .unavailable(status: status, retryAfter: nil))
     #expect(scene.state(one) == .open)
-    // A connection does not heal it, and it is no last resort: its connections would be ready first.
+    // A connection does not heal it, and it is tried only when all else has failed: its connections would be ready first.
     scene.probe(one, milliseconds: 20)
     #expect(scene.state(one) == .open)
     #expect(scene.plan().lastResorts.isEmpty)
+    #expect(scene.plan().lasts == [one])
     scene.wait(7)
     let attempt = scene.plan()
     #expect(attempt.addresses == [one, two])
@@ -199,15 +200,19 @@ import Testing
     }
   }
 
-  @Test("a silent server, and one that asks for a rest, is no last resort")
-  func aSilentEndpointIsNoLastResort() {
-    var scene = scene()
+  @Test("a silent server is tried when all else has failed, and one that asks for a rest is not")
+  func aSilentEndpointIsTheLastResort() {
+    let three = ip("192.0.2.3")
+    var scene = Scene([one, two, three])
     call(&scene, one, .silent, times: 6)
     #expect(scene.state(one) == .open)
     #expect(scene.plan().lastResorts.isEmpty)
+    #expect(scene.plan().lasts == [one])
     call(&scene, two, .unavailable(status: 503, retryAfter: .seconds(30)))
     #expect(scene.state(two) == .open)
     #expect(scene.plan().lastResorts.isEmpty)
+    #expect(scene.plan().lasts == [one])
+    #expect(scene.plan().addresses == [three])
   }
 
   @Test func anImpostorInTheConnectionsPlaceIsQuarantined() {

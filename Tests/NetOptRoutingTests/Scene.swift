@@ -7,8 +7,13 @@ extension RoutePlan {
   /// The addresses of its legs in their order, up to DNS.
   var addresses: [IPAddress] { legs.prefix { $0.target != .dns }.compactMap(\.address) }
 
-  /// The addresses that are tried when everything else has failed, DNS too.
-  var lastResorts: [IPAddress] { legs.drop { $0.target != .dns }.compactMap(\.address) }
+  /// The addresses that are tried after DNS.
+  var lastResorts: [IPAddress] {
+    legs.drop { $0.target != .dns }.filter { !$0.isLast }.compactMap(\.address)
+  }
+
+  /// The addresses that are tried when everything else has failed.
+  var lasts: [IPAddress] { legs.filter(\.isLast).compactMap(\.address) }
 
   /// Whether DNS is its last leg but for the last resorts.
   var endsInDNS: Bool { legs.contains { $0.target == .dns } }
