@@ -15,11 +15,12 @@ struct ContentDecoder {
   /// block as a whole before it gives anything, 128 KiB of Zstandard (RFC 8878, section 3.1.1.2.4).
   private static let mostPerByte = 2
   private static let mostBeforeFirst = 256 * 1024
-  /// How long decoding a body may take on the loop, besides a time for each byte that came or came out: 5 MB a second, of which slow machines do ten
-  /// times as many. Blocks can be made of which each byte takes a microsecond and more. A piece, which has five bytes of framing at least, has as
+  /// How long decoding a body may take on the loop, besides a time for each byte that came, 5 MB a second, and for each that came out, 40 MB a
+  /// second: slow machines do several times as many. Blocks can be made of which each byte takes a microsecond and more. A piece, which has five bytes of framing at least, has as
   /// much as they would: that is more than it takes to measure it.
   private static let longestTime: Int64 = 20_000_000
-  private static let timePerByte: Int64 = 200
+  private static let timePerByteIn: Int64 = 200
+  private static let timePerByteOut: Int64 = 25
   private static let timePerPiece: Int64 = 1000
   /// From this size on a piece is measured by the thread's own time, which takes a system call.
   private static let longPiece = 1024
@@ -106,9 +107,8 @@ struct ContentDecoder {
     }
     spent += now - begun
     begun = now
-    let most =
-      Self.longestTime + Self.timePerByte * Int64(cameIn + cameOut) + Self.timePerPiece * Int64(pieces)
-    guard spent <= most else { throw .tooSlow }
+    let forBytes = Self.timePerByteIn * Int64(cameIn) + Self.timePerByteOut * Int64(cameOut)
+    guard spent <= Self.longestTime + forBytes + Self.timePerPiece * Int64(pieces) else { throw .tooSlow }
   }
 
   private func time() -> Int64 {
