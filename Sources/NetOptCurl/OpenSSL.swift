@@ -142,8 +142,8 @@ struct OpenSSL: Sendable {
   /// with it all other calls, for more than half a second.
   static let largestGroup = 4096
 
-  /// Has connections refuse Diffie-Hellman groups beyond `largestGroup`, in TLS 1.2, where servers choose them freely. Nothing else is
-  /// judged in another way than before.
+  /// Has connections refuse Diffie-Hellman groups beyond `largestGroup`: in TLS 1.2, where servers choose them freely, and those of RFC 7919
+  /// that TLS 1.3 would offer. Nothing else is judged in another way than before.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func limitGroups(of context: OpaquePointer) {
@@ -152,6 +152,11 @@ struct OpenSSL: Sendable {
     setSecurity(context) { ssl, context, operation, bits, kind, other, data in
       if operation == OpenSSL.temporaryGroup, let other, let count = OpenSSL.loaded?.keyBits?(other),
         count > OpenSSL.largestGroup
+      {
+        return 0
+      }
+      if operation >> 16 == OpenSSL.curve, let other,
+        OpenSSL.largeGroups.contains(UInt16(bigEndian: other.loadUnaligned(as: UInt16.self)))
       {
         return 0
       }
@@ -197,4 +202,8 @@ struct OpenSSL: Sendable {
   private static let applicationData: UInt8 = 23
   /// SSL_SECOP_TMP_DH of OpenSSL 3, whose object is an EVP_PKEY.
   private static let temporaryGroup: Int32 = 0x4_0007
+  /// SSL_SECOP_OTHER_CURVE, whose object is the two bytes of a group's number, in the upper half of an operation.
+  private static let curve: Int32 = 2
+  /// ffdhe6144 and ffdhe8192 (RFC 7919, section 2).
+  private static let largeGroups: Set<UInt16> = [0x0103, 0x0104]
 }

@@ -2,10 +2,10 @@ import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// Diffie-Hellman groups, which the server chooses in TLS 1.2.
+/// Diffie-Hellman groups: in TLS 1.2 the server chooses them freely, in TLS 1.3 among those of RFC 7919.
 @Suite struct LargeGroupTests {
   /// An origin that exchanges keys in a group of so many bits (RFC 7919), and in no other way. That takes an RSA key.
-  private func origin(_ bits: Int) async throws -> NginxOrigin {
+  private func origin(_ bits: Int, _ version: String = "TLSv1.2") async throws -> NginxOrigin {
     let directory = try TemporaryDirectory.make("group")
     let (certificate, key, group) = ("\(directory)/rsa.pem", "\(directory)/rsa.key", "\(directory)/group.pem")
     try await ChildProcess.run(
@@ -17,10 +17,10 @@ import Testing
       ["genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:ffdhe\(bits)", "-out", group],
       in: directory)
     var settings = NginxSettings()
-    settings.tlsVersions = "TLSv1.2"
-    settings.directives = """
-      ssl_certificate \(certificate); ssl_certificate_key \(key); ssl_ciphers kDHE; ssl_dhparam \(group);
-      """
+    settings.tlsVersions = version
+    let choice =
+      version == "TLSv1.2" ? "ssl_ciphers kDHE; ssl_dhparam \(group);" : "ssl_ecdh_curve ffdhe\(bits);"
+    settings.directives = "ssl_certificate \(certificate); ssl_certificate_key \(key); \(choice)"
     return try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1), settings: settings)
   }
 
@@ -39,12 +39,20 @@ import Testing
     }
   }
 
-  @Test(arguments: [2048, 4096])
-  func usualGroupsAreUsed(_ bits: Int) async throws {
-    let origin = try await origin(bits)
+  @Test(arguments: [2048, 4096], ["TLSv1.2", "TLSv1.3"])
+  func usualGroupsAreUsed(_ bits: Int, _ version: String) async throws {
+    let origin = try await origin(bits, version)
     defer { origin.stop() }
     let response = try await answer(of: origin)
-    #expect(response.status == 200 && response.tls?.version == "TLSv1.2")
+    #expect(response.status == 200 && response.tls?.version == version)
+  }
+
+  @Test("in TLS 1.3 large groups are not offered", arguments: [6144, 8192])
+  func largeGroupsAreNotOffered(_ bits: Int) async throws {
+    let origin = try await origin(bits, "TLSv1.3")
+    defer { origin.stop() }
+    let error = await #expect(throws: NetOptError.self) { try await answer(of: origin) }
+    #expect(error?.code == .tlsFailed)
   }
 
   @Test func aLargeGroupIsRefused() async throws {
