@@ -13,3 +13,12 @@ static const int netopt_ares_server_failure = ARES_ESERVFAIL;
 static const int netopt_ares_refused = ARES_EREFUSED;
 static const int netopt_ares_destruction = ARES_EDESTRUCTION;
 static const int netopt_ares_cancelled = ARES_ECANCELLED;
+
+// Deprecated since 1.34 in favour of a function that older versions do not have.
+static inline void netopt_ares_set_socket_functions(ares_channel channel, const struct ares_socket_functions *functions,
+                                                    void *argument) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  ares_set_socket_functions(channel, functions, argument);
+#pragma GCC diagnostic pop
+}

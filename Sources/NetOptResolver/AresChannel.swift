@@ -132,7 +132,8 @@ actor AresChannel: ReadinessHandler, TurnHandler {
       return
     }
     let addresses = AddressOrder.sorted(answer.addresses, isReachable: SourceAddress.fits)
-    ended.append((lookUp, .success(ResolvedAddresses(addresses, timeToLive: answer.timeToLive))))
+      .prefix(AresAnswer.mostAddresses)
+    ended.append((lookUp, .success(ResolvedAddresses(Array(addresses), timeToLive: answer.timeToLive))))
   }
 
   // MARK: What the loop tells
@@ -147,9 +148,17 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   nonisolated func turnEnds() { assumeIsolated { $0.act() } }
 
   fileprivate func process(reads: Int32? = nil, writes: Int32? = nil) {
-    guard let channel = handle?.channel else { return }
+    guard let channel = handle?.channel, let sockets = handle?.sockets else { return }
     actAtEndOfTurn()
+    sockets.beginTurn()
+    var before = sockets.taken
     ares_process_fd(channel, reads ?? ARES_SOCKET_BAD, writes ?? ARES_SOCKET_BAD)
+    guard let reads else { return }
+    // c-ares takes a message in portions, 1.18 one in each call. epoll does not tell of the rest, which was read from the socket.
+    while sockets.hasUnread(reads), sockets.taken > before {
+      before = sockets.taken
+      ares_process_fd(channel, reads, ARES_SOCKET_BAD)
+    }
   }
 
   private func actAtEndOfTurn() {

@@ -5,10 +5,18 @@ import NetOptCore
 /// The owner of an `ares_channel`: ares_init_options(3), ares_destroy(3).
 struct AresHandle: ~Copyable {
   let channel: ares_channel
+  /// The channel's sockets. c-ares has an unretained pointer to them.
+  let sockets: AresSockets
 
-  private init(_ channel: ares_channel) { self.channel = channel }
+  private init(_ channel: ares_channel, _ sockets: AresSockets) {
+    self.channel = channel
+    self.sockets = sockets
+  }
 
-  deinit { ares_destroy(channel) }
+  deinit {
+    // It closes what is open, through the functions of `sockets`.
+    withExtendedLifetime(sockets) { ares_destroy(channel) }
+  }
 
   /// Opens a channel.
   ///
@@ -35,7 +43,9 @@ struct AresHandle: ~Copyable {
       &channel, &options,
       ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF)
     guard status == netopt_ares_success, let channel else { throw AresStatus.setUpError(status) }
-    let handle = AresHandle(channel)
+    let handle = AresHandle(channel, AresSockets())
+    // No socket is open yet. The handle holds the object until the channel is destroyed.
+    netopt_ares_set_socket_functions(channel, handle.sockets.functions, handle.sockets.argument)
     if servers.isEmpty { return handle }
     let list = servers.map(\.description).joined(separator: ",")
     let listStatus = ares_set_servers_ports_csv(channel, list)

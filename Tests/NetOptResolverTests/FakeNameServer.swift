@@ -3,14 +3,18 @@ import NetOptCore
 import NetOptEventLoop
 import NetOptTestSupport
 
-/// A name server for what dnsmasq does not do: it refuses everything with one response code, or keeps silent until it
-/// is told to answer. UDP on loopback.
+/// A name server for what dnsmasq does not do: it refuses everything with one response code, keeps silent until it is told to
+/// answer, or answers with whatever a test makes. On loopback.
 final class FakeNameServer: ReadinessHandler, LoopWork {
   enum Behaviour: Sendable {
     /// Answers at once with a response code (RFC 1035, section 4.1.1) and nothing else.
     case code(UInt8)
     /// Notes questions, and answers them when it is told to.
     case holding
+    /// Answers at once with datagrams that are made of the question.
+    case datagrams(@Sendable ([UInt8]) -> [[UInt8]])
+    /// Says that its answer is too long for UDP. Over TCP it answers with what is made of the question.
+    case stream(@Sendable ([UInt8]) -> [UInt8])
   }
 
   private struct Question: Sendable {
@@ -22,6 +26,8 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
   private let behaviour: Behaviour
   private let loop: EventLoop
   private let descriptor: Int32
+  /// Listens for connections.
+  private let listener: Int32
   private let questions = EventRecorder<Question>()
 
   /// How many questions came in.
@@ -30,23 +36,26 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
   init(_ behaviour: Behaviour) throws {
     self.behaviour = behaviour
     loop = try EventLoop(name: "name-server")
+    endpoint = Endpoint(.loopback, port: try FreePort.find(on: [.loopback]))
+    listener = try LoopbackSocket.listening(on: endpoint)
     let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-    let descriptor = socket(AF_INET, kind, 0)
+    descriptor = socket(AF_INET, kind, 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = endpoint.port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    let bound = withSocketAddress(of: &address) { bind(descriptor, $0, $1) }
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let named = withSocketAddress(of: &address) { pointer, _ in getsockname(descriptor, pointer, &length) }
-    self.descriptor = descriptor
-    guard bound == 0, named == 0 else { throw TestSupportError("no socket for a name server") }
-    endpoint = Endpoint(.loopback, port: UInt16(bigEndian: address.sin_port))
+    let bound = withSocketAddress(of: &address) { [descriptor] in bind(descriptor, $0, $1) }
+    guard bound == 0 else { throw TestSupportError("no socket for a name server") }
     _ = loop.submit(self)
   }
 
-  func run() { loop.watch(descriptor, for: .read, self) }
+  func run() {
+    loop.watch(descriptor, for: .read, self)
+    loop.watch(listener, for: .read, self)
+  }
 
   func ready(_ descriptor: Int32, for readiness: Readiness) {
+    if descriptor != self.descriptor { return serve(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 512)
     var sender = sockaddr_in()
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -56,8 +65,52 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     guard count > 0 else { return }
     let question = Question(bytes: Array(bytes.prefix(count)), sender: sender)
     questions.record(question)
-    if case .code(let code) = behaviour {
+    switch behaviour {
+    case .code(let code):
       send(Self.response(to: question.bytes, code: code), to: question.sender)
+    case .datagrams(let answers):
+      for answer in answers(question.bytes) { send(answer, to: question.sender) }
+    case .stream:
+      var response = Self.response(to: question.bytes, code: 0)
+      // TC.
+      response[2] |= 2
+      send(response, to: question.sender)
+    case .holding:
+      break
+    }
+  }
+
+  /// Takes a connection, or a question from one.
+  private func serve(_ descriptor: Int32) {
+    if descriptor == listener {
+      let connection = accept(listener, nil, nil)
+      guard connection >= 0 else { return }
+      _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+      return loop.watch(connection, for: .read, self)
+    }
+    // A question comes in one piece, or two come together.
+    var bytes = [UInt8](repeating: 0, count: 1_024)
+    let count = recv(descriptor, &bytes, bytes.count, 0)
+    guard count > 2, case .stream(let answer) = behaviour else {
+      loop.unwatch(descriptor, of: self)
+      close(descriptor)
+      return
+    }
+    var rest = bytes[..<count]
+    while rest.count > 2 {
+      let question = rest.dropFirst(2).prefix(
+        Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1]))
+      rest = rest[question.endIndex...]
+      let response = answer(Array(question))
+      let message = [UInt8(response.count >> 8), UInt8(response.count & 0xff)] + response
+      var sent = 0
+      while sent < message.count {
+        let more = message[sent...].withUnsafeBytes {
+          Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        }
+        guard more > 0 else { return }
+        sent += more
+      }
     }
   }
 
@@ -76,6 +129,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
   func stop() {
     loop.stop()
     close(descriptor)
+    close(listener)
   }
 
   private func send(_ bytes: [UInt8], to receiver: sockaddr_in) {

@@ -1,0 +1,144 @@
+import CAres
+import Glibc
+
+/// The sockets of a c-ares channel: what c-ares gets to read (ares_set_socket_functions(3)).
+///
+/// c-ares reads datagrams as long as some come, and expands the names in a message without a limit. Here a message is looked at
+/// (`DNSMessage`) before c-ares has it, and a turn of the loop reads some messages only. Confined to the loop's thread, like the channel.
+final class AresSockets {
+  /// The most messages read in one turn, refused ones included. Beyond that it says that nothing has come. The sockets stay readable,
+  /// and the loop tells so in the next turn.
+  static let mostMessages = 64
+
+  /// The functions for c-ares, which keeps the pointer and calls them with `argument`: this object must outlive the channel.
+  let functions: UnsafeMutablePointer<ares_socket_functions>
+
+  /// The connections over TCP.
+  private var streams: [Int32: DNSStream] = [:]
+  private var messagesLeft = 0
+  /// How many octets c-ares has taken from connections.
+  private(set) var taken = 0
+
+  init() {
+    functions = .allocate(capacity: 1)
+    functions.initialize(to: Self.callbacks)
+  }
+
+  deinit { functions.deallocate() }
+
+  /// What c-ares hands to the functions. It holds no reference.
+  var argument: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+  /// A turn begins: messages may be read again.
+  func beginTurn() { messagesLeft = Self.mostMessages }
+
+  /// Whether octets of a message lie here that c-ares has not taken. epoll knows nothing of them.
+  func hasUnread(_ descriptor: Int32) -> Bool { streams[descriptor]?.isWhole == true }
+
+  /// Notes a socket that was opened.
+  func opened(_ descriptor: Int32, type: Int32) {
+    if type == Int32(SOCK_STREAM.rawValue) { streams[descriptor] = DNSStream() }
+  }
+
+  // MARK: What c-ares calls
+
+  /// What came of reading: a number of octets, or errno.
+  private enum Received {
+    case octets(Int)
+    case failed(Int32)
+  }
+
+  private func open(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) -> Int32 {
+    // c-ares sets no option on sockets that it did not open itself. These are those that it sets on its own.
+    let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    let descriptor = socket(family, type | flags, protocolNumber)
+    guard descriptor >= 0 else { return -1 }
+    if type == Int32(SOCK_STREAM.rawValue) {
+      var on: Int32 = 1
+      // It makes questions leave at once. They leave without it, too.
+      _ = setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+    opened(descriptor, type: type)
+    return descriptor
+  }
+
+  private func close(_ descriptor: Int32) -> Int32 {
+    // The number may be in use again at once, for another socket.
+    streams[descriptor] = nil
+    return Glibc.close(descriptor)
+  }
+
+  private func receive(
+    _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, flags: Int32,
+    from sender: UnsafeMutablePointer<sockaddr>?, _ senderLength: UnsafeMutablePointer<socklen_t>?
+  ) -> Received {
+    if streams[descriptor] != nil { return receive(descriptor, into: buffer) }
+    let room = senderLength?.pointee
+    while messagesLeft > 0 {
+      messagesLeft -= 1
+      if let room { senderLength?.pointee = room }
+      let count = recvfrom(descriptor, buffer.baseAddress, buffer.count, flags, sender, senderLength)
+      guard count >= 0 else { return .failed(errno) }
+      let message = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+      if message.withMemoryRebound(to: UInt8.self, { DNSMessage.hasBoundedNames($0.span) }) {
+        return .octets(count)
+      }
+      // Dropped, as one that the network has lost: the answer may come behind it.
+    }
+    return .failed(EAGAIN)
+  }
+
+  /// Reads from a connection.
+  private func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Received {
+    if streams[descriptor]?.isWhole == false {
+      guard messagesLeft > 0 else { return .failed(EAGAIN) }
+      switch streams[descriptor]?.read(from: descriptor) {
+      case .whole: messagesLeft -= 1
+      case .ended: return .octets(0)
+      case .failed(let code): return .failed(code)
+      case nil: return .failed(EBADF)
+      }
+    }
+    let count = streams[descriptor]?.give(to: buffer) ?? 0
+    taken += count
+    return .octets(count)
+  }
+
+  private func send(_ descriptor: Int32, _ pieces: UnsafePointer<iovec>?, _ count: Int32) -> Int {
+    var message = msghdr()
+    message.msg_iov = UnsafeMutablePointer(mutating: pieces)
+    message.msg_iovlen = Int(count)
+    // A server that has closed the connection is an error, not a signal.
+    return sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+  }
+
+  /// The functions of ares_set_socket_functions(3). c-ares calls them only inside of calls to its channel, whose owner holds the object.
+  private static let callbacks = ares_socket_functions(
+    asocket: { family, type, protocolNumber, argument in
+      AresSockets.of(argument)?.open(family, type, protocolNumber) ?? -1
+    },
+    aclose: { descriptor, argument in
+      AresSockets.of(argument)?.close(descriptor) ?? -1
+    },
+    aconnect: { descriptor, address, length, _ in
+      connect(descriptor, address, length)
+    },
+    arecvfrom: { descriptor, buffer, length, flags, sender, senderLength, argument in
+      guard let sockets = AresSockets.of(argument) else { return -1 }
+      let room = UnsafeMutableRawBufferPointer(start: buffer, count: length)
+      switch sockets.receive(descriptor, into: room, flags: flags, from: sender, senderLength) {
+      case .octets(let count):
+        return count
+      case .failed(let code):
+        errno = code
+        return -1
+      }
+    },
+    asendv: { descriptor, pieces, count, argument in
+      AresSockets.of(argument)?.send(descriptor, pieces, count) ?? -1
+    })
+
+  private static func of(_ argument: UnsafeMutableRawPointer?) -> AresSockets? {
+    argument.map { Unmanaged<AresSockets>.fromOpaque($0).takeUnretainedValue() }
+  }
+}

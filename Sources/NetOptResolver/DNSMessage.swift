@@ -1,0 +1,125 @@
+/// A message of the Domain Name System (RFC 1035, section 4.1), as far as its names go.
+///
+/// c-ares expands names without a limit for their length: 1.18 follows 50 pointers and copies whatever labels they lead to, up to
+/// 16 KB each time, and does so anew for every record. 64 KB of records become gigabytes. No version up to 1.34 counts the octets.
+/// So netopt counts them before c-ares sees the message.
+enum DNSMessage {
+  /// The longest name in octets: its labels, the length of each, and the root's (RFC 1035, section 2.3.4).
+  static let longestName = 255
+  /// The most pointers followed for one name. c-ares 1.18 follows as many. A name of 255 octets needs 126 at most, and those of real
+  /// servers a handful.
+  static let mostPointers = 50
+
+  /// The octets of the header.
+  private static let headerLength = 12
+  /// The octets of a record between its owner and its data.
+  private static let fixedLength = 10
+
+  /// Whether each name that c-ares may expand is within `longestName` and `mostPointers`.
+  ///
+  /// These are the names of the question, the owners of all records, and the names in the data of the types that c-ares reads. A
+  /// message that ends early, or that has an owner nobody can read, is looked at up to that place: every version of c-ares stops
+  /// there, too, and says what is wrong with it.
+  ///
+  /// False also for what no answer to netopt is: less than a header, or several questions.
+  static func hasBoundedNames(_ message: Span<UInt8>) -> Bool {
+    guard message.count >= headerLength else { return false }
+    let questions = number(at: 4, of: message)
+    guard questions <= 1 else { return false }
+    var position = headerLength
+    if questions == 1 {
+      switch name(at: position, of: message) {
+      case .ends(let end): position = end + 4
+      case .broken: return true
+      case .unbounded: return false
+      }
+    }
+    let records = number(at: 6, of: message) + number(at: 8, of: message) + number(at: 10, of: message)
+    for _ in 0..<records {
+      switch name(at: position, of: message) {
+      case .ends(let end): position = end + fixedLength
+      case .broken: return true
+      case .unbounded: return false
+      }
+      guard position <= message.count else { return true }
+      let type = number(at: position - fixedLength, of: message)
+      guard hasBoundedData(at: position, type: type, of: message) else { return false }
+      position += number(at: position - 2, of: message)
+      guard position <= message.count else { return true }
+    }
+    return true
+  }
+
+  /// Whether the names in a record's data are bounded. One that is broken ends nothing: not every version of c-ares reads it.
+  ///
+  /// The types are those in whose data c-ares 1.34 expands names; 1.18 does so for CNAME alone.
+  private static func hasBoundedData(at start: Int, type: Int, of message: Span<UInt8>) -> Bool {
+    var position = start
+    var names = 1
+    switch type {
+    // NS, CNAME, PTR.
+    case 2, 5, 12: break
+    // SOA.
+    case 6: names = 2
+    // MX, SVCB, HTTPS.
+    case 15, 64, 65: position += 2
+    // SIG.
+    case 24: position += 18
+    // SRV.
+    case 33: position += 6
+    // NAPTR: the name is behind three strings, each with its length in front.
+    case 35:
+      position += 4
+      for _ in 0..<3 where position < message.count { position += 1 + Int(message[position]) }
+    default: names = 0
+    }
+    for _ in 0..<names {
+      switch name(at: position, of: message) {
+      case .ends(let end): position = end
+      case .broken: return true
+      case .unbounded: return false
+      }
+    }
+    return true
+  }
+
+  /// What a name comes to.
+  private enum Name {
+    /// The place behind the name, or behind its first pointer.
+    case ends(Int)
+    /// It leads out of the message or to a kind of label that there is not (RFC 1035, section 4.1.4).
+    case broken
+    /// It is too long, or follows too many pointers. A circle of pointers does.
+    case unbounded
+  }
+
+  private static func name(at start: Int, of message: Span<UInt8>) -> Name {
+    var position = start
+    var end: Int?
+    var octets = 0
+    var pointers = 0
+    while position < message.count {
+      let length = Int(message[position])
+      switch length & 0xc0 {
+      case 0xc0:
+        guard position + 1 < message.count else { return .broken }
+        pointers += 1
+        guard pointers <= mostPointers else { return .unbounded }
+        end = end ?? position + 2
+        position = (length & 0x3f) << 8 | Int(message[position + 1])
+      case 0:
+        octets += 1 + length
+        guard octets <= longestName else { return .unbounded }
+        position += 1 + length
+        if length == 0 { return .ends(end ?? position) }
+      default:
+        return .broken
+      }
+    }
+    return .broken
+  }
+
+  private static func number(at position: Int, of message: Span<UInt8>) -> Int {
+    Int(message[position]) << 8 | Int(message[position + 1])
+  }
+}

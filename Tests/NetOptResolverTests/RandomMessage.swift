@@ -1,0 +1,95 @@
+import NetOptCore
+
+/// An answer with a question and records drawn by chance. Their names are at most 255 octets long, share their ends and are compressed.
+struct RandomMessage {
+  /// Where a name is that c-ares reads.
+  enum Place: CaseIterable {
+    case question, owner, alias, nameServer, pointer, authority, mailbox, mailServer, signer, service, target,
+      binding
+
+    static func random(using random: inout SplitMix64) -> Place {
+      // The question is there already.
+      Place.allCases.dropFirst().randomElement(using: &random) ?? .owner
+    }
+  }
+
+  private(set) var writer = DNSMessageWriter()
+  private var names: [DNSMessageWriter.Name]
+
+  init(using random: inout SplitMix64) {
+    names = [.random(octets: Int.random(in: 3...60, using: &random), using: &random)]
+  }
+
+  /// Adds the question, and records in all sections.
+  mutating func addRecords(using random: inout SplitMix64) {
+    add(names[0], as: .question, compressed: true)
+    for section in DNSMessageWriter.Section.allCases {
+      for _ in 0..<random.below(6) {
+        let owner = name(using: &random)
+        switch random.below(6) {
+        case 0:
+          record(section, 1, owner) { $0.raw([127, 0, 0, 1]) }
+        case 1:
+          record(section, 28, owner) { $0.raw([UInt8](repeating: 1, count: 16)) }
+        case 2:
+          // A type that nobody knows, with what might be taken for names.
+          let data = (0..<random.below(40)).map { _ in UInt8.random(in: 0...255, using: &random) }
+          record(section, 65_280, owner) { $0.raw(data) }
+        default:
+          add(name(using: &random), as: .random(using: &random), compressed: true, in: section, of: owner)
+        }
+      }
+    }
+  }
+
+  /// Adds a name.
+  mutating func add(
+    _ name: DNSMessageWriter.Name, as place: Place, compressed: Bool,
+    in section: DNSMessageWriter.Section = .additional,
+    of owner: DNSMessageWriter.Name = []
+  ) {
+    func data(_ type: UInt16, _ ahead: [UInt8] = [], _ behind: [UInt8] = []) {
+      record(section, type, owner) { writer in
+        writer.raw(ahead)
+        writer.name(name, compressed: compressed)
+        writer.raw(behind)
+      }
+    }
+    switch place {
+    case .question: writer.question(name)
+    case .owner:
+      writer.record(
+        section, type: 1, owner: { $0.name(name, compressed: compressed) }, data: { $0.raw([127, 0, 0, 1]) })
+    case .alias: data(5)
+    case .nameServer: data(2)
+    case .pointer: data(12)
+    case .authority: data(6, [], [0] + [UInt8](repeating: 0, count: 20))
+    case .mailbox: data(6, [1, 0x61, 0], [UInt8](repeating: 0, count: 20))
+    case .mailServer: data(15, [0, 10])
+    case .signer: data(24, [UInt8](repeating: 0, count: 18), [1, 2, 3])
+    case .service: data(33, [0, 1, 0, 1, 0, 80])
+    case .target: data(35, [0, 1, 0, 1, 1, 0x73, 3, 0x53, 0x49, 0x50, 0])
+    case .binding: data(65, [0, 1])
+    }
+  }
+
+  /// A name that there is, one that ends with it, or another one.
+  private mutating func name(using random: inout SplitMix64) -> DNSMessageWriter.Name {
+    let known = names.randomElement(using: &random) ?? []
+    switch random.below(4) {
+    case 0: return known
+    case 1: names.append(.random(octets: Int.random(in: 3...255, using: &random), using: &random))
+    default:
+      let label = DNSMessageWriter.Name.random(octets: Int.random(in: 3...20, using: &random), using: &random)
+      if (label + known).octets <= 255 { names.append(label + known) }
+    }
+    return names.last ?? known
+  }
+
+  private mutating func record(
+    _ section: DNSMessageWriter.Section, _ type: UInt16, _ owner: DNSMessageWriter.Name,
+    data: (inout DNSMessageWriter) -> Void
+  ) {
+    writer.record(section, type: type, owner: { $0.name(owner) }, data: data)
+  }
+}
