@@ -159,6 +159,12 @@ public struct Race: Sendable {
     legs.append(legs[leg])
   }
 
+  /// Has a leg begin anew before any other one starts, with another index. For who ends it because its connection will not come about.
+  package mutating func tryAgainNext(_ leg: Int) {
+    queue.insert(legs.count, at: queue.startIndex)
+    legs.append(legs[leg])
+  }
+
   /// Whether there are legs that have not started, last resorts aside.
   package var hasUntried: Bool { queue.contains { !legs[$0].isLast } }
   /// Whether there are, and some lead to an address: a look-up may find none that is new.

@@ -130,6 +130,11 @@ extension CurlMulti {
     let outcome = observer.look(at: waiting, at: now)
     for request in outcome.taken { take(transfers[request.position], request.failure) }
     if !outcome.silent.isEmpty { leaveQueues(of: Set(outcome.silent)) }
+    let lost = zip(transfers, waiting).filter { transfer, request in
+      let endpoint = SilentEndpoint(origin: request.origin, address: request.address)
+      return request.delivery == .lost && !outcome.silent.contains(endpoint)
+    }
+    if !lost.isEmpty { abandonConnections(of: lost.map(\.0)) }
     return max(WaitLooks.interval, (loop.now() - now) * Self.share)
   }
 
@@ -219,12 +224,7 @@ extension CurlMulti {
   private func take(_ transfer: Transfer, _ failure: LegFailure) {
     let exchange = transfer.exchange
     guard !exchange.isOver else { return }
-    if let connection = transfer.connection, !connection.isSilent {
-      connection.isSilent = true
-      // libcurl gives none of the connections that there are to anybody any more.
-      transfer.bundles.leave(transfer.connectionClass, to: transfer.endpoint, at: loop.now())
-      endIdle(like: connection, lastSent: transfer.readyAt ?? loop.now())
-    }
+    abandonConnection(of: transfer)
     exchange.setReport(of: transfer.leg) { $0.failure = failure }
     fail(
       exchange,
@@ -233,16 +233,60 @@ extension CurlMulti {
         endpoint: transfer.endpoint, isRetryable: true))
   }
 
-  /// Ends the idle connections that are lost as well, as it seems: what is between the two sides forgets those that carry nothing for
-  /// a time, and all that were idle as long as one that was forgotten. The attempt elsewhere would meet the next one.
-  private func endIdle(like lost: LiveConnection, lastSent sent: MonotonicInstant) {
+  /// Has nobody use the connection of a request any more that waits on it in vain.
+  ///
+  private func abandonConnection(of transfer: Transfer) {
+    guard let connection = transfer.connection, !connection.isSilent else { return }
+    connection.isSilent = true
+    // libcurl gives none of the connections that there are to anybody any more.
+    transfer.bundles.leave(transfer.connectionClass, to: transfer.endpoint, at: loop.now())
     let now = loop.now()
-    guard let progress = Self.progress(on: lost.descriptor, at: now), progress.delivery == .lost else {
+    let sent = transfer.readyAt ?? now
+    guard let progress = Self.progress(on: connection.descriptor, at: now), progress.delivery == .lost else {
       return
     }
+    let idle = sent - progress.heard
+    transfer.bundles.forgets(transfer.endpoint, idleFor: idle, at: now)
+    endIdle(besides: connection, for: idle)
+  }
+
+  /// Where transfers wait for one of as many connections as there may be.
+  private struct Queue: Hashable {
+    let origin: ObjectIdentifier
+    let endpoint: Endpoint?
+    let connections: ConnectionClass
+
+    init(_ transfer: Transfer) {
+      origin = ObjectIdentifier(transfer.bundles)
+      endpoint = transfer.endpoint
+      connections = transfer.connectionClass
+    }
+  }
+
+  /// Has nobody use the connections any more with which requests were lost. One that must not be sent again keeps its own to its deadline: it may come
+  /// back. Calls that wait for such a connection get others: those that are lost are among as many as an endpoint may have.
+  private func abandonConnections(of lost: [Transfer]) {
+    for transfer in lost { abandonConnection(of: transfer) }
+    let left = Set(lost.map(Queue.init))
+    for exchange in underWay where exchange.purpose == .request && !exchange.isOver && exchange.winner == nil
+    {
+      let queued = exchange.transfers.filter {
+        $0.descriptor == nil && $0.verdict == nil && left.contains(Queue($0))
+      }
+      for transfer in queued where !exchange.isOver {
+        exchange.race.tryAgainNext(transfer.leg)
+        leaveQueue(transfer, because: "the connections to \(transfer.place) that it waited for are dead")
+      }
+    }
+  }
+
+  /// Ends the idle connections that are lost as well, as it seems: what is between the two sides forgets those that carry nothing for
+  /// a time, and all that were idle as long as one that was forgotten. The attempt elsewhere would meet the next one.
+  private func endIdle(besides lost: LiveConnection, for idle: Duration) {
+    let now = loop.now()
     for connection in records.live.ready where connection !== lost && connection.isIdle {
       guard let other = Self.progress(on: connection.descriptor, at: now),
-        now - other.heard >= sent - progress.heard
+        now - other.heard >= idle
       else { continue }
       netopt_end(connection.descriptor)
     }

@@ -20,7 +20,8 @@ struct ConnectionClass: Hashable {
 /// An endpoint that chose HTTP/1.1 is asked with HTTP/1.1 alone for some time. Its connections stay usable: their bundle
 /// becomes the one for HTTP/1.1, and later offers of HTTP/2 get a new bundle.
 ///
-/// An endpoint that went silent gets new bundles, so that nobody is given its old connections.
+/// An endpoint that went silent gets new bundles, so that nobody is given its old connections. Where a connection was lost while it was idle, others
+/// are not used for some time once they have been idle for half as long.
 final class OriginBundles {
   /// How long an endpoint that chose HTTP/1.1 is offered nothing else.
   static let memory = Duration.seconds(600)
@@ -44,6 +45,11 @@ final class OriginBundles {
   private let proxied = OriginBundles.newNumber()
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var choices: [Choice] = []
+
+  /// The least time after which an idle connection is taken for lost: what is lost sooner is lost for another reason.
+  static let shortestIdle = Duration.milliseconds(200)
+  /// How long connections to an endpoint may be idle where that is known, until when it counts.
+  @exclusivity(unchecked) private var idleLimits: [Endpoint: (limit: Duration, until: MonotonicInstant)] = [:]
 
   init(of origin: Origin) { isSecure = origin.scheme == .https }
 
@@ -91,6 +97,24 @@ final class OriginBundles {
     if choices.count == Self.mostEndpoints { choices.removeAll() }
     choices.append(
       Choice(endpoint: endpoint, http1: Self.newNumber(), http2: Self.newNumber(), until: until))
+  }
+
+  /// A connection to an endpoint was lost while it was idle, as load balancers and firewalls forget those that carry nothing. How long they
+  /// wait is known only to have been less.
+  func forgets(_ endpoint: Endpoint?, idleFor idle: Duration, at now: MonotonicInstant) {
+    guard let endpoint, idle >= Self.shortestIdle else { return }
+    if idleLimits.count >= Self.mostEndpoints, idleLimits[endpoint] == nil { idleLimits = [:] }
+    let limit = max(idle / 2, Self.shortestIdle)
+    let known = idleLimit(of: endpoint, at: now) ?? limit
+    idleLimits[endpoint] = (min(limit, known), now + Self.memory)
+  }
+
+  /// How long a connection to an endpoint may have been idle to be used over HTTP/1.1, if there is a limit.
+  func idleLimit(of endpoint: Endpoint?, at now: MonotonicInstant) -> Duration? {
+    guard !idleLimits.isEmpty, let endpoint, let known = idleLimits[endpoint], now < known.until else {
+      return nil
+    }
+    return known.limit
   }
 
   /// An endpoint chose a version of HTTP on a new connection that offered both.

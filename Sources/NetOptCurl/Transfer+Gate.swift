@@ -157,6 +157,11 @@ extension Transfer {
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
     if connection.isTainted || connection.carrier?.hasSentBody == false { return .stale }
     if let quiet = connection.isQuietFrom, now < quiet { return .stale }
+    if connection.hasCarried, let limit = bundles.idleLimit(of: endpoint, at: now),
+      let silence = CurlMulti.progress(of: connection.descriptor)?.silence, silence >= limit
+    {
+      return .stale
+    }
     switch connection.arrival(with: tls, isDirect: proxy == nil || !exchange.plan.isSecure) {
     case .nothing: return nil
     case .data: return connection.hasCarried ? .stale : .unasked

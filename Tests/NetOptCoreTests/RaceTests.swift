@@ -51,6 +51,16 @@ import Testing
     #expect(race.failed(3) == .exhausted)
   }
 
+  @Test("a leg that begins anew does so before any other one starts")
+  func beginsAnew() {
+    var race = Race.of([100, 100], thenDNS: true)
+    #expect(race.started() == [0])
+    race.tryAgainNext(0)
+    #expect(race.failed(0) == .start(3))
+    #expect(race.legs[3] == race.legs[0])
+    #expect(race.failed(3) == .start(1))
+  }
+
   @Test func aSecondSocketDoesNotStartTheClockAgain() {
     var race = Race.of([100, 100])
     _ = race.started()

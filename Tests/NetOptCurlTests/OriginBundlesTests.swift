@@ -21,6 +21,33 @@ import Testing
     #expect(Set(classes.map(\.bundle)).count == 100)
   }
 
+  @Test("connections may be idle for half as long as one that was lost, for ten minutes")
+  func idleConnections() {
+    let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
+    #expect(bundles.idleLimit(of: a, at: start) == nil)
+    bundles.forgets(a, idleFor: .seconds(90), at: start)
+    #expect(bundles.idleLimit(of: a, at: start) == .seconds(45))
+    #expect(bundles.idleLimit(of: b, at: start) == nil)
+    // The shortest time counts, unless something else must have happened.
+    bundles.forgets(a, idleFor: .seconds(40), at: start + .seconds(300))
+    bundles.forgets(a, idleFor: .seconds(60), at: start + .seconds(301))
+    bundles.forgets(a, idleFor: .milliseconds(199), at: start + .seconds(302))
+    bundles.forgets(nil, idleFor: .seconds(1), at: start)
+    #expect(bundles.idleLimit(of: a, at: start + .seconds(303)) == .seconds(20))
+    #expect(bundles.idleLimit(of: a, at: start + .seconds(901)) == nil)
+    bundles.forgets(a, idleFor: .milliseconds(300), at: start + .seconds(902))
+    #expect(bundles.idleLimit(of: a, at: start + .seconds(903)) == .milliseconds(200))
+  }
+
+  @Test("the limits of some endpoints are remembered")
+  func manyIdleLimits() {
+    let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
+    let endpoints = (0..<200).map { Endpoint(IPAddress(v4: 0x7f00_0001 + UInt32($0)), port: 443) }
+    for endpoint in endpoints { bundles.forgets(endpoint, idleFor: .seconds(2), at: start) }
+    #expect(endpoints.count { bundles.idleLimit(of: $0, at: start) != nil } <= 64)
+    #expect(bundles.idleLimit(of: endpoints[199], at: start) == .seconds(1))
+  }
+
   @Test("a plain origin is asked with HTTP/1.1, and its proxy's connections serve no other one")
   func plain() {
     let one = OriginBundles(of: Origin(.http, host: "one.test"))
