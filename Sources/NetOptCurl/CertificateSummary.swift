@@ -1,27 +1,17 @@
 import CCurl
-import Glibc
 import NetOptCore
 
-/// Whose certificate a server presented, and until when it holds (CURLINFO_CERTINFO(3)).
+/// Whose certificate a server presented, and until when it holds.
 struct CertificateSummary {
-  private var subject: String?
-  private var notAfter: String?
+  private let subject: String?
+  private let notAfter: String?
 
-  /// Reads what libcurl kept of the handshake.
-  init(of easy: EasyHandle) {
-    var info: UnsafeMutablePointer<curl_certinfo>?
-    netopt_getinfo_certinfo(easy.raw, &info)
-    guard let info = info?.pointee, info.num_of_certs > 0, let leaf = info.certinfo?[0] else { return }
-    for node in sequence(first: leaf, next: { $0.pointee.next }) {
-      guard let data = node.pointee.data else { continue }
-      // The nodes are long: the whole certificate is one of them.
-      if strncmp(data, "Subject:", 8) == 0 {
-        subject = String(
-          String(cString: data).dropFirst(8).unicodeScalars.filter { $0.value >= 0x20 }.prefix(500))
-      } else if strncmp(data, "Expire date:", 12) == 0 {
-        notAfter = Self.date(String(cString: data).dropFirst(12))
-      }
+  /// - Parameter transfer: one that opened its connection.
+  init(of transfer: Transfer) {
+    subject = CertificateLine.subject.value(of: transfer).map {
+      String($0.unicodeScalars.filter { $0.value >= 0x20 }.prefix(500))
     }
+    notAfter = CertificateLine.expiry.value(of: transfer).flatMap { Self.date($0[...]) }
   }
 
   /// A report with these.

@@ -102,7 +102,7 @@ extension CurlCode {
     let host =
       isOfProxy ? transfer.proxy.map { ProxyURL.host(of: $0) } ?? "" : transfer.exchange.plan.origin.host
     // libcurl looks at the name after the chain has been verified, and has told about the certificate by then.
-    let names = CertificateNames.presented(by: easy)
+    let names = CertificateNames.presented(to: transfer)
     if !names.isEmpty || words.isAboutName {
       return LegFailure(
         .certificateName(presented: names),

@@ -111,7 +111,7 @@ extension CurlMulti {
     var tls: TLSReport? =
       exchange.plan.isSecure
       ? TLSReport(verified: options.verification == .full, version: transfer.tlsVersion) : nil
-    if transfer.descriptor != nil { tls = tls.map { CertificateSummary(of: transfer.easy).added(to: $0) } }
+    if transfer.descriptor != nil { tls = tls.map { CertificateSummary(of: transfer).added(to: $0) } }
     var response = HTTPResponse(
       url: exchange.request.url, head: transfer.takeHead(), body: body, route: exchange.route,
       remote: transfer.endpoint, reused: transfer.descriptor == nil, tls: tls, attempts: exchange.sends)

@@ -134,11 +134,13 @@ private func openSocket(
 private func contextWasMade(
   _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ data: UnsafeMutableRawPointer?
 ) -> CURLcode {
-  if let context {
-    OpenSSL.loaded?.keepSessions(of: OpaquePointer(context))
-    OpenSSL.loaded?.keepBuffers(of: OpaquePointer(context))
-    OpenSSL.loaded?.limitGroups(of: OpaquePointer(context))
-    OpenSSL.loaded?.watchRecords(of: OpaquePointer(context))
+  if let context = context.map({ OpaquePointer($0) }), let openSSL = OpenSSL.loaded {
+    openSSL.keepSessions(of: context)
+    openSSL.keepBuffers(of: context)
+    openSSL.limitGroups(of: context)
+    openSSL.followHandshakes(of: context)
+    openSSL.watchRecords(of: context)
+    easy.flatMap { EasyHandle.transfer(of: $0) }?.certificate = PeerCertificate.expect(in: context)
   }
   return CURLE_OK
 }

@@ -85,7 +85,8 @@ final class EasyHandle {
     set(CURLoption(rawValue: 322), 1)
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_TCP_KEEPALIVE, 1)
-    set(CURLOPT_CERTINFO, 1)
+    // See `PeerCertificate`.
+    set(CURLOPT_CERTINFO, OpenSSL.loaded == nil ? 1 : 0)
     if CurlLibrary.stopsAtLongHeads { set(CURLOPT_BUFFERSIZE, Self.headBuffer) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")

@@ -123,6 +123,12 @@ struct OpenSSL: Sendable {
       // OpenSSL's own session stays its own.
       return 0
     }
+  }
+
+  /// Has what happens in handshakes, and their alerts, looked at. It takes the place of no callback of libcurl's.
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
+  func followHandshakes(of context: OpaquePointer) {
     setInfo(context) { ssl, what, value in
       guard let openSSL = OpenSSL.loaded, let ssl else { return }
       if what == OpenSSL.readAlert, value & 0xff == OpenSSL.closeNotify {
@@ -133,6 +139,7 @@ struct OpenSSL: Sendable {
         openSSL.resumeCopy(on: ssl)
         RecordReader.attach(to: ssl)
       }
+      if what & OpenSSL.handshakeDone != 0 { PeerCertificate.keep(of: ssl) }
     }
   }
 
@@ -192,8 +199,9 @@ struct OpenSSL: Sendable {
     free(copy)
   }
 
-  // Constants of ssl.h: SSL_CB_HANDSHAKE_START, SSL_CB_READ_ALERT, SSL_AD_CLOSE_NOTIFY.
+  // Constants of ssl.h: SSL_CB_HANDSHAKE_START, SSL_CB_HANDSHAKE_DONE, SSL_CB_READ_ALERT, SSL_AD_CLOSE_NOTIFY.
   private static let handshakeStart: Int32 = 0x10
+  private static let handshakeDone: Int32 = 0x20
   private static let readAlert: Int32 = 0x4004
   private static let closeNotify: Int32 = 0
   // SSL3_RT_HEADER, SSL3_RT_INNER_CONTENT_TYPE, SSL3_RT_APPLICATION_DATA.

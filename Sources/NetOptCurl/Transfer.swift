@@ -44,6 +44,8 @@ final class Transfer {
   var speaksHTTP2: Bool?
   /// The version of TLS, asked for while the connection is the transfer's own: afterwards libcurl does not tell.
   var tlsVersion: String?
+  /// The server's certificate, on a connection that the leg opened for itself.
+  var certificate: PeerCertificate?
   /// What the kernel measured of the connection that the leg opened for itself, until it was ready. Later it may be closed.
   var socket: SocketReport?
   /// What is known of the request that was sent last.

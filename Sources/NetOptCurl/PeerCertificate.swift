@@ -1,0 +1,152 @@
+/// The certificate with which the server of a connection, or its proxy, has presented itself. OpenSSL keeps it as long as the connection; whoever opened
+/// the connection keeps it too, to say what was wrong with it.
+///
+/// libcurl tells of certificates as well (CURLINFO_CERTINFO(3)). It prints each part of each certificate in the server's list, 50 ms of the loop for
+/// 70 KB, keeps the text as long as the handle, and of a resumed session tells nothing. Confined to the loop.
+final class PeerCertificate {
+  private var certificate: OpaquePointer?
+
+  private init() {}
+
+  deinit { if let certificate { Functions.loaded?.free(certificate) } }
+
+  /// Has the connection of a context keep the certificate that it is presented.
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one connection.
+  static func expect(in context: OpaquePointer) -> PeerCertificate? {
+    guard let functions = Functions.loaded else { return nil }
+    let certificate = PeerCertificate()
+    let reference = Unmanaged.passRetained(certificate)
+    guard functions.setData(context, functions.index, reference.toOpaque()) == 1 else {
+      reference.release()
+      return nil
+    }
+    return certificate
+  }
+
+  /// A handshake is done. In a renegotiation the first certificate stays.
+  static func keep(of ssl: OpaquePointer) {
+    guard let functions = Functions.loaded, let context = functions.context(ssl),
+      let data = functions.getData(context, functions.index)
+    else { return }
+    let kept = Unmanaged<PeerCertificate>.fromOpaque(data).takeUnretainedValue()
+    if kept.certificate == nil { kept.certificate = functions.certificate(ssl) }
+  }
+
+  /// What it says, in OpenSSL's words; `nil` when there is none.
+  func text(of line: CertificateLine) -> String? {
+    guard let certificate, let functions = Functions.loaded, let method = functions.memory(),
+      let output = functions.newBIO(method)
+    else { return nil }
+    defer { _ = functions.freeBIO(output) }
+    switch line {
+    case .subject:
+      // XN_FLAG_ONELINE of x509.h, as libcurl has it.
+      guard let name = functions.subject(certificate) else { return nil }
+      _ = functions.printName(output, name, 0, 0x82_031f)
+    case .expiry:
+      guard let time = functions.notAfter(certificate) else { return nil }
+      _ = functions.printTime(output, time)
+    case .alternativeNames:
+      // NID_subject_alt_name of obj_mac.h.
+      let index = functions.findExtension(certificate, 85, -1)
+      guard index >= 0, let names = functions.extension(certificate, index) else { return nil }
+      _ = functions.printExtension(output, names, 0, 0)
+    }
+    // BIO_get_mem_data(3) is a macro for this: BIO_CTRL_INFO.
+    var start: UnsafePointer<UInt8>?
+    let count = functions.control(output, 3, 0, &start)
+    return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+  }
+
+  /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3),
+  /// CRYPTO_get_ex_new_index(3), SSL_get1_peer_certificate(3), X509_get_subject_name(3), X509_NAME_print_ex(3), X509_get0_notAfter(3),
+  /// ASN1_TIME_print(3), X509_get_ext_by_NID(3), X509V3_EXT_print(3), BIO_s_mem(3), BIO_ctrl(3).
+  private struct Functions: Sendable {
+    typealias Pointer = OpaquePointer
+
+    let context: @convention(c) (Pointer) -> Pointer?
+    let setData: @convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32
+    let getData: @convention(c) (Pointer, Int32) -> UnsafeMutableRawPointer?
+    let certificate: @convention(c) (Pointer) -> Pointer?
+    let free: @convention(c) (Pointer) -> Void
+    let subject: @convention(c) (Pointer) -> Pointer?
+    let printName: @convention(c) (Pointer, Pointer, Int32, UInt) -> Int32
+    let notAfter: @convention(c) (Pointer) -> Pointer?
+    let printTime: @convention(c) (Pointer, Pointer) -> Int32
+    let findExtension: @convention(c) (Pointer, Int32, Int32) -> Int32
+    let `extension`: @convention(c) (Pointer, Int32) -> Pointer?
+    let printExtension: @convention(c) (Pointer, Pointer, UInt, Int32) -> Int32
+    let memory: @convention(c) () -> Pointer?
+    let newBIO: @convention(c) (Pointer) -> Pointer?
+    let freeBIO: @convention(c) (Pointer) -> Int32
+    let control: @convention(c) (Pointer, Int32, Int, UnsafeMutablePointer<UnsafePointer<UInt8>?>) -> Int
+    /// Where a context's certificate is kept.
+    let index: Int32
+
+    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : Functions()
+
+    private init?() {
+      typealias One = @convention(c) (Pointer) -> Pointer?
+      typealias FreeData =
+        @convention(c) (
+          UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32, Int,
+          UnsafeMutableRawPointer?
+        ) -> Void
+      typealias NewIndex =
+        @convention(c) (Int32, Int, UnsafeMutableRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?, FreeData?)
+        -> Int32
+      guard let context = OpenSSL.symbol("SSL_get_SSL_CTX", as: One.self),
+        let setData = OpenSSL.symbol(
+          "SSL_CTX_set_ex_data", as: (@convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32).self
+        ),
+        let getData = OpenSSL.symbol(
+          "SSL_CTX_get_ex_data", as: (@convention(c) (Pointer, Int32) -> UnsafeMutableRawPointer?).self),
+        // The name before OpenSSL 3.0 is the second.
+        let certificate = OpenSSL.symbol("SSL_get1_peer_certificate", as: One.self)
+          ?? OpenSSL.symbol("SSL_get_peer_certificate", as: One.self),
+        let free = OpenSSL.symbol("X509_free", as: (@convention(c) (Pointer) -> Void).self),
+        let subject = OpenSSL.symbol("X509_get_subject_name", as: One.self),
+        let printName = OpenSSL.symbol(
+          "X509_NAME_print_ex", as: (@convention(c) (Pointer, Pointer, Int32, UInt) -> Int32).self),
+        let notAfter = OpenSSL.symbol("X509_get0_notAfter", as: One.self),
+        let printTime = OpenSSL.symbol(
+          "ASN1_TIME_print", as: (@convention(c) (Pointer, Pointer) -> Int32).self),
+        let findExtension = OpenSSL.symbol(
+          "X509_get_ext_by_NID", as: (@convention(c) (Pointer, Int32, Int32) -> Int32).self),
+        let `extension` = OpenSSL.symbol(
+          "X509_get_ext", as: (@convention(c) (Pointer, Int32) -> Pointer?).self),
+        let printExtension = OpenSSL.symbol(
+          "X509V3_EXT_print", as: (@convention(c) (Pointer, Pointer, UInt, Int32) -> Int32).self),
+        let memory = OpenSSL.symbol("BIO_s_mem", as: (@convention(c) () -> Pointer?).self),
+        let newBIO = OpenSSL.symbol("BIO_new", as: One.self),
+        let freeBIO = OpenSSL.symbol("BIO_free", as: (@convention(c) (Pointer) -> Int32).self),
+        let control = OpenSSL.symbol(
+          "BIO_ctrl",
+          as: (@convention(c) (Pointer, Int32, Int, UnsafeMutablePointer<UnsafePointer<UInt8>?>) -> Int).self),
+        let newIndex = OpenSSL.symbol("CRYPTO_get_ex_new_index", as: NewIndex.self)
+      else { return nil }
+      // CRYPTO_EX_INDEX_SSL_CTX of crypto.h is 1. What was retained for the context is released with it.
+      index = newIndex(1, 0, nil, nil, nil) { _, certificate, _, _, _, _ in
+        if let certificate { Unmanaged<PeerCertificate>.fromOpaque(certificate).release() }
+      }
+      guard index >= 0 else { return nil }
+      self.context = context
+      self.setData = setData
+      self.getData = getData
+      self.certificate = certificate
+      self.free = free
+      self.subject = subject
+      self.printName = printName
+      self.notAfter = notAfter
+      self.printTime = printTime
+      self.findExtension = findExtension
+      self.extension = `extension`
+      self.printExtension = printExtension
+      self.memory = memory
+      self.newBIO = newBIO
+      self.freeBIO = freeBIO
+      self.control = control
+    }
+  }
+}
