@@ -21,6 +21,9 @@ package enum CurlLibrary {
   /// (`cf_h2_recv` in lib/http2.c).
   static let dropsAnswersAtResets = isBefore(0x08_01_00)
 
+  /// Whether this libcurl keeps TLS sessions encoded: all from 8.10.0 on do (`Curl_ossl_add_session` in lib/vtls/openssl.c).
+  static let encodesSessions = !isBefore(0x08_0a_00)
+
   /// - Parameter version: a number as libcurl counts its releases (curl_version_info(3)).
   private static func isBefore(_ version: UInt32) -> Bool {
     (netopt_version_info()?.pointee.version_num ?? 0) < version

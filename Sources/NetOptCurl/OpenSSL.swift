@@ -5,9 +5,9 @@ import Synchronization
 /// The OpenSSL that libcurl uses, when it uses OpenSSL: found at run time, so that netopt also runs on a libcurl with
 /// another TLS library.
 struct OpenSSL: Sendable {
-  private typealias NewSession = @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32
-  private typealias GetNewSession = @convention(c) (OpaquePointer) -> NewSession?
-  private typealias SetNewSession = @convention(c) (OpaquePointer, NewSession?) -> Void
+  typealias NewSession = @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32
+  typealias GetNewSession = @convention(c) (OpaquePointer) -> NewSession?
+  typealias SetNewSession = @convention(c) (OpaquePointer, NewSession?) -> Void
   private typealias Info = @convention(c) (OpaquePointer?, Int32, Int32) -> Void
   private typealias SetInfo = @convention(c) (OpaquePointer, Info?) -> Void
   private typealias Watch =
@@ -21,26 +21,39 @@ struct OpenSSL: Sendable {
   private typealias GetSecurity = @convention(c) (OpaquePointer) -> Security?
   private typealias SetSecurity = @convention(c) (OpaquePointer, Security?) -> Void
   private typealias KeyBits = @convention(c) (UnsafeMutableRawPointer) -> Int32
-  private typealias GetSession = @convention(c) (OpaquePointer) -> OpaquePointer?
-  private typealias SetSession = @convention(c) (OpaquePointer, OpaquePointer) -> Int32
+  typealias GetSession = @convention(c) (OpaquePointer) -> OpaquePointer?
+  typealias SetSession = @convention(c) (OpaquePointer, OpaquePointer?) -> Int32
+  typealias Make = @convention(c) () -> OpaquePointer?
+  typealias SetData = @convention(c) (OpaquePointer, UnsafeRawPointer?, Int) -> Int32
+  typealias GetData =
+    @convention(c) (
+      OpaquePointer, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<Int>
+    ) -> Int32
   private typealias Control = @convention(c) (OpaquePointer, Int32, Int, OpaquePointer?) -> Int
-  private typealias Duplicate = @convention(c) (OpaquePointer) -> OpaquePointer?
-  private typealias Free = @convention(c) (OpaquePointer) -> Void
+  typealias Encode =
+    @convention(c) (OpaquePointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+  typealias Decode =
+    @convention(c) (OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
+  typealias Free = @convention(c) (OpaquePointer) -> Void
   private typealias GetFinished = @convention(c) (OpaquePointer, UnsafeMutableRawPointer?, Int) -> Int
 
-  private let getNewSession: GetNewSession
-  private let setNewSession: SetNewSession
+  let getNewSession: GetNewSession
+  let setNewSession: SetNewSession
   private let setInfo: SetInfo
   private let setWatch: SetWatch
   private let getSecurity: GetSecurity
   private let setSecurity: SetSecurity
   /// `nil` before OpenSSL 3.0.
   private let keyBits: KeyBits?
-  private let getSession: GetSession
-  private let setSession: SetSession
+  let getSession: GetSession
+  let setSession: SetSession
   private let control: Control
-  private let duplicate: Duplicate
-  private let free: Free
+  let newSession: Make
+  let setSessionData: SetData
+  let getSessionData: GetData
+  let encode: Encode
+  let decode: Decode
+  let free: Free
   private let getFinished: GetFinished
 
   /// `nil` with another library, or one older than OpenSSL 1.1.1.
@@ -53,7 +66,8 @@ struct OpenSSL: Sendable {
 
   private init?() {
     // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_CTX_set_msg_callback(3),
-    // SSL_CTX_set_security_callback(3), EVP_PKEY_get_bits(3), SSL_set_session(3), SSL_SESSION_free(3) and SSL_get_finished(3).
+    // SSL_CTX_set_security_callback(3), EVP_PKEY_get_bits(3), SSL_set_session(3), SSL_SESSION_new(3),
+    // SSL_SESSION_set1_ticket_appdata(3), d2i_SSL_SESSION(3), SSL_SESSION_free(3) and SSL_get_finished(3).
     guard let getNewSession = Self.symbol("SSL_CTX_sess_get_new_cb", as: GetNewSession.self),
       let setNewSession = Self.symbol("SSL_CTX_sess_set_new_cb", as: SetNewSession.self),
       let setInfo = Self.symbol("SSL_CTX_set_info_callback", as: SetInfo.self),
@@ -63,7 +77,11 @@ struct OpenSSL: Sendable {
       let getSession = Self.symbol("SSL_get_session", as: GetSession.self),
       let setSession = Self.symbol("SSL_set_session", as: SetSession.self),
       let control = Self.symbol("SSL_CTX_ctrl", as: Control.self),
-      let duplicate = Self.symbol("SSL_SESSION_dup", as: Duplicate.self),
+      let newSession = Self.symbol("SSL_SESSION_new", as: Make.self),
+      let setSessionData = Self.symbol("SSL_SESSION_set1_ticket_appdata", as: SetData.self),
+      let getSessionData = Self.symbol("SSL_SESSION_get0_ticket_appdata", as: GetData.self),
+      let encode = Self.symbol("i2d_SSL_SESSION", as: Encode.self),
+      let decode = Self.symbol("d2i_SSL_SESSION", as: Decode.self),
       let free = Self.symbol("SSL_SESSION_free", as: Free.self),
       let getFinished = Self.symbol("SSL_get_finished", as: GetFinished.self)
     else { return nil }
@@ -77,7 +95,11 @@ struct OpenSSL: Sendable {
     self.getSession = getSession
     self.setSession = setSession
     self.control = control
-    self.duplicate = duplicate
+    self.newSession = newSession
+    self.setSessionData = setSessionData
+    self.getSessionData = getSessionData
+    self.encode = encode
+    self.decode = decode
     self.free = free
     self.getFinished = getFinished
   }
@@ -99,32 +121,6 @@ struct OpenSSL: Sendable {
     _ = control(context, 78, 0x10, nil)
   }
 
-  /// libcurl's own callback for a new session, once it was seen: the same one in every context.
-  private static let libcurlsNewSession = Atomic<UInt>(0)
-
-  /// Has connections resume sessions as often as the server allows.
-  ///
-  /// libcurl does not shut TLS down when it closes an HTTP/2 connection, for which OpenSSL marks the connection's session
-  /// as one that must not be resumed: SSL_set_shutdown(3). So libcurl's cache gets copies of new sessions, and a handshake
-  /// resumes a copy of what is in the cache: copies of their own are marked by nobody.
-  ///
-  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
-  func keepSessions(of context: OpaquePointer) {
-    guard let callback = getNewSession(context) else { return }
-    Self.libcurlsNewSession.store(
-      UInt(bitPattern: unsafeBitCast(callback, to: Int.self)), ordering: .releasing)
-    setNewSession(context) { ssl, session in
-      let original = UnsafeRawPointer(bitPattern: OpenSSL.libcurlsNewSession.load(ordering: .acquiring))
-      guard let openSSL = OpenSSL.loaded, let original, let session, let copy = openSSL.duplicate(session)
-      else { return 0 }
-      // It was stored as what it is turned into here.
-      let keep = unsafeBitCast(original, to: NewSession.self)
-      if keep(ssl, copy) == 0 { openSSL.free(copy) }
-      // OpenSSL's own session stays its own.
-      return 0
-    }
-  }
-
   /// Has what happens in handshakes, and their alerts, looked at. It takes the place of no callback of libcurl's.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
@@ -136,7 +132,7 @@ struct OpenSSL: Sendable {
       }
       // A renegotiation (TLS 1.2) begins a handshake too, on a connection whose session must stay.
       if what & OpenSSL.handshakeStart != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
-        openSSL.resumeCopy(on: ssl)
+        openSSL.unpackSession(of: ssl)
         RecordReader.attach(to: ssl)
       }
       if what & OpenSSL.handshakeDone != 0 { PeerCertificate.keep(of: ssl) }
@@ -189,14 +185,6 @@ struct OpenSSL: Sendable {
       if kind == OpenSSL.recordHeader, connection.tlsVersion == "TLSv1.3" { return }
       connection.receivedData(inRecordAt: reader.budget.recordStart)
     }
-  }
-
-  /// Has a connection resume a copy of the session that it was given.
-  private func resumeCopy(on ssl: OpaquePointer) {
-    guard let session = getSession(ssl), let copy = duplicate(session) else { return }
-    // It takes a reference of its own.
-    _ = setSession(ssl, copy)
-    free(copy)
   }
 
   // Constants of ssl.h: SSL_CB_HANDSHAKE_START, SSL_CB_HANDSHAKE_DONE, SSL_CB_READ_ALERT, SSL_AD_CLOSE_NOTIFY.

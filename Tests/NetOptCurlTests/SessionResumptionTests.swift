@@ -58,4 +58,28 @@ import Testing
     await bench.end()
     #expect(try await origin.waitForLog(4).map(\.sessionReused) == [false, true, false, true])
   }
+
+  @Test(
+    "a session with a large certificate is not kept", arguments: ["TLSv1.3", "TLSv1.2"],
+    [(200, true), (600, false)])
+  func largeCertificate(tls: String, names: (count: Int, areKept: Bool)) async throws {
+    let all = ["api.test"] + (0..<names.count).map { "a-name-\($0).test" }
+    var settings = NginxSettings()
+    settings.keepaliveRequests = 1
+    settings.tlsVersions = tls
+    let origin = try await NginxOrigin.start(for: all, on: IPAddress.freshLoopback(1), settings: settings)
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    for _ in 0..<4 {
+      let response = try await bench.execute(request, origin.endpoints.map(\.address))
+      _ = try await response.body.collect(upTo: 100)
+      // Also of a session that was resumed.
+      #expect(response.tls?.verified == true && response.tls?.version == tls)
+      #expect(response.tls?.subject == "CN = api.test" && response.tls?.notAfter != nil)
+    }
+    await bench.end()
+    let kept = names.areKept
+    #expect(try await origin.waitForLog(4).map(\.sessionReused) == [false, kept, kept, kept])
+  }
 }
