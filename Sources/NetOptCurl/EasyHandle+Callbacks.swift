@@ -138,6 +138,7 @@ private func contextWasMade(
     openSSL.keepSessions(of: context)
     openSSL.keepBuffers(of: context)
     openSSL.limitGroups(of: context)
+    openSSL.limitCertificates(of: context)
     openSSL.followHandshakes(of: context)
     openSSL.watchRecords(of: context)
     easy.flatMap { EasyHandle.transfer(of: $0) }?.certificate = PeerCertificate.expect(in: context)

@@ -80,6 +80,15 @@ struct FailureWords: Sendable {
     if last.hasPrefix("dh key too small") {
       return "its Diffie-Hellman group is too small, or has more than \(OpenSSL.largestGroup) bits"
     }
+    // What is said of certificates that `OpenSSL.checkCertificates` refuses.
+    if last.hasPrefix("explicit params not supported") {
+      return "one of its certificates has a key on a curve that is not a named one"
+    }
+    // Also said of other messages, beyond lengths that none comes near.
+    if last.hasPrefix("excessive message size") {
+      let limits = "\(OpenSSL.largestList / 1024) KiB or \(OpenSSL.mostCertificates) certificates"
+      return "its list of certificates has more than \(limits), or another of its messages is too long"
+    }
     return String(last.prefix { $0 != "," })
   }
 

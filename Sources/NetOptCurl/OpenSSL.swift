@@ -10,7 +10,7 @@ struct OpenSSL: Sendable {
   typealias SetNewSession = @convention(c) (OpaquePointer, NewSession?) -> Void
   private typealias Info = @convention(c) (OpaquePointer?, Int32, Int32) -> Void
   private typealias SetInfo = @convention(c) (OpaquePointer, Info?) -> Void
-  private typealias Watch =
+  typealias Watch =
     @convention(c) (Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?) ->
     Void
   private typealias SetWatch = @convention(c) (OpaquePointer, Watch?) -> Void
@@ -29,7 +29,8 @@ struct OpenSSL: Sendable {
     @convention(c) (
       OpaquePointer, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<Int>
     ) -> Int32
-  private typealias Control = @convention(c) (OpaquePointer, Int32, Int, OpaquePointer?) -> Int
+  typealias Control = @convention(c) (OpaquePointer, Int32, Int, OpaquePointer?) -> Int
+  typealias SetOptions = @convention(c) (OpaquePointer, UInt64) -> UInt64
   typealias Encode =
     @convention(c) (OpaquePointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
   typealias Decode =
@@ -47,7 +48,8 @@ struct OpenSSL: Sendable {
   private let keyBits: KeyBits?
   let getSession: GetSession
   let setSession: SetSession
-  private let control: Control
+  let control: Control
+  let setOptions: SetOptions
   let newSession: Make
   let setSessionData: SetData
   let getSessionData: GetData
@@ -66,8 +68,8 @@ struct OpenSSL: Sendable {
 
   private init?() {
     // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_CTX_set_msg_callback(3),
-    // SSL_CTX_set_security_callback(3), EVP_PKEY_get_bits(3), SSL_set_session(3), SSL_SESSION_new(3),
-    // SSL_SESSION_set1_ticket_appdata(3), d2i_SSL_SESSION(3), SSL_SESSION_free(3) and SSL_get_finished(3).
+    // SSL_CTX_set_security_callback(3), EVP_PKEY_get_bits(3), SSL_set_session(3), SSL_CTX_ctrl(3), SSL_CTX_set_options(3),
+    // SSL_SESSION_new(3), SSL_SESSION_set1_ticket_appdata(3), d2i_SSL_SESSION(3), SSL_SESSION_free(3) and SSL_get_finished(3).
     guard let getNewSession = Self.symbol("SSL_CTX_sess_get_new_cb", as: GetNewSession.self),
       let setNewSession = Self.symbol("SSL_CTX_sess_set_new_cb", as: SetNewSession.self),
       let setInfo = Self.symbol("SSL_CTX_set_info_callback", as: SetInfo.self),
@@ -77,6 +79,7 @@ struct OpenSSL: Sendable {
       let getSession = Self.symbol("SSL_get_session", as: GetSession.self),
       let setSession = Self.symbol("SSL_set_session", as: SetSession.self),
       let control = Self.symbol("SSL_CTX_ctrl", as: Control.self),
+      let setOptions = Self.symbol("SSL_CTX_set_options", as: SetOptions.self),
       let newSession = Self.symbol("SSL_SESSION_new", as: Make.self),
       let setSessionData = Self.symbol("SSL_SESSION_set1_ticket_appdata", as: SetData.self),
       let getSessionData = Self.symbol("SSL_SESSION_get0_ticket_appdata", as: GetData.self),
@@ -95,6 +98,7 @@ struct OpenSSL: Sendable {
     self.getSession = getSession
     self.setSession = setSession
     self.control = control
+    self.setOptions = setOptions
     self.newSession = newSession
     self.setSessionData = setSessionData
     self.getSessionData = getSessionData
@@ -171,11 +175,13 @@ struct OpenSSL: Sendable {
     }
   }
 
-  /// Has connections tell of each record of data, until `TLSConnection.endWatch`. It takes the place of what libcurl would show of TLS.
+  /// Has connections tell of each record of data, until `TLSConnection.endWatch`, and check certificates (`checkCertificates`). It takes the
+  /// place of what libcurl would show of TLS.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func watchRecords(of context: OpaquePointer) {
-    setWatch(context) { isSent, _, kind, bytes, count, ssl, _ in
+    setWatch(context) { isSent, version, kind, bytes, count, ssl, _ in
+      OpenSSL.checkCertificates(isSent, version, kind, bytes, count)
       guard isSent == 0, kind == OpenSSL.recordHeader || kind == OpenSSL.recordType, count > 0, let bytes,
         let ssl,
         bytes.load(as: UInt8.self) == OpenSSL.applicationData, let connection = TLSConnection.record(of: ssl),

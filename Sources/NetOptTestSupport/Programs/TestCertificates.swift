@@ -8,6 +8,15 @@ public struct TestCertificate: Sendable, Hashable {
   public let keyFile: String
   /// The names and addresses that it is for.
   public let names: [String]
+
+  /// The same certificate with others behind it, as a server sends them.
+  ///
+  /// - Parameter others: certificates, PEM.
+  package func followed(by others: [String]) throws -> TestCertificate {
+    let file = "\(try TemporaryDirectory.make("certificates"))/certificates.pem"
+    try TextFile.write(TextFile.read(certificateFile) + others.joined(), to: file)
+    return TestCertificate(certificateFile: file, keyFile: keyFile, names: names)
+  }
 }
 
 /// Certificates for tests, made with the openssl(1) command when they are first asked for, and kept as long as the
