@@ -150,11 +150,11 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   fileprivate func process(reads: Int32? = nil, writes: Int32? = nil) {
     guard let channel = handle?.channel, let sockets = handle?.sockets else { return }
     actAtEndOfTurn()
-    sockets.beginTurn()
+    sockets.beginReading()
     var before = sockets.taken
     ares_process_fd(channel, reads ?? ARES_SOCKET_BAD, writes ?? ARES_SOCKET_BAD)
     guard let reads else { return }
-    // c-ares takes a message in portions, 1.18 one in each call. epoll does not tell of the rest, which was read from the socket.
+    // c-ares takes a message in portions, 1.18 one in each call. The rest has left the socket, so epoll does not report it.
     while sockets.hasUnread(reads), sockets.taken > before {
       before = sockets.taken
       ares_process_fd(channel, reads, ARES_SOCKET_BAD)

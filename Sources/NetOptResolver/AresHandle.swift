@@ -5,7 +5,7 @@ import NetOptCore
 /// The owner of an `ares_channel`: ares_init_options(3), ares_destroy(3).
 struct AresHandle: ~Copyable {
   let channel: ares_channel
-  /// The channel's sockets. c-ares has an unretained pointer to them.
+  /// The channel's sockets. c-ares has unretained pointers to them, and uses them up to the end of ares_destroy.
   let sockets: AresSockets
 
   private init(_ channel: ares_channel, _ sockets: AresSockets) {
@@ -14,7 +14,7 @@ struct AresHandle: ~Copyable {
   }
 
   deinit {
-    // It closes what is open, through the functions of `sockets`.
+    // It closes sockets with the functions of `sockets`.
     withExtendedLifetime(sockets) { ares_destroy(channel) }
   }
 
@@ -44,7 +44,7 @@ struct AresHandle: ~Copyable {
       ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF)
     guard status == netopt_ares_success, let channel else { throw AresStatus.setUpError(status) }
     let handle = AresHandle(channel, AresSockets())
-    // No socket is open yet. The handle holds the object until the channel is destroyed.
+    // Before the first socket is opened.
     netopt_ares_set_socket_functions(channel, handle.sockets.functions, handle.sockets.argument)
     if servers.isEmpty { return handle }
     let list = servers.map(\.description).joined(separator: ",")

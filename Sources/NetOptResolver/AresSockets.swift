@@ -3,18 +3,20 @@ import Glibc
 
 /// The sockets of a c-ares channel: what c-ares gets to read (ares_set_socket_functions(3)).
 ///
-/// c-ares reads datagrams as long as some come, and expands the names in a message without a limit. Here a message is looked at
-/// (`DNSMessage`) before c-ares has it, and a turn of the loop reads some messages only. Confined to the loop's thread, like the channel.
+/// c-ares reads datagrams as long as some come, and expands the names in a message without a limit. This class checks each message
+/// (`DNSMessage`) before c-ares gets it, and gives it some messages at a time. Confined to the loop's thread, like the channel.
 final class AresSockets {
-  /// The most messages read in one turn, refused ones included. Beyond that it says that nothing has come. The sockets stay readable,
-  /// and the loop tells so in the next turn.
+  /// The most messages read while c-ares works on a readable socket, refused ones included. Beyond that c-ares is told that nothing
+  /// has come. The socket stays readable, and the loop says so in the next turn.
   static let mostMessages = 64
 
-  /// The functions for c-ares, which keeps the pointer and calls them with `argument`: this object must outlive the channel.
+  /// The functions for c-ares, which keeps the pointer and calls them with `argument`. This object must outlive the channel:
+  /// `AresHandle` owns both.
   let functions: UnsafeMutablePointer<ares_socket_functions>
 
   /// The connections over TCP.
   private var streams: [Int32: DNSStream] = [:]
+  /// How many messages may still be read.
   private var messagesLeft = 0
   /// How many octets c-ares has taken from connections.
   private(set) var taken = 0
@@ -26,16 +28,16 @@ final class AresSockets {
 
   deinit { functions.deallocate() }
 
-  /// What c-ares hands to the functions. It holds no reference.
+  /// What c-ares gives to the functions: an unretained pointer to this object.
   var argument: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-  /// A turn begins: messages may be read again.
-  func beginTurn() { messagesLeft = Self.mostMessages }
+  /// Lets c-ares read messages again.
+  func beginReading() { messagesLeft = Self.mostMessages }
 
-  /// Whether octets of a message lie here that c-ares has not taken. epoll knows nothing of them.
+  /// Whether c-ares has not taken all octets of a checked message. epoll knows nothing of them.
   func hasUnread(_ descriptor: Int32) -> Bool { streams[descriptor]?.isWhole == true }
 
-  /// Notes a socket that was opened.
+  /// Notes an open socket.
   func opened(_ descriptor: Int32, type: Int32) {
     if type == Int32(SOCK_STREAM.rawValue) { streams[descriptor] = DNSStream() }
   }
@@ -49,13 +51,13 @@ final class AresSockets {
   }
 
   private func open(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) -> Int32 {
-    // c-ares sets no option on sockets that it did not open itself. These are those that it sets on its own.
+    // c-ares sets no options on sockets that it did not open. These are the ones that it sets on its own.
     let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(family, type | flags, protocolNumber)
     guard descriptor >= 0 else { return -1 }
     if type == Int32(SOCK_STREAM.rawValue) {
       var on: Int32 = 1
-      // It makes questions leave at once. They leave without it, too.
+      // Without it questions leave, too, but perhaps later.
       _ = setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
     opened(descriptor, type: type)
@@ -63,11 +65,12 @@ final class AresSockets {
   }
 
   private func close(_ descriptor: Int32) -> Int32 {
-    // The number may be in use again at once, for another socket.
+    // The number may be another socket's at once.
     streams[descriptor] = nil
     return Glibc.close(descriptor)
   }
 
+  /// Reads a datagram, or from a connection.
   private func receive(
     _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, flags: Int32,
     from sender: UnsafeMutablePointer<sockaddr>?, _ senderLength: UnsafeMutablePointer<socklen_t>?
@@ -83,12 +86,12 @@ final class AresSockets {
       if message.withMemoryRebound(to: UInt8.self, { DNSMessage.hasBoundedNames($0.span) }) {
         return .octets(count)
       }
-      // Dropped, as one that the network has lost: the answer may come behind it.
+      // Dropped, like a datagram that the network lost. The answer may be behind it.
     }
     return .failed(EAGAIN)
   }
 
-  /// Reads from a connection.
+  /// Reads a part of a message from a connection.
   private func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Received {
     if streams[descriptor]?.isWhole == false {
       guard messagesLeft > 0 else { return .failed(EAGAIN) }
@@ -108,11 +111,11 @@ final class AresSockets {
     var message = msghdr()
     message.msg_iov = UnsafeMutablePointer(mutating: pieces)
     message.msg_iovlen = Int(count)
-    // A server that has closed the connection is an error, not a signal.
+    // A connection that the server has closed is an error, not a signal.
     return sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
   }
 
-  /// The functions of ares_set_socket_functions(3). c-ares calls them only inside of calls to its channel, whose owner holds the object.
+  /// The functions of ares_set_socket_functions(3).
   private static let callbacks = ares_socket_functions(
     asocket: { family, type, protocolNumber, argument in
       AresSockets.of(argument)?.open(family, type, protocolNumber) ?? -1
@@ -138,6 +141,7 @@ final class AresSockets {
       AresSockets.of(argument)?.send(descriptor, pieces, count) ?? -1
     })
 
+  /// The object behind `argument`. It lives: c-ares calls a function only inside a call for its channel, whose handle owns the object.
   private static func of(_ argument: UnsafeMutableRawPointer?) -> AresSockets? {
     argument.map { Unmanaged<AresSockets>.fromOpaque($0).takeUnretainedValue() }
   }

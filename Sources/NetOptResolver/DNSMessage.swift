@@ -1,13 +1,12 @@
-/// A message of the Domain Name System (RFC 1035, section 4.1), as far as its names go.
+/// The check that a DNS message must pass before c-ares reads it (RFC 1035, section 4.1).
 ///
-/// c-ares expands names without a limit for their length: 1.18 follows 50 pointers and copies whatever labels they lead to, up to
-/// 16 KB each time, and does so anew for every record. 64 KB of records become gigabytes. No version up to 1.34 counts the octets.
-/// So netopt counts them before c-ares sees the message.
+/// c-ares expands names without a limit for their length, and expands the owner of every record anew. 1.18 follows 50 pointers for
+/// each name, and each of them can lead through 16 KB of labels: 64 KB of records become gigabytes. From 1.22 to 1.34.6 a name can have
+/// 16 KB. 1.34.7 counts its octets.
 enum DNSMessage {
   /// The longest name in octets: its labels, the length of each, and the root's (RFC 1035, section 2.3.4).
   static let longestName = 255
-  /// The most pointers followed for one name. c-ares 1.18 follows as many. A name of 255 octets needs 126 at most, and those of real
-  /// servers a handful.
+  /// The most pointers in one name. c-ares 1.18 refuses names with more. Names from real servers have a handful.
   static let mostPointers = 50
 
   /// The octets of the header.
@@ -15,13 +14,13 @@ enum DNSMessage {
   /// The octets of a record between its owner and its data.
   private static let fixedLength = 10
 
-  /// Whether each name that c-ares may expand is within `longestName` and `mostPointers`.
+  /// Whether each name that c-ares may expand keeps to `longestName` and `mostPointers`.
   ///
-  /// These are the names of the question, the owners of all records, and the names in the data of the types that c-ares reads. A
-  /// message that ends early, or that has an owner nobody can read, is looked at up to that place: every version of c-ares stops
-  /// there, too, and says what is wrong with it.
+  /// These are the name of the question, the owners of all records, and the names in the data of the types that c-ares parses. The
+  /// check ends where the message does, or at an owner that nobody can read. Every version of c-ares stops there, too, and reports
+  /// what is wrong.
   ///
-  /// False also for what no answer to netopt is: less than a header, or several questions.
+  /// - Returns: false also for less than a header and for several questions. No version of c-ares takes these for an answer.
   static func hasBoundedNames(_ message: Span<UInt8>) -> Bool {
     guard message.count >= headerLength else { return false }
     let questions = number(at: 4, of: message)
@@ -50,9 +49,9 @@ enum DNSMessage {
     return true
   }
 
-  /// Whether the names in a record's data are bounded. One that is broken ends nothing: not every version of c-ares reads it.
+  /// Whether the names in a record's data are bounded. A broken one does not end the check: some versions of c-ares do not read it.
   ///
-  /// The types are those in whose data c-ares 1.34 expands names; 1.18 does so for CNAME alone.
+  /// The types are those in whose data c-ares 1.34 expands names. 1.18 does so for CNAME alone.
   private static func hasBoundedData(at start: Int, type: Int, of message: Span<UInt8>) -> Bool {
     var position = start
     var names = 1
@@ -83,16 +82,17 @@ enum DNSMessage {
     return true
   }
 
-  /// What a name comes to.
+  /// What following a name comes to.
   private enum Name {
-    /// The place behind the name, or behind its first pointer.
+    /// It is well-formed. The value is the place behind it, or behind its first pointer.
     case ends(Int)
-    /// It leads out of the message or to a kind of label that there is not (RFC 1035, section 4.1.4).
+    /// It leads out of the message, or to a label of a reserved kind (RFC 1035, section 4.1.4).
     case broken
-    /// It is too long, or follows too many pointers. A circle of pointers does.
+    /// It is too long or has too many pointers. A cycle of pointers has.
     case unbounded
   }
 
+  /// Follows a name.
   private static func name(at start: Int, of message: Span<UInt8>) -> Name {
     var position = start
     var end: Int?
@@ -119,6 +119,7 @@ enum DNSMessage {
     return .broken
   }
 
+  /// Reads 16 bits.
   private static func number(at position: Int, of message: Span<UInt8>) -> Int {
     Int(message[position]) << 8 | Int(message[position + 1])
   }

@@ -1,30 +1,33 @@
 import Glibc
 
-/// A connection to a name server over TCP: one message after the other, each with its length in two octets in front (RFC 1035,
-/// section 4.2.2). A message is kept until it is whole and looked at, and given out then.
+/// The messages on a TCP connection to a name server, each behind its length in two octets (RFC 1035, section 4.2.2). It collects a
+/// message, checks it, and gives it out in portions.
 ///
-/// It reads no octet beyond a message. So what it has not read yet keeps the socket readable.
+/// It reads no octet beyond a message, so the socket stays readable while another one is there.
 struct DNSStream {
   /// What came of reading.
   enum Progress {
-    /// There is a whole message, whose names are bounded.
+    /// A message is whole, and its names are bounded.
     case whole
     /// The peer has closed the connection.
     case ended
-    /// errno: EAGAIN when more has to come, ECONNRESET for ever after a message that was refused.
+    /// errno: EAGAIN while a part is missing; ECONNRESET after a refused message, for good.
     case failed(Int32)
   }
 
-  /// The length and, as soon as that is known, the message.
+  /// The length and, once that is known, the message.
   private var octets: [UInt8] = [0, 0]
+  /// How many of the octets have come.
   private var received = 0
+  /// How many of the octets were given out.
   private var given = 0
+  /// Whether a message was refused.
   private var hasRefused = false
 
-  /// Whether there is a message to give out.
+  /// Whether a message can be given out.
   private(set) var isWhole = false
 
-  /// Reads until a message is whole, or nothing more has come.
+  /// Reads until a message is whole or the socket is empty.
   mutating func read(from descriptor: Int32) -> Progress {
     if hasRefused { return .failed(ECONNRESET) }
     while received < octets.count {
@@ -35,11 +38,11 @@ struct DNSStream {
       guard count >= 0 else { return .failed(errno) }
       if count == 0 { return .ended }
       received += count
-      // At most 64 KiB, and c-ares takes as much for it.
+      // At most 64 KiB. c-ares allocates as much again.
       if received == 2 { octets += repeatElement(0, count: Int(octets[0]) << 8 | Int(octets[1])) }
     }
     guard DNSMessage.hasBoundedNames(octets.span.extracting(2..<octets.count)) else {
-      // There is no order in what comes behind it that anyone could rely on.
+      // A message cannot be left out: c-ares counts octets.
       hasRefused = true
       return .failed(ECONNRESET)
     }

@@ -15,7 +15,7 @@ import Testing
     for number in 0..<150 { pair.write(message(id: UInt16(number))) }
     var next = 0
     for expected in [64, 64, 22, 0] {
-      pair.sockets.beginTurn()
+      pair.sockets.beginReading()
       var count = 0
       while case .octets(let octets) = pair.read(4_097) {
         #expect(octets == message(id: UInt16(next)))
@@ -35,10 +35,10 @@ import Testing
     pair.write(message(id: 1))
     for _ in 0..<64 { pair.write(hostile) }
     pair.write(message(id: 2))
-    pair.sockets.beginTurn()
+    pair.sockets.beginReading()
     #expect(pair.read(4_097) == .octets(message(id: 1)))
     #expect(pair.read(4_097) == .failed(EAGAIN))
-    pair.sockets.beginTurn()
+    pair.sockets.beginReading()
     #expect(pair.read(4_097) == .octets(message(id: 2)))
   }
 
@@ -57,7 +57,7 @@ import Testing
         let end = min(octets.count, sent + Int(random.below(random.below(2) == 0 ? 4 : 30_000)))
         pair.write(octets[sent..<end])
         sent = end
-        pair.sockets.beginTurn()
+        pair.sockets.beginReading()
         while case .octets(let more) = pair.read(1 + Int(random.below(random.below(2) == 0 ? 2 : 70_000))) {
           read += more
         }
@@ -71,7 +71,7 @@ import Testing
   @Test("nothing of a message is given out before it is whole")
   func waitsForWholeMessages() throws {
     let pair = try SocketPair(SOCK_STREAM)
-    pair.sockets.beginTurn()
+    pair.sockets.beginReading()
     let octets = framed(message(id: 1, length: 300))
     for octet in octets.dropLast() {
       pair.write([octet])
@@ -89,13 +89,13 @@ import Testing
   func readsSomeMessagesInATurn() throws {
     let pair = try SocketPair(SOCK_STREAM)
     for number in 0..<65 { pair.write(framed(message(id: UInt16(number)))) }
-    pair.sockets.beginTurn()
+    pair.sockets.beginReading()
     for _ in 0..<64 {
       #expect(pair.read(2) == .octets([0, 12]))
       guard case .octets = pair.read(12) else { return #expect(Bool(false), "the turn ended too early") }
     }
     #expect(pair.read(2) == .failed(EAGAIN))
-    pair.sockets.beginTurn()
+    pair.sockets.beginReading()
     #expect(pair.read(2) == .octets([0, 12]))
   }
 
@@ -103,7 +103,7 @@ import Testing
   func endsConnections() throws {
     for octets in [hostile, [], [0]] {
       let pair = try SocketPair(SOCK_STREAM)
-      pair.sockets.beginTurn()
+      pair.sockets.beginReading()
       pair.write(framed(message(id: 1)) + framed(octets) + framed(message(id: 2)))
       #expect(pair.read(14) == .octets(framed(message(id: 1))))
       for _ in 0..<3 { #expect(pair.read(2) == .failed(ECONNRESET)) }
@@ -119,7 +119,7 @@ import Testing
   func tellsTheEnd() throws {
     for octets in [[], [0], [0, 12, 1]] as [[UInt8]] {
       let pair = try SocketPair(SOCK_STREAM)
-      pair.sockets.beginTurn()
+      pair.sockets.beginReading()
       pair.write(octets)
       #expect(pair.read(2) == .failed(EAGAIN))
       pair.closeTheirs()
