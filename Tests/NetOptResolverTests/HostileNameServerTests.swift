@@ -9,7 +9,8 @@ import Testing
   private let good = IPAddress(v4: 0x7f00_0002)
   private let bad = IPAddress(v4: 0x7f00_0003)
 
-  /// c-ares 1.18 expands the owner of each of these aliases to 384 KB, and keeps it: 150 MB from 22 KB.
+  /// c-ares 1.18 expands the owner of each of these aliases to 384 KB, and keeps it: 150 MB from 22 KB. Both families get the answer:
+  /// had one of them no address, c-ares would say so in place of the failure when that answer came last.
   @Test("an answer whose names expand to megabytes fails the look-up, in little memory")
   func refusesNamesWithoutEnd() async throws {
     await #expect(processExitsWith: .success) {
@@ -18,7 +19,7 @@ import Testing
         let before = mostMemory()
         let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
         #expect(error?.code == .resolverFailed)
-        #expect(mostMemory() - before < 20_000)
+        #expect(mostMemory() - before < 50_000)
       }
       server.stop()
     }
@@ -68,7 +69,6 @@ private enum HostileAnswer {
   /// An address, and many aliases whose owner is a name of 384 KB: 24 pointers, each behind 16 KB of labels.
   static func aliases(_ count: Int, to query: [UInt8]) -> [UInt8] {
     var writer = DNSMessageWriter(answering: query)
-    guard DNSMessageWriter.asksForIPv4(query) else { return writer.bytes }
     // The data of a record of a type that nobody reads. Each walk begins two octets behind the last one, and leads to the pointer to
     // the next one's beginning.
     let base = writer.bytes.count + 11
