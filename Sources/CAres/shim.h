@@ -22,3 +22,15 @@ static inline void netopt_ares_set_socket_functions(ares_channel channel, const 
   ares_set_socket_functions(channel, functions, argument);
 #pragma GCC diagnostic pop
 }
+
+// Since 1.31 c-ares has a cache, on by default and without a limit for its size. netopt has one of its own.
+// Returns the bit for the options that ares_init_options gets.
+static inline int netopt_ares_without_cache(struct ares_options *options) {
+#ifdef ARES_OPT_QUERY_CACHE
+  options->qcache_max_ttl = 0;
+  return ARES_OPT_QUERY_CACHE;
+#else
+  (void)options;
+  return 0;
+#endif
+}
