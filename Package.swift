@@ -119,7 +119,7 @@ let package = Package(
       "NetOptFuzzing",
       [
         "NetOpt", "NetOptBench", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking",
-        "NetOptRouting", "NetOptSigning", "NetOptTestSupport",
+        "NetOptResolver", "NetOptRouting", "NetOptSigning", "NetOptTestSupport",
       ]),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking", "NetOptTestSupport"]),

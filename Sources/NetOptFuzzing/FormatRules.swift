@@ -2,6 +2,7 @@ import FoundationEssentials
 import NetOpt
 import NetOptCore
 import NetOptCrypto
+import NetOptResolver
 import NetOptRouting
 import NetOptSigning
 
@@ -30,6 +31,17 @@ enum FormatRules {
       if ring[key.id] !== key { return "the key \(key.id) is not found by its id" }
       if let from = key.notBefore, let until = key.notAfter, from > until {
         return "\(key.id) is never valid"
+      }
+    }
+    return nil
+  }
+
+  /// What ends early is c-ares's to judge: no part of an accepted message is refused for it.
+  static func dnsMessage(_ input: [UInt8]) -> String? {
+    guard DNSMessage.hasBoundedNames(input.span) else { return nil }
+    for count in stride(from: 12, to: input.count, by: max(1, input.count / 64)) {
+      if !DNSMessage.hasBoundedNames(input.span.extracting(..<count)) {
+        return "the first \(count) octets of a message are refused, and the message is not"
       }
     }
     return nil

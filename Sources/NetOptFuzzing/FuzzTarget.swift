@@ -21,6 +21,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case cacheHeaders = "cache-headers"
   /// Runs of bench that were saved, and what is made of them.
   case savedRuns = "saved-runs"
+  /// Answers of name servers, as far as their names are looked at.
+  case dnsMessages = "dns-messages"
   /// Answers over HTTP/1.1, which a server on loopback sends to a client. These three block the thread.
   case heads
   /// Chunked bodies, the same way.
@@ -46,6 +48,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .histories: FormatRules.history(input)
     case .cacheHeaders: CachingRules.headers(input)
     case .savedRuns: SavedRunRules.run(input)
+    case .dnsMessages: FormatRules.dnsMessage(input)
     case .heads: AnswerRules.heads(input)
     case .chunks: AnswerRules.chunks(input)
     case .frames: AnswerRules.frames(input)

@@ -3,7 +3,7 @@
 /// c-ares expands names without a limit for their length, and expands the owner of every record anew. 1.18 follows 50 pointers for
 /// each name, and each of them can lead through 16 KB of labels: 64 KB of records become gigabytes. From 1.22 to 1.34.6 a name can have
 /// 16 KB. 1.34.7 counts its octets.
-enum DNSMessage {
+package enum DNSMessage {
   /// The longest name in octets: its labels, the length of each, and the root's (RFC 1035, section 2.3.4).
   static let longestName = 255
   /// The most pointers in one name. c-ares 1.18 refuses names with more. Names from real servers have a handful.
@@ -21,7 +21,7 @@ enum DNSMessage {
   /// what is wrong.
   ///
   /// - Returns: false also for less than a header and for several questions. No version of c-ares takes these for an answer.
-  static func hasBoundedNames(_ message: Span<UInt8>) -> Bool {
+  package static func hasBoundedNames(_ message: Span<UInt8>) -> Bool {
     guard message.count >= headerLength else { return false }
     let questions = number(at: 4, of: message)
     guard questions <= 1 else { return false }
