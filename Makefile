@@ -56,7 +56,7 @@ HOSTILE_ONLY ?=
 
 # How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
 FUZZ_SECONDS ?= 180
-FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs heads chunks frames
+FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs dns-messages heads chunks frames
 
 .PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial faults fault-soak hostile lint tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
