@@ -5,6 +5,16 @@ import Testing
 
 /// A body that is stored while it passes.
 @Suite struct KeptChunksTests {
+  @Test("an empty piece hides none behind it")
+  func anEmptyPiece() {
+    var chunks = KeptChunks()
+    let large = [UInt8](repeating: 1, count: 70_000)
+    for piece in [large, [], large] { chunks.append(piece) }
+    #expect(chunks.take() == large)
+    #expect(chunks.take() == large)
+    #expect(chunks.take() == nil)
+  }
+
   @Test(
     "the reader and the cache get every byte once, and both take what the body holds",
     arguments: 0..<60 as Range<UInt64>)

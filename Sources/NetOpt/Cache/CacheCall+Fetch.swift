@@ -269,10 +269,16 @@ extension CacheCall {
 
   // MARK: Beside the call
 
+  /// How long a refresh may take when its call may take any time.
+  private static let longestRefresh = Duration.seconds(300)
+
   /// Fetches what is stored anew, beside the call, unless that is being done.
   func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
-    guard isShared, cache.beginRefresh() else { return }
-    guard let ticket = cache.flights.lead(flightKey(), request.headers) else { return cache.endRefresh() }
+    let origin = request.url.origin
+    guard isShared, cache.beginRefresh(of: origin) else { return }
+    guard let ticket = cache.flights.lead(flightKey(), request.headers) else {
+      return cache.endRefresh(of: origin)
+    }
     var fetch = Fetch(forward: .stale, rule: .stale, entry: entry)
     if case .http = rules { fetch.conditions = entry.terms.validators.conditions }
     fetch.ticket = ticket
@@ -280,10 +286,11 @@ extension CacheCall {
     var context = next.context
     context.plan = nil
     context.started = cache.timeSource.now()
-    context.deadline = request.options.timeout.map { context.started + $0 }
+    // Nobody would end it.
+    context.deadline = context.started + (request.options.timeout ?? Self.longestRefresh)
     chain.context = context
     cache.inBackground { [fetch, chain, cache] in
-      defer { cache.endRefresh() }
+      defer { cache.endRefresh(of: origin) }
       guard let response = try? await perform(fetch, chain) else { return }
       // To its end: only then it is stored. What is too large to be stored is not waited for.
       guard response.cacheStatus.isStored else { return }

@@ -31,7 +31,7 @@ struct KeptChunks {
 
   /// Goes on to the next chunk, when there is one: until then pieces may be added to the last one.
   private mutating func passRead() {
-    if position < all.count - 1, offset == all[position].count { (position, offset) = (position + 1, 0) }
+    while position < all.count - 1, offset == all[position].count { (position, offset) = (position + 1, 0) }
   }
 
   private mutating func dropRead() {

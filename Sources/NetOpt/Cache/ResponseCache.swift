@@ -9,7 +9,7 @@ final class ResponseCache: Sendable {
     var pending = 0
     var work: [UInt64: Task<Void, Never>] = [:]
     /// How many stored responses are being fetched anew beside calls.
-    var refreshes = 0
+    var refreshes: [Origin: Int] = [:]
     var lastWork: UInt64 = 0
     var isStopped = false
   }
@@ -163,20 +163,25 @@ final class ResponseCache: Sendable {
     }
   }
 
-  /// The most refreshes at once. Each is a call that nobody waits for, and a server that does not answer would make them as many as it has
-  /// stale responses here. Beyond it what is stale is given out as it is, and is refreshed by a later call.
-  static let mostRefreshes = 256
+  /// The most refreshes of an origin's responses at once. Each is a call that nobody waits for, and a server that does not answer would make them as
+  /// many as it has stale responses here. Beyond it what is stale is given out as it is, and is refreshed by a later call.
+  static let mostRefreshes = 64
 
-  /// Takes one of the refreshes there may be at once.
-  func beginRefresh() -> Bool {
+  /// Takes one of the refreshes that an origin may have at once.
+  func beginRefresh(of origin: Origin) -> Bool {
     state.withLock { state in
-      guard state.refreshes < Self.mostRefreshes else { return false }
-      state.refreshes += 1
+      guard state.refreshes[origin, default: 0] < Self.mostRefreshes else { return false }
+      state.refreshes[origin, default: 0] += 1
       return true
     }
   }
 
-  func endRefresh() { state.withLock { $0.refreshes -= 1 } }
+  func endRefresh(of origin: Origin) {
+    state.withLock { state in
+      let count = state.refreshes[origin, default: 0] - 1
+      state.refreshes[origin] = count > 0 ? count : nil
+    }
+  }
 
   /// Ends what is done beside calls.
   func stop() {
@@ -189,12 +194,8 @@ final class ResponseCache: Sendable {
 
   /// Returns when nothing is done beside calls any more, and what is stored is on the disk.
   func finish() async {
-    while true {
-      let work = state.withLock { state in
-        defer { state.work = [:] }
-        return Array(state.work.values)
-      }
-      if work.isEmpty { break }
+    // Each is taken out before it ends.
+    while case let work = state.withLock({ Array($0.work.values) }), !work.isEmpty {
       for task in work { await task.value }
     }
     await store.shutdown()
