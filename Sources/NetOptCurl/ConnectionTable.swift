@@ -35,9 +35,9 @@ struct ConnectionTable {
 
   private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
-  /// How many groups there are when it is looked again whether some are not used: twice as many as were left the last time. To look for each
-  /// new one, where all are in use, would take as long as there are groups each time.
-  private var nextLook = mostGroups
+  /// When it was looked last whether some are not used. To look for each new one, where all are in use, would take as long as there are groups
+  /// each time.
+  private var lastLook = MonotonicInstant(nanoseconds: .min)
   private var bundles: [Origin: OriginBundles] = [:]
   /// The group that was asked for last, found without hashing.
   private var last: ConnectionGroup?
@@ -65,7 +65,7 @@ struct ConnectionTable {
       last = known
       return known
     }
-    if groups.count >= nextLook { forgetUnused() }
+    if groups.count >= Self.mostGroups { forgetUnused() }
     let bundles = self.bundles[key.origin] ?? OriginBundles(of: key.origin)
     self.bundles[key.origin] = bundles
     let group = ConnectionGroup(key, bundles)
@@ -75,10 +75,12 @@ struct ConnectionTable {
   }
 
   private mutating func forgetUnused() {
+    let now = SystemTimeSource().now()
+    guard now >= lastLook + .milliseconds(100) else { return }
+    lastLook = now
     groups = groups.filter { $0.value.users > 0 }
     let origins = Set(groups.keys.map(\.origin))
     bundles = bundles.filter { origins.contains($0.key) }
-    nextLook = max(Self.mostGroups, 2 * groups.count)
   }
 
   /// Takes out those who wait for a race, of whatever group.

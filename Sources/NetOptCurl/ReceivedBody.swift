@@ -44,7 +44,7 @@ struct ReceivedBody {
     if last.isEmpty { return full }
     full.append(last)
     for chunk in full where chunk.capacity >= Self.chunk { spareChunks.handOut(chunk) }
-    if last.count < Self.small, last.capacity >= Self.chunk {
+    if last.count < Self.small, last.capacity > 2 * Self.small {
       full[full.count - 1] = last.withUnsafeBytes { [UInt8]($0) }
     }
     return full

@@ -40,12 +40,14 @@ import Testing
     #expect(room <= 4 * sent.count + 128 * 1024, "\(room) bytes for \(sent.count), seed \(seed)")
   }
 
-  @Test("a small piece has no room for more where its reader keeps it")
-  func aSmallPieceIsSmall() {
+  @Test(
+    "a small piece has no room for more where its reader keeps it",
+    arguments: [1_000_000, 60_000, 110_000, nil])
+  func aSmallPieceIsSmall(_ length: Int64?) {
     var received = ReceivedBody(SpareChunks())
     var room = 0
     for byte in 0..<200 {
-      withUnsafeBytes(of: UInt8(byte)) { received.append($0, ofLength: 1_000_000) }
+      withUnsafeBytes(of: UInt8(byte)) { received.append($0, ofLength: length) }
       _ = push(received.takeChunks())
       let chunks = read()
       #expect(chunks == [[UInt8(byte)]])
