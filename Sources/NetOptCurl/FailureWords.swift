@@ -84,7 +84,7 @@ struct FailureWords: Sendable {
     if last.hasPrefix("explicit params not supported") {
       return "one of its certificates has a key on a curve that is not a named one"
     }
-    // Also said of other messages, beyond lengths that none comes near.
+    // Also said of a server that asks for the client's certificate and names as many authorities.
     if last.hasPrefix("excessive message size") {
       let limits = "\(OpenSSL.largestList / 1024) KiB or \(OpenSSL.mostCertificates) certificates"
       return "its list of certificates has more than \(limits), or another of its messages is too long"

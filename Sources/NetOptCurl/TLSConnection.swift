@@ -52,8 +52,10 @@ struct TLSConnection {
     functions.hasPending(ssl) == 1 || reader?.budget.isInRecord == true
   }
 
-  /// Stops the reports of the connection's records. Certificates are still checked: a renegotiation (TLS 1.2) can bring others.
-  func endWatch() { functions.setWatch(ssl, OpenSSL.watchesCertificates) }
+  /// Stops the reports of the connection's records. Before TLS 1.3 certificates are still checked: a renegotiation can bring others.
+  func endWatch() {
+    functions.setWatch(ssl, version == "TLSv1.3" ? nil : OpenSSL.watchesCertificates)
+  }
 
   /// The record that a connection was given with `report`. For OpenSSL's callbacks.
   static func record(of ssl: OpaquePointer) -> LiveConnection? {
@@ -115,7 +117,7 @@ struct TLSConnection {
     let version: @convention(c) (SSL) -> UnsafePointer<CChar>?
     let alpn:
       @convention(c) (SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>) -> Void
-    let setWatch: @convention(c) (SSL, OpenSSL.Watch) -> Void
+    let setWatch: @convention(c) (SSL, OpenSSL.Watch?) -> Void
     let hasPending: @convention(c) (SSL) -> Int32
     let peek: @convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32
     let error: @convention(c) (SSL, Int32) -> Int32
@@ -146,7 +148,7 @@ struct TLSConnection {
             SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
           ) -> Void).self),
         let setWatch = OpenSSL.symbol(
-          "SSL_set_msg_callback", as: (@convention(c) (SSL, OpenSSL.Watch) -> Void).self),
+          "SSL_set_msg_callback", as: (@convention(c) (SSL, OpenSSL.Watch?) -> Void).self),
         let hasPending = OpenSSL.symbol("SSL_has_pending", as: (@convention(c) (SSL) -> Int32).self),
         let peek = OpenSSL.symbol(
           "SSL_peek", as: (@convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32).self),
