@@ -65,6 +65,8 @@ public struct Race: Sendable {
   private var lookUpDue: MonotonicInstant?
   private let mayBeRepeated: Bool
   private let patience: Int
+  /// Where legs lead that were tried once more when all others had failed.
+  private var triedLast: [RoutePlan.Leg.Target] = []
 
   /// The leg that won, when there is one.
   public private(set) var winner: Int?
@@ -154,12 +156,13 @@ public struct Race: Sendable {
   /// Has a leg tried once more when all others have failed, with another index. Without effect when it leads where one did that is tried
   /// again already, or was: nobody gets the request for ever.
   package mutating func tryAgainLast(_ leg: Int) {
-    guard legs.count(where: { $0.target == legs[leg].target }) == 1 else { return }
+    guard !triedLast.contains(legs[leg].target) else { return }
+    triedLast.append(legs[leg].target)
     queue.append(legs.count)
     legs.append(legs[leg])
   }
 
-  /// Has a leg begin anew before any other one starts, with another index. For who ends it because its connection will not come about.
+  /// Has a leg begin anew before any other one starts, with another index. The connection that it waits for will not come about.
   package mutating func tryAgainNext(_ leg: Int) {
     queue.insert(legs.count, at: queue.startIndex)
     legs.append(legs[leg])

@@ -98,12 +98,17 @@ package struct TakenRequest: Sendable {
   package let failure: LegFailure
   /// Whether the endpoint's kernel has not acknowledged it. To send it elsewhere then adds nothing to what servers have to do.
   package let isLost: Bool
+  /// Whether it was lost with its connection, and the endpoint works.
+  package let isOfConnection: Bool
 
   /// Names a request.
-  package init(position: Int, failure: LegFailure, isLost: Bool = false) {
+  package init(
+    position: Int, failure: LegFailure, isLost: Bool = false, isOfConnection: Bool = false
+  ) {
     self.position = position
     self.failure = failure
     self.isLost = isLost
+    self.isOfConnection = isOfConnection
   }
 }
 

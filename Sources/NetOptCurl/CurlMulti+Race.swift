@@ -46,7 +46,9 @@ extension CurlMulti {
     // What is not in the plan is used only as the answer of DNS that it is: the list's endpoints are left out for a reason.
     guard planned != nil || source == .dns && legs.contains(where: { $0.target == .dns }) else { return }
     legs.removeAll { $0.target == target }
-    legs.insert(planned ?? RoutePlan.Leg(target, source: .dns), at: 0)
+    // Also when it is a last resort: it works.
+    let leg = planned.map { RoutePlan.Leg(target, source: $0.source, stagger: $0.stagger) }
+    legs.insert(leg ?? RoutePlan.Leg(target, source: .dns), at: 0)
     exchange.race = Race(
       legs, startsTwo: false, multiplexes: exchange.plan.multiplexes,
       mayBeRepeated: exchange.request.mayBeRepeated)

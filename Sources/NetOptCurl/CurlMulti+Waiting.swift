@@ -128,7 +128,7 @@ extension CurlMulti {
     guard !waiting.isEmpty || waitLooks.sawSome else { return WaitLooks.interval }
     waitLooks.sawSome = !waiting.isEmpty
     let outcome = observer.look(at: waiting, at: now)
-    for request in outcome.taken { take(transfers[request.position], request.failure) }
+    for request in outcome.taken { take(transfers[request.position], request) }
     if !outcome.silent.isEmpty { leaveQueues(of: Set(outcome.silent)) }
     let lost = zip(transfers, waiting).filter { transfer, request in
       let endpoint = SilentEndpoint(origin: request.origin, address: request.address)
@@ -221,10 +221,14 @@ extension CurlMulti {
   }
 
   /// Ends a call whose endpoint or connection has gone silent, and has its connection carry no others.
-  private func take(_ transfer: Transfer, _ failure: LegFailure) {
+  private func take(_ transfer: Transfer, _ taken: TakenRequest) {
     let exchange = transfer.exchange
     guard !exchange.isOver else { return }
-    abandonConnection(of: transfer)
+    if taken.isOfConnection, let idle = idleTime(of: transfer), transfer.speaksHTTP2 != true {
+      transfer.bundles.forgets(transfer.endpoint, idleFor: idle, at: loop.now())
+    }
+    _ = abandonConnection(of: transfer)
+    let failure = taken.failure
     exchange.setReport(of: transfer.leg) { $0.failure = failure }
     fail(
       exchange,
@@ -233,21 +237,25 @@ extension CurlMulti {
         endpoint: transfer.endpoint, isRetryable: true))
   }
 
-  /// Has nobody use the connection of a request any more that waits on it in vain.
+  /// How long the connection of a lost request had been idle when the request was sent, when that may be why it was lost.
+  private func idleTime(of transfer: Transfer) -> Duration? {
+    guard let connection = transfer.connection, let sent = transfer.readyAt,
+      let progress = Self.progress(on: connection.descriptor, at: loop.now()), progress.delivery == .lost,
+      sent - progress.heard >= OriginBundles.shortestIdle
+    else { return nil }
+    return sent - progress.heard
+  }
+
+  /// A request waits in vain on its connection: nobody else uses that any more.
   ///
-  private func abandonConnection(of transfer: Transfer) {
-    guard let connection = transfer.connection, !connection.isSilent else { return }
+  /// - Returns: whether it was used until now.
+  private func abandonConnection(of transfer: Transfer) -> Bool {
+    guard let connection = transfer.connection, !connection.isSilent else { return false }
     connection.isSilent = true
     // libcurl gives none of the connections that there are to anybody any more.
     transfer.bundles.leave(transfer.connectionClass, to: transfer.endpoint, at: loop.now())
-    let now = loop.now()
-    let sent = transfer.readyAt ?? now
-    guard let progress = Self.progress(on: connection.descriptor, at: now), progress.delivery == .lost else {
-      return
-    }
-    let idle = sent - progress.heard
-    transfer.bundles.forgets(transfer.endpoint, idleFor: idle, at: now)
-    endIdle(besides: connection, for: idle)
+    if let idle = idleTime(of: transfer) { endIdle(besides: connection, for: idle) }
+    return true
   }
 
   /// Where transfers wait for one of as many connections as there may be.
@@ -263,11 +271,12 @@ extension CurlMulti {
     }
   }
 
-  /// Has nobody use the connections any more with which requests were lost. One that must not be sent again keeps its own to its deadline: it may come
-  /// back. Calls that wait for such a connection get others: those that are lost are among as many as an endpoint may have.
+  /// Requests were lost with connections that had been idle: nobody else uses these any more. A request that must not be sent again keeps its own to its
+  /// deadline, since it may come back. Calls that wait for such a connection get others: those that are lost are among as many as an endpoint
+  /// may have. What is lost on a connection that was not idle shows that new ones would fare no better.
   private func abandonConnections(of lost: [Transfer]) {
-    for transfer in lost { abandonConnection(of: transfer) }
-    let left = Set(lost.map(Queue.init))
+    let left = Set(lost.filter { idleTime(of: $0) != nil && abandonConnection(of: $0) }.map(Queue.init))
+    if left.isEmpty { return }
     for exchange in underWay where exchange.purpose == .request && !exchange.isOver && exchange.winner == nil
     {
       let queued = exchange.transfers.filter {

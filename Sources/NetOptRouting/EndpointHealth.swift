@@ -104,8 +104,8 @@ struct EndpointHealth: Sendable {
   /// Whether only an answer shows that it works again, and no connection.
   var needsAnswer: Bool { circuit.lastFault != .unreachable }
 
-  /// Whether it asked not to be used.
-  var isResting: Bool { circuit.rest != nil }
+  /// Whether it asked not to be used, and the time is not over.
+  func isResting(at now: MonotonicInstant) -> Bool { circuit.rest != nil && circuit.state(at: now) == .open }
 
   /// How it failed last.
   var lastFault: Circuit.Fault { circuit.lastFault }

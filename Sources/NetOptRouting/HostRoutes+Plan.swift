@@ -137,7 +137,7 @@ extension HostRoutes {
     _ entries: [Ranking.Entry], front: Int, _ leftOut: [LeftOut], _ wish: PlanWish,
     _ withoutList: RouteReport.Fallback? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
-    let legs = legs(entries, front: front, lastResorts: lastResorts(leftOut))
+    let legs = legs(entries, front: front, lastResorts: lastResorts(leftOut, at: now))
     return RoutePlan(
       origin: origin, policy: policy.rawValue,
       weighed: Weighed(
@@ -166,9 +166,9 @@ extension HostRoutes {
   /// them may be back. Those that could not be connected to come first, then those whose connections broke; of each kind
   /// the one that failed the longest ago. Those that are silent, or whose service failed, are tried when nothing else is
   /// under way any more, and those that asked for a rest are not tried.
-  private func lastResorts(_ leftOut: [LeftOut]) -> [RoutePlan.Leg] {
+  private func lastResorts(_ leftOut: [LeftOut], at now: MonotonicInstant) -> [RoutePlan.Leg] {
     if leftOut.isEmpty { return [] }
-    let shut = leftOut.filter { $0.isShut && !endpoints[$0.index].health.isResting }.map(\.index)
+    let shut = leftOut.filter { $0.isShut && !endpoints[$0.index].health.isResting(at: now) }.map(\.index)
     return [Circuit.Fault.unreachable, .broke, .useless].flatMap { fault in
       let indices = shut.filter { endpoints[$0].health.lastFault == fault }
       return indices.sorted { lastFailed($0) < lastFailed($1) }.map { index in

@@ -109,7 +109,8 @@ extension HostRoutes {
         .silent,
         "its connection is dead: nothing that was sent was acknowledged in \(wait) ms, and "
           + (isOfConnection ? "the endpoint works" : "another endpoint works"))
-      return TakenRequest(position: position, failure: failure, isLost: true)
+      return TakenRequest(
+        position: position, failure: failure, isLost: true, isOfConnection: isOfConnection)
     }
   }
 

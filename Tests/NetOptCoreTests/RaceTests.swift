@@ -58,7 +58,13 @@ import Testing
     race.tryAgainNext(0)
     #expect(race.failed(0) == .start(3))
     #expect(race.legs[3] == race.legs[0])
+    // It has its turn when the others have failed, too, and that once.
+    race.tryAgainLast(3)
+    race.tryAgainLast(3)
     #expect(race.failed(3) == .start(1))
+    #expect(race.failed(1) == .start(2))
+    #expect(race.failed(2) == .start(4))
+    #expect(race.failed(4) == .exhausted)
   }
 
   @Test func aSecondSocketDoesNotStartTheClockAgain() {
