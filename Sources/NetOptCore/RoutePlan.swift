@@ -74,12 +74,14 @@ public struct RoutePlan: Sendable {
     public let target: Target
     /// Where its address comes from.
     public let source: AddressSource
-    private let staggerNanoseconds: Int64
+    /// The stagger in nanoseconds, or its complement in a leg that is last: a flag of its own would make each leg larger by eight bytes.
+    private let timing: Int64
+
     /// Whether it is started only when all others have failed: its connection would be ready first, and be of no use.
-    public let isLast: Bool
+    public var isLast: Bool { timing < 0 }
 
     /// How long the leg is given to be ready before the next one starts beside it.
-    public var stagger: Duration { .nanoseconds(staggerNanoseconds) }
+    public var stagger: Duration { .nanoseconds(isLast ? ~timing : timing) }
 
     /// The address, when the leg leads to one.
     public var address: IPAddress? { if case .address(let address) = target { address } else { nil } }
@@ -90,8 +92,8 @@ public struct RoutePlan: Sendable {
     ) {
       self.target = target
       self.source = source
-      staggerNanoseconds = stagger.nanoseconds
-      self.isLast = isLast
+      let nanoseconds = max(0, stagger.nanoseconds)
+      timing = isLast ? ~nanoseconds : nanoseconds
     }
 
     /// The same leg, started when all others have failed.

@@ -114,7 +114,9 @@ import Testing
     #expect(isBytesAlone(RoutePlan.Leg.self))
     #expect(MemoryLayout<RoutePlan.Leg>.size <= 40)
     for stagger in [Duration.zero, .milliseconds(250), .nanoseconds(1), .seconds(2)] {
-      #expect(RoutePlan.Leg(.dns, source: .dns, stagger: stagger).stagger == stagger)
+      let leg = RoutePlan.Leg(.dns, source: .dns, stagger: stagger)
+      #expect(leg.stagger == stagger && !leg.isLast)
+      #expect(leg.last.stagger == stagger && leg.last.isLast && leg.last != leg)
     }
   }
 }
