@@ -370,7 +370,7 @@ extension CurlMulti {
     guard let endpoint else { return false }
     let now = loop.now()
     if now >= busy.until {
-      busy = (now + .milliseconds(10), Set(underWay.compactMap { $0.winner?.endpoint }))
+      busy = (now + .milliseconds(10), busyEndpoints)
     }
     return busy.endpoints.contains(endpoint)
   }

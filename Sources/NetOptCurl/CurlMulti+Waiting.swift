@@ -138,16 +138,19 @@ extension CurlMulti {
     return max(WaitLooks.interval, (loop.now() - now) * Self.share)
   }
 
+  /// The endpoints whose answers, or the ends of these, requests wait for.
+  var busyEndpoints: Set<Endpoint> { Set(underWay.compactMap { $0.winner?.endpoint }) }
+
   /// Starts the next leg of each call that has waited for `longestQueue` because other requests use all connections to its endpoint. Their answers
   /// may be slow, or have stopped in their bodies. The leg is tried once more when the others have failed.
   private func leaveLongQueues() {
     let now = loop.now()
-    // Hardly any look finds a call that has waited so long.
-    lazy var busy = Set(underWay.compactMap { $0.winner?.endpoint })
+    // Few calls wait so long. Most looks need no set.
+    lazy var busy = busyEndpoints
     for exchange in underWay where exchange.purpose == .request && !exchange.isOver && exchange.winner == nil
     {
       guard exchange.race.hasUntriedAddress else { continue }
-      for transfer in exchange.transfers where transfer.descriptor == nil && transfer.verdict == nil {
+      for transfer in exchange.transfers where transfer.isQueued {
         guard let endpoint = transfer.endpoint, !exchange.isOver,
           let report = exchange.reports.first(where: { $0.index == transfer.leg }),
           now - exchange.context.started - report.started >= Self.longestQueue, busy.contains(endpoint)
@@ -180,9 +183,7 @@ extension CurlMulti {
         if winner.waitsAfterRefusal, isAtSilent(winner) { _ = passOn(winner, after: winner.loss) }
         continue
       }
-      let queued = exchange.transfers.filter {
-        $0.descriptor == nil && $0.verdict == nil && isAtSilent($0)
-      }
+      let queued = exchange.transfers.filter { $0.isQueued && isAtSilent($0) }
       for transfer in queued where !exchange.isOver {
         // The endpoint was blamed already.
         leaveQueue(transfer, because: "\(transfer.place) went silent, and all connections to it are in use")
@@ -224,10 +225,11 @@ extension CurlMulti {
   private func take(_ transfer: Transfer, _ taken: TakenRequest) {
     let exchange = transfer.exchange
     guard !exchange.isOver else { return }
-    if taken.isOfConnection, let idle = idleTime(of: transfer), transfer.speaksHTTP2 != true {
+    let idle = idleTime(of: transfer)
+    if taken.isOfConnection, let idle, transfer.speaksHTTP2 != true {
       transfer.bundles.forgets(transfer.endpoint, idleFor: idle, at: loop.now())
     }
-    _ = abandonConnection(of: transfer)
+    abandonConnection(of: transfer, idleFor: idle)
     let failure = taken.failure
     exchange.setReport(of: transfer.leg) { $0.failure = failure }
     fail(
@@ -248,14 +250,13 @@ extension CurlMulti {
 
   /// A request waits in vain on its connection: nobody else uses that any more.
   ///
-  /// - Returns: whether it was used until now.
-  private func abandonConnection(of transfer: Transfer) -> Bool {
-    guard let connection = transfer.connection, !connection.isSilent else { return false }
+  /// - Parameter idle: how long the connection was idle before, when that may be why the request was lost.
+  private func abandonConnection(of transfer: Transfer, idleFor idle: Duration?) {
+    guard let connection = transfer.connection, !connection.isSilent else { return }
     connection.isSilent = true
     // libcurl gives none of the connections that there are to anybody any more.
     transfer.bundles.leave(transfer.connectionClass, to: transfer.endpoint, at: loop.now())
-    if let idle = idleTime(of: transfer) { endIdle(besides: connection, for: idle) }
-    return true
+    if let idle { endIdle(besides: connection, for: idle) }
   }
 
   /// Where transfers wait for one of as many connections as there may be.
@@ -275,13 +276,17 @@ extension CurlMulti {
   /// deadline, since it may come back. Calls that wait for such a connection get others: those that are lost are among as many as an endpoint
   /// may have. What is lost on a connection that was not idle shows that new ones would fare no better.
   private func abandonConnections(of lost: [Transfer]) {
-    let left = Set(lost.filter { idleTime(of: $0) != nil && abandonConnection(of: $0) }.map(Queue.init))
+    var left: Set<Queue> = []
+    // The kernel is asked once for each connection.
+    for transfer in lost where transfer.connection?.isSilent == false {
+      guard let idle = idleTime(of: transfer) else { continue }
+      abandonConnection(of: transfer, idleFor: idle)
+      left.insert(Queue(transfer))
+    }
     if left.isEmpty { return }
     for exchange in underWay where exchange.purpose == .request && !exchange.isOver && exchange.winner == nil
     {
-      let queued = exchange.transfers.filter {
-        $0.descriptor == nil && $0.verdict == nil && left.contains(Queue($0))
-      }
+      let queued = exchange.transfers.filter { $0.isQueued && left.contains(Queue($0)) }
       for transfer in queued where !exchange.isOver {
         exchange.race.tryAgainNext(transfer.leg)
         leaveQueue(transfer, because: "the connections to \(transfer.place) that it waited for are dead")
@@ -317,4 +322,9 @@ extension Exchange {
     request.mayBeRepeated && (context.attempt?.number ?? 1) < request.options.maxAttempts
       && plan.avoiding(RoutePlan.Avoidance([address], isStrict: true)) != nil
   }
+}
+
+extension Transfer {
+  /// Whether its leg waits for one of as many connections as there may be.
+  fileprivate var isQueued: Bool { descriptor == nil && verdict == nil }
 }

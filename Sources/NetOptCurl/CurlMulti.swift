@@ -35,7 +35,7 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
   /// Where a request last waited in vain for its answer, and until when. Those that waited for its connection fail with it.
   var lastUnanswered: (endpoint: Endpoint, at: MonotonicInstant)?
-  /// Where requests waited for answers, when that was looked up last, and until when it is not looked up again.
+  /// The last `busyEndpoints` of `isBusy`, and until when it uses them.
   var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<Endpoint>())
   @exclusivity(unchecked) private var launches = Launches()
   // Records that are walked are swapped with these, so that no turn allocates.
