@@ -22,7 +22,7 @@ class Host:
     def __init__(self, name: str) -> None:
         self.name = name
         self.scenario = name.split("--")[0]
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._received: list[str] = []
         self._connections = 0
         self._tunnels = 0
@@ -46,11 +46,17 @@ class Host:
         """Notes a request."""
         with self._lock:
             self._received.append(line)
+            self._lock.notify_all()
 
     def received(self) -> list[str]:
         """The requests so far, in their order."""
         with self._lock:
             return list(self._received)
+
+    def wait_for_requests(self, count: int, limit: float) -> None:
+        """Waits until so many requests have come, or for as many seconds."""
+        with self._lock:
+            self._lock.wait_for(lambda: len(self._received) >= count, limit)
 
     def late(self) -> Late:
         """Announces something that is to be sent when the test says so."""

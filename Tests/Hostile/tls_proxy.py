@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import http1
 from connection import Gone, Handshake, TLSConnection
-from host import PATIENCE, Host, host
+from host import PATIENCE, host
 from http1 import Exchange
 from scenarios import Scenario, add
 from tls_control import RENEGOTIATE, Program
@@ -48,13 +46,6 @@ def proxy(begun: Handshake) -> None:
         program.end()
 
 
-def wait_for_request(state: Host, number: int) -> None:
-    """Waits until a host has had so many requests, but not for long."""
-    end = time.monotonic() + NEXT_REQUEST
-    while len(state.received()) < number and time.monotonic() < end:
-        time.sleep(0.002)
-
-
 def answer_in_renegotiation(exchange: Exchange) -> None:
     """The proxy asks for a renegotiation before the end of an answer, and does its own part of it when a forged answer was sent behind."""
     connection = exchange.connection
@@ -69,7 +60,7 @@ def answer_in_renegotiation(exchange: Exchange) -> None:
     program.wait_for_client()
     exchange.send(right[-6:])
     late.due.wait(PATIENCE)
-    wait_for_request(state, known + 1)
+    state.wait_for_requests(known + 1, NEXT_REQUEST)
     try:
         exchange.send(exchange.forged())
         program.give()
