@@ -64,7 +64,7 @@ struct RepeatedCall {
       guard case .ask(let pause) = decision else { return decision }
       waits += 1
       await retries.wait(pause)
-      // Who gave up meanwhile is told so as one who waits to be sent again.
+      // The caller of `decision` sees that the call was cancelled, and sends nothing.
       if Task.isCancelled || retries.isStopped { return .again(after: .zero, onFreshConnection: false) }
     }
   }

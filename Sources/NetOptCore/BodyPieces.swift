@@ -1,5 +1,5 @@
 extension [[UInt8]] {
-  /// How long a chunk that was made of pieces becomes.
+  /// The largest chunk that is made of pieces, in bytes.
   private static let longest = 64 * 1024
 
   /// Adds a piece of a body to its chunks. Pieces that fit into one chunk become one: of two neighbours one is then at

@@ -35,8 +35,7 @@ struct ConnectionTable {
 
   private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
-  /// When it was looked last whether some are not used. To look for each new one, where all are in use, would take as long as there are groups
-  /// each time.
+  /// When unused groups were last looked for. A look walks all groups. Where all are in use, a look for each new group would take quadratic time.
   private var lastLook = MonotonicInstant(nanoseconds: .min)
   private var bundles: [Origin: OriginBundles] = [:]
   /// The group that was asked for last, found without hashing.

@@ -286,7 +286,7 @@ extension CacheCall {
     var context = next.context
     context.plan = nil
     context.started = cache.timeSource.now()
-    // Nobody would end it.
+    // No caller cancels it.
     context.deadline = context.started + (request.options.timeout ?? Self.longestRefresh)
     chain.context = context
     cache.inBackground { [fetch, chain, cache] in

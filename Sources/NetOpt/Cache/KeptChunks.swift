@@ -1,19 +1,19 @@
 import NetOptCore
 
-/// A body's chunks on their way to its reader, kept as well as long as the body may be stored.
+/// The chunks of a body on their way to its reader. As long as the body may be stored, they stay when the reader has taken them.
 struct KeptChunks {
-  /// What is there and, while it is kept, was there.
+  /// The chunks that the reader has not taken and, as long as they stay, those that it has.
   private(set) var all: [[UInt8]] = []
-  /// The first one of which the reader has not had all.
+  /// The first chunk that the reader has not taken as a whole.
   private var position = 0
-  /// How much of that one it has had.
+  /// How many bytes of that chunk the reader has taken.
   private var offset = 0
-  /// Whether what the reader has had is kept.
+  /// Whether chunks stay when the reader has taken them.
   private(set) var areKept = true
 
   mutating func append(_ chunk: [UInt8]) { all.append(piece: chunk) }
 
-  /// What the reader has not had of the next chunk; `nil` when it has had all that is there.
+  /// Takes the next chunk, or the rest of it; `nil` when the reader has taken all that has come.
   mutating func take() -> [UInt8]? {
     passRead()
     guard position < all.count, offset < all[position].count else { return nil }
@@ -23,13 +23,13 @@ struct KeptChunks {
     return chunk
   }
 
-  /// From here on only what the reader has not had is there, for it.
+  /// The body is not stored: drops what the reader has taken, now and from now on.
   mutating func keepNoMore() {
     areKept = false
     dropRead()
   }
 
-  /// Goes on to the next chunk, when there is one: until then pieces may be added to the last one.
+  /// Goes on to the next chunk, if there is one. Pieces may still be added to the last chunk.
   private mutating func passRead() {
     while position < all.count - 1, offset == all[position].count { (position, offset) = (position + 1, 0) }
   }

@@ -8,7 +8,7 @@ final class ResponseCache: Sendable {
     /// Bytes of bodies that are kept until their end.
     var pending = 0
     var work: [UInt64: Task<Void, Never>] = [:]
-    /// How many stored responses are being fetched anew beside calls.
+    /// How many stored responses of an origin are being fetched anew beside calls.
     var refreshes: [Origin: Int] = [:]
     var lastWork: UInt64 = 0
     var isStopped = false
@@ -163,8 +163,8 @@ final class ResponseCache: Sendable {
     }
   }
 
-  /// The most refreshes of an origin's responses at once. Each is a call that nobody waits for, and a server that does not answer would make them as
-  /// many as it has stale responses here. Beyond it what is stale is given out as it is, and is refreshed by a later call.
+  /// The most refreshes of an origin's responses at once. A refresh is a request that no call waits for. Without a limit, a server that answers none
+  /// would have one for each of its stale responses. Beyond the limit a call gets the stale response, and a later call refreshes it.
   static let mostRefreshes = 64
 
   /// Takes one of the refreshes that an origin may have at once.

@@ -16,8 +16,8 @@ struct ContentDecoder {
   private static let mostPerByte = 2
   private static let mostBeforeFirst = 256 * 1024
   /// How long decoding a body may take on the loop, besides a time for each byte that came, 5 MB a second, and for each that came out, 40 MB a
-  /// second: slow machines do several times as many. Blocks can be made of which each byte takes a microsecond and more. A piece, which has five bytes of framing at least, has as
-  /// much as they would: that is more than it takes to measure it.
+  /// second: slow machines do several times as many. Blocks can be made of which each byte takes a microsecond and more. Each piece has a time of
+  /// its own, that of the five bytes with which HTTP frames it at least. Measuring it takes less.
   private static let longestTime: Int64 = 20_000_000
   private static let timePerByteIn: Int64 = 200
   private static let timePerByteOut: Int64 = 25
