@@ -1,8 +1,32 @@
 import CCurl
+import NetOptCore
 
-// What is wrong with a response at its end, or missing of it (docs/adr/0025).
+// What follows a response on its connection, and what is wrong with it at its end, or missing of it (docs/adr/0025).
 
 extension Transfer {
+  /// Has libcurl tell when something follows an HTTP/1.1 answer in the same read: it drops that silently where the answer has no body
+  /// or comes in chunks, and uses the connection again, on which the rest may be on its way.
+  func watchTheEnd() {
+    if head.isAmbiguous { connection?.isTainted = true }
+    if head.announcesBody(toHead: exchange.request.method == .head) {
+      connection?.isQuietFrom = exchange.now() + LiveConnection.quietTime
+    }
+    if head.framing == .chunked || head.framing == .length(0) || hasNoBody { easy.isVerbose = true }
+  }
+
+  var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
+
+  /// libcurl says what it does, while it is asked to.
+  func says(_ text: UnsafeRawBufferPointer) {
+    // The texts of lib/transfer.c. One that is not known leaves the gate, which sees the rest when it has come.
+    for beginning in ["Excess found" as StaticString, "Leftovers after chunking"]
+    where text.starts(
+      with: UnsafeBufferPointer(start: beginning.utf8Start, count: beginning.utf8CodeUnitCount))
+    {
+      connection?.isTainted = true
+    }
+  }
+
   /// What is wrong with the response, when that is why libcurl has ended the transfer.
   func fault(_ code: CURLcode) -> ResponseFault? {
     if let fault { return fault }

@@ -59,6 +59,7 @@ final class Transfer {
   @exclusivity(unchecked) private var body: ReceivedBody
   /// What is wrong with the response, when something is.
   private(set) var fault: ResponseFault?
+  private var chunks = ChunkReader()
   /// Why nghttp2 gave the stream up, when it did.
   private(set) var http2Fault: HTTP2Fault?
   /// Undoes the body's content coding, once the body has begun.
@@ -188,24 +189,13 @@ final class Transfer {
     http2Fault = nil
     firstByteAt = nil
     frames = ReceivedFrames()
+    chunks = ChunkReader()
     earlyEnd = .none
     // libcurl rewinds only a body of which it has written something, which may be less than it has taken.
     // The race refuses a stream that cannot begin anew.
     _ = rewind(to: 0)
     return true
   }
-
-  /// Has libcurl tell when something follows an HTTP/1.1 answer in the same read: it drops that silently where the answer has no body
-  /// or comes in chunks, and uses the connection again, on which the rest may be on its way.
-  private func watchTheEnd() {
-    if head.isAmbiguous { connection?.isTainted = true }
-    if head.announcesBody(toHead: exchange.request.method == .head) {
-      connection?.isQuietFrom = exchange.now() + LiveConnection.quietTime
-    }
-    if head.framing == .chunked || head.framing == .length(0) || hasNoBody { easy.isVerbose = true }
-  }
-
-  var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
 
   /// libcurl is about to take a line of a head, while it is asked to say what it does.
   ///
@@ -216,15 +206,14 @@ final class Transfer {
     return true
   }
 
-  /// libcurl says what it does, while it is asked to.
-  func says(_ text: UnsafeRawBufferPointer) {
-    // The texts of lib/transfer.c. One that is not known leaves the gate, which sees the rest when it has come.
-    for beginning in ["Excess found" as StaticString, "Leftovers after chunking"]
-    where text.starts(
-      with: UnsafeBufferPointer(start: beginning.utf8Start, count: beginning.utf8CodeUnitCount))
-    {
-      connection?.isTainted = true
-    }
+  /// libcurl has read a piece of an HTTP/1.1 answer's body, and takes it from its chunks next.
+  func follow(chunks bytes: UnsafeRawBufferPointer) {
+    guard fault == nil, head.isComplete, head.framing == .chunked, !hasNoBody,
+      let chunkFault = chunks.read(bytes)
+    else { return }
+    fault = .chunk(chunkFault)
+    // libcurl may take it for the last one, and the connection for free.
+    connection?.isTainted = true
   }
 
   /// A frame came that belongs to the transfer's stream. libcurl hands over what is in it afterwards.
@@ -270,6 +259,7 @@ final class Transfer {
   /// Takes a piece of the body, unless the consumer is too far behind.
   func receive(body bytes: UnsafeRawBufferPointer) -> Reception {
     if isDiscarding { return .taken }
+    guard fault == nil else { return .refused }
     streamReader?.budget.claimed()
     // Once a turn is enough.
     if !isTouched { connection?.lastAnswered = now() }

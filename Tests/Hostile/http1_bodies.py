@@ -109,6 +109,7 @@ chunks("chunk-size-negative", b"-#")
 chunks("chunk-size-plus", b"+#")
 chunks("chunk-size-empty", b"")
 chunks("chunk-size-hex-prefix", b"0x#")
+http1_bytes("chunk-size-hex-prefix-then-empty-line", lambda e: e.chunked(b"0x2\r\n", b"\r\n", b"\r\n", LAST), then="wait")
 chunks("chunk-size-no-digit", b"g")
 chunks("chunk-size-underscore", b"0_#")
 chunks("chunk-size-space-before", b" #")
@@ -142,6 +143,8 @@ http1_bytes("chunk-cut-in-data", lambda e: e.chunked(e.chunk()[:-5]), then="clos
 http1_bytes("chunk-cut-in-size", lambda e: e.chunked(e.chunk(), b"1"), then="close")
 http1_bytes("chunk-cut-before-the-first", lambda e: e.chunked(), then="close")
 http1_bytes("chunk-last-is-many-zeros", lambda e: e.chunked(e.chunk(), b"000000\r\n\r\n"))
+for name, behind in [("letter", b"g"), ("space-and-digit", b" 5"), ("cr-and-digit", b"\r5"), ("nul", b"\0")]:
+    http1_bytes(f"chunk-last-then-{name}", lambda e, behind=behind: e.chunked(e.chunk(), b"0" + behind + b"\r\n\r\n"), then="wait")
 http1_bytes("chunk-last-with-extension", lambda e: e.chunked(e.chunk(), b"0;a=b\r\n\r\n"))
 http1_bytes("chunked-body-is-none", lambda e: e.head(b"Transfer-Encoding: chunked") + e.body, then="close")
 

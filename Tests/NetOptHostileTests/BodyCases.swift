@@ -43,7 +43,9 @@ enum BodyCases {
       "chunk-size-2-to-the-64-and-9", "chunk-size-2-to-the-68", "chunk-size-2-to-the-64-less-1",
       "chunk-size-2-to-the-63", "chunk-size-negative", "chunk-size-plus", "chunk-size-empty",
       "chunk-size-hex-prefix", "chunk-size-no-digit", "chunk-size-underscore", "chunk-size-semicolon-first",
-      "chunk-size-too-large", "chunked-body-is-none",
+      "chunk-size-too-large", "chunked-body-is-none", "chunk-size-hex-prefix-then-empty-line",
+      "chunk-last-then-letter", "chunk-last-then-space-and-digit", "chunk-last-then-cr-and-digit",
+      "chunk-last-then-nul",
     ]),
     .either([
       "chunk-size-space-before", "chunk-size-space-behind", "chunk-size-many-zeros-before",

@@ -115,7 +115,9 @@ package struct AnswerMaker {
       rest = rest.dropFirst(count)
     }
     append(
-      isOnce(in: 8) ? pick(["00", "0;a", "0 ", " 0", "", "-0", "0x0", "000000000000000000"]) : "0", to: &bytes
+      isOnce(in: 8)
+        ? pick(["00", "0;a", "0 ", " 0", "", "-0", "0x0", "0x5", "0g", "0 5", "0\r", "000000000000000000"])
+        : "0", to: &bytes
     )
     while isOnce(in: 6) { append(pick(Self.fields + Self.oddFields + ["Content-Length: 3"]), to: &bytes) }
     append("", to: &bytes)

@@ -15,7 +15,7 @@ extension AnswerReference {
     return body
   }
 
-  /// The line before a chunk: digits, and extensions that mean nothing here. What else is behind the digits passes for one.
+  /// The line before a chunk: digits, and extensions that mean nothing here.
   private mutating func chunkSize() throws(ReferenceEnding) -> Int {
     let line = try line()
     let digits = line.prefix(while: Self.isHexDigit)
@@ -25,6 +25,10 @@ extension AnswerReference {
       throw .broken("there is no size of a chunk")
     }
     if digits.count < line.count { isStrict = false }
+    let behind = line[digits.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
+    guard behind.isEmpty || behind.first == 0x3b else {
+      throw .broken("a size is followed by something else")
+    }
     let significant = digits.drop { $0 == 0x30 }
     guard significant.count < 16 else { throw .broken("the chunk is too large") }
     if digits.count > 15 { isStrict = false }
