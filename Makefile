@@ -48,6 +48,8 @@ ANSWERS ?= 10000
 
 # Words of the names of cells that `make faults` runs: `make faults FAULTS_ONLY='SIGSTOP,50 at once'`. The table of some cells is not kept.
 FAULTS_ONLY ?=
+# How many processes share the cells; more than one takes root.
+FAULTS_JOBS ?= $(if $(filter 0,$(shell id -u)),6,1)
 # How many requests a second `make fault-soak` sends: `make fault-soak SECONDS=600 SEED=7 RATE=200 AGAINST=main`.
 RATE ?= 200
 
@@ -88,9 +90,9 @@ storm-trial: dependencies ## Count answers to other requests at two hosts that s
 	$(BUILD) -c release --product netopt-storm
 	.build/release/netopt-storm trial --answers $(ANSWERS)
 
-faults: dependencies ## Run every cell of the fault matrix beside curl, and keep the table; takes hours
+faults: dependencies ## Run every cell of the fault matrix beside curl, and keep the table; half an hour as root
 	$(BUILD) -c release --product netopt-faults
-	.build/release/netopt-faults $(if $(FAULTS_ONLY),--only '$(FAULTS_ONLY)',--write docs/reliability.md)
+	.build/release/netopt-faults --jobs $(FAULTS_JOBS) $(if $(FAULTS_ONLY),--only '$(FAULTS_ONLY)',--write docs/reliability.md)
 
 fault-soak: dependencies ## Send requests for SECONDS while one server after the other fails, also AGAINST=COMMIT
 	$(BUILD) -c release --product netopt-faults

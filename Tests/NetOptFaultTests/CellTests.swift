@@ -34,6 +34,34 @@ import Testing
     #expect(MarkedText.replacing("a", with: "new") == nil)
   }
 
+  @Test("each cell is in one share, and in no other", arguments: [1, 2, 7, 10, 40], [0, 1, 9, 10, 630])
+  func shares(count: Int, cells: Int) {
+    let shares = (0..<count).map { SharedRun.places(ofShare: $0, of: count, cells: cells) }
+    #expect(shares.flatMap { $0 }.sorted() == Array(0..<cells))
+    let sizes = shares.map(\.count)
+    #expect((sizes.max() ?? 0) - (sizes.min() ?? 0) <= 1)
+  }
+
+  @Test("results are read from what a process printed, each with its violations")
+  func results() {
+    let cells = Cell.sample(5)
+    let results = cells.enumerated().map { number, cell in
+      var verdict = CellVerdict()
+      verdict.netopt.calls = 10 + number
+      // None, one, two, …: of the third kind more than is shown.
+      let kinds: [CellVerdict.Violation.Kind] = [.failed, .doubled, .late, .late, .late]
+      verdict.violations = kinds.prefix(number).map {
+        .init(kind: $0, text: "| call \(number)\nVIOLATION of a line")
+      }
+      return CellResult(cell, verdict)
+    }
+    #expect(results.map { $0.violations.count } == [0, 2, 4, 6, 7])
+    let output =
+      (["a remark", VerdictTable.head] + results.flatMap(\.lines) + ["5 cells, 4 with violations"])
+      .joined(separator: "\n")
+    #expect(CellResult.read(output + "\n") == results)
+  }
+
   @Test("a log says what was processed and what was refused")
   func log() {
     let arrivals = Arrivals(log: "1 open -\n2 arrive a\n3 refuse b\n4 arrive a\nhalf a li")

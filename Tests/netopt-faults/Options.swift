@@ -3,7 +3,7 @@ import Glibc
 /// What the program was asked for.
 struct Options: Sendable {
   static let usage = """
-    Usage: netopt-faults [--sample N] [--only WORDS] [--short] [--write FILE] [--list]
+    Usage: netopt-faults [--sample N] [--only WORDS] [--short] [--jobs N] [--write FILE] [--list]
            netopt-faults soak [--seconds N] [--seed S] [--rate N] [--most-p99 MS]
 
     Runs the cells of the fault matrix, each with netopt and then with curl(1), and prints the table. As root it runs in a network of
@@ -11,6 +11,8 @@ struct Options: Sendable {
     --sample N    N cells that have every fault among them, in the place of all
     --only WORDS  the cells whose names contain all of the words, which are separated by commas
     --short       a fault lasts as long as a request that meets it, and nobody waits for the server to be used again
+    --jobs N      N processes at once share the cells, each in a network of its own; takes root
+    --share I/N   of the cells the I-th, the I+N-th, and so on, counted from 0: what a process is told by --jobs
     --write FILE  write the table between its marks in this file, after each cell
     --list        print the names of the cells, and run none
 
@@ -35,7 +37,7 @@ struct Options: Sendable {
     let (known, takeValues): (Set, Set) =
       isSoak
       ? ([], ["--seconds", "--seed", "--rate", "--most-p99"])
-      : (["--short", "--list"], ["--sample", "--only", "--write"])
+      : (["--short", "--list"], ["--sample", "--only", "--write", "--jobs", "--share"])
     var rest = isSoak ? arguments.dropFirst() : arguments
     while let argument = rest.popFirst() {
       if argument == "--help" {
@@ -48,6 +50,21 @@ struct Options: Sendable {
         complain(Self.usage)
       }
     }
+  }
+
+  /// Which share of the cells is asked for, and of how many.
+  var share: (part: Int, count: Int)? {
+    guard let text = values["--share"] else { return nil }
+    let numbers = text.split(separator: "/").compactMap { Int($0) }
+    guard numbers.count == 2, 1...1000 ~= numbers[1], 0..<numbers[1] ~= numbers[0] else {
+      complain(Self.usage)
+    }
+    return (numbers[0], numbers[1])
+  }
+
+  /// What says which cells there are, for the processes that share them.
+  var argumentsOfShares: [String] {
+    ["--sample", "--only"].flatMap { option in values[option].map { [option, $0] } ?? [] } + flags.sorted()
   }
 
   /// The value of an option that is a number from 1 on.

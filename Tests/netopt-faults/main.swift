@@ -20,20 +20,29 @@ func soak(_ options: Options) async throws -> Bool {
   return report.violations.isEmpty
 }
 
-/// Runs cells, and returns whether nothing is wrong.
-func runCells(_ options: Options) async throws -> Bool {
-  let hasOwnNetwork = await MatrixRun.enterNetwork()
-  let faults = Fault.all.filter { hasOwnNetwork || !$0.needsOwnNetwork }
-  var cells =
+/// The cells that are asked for.
+func cells(_ options: Options, of faults: [Fault]) -> [Cell] {
+  let cells =
     options.values["--sample"] == nil
     ? Cell.all(of: faults) : Cell.sample(options.number("--sample", default: 1), of: faults)
-  if let only = options.values["--only"] {
-    let words = only.split(separator: ",").map { String($0) }
-    cells = cells.filter { cell in words.allSatisfy { cell.description.contains($0) } }
-    guard !cells.isEmpty else { complain("netopt-faults: the name of no cell contains \(only)") }
+  guard let only = options.values["--only"] else { return cells }
+  let words = only.split(separator: ",").map { String($0) }
+  let chosen = cells.filter { cell in words.allSatisfy { cell.description.contains($0) } }
+  guard !chosen.isEmpty else { complain("netopt-faults: the name of no cell contains \(only)") }
+  return chosen
+}
+
+/// Runs cells, and returns whether nothing is wrong.
+func runCells(_ options: Options) async throws -> Bool {
+  // Processes that share the cells have networks of their own, and this one then needs none.
+  let jobs = options.number("--jobs", default: 1)
+  let hasOwnNetwork = jobs > 1 ? getuid() == 0 : await MatrixRun.enterNetwork()
+  guard hasOwnNetwork || jobs == 1 else {
+    complain("netopt-faults: --jobs takes root: each process needs a network of its own")
   }
+  let all = cells(options, of: Fault.all.filter { hasOwnNetwork || !$0.needsOwnNetwork })
   if options.flags.contains("--list") {
-    for cell in cells { say(cell.description) }
+    for cell in all { say(cell.description) }
     return true
   }
   var record = MatrixRecord(file: options.values["--write"])
@@ -41,10 +50,21 @@ func runCells(_ options: Options) async throws -> Bool {
     say("No network of its own, which takes root: cells with a wire or without a route are left out.")
   }
   say(VerdictTable.head)
-  try await MatrixRun.run(cells, isShort: options.flags.contains("--short")) { cell, verdict in
-    say(VerdictTable.row(cell, verdict))
-    for line in record.add(cell, verdict) { say(line) }
-    try record.write()
+  func add(_ result: CellResult, at place: Int) throws {
+    for line in result.lines { say(line) }
+    try record.add(result, at: place)
+  }
+  if jobs > 1 {
+    let run = try SharedRun(count: jobs, arguments: options.argumentsOfShares)
+    try await run.results(cells: all.count, done: add)
+  } else {
+    let places = options.share.map { SharedRun.places(ofShare: $0.part, of: $0.count, cells: all.count) }
+    let own = places.map { $0.map { all[$0] } } ?? all
+    var place = 0
+    try await MatrixRun.run(own, isShort: options.flags.contains("--short")) { cell, verdict in
+      try add(CellResult(cell, verdict), at: place)
+      place += 1
+    }
   }
   say(record.summary)
   return record.violated == 0

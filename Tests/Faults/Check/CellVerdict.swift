@@ -39,6 +39,11 @@ package struct CellVerdict: Sendable {
     package let kind: Kind
     package let text: String
 
+    package init(kind: Kind, text: String) {
+      self.kind = kind
+      self.text = text
+    }
+
     package var description: String { "\(kind.rawValue): \(text)" }
   }
 
