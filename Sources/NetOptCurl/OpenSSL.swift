@@ -134,6 +134,10 @@ struct OpenSSL: Sendable {
       if what == OpenSSL.readAlert, value & 0xff == OpenSSL.closeNotify {
         TLSConnection.record(of: ssl)?.hasCloseNotify = true
       }
+      // TLS 1.3 reads tickets and changes of keys in the way of a handshake.
+      if what == OpenSSL.messageRead, openSSL.getFinished(ssl, nil, 0) > 0 {
+        RecordReader.of(ssl)?.chargeMessage()
+      }
       // A renegotiation (TLS 1.2) begins a handshake too, on a connection whose session must stay.
       if what & OpenSSL.handshakeStart != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
         openSSL.unpackSession(of: ssl)
@@ -193,7 +197,8 @@ struct OpenSSL: Sendable {
     }
   }
 
-  // Constants of ssl.h: SSL_CB_HANDSHAKE_START, SSL_CB_HANDSHAKE_DONE, SSL_CB_READ_ALERT, SSL_AD_CLOSE_NOTIFY.
+  // Constants of ssl.h: SSL_CB_CONNECT_LOOP, SSL_CB_HANDSHAKE_START, SSL_CB_HANDSHAKE_DONE, SSL_CB_READ_ALERT, SSL_AD_CLOSE_NOTIFY.
+  private static let messageRead: Int32 = 0x1001
   private static let handshakeStart: Int32 = 0x10
   private static let handshakeDone: Int32 = 0x20
   private static let readAlert: Int32 = 0x4004

@@ -8,6 +8,10 @@ struct RecordBudget {
   /// still be on its way.
   static let unclaimed = 64 * 1024 * 1024
 
+  /// What a message of TLS for itself counts for behind the handshake, in bytes: a session ticket and a change of keys have some twenty, and
+  /// take as long as so much data.
+  static let messageCost = 8 * 1024
+
   /// How many streams use the connection.
   var streams = 0
 
@@ -39,6 +43,12 @@ struct RecordBudget {
 
   /// Others have had their turn.
   mutating func beginTurn() { used = 0 }
+
+  /// TLS has read a message for itself.
+  mutating func chargeMessage() {
+    used += Self.messageCost
+    unclaimed += Self.messageCost
+  }
 
   /// Bytes were read from the connection.
   ///

@@ -86,6 +86,13 @@ final class RecordReader {
     isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.limit
   }
 
+  /// TLS has read a message for itself, here or in a connection that goes through this one. A record can have hundreds of them.
+  func chargeMessage() {
+    let lowest = lowest
+    lowest.budget.chargeMessage()
+    lowest.unbudgeted += RecordBudget.messageCost
+  }
+
   private func refuse(_ bio: OpaquePointer, _ functions: borrowing Functions) -> Int32 {
     hasRefused = true
     unbudgeted = 0

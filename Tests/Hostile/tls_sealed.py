@@ -72,6 +72,12 @@ class SealedConnection(TLSConnection):
         body = struct.pack("!II", 7200, 1) + b"\x01\x00" + struct.pack("!H", 16) + os.urandom(16) + b"\0\0"
         return self.record(HANDSHAKE, b"\x04" + len(body).to_bytes(3, "big") + body)
 
+    def packed_tickets(self) -> bytes:
+        """A record full of tickets, each as small as it can be."""
+        body = struct.pack("!II", 7200, 1) + b"\0" + struct.pack("!H", 1) + b"x\0\0"
+        ticket = b"\x04" + len(body).to_bytes(3, "big") + body
+        return self.record(HANDSHAKE, ticket * (16_000 // len(ticket)))
+
     def update(self, answer: bool) -> bytes:
         """A KeyUpdate (section 4.6.3)."""
         record = self.record(HANDSHAKE, b"\x18\0\0\x01" + bytes([answer]))
@@ -115,6 +121,7 @@ def flood(name: str, make: Callable[[SealedConnection], bytes]) -> None:
 
 
 flood("tickets", lambda connection: connection.ticket())
+flood("packed-tickets", lambda connection: connection.packed_tickets())
 flood("key-updates", lambda connection: connection.update(False))
 flood("key-updates-both", lambda connection: connection.update(True))
 flood("empty-records", lambda connection: connection.record(DATA, b""))

@@ -59,4 +59,29 @@ import Testing
       #expect(budget.isInRecord == !ends.contains(position))
     }
   }
+
+  @Test("a few messages of TLS for itself end a turn, and thousands without an answer are a flood")
+  func messages() {
+    var budget = RecordBudget()
+    let ticket = record(34)
+    var count = 0
+    while !budget.isFlooded {
+      budget.beginTurn()
+      var countOfTurn = 0
+      while budget.mayRead {
+        ticket.withUnsafeBytes { budget.read($0) }
+        budget.chargeMessage()
+        countOfTurn += 1
+      }
+      #expect(countOfTurn == 32)
+      count += countOfTurn
+    }
+    #expect(8000...8200 ~= count)
+    // A server that renews its tickets between answers goes on.
+    for _ in 0..<10_000 {
+      budget.chargeMessage()
+      budget.claimed()
+      #expect(!budget.isFlooded)
+    }
+  }
 }

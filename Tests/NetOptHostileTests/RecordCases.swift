@@ -111,7 +111,9 @@ enum RecordCases {
       $0.mayStall = true
     })
 
-  private static let floods = ["tickets", "key-updates", "key-updates-both", "empty-records"]
+  private static let floods = [
+    "tickets", "packed-tickets", "key-updates", "key-updates-both", "empty-records",
+  ]
 
   private static func control(_ kind: String) -> [HostileCase] {
     .together(
