@@ -29,6 +29,22 @@ struct FresheningTests {
     #expect(entry.terms.freshness.lifetime == 9000)
   }
 
+  @Test("an entry that more and more fields select is forgotten, and no update takes long")
+  func growingSelectors() throws {
+    func vary(_ names: Range<Int>) -> HTTPFields {
+      ["Vary": names.map { "Foo-\($0)" }.joined(separator: ", ")]
+    }
+    var entry = try stored(vary(0..<40))
+    #expect(Freshening.isKept(entry))
+    // The same names, and then as many others as are too many with them.
+    for (names, isKept) in [(0..<40, true), (40..<64, true), (64..<65, false)] {
+      entry = Freshening.updated(
+        entry, with: vary(names), for: try asked(["Foo-1": "1"]), requested: start, received: start)
+      #expect(entry.selectors.count == names.upperBound)
+      #expect(Freshening.isKept(entry) == isKept)
+    }
+  }
+
   @Test func theTagOfDecodedContentStaysWeak() throws {
     #expect(try updated(["ETag": "W/\"a\""], ["ETag": "\"a\""]).fields["ETag"] == "W/\"a\"")
     #expect(try updated(["ETag": "\"a\""], ["ETag": "\"a\""]).fields["ETag"] == "\"a\"")

@@ -97,6 +97,16 @@ struct VaryTests {
     #expect(section == "RFC 9111, section 4.1")
   }
 
+  @Test("a response that depends on more than 64 fields is not stored, however often one of them is named")
+  func tooManyNames() throws {
+    func vary(_ count: Int) -> String { (0..<count).map { "Foo-\($0), foo-\($0)" }.joined(separator: ", ") }
+    let most = Vary.mostNames
+    #expect(Vary(["Vary": vary(most)]) == .fields((0..<most).map { "foo-\($0)" }.sorted()))
+    #expect(Vary(["Vary": vary(most + 1)]) == .everything)
+    #expect(try storing(["Cache-Control": "max-age=100", "Vary": vary(most)]).0)
+    #expect(try !storing(["Cache-Control": "max-age=100", "Vary": vary(most + 1)]).0)
+  }
+
   /// Selectors are written to the disk.
   @Test func whatMayBeACredentialIsNotKept() throws {
     let request: HTTPFields = ["Authorization": "Bearer hush", "Cookie": "sid=hush", "Accept": "text/hush"]

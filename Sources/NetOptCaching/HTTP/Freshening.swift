@@ -26,10 +26,11 @@ package enum Freshening {
       fetchMicroseconds: entry.fetchMicroseconds)
   }
 
-  /// Whether the updated entry may be kept: what it says now counts.
+  /// Whether the updated entry may be kept: what it says now counts. The names that select it can become more with each update.
   package static func isKept(_ updated: CacheEntry) -> Bool {
     let control = updated.terms.control
     return (!control.noStore || control.mustUnderstand) && Vary(updated.fields) != .everything
+      && updated.selectors.count <= Vary.mostNames
   }
 
   /// What is done to a stored response after an answer to HEAD (section 4.3.5).

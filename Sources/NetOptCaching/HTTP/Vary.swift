@@ -7,16 +7,20 @@ package enum Vary: Hashable, Sendable {
   case nothing
   /// It depends on these fields; in small letters, sorted, each once.
   case fields([String])
-  /// It depends on what no request shows.
+  /// It depends on what no request shows, or on more than `mostNames` fields.
   case everything
+
+  /// Real services name fewer than ten. With thousands, each use of the entry would take seconds.
+  package static let mostNames = 64
 
   /// Reads the field.
   package init(_ fields: HTTPFields) {
     let names = FieldText.members(fields.values(of: "Vary"))
-    if names.contains("*") {
+    let distinct = Set(names.map(\.loweredASCII))
+    if distinct.contains("*") || distinct.count > Self.mostNames {
       self = .everything
     } else {
-      self = names.isEmpty ? .nothing : .fields(Set(names.map(\.loweredASCII)).sorted())
+      self = distinct.isEmpty ? .nothing : .fields(distinct.sorted())
     }
   }
 
