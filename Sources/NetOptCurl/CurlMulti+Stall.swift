@@ -16,6 +16,7 @@ extension CurlMulti {
     guard now - sent >= path.twoRoundTrips else { return }
     // libcurl reads an end, and lets go of the connection whether or not it is in use.
     if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - path.silence), at: now) {
+      records.live[descriptor]?.isSilent = true
       netopt_end(descriptor)
     }
   }

@@ -24,6 +24,8 @@ enum HeadFault: Hashable, Sendable {
   case value(UInt8)
   /// A NUL, in a name or a value.
   case nul
+  /// A value has more combining marks in a row than `CombiningMarks.most`.
+  case marks
   /// Its first line behind the status line goes on with a field that there is not.
   case firstFold
   /// A field is folded that says where the body ends.
@@ -68,6 +70,8 @@ enum HeadFault: Hashable, Sendable {
     case .name(let byte): "a field whose name has \(byte.named) in it (RFC 9110, section 5.1)"
     case .value(let byte): "a field whose value has \(byte.named) in it (RFC 9110, section 5.5)"
     case .nul: "a head with a NUL in it (RFC 9110, section 5.5)"
+    case .marks:
+      "a field with more than \(CombiningMarks.most) combining marks in a row, which no text has (Unicode UAX #15, section 13)"
     case .firstFold:
       "a first field line that begins with a space, as if a field went on (RFC 9112, section 5.2)"
     case .framingFold:

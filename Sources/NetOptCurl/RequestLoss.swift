@@ -4,6 +4,8 @@ import NetOptCore
 struct RequestLoss: Equatable {
   /// What the server may have made of it.
   var fate = SentRequest.Fate.unknown
+  /// Whether the connection was given up because nothing came on it any more.
+  var wasSilent = false
   /// Whether the server had announced the end of the connection.
   var wasLeaving = false
   /// How often it was sent, and whether it can be sent again.
@@ -56,6 +58,8 @@ struct RequestLoss: Equatable {
 
   private func cause(at place: String, usual: String) -> String {
     switch fate {
+    case .unknown where wasSilent:
+      "\(place) had gone silent, and the connection was given up before an answer began"
     case .unknown:
       wasLeaving
         ? "\(place) announced the end of the connection (GOAWAY), which then ended before an answer began"

@@ -100,6 +100,7 @@ struct ResponseHeadReader {
   }
 
   private mutating func endOfHead() -> HeadFault? {
+    if lines.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) { return .marks }
     // An interim response announces another head.
     state = status < 200 ? .statusLine : .complete
     return nil

@@ -44,6 +44,9 @@ struct SentRequest: Equatable {
   /// - Parameter seesWrites: whether `wasWritten` is called when bytes of it are written over HTTP/1.1.
   init(seesWrites: Bool = false) { isWritten = !seesWrites }
 
+  /// Whether it is known that nothing of it was written over HTTP/1.1.
+  var isUnwritten: Bool { !isWritten }
+
   /// Bytes of it were written over HTTP/1.1.
   mutating func wasWritten() { isWritten = true }
 

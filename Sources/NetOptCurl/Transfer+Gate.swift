@@ -75,7 +75,7 @@ extension Transfer {
         connection?.carrier = self
         connection?.asks(tls?.reader)
         // For folds, and to see what is written.
-        if CurlLibrary.foldsIntoFreedFields { easy.isVerbose = true }
+        easy.isVerbose = true
       }
       sent = SentRequest(seesWrites: speaksHTTP2 != true && easy.isVerbose)
       if !records.newConnections.isEmpty { records.newConnections.used(localPort) }

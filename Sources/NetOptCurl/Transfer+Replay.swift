@@ -13,7 +13,9 @@ extension Transfer {
 
   /// How the request was lost, when it was.
   var loss: RequestLoss {
-    RequestLoss(fate: fate, wasLeaving: connection?.lastStream != nil, sending: exchange.sending)
+    RequestLoss(
+      fate: fate, wasSilent: connection?.isSilent == true, wasLeaving: connection?.lastStream != nil,
+      sending: exchange.sending)
   }
 
   /// Whether the request is at a connection of HTTP/2 that has not begun to write it. The head is not subject to flow control: the server's limit

@@ -150,7 +150,8 @@ final class Transfer {
     // It was found before libcurl took the line.
     guard fault == nil else { return false }
     if firstByteAt == nil {
-      if let connection, connection.hasUnaskedData {
+      // The gate has seen nothing, and the kernel may have had no room for the request since.
+      if connection?.hasUnaskedData == true || speaksHTTP2 == false && sent.isUnwritten {
         fault = .head(.unasked)
         return false
       }

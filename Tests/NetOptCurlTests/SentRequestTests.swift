@@ -78,6 +78,10 @@ import Testing
     #expect(text(RequestLoss()) == "it died; whether the request took effect is not known")
     let leaving = text(RequestLoss(wasLeaving: true))
     #expect(leaving.contains("(GOAWAY)") && leaving.hasSuffix("whether the request took effect is not known"))
+    let silent = text(RequestLoss(wasSilent: true, wasLeaving: true))
+    #expect(
+      silent.contains("HERE had gone silent")
+        && silent.hasSuffix("whether the request took effect is not known"))
     for fate in [SentRequest.Fate.unwritten, .refused, .overLimit, .leftOut] {
       func safe(_ sending: RequestLoss.Sending) -> String { text(RequestLoss(fate: fate, sending: sending)) }
       #expect(safe(.init(count: 4)).hasSuffix("; it took no effect, and was sent 4 times"))

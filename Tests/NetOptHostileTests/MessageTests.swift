@@ -28,6 +28,7 @@ import Testing
     Case(name: "fold-in-length", code: .protocolViolation, words: "Content-Length"),
     Case(name: "flood-of-folds", code: .protocolViolation, words: "more than 64 folded lines"),
     Case(name: "nul-in-name", code: .protocolViolation, words: "NUL"),
+    Case(name: "marks", code: .protocolViolation, words: "more than 30 combining marks"),
     Case(name: "nul-in-value", code: .protocolViolation, words: "NUL"),
     Case(name: "cr-in-value", code: .protocolViolation, words: "value has a carriage return (CR)"),
     Case(name: "no-colon", code: .protocolViolation, words: "without a colon"),

@@ -1,0 +1,42 @@
+/// Finds texts that are slow to compare.
+///
+/// Swift compares and hashes strings by canonical equivalence, for which it sorts each run of combining marks. That takes time with the square of
+/// the run's length: 13 s for one comparison of 95 KB. So no peer's text with such a run becomes a string.
+package enum CombiningMarks {
+  /// The most marks in a row in Unicode's Stream-Safe Text Format (UAX #15, section 13). No language needs as many.
+  package static let most = 30
+
+  /// Whether a text has more than `most` marks in a row.
+  ///
+  /// - Parameter text: UTF-8, or what is to be repaired to that.
+  package static func hasLongRun(_ text: UnsafeRawBufferPointer) -> Bool {
+    guard !isASCII(text) else { return false }
+    var count = 0
+    for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
+      count = isMark(scalar) ? count + 1 : 0
+      if count > most { return true }
+    }
+    return false
+  }
+
+  /// Eight bytes at a time: this is done for each response.
+  private static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
+    var index = 0
+    var bits: UInt64 = 0
+    while index + 8 <= text.count {
+      bits |= text.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      index += 8
+    }
+    while index < text.count {
+      bits |= UInt64(text[index])
+      index += 1
+    }
+    return bits & 0x8080_8080_8080_8080 == 0
+  }
+
+  /// Whether a scalar is a mark, or made of nothing else: U+0F73, U+0F75 and U+0F81 are, and have the class of a letter.
+  private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.properties.canonicalCombiningClass != .notReordered
+      || scalar == "\u{f73}" || scalar == "\u{f75}" || scalar == "\u{f81}"
+  }
+}
