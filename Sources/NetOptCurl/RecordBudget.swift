@@ -8,6 +8,8 @@ struct RecordBudget {
   /// still be on its way.
   static let unclaimed = 64 * 1024 * 1024
 
+  /// What a read counts for at least in a turn, in bytes: a few bytes can be much work, as a change of keys or a record of one byte is.
+  static let leastCost = 512
   /// What a message of TLS for itself counts for behind the handshake, in bytes: a session ticket and a change of keys have some twenty, and
   /// take as long as so much data.
   static let messageCost = 8 * 1024
@@ -55,7 +57,7 @@ struct RecordBudget {
   /// - Parameter outer: where the record began that they are in, when TLS lies in TLS; `nil` when they come from the socket.
   mutating func read(_ bytes: UnsafeRawBufferPointer, in outer: Int? = nil) {
     let start = position
-    used += bytes.count
+    used += max(bytes.count, Self.leastCost)
     unclaimed += bytes.count
     position += bytes.count
     // OpenSSL asks for a record's header, and then for the rest of it: nearly always it gets just that.

@@ -24,9 +24,6 @@ final class RecordReader {
   /// How much was read since then, while the budget did not count.
   private var unbudgeted = 0
 
-  /// What a read counts for at least, in bytes: a few bytes can be much work, as a change of keys is.
-  private static let leastCost = 512
-
   private init(_ ssl: OpaquePointer) { self.ssl = ssl }
 
   /// Whether something lies read and not yet taken, here or in the connection to the proxy.
@@ -76,7 +73,7 @@ final class RecordReader {
     if result > 0 {
       budget.read(
         UnsafeRawBufferPointer(start: buffer, count: Int(result)), in: outer?.budget.recordStart)
-      unbudgeted += max(Int(result), Self.leastCost)
+      unbudgeted += max(Int(result), RecordBudget.leastCost)
     }
     return result
   }

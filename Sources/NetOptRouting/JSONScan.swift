@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// Reads JSON text (RFC 8259) once, from left to right, and tells what Foundation's decoder does not: where the text
 /// stops being JSON, and which keys stand twice in one object. The decoder keeps one of the two and says nothing; it
 /// also lets a trailing comma pass, and takes three times as long to give the values.
@@ -227,6 +229,11 @@ struct JSONScan {
     let isPlain = try skipString()
     nodes.append(
       JSONDocument.Node(.string, (start + 1)..<(position - 1), next: nodes.count + 1, isPlain: isPlain))
+    // What is made of the string compares it, which takes minutes for a million bytes of marks.
+    if !isPlain, Array(text(of: nodes.count - 1).utf8).withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) {
+      throw fault(
+        "this string has more than \(CombiningMarks.most) combining marks in a row, which no text has", at: start)
+    }
   }
 
   private mutating func literal(_ text: StaticString) throws(SyntaxFault) {

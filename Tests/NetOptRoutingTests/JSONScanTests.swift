@@ -96,6 +96,17 @@ import Testing
     #expect(report.faults.last?.description == "$: and 899 more faults")
   }
 
+  @Test("a string that would take minutes to compare is refused, escaped or not, as a key and as a value")
+  func combiningMarks() {
+    for marks in [String(repeating: "\u{301}\u{316}", count: 200_000), String(repeating: "\\u0301", count: 31)] {
+      for text in ["{\"a\(marks)\": 1}", "{\"a\": [\"\(marks)\"]}"] {
+        var report = FaultReport()
+        #expect(JSONScan.read(Array(text.utf8), &report) == nil)
+        #expect(report.faults.first?.message.contains("combining marks") == true, "\(report)")
+      }
+    }
+  }
+
   @Test func stopsAtDeepNesting() {
     let deepest = JSONScan.deepest
     #expect(scan(String(repeating: "[", count: deepest) + String(repeating: "]", count: deepest)).isJSON)
