@@ -19,10 +19,17 @@ package enum CombiningMarks {
     return false
   }
 
-  /// Eight bytes at a time: this is done for each response.
+  /// 32 bytes at a time: this is done for each response.
   private static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
     var index = 0
     var bits: UInt64 = 0
+    while index + 32 <= text.count {
+      bits |= text.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      bits |= text.loadUnaligned(fromByteOffset: index + 8, as: UInt64.self)
+      bits |= text.loadUnaligned(fromByteOffset: index + 16, as: UInt64.self)
+      bits |= text.loadUnaligned(fromByteOffset: index + 24, as: UInt64.self)
+      index += 32
+    }
     while index + 8 <= text.count {
       bits |= text.loadUnaligned(fromByteOffset: index, as: UInt64.self)
       index += 8

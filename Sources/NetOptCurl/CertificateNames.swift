@@ -3,19 +3,27 @@ enum CertificateNames {
   /// The DNS names and addresses of the subject alternative names, or else the common name. At most eight: they go
   /// into a message, and the other side chose them.
   static func presented(to transfer: Transfer) -> [String] {
-    let alternatives = CertificateLine.alternativeNames.value(of: transfer) ?? ""
-    let names = alternatives.split(separator: ",").lazy.compactMap { name -> String? in
+    names(
+      alternatives: CertificateLine.alternativeNames.value(of: transfer),
+      subject: CertificateLine.subject.value(of: transfer))
+  }
+
+  static func names(alternatives: String?, subject: String?) -> [String] {
+    let names = ascii(alternatives ?? "").split(separator: ",").lazy.compactMap { name -> String? in
       guard let colon = name.firstIndex(of: ":") else { return nil }
       return shown(name[name.index(after: colon)...])
     }
     guard names.isEmpty else { return Array(names.prefix(8)) }
-    guard let subject = CertificateLine.subject.value(of: transfer),
-      let start = subject.firstRange(of: "CN = ")
-    else { return [] }
+    guard let subject = subject.map(ascii), let start = subject.firstRange(of: "CN = ") else { return [] }
     return [shown(subject[start.upperBound...].prefix { $0 != "," })]
   }
 
+  /// Before anything is compared, which may take long (`CombiningMarks`).
+  private static func ascii(_ text: String) -> String {
+    String(decoding: text.utf8.filter { $0 < 0x80 }, as: UTF8.self)
+  }
+
   private static func shown(_ name: Substring) -> String {
-    String(name.filter { $0.isASCII && !$0.isWhitespace && !$0.isNewline }.prefix(253))
+    String(name.filter { !$0.isWhitespace && !$0.isNewline }.prefix(253))
   }
 }

@@ -292,22 +292,21 @@ actor CurlMulti: LoopActor {
   }
 
   private func actOnRecords() {
-    // Emptying an array that is empty costs as much as emptying any other one.
     if !records.opened.isEmpty {
       swap(&records.opened, &walkedOpened)
       for transfer in walkedOpened { socketOpened(by: transfer) }
-      walkedOpened.removeAll(keepingCapacity: true)
+      walkedOpened.removeAllOfTurn()
     }
     if !records.ready.isEmpty {
       swap(&records.ready, &walkedReady)
       for transfer in walkedReady { cameToGate(transfer) }
-      walkedReady.removeAll(keepingCapacity: true)
+      walkedReady.removeAllOfTurn()
     }
     readMessages()
     if !records.touched.isEmpty {
       swap(&records.touched, &walkedTouched)
       for transfer in walkedTouched { deliver(transfer) }
-      walkedTouched.removeAll(keepingCapacity: true)
+      walkedTouched.removeAllOfTurn()
     }
   }
 
@@ -322,7 +321,7 @@ actor CurlMulti: LoopActor {
     guard !walkedEnded.isEmpty else { return }
     // The end of one may have ended another, whose handle is then released.
     for (transfer, code) in walkedEnded where transfer.easy.transfer === transfer { finished(transfer, code) }
-    walkedEnded.removeAll(keepingCapacity: true)
+    walkedEnded.removeAllOfTurn()
   }
 
   private func setTimer(_ milliseconds: Int) {

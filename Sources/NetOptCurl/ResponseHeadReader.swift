@@ -93,7 +93,7 @@ struct ResponseHeadReader {
     framing = .end
     isAmbiguous = false
     contentEncoding = ""
-    lines.removeAll(keepingCapacity: true)
+    if !lines.isEmpty { lines.removeAll(keepingCapacity: true) }
     lines.reserveCapacity(Self.usualSize)
     state = .fields
     return nil

@@ -232,7 +232,8 @@ struct JSONScan {
     // What is made of the string compares it, which takes minutes for a million bytes of marks.
     if !isPlain, Array(text(of: nodes.count - 1).utf8).withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) {
       throw fault(
-        "this string has more than \(CombiningMarks.most) combining marks in a row, which no text has", at: start)
+        "this string has more than \(CombiningMarks.most) combining marks in a row, which no text has",
+        at: start)
     }
   }
 

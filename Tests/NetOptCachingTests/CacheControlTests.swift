@@ -65,4 +65,14 @@ struct CacheControlTests {
       #expect((read(text).maxAge ?? 0) >= 0)
     }
   }
+
+  @Test("names of combining marks, with escapes between them, are no names and take no time")
+  func combiningMarks() {
+    let marks = String(repeating: "\u{301}\u{316}\\", count: 20_000)
+    let control = CacheControl(["Cache-Control": "max-age=5, no-cache=\"x\(marks)a, Set-Cookie, y\(marks)a\""]
+    )
+    #expect(control.uncachedFields == ["set-cookie"])
+    #expect(control.maxAge == 5000)
+    #expect(!StoredFields.losesTerms(of: ["Connection": "x\(marks), close, y\(marks)"], control))
+  }
 }

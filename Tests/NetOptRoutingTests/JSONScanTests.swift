@@ -98,7 +98,10 @@ import Testing
 
   @Test("a string that would take minutes to compare is refused, escaped or not, as a key and as a value")
   func combiningMarks() {
-    for marks in [String(repeating: "\u{301}\u{316}", count: 200_000), String(repeating: "\\u0301", count: 31)] {
+    let (plain, escaped) = (
+      String(repeating: "\u{301}\u{316}", count: 200_000), String(repeating: "\\u0301", count: 31)
+    )
+    for marks in [plain, escaped] {
       for text in ["{\"a\(marks)\": 1}", "{\"a\": [\"\(marks)\"]}"] {
         var report = FaultReport()
         #expect(JSONScan.read(Array(text.utf8), &report) == nil)

@@ -29,6 +29,17 @@ import Testing
     }
   }
 
+  @Test("names of JSON are the same when their bytes are, and long runs of combining marks take no time")
+  func namesOfJSON() throws {
+    func read(_ text: String) throws(JSONFault) -> Int {
+      try JSONDocument.read(SecretBytes(copying: Array(text.utf8))).members().count
+    }
+    #expect(try read("{\"\u{e9}\": 1, \"e\u{301}\": 2}") == 2)
+    #expect(throws: JSONFault.self) { try read("{\"e\u{301}\": 1, \"e\\u0301\": 2}") }
+    let marks = String(repeating: "\u{301}\u{316}", count: 200_000)
+    #expect(try read("{\"x\(marks)\": 1, \"y\(marks)\": 2}") == 2)
+  }
+
   @Test func theMessageIsAccepted() {
     #expect(verdict(Array(Self.message.utf8)) == .ok)
     #expect(verdict(Array(Self.message.utf8.filter { $0 != 0x0d })) == .ok)

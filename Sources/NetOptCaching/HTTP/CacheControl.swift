@@ -47,7 +47,7 @@ package struct CacheControl: Hashable, Sendable {
       if maxAge == nil { maxAge = directive.duration ?? 0 }
     case "no-cache":
       if let names = directive.value, !names.isEmpty {
-        uncachedFields += FieldText.members([names]).map(\.loweredASCII)
+        uncachedFields += FieldText.names([names])
       } else {
         noCache = true
       }
@@ -147,5 +147,11 @@ enum FieldText {
   /// The members of a list that are not empty.
   static func members(_ values: [String]) -> [Substring] {
     values.flatMap { $0.split(byte: 0x2c).map(trimmed).filter { !$0.isEmpty } }
+  }
+
+  /// The names of fields in a list, in small letters. What is no token names none, and may take long to compare (`CombiningMarks`): a quoted
+  /// string can have escapes between its marks.
+  static func names(_ values: [String]) -> [String] {
+    members(values).map(\.loweredASCII).filter { HTTPFields.isToken($0) }
   }
 }

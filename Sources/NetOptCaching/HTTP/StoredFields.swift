@@ -68,7 +68,7 @@ package enum StoredFields {
 
   /// The names that `Connection` and `no-cache` have, in small letters.
   private static func dropped(_ fields: HTTPFields, _ control: CacheControl) -> Set<String> {
-    Set(FieldText.members(fields.values(of: "Connection")).map(\.loweredASCII) + control.uncachedFields)
+    Set(FieldText.names(fields.values(of: "Connection")) + control.uncachedFields)
   }
 
   private static func weaken(_ fields: inout HTTPFields) {

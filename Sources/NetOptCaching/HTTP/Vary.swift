@@ -7,7 +7,7 @@ package enum Vary: Hashable, Sendable {
   case nothing
   /// It depends on these fields; in small letters, sorted, each once.
   case fields([String])
-  /// It depends on what no request shows, or on more than `mostNames` fields.
+  /// It depends on what no request shows, on what is no field, or on more than `mostNames` fields.
   case everything
 
   /// Real services name fewer than ten. With thousands, each use of the entry would take seconds.
@@ -15,9 +15,12 @@ package enum Vary: Hashable, Sendable {
 
   /// Reads the field.
   package init(_ fields: HTTPFields) {
-    let names = FieldText.members(fields.values(of: "Vary"))
-    let distinct = Set(names.map(\.loweredASCII))
-    if distinct.contains("*") || distinct.count > Self.mostNames {
+    let values = fields.values(of: "Vary")
+    let names = FieldText.names(values)
+    let distinct = Set(names)
+    if distinct.contains("*") || distinct.count > Self.mostNames
+      || names.count < FieldText.members(values).count
+    {
       self = .everything
     } else {
       self = distinct.isEmpty ? .nothing : .fields(distinct.sorted())

@@ -65,7 +65,8 @@ package struct JSONPart: Sendable {
   /// A member of an object; `nil` when it is not there or null.
   package func member(_ name: String) throws(JSONFault) -> JSONPart? {
     guard case .object(let members) = node else { throw fault("has to be an object") }
-    guard let value = members.first(where: { $0.name.utf8.elementsEqual(name.utf8) })?.value else { return nil }
+    let member = members.first { $0.name.utf8.elementsEqual(name.utf8) }
+    guard let value = member?.value else { return nil }
     if case .null = value { return nil }
     return JSONPart(document: document, node: value, path: "\(path).\(name)")
   }
