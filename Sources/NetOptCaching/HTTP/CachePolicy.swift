@@ -31,9 +31,13 @@ package struct CachePolicy: Sendable {
     return decide(request, entry, at: now)
   }
 
-  /// The newest entry that was stored for such a request.
+  /// The newest entry that was stored for such a request. Some services leave `Vary` out where a request has none of its fields: an entry
+  /// without it comes last (RFC 9111, section 4.1).
+  ///
+  /// - Parameter entries: the newest first.
   package static func selected(_ entries: [CacheEntry], for request: CacheRequest) -> CacheEntry? {
-    entries.first { Vary.selects($0, request) }
+    let matching = entries.lazy.filter { Vary.selects($0, request) }
+    return matching.first { !$0.selectors.isEmpty } ?? matching.first
   }
 
   private func missing(
