@@ -41,10 +41,15 @@ struct Circuit: Hashable, Sendable {
   private var opensUntil: MonotonicInstant?
   private var attempt: MonotonicInstant?
   private var isProbe = false
-  /// How long the endpoint asked to be left alone, when that is why the circuit is open.
-  private(set) var rest: Duration?
+  /// How long the endpoint asked to be left alone, and until when that is. The circuit may be open for longer.
+  private var asked: Rest?
   /// How the last failure came about, which decides what shows that the endpoint works again.
   private(set) var lastFault = Fault.unreachable
+
+  private struct Rest: Hashable, Sendable {
+    let time: Duration
+    let end: MonotonicInstant
+  }
 
   /// How an endpoint fails.
   enum Fault: Hashable, Sendable {
@@ -70,6 +75,9 @@ struct Circuit: Hashable, Sendable {
     guard let opensUntil, !isForgotten(at: now) else { return .closed }
     return now < opensUntil ? .open : .halfOpen
   }
+
+  /// How long the endpoint asked to be left alone, when that time is not over.
+  func rest(at now: MonotonicInstant) -> Duration? { asked.flatMap { now < $0.end ? $0.time : nil } }
 
   /// Whether the one attempt of a half-open circuit is under way.
   func isTried(at now: MonotonicInstant) -> Bool { attempt.map { now < $0 + Self.attemptLimit } ?? false }
@@ -111,10 +119,12 @@ struct Circuit: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - fault: how.
+  ///   - byProbe: whether it is a probe's. The failure of a request ends no attempt of a probe: it may have begun before.
   ///   - isHalf: whether it counts half, as the failures of a service do.
   ///   - opens: whether this failure alone is enough.
   mutating func failed(
-    _ fault: Fault = .unreachable, at now: MonotonicInstant, isHalf: Bool = false, opens: Bool = false,
+    _ fault: Fault = .unreachable, byProbe: Bool = false, at now: MonotonicInstant, isHalf: Bool = false,
+    opens: Bool = false,
     using random: inout SplitMix64
   ) {
     if isForgotten(at: now) { self = Circuit() }
@@ -122,12 +132,11 @@ struct Circuit: Hashable, Sendable {
     streak += isHalf ? 1 : 2
     recent.add(halves: isHalf ? 1 : 2, at: now)
     lastFailure = now
-    attempt = nil
+    if byProbe || !isProbe { attempt = nil }
     lastFault = fault
     // A failure while it is open is of an attempt that began before: it says nothing new.
     if state == .open { return }
     if state == .closed, !opens, streak < 2 * Self.threshold, !recent.isBad { return }
-    rest = nil
     // Seven doublings reach the longest time; more of them would overflow.
     let time = min(Self.shortest * (1 << min(openings, 7)), Self.longest)
     openings += 1
@@ -138,10 +147,10 @@ struct Circuit: Hashable, Sendable {
   mutating func rest(for time: Duration, at now: MonotonicInstant) {
     let time = min(time, Self.longest)
     let until = now + time
+    if asked.map({ until > $0.end }) ?? true { asked = Rest(time: time, end: until) }
     if let opensUntil, until <= opensUntil { return }
     lastFailure = now
     opensUntil = until
-    rest = time
     attempt = nil
     lastFault = .useless
   }
@@ -153,6 +162,7 @@ struct Circuit: Hashable, Sendable {
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     var next: MonotonicInstant?
     next = next.earlier(opensUntil, after: now)
+    next = next.earlier(asked?.end, after: now)
     next = next.earlier(attempt.map { $0 + Self.attemptLimit }, after: now)
     return next.earlier(forgottenAt, after: now)
   }

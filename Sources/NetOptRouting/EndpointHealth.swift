@@ -105,7 +105,7 @@ struct EndpointHealth: Sendable {
   var needsAnswer: Bool { circuit.lastFault != .unreachable }
 
   /// Whether it asked not to be used, and the time is not over.
-  func isResting(at now: MonotonicInstant) -> Bool { circuit.rest != nil && circuit.state(at: now) == .open }
+  func isResting(at now: MonotonicInstant) -> Bool { circuit.rest(at: now) != nil }
 
   /// How it failed last.
   var lastFault: Circuit.Fault { circuit.lastFault }
@@ -115,7 +115,9 @@ struct EndpointHealth: Sendable {
     if state == .quarantined, let quarantine { return quarantine.reason }
     if state == .halfOpen { return "it failed before, and one attempt is under way" }
     let last = lastFailure.map { "; the last time: \($0.message)" } ?? ""
-    if let rest = circuit.rest { return "it asked not to be used for \(rest.components.seconds) s\(last)" }
+    if let rest = circuit.rest(at: now) {
+      return "it asked not to be used for \(rest.components.seconds) s\(last)"
+    }
     let failures = circuit.failures(at: now)
     if failures >= Circuit.threshold { return "it failed \(failures) times in a row\(last)" }
     let recent = circuit.recentCounts
@@ -275,7 +277,7 @@ struct EndpointHealth: Sendable {
       return true
     }
     remember(at: now)
-    if blame == .endpoint { circuit.failed(fault, at: now, using: &random) }
+    if blame == .endpoint { circuit.failed(fault, byProbe: begun == nil, at: now, using: &random) }
     penalise(failure, halves: 2, at: now)
     return true
   }

@@ -178,12 +178,17 @@ extension HostRoutes {
   }
 
   /// Every circuit is open, or all are left out for other reasons. The endpoint whose failure is the oldest may be
-  /// back; DNS starts beside it.
+  /// back; DNS starts beside it. One that asked for a rest is taken when all did.
   private func planWithoutList(
     _ leftOut: [LeftOut], _ wish: PlanWish, at now: MonotonicInstant
   ) -> RoutePlan {
     let shut = leftOut.indices.filter { leftOut[$0].isShut }
-    guard let oldest = shut.min(by: { lastFailed(leftOut[$0].index) < lastFailed(leftOut[$1].index) }) else {
+    let awake = shut.filter { !endpoints[leftOut[$0].index].health.isResting(at: now) }
+    guard
+      let oldest = (awake.isEmpty ? shut : awake).min(by: {
+        lastFailed(leftOut[$0].index) < lastFailed(leftOut[$1].index)
+      })
+    else {
       return plan([], front: 0, leftOut, wish, .excluded, at: now)
     }
     var others = leftOut

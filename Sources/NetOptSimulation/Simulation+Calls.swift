@@ -180,10 +180,13 @@ extension Simulation {
     clients[call.client].planner.answered(
       HTTPRequest(.get, HTTPURL(origin: origin, target: "/")), along: report, outcome, status: 200,
       from: call.attemptStarted)
-    // DNS may lead to an endpoint that is left out. The race tries it all the same.
-    for leg in report.legs where leg.source == .list && leg.failure?.isOfCertificate ?? false {
-      if let server = leg.address.flatMap({ places[$0] }) {
+    for leg in report.legs where leg.failure?.isOfCertificate ?? false {
+      guard let server = leg.address.flatMap({ places[$0] }) else { continue }
+      // DNS may lead to an endpoint that is left out. The race tries it all the same.
+      if leg.source == .list {
         metWrongCertificate(server, call.client, from: call.attemptStarted)
+      } else {
+        learnedOfWrongCertificate(server, call.client, from: call.attemptStarted)
       }
     }
     rules.learned(report, outcome, places: places, from: call.attemptStarted, at: now)

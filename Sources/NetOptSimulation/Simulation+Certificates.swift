@@ -84,16 +84,7 @@ extension Simulation {
   /// - Parameter begun: when the probe, or the attempt of a call, began.
   func metWrongCertificate(_ server: Server.ID, _ client: Int, from begun: MonotonicInstant) {
     guard let spell = certificates[client].spells[server] else {
-      // What began before the certificate was verified is no news, nor to the policy before the server was seen to work.
-      guard certificates[client].verified[server].map({ begun > $0 }) ?? true,
-        state(of: server, client) == .quarantined
-      else {
-        return
-      }
-      var spell = CertificateWatch.Spell(seen: now)
-      if servers[server].behaviour.works { spell.right = servers[server].changed }
-      certificates[client].spells[server] = spell
-      return
+      return learnedOfWrongCertificate(server, client, from: begun)
     }
     // What began before it was known could not be left out.
     noteSuspicion(of: client)
@@ -102,14 +93,28 @@ extension Simulation {
     checkMeetings(server, client)
   }
 
+  /// A client has learnt of the wrong certificate, however it came to the server: from then on it keeps away.
+  func learnedOfWrongCertificate(_ server: Server.ID, _ client: Int, from begun: MonotonicInstant) {
+    // What began before the certificate was verified is no news, nor to the policy before the server was seen to work.
+    guard certificates[client].spells[server] == nil,
+      certificates[client].verified[server].map({ begun > $0 }) ?? true, isQuarantined(server, client)
+    else { return }
+    var spell = CertificateWatch.Spell(seen: now)
+    if servers[server].behaviour.works { spell.right = servers[server].changed }
+    certificates[client].spells[server] = spell
+  }
+
   /// Notes the moment when a client suspects the network. Called when it plans, and when it learns of a wrong certificate.
   func noteSuspicion(of client: Int) {
     if clients[client].planner.suspectsNetwork(at: now) { certificates[client].suspected = now }
   }
 
-  private func state(of server: Server.ID, _ client: Int) -> CircuitState? {
-    clients[client].planner.status(of: origin, at: now)
-      .first { $0.endpoint.address == servers[server].address }?.state
+  /// Whether the policy has taken the wrong certificate in. While an attempt is under way that began before, it says half-open.
+  private func isQuarantined(_ server: Server.ID, _ client: Int) -> Bool {
+    clients[client].planner.status(of: origin, at: now).contains {
+      $0.endpoint.address == servers[server].address
+        && ($0.state == .quarantined || $0.state == .halfOpen && $0.lastFailure?.isOfCertificate == true)
+    }
   }
 
   // MARK: What has to hold

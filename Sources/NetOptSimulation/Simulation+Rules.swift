@@ -149,7 +149,7 @@ extension Simulation {
   /// Who asked for a rest is left alone as long as there is somebody else.
   private func checkRest(_ call: Call) {
     guard let address = call.report.winner?.address, let server = places[address], clients.count == 1,
-      let rest = rules.rests[server], call.started > rest.since, call.started < rest.until
+      let rest = rules.rests[server], call.attemptStarted > rest.since, call.attemptStarted < rest.until
     else { return }
     let others = servers.indices.prefix(scenario.listed).filter {
       $0 != server && servers[$0].behaviour.works && servers[$0].changed <= rest.since

@@ -170,16 +170,39 @@ import Testing
     #expect(circuit.lastFault == .useless)
   }
 
+  @Test(
+    "a rest that is asked for while the circuit is open for longer is a rest all the same, until it is over")
+  mutating func restWhileOpen() throws {
+    for _ in 0..<3 { circuit.failed(at: .at(0), using: &random) }
+    circuit.rest(for: .seconds(2), at: .at(1))
+    #expect(circuit.rest(at: .at(2.9)) == .seconds(2))
+    #expect(circuit.rest(at: .at(3)) == nil)
+    #expect(circuit.state(at: .at(3)) == .open)
+  }
+
+  @Test("a request that fails ends no attempt of a probe, and a probe that fails ends its own")
+  mutating func attempts() throws {
+    for _ in 0..<3 { circuit.failed(at: .at(0), using: &random) }
+    circuit.take(at: .at(10), byProbe: true)
+    circuit.failed(at: .at(11), using: &random)
+    #expect(circuit.isTried(at: .at(12)))
+    circuit.failed(byProbe: true, at: .at(12), using: &random)
+    #expect(!circuit.isTried(at: .at(12)))
+    circuit.take(at: .at(40))
+    circuit.failed(at: .at(41), using: &random)
+    #expect(!circuit.isTried(at: .at(41)))
+  }
+
   @Test mutating func restsAsLongAsItIsAskedTo() throws {
     circuit.rest(for: .seconds(30), at: .at(0))
     #expect(circuit.state(at: .at(29.9)) == .open)
     #expect(circuit.state(at: .at(30)) == .halfOpen)
     // A shorter rest changes nothing, a very long one is cut.
     circuit.rest(for: .seconds(5), at: .at(1))
-    #expect(circuit.rest == .seconds(30))
+    #expect(circuit.rest(at: .at(1)) == .seconds(30))
     circuit.rest(for: .seconds(86_400), at: .at(1))
     #expect(circuit.openUntil(at: .at(1)) == .at(301))
     circuit.succeeded(at: .at(302))
-    #expect(circuit.isClear && circuit.rest == nil && circuit.lastFault == .unreachable)
+    #expect(circuit.isClear && circuit.rest(at: .at(2)) == nil && circuit.lastFault == .unreachable)
   }
 }
