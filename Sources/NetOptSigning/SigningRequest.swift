@@ -108,7 +108,10 @@ public struct SigningRequest: Sendable {
         !field.name.isEmpty && ByteClass.all(field.name, ByteClass.isUnreserved)
         && ByteClass.all(field.value) { $0 >= 0x20 && $0 < 0x7f }
       // What is not that simple is looked at more closely.
-      if !isPlain, let fault = HTTPFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
+      if !isPlain {
+        if let fault = HTTPFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
+        try Self.checkMarks(Array(field.value.utf8), "the field \(field.name)")
+      }
       // Schemes sign one or the other, scopes are held against the authority: they must not be two hosts.
       if ByteClass.isSameName(field.name, "Host"), !ByteClass.isSameName(field.value, authority) {
         throw SigningFault(.malformedRequest, "the Host field is not the host that the request is for")
@@ -128,7 +131,19 @@ public struct SigningRequest: Sendable {
       guard !(path + (query ?? "")).utf8.contains(UInt8(ascii: "#")) else { throw Self.fragmentFault }
       throw SigningFault(.malformedRequest, "the target has a control character; percent-encode it")
     }
+    // Schemes compare it decoded. Most targets have nothing to decode.
+    for part in [path, query ?? ""] where !ByteClass.all(part, { $0 < 0x80 && $0 != UInt8(ascii: "%") }) {
+      try Self.checkMarks(PercentEncoding.decoded(part.utf8), "the target")
+    }
     try checkAuthority()
+  }
+
+  /// Names and values are compared as strings, which takes seconds for a long run of marks.
+  private static func checkMarks(_ text: [UInt8], _ place: String) throws(SigningFault) {
+    guard text.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else { return }
+    throw SigningFault(
+      .malformedRequest,
+      "\(place) has more than \(CombiningMarks.most) combining marks in a row, which no text has")
   }
 
   /// Servers read a raw "#" as the beginning of a fragment, which they drop or keep, or as part of a value.

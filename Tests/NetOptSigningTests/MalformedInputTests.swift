@@ -40,6 +40,15 @@ import Testing
     #expect(try read("{\"x\(marks)\": 1, \"y\(marks)\": 2}") == 2)
   }
 
+  @Test("a field or target with a long run of combining marks is refused before it is compared")
+  func combiningMarks() {
+    let marks = String(repeating: "\u{301}\u{316}", count: 50_000)
+    let field = Self.message.replacing("Content-Length: 18", with: "X: a\(marks)\r\nContent-Length: 18")
+    let encoded = String(repeating: "%CC%81%CC%96", count: 50_000)
+    let query = Self.message.replacing("?q=", with: "?X-Amz-a\(encoded)=1&X-Amz-b\(encoded)=1&q=")
+    for text in [field, query] { #expect(verdict(Array(text.utf8)) == .malformedRequest) }
+  }
+
   @Test func theMessageIsAccepted() {
     #expect(verdict(Array(Self.message.utf8)) == .ok)
     #expect(verdict(Array(Self.message.utf8.filter { $0 != 0x0d })) == .ok)
