@@ -98,6 +98,38 @@ struct FresheningTests {
     #expect(!validators.admit(["ETag": "\"b\""]))
   }
 
+  @Test("a 304 about another date is about another version, unless tags say otherwise")
+  func datesOfA304() {
+    let (dated, both) = (
+      Validators(["Last-Modified": date(0)]), Validators(["ETag": "\"a\"", "Last-Modified": date(0)])
+    )
+    for validators in [dated, both] {
+      #expect(validators.admit(["Last-Modified": date(0)]))
+      #expect(!validators.admit(["Last-Modified": date(-60)]))
+      #expect(!validators.admit(["Last-Modified": date(60)]))
+      #expect(validators.admit([:]))
+    }
+    #expect(both.admit(["ETag": "\"a\"", "Last-Modified": date(60)]))
+    // A weak tag has to correspond to something.
+    #expect(dated.admit(["ETag": "W/\"b\"", "Last-Modified": date(0)]))
+    #expect(!dated.admit(["ETag": "W/\"b\""]))
+    #expect(!dated.admit(["ETag": "\"b\"", "Last-Modified": date(0)]))
+  }
+
+  @Test("fields that no-cache names are kept from no answer, whichever of both names them")
+  func uncachedFields() throws {
+    let named: HTTPFields = ["Cache-Control": "max-age=9, no-cache=\"b\""]
+    #expect(try updated(["B": "1", "C": "1"], named).fields["B"] == nil)
+    #expect(try updated(named, ["B": "2", "C": "2"]).fields["B"] == nil)
+    #expect(try updated(named, ["B": "2", "C": "2"]).fields["C"] == "2")
+    // It is named no more.
+    #expect(try updated(named, ["B": "2", "Cache-Control": "max-age=9"]).fields["B"] == "2")
+    // What decides when the entry answers stays.
+    #expect(
+      try updated(["Vary": "Foo", "ETag": "\"a\""], ["Cache-Control": "no-cache=\"vary, etag\""]).fields[
+        "Vary"] == "Foo")
+  }
+
   @Test(
     arguments: [
       ([:], .nothing), (["ETag": "\"b\""], .remove), (["ETag": "\"a\"", "Content-Length": "10"], .update),
@@ -120,7 +152,7 @@ struct FresheningTests {
     #expect(Freshening.afterHead(untagged, status: 200, tag) == .nothing)
     #expect(Freshening.afterHead(untagged, status: 200, ["Last-Modified": date(-5)]) == .update)
     #expect(!untagged.terms.validators.admit(tag))
-    #expect(untagged.terms.validators.admit(["ETag": "W/\"b\""]))
+    #expect(untagged.terms.validators.admit(["ETag": "W/\"b\"", "Last-Modified": date(-5)]))
   }
 
   @Test(arguments: ["*", "W/*", "a, b", "\"a\", \"b\"", "\"", "a\"b", "W/"])

@@ -44,6 +44,9 @@ package enum StoredFields {
     // What it says of its age is told anew or no more.
     merged.removeAll { names.contains($0.name.loweredASCII) || isNamed($0, ["age"]) }
     merged.append(contentsOf: fresh)
+    // Also what a Cache-Control names that only one of both has.
+    let uncached = Set(CacheControl(merged).uncachedFields).subtracting(terms)
+    if !uncached.isEmpty { merged.removeAll { uncached.contains($0.name.loweredASCII) } }
     return merged
   }
 

@@ -82,13 +82,23 @@ package struct Validators: Hashable, Sendable {
     return fields
   }
 
-  /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). One without a tag says
-  /// nothing against it, and one whose tag is strong, or cannot be read, has to be about a response with that tag.
+  /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). Tags decide where both have one. Else dates
+  /// do, which must not differ, and must be there when the 304 has a tag: a server may have gone back to an older version. A tag that
+  /// cannot be read, or that is strong and new, is about another response.
   package func admit(_ notModified: HTTPFields) -> Bool {
-    guard let field = notModified["ETag"] else { return true }
-    guard let theirs = EntityTag(field) else { return false }
-    return entityTag.map(theirs.matches) ?? theirs.isWeak
+    var mustCorrespond = false
+    if let field = notModified["ETag"] {
+      guard let theirs = EntityTag(field) else { return false }
+      if let entityTag { return theirs.matches(entityTag) }
+      guard theirs.isWeak else { return false }
+      mustCorrespond = true
+    }
+    let (ours, theirs) = (Self.seconds(lastModified), Self.seconds(notModified["Last-Modified"]))
+    guard let ours, let theirs else { return !mustCorrespond }
+    return ours == theirs
   }
+
+  private static func seconds(_ date: String?) -> Int64? { date.flatMap { CivilTime(http: $0) }?.seconds }
 }
 
 /// The conditions that a request brings (RFC 9110, section 13.1).
