@@ -29,6 +29,25 @@ struct FresheningTests {
     #expect(entry.terms.freshness.lifetime == 9000)
   }
 
+  @Test("an entry to which each update adds fields is forgotten when they are more than one head has")
+  func growingFields() throws {
+    func news(_ names: Range<Int>, _ bytes: Int) -> HTTPFields {
+      HTTPFields(names.map { HTTPField("Foo-\($0)", String(repeating: "a", count: bytes)) })
+    }
+    var many = try stored([:])
+    var large = try stored([:])
+    for round in 0..<4 {
+      let names = 900 * round..<900 * (round + 1)
+      many = Freshening.updated(
+        many, with: news(names, 1), for: try asked([:]), requested: start, received: start)
+      #expect(Freshening.isKept(many) == (many.fields.count <= 2000))
+      large = Freshening.updated(
+        large, with: news(round..<round + 1, 100_000), for: try asked([:]), requested: start, received: start)
+      #expect(Freshening.isKept(large) == (round < 2))
+    }
+    #expect(many.fields.count > 3600)
+  }
+
   @Test("an entry that more and more fields select is forgotten, and no update takes long")
   func growingSelectors() throws {
     func vary(_ names: Range<Int>) -> HTTPFields {

@@ -31,13 +31,19 @@ package struct CachePolicy: Sendable {
     return decide(request, entry, at: now)
   }
 
-  /// The newest entry that was stored for such a request. Some services leave `Vary` out where a request has none of its fields: an entry
-  /// without it comes last (RFC 9111, section 4.1).
-  ///
-  /// - Parameter entries: the newest first.
+  /// The entry that was asked for last of those that were stored for such a request (RFC 9111, section 4): a slow answer may be stored after a newer
+  /// one. Some services leave `Vary` out where a request has none of its fields: an entry without it comes last (section 4.1).
   package static func selected(_ entries: [CacheEntry], for request: CacheRequest) -> CacheEntry? {
-    let matching = entries.lazy.filter { Vary.selects($0, request) }
-    return matching.first { !$0.selectors.isEmpty } ?? matching.first
+    var best: CacheEntry?
+    for entry in entries where Vary.selects(entry, request) {
+      guard let other = best else {
+        best = entry
+        continue
+      }
+      let (isChosen, wasChosen) = (!entry.selectors.isEmpty, !other.selectors.isEmpty)
+      if isChosen == wasChosen ? entry.requested > other.requested : isChosen { best = entry }
+    }
+    return best
   }
 
   private func missing(

@@ -26,11 +26,15 @@ package enum Freshening {
       fetchMicroseconds: entry.fetchMicroseconds)
   }
 
-  /// Whether the updated entry may be kept: what it says now counts. The names that select it can become more with each update.
+  /// The most fields that an entry keeps, and the most bytes of them: those of one head. Each update may bring names of its own.
+  package static let most = (fields: 2000, bytes: 256 * 1024)
+
+  /// Whether the updated entry may be kept: what it says now counts. Fields, and the names that select it, can become more with each update.
   package static func isKept(_ updated: CacheEntry) -> Bool {
     let control = updated.terms.control
     return (!control.noStore || control.mustUnderstand) && Vary(updated.fields) != .everything
-      && updated.selectors.count <= Vary.mostNames
+      && updated.selectors.count <= Vary.mostNames && updated.fields.count <= most.fields
+      && updated.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count } <= most.bytes
   }
 
   /// What is done to a stored response after an answer to HEAD (section 4.3.5).
