@@ -1,7 +1,8 @@
 /// Finds texts that are slow to compare.
 ///
 /// Swift compares and hashes strings by canonical equivalence, for which it sorts each run of combining marks. That takes time with the square of
-/// the run's length: 13 s for one comparison of 95 KB. So no peer's text with such a run becomes a string.
+/// the run's length: 13 s for one comparison of 95 KB. So a peer's text is checked with this, or compared by
+/// bytes, before anything compares it as a string.
 package enum CombiningMarks {
   /// The most marks in a row in Unicode's Stream-Safe Text Format (UAX #15, section 13). No language needs as many.
   package static let most = 30

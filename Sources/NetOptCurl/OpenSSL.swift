@@ -135,8 +135,8 @@ struct OpenSSL: Sendable {
         TLSConnection.record(of: ssl)?.hasCloseNotify = true
       }
       // TLS 1.3 reads tickets and changes of keys in the way of a handshake.
-      if what == OpenSSL.messageRead, openSSL.getFinished(ssl, nil, 0) > 0 {
-        RecordReader.of(ssl)?.chargeMessage()
+      if what == OpenSSL.stateChange, openSSL.getFinished(ssl, nil, 0) > 0 {
+        RecordReader.of(ssl)?.chargeStateChange()
       }
       // A renegotiation (TLS 1.2) begins a handshake too, on a connection whose session must stay.
       if what & OpenSSL.handshakeStart != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
@@ -198,7 +198,7 @@ struct OpenSSL: Sendable {
   }
 
   // Constants of ssl.h: SSL_CB_CONNECT_LOOP, SSL_CB_HANDSHAKE_START, SSL_CB_HANDSHAKE_DONE, SSL_CB_READ_ALERT, SSL_AD_CLOSE_NOTIFY.
-  private static let messageRead: Int32 = 0x1001
+  private static let stateChange: Int32 = 0x1001
   private static let handshakeStart: Int32 = 0x10
   private static let handshakeDone: Int32 = 0x20
   private static let readAlert: Int32 = 0x4004

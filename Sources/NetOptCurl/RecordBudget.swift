@@ -10,9 +10,9 @@ struct RecordBudget {
 
   /// What a read counts for at least in a turn, in bytes: a few bytes can be much work, as a change of keys or a record of one byte is.
   static let leastCost = 512
-  /// What a message of TLS for itself counts for behind the handshake, in bytes: a session ticket and a change of keys have some twenty, and
-  /// take as long as so much data.
-  static let messageCost = 8 * 1024
+  /// What a state change of TLS counts for behind the handshake, in bytes. Reading a session ticket makes three. A ticket has about 20 bytes, and
+  /// takes as long as 6 KiB of data.
+  static let stateChangeCost = 2 * 1024
 
   /// How many streams use the connection.
   var streams = 0
@@ -46,10 +46,10 @@ struct RecordBudget {
   /// Others have had their turn.
   mutating func beginTurn() { used = 0 }
 
-  /// TLS has read a message for itself.
-  mutating func chargeMessage() {
-    used += Self.messageCost
-    unclaimed += Self.messageCost
+  /// TLS has changed its state behind the handshake.
+  mutating func chargeStateChange() {
+    used += Self.stateChangeCost
+    unclaimed += Self.stateChangeCost
   }
 
   /// Bytes were read from the connection.

@@ -83,11 +83,12 @@ final class RecordReader {
     isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.limit
   }
 
-  /// TLS has read a message for itself, here or in a connection that goes through this one. A record can have hundreds of them.
-  func chargeMessage() {
+  /// TLS has changed its state behind the handshake, as it does for a ticket, here or in a connection that goes through this one. A record
+  /// can have hundreds of tickets.
+  func chargeStateChange() {
     let lowest = lowest
-    lowest.budget.chargeMessage()
-    lowest.unbudgeted += RecordBudget.messageCost
+    lowest.budget.chargeStateChange()
+    lowest.unbudgeted += RecordBudget.stateChangeCost
   }
 
   private func refuse(_ bio: OpaquePointer, _ functions: borrowing Functions) -> Int32 {

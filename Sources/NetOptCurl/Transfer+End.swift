@@ -4,19 +4,18 @@ import NetOptCore
 // What follows a response on its connection, and what is wrong with it at its end, or missing of it (docs/adr/0025).
 
 extension Transfer {
-  /// Has libcurl tell when something follows an HTTP/1.1 answer in the same read: it drops that silently where the answer has no body
-  /// or comes in chunks, and uses the connection again, on which the rest may be on its way.
+  /// Marks the connection when what follows an HTTP/1.1 answer on it may be taken for the next one.
   func watchTheEnd() {
     if head.isAmbiguous { connection?.isTainted = true }
     if head.announcesBody(toHead: exchange.request.method == .head) {
       connection?.isQuietFrom = exchange.now() + LiveConnection.quietTime
     }
-    if head.framing == .chunked || head.framing == .length(0) || hasNoBody { easy.isVerbose = true }
   }
 
   var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
 
-  /// libcurl says what it does, while it is asked to.
+  /// libcurl says what it does, while it is asked to: also when something follows an answer in the same read, which it drops where the answer has no
+  /// body or comes in chunks. It uses the connection again, on which the rest may be on its way.
   func says(_ text: UnsafeRawBufferPointer) {
     // The texts of lib/transfer.c. One that is not known leaves the gate, which sees the rest when it has come.
     for beginning in ["Excess found" as StaticString, "Leftovers after chunking"]

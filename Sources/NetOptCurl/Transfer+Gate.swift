@@ -74,10 +74,10 @@ extension Transfer {
       if speaksHTTP2 != true {
         connection?.carrier = self
         connection?.asks(tls?.reader)
-        // For folds, and to see what is written.
+        // For folds, chunk sizes, what follows the answer in the same read, and to see what is written.
         easy.isVerbose = true
       }
-      sent = SentRequest(seesWrites: speaksHTTP2 != true && easy.isVerbose)
+      sent = SentRequest(seesWrites: speaksHTTP2 != true)
       if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
     } else if verdict == .lost, exchange.plan.isSecure, let descriptor {
       records.newConnections.add(descriptor, localPort: localPort, at: now)

@@ -119,7 +119,7 @@ struct Circuit: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - fault: how.
-  ///   - byProbe: whether it is a probe's. The failure of a request ends no attempt of a probe: it may have begun before.
+  ///   - byProbe: whether it is a probe's. It ends no attempt of a request, nor the other way round: it may have begun before.
   ///   - isHalf: whether it counts half, as the failures of a service do.
   ///   - opens: whether this failure alone is enough.
   mutating func failed(
@@ -132,7 +132,7 @@ struct Circuit: Hashable, Sendable {
     streak += isHalf ? 1 : 2
     recent.add(halves: isHalf ? 1 : 2, at: now)
     lastFailure = now
-    if byProbe || !isProbe { attempt = nil }
+    if byProbe == isProbe { attempt = nil }
     lastFault = fault
     // A failure while it is open is of an attempt that began before: it says nothing new.
     if state == .open { return }

@@ -261,7 +261,8 @@ struct EndpointHealth: Sendable {
     let blame = Blame(failure.kind)
     if blame == .nobody { return begun == nil && giveBack(at: now, byProbe: true) }
     if blame == .service {
-      serviceFailed(failure.message, as: .useless, rest: nil, at: now, using: &random)
+      serviceFailed(
+        failure.message, as: .useless, rest: nil, byProbe: begun == nil, at: now, using: &random)
       return true
     }
     (lastFailure, lastFailed) = (failure, now)
@@ -289,8 +290,9 @@ struct EndpointHealth: Sendable {
   ///   - fault: whether the next request may fare better.
   ///   - rest: how long it asked not to be used.
   ///   - isAnswer: whether it said so itself.
+  ///   - byProbe: whether a probe found it out.
   mutating func serviceFailed(
-    _ reason: String, as fault: Circuit.Fault, rest: Duration?, isAnswer: Bool = false,
+    _ reason: String, as fault: Circuit.Fault, rest: Duration?, isAnswer: Bool = false, byProbe: Bool = false,
     at now: MonotonicInstant,
     using random: inout SplitMix64
   ) {
@@ -299,7 +301,7 @@ struct EndpointHealth: Sendable {
       _ = answeredWhileSilent(at: now)
     }
     remember(at: now)
-    circuit.failed(fault, at: now, isHalf: true, using: &random)
+    circuit.failed(fault, byProbe: byProbe, at: now, isHalf: true, using: &random)
     if let rest, rest > .zero { circuit.rest(for: rest, at: now) }
     penalise(LegFailure(.other, reason), halves: 1, at: now)
   }

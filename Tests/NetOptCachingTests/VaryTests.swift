@@ -104,15 +104,6 @@ struct VaryTests {
     }
   }
 
-  @Test("an entry with Vary that fits is taken before a newer one without")
-  func withoutVary() throws {
-    let without = try stored([:])
-    let german = try entry("Foo", ["Foo": "de"])
-    #expect(CachePolicy.selected([without, german], for: try asked(["Foo": "de"])) === german)
-    #expect(CachePolicy.selected([without, german], for: try asked(["Foo": "fr"])) === without)
-    #expect(CachePolicy.selected([without, german], for: try asked([:])) === without)
-  }
-
   @Test(arguments: ["*", "*, *", ", *", "Foo, *", "*, Foo", " * "])
   func anAsteriskFitsNothing(_ vary: String) throws {
     #expect(Vary(["Vary": vary]) == .everything)

@@ -85,16 +85,16 @@ import Testing
       var countOfTurn = 0
       while budget.mayRead {
         ticket.withUnsafeBytes { budget.read($0) }
-        budget.chargeMessage()
+        for _ in 0..<3 { budget.chargeStateChange() }
         countOfTurn += 1
       }
-      #expect(30...32 ~= countOfTurn)
+      #expect(36...42 ~= countOfTurn)
       count += countOfTurn
     }
-    #expect(8000...8200 ~= count)
+    #expect(10_000...11_000 ~= count)
     // A server that renews its tickets between answers goes on.
     for _ in 0..<10_000 {
-      budget.chargeMessage()
+      budget.chargeStateChange()
       budget.claimed()
       #expect(!budget.isFlooded)
     }

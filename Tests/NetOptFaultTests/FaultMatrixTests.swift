@@ -1,11 +1,10 @@
 import FoundationEssentials
-import Glibc
 import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// A sample of the matrix, in processes of its own, so that they may have networks of their own: two that share the cells as root, which
-/// that takes, and one otherwise.
+/// A sample of the matrix, in processes of its own. Where they may have networks of their own, two processes share the cells. Otherwise one runs all
+/// of them.
 @Suite struct FaultMatrixTests {
   @Test(
     "in no cell does netopt fail what curl completes, double a request, hide a cause or outlive a deadline")
@@ -13,7 +12,7 @@ import Testing
     let directory = try TemporaryDirectory.make("faults")
     let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let program = FileBytes.folder(of: tests) + "/netopt-faults"
-    let shared = getuid() == 0 ? ["--jobs", "2"] : []
+    let shared = NetworkNamespace.isAvailable ? ["--jobs", "2"] : []
     let matrix = try ChildProcess(program, ["--sample", "40", "--short"] + shared, in: directory)
     try await wait(for: "the cells to be run", within: .seconds(600)) { matrix.exitStatus() != nil }
     let output = TextFile.read(matrix.output)

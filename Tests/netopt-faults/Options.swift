@@ -12,7 +12,7 @@ struct Options: Sendable {
     --only WORDS  the cells whose names contain all of the words, which are separated by commas
     --short       a fault lasts as long as a request that meets it, and nobody waits for the server to be used again
     --jobs N      N processes at once share the cells, each in a network of its own; takes root
-    --share I/N   of the cells the I-th, the I+N-th, and so on, counted from 0: what a process is told by --jobs
+    --share I/N   run cells I, I+N, I+2N, …, counted from 0; --jobs passes this
     --write FILE  write the table between its marks in this file, after each cell
     --list        print the names of the cells, and run none
 

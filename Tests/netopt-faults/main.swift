@@ -36,9 +36,11 @@ func cells(_ options: Options, of faults: [Fault]) -> [Cell] {
 func runCells(_ options: Options) async throws -> Bool {
   // Processes that share the cells have networks of their own, and this one then needs none.
   let jobs = options.number("--jobs", default: 1)
-  let hasOwnNetwork = jobs > 1 ? getuid() == 0 : await MatrixRun.enterNetwork()
-  guard hasOwnNetwork || jobs == 1 else {
-    complain("netopt-faults: --jobs takes root: each process needs a network of its own")
+  let hasOwnNetwork = jobs > 1 ? MatrixRun.mayEnterNetwork : await MatrixRun.enterNetwork()
+  guard hasOwnNetwork || jobs == 1 && options.share == nil else {
+    complain(
+      "netopt-faults: --jobs takes root that may make networks (CAP_SYS_ADMIN): each process needs one of its own; use --jobs 1"
+    )
   }
   let all = cells(options, of: Fault.all.filter { hasOwnNetwork || !$0.needsOwnNetwork })
   if options.flags.contains("--list") {

@@ -31,17 +31,12 @@ package struct CachePolicy: Sendable {
     return decide(request, entry, at: now)
   }
 
-  /// The entry that was asked for last of those that were stored for such a request (RFC 9111, section 4): a slow answer may be stored after a newer
-  /// one. Some services leave `Vary` out where a request has none of its fields: an entry without it comes last (section 4.1).
+  /// Of the entries that were stored for such a request, the one that was asked for last (RFC 9111, section 4). Entries are listed by when they were
+  /// stored, and a slow answer is stored late.
   package static func selected(_ entries: [CacheEntry], for request: CacheRequest) -> CacheEntry? {
     var best: CacheEntry?
     for entry in entries where Vary.selects(entry, request) {
-      guard let other = best else {
-        best = entry
-        continue
-      }
-      let (isChosen, wasChosen) = (!entry.selectors.isEmpty, !other.selectors.isEmpty)
-      if isChosen == wasChosen ? entry.requested > other.requested : isChosen { best = entry }
+      if best.map({ entry.requested > $0.requested }) ?? true { best = entry }
     }
     return best
   }

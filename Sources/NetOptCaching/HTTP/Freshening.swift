@@ -26,10 +26,10 @@ package enum Freshening {
       fetchMicroseconds: entry.fetchMicroseconds)
   }
 
-  /// The most fields that an entry keeps, and the most bytes of them: those of one head. Each update may bring names of its own.
+  /// The most fields that an entry keeps, and the most bytes of them: what the transport takes for one head. Each update may add fields.
   package static let most = (fields: 2000, bytes: 256 * 1024)
 
-  /// Whether the updated entry may be kept: what it says now counts. Fields, and the names that select it, can become more with each update.
+  /// Whether the updated entry may be kept: not when the update forbids storing, nor when the entry has become larger than one response head.
   package static func isKept(_ updated: CacheEntry) -> Bool {
     let control = updated.terms.control
     return (!control.noStore || control.mustUnderstand) && Vary(updated.fields) != .everything

@@ -61,7 +61,10 @@ extension CacheRule {
   package static let noStore = rfc9111("5.2.2.5", "it has no-store")
   package static let notUnderstood = rfc9111(
     "5.2.2.3", "it has must-understand, and the status is not understood")
-  package static let varyStar = rfc9111("4.1", "Vary: *, or of more than 64 fields, fits no other request")
+  package static let varyStar = rfc9111(
+    "4.1",
+    "Vary is *, has a name that is no token, or has more than \(Vary.mostNames) names: it fits no other request"
+  )
   package static let termsNotStored = rfc9110(
     "7.6.1", "its Connection or no-cache names a field that says when it answers")
   package static let partialContent = rfc9111("3.3", "partial content is not stored")

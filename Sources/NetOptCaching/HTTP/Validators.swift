@@ -82,9 +82,9 @@ package struct Validators: Hashable, Sendable {
     return fields
   }
 
-  /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). Tags decide where both have one. Else dates
-  /// do, which must not differ, and must be there when the 304 has a tag: a server may have gone back to an older version. A tag that
-  /// cannot be read, or that is strong and new, is about another response.
+  /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). Tags decide where both have one.
+  /// Otherwise both dates must be equal if both are present: a server may have gone back to an older version. If the 304 has a weak tag and the
+  /// stored response has none, both dates must be present. A tag that cannot be read, or that is strong and new, is about another response.
   package func admit(_ notModified: HTTPFields) -> Bool {
     var mustCorrespond = false
     if let field = notModified["ETag"] {

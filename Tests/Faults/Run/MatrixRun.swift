@@ -3,6 +3,9 @@ import NetOptTestSupport
 
 /// Runs cells of the matrix, one after the other.
 package enum MatrixRun {
+  /// Whether processes may have networks of their own.
+  package static var mayEnterNetwork: Bool { NetworkNamespace.isAvailable }
+
   /// Brings the process into a network of its own, in which a wire can lose packets. To be called before there is a second thread.
   ///
   /// - Returns: whether that was possible: it takes root.
