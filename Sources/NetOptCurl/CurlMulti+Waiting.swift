@@ -138,7 +138,7 @@ extension CurlMulti {
     return max(WaitLooks.interval, (loop.now() - now) * Self.share)
   }
 
-  /// The endpoints whose answers, or the ends of these, requests wait for.
+  /// The endpoints that owe a request its answer, or the rest of it.
   var busyEndpoints: Set<Endpoint> { Set(underWay.compactMap { $0.winner?.endpoint }) }
 
   /// Starts the next leg of each call that has waited for `longestQueue` because other requests use all connections to its endpoint. Their answers

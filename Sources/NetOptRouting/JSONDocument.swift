@@ -96,8 +96,7 @@ struct JSONElement {
 
   /// Whether a key is this name.
   func isKey(_ name: StaticString) -> Bool {
-    // By bytes: canonical equivalence takes minutes for a name of combining marks.
-    guard value.isPlain else { return text?.utf8.elementsEqual(name.description.utf8) == true }
+    guard value.isPlain else { return text == name.description }
     let range = value.range
     guard range.count == name.utf8CodeUnitCount else { return false }
     return document.bytes.withUnsafeBufferPointer { bytes in

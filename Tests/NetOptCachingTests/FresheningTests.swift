@@ -55,7 +55,7 @@ struct FresheningTests {
     }
     var entry = try stored(vary(0..<40))
     #expect(Freshening.isKept(entry))
-    // The same names, and then as many others as are too many with them.
+    // First the same names, then others until there are too many.
     for (names, isKept) in [(0..<40, true), (40..<64, true), (64..<65, false)] {
       entry = Freshening.updated(
         entry, with: vary(names), for: try asked(["Foo-1": "1"]), requested: start, received: start)
@@ -143,7 +143,7 @@ struct FresheningTests {
     #expect(try updated(named, ["B": "2", "C": "2"]).fields["C"] == "2")
     // It is named no more.
     #expect(try updated(named, ["B": "2", "Cache-Control": "max-age=9"]).fields["B"] == "2")
-    // What decides when the entry answers stays.
+    // Fields that decide when the entry is used stay.
     #expect(
       try updated(["Vary": "Foo", "ETag": "\"a\""], ["Cache-Control": "no-cache=\"vary, etag\""]).fields[
         "Vary"] == "Foo")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetOptCurl
 
-/// The names of a certificate, for a message.
+/// The names of a certificate that an error message shows.
 @Suite struct CertificateNamesTests {
   @Test("alternative names come before the common name, eight at most")
   func order() {

@@ -52,7 +52,7 @@ struct Options: Sendable {
     }
   }
 
-  /// Which share of the cells is asked for, and of how many.
+  /// The share of the cells that `--share` asks for, and how many shares there are.
   var share: (part: Int, count: Int)? {
     guard let text = values["--share"] else { return nil }
     let numbers = text.split(separator: "/").compactMap { Int($0) }

@@ -34,7 +34,7 @@ func cells(_ options: Options, of faults: [Fault]) -> [Cell] {
 
 /// Runs cells, and returns whether nothing is wrong.
 func runCells(_ options: Options) async throws -> Bool {
-  // Processes that share the cells have networks of their own, and this one then needs none.
+  // With --jobs each child process has a network of its own, and this process needs none.
   let jobs = options.number("--jobs", default: 1)
   let hasOwnNetwork = jobs > 1 ? MatrixRun.mayEnterNetwork : await MatrixRun.enterNetwork()
   guard hasOwnNetwork || jobs == 1 && options.share == nil else {

@@ -4,7 +4,6 @@ import NetOptTestSupport
 /// Runs cells in several processes at once, each in a network of its own and with its share of the cells.
 package struct SharedRun {
   private let processes: [ChildProcess]
-  private let directory: String
 
   /// The places of the cells of one share: every `count`-th cell, so that no share has all the slow ones.
   package static func places(ofShare share: Int, of count: Int, cells: Int) -> [Int] {
@@ -20,7 +19,6 @@ package struct SharedRun {
   package init(count: Int, arguments: [String]) throws {
     let directory = try TemporaryDirectory.make("shares")
     let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-    self.directory = directory
     processes = try (0..<count).map { share in
       let own = "\(directory)/\(share)"
       try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
@@ -39,6 +37,7 @@ package struct SharedRun {
     var told = processes.map { _ in 0 }
     var running = Set(processes.indices)
     while !running.isEmpty {
+      // Files and children tell nobody that there is more. A cell takes seconds.
       try await Task.sleep(for: .milliseconds(200))
       for share in running.sorted() {
         // Asked before the output is read, which is whole then.
