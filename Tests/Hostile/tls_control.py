@@ -23,7 +23,7 @@ class Program:
     """One connection that openssl(1) serves: its bytes pass through this process, its text comes from scenarios."""
 
     def __init__(self, begun: Handshake, version: str) -> None:
-        self._client = begun.tcp.sock
+        self._client = begun.tcp
         self._directory = tempfile.TemporaryDirectory(prefix="hostile-")
         path = f"{self._directory.name}/socket"
         certificate, key = begun.files
@@ -49,8 +49,8 @@ class Program:
         self._has_ended = False
         self._server = self._connect(path)
         self._server.sendall(begun.hello)
-        threading.Thread(target=self._pump, args=(self._client, self._server), daemon=True).start()
-        threading.Thread(target=self._pump, args=(self._server, self._client), daemon=True).start()
+        threading.Thread(target=self._pump_to_program, daemon=True).start()
+        threading.Thread(target=self._pump_to_client, daemon=True).start()
 
     def _connect(self, path: str) -> socket.socket:
         server = socket.socket(socket.AF_UNIX)
@@ -64,27 +64,36 @@ class Program:
                     raise Gone from error
                 time.sleep(0.002)
 
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+    def _pump_to_client(self) -> None:
         try:
-            while data := source.recv(65536):
-                if source is self._server:
-                    # Held while it is sent: what the client does next comes after it is counted.
-                    with self._passed:
-                        if self._held is None:
-                            target.sendall(data)
-                        else:
-                            self._held += data
-                        self._count(data)
-                        self._passed.notify_all()
-                else:
-                    self._heard.set()
-                    with self._passed:
-                        if self._kept is None:
-                            target.sendall(data)
-                        else:
-                            self._kept += data
-        except OSError:
+            while data := self._server.recv(65536):
+                # Held while it is sent: what the client does next comes after it is counted, and what is counted has come.
+                with self._passed:
+                    if self._held is None:
+                        self._client.send_raw(data)
+                    else:
+                        self._held += data
+                    self._count(data)
+                    self._passed.notify_all()
+        except (Gone, OSError):
             pass
+        self._end(self._client.sock)
+
+    def _pump_to_program(self) -> None:
+        try:
+            while data := self._client.receive_raw():
+                self._heard.set()
+                with self._passed:
+                    if self._kept is None:
+                        self._server.sendall(data)
+                    else:
+                        self._kept += data
+        except (Gone, OSError):
+            pass
+        self._end(self._server)
+
+    def _end(self, target: socket.socket) -> None:
+        """Nothing more comes for this side."""
         with self._passed:
             self._has_ended = True
             self._passed.notify_all()
@@ -152,7 +161,7 @@ class Program:
         self._heard.wait(PATIENCE)
         time.sleep(delay)
         with self._passed:
-            self._client.sendall(self._held or b"")
+            self._client.send_raw(self._held or b"")
             self._held = None
 
     def keep(self) -> None:
