@@ -83,26 +83,49 @@ extension JSONValue: CustomStringConvertible {
   /// - Parameter indented: whether members and elements stand on lines of their own; otherwise there is one line.
   package func bytes(indented: Bool = false) -> [UInt8] {
     var out: [UInt8] = []
-    append(to: &out, depth: indented ? 0 : nil)
+    append(to: &out, depth: indented ? 0 : nil, every: .max) { _ in }
     return out
   }
 
-  private func append(to out: inout [UInt8], depth: Int?) {
+  /// Writes the JSON text on one line in UTF-8, in pieces of some 16 KiB. An escape takes up to six bytes for one of the text, so a long text
+  /// would take several times its size.
+  ///
+  /// - Throws: what the sink throws; nothing is written after that.
+  package func write<Failure: Error>(to sink: ([UInt8]) throws(Failure) -> Void) throws(Failure) {
+    var out: [UInt8] = []
+    var failure: Failure?
+    append(to: &out, depth: nil, every: Self.piece) { piece in
+      if failure == nil {
+        do throws(Failure) { try sink(piece) } catch { failure = error }
+      }
+      piece.removeAll(keepingCapacity: true)
+    }
+    if let failure { throw failure }
+    try sink(out)
+  }
+
+  /// Takes what has been written so far, and empties it.
+  private typealias Flush = (inout [UInt8]) -> Void
+
+  /// How much of a text is written between two flushes, in bytes.
+  private static let piece = 16 << 10
+
+  private func append(to out: inout [UInt8], depth: Int?, every limit: Int, _ flush: Flush) {
     switch self {
     case .null: out += "null".utf8
     case .bool(let value): out += (value ? "true" : "false").utf8
     case .integer(let value): out.append(decimal: value)
     case .number(let value): out += (value.isFinite ? String(value) : "null").utf8
-    case .string(let text): Self.append(text, to: &out)
+    case .string(let text): Self.append(text, to: &out, every: limit, flush)
     case .array(let values):
       Self.append(values, between: (0x5b, 0x5d), to: &out, depth: depth) { value, out, depth in
-        value.append(to: &out, depth: depth)
+        value.append(to: &out, depth: depth, every: limit, flush)
       }
     case .object(let members):
       Self.append(members, between: (0x7b, 0x7d), to: &out, depth: depth) { member, out, depth in
-        Self.append(member.name, to: &out)
+        Self.append(member.name, to: &out, every: limit, flush)
         out += (depth == nil ? ":" : ": ").utf8
-        member.value.append(to: &out, depth: depth)
+        member.value.append(to: &out, depth: depth, every: limit, flush)
       }
     }
   }
@@ -128,16 +151,19 @@ extension JSONValue: CustomStringConvertible {
 
   /// Writes a text with the escapes that RFC 8259, section 7 asks for, and escapes all else that a terminal which shows the output
   /// may act on.
-  private static func append(_ text: String, to out: inout [UInt8]) {
+  private static func append(_ text: String, to out: inout [UInt8], every limit: Int, _ flush: Flush) {
     var text = text
     out.append(0x22)
     text.withUTF8 { bytes in
       var rest = bytes[...]
       while !rest.isEmpty {
         // Nearly always all of it.
-        let plain = rest.prefix { 0x20..<0x7f ~= $0 && $0 != 0x22 && $0 != 0x5c }
+        let plain = rest.prefix(limit).prefix {
+          0x20..<0x7f ~= $0 && $0 != 0x22 && $0 != 0x5c
+        }
         out.append(contentsOf: plain)
         rest = rest[plain.endIndex...]
+        if out.count >= limit { flush(&out) }
         guard let first = rest.first else { break }
         let size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
         append(rest.prefix(size), to: &out)
@@ -145,6 +171,13 @@ extension JSONValue: CustomStringConvertible {
       }
     }
     out.append(0x22)
+  }
+
+  /// The scalar that these bytes are in UTF-8, which is well-formed in a String.
+  private static func scalar(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Unicode.Scalar? {
+    guard let first = bytes.first else { return nil }
+    let bits = bytes.count == 1 ? UInt32(first) : UInt32(first) & (0x7f >> UInt32(bytes.count))
+    return Unicode.Scalar(bytes.dropFirst().reduce(bits) { $0 << 6 | UInt32($1 & 0x3f) })
   }
 
   /// Writes the bytes of one scalar that may need an escape.
@@ -158,8 +191,7 @@ extension JSONValue: CustomStringConvertible {
     case 0x0c: out += #"\f"#.utf8
     case 0x0d: out += #"\r"#.utf8
     default:
-      guard let scalar = String(decoding: bytes, as: UTF8.self).unicodeScalars.first, scalar.steersTerminal
-      else { return out.append(contentsOf: bytes) }
+      guard let scalar = scalar(bytes), scalar.steersTerminal else { return out.append(contentsOf: bytes) }
       for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
         out += #"\u"#.utf8
         for shift in [12, 8, 4, 0] as [UInt16] { out.append(Hex.lower[Int(unit >> shift & 15)]) }

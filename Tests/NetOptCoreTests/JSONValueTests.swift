@@ -63,4 +63,36 @@ import Testing
     #expect(read.text == text)
     #expect(read.numbers == [1.25, -3])
   }
+
+  @Test("what is written in pieces is what is made at once, and no piece is large")
+  func pieces() throws {
+    var generator = SplitMix64(seed: 7)
+    let alphabet: [Character] = ["a", "\"", "\\", "\u{1}", "\n", "é", "\u{200e}", "\u{1f600}", "\u{e0001}"]
+    for size in [0, 1, 100, 16_383, 16_384, 16_385, 200_000] {
+      let mixed = String((0..<size).compactMap { _ in alphabet.randomElement(using: &generator) })
+      let plain = String(repeating: "a", count: size)
+      let value = JSONValue.object([
+        .init("mixed", .string(mixed)), .init("list", [.string(plain), 1]), .init(plain, true),
+      ])
+      var written: [UInt8] = []
+      value.write { piece in
+        #expect(piece.count < 33_000)
+        written += piece
+      }
+      #expect(written == value.bytes())
+    }
+  }
+
+  @Test("a sink that fails gets no more")
+  func failingSink() {
+    struct Full: Error {}
+    var count = 0
+    #expect(throws: Full.self) {
+      try JSONValue.string(String(repeating: "\u{1}", count: 100_000)).write { (_) throws(Full) in
+        count += 1
+        if count == 2 { throw Full() }
+      }
+    }
+    #expect(count == 2)
+  }
 }

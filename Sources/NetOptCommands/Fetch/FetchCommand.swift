@@ -86,7 +86,7 @@ private struct Fetches: Sendable {
             try await group.next()
             underWay -= 1
           }
-          group.addTask { try await output.write(await answer(line).bytes()) }
+          group.addTask { try await output.write(await answer(line)) }
           underWay += 1
         }
       } catch {
@@ -118,11 +118,14 @@ private struct Fetches: Sendable {
   }
 }
 
-/// Writes lines, each whole. They are made before: a long one keeps nobody from writing.
+/// Writes lines, each whole. A long one is written in pieces: as a whole it would take several times the memory of its body.
 private actor LineOutput {
   private let output: any ByteOutput
 
   init(_ output: any ByteOutput) { self.output = output }
 
-  func write(_ line: [UInt8]) throws { try output.write(line + [0x0a]) }
+  func write(_ line: JSONValue) throws {
+    try line.write { (piece) throws(OutputError) in try output.write(piece) }
+    try output.write([0x0a])
+  }
 }
