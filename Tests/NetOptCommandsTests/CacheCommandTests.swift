@@ -98,6 +98,18 @@ import Testing
     #expect(none.code == 64 && none.errors.contains("--cache DIR is missing"))
   }
 
+  @Test("sizes of a trace that add up to more than 63 bits are no trap")
+  func largeSizes() async throws {
+    let large = Int64.max / 2 + 1
+    let trace = "a,1\nb,5\na,\(large)\nb,\(large)\nb,\(large)\nb,\(large)\n"
+    let run = await Run(["cache", "sim", "-p", "fifo", "-c", "10", "-"], input: trace)
+    #expect(run.code == 0)
+    #expect(run.output.contains("0.6667"))
+    for policy in ["s3fifo", "lru", "gdsf"] {
+      #expect(await Run(["cache", "sim", "-p", policy, "-c", "10", "-"], input: trace).code == 0)
+    }
+  }
+
   @Test func simReplaysATrace() async throws {
     let trace = "obj_id,time,size\n" + (0..<200).map { "k\($0 % 20),\($0),10\n" }.joined()
     let run = await Run(

@@ -7,11 +7,11 @@ package struct CacheReplay: Hashable, Sendable {
   /// How many requests were hits.
   package private(set) var hits = 0
   /// How many bytes the hits had.
-  package private(set) var hitBytes = 0
+  package private(set) var hitBytes: UInt128 = 0
   /// How many requests there were.
   package let requests: Int
-  /// How many bytes all requests had, as far as can be counted.
-  package private(set) var bytes = 0
+  /// How many bytes all requests had. Each size is at most 2^63, their sum may be more.
+  package private(set) var bytes: UInt128 = 0
 
   /// Replays a trace.
   package init(_ trace: CacheTrace, _ policy: SimulatedPolicy, capacity: Int) {
@@ -20,10 +20,10 @@ package struct CacheReplay: Hashable, Sendable {
     requests = trace.requests.count
     var cache = policy.cache(capacity: capacity)
     for request in trace.requests {
-      bytes &+= request.size
+      bytes += UInt128(request.size)
       if cache.request(request.key, size: request.size) {
         hits += 1
-        hitBytes &+= request.size
+        hitBytes += UInt128(request.size)
       }
     }
   }
