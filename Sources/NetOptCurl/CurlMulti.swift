@@ -281,6 +281,7 @@ actor CurlMulti: LoopActor {
       launches.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
     if hasRecords { askForTurnEnd() }
+    endDecodingTurn()
     if !records.newConnections.isEmpty { scheduleNewConnections() }
     if let timeout = records.timeout { setTimer(timeout) }
     records.timeout = nil
@@ -373,6 +374,7 @@ actor CurlMulti: LoopActor {
     newConnectionsTimer = nil
     if let timer = waitLooks.timer { loop.cancel(timer) }
     waitLooks.timer = nil
+    if let timer = records.decoding.timer { loop.cancel(timer) }
     handle.close()
     applyInterests()
     records.removeTransfers()

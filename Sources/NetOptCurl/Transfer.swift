@@ -77,6 +77,8 @@ final class Transfer {
   /// What the consumer had not read when it was last asked.
   var unread = 0
   private(set) var isReceivePaused = false
+  /// Whether it paused because decoding has taken long enough in this turn, and not for its reader.
+  @exclusivity(unchecked) var waitsToDecode = false
   /// Whether it ever paused, so that libcurl may still keep a piece of the body.
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
@@ -278,6 +280,7 @@ final class Transfer {
     }
     guard hasRoom else { return pause() }
     if decoder != nil {
+      guard !records.decoding.isOver else { return waitToDecode() }
       let reception = decode(bytes)
       guard reception == .taken else { return reception }
     } else {
@@ -287,7 +290,7 @@ final class Transfer {
     return .taken
   }
 
-  private func pause() -> Reception {
+  func pause() -> Reception {
     isReceivePaused = true
     hasPaused = true
     return .paused
@@ -307,12 +310,11 @@ final class Transfer {
     var rest = UnsafeRawBufferPointer(rebasing: bytes[skipped...])
     return withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { room in
       do throws(CodingFailure) {
-        while let count = try decoder?.decode(&rest, into: room), count > 0 {
+        while let count = try decodeSome(&rest, into: room), count > 0 {
           body.append(UnsafeRawBufferPointer(rebasing: room[..<count]), ofLength: nil)
-          guard hasRoom else {
-            decodedOfPiece = bytes.count - rest.count
-            return pause()
-          }
+          if hasRoom, !records.decoding.isOver { continue }
+          decodedOfPiece = bytes.count - rest.count
+          return hasRoom ? waitToDecode() : pause()
         }
         return .taken
       } catch {
@@ -320,6 +322,15 @@ final class Transfer {
         return .refused
       }
     }
+  }
+
+  private func decodeSome(
+    _ rest: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+  ) throws(CodingFailure) -> Int? {
+    let before = decoder?.spent ?? 0
+    let count = try decoder?.decode(&rest, into: room)
+    records.decoding.spent += (decoder?.spent ?? 0) - before
+    return count
   }
 
   func fill(_ buffer: UnsafeMutableRawBufferPointer) -> UploadStep {

@@ -43,7 +43,8 @@ struct ContentDecoder {
   private var cameIn = 0
   private var pieces = 0
   /// How long decoding has taken, and when it last began, in nanoseconds.
-  private var (spent, begun) = (Int64(0), Int64(0))
+  private(set) var spent: Int64 = 0
+  private var begun: Int64 = 0
   /// Whether that is the thread's own time, from which other threads take nothing. Short pieces are measured by the clock until one takes
   /// long.
   private var isExact = false
