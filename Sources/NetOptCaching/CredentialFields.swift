@@ -6,6 +6,8 @@ package final class CredentialFields: Sendable {
   private let patterns: NamePatterns
   /// The names in small letters that only seem to speak of a secret.
   private let harmless: Set<String>
+  /// The names in small letters that were listed beside the usual ones.
+  private let added: Set<String>
   /// What tells one choice of fields from another.
   package let text: String
 
@@ -19,6 +21,7 @@ package final class CredentialFields: Sendable {
     let harmless = Set(harmless.map { $0.loweredASCII }).subtracting(listed)
     patterns = SecretNames.patterns(and: listed.sorted())
     self.harmless = harmless
+    added = listed.subtracting(Self.usual.map { $0.loweredASCII })
     text = (listed.sorted() + [""] + harmless.sorted()).joined(separator: "\n")
   }
 
@@ -29,6 +32,9 @@ package final class CredentialFields: Sendable {
 
   /// The fields of a request that carry credentials, in the order of their names, those with one name in their own. The names are in
   /// small letters.
+  ///
+  /// A token against request forgery counts when nothing else tells who asks. Beside other credentials it belongs to their user, and is sent with
+  /// what changes a resource: with a partition of its own such a request would leave stored what it has changed.
   package func of(_ fields: HTTPFields) -> [(name: String, value: String)] {
     var found: [(name: String, value: String)] = []
     for field in fields where contains(field.name) {
@@ -36,8 +42,14 @@ package final class CredentialFields: Sendable {
       // Behind those with names that are not greater: they are few.
       found.insert((name, field.value), at: found.firstIndex { $0.name > name } ?? found.endIndex)
     }
-    return found
+    guard found.contains(where: { isOfForgery($0.name) }) else { return found }
+    let others = found.filter { !isOfForgery($0.name) }
+    return others.isEmpty ? found : others
   }
+
+  private static let forgery = NamePatterns(parts: ["csrf", "xsrf"], words: ["crumb"], names: [])
+
+  private func isOfForgery(_ name: String) -> Bool { Self.forgery.match(name) && !added.contains(name) }
 
   /// Those that are common and whose names speak of no secret: in them gateways tell services, and services each other, for whom a
   /// request is made.

@@ -83,6 +83,23 @@ enum CacheUseRules {
     return outside(service.part, service.entry)
   }
 
+  /// What a 304 says on whom the entry may answer holds, also when its fields are not stored.
+  private static func againstTerms(_ updated: CacheEntry, _ news: HTTPFields) -> String? {
+    for fields in [updated.fields, news] {
+      let control = CacheControl(fields)
+      if control.noStore, !control.mustUnderstand { return "it is kept against no-store" }
+      switch Vary(fields) {
+      case .everything: return "it is kept against Vary: *"
+      case .fields(let names):
+        for name in names where !updated.selectors.contains(where: { $0.name == name }) {
+          return "it is kept without its selector \(name)"
+        }
+      case .nothing: break
+      }
+    }
+    return nil
+  }
+
   private static func freshened(_ entry: CacheEntry, _ script: CacheScript) -> String? {
     func updated(_ entry: CacheEntry) -> CacheEntry {
       Freshening.updated(
@@ -98,10 +115,8 @@ enum CacheUseRules {
     }
     if let fault = CachingRules.unfit(once.fields, false) { return fault }
     if updated(once).fields != once.fields { return "the same 304 twice makes it something else" }
-    let control = once.terms.control
-    if Freshening.isKept(once), control.noStore && !control.mustUnderstand || Vary(once.fields) == .everything
-    {
-      return "it is kept against no-store or Vary: *"
+    if Freshening.isKept(once, after: script.news), let fault = againstTerms(once, script.news) {
+      return fault
     }
     return switch Freshening.afterHead(entry, status: script.newStatus, script.news) {
     case .nothing: nil

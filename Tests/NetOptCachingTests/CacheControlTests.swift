@@ -35,8 +35,11 @@ struct CacheControlTests {
   @Test func whatIsQuotedIsNoDirective() {
     let control = read("extension=\"no-store, no-cache\", foo=\"")
     #expect(!control.noStore && !control.noCache)
-    // What is not closed ends with its line.
+    // What is not closed ends with its line, and hides nothing.
     #expect(read("foo=\"bar", "no-store").noStore)
+    #expect(read("max-age=5, foo=\"bar, no-store, baz").noStore)
+    #expect(read("foo=\"bar\\\", no-store").noStore)
+    #expect(read("max-age=\"5, no-cache").maxAge == 0)
   }
 
   @Test func noCacheMayNameFields() {
@@ -44,6 +47,13 @@ struct CacheControlTests {
     #expect(!control.noCache)
     #expect(control.uncachedFields == ["set-cookie", "x-secret"])
     #expect(read("no-cache=\"a\", no-cache").noCache)
+    // What names no field is meant for all of them.
+    for value in ["x-a x-b", "x-a, (", "\"\"", "\",\"", "é"] {
+      #expect(read("max-age=5, no-cache=\"\(value)\"").noCache, "\(value)")
+    }
+    for value in ["x-a x-b", "(", "", "\"", "é"] {
+      #expect(read("max-age=5, no-cache=\(value)").noCache, "\(value)")
+    }
   }
 
   @Test func whatPermitsIsNothingWhenItCannotBeRead() {
@@ -71,7 +81,7 @@ struct CacheControlTests {
     let marks = String(repeating: "\u{301}\u{316}\\", count: 20_000)
     let control = CacheControl(["Cache-Control": "max-age=5, no-cache=\"x\(marks)a, Set-Cookie, y\(marks)a\""]
     )
-    #expect(control.uncachedFields == ["set-cookie"])
+    #expect(control.uncachedFields == ["set-cookie"] && control.noCache)
     #expect(control.maxAge == 5000)
     #expect(!StoredFields.losesTerms(of: ["Connection": "x\(marks), close, y\(marks)"], control))
   }

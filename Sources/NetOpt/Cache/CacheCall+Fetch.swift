@@ -142,9 +142,9 @@ extension CacheCall {
     let received = cache.now()
     let updated = Freshening.updated(
       entry, with: news, for: wanted, requested: fetch.requested, received: received)
-    replace(entry, with: updated, fetch)
+    let isKept = replace(entry, with: updated, after: news, fetch)
     // What must not be kept, or depends on what no request shows, is for the one who asked.
-    fetch.ticket?.complete(Freshening.isKept(updated) ? .entry(updated) : .unshared)
+    fetch.ticket?.complete(isKept ? .entry(updated) : .unshared)
     return self.response(validated: updated, response, fetch)
   }
 
@@ -153,9 +153,8 @@ extension CacheCall {
     let fields = response.headers
     let received = cache.now()
     var (response, fetch) = (response, fetch)
-    invalidate(response.status, fields)
-    // The answer to what changes the resource is no older than the change.
-    if !wanted.method.isSafe { fetch.changes = cache.flights.changes(of: key) }
+    // The answer to what changes the resource is no older than this change. It may be older than others' meanwhile.
+    fetch.changes &+= invalidate(response.status, fields)
     if wanted.method == .head, fetch.stores { freshen(response.status, fields, fetch, received) }
     if let entry = fetch.entry, let service = afterFailure(response.status, entry) {
       fetch.ticket?.complete(.answered(response.status))
@@ -231,9 +230,11 @@ extension CacheCall {
     if let entry = fetch.entry { cache.store.remove(entry) }
   }
 
-  private func invalidate(_ status: Int, _ fields: HTTPFields) {
+  /// - Returns: how many changes of the resource that is.
+  private func invalidate(_ status: Int, _ fields: HTTPFields) -> UInt32 {
     // A declared API that is asked with POST changes nothing.
-    if case .declared = rules { return }
+    if case .declared = rules { return 0 }
+    var count: UInt32 = 0
     let urls = Invalidation.urls(wanted, status: status, fields)
     let concerned = urls.isEmpty ? [] : partitions
     for url in urls {
@@ -246,8 +247,10 @@ extension CacheCall {
         // In this order: what is stored between the two knows that it was overtaken.
         cache.flights.invalidate(key)
         cache.store.removeAll(for: key)
+        if cache.flights.shareChanges(key, self.key) { count += 1 }
       }
     }
+    return count
   }
 
   private func freshen(_ status: Int, _ fields: HTTPFields, _ fetch: Fetch, _ received: Int64) {
@@ -256,15 +259,20 @@ extension CacheCall {
     case .update:
       let updated = Freshening.updated(
         entry, with: fields, for: wanted, requested: fetch.requested, received: received)
-      replace(entry, with: updated, fetch)
+      _ = replace(entry, with: updated, after: fields, fetch)
     case .remove: cache.store.remove(entry)
     case .nothing: break
     }
   }
 
-  private func replace(_ entry: CacheEntry, with updated: CacheEntry, _ fetch: Fetch) {
-    if updated.selectors != entry.selectors || !Freshening.isKept(updated) { cache.store.remove(entry) }
-    if Freshening.isKept(updated) { cache.insert(updated, unlessChangedSince: fetch.changes) }
+  /// - Returns: whether the updated entry is kept.
+  private func replace(
+    _ entry: CacheEntry, with updated: CacheEntry, after news: HTTPFields, _ fetch: Fetch
+  ) -> Bool {
+    let isKept = Freshening.isKept(updated, after: news)
+    if updated.selectors != entry.selectors || !isKept { cache.store.remove(entry) }
+    if isKept { cache.insert(updated, unlessChangedSince: fetch.changes) }
+    return isKept
   }
 
   // MARK: Beside the call

@@ -117,16 +117,15 @@ final class ResponseCache: Sendable {
   ///   before it.
   func insert(_ entry: CacheEntry, unlessChangedSince changes: UInt32) {
     let now = now()
-    let isOvertaken = store.memory.entries(for: entry.key).contains {
-      $0.selectors == entry.selectors && $0.requested > entry.requested && $0.requested <= now
-    }
-    if isOvertaken { return }
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
     // What was stale when it came is kept to be validated: for how long that is of use is not known.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
-    store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
-    // Looked at afterwards: who changes the resource counts first, and empties then.
-    if flights.changes(of: entry.key) != changes { store.remove(entry) }
+    flights.unlessChanged(entry.key, since: changes) {
+      let isOvertaken = store.memory.entries(for: entry.key).contains {
+        $0.selectors == entry.selectors && $0.requested > entry.requested && $0.requested <= now
+      }
+      if !isOvertaken { store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil) }
+    }
   }
 
   // MARK: Bodies on their way

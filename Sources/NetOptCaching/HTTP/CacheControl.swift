@@ -46,11 +46,11 @@ package struct CacheControl: Hashable, Sendable {
     case "max-age":
       if maxAge == nil { maxAge = directive.duration ?? 0 }
     case "no-cache":
-      if let names = directive.value, !names.isEmpty {
-        uncachedFields += FieldText.names([names])
-      } else {
-        noCache = true
-      }
+      let members = FieldText.members([directive.value ?? ""])
+      let names = FieldText.names(members)
+      uncachedFields += names
+      // What names no field is meant for the whole response, whatever was meant by it.
+      if names.count < members.count || members.isEmpty { noCache = true }
     case "no-store": noStore = true
     case "must-revalidate": mustRevalidate = true
     case "must-understand": mustUnderstand = true
@@ -99,7 +99,7 @@ struct DirectiveReader {
     guard rest.first == 0x3d else { return directive }
     rest = rest.dropFirst()
     directive.isSpaced = name.last.map(FieldText.isSpace) == true || rest.first.map(FieldText.isSpace) == true
-    directive.value = rest.first == 0x22 ? quoted() : token()
+    directive.value = rest.first == 0x22 ? quoted() ?? token() : token()
     return directive
   }
 
@@ -109,15 +109,20 @@ struct DirectiveReader {
     return String(FieldText.trimmed(Substring(value)))
   }
 
-  private mutating func quoted() -> String {
-    rest = rest.dropFirst()
+  /// `nil` for a string that is not closed: it would hide the directives behind it.
+  private mutating func quoted() -> String? {
+    var left = rest.dropFirst()
     var value: [UInt8] = []
-    while let byte = rest.popFirst(), byte != 0x22 {
-      // What is escaped stands for itself; an escape at the end for nothing.
-      if byte == 0x5c { rest.popFirst().map { value.append($0) } } else { value.append(byte) }
+    var isClosed = false
+    while let byte = left.popFirst() {
+      isClosed = byte == 0x22
+      if isClosed { break }
+      // What is escaped stands for itself.
+      if byte == 0x5c { left.popFirst().map { value.append($0) } } else { value.append(byte) }
     }
-    let more = rest.prefix { $0 != 0x2c }
-    rest = rest[more.endIndex...]
+    guard isClosed else { return nil }
+    let more = left.prefix { $0 != 0x2c }
+    rest = left[more.endIndex...]
     // What follows the closing quote makes the value another one than it says.
     if more.contains(where: { !FieldText.isSpace($0) }) { value += more }
     return String(decoding: value, as: UTF8.self)
@@ -151,7 +156,7 @@ enum FieldText {
 
   /// The names of fields in a list, in small letters. What is no token names none, and may take long to compare (`CombiningMarks`): a quoted
   /// string can have escapes between its marks.
-  static func names(_ values: [String]) -> [String] {
-    members(values).map(\.loweredASCII).filter { HTTPFields.isToken($0) }
+  static func names(_ members: [Substring]) -> [String] {
+    members.map(\.loweredASCII).filter { HTTPFields.isToken($0) }
   }
 }

@@ -15,6 +15,7 @@ package struct DeclaredPolicy: Sendable {
   /// What is done about a request.
   package func decide(_ request: CacheRequest, _ entries: [CacheEntry], at now: Int64) -> CacheDecision {
     if request.control.noStore { return .bypass(.requestNoStore) }
+    if request.conditions.isForOrigin { return .bypass(.condition) }
     guard declaration.timeToLive != nil || declaration.negativeTimeToLive != nil else {
       return .bypass(.notDeclared)
     }

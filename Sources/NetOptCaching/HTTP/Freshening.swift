@@ -29,10 +29,12 @@ package enum Freshening {
   /// The most fields that an entry keeps, and the most bytes of them: what the transport takes for one head. Each update may add fields.
   package static let most = (fields: 2000, bytes: 256 * 1024)
 
-  /// Whether the updated entry may be kept: not when the update forbids storing, nor when the entry has become larger than one response head.
-  package static func isKept(_ updated: CacheEntry) -> Bool {
+  /// Whether the updated entry may be kept: not when the update forbids storing, or says on what terms in fields that are not stored
+  /// (`StoredFields.losesTerms`), nor when the entry has become larger than one response head.
+  package static func isKept(_ updated: CacheEntry, after news: HTTPFields) -> Bool {
     let control = updated.terms.control
-    return (!control.noStore || control.mustUnderstand) && Vary(updated.fields) != .everything
+    return !StoredFields.losesTerms(of: news, CacheControl(news))
+      && (!control.noStore || control.mustUnderstand) && Vary(updated.fields) != .everything
       && updated.selectors.count <= Vary.mostNames && updated.fields.count <= most.fields
       && updated.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count } <= most.bytes
   }

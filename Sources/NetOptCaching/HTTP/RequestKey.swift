@@ -22,8 +22,10 @@ package enum RequestKey {
     _ name: String?, _ request: CacheRequest, query: String?, body: [UInt8], partition: String
   ) throws(CryptoError) -> CacheKey {
     var query = query ?? ""
+    // What GET says in a body is not what it says in its query.
     let isForm =
-      request.fields["Content-Type"]?.loweredASCII.hasPrefix("application/x-www-form-urlencoded") == true
+      !request.method.isSafe
+      && request.fields["Content-Type"]?.loweredASCII.hasPrefix("application/x-www-form-urlencoded") == true
     // What is no UTF-8 has no canonical form, and is told apart by its digest as any other body.
     let form = isForm ? String(validating: body, as: UTF8.self) : nil
     if let form, !form.isEmpty { query += (query.isEmpty ? "" : "&") + form }

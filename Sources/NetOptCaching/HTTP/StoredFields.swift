@@ -19,6 +19,8 @@ package enum StoredFields {
     _ fields: HTTPFields, control: CacheControl, isDecoded: Bool, received: Int64
   ) -> HTTPFields {
     var left = left(fields, control)
+    // It was not what said where the body ends (RFC 9112, section 6.3), and would have nothing beside it when it is stored.
+    if fields.contains(name: "Transfer-Encoding") { left.removeAll { isNamed($0, ["content-length"]) } }
     if !left.contains(name: "Date") {
       left.append(HTTPField("Date", CivilTime(seconds: received / 1000).http))
     }
@@ -71,7 +73,7 @@ package enum StoredFields {
 
   /// The names that `Connection` and `no-cache` have, in small letters.
   private static func dropped(_ fields: HTTPFields, _ control: CacheControl) -> Set<String> {
-    Set(FieldText.names(fields.values(of: "Connection")) + control.uncachedFields)
+    Set(FieldText.names(FieldText.members(fields.values(of: "Connection"))) + control.uncachedFields)
   }
 
   private static func weaken(_ fields: inout HTTPFields) {

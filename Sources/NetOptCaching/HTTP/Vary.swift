@@ -16,7 +16,7 @@ package enum Vary: Hashable, Sendable {
   /// Reads the field.
   package init(_ fields: HTTPFields) {
     let values = fields.values(of: "Vary")
-    let names = FieldText.names(values)
+    let names = FieldText.names(FieldText.members(values))
     let distinct = Set(names)
     if distinct.contains("*") || distinct.count > Self.mostNames
       || names.count < FieldText.members(values).count

@@ -29,6 +29,7 @@ package struct VersionedPolicy: Sendable {
     _ request: CacheRequest, wanted: Int64, _ entries: [CacheEntry]
   ) -> CacheDecision {
     if request.control.noStore { return .bypass(.requestNoStore) }
+    if request.conditions.isForOrigin { return .bypass(.condition) }
     guard let entry = CachePolicy.selected(entries, for: request), let version = entry.resourceVersion,
       request.decodes(entry)
     else { return .origin(for: request, .uriMiss, .nothingStored) }
