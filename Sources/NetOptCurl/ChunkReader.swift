@@ -21,7 +21,14 @@ struct ChunkReader: Sendable {
   /// libcurl's limit.
   private static let mostDigits = 16
 
+  /// How much sizes, extensions and line ends may have for each byte of data, and beyond that once. Extensions without end bring nothing, which no
+  /// limit of a body ends (RFC 9112, section 7.1.1).
+  private static let mostPerByte = 64
+  private static let mostBeforeFirst = 64 * 1024
+
   private var state = State.size(0, digits: 0)
+  /// How many bytes were data, and how many were not.
+  private var (data, framing) = (0, 0)
 
   /// Reads a piece of the body as it came.
   ///
@@ -32,13 +39,15 @@ struct ChunkReader: Sendable {
       if case .data(let left) = state {
         let skipped = min(left, UInt64(bytes.count - index))
         index += Int(skipped)
+        data += Int(skipped)
         state = skipped == left ? .end : .data(left - skipped)
         continue
       }
       if let fault = read(bytes[index]) { return fault }
       index += 1
+      framing += 1
     }
-    return nil
+    return framing > Self.mostBeforeFirst + Self.mostPerByte * data ? .framing : nil
   }
 
   private mutating func read(_ byte: UInt8) -> ChunkFault? {

@@ -58,7 +58,7 @@ extension CurlMulti {
     if transfer.waitsBehindAnswer, !waitLooks.isDue { scheduleWaitLook(in: WaitLooks.interval) }
     guard let body = exchange.body else { return deliverHead(transfer) }
     let (unread, goOn) = body.push(
-      transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused && !transfer.waitsToDecode,
+      transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused && !transfer.waitsForTurn,
       timings: timings(of: transfer))
     transfer.unread = unread
     if goOn { unpause(exchange, receive: true, send: false) }

@@ -274,14 +274,19 @@ actor CurlMulti: LoopActor {
     guard !isShutDown else { return }
     // libcurl wants its timeout handled at once after handles were added. Some rounds of that are the rule; more
     // would be its own doing, and wait for the next turn.
+    var begun: MonotonicInstant?
     for _ in 0..<4 {
       repeat { actOnRecords() } while hasRecords
       guard records.timeout == 0 else { break }
+      // A transfer that has read a hundred pieces in one go asks to go on at once.
+      let now = loop.now()
+      if let begun, now - begun > EventLoop.longestTurn { break }
+      begun = begun ?? now
       records.timeout = nil
       launches.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
     if hasRecords { askForTurnEnd() }
-    endDecodingTurn()
+    endReceivingTurn()
     if !records.newConnections.isEmpty { scheduleNewConnections() }
     if let timeout = records.timeout { setTimer(timeout) }
     records.timeout = nil
@@ -374,7 +379,7 @@ actor CurlMulti: LoopActor {
     newConnectionsTimer = nil
     if let timer = waitLooks.timer { loop.cancel(timer) }
     waitLooks.timer = nil
-    if let timer = records.decoding.timer { loop.cancel(timer) }
+    if let timer = records.receiving.timer { loop.cancel(timer) }
     handle.close()
     applyInterests()
     records.removeTransfers()

@@ -77,8 +77,8 @@ final class Transfer {
   /// What the consumer had not read when it was last asked.
   var unread = 0
   private(set) var isReceivePaused = false
-  /// Whether it paused because decoding has taken long enough in this turn, and not for its reader.
-  @exclusivity(unchecked) var waitsToDecode = false
+  /// Whether it paused because bodies have taken long enough in this turn, and not for its reader.
+  @exclusivity(unchecked) var waitsForTurn = false
   /// Whether it ever paused, so that libcurl may still keep a piece of the body.
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
@@ -217,6 +217,8 @@ final class Transfer {
     fault = .chunk(chunkFault)
     // libcurl may take it for the last one, and the connection for free.
     connection?.isTainted = true
+    // Without data libcurl would not ask whether to go on.
+    if chunkFault == .framing, let descriptor = connection?.descriptor { netopt_end(descriptor) }
   }
 
   /// A frame came that belongs to the transfer's stream. libcurl hands over what is in it afterwards.
@@ -279,8 +281,9 @@ final class Transfer {
       }
     }
     guard hasRoom else { return pause() }
+    guard !records.receiving.isOver else { return pauseUntilNextTurn() }
+    records.receiving.tookPiece()
     if decoder != nil {
-      guard !records.decoding.isOver else { return waitToDecode() }
       let reception = decode(bytes)
       guard reception == .taken else { return reception }
     } else {
@@ -312,9 +315,9 @@ final class Transfer {
       do throws(CodingFailure) {
         while let count = try decodeSome(&rest, into: room), count > 0 {
           body.append(UnsafeRawBufferPointer(rebasing: room[..<count]), ofLength: nil)
-          if hasRoom, !records.decoding.isOver { continue }
+          if hasRoom, !records.receiving.isOver { continue }
           decodedOfPiece = bytes.count - rest.count
-          return hasRoom ? waitToDecode() : pause()
+          return hasRoom ? pauseUntilNextTurn() : pause()
         }
         return .taken
       } catch {
@@ -329,7 +332,7 @@ final class Transfer {
   ) throws(CodingFailure) -> Int? {
     let before = decoder?.spent ?? 0
     let count = try decoder?.decode(&rest, into: room)
-    records.decoding.spent += (decoder?.spent ?? 0) - before
+    records.receiving.spent += (decoder?.spent ?? 0) - before
     return count
   }
 

@@ -33,7 +33,7 @@ final class TurnRecords {
   @exclusivity(unchecked) var newConnections = NewConnections()
   /// What the gate has to know of the connections that are open.
   @exclusivity(unchecked) var live = LiveConnections()
-  @exclusivity(unchecked) var decoding = DecodingTurn()
+  @exclusivity(unchecked) var receiving = ReceivingTurn()
   /// What libcurl wants its timer set to, in milliseconds: -1 for off, `nil` for no change.
   @exclusivity(unchecked) var timeout: Int?
 
@@ -75,7 +75,7 @@ final class TurnRecords {
     opened = []
     ready = []
     touched = []
-    decoding = DecodingTurn()
+    receiving = ReceivingTurn()
   }
 }
 

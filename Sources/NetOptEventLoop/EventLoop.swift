@@ -240,23 +240,46 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     thread.store(UInt(pthread_self()), ordering: .relaxed)
     while let timeout = nextWait() {
       let count = state.poller.wait(timeout)
-      for index in 0..<count {
-        // Handlers may watch and unwatch: each event is looked up when its turn comes.
-        if let (handler, descriptor, readiness) = state.poller.event(index) {
-          handler.ready(descriptor, for: readiness)
-        }
-      }
-      fireTimers()
-      takeInbox()
-      endTurn()
-      for _ in 0..<Self.mostRounds where !state.ownItems.isEmpty {
-        runItems()
+      var index = 0
+      repeat {
+        index = handleEvents(from: index, of: count)
+        fireTimers()
+        takeInbox()
         endTurn()
-      }
+        for _ in 0..<Self.mostRounds where !state.ownItems.isEmpty {
+          runItems()
+          endTurn()
+        }
+      } while index < count
     }
     giveBack()
     // Last, so that what was let go of could still call the loop.
     thread.store(0, ordering: .relaxed)
+  }
+
+  /// How long a turn handles events before timers and what was submitted have their turn again. The events that are left come next, so that none waits for
+  /// ever.
+  package static let longestTurn = Duration.milliseconds(20)
+
+  /// Handles events of the poller until they are all handled, or that has taken long enough.
+  ///
+  /// - Returns: how many are handled.
+  private func handleEvents(from first: Int, of count: Int) -> Int {
+    var index = first
+    var end: MonotonicInstant?
+    while index < count {
+      // Handlers may watch and unwatch: each event is looked up when its turn comes.
+      if let (handler, descriptor, readiness) = state.poller.event(index) {
+        handler.ready(descriptor, for: readiness)
+      }
+      index += 1
+      // One event, as nearly always, costs no look at the clock.
+      guard index < count else { break }
+      let now = now()
+      if let end, now >= end { break }
+      end = end ?? now + Self.longestTurn
+    }
+    return index
   }
 
   /// Milliseconds until the next timer is due; none while something waits to be run; `nil` when the loop is to end.

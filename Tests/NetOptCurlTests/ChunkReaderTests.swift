@@ -47,6 +47,18 @@ import Testing
     for count in 1...text.utf8.count { #expect(fault(of: text, inPiecesOf: count) == .end) }
   }
 
+  @Test("extensions without end are refused, those of real chunks are not")
+  func extensions() {
+    let signature = ";chunk-signature=" + String(repeating: "a", count: 64)
+    let signed = (0..<5000).map { _ in "8\(signature)\r\n12345678\r\n" }.joined()
+    #expect(fault(of: signed, inPiecesOf: 16_384) == nil)
+    #expect(fault(of: String(repeating: "1\r\na\r\n", count: 100_000), inPiecesOf: 16_384) == nil)
+    let endless = signed + "1;" + String(repeating: "a", count: 4 << 20)
+    #expect(fault(of: endless, inPiecesOf: 16_384) == .framing)
+    let each = "1;" + String(repeating: "a", count: 100) + "\r\na\r\n"
+    #expect(fault(of: String(repeating: each, count: 10_000), inPiecesOf: 100) == .framing)
+  }
+
   @Test("any body in any chunks and pieces passes, and not with a byte too many in one of its sizes")
   func drawn() {
     var random = SplitMix64(seed: 20)

@@ -17,8 +17,7 @@ enum FloodCases {
         "flood-before-the-status-line", "flood-of-zeros", "flood-of-continue", "flood-of-hints",
         "flood-in-one-1xx", "flood-of-trailers", "flood-in-one-trailer", "flood-in-a-chunk-size",
       ]),
-    // An extension is ignored as it comes, so it may go on until the deadline.
-    .fails(as: .brokenOrSlow, ["flood-in-a-chunk-extension"]) { $0.timeout = .milliseconds(500) },
+    .fails(as: .broken, ["flood-in-a-chunk-extension"]),
     .fails(as: [.bodyTooLarge], ["body-without-end", "chunks-of-a-byte-without-end"]))
 
   private static let large: [HostileCase] = .either(

@@ -4,7 +4,7 @@ import NetOptTestSupport
 import Testing
 
 /// Bodies that take long to decode, many at once.
-@Suite struct DecodingTurnTests {
+@Suite struct ReceivingTurnTests {
   /// Blocks of Zstandard (RFC 8878, section 3.1.1.2) of 18 bytes. Each one builds three tables of 512 entries and gives some bytes: about 3 µs, which is
   /// less than is refused.
   private static func coded(blocks: Int) -> [UInt8] {
