@@ -155,20 +155,26 @@ extension JSONValue: CustomStringConvertible {
     var text = text
     out.append(0x22)
     text.withUTF8 { bytes in
-      var rest = bytes[...]
-      while !rest.isEmpty {
-        // Nearly always all of it.
-        let plain = rest.prefix(limit).prefix {
-          0x20..<0x7f ~= $0 && $0 != 0x22 && $0 != 0x5c
+      // Where begins what needs no escape and has not been written: nearly always all of the text.
+      var start = 0
+      var index = 0
+      while index < bytes.count {
+        let byte = bytes[index]
+        let isPlain = byte >= 0x20 && byte < 0x7f && byte != 0x22 && byte != 0x5c
+        if isPlain, index - start < limit {
+          index += 1
+          continue
         }
-        out.append(contentsOf: plain)
-        rest = rest[plain.endIndex...]
+        if start < index { out.append(contentsOf: bytes[start..<index]) }
         if out.count >= limit { flush(&out) }
-        guard let first = rest.first else { break }
-        let size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
-        append(rest.prefix(size), to: &out)
-        rest = rest.dropFirst(size)
+        if !isPlain {
+          let size = byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4
+          append(bytes[index..<index + size], to: &out)
+          index += size
+        }
+        start = index
       }
+      out.append(contentsOf: bytes[start...])
     }
     out.append(0x22)
   }
@@ -180,22 +186,29 @@ extension JSONValue: CustomStringConvertible {
     return Unicode.Scalar(bytes.dropFirst().reduce(bits) { $0 << 6 | UInt32($1 & 0x3f) })
   }
 
+  /// What ASCII is written as: made once, since a text may have millions that need an escape.
+  private static let escapes: [[UInt8]] = (0..<0x80 as Range<UInt8>).map { byte in
+    switch byte {
+    case 0x22: Array(#"\""#.utf8)
+    case 0x5c: Array(#"\\"#.utf8)
+    case 0x08: Array(#"\b"#.utf8)
+    case 0x09: Array(#"\t"#.utf8)
+    case 0x0a: Array(#"\n"#.utf8)
+    case 0x0c: Array(#"\f"#.utf8)
+    case 0x0d: Array(#"\r"#.utf8)
+    case 0..<0x20, 0x7f: Array(#"\u00"#.utf8) + [Hex.lower[Int(byte >> 4)], Hex.lower[Int(byte & 15)]]
+    default: [byte]
+    }
+  }
+
   /// Writes the bytes of one scalar that may need an escape.
   private static func append(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, to out: inout [UInt8]) {
-    switch bytes.first {
-    case 0x22: out += #"\""#.utf8
-    case 0x5c: out += #"\\"#.utf8
-    case 0x08: out += #"\b"#.utf8
-    case 0x09: out += #"\t"#.utf8
-    case 0x0a: out += #"\n"#.utf8
-    case 0x0c: out += #"\f"#.utf8
-    case 0x0d: out += #"\r"#.utf8
-    default:
-      guard let scalar = scalar(bytes), scalar.steersTerminal else { return out.append(contentsOf: bytes) }
-      for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
-        out += #"\u"#.utf8
-        for shift in [12, 8, 4, 0] as [UInt16] { out.append(Hex.lower[Int(unit >> shift & 15)]) }
-      }
+    if let first = bytes.first, first < 0x80 { return out.append(contentsOf: escapes[Int(first)]) }
+    guard let scalar = scalar(bytes), scalar.steersTerminal else { return out.append(contentsOf: bytes) }
+    for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+      out.append(0x5c)
+      out.append(0x75)
+      for shift in [12, 8, 4, 0] as [UInt16] { out.append(Hex.lower[Int(unit >> shift & 15)]) }
     }
   }
 }
