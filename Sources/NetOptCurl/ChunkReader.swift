@@ -25,10 +25,15 @@ struct ChunkReader: Sendable {
   /// limit of a body ends (RFC 9112, section 7.1.1).
   private static let mostPerByte = 64
   private static let mostBeforeFirst = 64 * 1024
+  /// How long the line of a size may be, with its extensions: data comes at least that often, and then a transfer can pause.
+  private static let longestLine = 4096
 
   private var state = State.size(0, digits: 0)
-  /// How many bytes were data, and how many were not.
-  private var (data, framing) = (0, 0)
+  private var data = 0
+  /// How many bytes were no data, and how many of them were taken.
+  private var (framing, taken) = (0, 0)
+  /// How long the line is until now.
+  private var line = 0
 
   /// Reads a piece of the body as it came.
   ///
@@ -46,8 +51,16 @@ struct ChunkReader: Sendable {
       if let fault = read(bytes[index]) { return fault }
       index += 1
       framing += 1
+      line += 1
+      if line > Self.longestLine { return .longLine }
     }
     return framing > Self.mostBeforeFirst + Self.mostPerByte * data ? .framing : nil
+  }
+
+  /// How many bytes were no data since this was last asked.
+  mutating func takeFraming() -> Int {
+    defer { taken = framing }
+    return framing - taken
   }
 
   private mutating func read(_ byte: UInt8) -> ChunkFault? {
@@ -87,5 +100,8 @@ struct ChunkReader: Sendable {
     }
   }
 
-  private mutating func begin(_ size: UInt64) { state = size == 0 ? .done : .data(size) }
+  private mutating func begin(_ size: UInt64) {
+    state = size == 0 ? .done : .data(size)
+    line = 0
+  }
 }

@@ -9,6 +9,8 @@ struct ReceivingTurn {
   private static let longest: Int64 = 20_000_000
   /// What a piece counts for beside its decoding. It takes about as long, with what libcurl does for it.
   private static let timePerPiece: Int64 = 500
+  /// What a byte of a chunk's size and extensions counts for.
+  private static let timePerFramingByte: Int64 = 20
 
   /// How long bodies have taken in this turn, in nanoseconds.
   var spent: Int64 = 0
@@ -21,6 +23,8 @@ struct ReceivingTurn {
   var isOver: Bool { spent >= Self.longest }
 
   mutating func tookPiece() { spent += Self.timePerPiece }
+
+  mutating func read(framing count: Int) { spent += Int64(count) * Self.timePerFramingByte }
 }
 
 /// Fires when bodies that waited for another turn may go on.

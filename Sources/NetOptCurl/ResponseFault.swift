@@ -89,6 +89,11 @@ enum ChunkFault: String, Sendable {
     "a chunk whose size has more than 16 digits, which is libcurl's limit (RFC 9112, section 7.1)"
   /// A chunk's data is not followed by a line end.
   case end = "a chunk that does not end where its size says (RFC 9112, section 7.1)"
+  /// The line of a size does not end.
+  case longLine = "a chunk whose extensions have more than 4 KiB (RFC 9112, section 7.1.1)"
   /// Hardly any of the body is data.
   case framing = "more than 64 KiB of chunk extensions for hardly any data (RFC 9112, section 7.1.1)"
+
+  /// Whether the connection is ended: libcurl may read on for ever, and asks only when data comes.
+  var endsConnection: Bool { self == .longLine || self == .framing }
 }

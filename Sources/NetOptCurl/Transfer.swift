@@ -211,14 +211,13 @@ final class Transfer {
 
   /// libcurl has read a piece of an HTTP/1.1 answer's body, and takes it from its chunks next.
   func follow(chunks bytes: UnsafeRawBufferPointer) {
-    guard fault == nil, head.isComplete, head.framing == .chunked, !hasNoBody,
-      let chunkFault = chunks.read(bytes)
-    else { return }
+    guard fault == nil, head.isComplete, head.framing == .chunked, !hasNoBody else { return }
+    defer { records.receiving.read(framing: chunks.takeFraming()) }
+    guard let chunkFault = chunks.read(bytes) else { return }
     fault = .chunk(chunkFault)
     // libcurl may take it for the last one, and the connection for free.
     connection?.isTainted = true
-    // Without data libcurl would not ask whether to go on.
-    if chunkFault == .framing, let descriptor = connection?.descriptor { netopt_end(descriptor) }
+    if chunkFault.endsConnection, let descriptor = connection?.descriptor { netopt_end(descriptor) }
   }
 
   /// A frame came that belongs to the transfer's stream. libcurl hands over what is in it afterwards.
