@@ -16,6 +16,9 @@ import Testing
       + last
   }
 
+  /// How late a call may be on a machine that others keep busy. All bodies in one turn take more than 6 s on an idle one.
+  private static let lateness = Duration.seconds(2)
+
   private static func server(blocks: Int) throws -> LoopbackServer {
     let body = coded(blocks: blocks)
     return try LoopbackServer(
@@ -63,7 +66,7 @@ import Testing
             _ = try await bench.execute(request, [.loopback]).body.collect(upTo: 64 << 20)
           }
           #expect(error?.code == .timeout)
-          #expect(clock.now() - begun < limit + .milliseconds(500))
+          #expect(clock.now() - begun < limit + Self.lateness)
         }
       }
       for number in 0..<10 {
@@ -74,7 +77,7 @@ import Testing
           #expect(String(decoding: body, as: UTF8.self) == "/\(number)")
         }
         #expect(error == nil)
-        #expect(clock.now() - begun < .milliseconds(500))
+        #expect(clock.now() - begun < Self.lateness)
       }
     }
     await bench.end()
