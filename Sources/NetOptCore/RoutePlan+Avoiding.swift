@@ -29,6 +29,17 @@ extension RoutePlan {
 }
 
 extension RoutePlan.Avoidance {
+  /// Candidates with the reason why some of them are not in the plan of this attempt.
+  func marked(_ candidates: [RoutePlan.Candidate]) -> [RoutePlan.Candidate] {
+    guard isStrict else { return candidates }
+    return candidates.map { candidate in
+      guard candidate.excluded == nil, addresses.contains(candidate.address) else { return candidate }
+      return RoutePlan.Candidate(
+        candidate.address, score: candidate.score, source: candidate.source,
+        excluded: "another attempt of this call waits for its answer")
+    }
+  }
+
   fileprivate func ordered(_ legs: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     var front: [RoutePlan.Leg] = []
     var back = front

@@ -159,7 +159,9 @@ public struct RoutePlan: Sendable {
   public var directOff: DirectOff? { storage.directOff }
   /// The list's endpoints, as they were weighed. Put into words each time: keep them when they are needed more than
   /// once.
-  public var candidates: [Candidate] { storage.candidates.candidates() }
+  public var candidates: [Candidate] {
+    avoidance?.marked(storage.candidates.candidates()) ?? storage.candidates.candidates()
+  }
   /// Whether there are candidates.
   public var hasCandidates: Bool { !storage.candidates.isEmpty }
   /// The legs in their order; never empty.

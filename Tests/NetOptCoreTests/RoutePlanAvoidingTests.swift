@@ -8,8 +8,11 @@ import Testing
 
   private func plan(_ addresses: [IPAddress], dns: Bool = true) -> RoutePlan {
     let listed = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
+    let candidates =
+      addresses.map { RoutePlan.Candidate($0, score: .milliseconds(1), source: .list) }
+      + [RoutePlan.Candidate(c, score: nil, source: .list, excluded: "of weight 0")]
     return RoutePlan(
-      origin: Origin(.https, host: "a.example"), policy: "fastest",
+      origin: Origin(.https, host: "a.example"), policy: "fastest", candidates: candidates,
       legs: listed + (dns ? [RoutePlan.Leg(.dns, source: .dns)] : []), startsTwo: true, multiplexes: false)
   }
 
@@ -30,6 +33,12 @@ import Testing
   @Test func aStrictAvoidanceLeavesOut() throws {
     let other = try #require(plan([a, b]).avoiding(.init([a], isStrict: true)))
     #expect(other.legs.map(\.address) == [b, nil])
+    // Who is left out is explained, and nobody else.
+    #expect(
+      other.candidates.map { $0.excluded }
+        == ["another attempt of this call waits for its answer", nil, "of weight 0"])
+    #expect(other.candidates.map(\.score) == plan([a, b]).candidates.map(\.score))
+    #expect(plan([a, b]).avoiding(.init([a, c]))?.candidates == plan([a, b]).candidates)
     #expect(plan([a], dns: false).avoiding(.init([a], isStrict: true)) == nil)
   }
 
