@@ -6,6 +6,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+// Has the kernel acknowledge at once what it has received: TCP_QUICKACK, tcp(7). A refusal costs time and nothing else.
+static inline void netopt_acknowledge(int descriptor) {
+  int on = 1;
+  setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
+
 // Has the kernel gather what is written, or send what it has: TCP_CORK, tcp(7). A refusal costs speed and nothing else.
 static inline void netopt_cork(int descriptor, int on) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &on, sizeof on);

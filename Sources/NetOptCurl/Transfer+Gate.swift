@@ -98,6 +98,9 @@ extension Transfer {
       // An answer came before the body, which was never sent (RFC 9110, section 10.1.1): the server takes what comes next for it.
       if !hasSentBody { connection.isTainted = true }
       connection.carrier = nil
+      // What a server sends behind its answer waits for the acknowledgement of that (RFC 896), which comes with the next request when it is
+      // delayed, and would be taken for that one's answer.
+      if records.live[connection.descriptor] === connection { netopt_acknowledge(connection.descriptor) }
     }
     streamReader?.budget.streams -= 1
     streamReader = nil

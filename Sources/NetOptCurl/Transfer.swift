@@ -280,7 +280,7 @@ final class Transfer {
       }
     }
     guard hasRoom else { return pause() }
-    guard !records.receiving.isOver else { return pauseUntilNextTurn() }
+    guard mayReceive else { return pauseUntilNextTurn() }
     records.receiving.tookPiece()
     if decoder != nil {
       let reception = decode(bytes)
@@ -298,6 +298,9 @@ final class Transfer {
     return .paused
   }
 
+  /// Whether more may be taken in this turn. libcurl 7.88 may end a transfer by itself whose answer ended before its upload, and keep a piece of it.
+  private var mayReceive: Bool { !records.receiving.isOver || earlyEnd != .none }
+
   private var hasRoom: Bool { unread + body.count < exchange.bodyBuffer }
 
   private var length: Int64? {
@@ -314,7 +317,7 @@ final class Transfer {
       do throws(CodingFailure) {
         while let count = try decodeSome(&rest, into: room), count > 0 {
           body.append(UnsafeRawBufferPointer(rebasing: room[..<count]), ofLength: nil)
-          if hasRoom, !records.receiving.isOver { continue }
+          if hasRoom, mayReceive { continue }
           decodedOfPiece = bytes.count - rest.count
           return hasRoom ? pauseUntilNextTurn() : pause()
         }
