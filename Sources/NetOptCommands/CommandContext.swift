@@ -67,7 +67,10 @@ package struct CommandContext: Sendable {
     _ configuration: ClientConfiguration, _ work: (any Client) async throws -> Result
   ) async throws -> Result {
     // The client looks too, but for a program it is a setting; here it is a file that a person named.
-    if let file = configuration.tls.caFile { _ = try read(file, upTo: 0, for: .tls) }
+    // What is no regular file it refuses as well: opening a FIFO would wait for a writer.
+    if let file = configuration.tls.caFile, access(file, F_OK) != 0 || FileBytes.isRegular(file) {
+      _ = try read(file, upTo: 0, for: .tls)
+    }
     var configuration = configuration
     configuration.warningHandler = { say("warning: \($0.message)") }
     let client = try makeClient(configuration)

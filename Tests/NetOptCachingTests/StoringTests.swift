@@ -11,7 +11,8 @@ struct StoringTests {
       (200, "max-age=10, no-store, must-understand", true, "3"),
       (599, "max-age=10, no-store, must-understand", false, "5.2.2.3"), (599, "max-age=10", true, "3"),
       (599, "max-age=10, must-understand", false, "5.2.2.3"), (206, "max-age=10", false, "3.3"),
-      (304, "max-age=10", false, "3"), (416, "max-age=10", false, "3"), (503, "max-age=10", true, "3"),
+      (226, "max-age=10", false, "3"), (304, "max-age=10", false, "3"), (416, "max-age=10", false, "3"),
+      (503, "max-age=10", true, "3"),
       (200, "max-age=0", false, "3"), (200, "no-cache", false, "3"), (200, "max-age=2, no-cache", true, "3"),
       (301, "max-age=10", true, "3"), (404, "foo", false, "3"),
     ] as [(Int, String, Bool, String)])

@@ -48,6 +48,15 @@ import Testing
     #expect(try Files.read(child.output) == "")
   }
 
+  @Test("authorities in a pipe are refused at once")
+  func authoritiesInAPipe() async throws {
+    let pipe = directory + "/authorities"
+    try #require(mkfifo(pipe, 0o600) == 0)
+    let child = try start(try Files.program, ["get", "-m", "2", "--cacert", pipe, "https://localhost:1/"])
+    #expect(try await end(of: child) != 0)
+    #expect(try Files.read(child.output).contains("is no regular file"))
+  }
+
   /// Whatever is a pipe that nobody else opens, a signal ends the program.
   @Test(arguments: [
     ["get", "--iplist", "pipe"], ["get", "-d", "@pipe"], ["get", "-o", "pipe"], ["get", "--cacert", "pipe"],

@@ -221,7 +221,7 @@ extension CacheCall {
   }
 
   /// Answers that say nothing of what is stored.
-  private static let silent: Set = [206, 304, 408, 416, 421, 425, 429]
+  private static let silent: Set = [206, 226, 304, 408, 416, 421, 425, 429]
 
   /// The answer is not stored: what it replaces is forgotten. That the resource is elsewhere, gone or forbidden now replaces it
   /// as well; that the server is in trouble does not.

@@ -42,7 +42,8 @@ package struct CacheRequest: Sendable {
     range = fields.isEmpty || method != .get ? nil : fields["Range"]
     var control = CacheControl(fields)
     if !fields.isEmpty, !fields.contains(name: "Cache-Control"),
-      FieldText.members(fields.values(of: "Pragma")).contains(where: { $0.loweredASCII == "no-cache" })
+      FieldText.members(fields.values(of: "Pragma"))?.contains(where: { $0.loweredASCII == "no-cache" })
+        ?? true
     {
       control.noCache = true
     }
@@ -64,7 +65,7 @@ package enum ContentCoding {
 
   /// Whether content with these fields is one that libcurl decodes when it is asked to.
   package static func isDecodable(_ fields: HTTPFields) -> Bool {
-    let codings = FieldText.members(fields.values(of: "Content-Encoding")).map { $0.loweredASCII }
+    let codings = (FieldText.members(fields.values(of: "Content-Encoding")) ?? []).map { $0.loweredASCII }
     return !codings.isEmpty && codings.allSatisfy(known.contains)
   }
 }

@@ -66,6 +66,7 @@ package struct DeclaredPolicy: Sendable {
     if control.noStore { return .noStore }
     if request.method == .head { return .methodNotStored }
     if status == 206 { return .partialContent }
+    if status == 226 { return .statusNotStored }
     if request.range != nil, status != 200 { return .statusNotStored }
     if Vary(fields) == .everything { return .varyStar }
     return nil

@@ -57,7 +57,7 @@ package struct Freshness: Hashable, Sendable {
 
   /// `Age`: the first member, unless it is no number (section 5.1).
   private static func statedAge(_ fields: HTTPFields) -> Int64 {
-    guard let first = FieldText.members(fields.values(of: "Age")).first else { return 0 }
+    guard let first = FieldText.members(fields.values(of: "Age"))?.first else { return 0 }
     return DeltaSeconds.milliseconds(first) ?? 0
   }
 }

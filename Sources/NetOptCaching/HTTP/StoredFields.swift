@@ -60,7 +60,8 @@ package enum StoredFields {
   /// Whether fields would not be stored that decide when the response answers: what is left of it would be given to more requests than it was
   /// meant for. `Connection` must not name them (RFC 9110, section 7.6.1), and `no-cache` hardly does.
   package static func losesTerms(of fields: HTTPFields, _ control: CacheControl) -> Bool {
-    !terms.isDisjoint(with: dropped(fields, control))
+    FieldText.members(fields.values(of: "Connection")) == nil
+      || !terms.isDisjoint(with: dropped(fields, control))
   }
 
   /// Without the fields that are not stored, those that `Connection` names, and those that `no-cache` names.
@@ -73,7 +74,7 @@ package enum StoredFields {
 
   /// The names that `Connection` and `no-cache` have, in small letters.
   private static func dropped(_ fields: HTTPFields, _ control: CacheControl) -> Set<String> {
-    Set(FieldText.names(FieldText.members(fields.values(of: "Connection"))) + control.uncachedFields)
+    Set(FieldText.names(FieldText.members(fields.values(of: "Connection")) ?? []) + control.uncachedFields)
   }
 
   private static func weaken(_ fields: inout HTTPFields) {

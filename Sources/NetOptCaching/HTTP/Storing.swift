@@ -42,8 +42,8 @@ package struct Storing: Sendable {
     // A cache that understands the status need not look at no-store beside must-understand (section 5.2.2.3).
     if control.noStore, !control.mustUnderstand { return .refused(.noStore) }
     if status == 206 { return .refused(.partialContent) }
-    // 304 and 416 answer a condition and a range, not the next request.
-    if status < 200 || status == 304 || status == 416 { return .refused(.statusNotStored) }
+    // 226, 304 and 416 answer what a request has (RFC 3229), a condition and a range, not the next request.
+    if status < 200 || [226, 304, 416].contains(status) { return .refused(.statusNotStored) }
     if Vary(fields) == .everything { return .refused(.varyStar) }
     if StoredFields.losesTerms(of: fields, control) { return .refused(.termsNotStored) }
     if request.method == .post { return afterPost(request, status, fields, terms) }

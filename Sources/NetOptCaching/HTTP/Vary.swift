@@ -16,11 +16,13 @@ package enum Vary: Hashable, Sendable {
   /// Reads the field.
   package init(_ fields: HTTPFields) {
     let values = fields.values(of: "Vary")
-    let names = FieldText.names(FieldText.members(values))
+    guard let members = FieldText.members(values) else {
+      self = .everything
+      return
+    }
+    let names = FieldText.names(members)
     let distinct = Set(names)
-    if distinct.contains("*") || distinct.count > Self.mostNames
-      || names.count < FieldText.members(values).count
-    {
+    if distinct.contains("*") || distinct.count > Self.mostNames || names.count < members.count {
       self = .everything
     } else {
       self = distinct.isEmpty ? .nothing : .fields(distinct.sorted())
