@@ -157,9 +157,30 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   }
 
   /// Watches the directories in which the files are now. They may be other ones than before.
+  ///
+  /// A link may be replaced after it was followed and before its directory is watched: then nothing tells of that. So links are followed once more,
+  /// until they lead where they led before.
   private func watchDirectories() {
     guard descriptor >= 0 else { return loop.schedule(self, at: looks.next(at: loop.now())) }
-    let wanted = Set(paths.flatMap { [FileBytes.folder(of: $0)] + Self.directories(of: $0) })
+    var wanted = wantedDirectories
+    for _ in 0..<Self.mostTries {
+      watch(wanted)
+      let now = wantedDirectories
+      if now == wanted { return }
+      wanted = now
+    }
+    // Somebody replaces links without end.
+    loop.schedule(self, at: loop.now() + Self.settling)
+  }
+
+  /// How often links are followed in a row.
+  private static let mostTries = 8
+
+  private var wantedDirectories: Set<String> {
+    Set(paths.flatMap { [FileBytes.folder(of: $0)] + Self.directories(of: $0) })
+  }
+
+  private func watch(_ wanted: Set<String>) {
     var refusal: (directory: String, code: Int32)?
     var isMissing = false
     var watched: [String: Int32] = [:]

@@ -1,5 +1,6 @@
 import Glibc
 import NetOptCore
+import NetOptLocking
 import NetOptTestSupport
 import Testing
 
@@ -43,6 +44,52 @@ import Testing
     )
     watch.stop()
     loop.stop()
+  }
+
+  /// Between following a link and watching its directory it may be replaced, which nothing tells then.
+  @Test("a link that is replaced while the watch begins is followed, and so is what comes after")
+  func replacedAtStart() async throws {
+    let directory = try TemporaryDirectory.make("watch")
+    let loop = try EventLoop()
+    var random = SplitMix64(seed: 5)
+    for round in 0..<8 {
+      let read = Locked<[Int: String]>([:])
+      var watches: [FileWatch] = []
+      for number in 0..<40 {
+        let folder = "\(directory)/\(round)-\(number)"
+        for name in ["", "/one", "/two"] { try #require(mkdir(folder + name, 0o755) == 0) }
+        for name in ["one", "two"] { try Self.write(name, to: "\(folder)/\(name)/list.json") }
+        try #require(symlink("one", "\(folder)/data") == 0)
+        try #require(symlink("two", "\(folder)/next") == 0)
+        try #require(symlink("data/list.json", "\(folder)/link.json") == 0)
+        let path = "\(folder)/link.json"
+        let watch = FileWatch(
+          loop, [path], known: [FileIdentity(path)],
+          onChange: {
+            let text = (try? FileBytes.read(path, upTo: 100, as: "the test's file", in: .list)) ?? []
+            read.withLock { $0[number] = String(decoding: text, as: UTF8.self) }
+          }, onFailure: { Issue.record("\($0)") })
+        watches.append(watch)
+        watch.start()
+        usleep(UInt32(random.next() % 100))
+        try #require(rename("\(folder)/next", "\(folder)/data") == 0)
+      }
+      try await wait(for: "the second directories") { read.withLock { $0.count { $0.value == "two" } } == 40 }
+      for number in 0..<40 {
+        let folder = "\(directory)/\(round)-\(number)/two"
+        try Self.write("three", to: "\(folder)/draft")
+        try #require(rename("\(folder)/draft", "\(folder)/list.json") == 0)
+      }
+      try await wait(for: "the files in them", within: .seconds(10)) {
+        read.withLock { $0.count { $0.value == "three" } } == 40
+      }
+      for watch in watches { watch.stop() }
+    }
+    loop.stop()
+  }
+
+  private static func write(_ text: String, to path: String) throws {
+    try FileBytes.replace(path, with: Array(text.utf8), mode: 0o644, as: "the test's file", in: .list)
   }
 
   @Test func withoutInotifyItIsLookedAllTheSame() async throws {
