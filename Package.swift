@@ -49,28 +49,25 @@ let package = Package(
     module("NetOptZlib", ["CZlib"]),
     module("NetOptSigning", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
     module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite", "CHeap"]),
-    module("NetOptEventLoop", ["NetOptCore", "NetOptLocking", "CEventLoop"]),
     module(
-      "NetOptCurl",
+      "NetOptEngine",
       [
-        "NetOptCore", "NetOptLocking", "NetOptEventLoop", "CBrotli", "CCurl", "CFrameObserver", "CZlib",
-        "CZstd",
+        "NetOptCore", "NetOptLocking", "CAres", "CBrotli", "CCurl", "CEventLoop", "CFrameObserver", "CNetwork",
+        "CZlib", "CZstd",
       ]),
-    module("NetOptNetwork", ["NetOptCore", "NetOptEventLoop", "CNetwork"]),
-    module("NetOptResolver", ["NetOptCore", "NetOptLocking", "NetOptEventLoop", "NetOptNetwork", "CAres"]),
     module(
       "NetOpt",
       [
         "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptCaching",
-        "NetOptEventLoop", "NetOptNetwork", "NetOptCurl", "NetOptResolver",
+        "NetOptEngine",
       ]),
     module("NetOptBench", ["NetOptCore", "NetOptLocking", "NetOptZlib"]),
     module(
       "NetOptCommands",
       [
-        "NetOptBench", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptEventLoop",
+        "NetOptBench", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptEngine",
         "NetOptLocking",
-        "NetOptNetwork", "NetOptRouting", "NetOptSigning",
+        "NetOptRouting", "NetOptSigning",
       ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
@@ -98,7 +95,7 @@ let package = Package(
     .target(
       name: "NetOptStorm",
       dependencies: [
-        "CCurl", "CEventLoop", "NetOpt", "NetOptCore", "NetOptCurl", "NetOptLocking", "NetOptRouting",
+        "CCurl", "CEventLoop", "NetOpt", "NetOptCore", "NetOptEngine", "NetOptLocking", "NetOptRouting",
         "NetOptTestSupport",
       ], path: "Tests/Storm", swiftSettings: settings),
     .executableTarget(
@@ -119,7 +116,7 @@ let package = Package(
       "NetOptFuzzing",
       [
         "NetOpt", "NetOptBench", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking",
-        "NetOptResolver", "NetOptRouting", "NetOptSigning", "NetOptTestSupport",
+        "NetOptEngine", "NetOptRouting", "NetOptSigning", "NetOptTestSupport",
       ]),
 
     tests("NetOptCore", ["NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
@@ -138,20 +135,13 @@ let package = Package(
         "CHeap", "cache-writer",
       ]),
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
-    tests("NetOptEventLoop", ["NetOptEventLoop", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
     tests(
-      "NetOptCurl",
-      ["NetOptCurl", "NetOptCore", "NetOptEventLoop", "NetOptTestSupport", "CZlib", "CZstd"]),
-    tests(
-      "NetOptNetwork",
-      ["NetOptNetwork", "NetOptCore", "NetOptEventLoop", "NetOptLocking", "NetOptTestSupport"]),
-    tests(
-      "NetOptResolver",
-      ["NetOptResolver", "NetOptCore", "NetOptEventLoop", "NetOptNetwork", "NetOptTestSupport"]),
+      "NetOptEngine",
+      ["NetOptEngine", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "CZlib", "CZstd"]),
     tests(
       "NetOpt",
       [
-        "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptNetwork",
+        "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptEngine",
         "NetOptRouting",
         "NetOptSigning", "NetOptTestSupport", "list-writer",
       ]),

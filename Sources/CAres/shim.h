@@ -2,6 +2,15 @@
 #pragma once
 #include <ares.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+// Constants that are enumerators as well as macros of the same name. Swift finds them in one of the C modules that have them, and a file may import
+// another one: it depends on the order in which the compiler reads the files of a module.
+static const int netopt_ares_stream = SOCK_STREAM;
+static const int netopt_ares_socket_flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+static const int netopt_ares_no_signal = MSG_NOSIGNAL;
+static const int netopt_ares_tcp = IPPROTO_TCP;
 
 static const int netopt_ares_success = ARES_SUCCESS;
 static const int netopt_ares_no_data = ARES_ENODATA;

@@ -6,6 +6,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+// Constants that are enumerators as well as macros of the same name. Swift finds them in one of the C modules that have them, and a file may import
+// another one: it depends on the order in which the compiler reads the files of a module.
+static const int netopt_close_on_exec = SOCK_CLOEXEC;
+static const int netopt_peek_without_waiting = MSG_PEEK | MSG_DONTWAIT;
+static const int netopt_tcp = IPPROTO_TCP;
+
 // Has the kernel acknowledge at once what it has received: TCP_QUICKACK, tcp(7). A refusal costs time and nothing else.
 static inline void netopt_acknowledge(int descriptor) {
   int on = 1;

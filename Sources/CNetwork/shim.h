@@ -11,6 +11,21 @@
 #include <linux/rtnetlink.h>
 #include <netinet/icmp6.h>
 
+// Constants that are enumerators as well as macros of the same name. Swift finds them in one of the C modules that have them, and a file may import
+// another one: it depends on the order in which the compiler reads the files of a module.
+static const int netopt_socket_datagram = SOCK_DGRAM;
+static const int netopt_socket_raw = SOCK_RAW;
+static const int netopt_socket_close_on_exec = SOCK_CLOEXEC;
+static const int netopt_socket_nonblocking = SOCK_NONBLOCK;
+static const int netopt_message_no_signal = MSG_NOSIGNAL;
+static const int netopt_message_no_wait = MSG_DONTWAIT;
+static const int netopt_message_errors = MSG_ERRQUEUE;
+static const int netopt_message_whole_length = MSG_TRUNC;
+static const int netopt_protocol_ip = IPPROTO_IP;
+static const int netopt_protocol_ipv6 = IPPROTO_IPV6;
+static const int netopt_protocol_icmp = IPPROTO_ICMP;
+static const int netopt_protocol_icmpv6 = IPPROTO_ICMPV6;
+
 // The macros for the bits of struct icmp6_filter are functions.
 static inline int netopt_only_echo_replies_v6(int descriptor) {
   struct icmp6_filter filter;

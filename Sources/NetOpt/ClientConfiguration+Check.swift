@@ -1,7 +1,6 @@
 import Glibc
 import NetOptCore
-import NetOptCurl
-import NetOptResolver
+import NetOptEngine
 
 extension ClientConfiguration {
   /// Refuses values that make no sense, before anything is made of them: numbers that would stop a transfer or a clock further down,

@@ -1,6 +1,6 @@
 package import NetOptCaching
 public import NetOptCore
-import NetOptCurl
+import NetOptEngine
 public import NetOptRouting
 public import NetOptSigning
 

@@ -1,10 +1,7 @@
 import FoundationEssentials
 public import NetOptCore
-import NetOptCurl
-import NetOptEventLoop
+import NetOptEngine
 import NetOptLocking
-import NetOptNetwork
-import NetOptResolver
 public import NetOptRouting
 import Synchronization
 

@@ -1,5 +1,4 @@
-import NetOptCurl
-import NetOptResolver
+import NetOptEngine
 
 /// The versions of netopt and of the libraries it found.
 public enum NetOptVersion {

@@ -1,5 +1,5 @@
 import NetOptCore
-import NetOptNetwork
+import NetOptEngine
 
 /// What a client does when the machine is in another network: history belongs to a network, and so do connections and what
 /// name servers said. What is under way goes on.

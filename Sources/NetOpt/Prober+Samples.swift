@@ -1,5 +1,5 @@
 import NetOptCore
-import NetOptNetwork
+import NetOptEngine
 import NetOptRouting
 
 // How endpoints are sampled.

@@ -1,5 +1,5 @@
 import NetOptCore
-import NetOptEventLoop
+import NetOptEngine
 import NetOptLocking
 import NetOptRouting
 import Synchronization

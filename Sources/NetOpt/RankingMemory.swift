@@ -1,7 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 import NetOptLocking
-import NetOptNetwork
+import NetOptEngine
 import NetOptRouting
 import Synchronization
 

@@ -2,7 +2,7 @@ import FoundationEssentials
 import NetOpt
 import NetOptCore
 import NetOptCrypto
-import NetOptResolver
+import NetOptEngine
 import NetOptRouting
 import NetOptSigning
 

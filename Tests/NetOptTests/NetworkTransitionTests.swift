@@ -1,12 +1,11 @@
 import FoundationEssentials
 import NetOptCore
-import NetOptEventLoop
+@testable import NetOptEngine
 import NetOptRouting
 import NetOptTestSupport
 import Testing
 
 @testable import NetOpt
-@testable import NetOptNetwork
 
 /// A machine that comes into another network.
 @Suite struct NetworkTransitionTests {

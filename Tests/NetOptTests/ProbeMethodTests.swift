@@ -4,7 +4,7 @@ import NetOptRouting
 import NetOptTestSupport
 import Testing
 
-@testable import NetOptNetwork
+@testable import NetOptEngine
 
 /// How endpoints are probed.
 @Suite struct ProbeMethodTests {

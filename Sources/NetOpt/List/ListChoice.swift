@@ -1,6 +1,6 @@
 import FoundationEssentials
 import NetOptCore
-import NetOptEventLoop
+import NetOptEngine
 import NetOptRouting
 
 /// A configured list and the last good copy of it, of which one is used.

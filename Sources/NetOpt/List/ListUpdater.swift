@@ -1,6 +1,6 @@
 import FoundationEssentials
 import NetOptCore
-import NetOptEventLoop
+import NetOptEngine
 import NetOptLocking
 import NetOptRouting
 

@@ -1,5 +1,5 @@
 import NetOptCore
-import NetOptEventLoop
+import NetOptEngine
 import NetOptLocking
 
 /// Reads lines on a thread of its own, so that waiting for input takes none from the requests.

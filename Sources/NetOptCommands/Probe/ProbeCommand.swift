@@ -1,6 +1,6 @@
 import NetOpt
 import NetOptCore
-import NetOptNetwork
+import NetOptEngine
 import NetOptRouting
 
 /// `netopt probe`: pings the list's endpoints and prints the ranking.

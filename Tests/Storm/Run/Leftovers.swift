@@ -1,5 +1,5 @@
 import FoundationEssentials
-import NetOptCurl
+import NetOptEngine
 import NetOptTestSupport
 
 /// What the process holds of the system, to be compared before and after.

@@ -1,0 +1,155 @@
+import CCurl
+import Glibc
+import NetOptCore
+
+// libcurl calls these from within `curl_multi_socket_action` and `curl_easy_pause`, on the loop's thread. They only
+// record on the transfer and in the `TurnRecords`; what follows from it is done after the call has returned.
+
+extension EasyHandle {
+  func setCallbacks(this: UnsafeMutableRawPointer, records: UnsafeMutableRawPointer) {
+    netopt_setopt_data(raw, CURLOPT_HEADERFUNCTION, receiveHeader)
+    netopt_setopt_pointer(raw, CURLOPT_PRIVATE, this)
+    netopt_setopt_pointer(raw, CURLOPT_HEADERDATA, this)
+    netopt_setopt_data(raw, CURLOPT_WRITEFUNCTION, receiveBody)
+    netopt_setopt_pointer(raw, CURLOPT_WRITEDATA, this)
+    netopt_setopt_data(raw, CURLOPT_READFUNCTION, sendBody)
+    netopt_setopt_pointer(raw, CURLOPT_READDATA, this)
+    netopt_setopt_seek(raw, rewindBody)
+    netopt_setopt_pointer(raw, CURLOPT_SEEKDATA, this)
+    netopt_setopt_prereq(raw, isReady)
+    netopt_setopt_pointer(raw, CURLOPT_PREREQDATA, this)
+    netopt_setopt_progress(raw, mayGoOn)
+    netopt_setopt_pointer(raw, CURLOPT_XFERINFODATA, this)
+    netopt_setopt_opensocket(raw, openSocket)
+    netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
+    netopt_setopt_debug(raw, says)
+    netopt_setopt_pointer(raw, CURLOPT_DEBUGDATA, this)
+    // A connection outlives the handle that opened it: its closing is told to what lives as long as all of them.
+    netopt_setopt_closesocket(raw, closeSocket)
+    if OpenSSL.loaded != nil { netopt_setopt_ssl_context(raw, contextWasMade) }
+    netopt_setopt_pointer(raw, CURLOPT_CLOSESOCKETDATA, records)
+  }
+}
+
+extension EasyHandle {
+  /// The transfer that a handle of libcurl performs, if it does.
+  ///
+  /// - Parameter pointer: a handle that an `EasyHandle` owns.
+  static func transfer(of pointer: UnsafeMutableRawPointer) -> Transfer? {
+    var data: UnsafeMutableRawPointer?
+    netopt_getinfo_pointer(pointer, CURLINFO_PRIVATE, &data)
+    return NetOptEngine.transfer(data)
+  }
+}
+
+/// The transfer behind a callback's user data. The handle is alive: libcurl is working on it.
+private func transfer(_ data: UnsafeMutableRawPointer?) -> Transfer? {
+  data.flatMap { Unmanaged<EasyHandle>.fromOpaque($0).takeUnretainedValue().transfer }
+}
+
+private func receiveHeader(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+  guard let transfer = transfer(data), let bytes else { return 0 }
+  return transfer.receive(header: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
+}
+
+private func receiveBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+  guard let transfer = transfer(data), let bytes else { return 0 }
+  switch transfer.receive(body: UnsafeRawBufferPointer(start: bytes, count: count)) {
+  case .taken: return count
+  case .paused: return Int(CURL_WRITEFUNC_PAUSE)
+  // Fewer than were given end the transfer.
+  case .refused: return 0
+  }
+}
+
+private func sendBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+  guard let transfer = transfer(data), let bytes else { return Int(CURL_READFUNC_ABORT) }
+  switch transfer.fill(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
+  case .bytes(let count): return count
+  case .notYet: return Int(CURL_READFUNC_PAUSE)
+  case .failed: return Int(CURL_READFUNC_ABORT)
+  }
+}
+
+private func rewindBody(_ data: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
+  guard let transfer = transfer(data), origin == SEEK_SET, transfer.rewind(to: Int64(offset)) else {
+    return CURL_SEEKFUNC_FAIL
+  }
+  return CURL_SEEKFUNC_OK
+}
+
+private func isReady(
+  _ data: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
+  _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
+) -> Int32 {
+  let ends = ConnectionEnds(remote: remote, remotePort: remotePort, local: local, localPort: localPort)
+  guard let transfer = transfer(data), transfer.isReady(between: ends) else { return CURL_PREREQFUNC_ABORT }
+  return CURL_PREREQFUNC_OK
+}
+
+private func mayGoOn(
+  _ data: UnsafeMutableRawPointer?, _ downTotal: curl_off_t, _ down: curl_off_t, _ upTotal: curl_off_t,
+  _ up: curl_off_t
+) -> Int32 {
+  transfer(data)?.mayGoOn() == false ? 1 : 0
+}
+
+private func says(
+  _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ text: UnsafeMutablePointer<CChar>?, _ size: Int,
+  _ data: UnsafeMutableRawPointer?
+) -> Int32 {
+  guard let transfer = transfer(data), let text else { return 0 }
+  let bytes = UnsafeRawBufferPointer(start: text, count: size)
+  switch kind {
+  case CURLINFO_TEXT: transfer.says(bytes)
+  // libcurl takes the line from here next. What it gets instead begins no fold; the transfer refuses it.
+  // CURLINFO_REQUEST_SIZE counts the first write alone, which may find no room.
+  case CURLINFO_HEADER_OUT, CURLINFO_DATA_OUT: if size > 0 { transfer.sent.wasWritten() }
+  case CURLINFO_DATA_IN: transfer.follow(chunks: bytes)
+  case CURLINFO_HEADER_IN: if transfer.mustHide(bytes) { text.pointee = 0x78 }
+  default: break
+  }
+  return 0
+}
+
+private func openSocket(
+  _ data: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+  guard let transfer = transfer(data), let address = address?.pointee else { return CURL_SOCKET_BAD }
+  let type = address.socktype | netopt_close_on_exec
+  let descriptor = socket(address.family, type, address.protocol)
+  guard descriptor >= 0 else {
+    transfer.couldNotOpen(errno)
+    return CURL_SOCKET_BAD
+  }
+  transfer.opened(descriptor)
+  return descriptor
+}
+
+private func contextWasMade(
+  _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ data: UnsafeMutableRawPointer?
+) -> CURLcode {
+  if let context = context.map({ OpaquePointer($0) }), let openSSL = OpenSSL.loaded {
+    openSSL.keepSessions(of: context)
+    openSSL.keepBuffers(of: context)
+    openSSL.limitGroups(of: context)
+    openSSL.limitCertificates(of: context)
+    openSSL.followHandshakes(of: context)
+    openSSL.watchRecords(of: context)
+    easy.flatMap { EasyHandle.transfer(of: $0) }?.certificate = PeerCertificate.expect(in: context)
+  }
+  return CURLE_OK
+}
+
+private func closeSocket(_ data: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
+  if let data, descriptor >= 0 {
+    Unmanaged<TurnRecords>.fromOpaque(data).takeUnretainedValue().closed(descriptor)
+  }
+  return close(descriptor)
+}

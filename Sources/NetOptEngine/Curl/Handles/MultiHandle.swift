@@ -1,0 +1,58 @@
+import CCurl
+import NetOptCore
+
+/// Owns one libcurl multi handle. Its callbacks write to the records, which it therefore keeps.
+final class MultiHandle {
+  let raw: UnsafeMutableRawPointer
+  private let records: TurnRecords
+  private var isOpen = true
+
+  /// - Throws: `libraryFailed` when libcurl gives no handle.
+  init(_ configuration: CurlConfiguration, records: TurnRecords) throws(NetOptError) {
+    guard CurlLibrary.isReady, let raw = curl_multi_init() else {
+      throw NetOptError(.libraryFailed, phase: .send, "curl_multi_init gave no handle: out of memory")
+    }
+    self.raw = raw
+    self.records = records
+    let data = Unmanaged.passUnretained(records).toOpaque()
+    netopt_multi_setopt_socket(raw, socketChanged)
+    netopt_multi_setopt_pointer(raw, CURLMOPT_SOCKETDATA, data)
+    netopt_multi_setopt_timer(raw, timerChanged)
+    netopt_multi_setopt_pointer(raw, CURLMOPT_TIMERDATA, data)
+    netopt_multi_setopt_long(raw, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
+    netopt_multi_setopt_long(raw, CURLMOPT_MAX_CONCURRENT_STREAMS, 1000)
+    netopt_multi_setopt_long(raw, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerEndpoint)
+    netopt_multi_setopt_long(raw, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.totalConnections)
+    netopt_multi_setopt_long(raw, CURLMOPT_MAXCONNECTS, configuration.idleConnections)
+  }
+
+  deinit { close() }
+
+  /// Closes all connections. No easy handle may be on it any more (curl_multi_cleanup(3)).
+  func close() {
+    if isOpen { curl_multi_cleanup(raw) }
+    isOpen = false
+  }
+}
+
+private func socketChanged(
+  _ easy: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t, _ what: Int32,
+  _ data: UnsafeMutableRawPointer?,
+  _ socketData: UnsafeMutableRawPointer?
+) -> Int32 {
+  // No socket is no socket to be watched: seen of libcurl as -1 for connections without one.
+  guard let data, descriptor >= 0 else { return 0 }
+  var readiness: Readiness = []
+  if what == CURL_POLL_IN || what == CURL_POLL_INOUT { readiness.insert(.read) }
+  if what == CURL_POLL_OUT || what == CURL_POLL_INOUT { readiness.insert(.write) }
+  Unmanaged<TurnRecords>.fromOpaque(data).takeUnretainedValue().wants(descriptor, readiness)
+  return 0
+}
+
+private func timerChanged(
+  _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ data: UnsafeMutableRawPointer?
+) -> Int32 {
+  guard let data else { return 0 }
+  Unmanaged<TurnRecords>.fromOpaque(data).takeUnretainedValue().timeout = milliseconds
+  return 0
+}

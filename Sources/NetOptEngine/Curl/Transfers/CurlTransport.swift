@@ -1,0 +1,105 @@
+public import NetOptCore
+
+/// The transport on libcurl's multi interface.
+///
+/// Each leg of a plan is an easy handle with `CURLOPT_CONNECT_TO`, which keeps URL, Host, SNI and verification on the
+/// name; `CURLOPT_PREREQFUNCTION` is the gate of the race. Safe to use from any task.
+public final class CurlTransport: Transport {
+  private let loop: EventLoop
+  private let multis: Multis
+  private let bodyBuffer: Int
+
+  /// Makes a transport on a loop. `shutdown` does not stop the loop.
+  ///
+  /// - Parameter waits: who looks after the requests that wait for their answers, if anybody does.
+  /// - Throws: `invalidConfiguration`, naming the setting, or `libraryFailed`.
+  package init(
+    _ configuration: CurlConfiguration = CurlConfiguration(), legs: any LegSource,
+    waits: (any WaitObserver)? = nil, loop: EventLoop
+  ) throws(NetOptError) {
+    try configuration.check()
+    self.loop = loop
+    bodyBuffer = configuration.bodyBuffer
+    multis = try Multis(configuration, legs: legs, waits: waits, loop: loop)
+  }
+
+  /// Performs a request along a plan.
+  ///
+  /// - Throws: `NetOptError`; `invalidRequest` before anything is sent when method, headers or body cannot be.
+  public func execute(
+    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> HTTPResponse {
+    let exchange = try exchange(request, plan, context)
+    await exchange.perform()
+    return try exchange.takeResponse()
+  }
+
+  /// Not inlined: what it needs room for would be kept by every call that waits.
+  @inline(never)
+  private func exchange(
+    _ request: HTTPRequest, _ plan: RoutePlan, _ context: CallContext
+  ) throws(NetOptError) -> Exchange {
+    if let fault = RequestLines.fault(of: request) {
+      throw NetOptError(.invalidRequest, phase: .send, fault, route: RouteReport(plan: plan, legs: []))
+    }
+    return Exchange(
+      .request, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+  }
+
+  /// Opens a connection and stops at the gate. Over HTTP/2 one to be kept stays in libcurl's pool.
+  public func connect(
+    to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+  ) async throws(LegError) -> ConnectReport {
+    var options = RequestOptions()
+    // The call's deadline is the limit; libcurl's own comes behind it.
+    options.connectTimeout = limit + .seconds(1)
+    options.connection = keep ? .pooled : .fresh
+    let request = HTTPRequest(.head, HTTPURL(origin: origin, target: "/"), options: options)
+    let plan = RoutePlan(
+      origin: origin, policy: "probe", legs: [RoutePlan.Leg(.address(endpoint.address), source: .list)])
+    let now = loop.now()
+    let context = CallContext(id: 0, started: now, deadline: now + limit)
+    let exchange = Exchange(
+      .probe, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+    await exchange.perform()
+    return try exchange.takeConnection()
+  }
+
+  /// Opens a connection along a plan and stops at the gate. One that speaks HTTP/1.1 is not kept: libcurl closes what ends
+  /// there.
+  public func warmUp(
+    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> RouteReport {
+    let exchange = Exchange(
+      .warmUp, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+    await exchange.perform()
+    return try exchange.takeRoute()
+  }
+
+  /// Has calls that come from now on open connections of their own.
+  public func networkChanged() { _ = loop.submit(MultisWork(multis) { $0.renew() }) }
+
+  /// Fails what is under way and closes all connections. Later calls are refused.
+  public func shutdown() async {
+    await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+      let work = MultisWork(multis) {
+        $0.shutDown()
+        done.resume()
+      }
+      if !loop.submit(work) { done.resume() }
+    }
+  }
+}
+
+/// Something that is done to the multi handles on their loop.
+private final class MultisWork: LoopWork {
+  private let multis: Multis
+  private let body: @Sendable (Multis) -> Void
+
+  init(_ multis: Multis, _ body: @escaping @Sendable (Multis) -> Void) {
+    self.multis = multis
+    self.body = body
+  }
+
+  func run() { body(multis) }
+}

@@ -1,0 +1,148 @@
+import CAres
+import Glibc
+
+/// The sockets of a c-ares channel: what c-ares gets to read (ares_set_socket_functions(3)).
+///
+/// c-ares reads datagrams as long as some come, and expands the names in a message without a limit. This class checks each message
+/// (`DNSMessage`) before c-ares gets it, and gives it some messages at a time. Confined to the loop's thread, like the channel.
+final class AresSockets {
+  /// The most messages read while c-ares works on a readable socket, refused ones included. Beyond that c-ares is told that nothing
+  /// has come. The socket stays readable, and the loop says so in the next turn.
+  static let mostMessages = 64
+
+  /// The functions for c-ares, which keeps the pointer and calls them with `argument`. This object must outlive the channel:
+  /// `AresHandle` owns both.
+  let functions: UnsafeMutablePointer<ares_socket_functions>
+
+  /// The connections over TCP.
+  private var streams: [Int32: DNSStream] = [:]
+  /// How many messages may still be read.
+  private var messagesLeft = 0
+  /// How many octets c-ares has taken from connections.
+  private(set) var taken = 0
+
+  init() {
+    functions = .allocate(capacity: 1)
+    functions.initialize(to: Self.callbacks)
+  }
+
+  deinit { functions.deallocate() }
+
+  /// What c-ares gives to the functions: an unretained pointer to this object.
+  var argument: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+  /// Lets c-ares read messages again.
+  func beginReading() { messagesLeft = Self.mostMessages }
+
+  /// Whether c-ares has not taken all octets of a checked message. epoll knows nothing of them.
+  func hasUnread(_ descriptor: Int32) -> Bool { streams[descriptor]?.isWhole == true }
+
+  /// Notes an open socket.
+  func opened(_ descriptor: Int32, type: Int32) {
+    if type == netopt_ares_stream { streams[descriptor] = DNSStream() }
+  }
+
+  // MARK: What c-ares calls
+
+  /// What came of reading: a number of octets, or errno.
+  private enum Received {
+    case octets(Int)
+    case failed(Int32)
+  }
+
+  private func open(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) -> Int32 {
+    // c-ares sets no options on sockets that it did not open. These are the ones that it sets on its own.
+    let flags = netopt_ares_socket_flags
+    let descriptor = socket(family, type | flags, protocolNumber)
+    guard descriptor >= 0 else { return -1 }
+    if type == netopt_ares_stream {
+      var on: Int32 = 1
+      // Without it questions leave, too, but perhaps later.
+      _ = setsockopt(descriptor, netopt_ares_tcp, TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+    opened(descriptor, type: type)
+    return descriptor
+  }
+
+  private func close(_ descriptor: Int32) -> Int32 {
+    // The number may be another socket's at once.
+    streams[descriptor] = nil
+    return Glibc.close(descriptor)
+  }
+
+  /// Reads a datagram, or from a connection.
+  private func receive(
+    _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, flags: Int32,
+    from sender: UnsafeMutablePointer<sockaddr>?, _ senderLength: UnsafeMutablePointer<socklen_t>?
+  ) -> Received {
+    if streams[descriptor] != nil { return receive(descriptor, into: buffer) }
+    let room = senderLength?.pointee
+    while messagesLeft > 0 {
+      messagesLeft -= 1
+      if let room { senderLength?.pointee = room }
+      let count = recvfrom(descriptor, buffer.baseAddress, buffer.count, flags, sender, senderLength)
+      guard count >= 0 else { return .failed(errno) }
+      let message = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+      if message.withMemoryRebound(to: UInt8.self, { DNSMessage.hasBoundedNames($0.span) }) {
+        return .octets(count)
+      }
+      // Dropped, like a datagram that the network lost. The answer may be behind it.
+    }
+    return .failed(EAGAIN)
+  }
+
+  /// Reads a part of a message from a connection.
+  private func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Received {
+    if streams[descriptor]?.isWhole == false {
+      guard messagesLeft > 0 else { return .failed(EAGAIN) }
+      switch streams[descriptor]?.read(from: descriptor) {
+      case .whole: messagesLeft -= 1
+      case .ended: return .octets(0)
+      case .failed(let code): return .failed(code)
+      case nil: return .failed(EBADF)
+      }
+    }
+    let count = streams[descriptor]?.give(to: buffer) ?? 0
+    taken += count
+    return .octets(count)
+  }
+
+  private func send(_ descriptor: Int32, _ pieces: UnsafePointer<iovec>?, _ count: Int32) -> Int {
+    var message = msghdr()
+    message.msg_iov = UnsafeMutablePointer(mutating: pieces)
+    message.msg_iovlen = Int(count)
+    // A connection that the server has closed is an error, not a signal.
+    return sendmsg(descriptor, &message, netopt_ares_no_signal)
+  }
+
+  /// The functions of ares_set_socket_functions(3).
+  private static let callbacks = ares_socket_functions(
+    asocket: { family, type, protocolNumber, argument in
+      AresSockets.of(argument)?.open(family, type, protocolNumber) ?? -1
+    },
+    aclose: { descriptor, argument in
+      AresSockets.of(argument)?.close(descriptor) ?? -1
+    },
+    aconnect: { descriptor, address, length, _ in
+      connect(descriptor, address, length)
+    },
+    arecvfrom: { descriptor, buffer, length, flags, sender, senderLength, argument in
+      guard let sockets = AresSockets.of(argument) else { return -1 }
+      let room = UnsafeMutableRawBufferPointer(start: buffer, count: length)
+      switch sockets.receive(descriptor, into: room, flags: flags, from: sender, senderLength) {
+      case .octets(let count):
+        return count
+      case .failed(let code):
+        errno = code
+        return -1
+      }
+    },
+    asendv: { descriptor, pieces, count, argument in
+      AresSockets.of(argument)?.send(descriptor, pieces, count) ?? -1
+    })
+
+  /// The object behind `argument`. It lives: c-ares calls a function only inside a call for its channel, whose handle owns the object.
+  private static func of(_ argument: UnsafeMutableRawPointer?) -> AresSockets? {
+    argument.map { Unmanaged<AresSockets>.fromOpaque($0).takeUnretainedValue() }
+  }
+}

@@ -1,0 +1,180 @@
+import CNetwork
+import Glibc
+import NetOptCore
+
+/// A socket for ICMP that is connected to one address. Whoever made it closes it.
+struct EchoSocket {
+  let descriptor: Int32
+  /// This machine's address on the way.
+  let local: IPAddress
+  /// The identifier that the kernel gives what is sent; `nil` when it leaves the sender's.
+  let identifier: UInt16?
+  private let address: IPAddress
+  private let hasPacketHeader: Bool
+
+  /// Opens and connects a socket. Nothing is sent.
+  ///
+  /// - Throws: `other` with what to do when this process may have none, `unreachable` without a way to the address.
+  init(to address: IPAddress) throws(LegError) {
+    let isV4 = address.family == .v4
+    let domain = isV4 ? AF_INET : AF_INET6
+    let icmp = isV4 ? netopt_protocol_icmp : netopt_protocol_icmpv6
+    let flags = netopt_socket_close_on_exec | netopt_socket_nonblocking
+    var isRaw = false
+    var opened = socket(domain, netopt_socket_datagram | flags, icmp)
+    if opened < 0 {
+      isRaw = true
+      opened = socket(domain, netopt_socket_raw | flags, icmp)
+    }
+    guard opened >= 0 else { throw Self.refused(errno) }
+    if isRaw {
+      _ = isV4 ? netopt_only_echo_replies_v4(opened) : netopt_only_echo_replies_v6(opened)
+    }
+    // Errors that come back are then told at once (ip(7), ipv6(7)).
+    var yes: Int32 = 1
+    setsockopt(
+      opened, isV4 ? netopt_protocol_ip : netopt_protocol_ipv6, isV4 ? IP_RECVERR : IPV6_RECVERR, &yes,
+      socklen_t(MemoryLayout<Int32>.size))
+    guard SocketAddress.connect(opened, to: Endpoint(address, port: 0)) == 0,
+      let local = SocketAddress.local(of: opened)
+    else {
+      let code = errno
+      Glibc.close(opened)
+      throw Self.failed(address, code)
+    }
+    descriptor = opened
+    self.local = local
+    self.address = address
+    hasPacketHeader = isRaw && isV4
+    identifier = isRaw ? nil : SocketAddress.localPort(of: opened)
+  }
+
+  /// The most errors of others that are passed over at once.
+  private static let mostForeignErrors = 64
+
+  /// Sends a request.
+  func send(_ message: EchoMessage) throws(LegError) {
+    let bytes = message.request(address.family)
+    for _ in 0..<Self.mostForeignErrors {
+      let count = bytes.withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress, $0.count, netopt_message_no_signal)
+      }
+      if count >= 0 { return }
+      let code = errno
+      // An error that came back before anything was sent is about somebody else's packet, and kept this one from leaving.
+      if code == EINTR { continue }
+      guard let error = nextError(), !error.isOwn else { throw Self.failed(address, code) }
+    }
+    throw Self.failed(address, EAGAIN)
+  }
+
+  /// The next ICMP message that has come; `nil` when there is none yet.
+  ///
+  /// - Parameter message: what was sent. A raw socket is told of every error about a packet of ICMP to its address, also one of
+  ///   another program; those are passed over.
+  /// - Throws: `unreachable` when an error came back instead.
+  func receive(for message: EchoMessage) throws(LegError) -> ArraySlice<UInt8>? {
+    var buffer = [UInt8](repeating: 0, count: 1500)
+    for _ in 0..<Self.mostForeignErrors {
+      var source = sockaddr_in6()
+      var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+      let capacity = buffer.count
+      let count = withUnsafeMutableBytes(of: &source) { source in
+        source.withMemoryRebound(to: sockaddr.self) {
+          recvfrom(descriptor, &buffer, capacity, 0, $0.baseAddress, &length)
+        }
+      }
+      if count < 0 {
+        let code = errno
+        if code == EINTR { continue }
+        while let error = nextError() {
+          if error.isOwn
+            || message.isQuoted(
+              by: error.quoted, identifier: identifier ?? message.identifier, address.family)
+          {
+            throw Self.failed(address, error.code)
+          }
+        }
+        // Who it was about was in the queue: what the call itself says is the last of them, and comes once.
+        if code == EAGAIN { return nil }
+        continue
+      }
+      // A datagram socket gets what bears its identifier, whoever it is from, although it is connected.
+      let sender = withUnsafeBytes(of: &source) { IPAddress(socketAddress: $0.baseAddress) }
+      guard sender == address else { return [] }
+      let bytes = buffer[..<count]
+      // What is no ICMP message is no reply either.
+      return hasPacketHeader ? EchoMessage.message(inPacket: bytes) ?? [] : bytes
+    }
+    return nil
+  }
+
+  /// An error about a packet that was sent from here.
+  private struct QueuedError {
+    let code: Int32
+    /// Whether it is this machine's, about a packet of this socket, and no message of ICMP.
+    let isOwn: Bool
+    /// The beginning of the packet, without its IP header.
+    let quoted: ArraySlice<UInt8>
+  }
+
+  /// Takes an error from the socket's queue: `IP_RECVERR` in ip(7), `IPV6_RECVERR` in ipv6(7).
+  private func nextError() -> QueuedError? {
+    var quoted = [UInt8](repeating: 0, count: 1500)
+    // Longs, as the headers in it are aligned like them (cmsg(3)).
+    var control = [Int](repeating: 0, count: 64)
+    var header = msghdr()
+    let count = quoted.withUnsafeMutableBytes { quoted in
+      control.withUnsafeMutableBytes { control in
+        var part = iovec(iov_base: quoted.baseAddress, iov_len: quoted.count)
+        return withUnsafeMutablePointer(to: &part) { part in
+          header.msg_iov = part
+          header.msg_iovlen = 1
+          header.msg_control = control.baseAddress
+          header.msg_controllen = control.count
+          return recvmsg(descriptor, &header, netopt_message_errors | netopt_message_no_wait)
+        }
+      }
+    }
+    guard count >= 0 else { return nil }
+    let error = control.withUnsafeBytes { control -> sock_extended_err? in
+      let headerSize = MemoryLayout<cmsghdr>.stride
+      var start = 0
+      while start + headerSize <= header.msg_controllen {
+        let part = control.loadUnaligned(fromByteOffset: start, as: cmsghdr.self)
+        let isError =
+          part.cmsg_level == netopt_protocol_ip && part.cmsg_type == IP_RECVERR
+          || part.cmsg_level == netopt_protocol_ipv6 && part.cmsg_type == IPV6_RECVERR
+        if isError, start + headerSize + MemoryLayout<sock_extended_err>.size <= control.count {
+          return control.loadUnaligned(fromByteOffset: start + headerSize, as: sock_extended_err.self)
+        }
+        // The next one begins where a long would (CMSG_ALIGN).
+        start += max((Int(part.cmsg_len) + 7) & ~7, headerSize)
+      }
+      return nil
+    }
+    guard let error else { return QueuedError(code: 0, isOwn: false, quoted: []) }
+    return QueuedError(
+      code: Int32(error.ee_errno), isOwn: error.ee_origin == UInt8(SO_EE_ORIGIN_LOCAL),
+      quoted: quoted[..<count])
+  }
+
+  func close() { Glibc.close(descriptor) }
+
+  private static func refused(_ code: Int32) -> LegError {
+    guard code == EPERM || code == EACCES else {
+      return LegError(
+        LegFailure(.other, "no socket for ICMP could be opened: \(String(cString: strerror(code)))"))
+    }
+    return LegError(
+      LegFailure(
+        .other,
+        "this process may not send ICMP; put its group into the range net.ipv4.ping_group_range (sysctl), or give the program CAP_NET_RAW (setcap cap_net_raw+ep), or probe with tcp or tls"
+      ))
+  }
+
+  private static func failed(_ address: IPAddress, _ code: Int32) -> LegError {
+    LegError(
+      LegFailure(.unreachable, "\(address) cannot be reached by ICMP: \(String(cString: strerror(code)))"))
+  }
+}

@@ -1,0 +1,67 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptEngine
+
+/// HTTP/1.1 answers without a body, or whose end is ambiguous. A faulty server sends a body right behind such an answer, and the client must not take
+/// it for the answer to the next request.
+@Suite struct BodilessAnswerTests {
+  /// What a server answers with, and whether the next request is sent on the connection at once.
+  private static let answers: [(HTTPMethod, String, Bool)] = [
+    (.head, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", false),
+    (.head, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false),
+    (.head, "HTTP/1.1 404 Not Found\r\n\r\n", false),
+    (.head, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true),
+    (.get, "HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\n", false),
+    (.get, "HTTP/1.1 304 Not Modified\r\n\r\n", true),
+    (.post, "HTTP/1.1 204 No Content\r\nContent-Length: 6\r\n\r\n", false),
+    (.post, "HTTP/1.1 204 No Content\r\n\r\n", true),
+    (.get, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true),
+    (.get, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer", true),
+    (.get, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true),
+    (.get, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false),
+  ]
+
+  /// Ends no connection, and puts a forged answer before the second on each.
+  private func server(_ answer: String) throws -> LoopbackServer {
+    try LoopbackServer(
+      .raw { exchange in
+        guard exchange.request.target == "/next" else { return try exchange.write(answer) }
+        let isUsed = exchange.request.number > 1
+        try exchange.write(
+          "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n" + (isUsed ? "reused" : "brand\n"))
+      })
+  }
+
+  @Test(arguments: answers.indices)
+  func theConnectionIsLeftWhereABodyMayFollow(_ index: Int) async throws {
+    let (method, answer, isReused) = Self.answers[index]
+    let server = try server(answer)
+    defer { server.stop() }
+    let bench = try await TransportBench()
+    let url = "http://api.test:\(server.endpoint.port)"
+    let first = try await bench.execute(try HTTPRequest(method, "\(url)/first"), [server.endpoint.address])
+    _ = try await first.body.collect(upTo: 100)
+    let next = try await bench.execute(try HTTPRequest(.get, "\(url)/next"), [server.endpoint.address])
+    let text = String(decoding: try await next.body.collect(upTo: 100), as: UTF8.self)
+    #expect(next.reused == isReused)
+    #expect(server.requests.map(\.connection) == (isReused ? [1, 1] : [1, 2]), "\(text)")
+    await bench.end()
+  }
+
+  /// When nothing has followed for a time, nothing will.
+  @Test func theConnectionIsUsedAgainLater() async throws {
+    let server = try server(Self.answers[0].1)
+    defer { server.stop() }
+    let bench = try await TransportBench()
+    let url = "http://api.test:\(server.endpoint.port)"
+    _ = try await bench.execute(try HTTPRequest(.head, "\(url)/first"), [server.endpoint.address])
+    // The time is what is tested.
+    try await Task.sleep(for: LiveConnection.quietTime + .milliseconds(1))
+    let next = try await bench.execute(try HTTPRequest(.get, "\(url)/next"), [server.endpoint.address])
+    #expect(next.reused)
+    #expect(try await next.body.collect(upTo: 100) == Array("reused".utf8))
+    await bench.end()
+  }
+}

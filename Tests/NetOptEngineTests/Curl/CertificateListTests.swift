@@ -1,0 +1,147 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptEngine
+
+/// What a server sends behind its certificate, which is good.
+@Suite struct CertificateListTests {
+  private static let versions = ["TLSv1.2", "TLSv1.3"]
+
+  private func origin(_ others: [String], _ version: String, requests: Int = 1000) async throws -> NginxOrigin
+  {
+    let certificate = try await TestCertificates.certificate(for: ["api.test", "*.api.test"])
+    var settings = NginxSettings()
+    settings.tlsVersions = version
+    settings.keepaliveRequests = requests
+    // The junk has keys that are weak.
+    settings.directives = "ssl_ciphers DEFAULT@SECLEVEL=0;"
+    let listener = NginxOrigin.Listener(
+      IPAddress.freshLoopback(1)[0], .certificate(try certificate.followed(by: others)))
+    return try await NginxOrigin.start([listener], settings: settings)
+  }
+
+  /// The answer of an origin, or why there is none.
+  private func outcome(of origin: NginxOrigin) async throws -> Result<HTTPResponse, NetOptError> {
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let outcome: Result<HTTPResponse, NetOptError>
+    do throws(NetOptError) {
+      outcome = .success(try await bench.execute(request, origin.endpoints.map(\.address)))
+    } catch { outcome = .failure(error) }
+    await bench.end()
+    return outcome
+  }
+
+  private func expectFailure(
+    _ outcome: Result<HTTPResponse, NetOptError>, _ words: String,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    guard case .failure(let error) = outcome else {
+      Issue.record("there is an answer", sourceLocation: sourceLocation)
+      return
+    }
+    #expect(error.code == .tlsFailed, sourceLocation: sourceLocation)
+    #expect(error.message.contains(words), "\(error.message)", sourceLocation: sourceLocation)
+  }
+
+  @Test("a certificate on a described curve is refused", arguments: ["prime256v1", "sect233r1"], versions)
+  func describedCurve(_ curve: String, _ version: String) async throws {
+    let origin = try await origin([JunkCertificate.ofDescribedCurve(curve)], version)
+    defer { origin.stop() }
+    expectFailure(
+      try await outcome(of: origin),
+      "failed: one of its certificates has a key on a curve that is not a named one")
+  }
+
+  @Test("certificates on described curves hold up no other call", arguments: versions)
+  func slowCurves(_ version: String) async throws {
+    let origin = try await origin([String](repeating: JunkCertificate.ofSlowCurve, count: 9), version)
+    let other = try await NginxOrigin.start([NginxOrigin.Listener(IPAddress.freshLoopback(1)[0], .none)])
+    defer {
+      origin.stop()
+      other.stop()
+    }
+    let bench = try await TransportBench()
+    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let otherRequest = try HTTPRequest(.get, "http://other.test:\(other.port)/")
+    _ = try await bench.execute(otherRequest, other.endpoints.map(\.address)).body.collect(upTo: 100)
+    let calls = Task {
+      var longest = Duration.zero
+      while !Task.isCancelled {
+        longest = max(
+          longest,
+          await ContinuousClock().measure {
+            _ = try? await bench.execute(otherRequest, other.endpoints.map(\.address)).body.collect(upTo: 100)
+          })
+      }
+      return longest
+    }
+    let error = await failure { () throws(NetOptError) in
+      _ = try await bench.execute(request, origin.endpoints.map(\.address))
+    }
+    calls.cancel()
+    let longest = await calls.value
+    // Each of the nine takes OpenSSL a tenth of a second.
+    #expect(longest < .milliseconds(500), "\(longest)")
+    #expect(error?.code == .tlsFailed)
+    await bench.end()
+  }
+
+  @Test("a list as long as the limit is taken, and none beyond", arguments: [0, 1], versions)
+  func length(_ beyond: Int, _ version: String) async throws {
+    let leaf = try await TestCertificates.certificate(for: ["api.test", "*.api.test"])
+    // In TLS 1.3 there is a context, and extensions of each certificate (RFC 8446, section 4.4.2).
+    let rest = JunkCertificate.size(of: leaf.certificateFile) + (version == "TLSv1.3" ? 4 + 2 * 5 : 3 + 2 * 3)
+    let origin = try await origin(
+      [JunkCertificate.ofExtensions(bytes: OpenSSL.largestList - rest + beyond)], version)
+    defer { origin.stop() }
+    let outcome = try await outcome(of: origin)
+    if beyond > 0 {
+      expectFailure(outcome, "failed: its list of certificates has more than 32 KiB or 10 certificates")
+    } else {
+      let response = try outcome.get()
+      #expect(response.status == 200 && response.tls?.version == version)
+      #expect(response.tls?.subject == "CN = api.test")
+    }
+  }
+
+  @Test("ten certificates are taken, and no more", arguments: [10, 11], versions)
+  func count(_ count: Int, _ version: String) async throws {
+    let junk = JunkCertificate.ofExtensions(bytes: 600)
+    let origin = try await origin([String](repeating: junk, count: count - 1), version)
+    defer { origin.stop() }
+    let outcome = try await outcome(of: origin)
+    if count > 10 {
+      expectFailure(outcome, "failed: its list of certificates has more than 32 KiB or 10 certificates")
+    } else {
+      let response = try outcome.get()
+      #expect(response.status == 200)
+    }
+  }
+
+  @Test("sessions of many names with long lists take little memory")
+  func memory() async throws {
+    let origin = try await origin([JunkCertificate.ofExtensions(bytes: 31_000)], "TLSv1.3", requests: 1)
+    defer { origin.stop() }
+    let bench = try await TransportBench()
+    func call(_ numbers: Range<Int>) async throws {
+      for number in numbers {
+        let request = try HTTPRequest(.get, "https://h\(number).api.test:\(origin.port)/")
+        let response = try await bench.execute(request, origin.endpoints.map(\.address))
+        _ = try await response.body.collect(upTo: 100)
+      }
+    }
+    try await call(0..<20)
+    let before = ProcessFootprint.now.memoryBytes
+    try await call(20..<220)
+    let growth = ProcessFootprint.now.memoryBytes - before
+    #expect(growth < 30_000_000, "\(growth) bytes")
+    // They are there.
+    try await call(0..<20)
+    let log = try await origin.waitForLog(240)
+    #expect(log.count(where: \.sessionReused) == 20)
+    #expect(log.suffix(20).count(where: \.sessionReused) == 20)
+    await bench.end()
+  }
+}

@@ -1,0 +1,98 @@
+import NetOptCore
+@testable import NetOptEngine
+import Testing
+
+
+@Suite struct ConnectionGroupTests {
+  private let a = Endpoint(IPAddress(v4: 0x7f00_0001), port: 443)
+  private let b = Endpoint(IPAddress(v4: 0x7f00_0002), port: 443)
+  private let group = ConnectionGroup(
+    ConnectionKey(Origin(.https, host: "api.test"), RequestOptions()),
+    OriginBundles(of: Origin(.https, host: "api.test")))
+
+  @Test func knowsWhatIsReady() {
+    #expect(!group.isReady)
+    #expect(group.readyAnswer() == nil)
+    group.becameReady(7, to: b, from: .dns)
+    #expect(group.isReady)
+    #expect(group.isReady(b))
+    #expect(!group.isReady(a))
+    group.closed(7)
+    #expect(!group.isReady)
+  }
+
+  @Test func prefersTheEndpointWithMoreConnectionsThenTheLowerAddress() {
+    group.becameReady(7, to: b, from: .dns)
+    group.becameReady(8, to: a, from: .dns)
+    #expect(group.readyAnswer() == a)
+    group.becameReady(9, to: b, from: .dns)
+    #expect(group.readyAnswer() == b)
+  }
+
+  @Test func whatTheListGaveIsNoAnswerOfDNS() {
+    group.becameReady(7, to: a, from: .list)
+    group.becameReady(8, to: a, from: .list)
+    #expect(group.isReady(a))
+    #expect(group.readyAnswer() == nil)
+    group.becameReady(9, to: b, from: .dns)
+    #expect(group.readyAnswer() == b)
+    #expect(group.readyAnswer(avoiding: .init([b.address])) == nil)
+  }
+
+  @Test func namesTheSocketOfAnEndpointThatHasOne() {
+    #expect(group.onlySocket(to: a) == nil)
+    group.becameReady(7, to: a, from: .dns)
+    group.becameReady(8, to: b, from: .dns)
+    #expect(group.onlySocket(to: a) == 7)
+    group.becameReady(9, to: a, from: .dns)
+    #expect(group.onlySocket(to: a) == nil)
+  }
+}
+
+@Suite struct ConnectionTableTests {
+  @Test func findsAGroupByItsKey() {
+    var table = ConnectionTable()
+    let one = ConnectionKey(Origin(.https, host: "one.test"), RequestOptions())
+    let two = ConnectionKey(Origin(.https, host: "two.test"), RequestOptions())
+    let first = table.group(one)
+    let second = table.group(two)
+    let again = table.group(one)
+    #expect(second !== first)
+    #expect(again === first)
+  }
+
+  @Test func forgetsGroupsThatNobodyUses() {
+    var table = ConnectionTable()
+    func key(_ number: Int) -> ConnectionKey {
+      ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions())
+    }
+    let used = table.group(key(0))
+    used.users = 1
+    let unused = table.group(key(1))
+    for number in 2..<1100 { _ = table.group(key(number)) }
+    let usedAgain = table.group(key(0))
+    let unusedAgain = table.group(key(1))
+    #expect(usedAgain === used)
+    #expect(unusedAgain !== unused)
+  }
+
+  @Test("where all groups are in use, looking for those that are not takes no time for each new one")
+  func manyGroupsInUse() {
+    var table = ConnectionTable()
+    let began = ContinuousClock.now
+    for number in 0..<20_000 {
+      let key = ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions())
+      table.group(key).users = 1
+    }
+    // To look each time took two minutes.
+    #expect(ContinuousClock.now - began < .seconds(10))
+  }
+
+  @Test func watchesASocketThatItDoesNotKnowAsLibcurlSays() {
+    var table = ConnectionTable()
+    let answers = [table.wants(5, .read), table.wants(5, .read), table.wants(5, [])]
+    #expect(answers == [.watch(.read), .watch(.read), .unwatch])
+    let isWanted = table.isWanted(5)
+    #expect(isWanted)
+  }
+}

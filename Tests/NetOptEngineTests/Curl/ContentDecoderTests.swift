@@ -1,0 +1,259 @@
+import CZlib
+import CZstd
+import Foundation
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptEngine
+
+@Suite("Content codings are undone, and one that was cut is noticed") struct ContentDecoderTests {
+  /// A coding with something that it stands for.
+  struct Sample: Sendable, CustomTestStringConvertible {
+    let coding: String
+    let text: [UInt8]
+    let coded: [UInt8]
+    var testDescription: String { coding }
+  }
+
+  static let samples: [Sample] = {
+    var random = SplitMix64(seed: 7)
+    let words = ["alpha ", "beta ", "gamma ", "delta ", "0123 "]
+    var text: [UInt8] = []
+    for _ in 0..<3000 { text += words[Int(random.below(5))].utf8 }
+    return [
+      Sample(coding: "gzip", text: text, coded: deflated(text, windowBits: 15 + 16)),
+      Sample(coding: "x-gzip", text: text, coded: deflated(text, windowBits: 15 + 16)),
+      Sample(coding: "deflate", text: text, coded: deflated(text, windowBits: 15)),
+      Sample(coding: "DEFLATE", text: text, coded: deflated(text, windowBits: -15)),
+      Sample(coding: "zstd", text: text, coded: zstandard(text)),
+      Sample(
+        coding: "br", text: Array(repeating: "hello ", count: 100).joined().utf8.map { $0 }, coded: brotli),
+      Sample(coding: "zstd, gzip", text: text, coded: deflated(zstandard(text), windowBits: 15 + 16)),
+      Sample(
+        coding: "identity, gzip , zstd", text: text, coded: zstandard(deflated(text, windowBits: 15 + 16))),
+    ]
+  }()
+
+  /// `"hello " * 100`, coded with brotli 1.1 at quality 9.
+  static let brotli = Array(Data(base64Encoded: "G1cCACRAapDG6vCczgA=") ?? Data())
+
+  static func deflated(_ bytes: [UInt8], windowBits: Int32) -> [UInt8] {
+    var stream = z_stream()
+    let size = Int32(MemoryLayout<z_stream>.size)
+    precondition(
+      deflateInit2_(&stream, 9, Z_DEFLATED, windowBits, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, size) == Z_OK)
+    defer { deflateEnd(&stream) }
+    var input = bytes
+    var output = [UInt8](repeating: 0, count: bytes.count + bytes.count / 1000 + 1000)
+    let made = input.withUnsafeMutableBufferPointer { input in
+      output.withUnsafeMutableBufferPointer { output in
+        stream.next_in = input.baseAddress
+        stream.avail_in = UInt32(input.count)
+        stream.next_out = output.baseAddress
+        stream.avail_out = UInt32(output.count)
+        precondition(deflate(&stream, Z_FINISH) == Z_STREAM_END)
+        return output.count - Int(stream.avail_out)
+      }
+    }
+    return Array(output[..<made])
+  }
+
+  static func zstandard(_ bytes: [UInt8]) -> [UInt8] {
+    var output = [UInt8](repeating: 0, count: ZSTD_compressBound(bytes.count))
+    let count = ZSTD_compress(&output, output.count, bytes, bytes.count, 3)
+    precondition(ZSTD_isError(count) == 0)
+    return Array(output[..<count])
+  }
+
+  /// Decodes pieces of bytes, with room for a few bytes at a time.
+  private func decode(
+    _ pieces: [ArraySlice<UInt8>], _ coding: String, room: Int
+  ) throws -> (bytes: [UInt8], isComplete: Bool) {
+    var decoder = try #require(try ContentDecoder(coding))
+    var bytes: [UInt8] = []
+    var output = [UInt8](repeating: 0, count: room)
+    for piece in pieces {
+      try piece.withUnsafeBytes { piece in
+        var rest = piece
+        while true {
+          let count = try output.withUnsafeMutableBytes { try decoder.decode(&rest, into: $0) }
+          if count == 0 { break }
+          bytes += output[..<count]
+        }
+        #expect(rest.isEmpty)
+      }
+    }
+    return (bytes, decoder.isComplete)
+  }
+
+  /// Cuts bytes into pieces of random sizes.
+  private func pieces(of bytes: [UInt8], _ random: inout SplitMix64) -> [ArraySlice<UInt8>] {
+    var pieces: [ArraySlice<UInt8>] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = min(rest.count, 1 + Int(random.below(random.below(4) == 0 ? 3 : 700)))
+      pieces.append(rest.prefix(count))
+      rest = rest.dropFirst(count)
+    }
+    return pieces
+  }
+
+  @Test("what comes in any pieces, with any room, is decoded to its end", arguments: samples)
+  func decodes(sample: Sample) throws {
+    for seed in UInt64(1)...40 {
+      var random = SplitMix64(seed: seed)
+      let room = 1 + Int(random.below(seed.isMultiple(of: 2) ? 20 : 20_000))
+      let (bytes, isComplete) = try decode(pieces(of: sample.coded, &random), sample.coding, room: room)
+      #expect(bytes == sample.text, "seed \(seed)")
+      #expect(isComplete, "seed \(seed)")
+    }
+  }
+
+  @Test("a coding that is cut anywhere is not complete", arguments: samples)
+  func noticesACut(sample: Sample) throws {
+    for count in stride(from: 1, to: sample.coded.count, by: max(1, sample.coded.count / 200)) {
+      let (bytes, isComplete) = try decode([sample.coded[..<count]], sample.coding, room: 5000)
+      #expect(!isComplete, "cut behind \(count)")
+      #expect(sample.text.starts(with: bytes))
+    }
+    // The last byte, too.
+    #expect(try !decode([sample.coded.dropLast()], sample.coding, room: 5000).isComplete)
+  }
+
+  @Test("a body of no bytes is complete")
+  func nothing() throws {
+    #expect(try decode([], "gzip", room: 10).isComplete)
+  }
+
+  @Test("bytes behind the end are refused, another member or frame is not")
+  func behindTheEnd() throws {
+    for sample in Self.samples where !sample.coding.contains(",") {
+      #expect(throws: CodingFailure.invalid, "\(sample.coding)") {
+        let bytes = sample.coded + Array(repeating: 0x58, count: 6)
+        _ = try decode([bytes[...]], sample.coding, room: 30_000)
+      }
+    }
+    for coding in ["gzip", "zstd"] {
+      let sample = try #require(Self.samples.first { $0.coding == coding })
+      let (bytes, isComplete) = try decode([(sample.coded + sample.coded)[...]], coding, room: 999)
+      #expect(bytes == sample.text + sample.text)
+      #expect(isComplete)
+    }
+  }
+
+  @Test("bytes that were changed are refused, or give as much as fits the coding, but never end the process")
+  func changes() throws {
+    for sample in Self.samples {
+      for seed in UInt64(1)...300 {
+        var random = SplitMix64(seed: seed)
+        var bytes = sample.coded
+        for _ in 0...Int(random.below(3)) {
+          bytes[Int(random.below(UInt64(bytes.count)))] = UInt8(truncatingIfNeeded: random.next())
+        }
+        do {
+          let (text, isComplete) = try decode(pieces(of: bytes, &random), sample.coding, room: 4096)
+          // gzip, deflate with its header, and zstd's frames with a length notice most changes; brotli has no check.
+          if isComplete, sample.coding.hasSuffix("gzip"), bytes.dropFirst(10) != sample.coded.dropFirst(10) {
+            #expect(text == sample.text, "\(sample.coding), seed \(seed)")
+          }
+        } catch let failure as CodingFailure {
+          #expect(failure == .invalid, "\(sample.coding), seed \(seed)")
+        }
+      }
+    }
+  }
+
+  @Test(
+    "empty blocks within a coding, of which nothing or next to nothing comes out, are refused",
+    arguments: [0, 1, 100])
+  func barren(bytesBetween: Int) throws {
+    // Stored blocks that are not the last one (RFC 1951, section 3.2.4): of no bytes, and now and then of one.
+    var coded: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
+    let empty = Array([[0, 0, 0, 0xff, 0xff] as [UInt8]].joined())
+    let gap = bytesBetween == 0 ? 2_000_000 : 600_000 / bytesBetween
+    for _ in 0..<(2_000_000 / gap * 2) {
+      for _ in 0..<gap { coded += empty }
+      if bytesBetween > 0 { coded += [0, 1, 0, 0xfe, 0xff, 0x61] }
+    }
+    coded = Self.deflated(coded, windowBits: 15 + 16)
+    #expect(throws: CodingFailure.invalid) { try decode([coded[...]], "gzip, gzip", room: 16_384) }
+  }
+
+  @Test("empty blocks are refused before reading them takes long")
+  func fewBarren() throws {
+    var coded: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
+    for _ in 0..<60_000 { coded += [0, 0, 0, 0xff, 0xff] }
+    #expect(throws: CodingFailure.invalid) {
+      try decode([Self.deflated(coded, windowBits: 15 + 16)[...]], "gzip, gzip", room: 16_384)
+    }
+  }
+
+  /// Blocks of brotli (RFC 7932, section 9.2) of 81 bytes, with 256 types of blocks and a map of 16,384 entries for one literal each: reading one takes
+  /// 0.1 ms.
+  @Test(
+    "a body whose decoding takes far longer than its size explains is refused", arguments: ["br", "br, gzip"])
+  func slow(coding: String) throws {
+    let block =
+      [0, 0, 0xf0, 0xff, 0, 0x10] + [UInt8](repeating: 0, count: 65)
+      + [0x80, 0x10, 0x8b, 0xa0, 0x08, 0x0a, 0x04, 0x02, 0x30, 0x00]
+    let few = [0x0c] + block + [0x03]
+    #expect(try decode([few[...]], "br", room: 16_384).bytes.count == 1)
+    var coded: [UInt8] = [0x0c]
+    for _ in 0..<6000 { coded += block }
+    coded.append(0x03)
+    if coding == "br" {
+      #expect(throws: CodingFailure.tooSlow) { try decode([coded[...]], coding, room: 16_384) }
+    } else {
+      // By then too much has been read for what came out.
+      let small = Self.deflated(coded, windowBits: 15 + 16)
+      #expect(throws: CodingFailure.self) { try decode([small[...]], coding, room: 16_384) }
+    }
+  }
+
+  @Test("a body that comes byte by byte is decoded: measuring takes no more time than it may")
+  func byteByByte() throws {
+    var random = SplitMix64(seed: 3)
+    let text = (0..<500_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+    let coded = Self.deflated(text, windowBits: 15 + 16)
+    let (bytes, isComplete) = try decode(coded.indices.map { coded[$0...$0] }, "gzip", room: 16_384)
+    #expect(isComplete && bytes == text)
+  }
+
+  @Test("zstd is the format of RFC 8878 alone, whose frames may be skipped")
+  func zstandardFrames() throws {
+    let frame = Self.zstandard(Array("text".utf8))
+    let skipped: [UInt8] = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]
+    for coded in [frame, skipped + frame, frame + skipped + frame] {
+      let bytes = try decode(coded.indices.map { coded[$0...$0] }, "zstd", room: 100).bytes
+      #expect(bytes == Array("text".utf8) || bytes == Array("texttext".utf8))
+    }
+    for version in [0x1e, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27] as [UInt8] {
+      let old = [version, 0xb5, 0x2f, 0xfd] + frame[4...]
+      #expect(throws: CodingFailure.invalid) { try decode([old[...]], "zstd", room: 100) }
+      #expect(throws: CodingFailure.invalid) { try decode([(frame + old)[...]], "zstd", room: 100) }
+    }
+  }
+
+  @Test("a coding that makes nothing shorter is undone within another one")
+  func incompressible() throws {
+    var random = SplitMix64(seed: 3)
+    let text = (0..<9_000_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+    let coded = Self.zstandard(Self.deflated(text, windowBits: 15 + 16))
+    #expect(try decode([coded[...]], "gzip, zstd", room: 16_384).bytes == text)
+  }
+
+  @Test("what is not a coding, and more than two codings, are refused")
+  func unknown() throws {
+    for coding in ["compress", "g zip", "gz\tip", "gzip br", "gzip;q=1"] {
+      #expect(throws: CodingFailure.unknown, "\(coding)") { _ = try ContentDecoder(coding) }
+    }
+    let before = ProcessFootprint.now.memoryBytes
+    let many = Array(repeating: "br", count: 80_000).joined(separator: ",")
+    #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder(many) }
+    #expect(ProcessFootprint.now.memoryBytes - before < 100 << 20)
+    #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder("gzip, identity,gzip,br") }
+    #expect(try ContentDecoder("identity") == nil)
+    #expect(try ContentDecoder(" , ") == nil)
+  }
+}

@@ -1,0 +1,92 @@
+import NetOptCore
+import NetOptEngine
+import NetOptTestSupport
+import Testing
+
+/// Numbers that libcurl takes for something else, or might refuse without a word.
+@Suite(.timeLimit(.minutes(1))) struct ExtremeSettingsTests {
+  private static let settings: [(name: String, set: @Sendable (inout CurlConfiguration, Int) -> Void)] = [
+    ("connectionsPerEndpoint", { $0.connectionsPerEndpoint = ExtremeNumbers.integers[$1] }),
+    ("totalConnections", { $0.totalConnections = ExtremeNumbers.integers[$1] }),
+    ("idleConnections", { $0.idleConnections = ExtremeNumbers.integers[$1] }),
+    ("idleAge", { $0.idleAge = ExtremeNumbers.durations[$1] }),
+    ("lifetime", { $0.lifetime = ExtremeNumbers.durations[$1] }),
+    ("bodyBuffer", { $0.bodyBuffer = ExtremeNumbers.integers[$1] }),
+  ]
+
+  @Test("a transport with an extreme setting is refused by its name, or answers")
+  func extremeSettings() async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(200, [:], text: "hello") })
+    for (name, set) in Self.settings {
+      for index in ExtremeNumbers.integers.indices {
+        let bench: TransportBench
+        do { bench = try await TransportBench { set(&$0, index) } } catch let error as NetOptError {
+          #expect(error.code == .invalidConfiguration && error.message.hasPrefix("\(name) is "), "\(error)")
+          continue
+        }
+        let request = try HTTPRequest(.get, "http://\(server.endpoint)/")
+        let body = try await bench.execute(request, [server.endpoint.address]).body.collect(upTo: 5)
+        #expect(body == Array("hello".utf8), "\(name), extreme \(index)")
+        await bench.end()
+      }
+    }
+    server.stop()
+  }
+
+  @Test("a User-Agent is one field, or refused", arguments: 1...3 as ClosedRange<UInt64>)
+  func userAgents(_ seed: UInt64) async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(200) })
+    defer { server.stop() }
+    var random = SplitMix64(seed: seed)
+    let pieces = ["a", "B/1", " ", "(x; y)", "é", ":", "\t", "\r", "\n", "\r\n", "\0", "\r\nX-Admin: 1"]
+    var refused = 0
+    for _ in 0..<40 {
+      let text = "n" + (0..<random.below(4)).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+      let bench: TransportBench
+      do { bench = try await TransportBench { $0.userAgent = text } } catch let error as NetOptError {
+        #expect(error.code == .invalidConfiguration && error.message.hasPrefix("userAgent is "), "\(error)")
+        #expect(text.utf8.contains { $0 == 0 || $0 == 10 || $0 == 13 })
+        refused += 1
+        continue
+      }
+      _ = try await bench.execute(
+        try HTTPRequest(.get, "http://\(server.endpoint)/"), [server.endpoint.address])
+      let head = String(decoding: server.requests.last?.head ?? [], as: UTF8.self)
+      #expect(head.contains("User-Agent: \(text)"), "\(text.debugDescription): \(head)")
+      let names = head.split(separator: "\r\n").dropFirst().map { $0.prefix { $0 != ":" }.lowercased() }
+      #expect(names == ["host", "accept", "user-agent", "accept-encoding"], "\(head)")
+      await bench.end()
+    }
+    #expect((1..<40).contains(refused))
+  }
+
+  @Test("a setting that libcurl refuses is an error, and the handle is freed once")
+  func refusedSetting() async throws {
+    // libcurl takes strings of at most 8,000,000 bytes.
+    let file = String(repeating: "a", count: 8_000_001)
+    let error = await #expect(throws: NetOptError.self) { _ = try await TransportBench { $0.caFile = file } }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
+  @Test(
+    "a connect timeout of more milliseconds than an int holds is a long one, not that of the request before",
+    arguments: [.seconds(Int32.max), .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration])
+  func longConnectTimeouts(_ limit: Duration) async throws {
+    let server = try LoopbackServer(.blackHole)
+    let bench = try await TransportBench()
+    for limit in [.milliseconds(50), limit] {
+      var request = try HTTPRequest(.get, "http://\(server.endpoint)/")
+      request.options.connectTimeout = limit
+      request.options.timeout = .milliseconds(800)
+      let sent = request
+      let error = await failure { () throws(NetOptError) in
+        _ = try await bench.execute(sent, [server.endpoint.address])
+      }
+      // Otherwise it is the endpoint that did not answer in time.
+      let endsAtDeadline = error?.message.contains("call's limit") == true
+      #expect(endsAtDeadline == (limit > .seconds(1)), "\(String(describing: error))")
+    }
+    await bench.end()
+    server.stop()
+  }
+}

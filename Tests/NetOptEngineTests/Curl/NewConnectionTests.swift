@@ -1,0 +1,97 @@
+import NetOptCore
+import NetOptEngine
+import NetOptTestSupport
+import Testing
+
+/// Connections that were opened ahead of requests, and of which the server has said no word of HTTP/2 yet.
+@Suite struct NewConnectionTests {
+  /// A server of HTTP/2 that says nothing before it is asked, its settings neither. What TLS says after the handshake, session
+  /// tickets, it has said by the time it prints a line.
+  private static let server = """
+    import socket, ssl, struct, sys, threading
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(sys.argv[1], sys.argv[2])
+    context.set_alpn_protocols(['h2'])
+    def frame(kind, flags, stream, payload=b''):
+        return struct.pack('>I', len(payload))[1:] + bytes([kind, flags]) + struct.pack('>I', stream) + payload
+    def exactly(connection, count):
+        data = b''
+        while len(data) < count:
+            part = connection.recv(count - len(data))
+            if not part: raise EOFError
+            data += part
+        return data
+    def serve(raw):
+        connection = context.wrap_socket(raw, server_side=True)
+        print('tickets', flush=True)
+        exactly(connection, 24)
+        settings = frame(4, 0, 0) + frame(4, 1, 0)
+        while True:
+            head = exactly(connection, 9)
+            exactly(connection, int.from_bytes(head[:3], 'big'))
+            if head[3] == 1:
+                # Ends the headers and the stream; the one field is ":status: 200".
+                connection.sendall(settings + frame(1, 5, struct.unpack('>I', head[5:])[0], b'\\x88'))
+                settings = b''
+    def end(raw):
+        try: serve(raw)
+        except (EOFError, OSError): raw.close()
+    listener = socket.create_server((sys.argv[3], int(sys.argv[4])))
+    while True:
+        threading.Thread(target=end, args=(listener.accept()[0],), daemon=True).start()
+    """
+
+  private struct Server {
+    let process: ChildProcess
+    let address: IPAddress
+    let port: UInt16
+
+    init() async throws {
+      address = IPAddress.freshLoopback(1)[0]
+      port = try FreePort.find(on: [address])
+      let certificate = try await TestCertificates.certificate(for: ["api.test"])
+      process = try ChildProcess(
+        "/usr/bin/python3",
+        [
+          "-c", NewConnectionTests.server, certificate.certificateFile, certificate.keyFile, "\(address)",
+          "\(port)",
+        ], in: try TemporaryDirectory.make("quiet-server"))
+    }
+
+    /// How many handshakes are done.
+    func handshakes() throws -> Int {
+      let bytes = try FileBytes.read(process.output, upTo: 10_000, as: "the server's output", in: .connect)
+      let text = String(decoding: bytes, as: UTF8.self)
+      guard !text.contains("Error") else { throw TestSupportError(text) }
+      return text.split(separator: "\n").count
+    }
+  }
+
+  private func warmUp(_ bench: TransportBench, _ server: Server) async throws -> HTTPRequest {
+    let request = try HTTPRequest(.get, "https://api.test:\(server.port)/")
+    let now = bench.loop.now()
+    try await wait(for: "a connection") {
+      let context = CallContext(id: 1, started: now, deadline: now + .seconds(60))
+      let plan = bench.plan(request.url, [server.address])
+      return (try? await bench.transport.warmUp(request, along: plan, in: context)) != nil
+    }
+    try await wait(for: "the session tickets") { try server.handshakes() == 1 }
+    return request
+  }
+
+  /// libcurl reads the tickets, finds no data behind them, and would take the connection for dead.
+  @Test func aRequestUsesAWarmConnectionAlsoBeforeTheServerHasSaidAWord() async throws {
+    let server = try await Server()
+    let bench = try await TransportBench()
+    let request = try await warmUp(bench, server)
+    for _ in 0..<3 {
+      let response = try await bench.execute(request, [server.address])
+      #expect(response.status == 200 && response.version == .http2 && response.reused)
+      _ = try await response.body.collect(upTo: 100)
+    }
+    #expect(try server.handshakes() == 1)
+    await bench.end()
+    server.process.stop()
+  }
+}

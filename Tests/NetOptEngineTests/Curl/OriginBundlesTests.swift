@@ -1,0 +1,127 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptEngine
+
+@Suite("Connections of different origins or versions share no bundle") struct OriginBundlesTests {
+  private let a = Endpoint(IPAddress(v4: 0x7f00_0001), port: 443)
+  private let b = Endpoint(IPAddress(v4: 0x7f00_0002), port: 443)
+  private let start = MonotonicInstant(nanoseconds: 0)
+
+  @Test("each origin and each offer has a bundle of its own")
+  func apart() {
+    let origins = (0..<50).map { OriginBundles(of: Origin(.https, host: "h\($0).test")) }
+    var classes: Set<ConnectionClass> = []
+    for bundles in origins {
+      for version in [RequestOptions.Version.automatic, .http1] {
+        classes.insert(bundles.connectionClass(for: version, to: a, at: start))
+      }
+    }
+    #expect(classes.count == 100)
+    #expect(Set(classes.map(\.bundle)).count == 100)
+  }
+
+  @Test("connections may be idle for half as long as one that was lost, for ten minutes")
+  func idleConnections() {
+    let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
+    #expect(bundles.idleLimit(of: a, at: start) == nil)
+    bundles.forgets(a, idleFor: .seconds(90), at: start)
+    #expect(bundles.idleLimit(of: a, at: start) == .seconds(45))
+    #expect(bundles.idleLimit(of: b, at: start) == nil)
+    // The shortest time counts, unless something else must have happened.
+    bundles.forgets(a, idleFor: .seconds(40), at: start + .seconds(300))
+    bundles.forgets(a, idleFor: .seconds(60), at: start + .seconds(301))
+    bundles.forgets(a, idleFor: .milliseconds(199), at: start + .seconds(302))
+    bundles.forgets(nil, idleFor: .seconds(1), at: start)
+    #expect(bundles.idleLimit(of: a, at: start + .seconds(303)) == .seconds(20))
+    #expect(bundles.idleLimit(of: a, at: start + .seconds(901)) == nil)
+    bundles.forgets(a, idleFor: .milliseconds(300), at: start + .seconds(902))
+    #expect(bundles.idleLimit(of: a, at: start + .seconds(903)) == .milliseconds(200))
+  }
+
+  @Test("the limits of some endpoints are remembered")
+  func manyIdleLimits() {
+    let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
+    let endpoints = (0..<200).map { Endpoint(IPAddress(v4: 0x7f00_0001 + UInt32($0)), port: 443) }
+    for endpoint in endpoints { bundles.forgets(endpoint, idleFor: .seconds(2), at: start) }
+    #expect(endpoints.count { bundles.idleLimit(of: $0, at: start) != nil } <= 64)
+    #expect(bundles.idleLimit(of: endpoints[199], at: start) == .seconds(1))
+  }
+
+  @Test("a plain origin is asked with HTTP/1.1, and its proxy's connections serve no other one")
+  func plain() {
+    let one = OriginBundles(of: Origin(.http, host: "one.test"))
+    let other = OriginBundles(of: Origin(.http, host: "other.test"))
+    let direct = one.connectionClass(for: .automatic, to: a, at: start)
+    #expect(!direct.offersHTTP2)
+    #expect(direct != other.connectionClass(for: .automatic, to: a, at: start))
+    let proxied = one.connectionClass(for: .automatic, to: nil, at: start)
+    #expect(proxied == one.connectionClass(for: .http1, to: nil, at: start))
+    #expect(proxied != other.connectionClass(for: .automatic, to: nil, at: start))
+    #expect(!proxied.offersHTTP2 && proxied.bundle != 0 && proxied != direct)
+  }
+
+  @Test(
+    "an endpoint that chose HTTP/1.1 is offered nothing else for ten minutes, in the bundle of its connections"
+  )
+  func learns() {
+    let bundles = OriginBundles(of: Origin(.https, host: "api.test"))
+    let offer = bundles.connectionClass(for: .automatic, to: a, at: start)
+    #expect(offer.offersHTTP2)
+    bundles.endpoint(a, choseHTTP2: false, in: offer, at: start)
+    let serial = bundles.connectionClass(for: .automatic, to: a, at: start + .seconds(599))
+    #expect(!serial.offersHTTP2)
+    #expect(serial.bundle == offer.bundle)
+    #expect(bundles.connectionClass(for: .http1, to: a, at: start) == serial)
+    // Another endpoint is not concerned, and who insists on HTTP/2 gets a bundle in which there is no HTTP/1.1.
+    #expect(bundles.connectionClass(for: .automatic, to: b, at: start) == offer)
+    let insisting = bundles.connectionClass(for: .http2, to: a, at: start)
+    #expect(insisting.offersHTTP2 && insisting.bundle != offer.bundle)
+    // A second handshake that was under way in the old bundle does not move it again.
+    bundles.endpoint(a, choseHTTP2: false, in: offer, at: start + .seconds(1))
+    #expect(bundles.connectionClass(for: .http2, to: a, at: start) == insisting)
+    #expect(bundles.connectionClass(for: .automatic, to: a, at: start + .seconds(602)) == insisting)
+  }
+
+  @Test("an endpoint that chooses HTTP/2 is offered it again")
+  func learnsHTTP2() {
+    let bundles = OriginBundles(of: Origin(.https, host: "api.test"))
+    let offer = bundles.connectionClass(for: .automatic, to: a, at: start)
+    bundles.endpoint(a, choseHTTP2: false, in: offer, at: start)
+    let insisting = bundles.connectionClass(for: .http2, to: a, at: start)
+    bundles.endpoint(a, choseHTTP2: true, in: insisting, at: start)
+    #expect(bundles.connectionClass(for: .automatic, to: a, at: start) == insisting)
+  }
+
+  @Test("no two transfers that may share a bundle differ in their offer, whatever was chosen before")
+  func random() {
+    for seed in UInt64(1)...500 {
+      var random = SplitMix64(seed: seed)
+      let bundles = [
+        OriginBundles(of: Origin(.https, host: "a.test")), OriginBundles(of: Origin(.https, host: "b.test")),
+      ]
+      // Who may be on a bundle at an endpoint with an offer of HTTP/2, after HTTP/1.1 was seen there.
+      var serial: Set<String> = []
+      var owners: [UInt32: Int] = [:]
+      var now = start
+      for _ in 0..<60 {
+        let index = Int(random.below(2))
+        let endpoint = [a, b, nil][Int(random.below(3))]
+        let version = [RequestOptions.Version.automatic, .http1, .http2][Int(random.below(3))]
+        let chosen = bundles[index].connectionClass(for: version, to: endpoint, at: now)
+        let key = "\(chosen.bundle) \(endpoint.map { "\($0)" } ?? "proxy")"
+        if chosen.offersHTTP2 {
+          #expect(!serial.contains(key), "seed \(seed)")
+        } else {
+          serial.insert(key)
+        }
+        #expect(owners[chosen.bundle, default: index] == index, "seed \(seed)")
+        owners[chosen.bundle] = index
+        if chosen.offersHTTP2, random.below(2) == 0 {
+          bundles[index].endpoint(endpoint, choseHTTP2: random.below(3) > 0, in: chosen, at: now)
+        }
+        now = now + .seconds(Int64(random.below(200)))
+      }
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptEngine
+
+@Suite("what libcurl may read of an HTTP/2 connection") struct RecordBudgetTests {
+  /// The bytes of a record on the wire.
+  private func record(_ length: Int, type: UInt8 = 23) -> [UInt8] {
+    [type, 3, 3, UInt8(length >> 8), UInt8(length & 0xff)] + [UInt8](repeating: 0, count: length)
+  }
+
+  @Test("a turn ends after as much as is its limit, and the next one begins anew")
+  func turns() {
+    var budget = RecordBudget()
+    let bytes = record(16_379)
+    for _ in 0..<2 {
+      var count = 0
+      while budget.mayRead {
+        bytes.withUnsafeBytes { budget.read($0) }
+        count += bytes.count
+      }
+      #expect(count == RecordBudget.limit)
+      budget.beginTurn()
+    }
+  }
+
+  @Test("what no request gets anything of is a flood in the end, and what one does is none")
+  func flood() {
+    var budget = RecordBudget()
+    let bytes = record(16_379)
+    for _ in 0..<8192 {
+      #expect(!budget.isFlooded)
+      bytes.withUnsafeBytes { budget.read($0) }
+      budget.claimed()
+    }
+    for _ in 0...4096 {
+      #expect(!budget.isFlooded)
+      bytes.withUnsafeBytes { budget.read($0) }
+    }
+    #expect(budget.isFlooded)
+  }
+
+  @Test("it knows whether it is inside a record, in whatever pieces records come", arguments: 0..<300)
+  func pieces(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    var budget = RecordBudget()
+    var bytes: [UInt8] = []
+    var ends: Set<Int> = [0]
+    for _ in 0..<20 {
+      bytes += record(Int.random(in: 0...(Bool.random(using: &random) ? 3 : 16_640), using: &random))
+      ends.insert(bytes.count)
+    }
+    var position = 0
+    while position < bytes.count {
+      let most = Bool.random(using: &random) ? 6 : 20_000
+      let next = min(position + Int.random(in: 1...most, using: &random), bytes.count)
+      bytes[position..<next].withUnsafeBytes { budget.read($0) }
+      position = next
+      #expect(budget.isInRecord == !ends.contains(position))
+    }
+  }
+
+  @Test("many small reads end a turn as well, and are no flood")
+  func smallReads() {
+    var budget = RecordBudget()
+    let bytes = record(17)
+    var count = 0
+    while budget.mayRead {
+      bytes[..<5].withUnsafeBytes { budget.read($0) }
+      bytes[5...].withUnsafeBytes { budget.read($0) }
+      count += 1
+    }
+    #expect(count == 256)
+    for _ in 0..<100_000 { bytes.withUnsafeBytes { budget.read($0) } }
+    #expect(!budget.isFlooded)
+  }
+
+  @Test("a few messages of TLS for itself end a turn, and thousands without an answer are a flood")
+  func messages() {
+    var budget = RecordBudget()
+    let ticket = record(34)
+    var count = 0
+    while !budget.isFlooded {
+      budget.beginTurn()
+      var countOfTurn = 0
+      while budget.mayRead {
+        ticket.withUnsafeBytes { budget.read($0) }
+        for _ in 0..<3 { budget.chargeStateChange() }
+        countOfTurn += 1
+      }
+      #expect(36...42 ~= countOfTurn)
+      count += countOfTurn
+    }
+    #expect(10_000...11_000 ~= count)
+    // A server that renews its tickets between answers goes on.
+    for _ in 0..<10_000 {
+      budget.chargeStateChange()
+      budget.claimed()
+      #expect(!budget.isFlooded)
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import NetOptEngine
+
+@Suite struct SpareChunksTests {
+  private let spare = SpareChunks()
+
+  /// Where a chunk's bytes are: the same place means the same memory.
+  private func place(of chunk: inout [UInt8]) -> UnsafeMutableRawPointer? {
+    chunk.append(0)
+    return chunk.withUnsafeMutableBytes { $0.baseAddress }
+  }
+
+  @Test func aChunkIsEmptyAndHasRoom() {
+    let chunk = spare.take(4096)
+    #expect(chunk.isEmpty)
+    #expect(chunk.capacity >= 4096)
+  }
+
+  @Test func aChunkThatNobodyHasIsFilledAgain() {
+    var places: Set<UnsafeMutableRawPointer?> = []
+    for _ in 0..<100 {
+      var chunk = spare.take(4096)
+      #expect(chunk.isEmpty)
+      places.insert(place(of: &chunk))
+      spare.handOut(chunk)
+    }
+    #expect(places.count == 8)
+  }
+
+  @Test func aChunkThatSomebodyHasIsNot() {
+    var kept: [[UInt8]] = []
+    for index in 0..<100 {
+      var chunk = spare.take(4096)
+      chunk.append(UInt8(index))
+      spare.handOut(chunk)
+      kept.append(chunk)
+    }
+    #expect(kept.map(\.count) == Array(repeating: 1, count: 100))
+    #expect(kept.flatMap { $0 } == Array(0..<100))
+  }
+
+  @Test func noneIsKeptAfterTheLastTransfer() {
+    for _ in 0..<8 { spare.handOut(spare.take(4096)) }
+    spare.removeAll()
+    #expect(spare.take(16).capacity < 4096)
+  }
+}

@@ -1,0 +1,68 @@
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptEngine
+
+/// Streamed request bodies, and their beginning anew.
+@Suite struct UploadStreamTests {
+  /// A stream whose chunks all lie ready.
+  private func upload(of chunks: [[UInt8]]) async -> UploadStream {
+    let stream = AsyncStream<[UInt8]> { continuation in
+      for chunk in chunks { continuation.yield(chunk) }
+      continuation.finish()
+    }
+    guard case .stream(let length, let iterator) = RequestBody.stream(stream).source else {
+      preconditionFailure("a stream is a stream")
+    }
+    let upload = UploadStream(length: length, iterator)
+    await upload.pump {}
+    return upload
+  }
+
+  /// Takes up to so many bytes; `nil` at the end.
+  private func take(_ count: Int, of upload: UploadStream) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let step = bytes.withUnsafeMutableBytes { upload.take($0) }
+    guard case .bytes(let taken) = step, taken > 0 else { return nil }
+    return Array(bytes[..<taken])
+  }
+
+  private func rest(of upload: UploadStream) -> [UInt8] {
+    var rest: [UInt8] = []
+    while let bytes = take(5000, of: upload) { rest += bytes }
+    return rest
+  }
+
+  @Test(
+    "whatever was taken, a body that begins anew is the whole body, and no other does",
+    arguments: 1...200 as ClosedRange<UInt64>)
+  func rewinds(seed: UInt64) async {
+    var random = SplitMix64(seed: seed)
+    var chunks: [[UInt8]] = []
+    var total = 0
+    // More would wait for room.
+    while total < UploadStream.highWater - 70_000, random.below(40) > 0 {
+      let count = Int(random.below(random.below(4) == 0 ? 60_000 : 3000))
+      chunks.append((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ chunks.count) })
+      total += count
+    }
+    let body = chunks.flatMap { $0 }
+    let upload = await upload(of: chunks)
+    for _ in 0..<6 {
+      var taken: [UInt8] = []
+      for _ in 0..<random.below(30) {
+        guard let bytes = take(1 + Int(random.below(20_000)), of: upload) else { break }
+        taken += bytes
+      }
+      #expect(taken.elementsEqual(body.prefix(taken.count)))
+      #expect(upload.canRewind == (taken.count <= UploadStream.mostKept))
+      guard upload.rewind() else {
+        #expect(taken.count > UploadStream.mostKept)
+        #expect(taken + rest(of: upload) == body)
+        return
+      }
+    }
+    #expect(rest(of: upload) == body)
+  }
+}

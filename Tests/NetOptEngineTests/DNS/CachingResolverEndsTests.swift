@@ -1,0 +1,217 @@
+import NetOptCore
+import NetOptEngine
+import NetOptTestSupport
+import Testing
+
+/// Servers that do not answer, cancellation and the end.
+@Suite(.timeLimit(.minutes(1))) struct CachingResolverEndsTests {
+  private let v4 = IPAddress(v4: 0x7f00_0002)
+
+  // MARK: Servers that do not answer
+
+  @Test func aSilentServerIsAskedAsOftenAsConfigured() async throws {
+    let server = try FakeNameServer(.holding)
+    let time = ManualTimeSource()
+    try await withResolver(asking: [server.endpoint], timeout: .milliseconds(50), timeSource: time) {
+      resolver in
+      for round in 1...2 {
+        let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
+        #expect(error?.code == .resolverFailed)
+        #expect(error?.isRetryable == true)
+        #expect(error?.message.contains("in time") == true)
+        #expect(error?.message.contains(server.endpoint.description) == true)
+        // Two families, twice each.
+        #expect(server.questionCount == 4 * round)
+        // Kept for a moment.
+        await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
+        #expect(server.questionCount == 4 * round)
+        time.advance(by: .seconds(1))
+      }
+    }
+    server.stop()
+  }
+
+  @Test func aPortThatNobodyListensOnFailsAtOnce() async throws {
+    // The times would add up to minutes.
+    try await withResolver(asking: [Endpoint(.loopback, port: 1)], timeout: .seconds(60)) { resolver in
+      let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
+      #expect(error?.code == .resolverFailed)
+      #expect(error?.message.contains("127.0.0.1:1") == true)
+      #expect(error?.underlying?.library == .ares)
+    }
+  }
+
+  /// SERVFAIL and REFUSED.
+  @Test(arguments: [2, 5] as [UInt8]) func aServerThatWillNotAnswerHasFailed(code: UInt8) async throws {
+    let server = try FakeNameServer(.code(code))
+    try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
+      let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
+      #expect(error?.code == .resolverFailed)
+      #expect(error?.message.contains(server.endpoint.description) == true)
+    }
+    server.stop()
+  }
+
+  // MARK: Cancellation
+
+  @Test func cancellingOneWhoWaitsLeavesTheOthers() async throws {
+    let server = try FakeNameServer(.holding)
+    try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
+      let tasks = (0..<3).map { _ in Task { try await resolver.resolve("api.test").addresses } }
+      try await server.wait(forQuestions: 2)
+      tasks[0].cancel()
+      let error = await #expect(throws: NetOptError.self) { try await tasks[0].value }
+      #expect(error?.code == .cancelled)
+      server.answer(with: v4)
+      try await #expect(tasks[1].value == [v4])
+      try await #expect(tasks[2].value == [v4])
+      #expect(server.questionCount == 2)
+    }
+    server.stop()
+  }
+
+  @Test func anAnswerThatNobodyWaitsForAnyMoreIsKept() async throws {
+    let server = try FakeNameServer(.holding)
+    try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
+      let task = Task { try await resolver.resolve("api.test") }
+      try await server.wait(forQuestions: 2)
+      task.cancel()
+      await #expect(throws: NetOptError.self) { try await task.value }
+      server.answer(with: v4)
+      try await #expect(resolver.resolve("api.test").addresses == [v4])
+      #expect(server.questionCount == 2)
+    }
+    server.stop()
+  }
+
+  /// What is under way is asked for anew, on other sockets; who waits gets that answer.
+  @Test func aLookUpGoesOnInAnotherNetwork() async throws {
+    let server = try FakeNameServer(.holding)
+    defer { server.stop() }
+    try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
+      let waiting = Task { try await resolver.resolve("api.example.com") }
+      try await server.wait(forQuestions: 2)
+      for round in 2...4 {
+        resolver.networkChanged()
+        try await server.wait(forQuestions: 2 * round)
+      }
+      server.answer(with: .loopback)
+      #expect(try await waiting.value.addresses == [.loopback])
+      resolver.networkChanged()
+      let again = Task { try await resolver.resolve("api.example.com") }
+      try await server.wait(forQuestions: 10)
+      server.answer(with: .loopback)
+      #expect(try await again.value.addresses == [.loopback])
+    }
+  }
+
+  @Test func aCancelledTaskDoesNotWait() async throws {
+    let server = try FakeNameServer(.holding)
+    try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
+      for fresh in [false, true] {
+        let started = Latch()
+        let task = Task {
+          // Cancelled before it asks.
+          try? await started.wait()
+          return try await resolver.resolve("api.test", fresh: fresh)
+        }
+        task.cancel()
+        let error = await #expect(throws: NetOptError.self) { try await task.value }
+        #expect(error?.code == .cancelled)
+      }
+    }
+    server.stop()
+  }
+
+  // MARK: The end
+
+  @Test func theEndFailsWhatIsUnderWay() async throws {
+    let server = try FakeNameServer(.holding)
+    let loop = try EventLoop()
+    let resolver = try CachingResolver(loop, .asking([server.endpoint], timeout: .seconds(60)))
+    let tasks = [false, true].map { fresh in
+      Task { try await resolver.resolve("api.test", fresh: fresh) }
+    }
+    try await server.wait(forQuestions: 4)
+    await resolver.shutdown()
+    for task in tasks {
+      let error = await #expect(throws: NetOptError.self) { try await task.value }
+      #expect(error?.code == .shutDown)
+    }
+    await resolver.shutdown()
+    let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
+    #expect(error?.code == .shutDown)
+    loop.stop()
+    server.stop()
+  }
+
+  @Test func aResolverWhoseLoopHasStoppedFails() async throws {
+    let loop = try EventLoop()
+    let resolver = try CachingResolver(loop, .asking([Endpoint(.loopback, port: 1)]))
+    loop.stop()
+    for fresh in [false, true] {
+      let error = await #expect(throws: NetOptError.self) {
+        try await resolver.resolve("api.test", fresh: fresh)
+      }
+      #expect(error?.code == .shutDown)
+    }
+    await resolver.shutdown()
+  }
+
+  @Test func whoResolvesWhileTheEndComesIsAnswered() async throws {
+    let server = try await DNSServer.start(["api.test": [v4]])
+    for _ in 0..<50 {
+      let loop = try EventLoop()
+      let resolver = try CachingResolver(loop, .asking([server.endpoint]))
+      await withTaskGroup { group in
+        for _ in 0..<4 {
+          group.addTask {
+            let error = await #expect(throws: NetOptError.self) {
+              while true { _ = try await resolver.resolve("api.test", fresh: true) }
+            }
+            #expect(error?.code == .shutDown)
+          }
+        }
+        group.addTask {
+          _ = try? await resolver.resolve("api.test", fresh: true)
+          await resolver.shutdown()
+          loop.stop()
+        }
+      }
+    }
+    server.stop()
+  }
+
+  @Test func opensNothingBeforeTheFirstLookUpAndLeavesNothing() async throws {
+    await #expect(processExitsWith: .success) {
+      let server = try FakeNameServer(.holding)
+      let loop = try EventLoop()
+      let before = openSockets()
+      let resolver = try CachingResolver(loop, .asking([server.endpoint], timeout: .seconds(60)))
+      _ = try await resolver.resolve("127.0.0.1")
+      #expect(openSockets() == before)
+      let task = Task { try await resolver.resolve("api.test") }
+      try await server.wait(forQuestions: 2)
+      #expect(openSockets() > before)
+      await resolver.shutdown()
+      #expect(openSockets() == before)
+      _ = try? await task.value
+      loop.stop()
+      server.stop()
+    }
+  }
+
+  @Test func closesItsSocketsWhenNothingIsUnderWay() async throws {
+    await #expect(processExitsWith: .success) {
+      let server = try FakeNameServer(.code(2))
+      let loop = try EventLoop()
+      let before = openSockets()
+      let resolver = try CachingResolver(loop, .asking([server.endpoint]))
+      _ = try? await resolver.resolve("api.test")
+      #expect(openSockets() == before)
+      // Let go of without an end: the channel is closed with it.
+      loop.stop()
+      server.stop()
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptEngine
+
+@Suite(.timeLimit(.minutes(1))) struct DNSMessageTests {
+  // MARK: What is accepted
+
+  @Test("messages of names up to 255 octets are accepted, whole and cut anywhere")
+  func acceptsBoundedNames() {
+    var random = SplitMix64(seed: 1)
+    for _ in 0..<1_000 {
+      var message = RandomMessage(using: &random)
+      message.addRecords(using: &random)
+      let bytes = message.writer.bytes
+      #expect(bounded(bytes), "\(bytes)")
+      let cut = Array(bytes[..<Int.random(in: 12...bytes.count, using: &random)])
+      #expect(bounded(cut), "\(cut)")
+    }
+  }
+
+  @Test("an answer without a question is accepted, as servers send it that could not read one")
+  func acceptsNoQuestion() {
+    #expect(bounded(DNSMessageWriter().bytes))
+  }
+
+  @Test("as many pointers are followed as c-ares 1.18 follows", arguments: [49, 50])
+  func acceptsPointers(count: Int) {
+    #expect(bounded(chain(of: count)))
+  }
+
+  @Test("what every version of c-ares stops at is left to it")
+  func leavesBrokenMessages() {
+    // A label of a kind that there is not, a pointer out of the message, a label that leads out of it, data that does.
+    for owner in [[0x40], [0x80, 0], [0xff, 0xff], [63, 0x61]] as [[UInt8]] {
+      var writer = DNSMessageWriter()
+      writer.record(.answer, type: 1, owner: { $0.raw(owner) }, data: { _ in })
+      #expect(bounded(Array(writer.bytes.prefix(12 + owner.count))), "\(owner)")
+    }
+    var writer = DNSMessageWriter()
+    writer.record(.answer, type: 1, owner: { $0.name([]) }, data: { $0.raw([127, 0, 0, 1]) })
+    #expect(bounded(Array(writer.bytes.dropLast())))
+  }
+
+  // MARK: What is refused
+
+  @Test("a name of more than 255 octets is refused, wherever it is")
+  func refusesLongNames() {
+    var random = SplitMix64(seed: 2)
+    for _ in 0..<1_000 {
+      let octets = random.below(2) == 0 ? 256 : Int.random(in: 256...2_000, using: &random)
+      let name = DNSMessageWriter.Name.random(octets: octets, using: &random)
+      var message = RandomMessage(using: &random)
+      message.addRecords(using: &random)
+      message.add(name, as: .random(using: &random), compressed: random.below(2) == 0)
+      #expect(!bounded(message.writer.bytes), "\(name)")
+    }
+  }
+
+  @Test(
+    "255 octets are accepted and 256 are not, wherever the name is", arguments: RandomMessage.Place.allCases)
+  func knowsTheBound(place: RandomMessage.Place) {
+    var random = SplitMix64(seed: 3)
+    for octets in [255, 256] {
+      for compressed in [false, true] {
+        var message = RandomMessage(using: &random)
+        let name = DNSMessageWriter.Name.random(octets: octets, using: &random)
+        // The end of the name lies in another one, so that the compressed one is a label and a pointer. A question comes first.
+        if place != .question { message.add(Array(name.dropFirst()), as: .owner, compressed: true) }
+        message.add(name, as: place, compressed: compressed)
+        #expect(bounded(message.writer.bytes) == (octets == 255))
+      }
+    }
+  }
+
+  @Test("a name that follows more pointers, or goes in a circle, is refused")
+  func refusesPointersWithoutEnd() {
+    #expect(!bounded(chain(of: 51)))
+    // To itself; to each other; with a label between.
+    for owner in [[0xc0, 12], [0xc0, 14, 0xc0, 12], [1, 0x61, 0xc0, 12]] as [[UInt8]] {
+      var writer = DNSMessageWriter()
+      writer.record(.answer, type: 1, owner: { $0.raw(owner) }, data: { $0.raw([127, 0, 0, 1]) })
+      #expect(!bounded(writer.bytes), "\(owner)")
+    }
+  }
+
+  @Test("a question in a circle is refused, as are several questions and less than a header")
+  func refusesWhatIsNoAnswer() {
+    #expect(!bounded(DNSMessageWriter().bytes[..<4] + [0, 1, 0, 0, 0, 0, 0, 0, 0xc0, 12, 0, 1, 0, 1]))
+    var writer = DNSMessageWriter()
+    for _ in 0..<2 { writer.question([[0x61]]) }
+    #expect(!bounded(writer.bytes))
+    for count in 0..<12 { #expect(!bounded(Array(writer.bytes.prefix(count)))) }
+  }
+
+  // MARK: Whatever comes
+
+  @Test("no octets trap or take long")
+  func survivesRandomOctets() {
+    var random = SplitMix64(seed: 4)
+    for _ in 0..<3_000 {
+      var bytes = (0..<Int.random(in: 0...600, using: &random)).map { _ in random.octet() }
+      // One question or none: others are refused before anything is read.
+      if bytes.count > 5 { (bytes[4], bytes[5]) = (0, UInt8(random.below(2))) }
+      _ = bounded(bytes)
+      check(bytes)
+    }
+  }
+
+  @Test("what is accepted has no long name for c-ares, however a message was changed")
+  func holdsWhatItSays() {
+    var random = SplitMix64(seed: 5)
+    var accepted = 0
+    for _ in 0..<3_000 {
+      var message = RandomMessage(using: &random)
+      message.addRecords(using: &random)
+      var bytes = message.writer.bytes
+      for _ in 0..<Int.random(in: 1...8, using: &random) {
+        let index = Int.random(in: 12..<bytes.count, using: &random)
+        bytes[index] = random.below(3) == 0 ? 0xc0 : random.octet()
+      }
+      if bounded(bytes) { accepted += 1 }
+      check(bytes)
+    }
+    #expect(accepted > 500)
+  }
+
+  @Test("64 KB of records with names of 127 labels are read in no time")
+  func isQuick() {
+    var writer = DNSMessageWriter()
+    writer.question([])
+    let start = writer.bytes.count
+    let name = DNSMessageWriter.Name(repeating: [0x61], count: 127)
+    writer.record(
+      .answer, type: 5, owner: { $0.name(name, compressed: false) }, data: { $0.pointer(to: start) })
+    while writer.bytes.count < 65_000 {
+      writer.record(.answer, type: 5, owner: { $0.pointer(to: start) }, data: { $0.pointer(to: start) })
+    }
+    #expect(bounded(writer.bytes))
+  }
+
+  // MARK: Support
+
+  private func bounded(_ bytes: [UInt8]) -> Bool { DNSMessage.hasBoundedNames(bytes.span) }
+
+  /// What is accepted must not have c-ares 1.18 walk further for any name.
+  private func check(_ bytes: [UInt8]) {
+    guard bounded(bytes) else { return }
+    let walk = OldAres.walk(bytes)
+    #expect(walk.octets <= 255 && walk.pointers <= 50, "\(bytes)")
+  }
+
+  /// A message whose record's owner follows so many pointers.
+  private func chain(of pointers: Int) -> [UInt8] {
+    var writer = DNSMessageWriter()
+    writer.question([])
+    // A record that nobody reads the data of: pointers, each to the one before, and first of all to the question's root.
+    let start = writer.bytes.count + 11
+    writer.record(.answer, type: 99, owner: { $0.name([]) }) { writer in
+      for index in 0..<(pointers - 1) { writer.pointer(to: index == 0 ? 12 : start + 2 * (index - 1)) }
+    }
+    writer.record(
+      .answer, type: 1, owner: { $0.pointer(to: start + 2 * (pointers - 2)) },
+      data: { $0.raw([127, 0, 0, 1]) })
+    return writer.bytes
+  }
+}
+
+/// How c-ares 1.18 walks through a message (`ares__parse_into_addrinfo`, `name_length`): the most octets and pointers of a name.
+private enum OldAres {
+  static func walk(_ bytes: [UInt8]) -> (octets: Int, pointers: Int) {
+    var most = (octets: 0, pointers: 0)
+    func name(at start: Int) -> Int? {
+      guard start < bytes.count else { return nil }
+      var (position, end, octets, pointers) = (start, -1, 1, 0)
+      defer { most = (max(most.octets, octets), max(most.pointers, pointers)) }
+      while bytes[position] != 0 {
+        switch bytes[position] & 0xc0 {
+        case 0xc0:
+          guard position + 1 < bytes.count else { return nil }
+          let offset = Int(bytes[position] & 0x3f) << 8 | Int(bytes[position + 1])
+          guard offset < bytes.count else { return nil }
+          if end < 0 { end = position + 2 }
+          position = offset
+          pointers += 1
+          if pointers > 50 { return nil }
+        case 0:
+          let length = Int(bytes[position])
+          guard position + length + 1 < bytes.count else { return nil }
+          octets += length + 1
+          position += length + 1
+        default: return nil
+        }
+      }
+      return end < 0 ? position + 1 : end
+    }
+    func number(_ position: Int) -> Int { Int(bytes[position]) << 8 | Int(bytes[position + 1]) }
+    guard bytes.count >= 12, number(4) == 1, var position = name(at: 12) else { return most }
+    position += 4
+    for _ in 0..<number(6) {
+      guard position <= bytes.count, let end = name(at: position), end + 10 <= bytes.count else {
+        return most
+      }
+      position = end + 10
+      guard position + number(end + 8) <= bytes.count else { return most }
+      if number(end) == 5, number(end + 2) == 1, name(at: position) == nil { return most }
+      position += number(end + 8)
+    }
+    return most
+  }
+}
+
+extension SplitMix64 {
+  fileprivate mutating func octet() -> UInt8 { UInt8.random(in: 0...255, using: &self) }
+}

@@ -1,0 +1,164 @@
+import Glibc
+import NetOptCore
+import NetOptEngine
+import NetOptTestSupport
+
+/// A name server for what dnsmasq does not do: it refuses everything with one response code, keeps silent until it is told to
+/// answer, or answers with whatever a test makes. On loopback.
+final class FakeNameServer: ReadinessHandler, LoopWork {
+  enum Behaviour: Sendable {
+    /// Answers at once with a response code (RFC 1035, section 4.1.1) and nothing else.
+    case code(UInt8)
+    /// Notes questions, and answers them when it is told to.
+    case holding
+    /// Answers at once with datagrams that are made of the question.
+    case datagrams(@Sendable ([UInt8]) -> [[UInt8]])
+    /// Says that its answer is too long for UDP. Over TCP it answers with what is made of the question.
+    case stream(@Sendable ([UInt8]) -> [UInt8])
+  }
+
+  private struct Question: Sendable {
+    let bytes: [UInt8]
+    let sender: sockaddr_in
+  }
+
+  let endpoint: Endpoint
+  private let behaviour: Behaviour
+  private let loop: EventLoop
+  private let descriptor: Int32
+  /// Listens for connections.
+  private let listener: Int32
+  private let questions = EventRecorder<Question>()
+
+  /// How many questions came in.
+  var questionCount: Int { questions.events.count }
+
+  init(_ behaviour: Behaviour) throws {
+    self.behaviour = behaviour
+    loop = try EventLoop(name: "name-server")
+    endpoint = Endpoint(.loopback, port: try FreePort.find(on: [.loopback]))
+    listener = try LoopbackSocket.listening(on: endpoint)
+    let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    descriptor = socket(AF_INET, kind, 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = endpoint.port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let bound = withSocketAddress(of: &address) { [descriptor] in bind(descriptor, $0, $1) }
+    guard bound == 0 else { throw TestSupportError("no socket for a name server") }
+    _ = loop.submit(self)
+  }
+
+  func run() {
+    loop.watch(descriptor, for: .read, self)
+    loop.watch(listener, for: .read, self)
+  }
+
+  func ready(_ descriptor: Int32, for readiness: Readiness) {
+    if descriptor != self.descriptor { return serve(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 512)
+    var sender = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let count = withSocketAddress(of: &sender) { pointer, _ in
+      recvfrom(descriptor, &bytes, bytes.count, 0, pointer, &length)
+    }
+    guard count > 0 else { return }
+    let question = Question(bytes: Array(bytes.prefix(count)), sender: sender)
+    questions.record(question)
+    switch behaviour {
+    case .code(let code):
+      send(Self.response(to: question.bytes, code: code), to: question.sender)
+    case .datagrams(let answers):
+      for answer in answers(question.bytes) { send(answer, to: question.sender) }
+    case .stream:
+      var response = Self.response(to: question.bytes, code: 0)
+      // TC.
+      response[2] |= 2
+      send(response, to: question.sender)
+    case .holding:
+      break
+    }
+  }
+
+  /// Takes a connection, or a question from one.
+  private func serve(_ descriptor: Int32) {
+    if descriptor == listener {
+      let connection = accept(listener, nil, nil)
+      guard connection >= 0 else { return }
+      _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+      return loop.watch(connection, for: .read, self)
+    }
+    // A question comes in one piece, or two come together.
+    var bytes = [UInt8](repeating: 0, count: 1_024)
+    let count = recv(descriptor, &bytes, bytes.count, 0)
+    guard count > 2, case .stream(let answer) = behaviour else {
+      loop.unwatch(descriptor, of: self)
+      close(descriptor)
+      return
+    }
+    var rest = bytes[..<count]
+    while rest.count > 2 {
+      let question = rest.dropFirst(2).prefix(
+        Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1]))
+      rest = rest[question.endIndex...]
+      let response = answer(Array(question))
+      let message = [UInt8(response.count >> 8), UInt8(response.count & 0xff)] + response
+      var sent = 0
+      while sent < message.count {
+        let more = message[sent...].withUnsafeBytes {
+          Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        }
+        guard more > 0 else { return }
+        sent += more
+      }
+    }
+  }
+
+  /// Waits until there were so many questions.
+  func wait(forQuestions count: Int) async throws {
+    try await questions.wait(for: "\(count) questions") { $0.count >= count }
+  }
+
+  /// Answers all questions so far: those for A records with an address, the others with none.
+  func answer(with address: IPAddress) {
+    for question in questions.events {
+      send(Self.response(to: question.bytes, code: 0, address: address), to: question.sender)
+    }
+  }
+
+  func stop() {
+    loop.stop()
+    close(descriptor)
+    close(listener)
+  }
+
+  private func send(_ bytes: [UInt8], to receiver: sockaddr_in) {
+    var receiver = receiver
+    _ = withSocketAddress(of: &receiver) { sendto(descriptor, bytes, bytes.count, 0, $0, $1) }
+  }
+
+  /// RFC 1035, section 4.1.
+  private static func response(to query: [UInt8], code: UInt8, address: IPAddress? = nil) -> [UInt8] {
+    // The question's name ends with an empty label; its type and class follow.
+    let endOfName = query.dropFirst(12).firstIndex(of: 0) ?? 12
+    let question = query[12..<(endOfName + 5)]
+    let isForAddress = query[endOfName + 2] == 1
+    let answers: UInt8 = isForAddress && address != nil ? 1 : 0
+    var response = query[0..<2] + [0x81, 0x80 | code, 0, 1, 0, answers, 0, 0, 0, 0] + question
+    if answers > 0, let address {
+      // The name of the question, an A record, 60 s, four bytes.
+      response += [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4] + address.bytes
+    }
+    return Array(response)
+  }
+}
+
+private func withSocketAddress<Result>(
+  of address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
+) -> Result {
+  withUnsafeMutablePointer(to: &address) { pointer in
+    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import Glibc
+import NetOptCore
+import NetOptEngine
+import NetOptTestSupport
+
+final class ClosureWork: LoopWork {
+  private let body: @Sendable () -> Void
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  func run() { body() }
+}
+
+extension EventLoop {
+  /// Runs a closure on the loop's thread and waits for it.
+  func perform<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
+    let value: Value? = await withCheckedContinuation { continuation in
+      let accepted = submit(ClosureWork { continuation.resume(returning: body()) })
+      if !accepted { continuation.resume(returning: nil) }
+    }
+    guard let value else { throw TestSupportError("the loop has stopped") }
+    return value
+  }
+}
+
+/// A timer that does what a closure says.
+final class ClosureTimer: LoopTimer {
+  private let body: (ClosureTimer) -> Void
+  init(_ body: @escaping (ClosureTimer) -> Void) { self.body = body }
+  override func fire() { body(self) }
+}
+
+/// A handler of readiness that does what a closure says.
+final class ClosureHandler: ReadinessHandler {
+  private let body: (Int32, Readiness) -> Void
+  init(_ body: @escaping (Int32, Readiness) -> Void) { self.body = body }
+  func ready(_ descriptor: Int32, for readiness: Readiness) { body(descriptor, readiness) }
+}
+
+extension EventLoop {
+  /// Ends watching a descriptor, whoever it is watched for.
+  func unwatch(_ descriptor: Int32) {
+    let nobody = ClosureHandler { _, _ in }
+    watch(descriptor, for: [], nobody)
+    unwatch(descriptor, of: nobody)
+  }
+}
+
+/// A handler of ends of turns that does what a closure says.
+final class ClosureTurnHandler: TurnHandler {
+  private let body: (ClosureTurnHandler) -> Void
+  init(_ body: @escaping (ClosureTurnHandler) -> Void) { self.body = body }
+  func turnEnds() { body(self) }
+}
+
+/// Two connected sockets.
+struct SocketPair {
+  let ours: Int32
+  let theirs: Int32
+
+  init() throws {
+    var ends: [Int32] = [0, 0]
+    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw TestSupportError("no pair of sockets") }
+    (ours, theirs) = (ends[0], ends[1])
+  }
+
+  /// Makes what `ours` can read.
+  func send() {
+    var byte: UInt8 = 1
+    _ = write(theirs, &byte, 1)
+  }
+
+  func close() {
+    Glibc.close(ours)
+    Glibc.close(theirs)
+  }
+}
+
+/// The names of the threads of this process.
+func threadNames() -> [String] {
+  entries(of: "/proc/self/task").compactMap { thread in
+    guard let file = fopen("/proc/self/task/\(thread)/comm", "r") else { return nil }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 32)
+    guard fgets(&line, 32, file) != nil else { return nil }
+    return String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}
+
+/// How many descriptors of some anonymous kinds this process has.
+func descriptors(of kinds: [String]) -> Int {
+  entries(of: "/proc/self/fd").filter { descriptor in
+    var target = [UInt8](repeating: 0, count: 64)
+    let length = readlink("/proc/self/fd/\(descriptor)", &target, 64)
+    guard length > 0 else { return false }
+    let link = String(decoding: target.prefix(length), as: UTF8.self)
+    return kinds.contains { link == "anon_inode:[\($0)]" }
+  }.count
+}
+
+private func entries(of directory: String) -> [String] {
+  guard let handle = opendir(directory) else { return [] }
+  defer { closedir(handle) }
+  var names: [String] = []
+  while let entry = readdir(handle) {
+    let name = withUnsafeBytes(of: entry.pointee.d_name) { name in
+      String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+    }
+    if !name.hasPrefix(".") { names.append(name) }
+  }
+  return names
+}

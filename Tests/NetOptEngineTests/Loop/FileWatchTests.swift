@@ -1,0 +1,161 @@
+import Glibc
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import Testing
+
+@testable import NetOptEngine
+
+/// What is done where the system does not watch; what it sees where it does is tested with lists.
+@Suite struct FileWatchTests {
+  @Test func looksBecomeRarer() {
+    var pauses = LookPauses()
+    var now = MonotonicInstant(nanoseconds: 0)
+    var waited: [Duration] = []
+    for _ in 0..<7 {
+      let next = pauses.next(at: now)
+      // Looks for other reasons change nothing.
+      #expect(pauses.next(at: now + .milliseconds(10)) == next)
+      waited.append(next - now)
+      now = next
+    }
+    #expect(waited == [1, 2, 4, 8, 16, 30, 30].map { Duration.seconds($0) })
+    pauses.reset()
+    #expect(pauses.next(at: now) == now + .seconds(1))
+  }
+
+  @Test func aRefusalIsToldOnce() async throws {
+    let loop = try EventLoop()
+    let failures = EventRecorder<NetOptError>()
+    // Longer than a name may be: inotify_add_watch(2) refuses it.
+    let folder = "/tmp/" + String(repeating: "x", count: 300)
+    let watch = FileWatch(
+      loop, ["\(folder)/list.json", "\(folder)/list.json.minisig"], known: [nil, nil], onChange: {},
+      onFailure: { failures.record($0) })
+    watch.start()
+    try await failures.wait(for: "the refusal") { !$0.isEmpty }
+    // The second look is a second later, and as vain.
+    let looks = LoopProbe(loop)
+    try await wait(for: "another look") { await looks.due(of: watch) > loop.now() + .milliseconds(1500) }
+    let message = failures.events[0].message
+    #expect(failures.events.count == 1)
+    #expect(
+      message.contains(folder) && message.contains("list.json") && message.contains("30 s late"), "\(message)"
+    )
+    watch.stop()
+    loop.stop()
+  }
+
+  /// Between following a link and watching its directory it may be replaced, which nothing tells then.
+  @Test("a link that is replaced while the watch begins is followed, and so is what comes after")
+  func replacedAtStart() async throws {
+    let directory = try TemporaryDirectory.make("watch")
+    let loop = try EventLoop()
+    var random = SplitMix64(seed: 5)
+    for round in 0..<8 {
+      let read = Locked<[Int: String]>([:])
+      var watches: [FileWatch] = []
+      for number in 0..<40 {
+        let folder = "\(directory)/\(round)-\(number)"
+        for name in ["", "/one", "/two"] { try #require(mkdir(folder + name, 0o755) == 0) }
+        for name in ["one", "two"] { try Self.write(name, to: "\(folder)/\(name)/list.json") }
+        try #require(symlink("one", "\(folder)/data") == 0)
+        try #require(symlink("two", "\(folder)/next") == 0)
+        try #require(symlink("data/list.json", "\(folder)/link.json") == 0)
+        let path = "\(folder)/link.json"
+        let watch = FileWatch(
+          loop, [path], known: [FileIdentity(path)],
+          onChange: {
+            let text = (try? FileBytes.read(path, upTo: 100, as: "the test's file", in: .list)) ?? []
+            read.withLock { $0[number] = String(decoding: text, as: UTF8.self) }
+          }, onFailure: { Issue.record("\($0)") })
+        watches.append(watch)
+        watch.start()
+        usleep(UInt32(random.next() % 100))
+        try #require(rename("\(folder)/next", "\(folder)/data") == 0)
+      }
+      try await wait(for: "the second directories") { read.withLock { $0.count { $0.value == "two" } } == 40 }
+      for number in 0..<40 {
+        let folder = "\(directory)/\(round)-\(number)/two"
+        try Self.write("three", to: "\(folder)/draft")
+        try #require(rename("\(folder)/draft", "\(folder)/list.json") == 0)
+      }
+      try await wait(for: "the files in them", within: .seconds(10)) {
+        read.withLock { $0.count { $0.value == "three" } } == 40
+      }
+      for watch in watches { watch.stop() }
+    }
+    loop.stop()
+  }
+
+  private static func write(_ text: String, to path: String) throws {
+    try FileBytes.replace(path, with: Array(text.utf8), mode: 0o644, as: "the test's file", in: .list)
+  }
+
+  @Test func withoutInotifyItIsLookedAllTheSame() async throws {
+    let directory = try TemporaryDirectory.make("watch")
+    let loop = try EventLoop()
+    let failures = EventRecorder<NetOptError>()
+    let changes = EventRecorder<Bool>()
+    let path = "\(directory)/list.json"
+    let watch = FileWatch(
+      loop, [path], known: [nil], onChange: { changes.record(true) }, onFailure: { failures.record($0) },
+      open: {
+        errno = EMFILE
+        return -1
+      })
+    watch.start()
+    try await failures.wait(for: "the refusal") { !$0.isEmpty }
+    try FileBytes.replace(path, with: [1], mode: 0o644, as: "the file", in: .list)
+    try await changes.wait(for: "the file") { !$0.isEmpty }
+    let message = failures.events[0].message
+    #expect(failures.events.count == 1)
+    #expect(message.contains("inotify_init1") && message.contains("30 s late"), "\(message)")
+    watch.stop()
+    loop.stop()
+  }
+
+  @Test func aDirectoryThatIsNotThereIsNoFailure() async throws {
+    let directory = try TemporaryDirectory.make("watch")
+    let loop = try EventLoop()
+    let changes = EventRecorder<Bool>()
+    let path = "\(directory)/later/list.json"
+    let watch = FileWatch(
+      loop, [path], known: [nil], onChange: { changes.record(true) },
+      onFailure: { _ in changes.record(false) })
+    watch.start()
+    try #require(mkdir("\(directory)/later", 0o755) == 0)
+    try FileBytes.replace(path, with: [1], mode: 0o644, as: "the file", in: .list)
+    try await changes.wait(for: "the file") { !$0.isEmpty }
+    #expect(changes.events == [true])
+    watch.stop()
+    loop.stop()
+  }
+}
+
+/// Looks at a timer where that is allowed.
+private struct LoopProbe {
+  private let loop: EventLoop
+
+  init(_ loop: EventLoop) { self.loop = loop }
+
+  func due(of timer: FileWatch) async -> MonotonicInstant {
+    await withCheckedContinuation { continuation in
+      _ = loop.submit(Look(timer, continuation))
+    }
+  }
+
+  private final class Look: LoopWork {
+    private let timer: FileWatch
+    private let continuation: CheckedContinuation<MonotonicInstant, Never>
+
+    init(_ timer: FileWatch, _ continuation: CheckedContinuation<MonotonicInstant, Never>) {
+      self.timer = timer
+      self.continuation = continuation
+    }
+
+    func run() {
+      continuation.resume(returning: timer.isScheduled ? timer.due : MonotonicInstant(nanoseconds: 0))
+    }
+  }
+}

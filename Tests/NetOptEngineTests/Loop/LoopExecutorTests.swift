@@ -1,0 +1,112 @@
+import Glibc
+import NetOptEngine
+import Testing
+
+/// The loop as the executor of actors and tasks.
+@Suite(.timeLimit(.minutes(1))) struct LoopExecutorTests {
+  @Test func anActorOnTheLoopRunsOnItsThread() async throws {
+    let loop = try EventLoop()
+    let counter = PinnedCounter(loop)
+    await withTaskGroup { group in
+      for _ in 0..<8 {
+        group.addTask { for _ in 0..<200 { await counter.add() } }
+      }
+    }
+    #expect(await counter.count == 1600)
+    #expect(await counter.sawAnotherThread == false)
+    loop.stop()
+  }
+
+  @Test func handlersReachTheirActorWithoutWaiting() async throws {
+    let loop = try EventLoop()
+    let sockets = try SocketPair()
+    let counter = PinnedCounter(loop)
+    await counter.watch(sockets.ours)
+    sockets.send()
+    while await counter.count == 0 {}
+    #expect(await counter.count == 1)
+    loop.stop()
+    sockets.close()
+  }
+
+  @Test func assumingTheActorElsewhereTraps() async throws {
+    await #expect(processExitsWith: .failure) {
+      let loop = try EventLoop()
+      let counter = PinnedCounter(loop)
+      counter.ready(0, for: .read)
+    }
+  }
+
+  @Test func tasksThatPreferTheLoopRunOnItsThread() async throws {
+    let loop = try EventLoop()
+    let executor = LoopTaskExecutor(loop)
+    let onLoop = await Task(executorPreference: executor) {
+      var onLoop = [loop.isCurrent]
+      await Task.yield()
+      onLoop.append(loop.isCurrent)
+      // Resumed by another thread.
+      await withCheckedContinuation { continuation in
+        Task.detached { continuation.resume() }
+      }
+      onLoop.append(loop.isCurrent)
+      async let child = loop.isCurrent
+      onLoop.append(await child)
+      return onLoop
+    }.value
+    #expect(onLoop == [true, true, true, true])
+    loop.stop()
+  }
+
+  @Test func tasksOfTheLoopEndElsewhereAfterItsEnd() async throws {
+    let loop = try EventLoop()
+    let executor = LoopTaskExecutor(loop)
+    let (signal, resume) = AsyncStream.makeStream(of: Void.self)
+    let (started, start) = AsyncStream.makeStream(of: Void.self)
+    let waiting = Task(executorPreference: executor) {
+      let before = loop.isCurrent
+      start.finish()
+      for await _ in signal {}
+      return (before, loop.isCurrent)
+    }
+    for await _ in started {}
+    // The task is suspended, or will be soon: stopping waits for what is submitted, not for tasks.
+    loop.stop()
+    resume.finish()
+    #expect(await waiting.value == (true, false))
+    let late = Task(executorPreference: executor) { loop.isCurrent }
+    #expect(await late.value == false)
+  }
+
+  @Test func anActorThatOutlivesItsLoopTraps() async throws {
+    await #expect(processExitsWith: .failure) {
+      let loop = try EventLoop()
+      let counter = PinnedCounter(loop)
+      loop.stop()
+      await counter.add()
+    }
+  }
+}
+
+private actor PinnedCounter: ReadinessHandler {
+  private nonisolated let loop: EventLoop
+  private(set) var count = 0
+  private(set) var sawAnotherThread = false
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+  init(_ loop: EventLoop) { self.loop = loop }
+
+  func add() {
+    count += 1
+    if !loop.isCurrent { sawAnotherThread = true }
+  }
+
+  func watch(_ descriptor: Int32) { loop.watch(descriptor, for: .read, self) }
+
+  nonisolated func ready(_ descriptor: Int32, for readiness: Readiness) {
+    assumeIsolated { counter in
+      counter.add()
+      counter.loop.unwatch(descriptor)
+    }
+  }
+}

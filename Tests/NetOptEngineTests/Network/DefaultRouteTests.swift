@@ -1,0 +1,42 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptEngine
+
+@Suite struct DefaultRouteTests {
+  @Test func readsTheTableOfIPv4() {
+    let table = """
+      Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
+      wlan0\t00000000\t0102A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0
+      eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0
+      eth0\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0
+      """
+    #expect(DefaultRoute(ipv4: table)?.description == "via 192.0.2.1 dev eth0")
+  }
+
+  @Test func aLinkMayHaveNoGateway() {
+    let table = "Iface\nwg0\t00000000\t00000000\t0001\t0\t0\t0\t00000000\t0\t0\t0\n"
+    #expect(DefaultRoute(ipv4: table)?.description == "dev wg0")
+  }
+
+  @Test(arguments: [
+    "", "Iface\n", "Iface\neth0\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n", "Iface\nx y z\n",
+    "Iface\neth0\t00000000\tnonsense\t0003\t0\t0\t100\t00000000\t0\t0\t0\n",
+  ])
+  func withoutADefaultRouteThereIsNone(table: String) {
+    #expect(DefaultRoute(ipv4: table) == nil)
+  }
+
+  @Test func readsTheTableOfIPv6() {
+    let zeros = String(repeating: "0", count: 32)
+    let gateway = "fe800000000000000000000000000001"
+    let table = """
+      \(zeros) 00 \(zeros) 00 \(gateway) 00000400 00000001 00000000 00000003     eth0
+      fe800000000000000000000000000000 40 \(zeros) 00 \(zeros) 00000100 00000001 00000000 00000001     eth0
+      \(zeros) 00 \(zeros) 00 \(zeros) ffffffff 00000001 00000000 00200200       lo
+      """
+    #expect(DefaultRoute(ipv6: table)?.description == "via fe80::1 dev eth0")
+    #expect(DefaultRoute(ipv6: table.split(separator: "\n").dropFirst().joined(separator: "\n")) == nil)
+    #expect(DefaultRoute(ipv6: "") == nil)
+  }
+}

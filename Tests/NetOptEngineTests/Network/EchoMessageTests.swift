@@ -1,0 +1,105 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptEngine
+
+@Suite struct EchoMessageTests {
+  private let here = IPAddress(v4: 0xc000_0201)
+  private let there = IPAddress(v4: 0xc000_0202)
+  private let here6 = IPAddress(v6: [0x20, 0x01, 0x0d, 0xb8] + [UInt8](repeating: 0, count: 11) + [1])
+  private let there6 = IPAddress(v6: [0x20, 0x01, 0x0d, 0xb8] + [UInt8](repeating: 0, count: 11) + [2])
+  private let message: EchoMessage
+
+  init() {
+    var random = SplitMix64(seed: 5)
+    message = EchoMessage(identifier: 0x1234, sequence: 7, using: &random)
+  }
+
+  /// The reply to a request, as RFC 792 has it made: another type, the checksum anew.
+  private func reply(_ family: IPAddress.Family) -> [UInt8] {
+    var bytes = message.request(family)
+    bytes[0] = family == .v4 ? 0 : 129
+    bytes[2] = 0
+    bytes[3] = 0
+    var covered = bytes
+    if family == .v6 {
+      covered = there6.bytes + here6.bytes + [0, 0, 0, UInt8(bytes.count), 0, 0, 0, 58] + bytes
+    }
+    let sum = EchoMessage.checksum(covered[...])
+    bytes[2] = UInt8(sum >> 8)
+    bytes[3] = UInt8(sum & 0xff)
+    return bytes
+  }
+
+  private func isAnswered(_ bytes: [UInt8], _ family: IPAddress.Family, identifier: UInt16 = 0x1234) -> Bool {
+    family == .v4
+      ? message.isAnswered(by: bytes[...], identifier: identifier, from: there, to: here)
+      : message.isAnswered(by: bytes[...], identifier: identifier, from: there6, to: here6)
+  }
+
+  /// The example of RFC 1071, section 3.
+  @Test func theChecksumIsThatOfTheStandard() {
+    #expect(EchoMessage.checksum([0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]) == ~0xddf2)
+    #expect(EchoMessage.checksum([0x01]) == ~0x0100)
+    #expect(EchoMessage.checksum([]) == 0xffff)
+  }
+
+  @Test func aRequestOfIPv4SumsUpToZero() {
+    let bytes = message.request(.v4)
+    #expect(bytes.count == 64 && bytes[0] == 8 && bytes[1] == 0)
+    #expect(bytes[4...7] == [0x12, 0x34, 0, 7])
+    #expect(EchoMessage.checksum(bytes[...]) == 0)
+    #expect(message.request(.v6)[0...3] == [128, 0, 0, 0])
+  }
+
+  @Test(arguments: [IPAddress.Family.v4, .v6])
+  func aReplyIsKnownByAllItsParts(family: IPAddress.Family) {
+    let reply = reply(family)
+    #expect(isAnswered(reply, family))
+    #expect(!isAnswered(reply, family, identifier: 0x1235))
+    #expect(!isAnswered(message.request(family), family))
+    #expect(!isAnswered(Array(reply.dropLast()), family))
+    #expect(!isAnswered(reply + [0], family))
+    #expect(!isAnswered([], family))
+    // Each bit counts, be it covered by the checksum alone.
+    for index in reply.indices {
+      for bit in 0..<8 {
+        var other = reply
+        other[index] ^= 1 << UInt8(bit)
+        #expect(!isAnswered(other, family), "byte \(index), bit \(bit)")
+      }
+    }
+  }
+
+  @Test(arguments: [IPAddress.Family.v4, .v6])
+  func anErrorIsAboutTheRequestThatItQuotes(family: IPAddress.Family) {
+    let request = message.request(family)
+    func isQuoted(_ bytes: [UInt8], identifier: UInt16 = 0x1234) -> Bool {
+      message.isQuoted(by: bytes[...], identifier: identifier, family)
+    }
+    // Routers quote at least eight bytes, most of them all.
+    for count in 8...request.count { #expect(isQuoted(Array(request.prefix(count)))) }
+    for count in 0..<8 { #expect(!isQuoted(Array(request.prefix(count)))) }
+    #expect(isQuoted(request + [0, 0, 0, 0]))
+    #expect(!isQuoted(request, identifier: 0x1235))
+    #expect(!isQuoted(reply(family)))
+    for index in [0, 1, 4, 5, 6, 7, 8, 63] {
+      var other = request
+      other[index] ^= 1
+      #expect(!isQuoted(other), "byte \(index)")
+    }
+  }
+
+  @Test func aPacketLosesItsHeader() {
+    let reply = reply(.v4)
+    var header = [UInt8](repeating: 0, count: 24)
+    header[0] = 0x46
+    header[9] = 1
+    #expect(EchoMessage.message(inPacket: (header + reply)[...]).map(Array.init) == reply)
+    header[9] = 6
+    #expect(EchoMessage.message(inPacket: (header + reply)[...]) == nil)
+    #expect(EchoMessage.message(inPacket: [0x4f, 0, 0]) == nil)
+    #expect(EchoMessage.message(inPacket: [0x41] + reply) == nil)
+    #expect(EchoMessage.message(inPacket: []) == nil)
+  }
+}

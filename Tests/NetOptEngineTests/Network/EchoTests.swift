@@ -1,0 +1,162 @@
+import Glibc
+import NetOptCore
+@testable import NetOptEngine
+import NetOptTestSupport
+import Testing
+
+
+/// Echo requests to this machine.
+@Suite struct EchoTests {
+  private static let loopback6 = IPAddress(v6: [UInt8](repeating: 0, count: 15) + [1])
+
+  /// Whether this process may send ICMP at all.
+  private static var isAllowed: Bool {
+    guard let socket = try? EchoSocket(to: .loopback) else { return false }
+    socket.close()
+    return true
+  }
+
+  @Test(
+    .enabled("this process may not send ICMP: run as root, or see net.ipv4.ping_group_range") { isAllowed },
+    arguments: [IPAddress.loopback, loopback6])
+  func thisMachineAnswers(address: IPAddress) async throws {
+    let loop = try EventLoop()
+    defer { loop.stop() }
+    let before = ProcessFootprint.now.descriptors
+    await withTaskGroup(of: Echo.Outcome.self) { group in
+      for _ in 0..<20 {
+        group.addTask { await Echo.roundTrip(to: address, within: .seconds(5), on: loop) }
+      }
+      for await outcome in group {
+        #expect((try? outcome.get()).map { $0 > .zero } == true, "\(outcome)")
+      }
+    }
+    #expect(ProcessFootprint.now.descriptors <= before)
+  }
+
+  /// Both kinds of sockets, in a network where the group range allows datagram sockets.
+  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func aDatagramSocketIsPreferred() async throws {
+    let namespace = try NetworkNamespace()
+    defer { namespace.end() }
+    try namespace.run {
+      // The namespace's own setting, of the thread that writes it.
+      let file = open("/proc/sys/net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC)
+      let text = Array("0 2147483647".utf8)
+      guard file >= 0, write(file, text, text.count) == text.count else {
+        throw TestSupportError("ping_group_range cannot be set")
+      }
+      close(file)
+      for address in [IPAddress.loopback, Self.loopback6] {
+        let socket = try EchoSocket(to: address)
+        #expect(socket.identifier != nil)
+        socket.close()
+      }
+    }
+    let loop = try namespace.run { try EventLoop() }
+    for address in [IPAddress.loopback, Self.loopback6] {
+      let outcome = await Echo.roundTrip(to: address, within: .seconds(5), on: loop)
+      #expect((try? outcome.get()).map { $0 > .zero } == true, "\(outcome)")
+    }
+    loop.stop()
+  }
+
+  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func whoIsNotThereIsAFailureThatSaysSo() async throws {
+    let namespace = try NetworkNamespace()
+    defer { namespace.end() }
+    let loop = try namespace.run { try EventLoop() }
+    // No way there.
+    guard
+      case .failure(let nowhere) = await Echo.roundTrip(
+        to: IPAddress(v4: 0xc000_0201), within: .seconds(5), on: loop)
+    else {
+      Issue.record("an address without a route answered")
+      return
+    }
+    #expect(nowhere.failure.kind == .unreachable)
+    #expect(nowhere.failure.message.contains("192.0.2.1"))
+    // A way, and nobody at its end.
+    try namespace.addLink("hole")
+    try namespace.ip("addr add 192.0.2.2/24 dev hole")
+    try namespace.ip("neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev hole")
+    guard
+      case .failure(let silent) = await Echo.roundTrip(
+        to: IPAddress(v4: 0xc000_0201), within: .milliseconds(30), on: loop)
+    else {
+      Issue.record("an address without a machine answered")
+      return
+    }
+    #expect(silent.failure.kind == .connectTimeout)
+    #expect(!silent.isCancellation)
+    // Cancelling ends it at once.
+    let task = Task { await Echo.roundTrip(to: IPAddress(v4: 0xc000_0201), within: .seconds(60), on: loop) }
+    task.cancel()
+    guard case .failure(let cancelled) = await task.value else {
+      Issue.record("it answered")
+      return
+    }
+    #expect(cancelled.isCancellation)
+    loop.stop()
+  }
+
+  /// A raw socket is told of what became of every program's packets to its address.
+  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func errorsOfOtherProgramsArePassedOver() throws {
+    let namespace = try NetworkNamespace()
+    defer { namespace.end() }
+    try namespace.addLink("hole")
+    try namespace.ip("addr add 192.0.2.2/24 dev hole")
+    try namespace.ip("neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev hole")
+    try namespace.run {
+      let here = IPAddress(v4: 0xc000_0202)
+      let there = IPAddress(v4: 0xc000_0201)
+      var random = SplitMix64(seed: 7)
+      let mine = EchoMessage(identifier: 0x1234, sequence: 1, using: &random)
+      let socket = try EchoSocket(to: there)
+      defer { socket.close() }
+      try #require(socket.identifier == nil, "a raw socket")
+      // Before anything was sent, which such an error would keep from leaving.
+      try Self.deliverError(
+        to: socket, at: here, about: EchoMessage(identifier: 9, sequence: 1, using: &random), to: there)
+      try socket.send(mine)
+      #expect(try socket.receive(for: mine) == nil)
+      let others = [
+        EchoMessage(identifier: 0x4321, sequence: 1, using: &random),
+        EchoMessage(identifier: 0x1234, sequence: 2, using: &random),
+        EchoMessage(identifier: 0x1234, sequence: 1, using: &random),
+      ]
+      for other in others {
+        try Self.deliverError(to: socket, at: here, about: other, to: there)
+        #expect(try socket.receive(for: mine) == nil)
+      }
+      // Behind one of another program's.
+      try Self.deliverError(to: socket, at: here, about: others[0], to: there)
+      try Self.deliverError(to: socket, at: here, about: mine, to: there)
+      let error = #expect(throws: LegError.self) { try socket.receive(for: mine) }
+      #expect(error?.failure.kind == .unreachable)
+      #expect(error?.failure.message.contains("No route to host") == true)
+      #expect(try socket.receive(for: mine) == nil)
+    }
+  }
+
+  /// Has the kernel take a packet for an error of a router (RFC 792), and waits until the socket knows of it.
+  private static func deliverError(
+    to socket: EchoSocket, at source: IPAddress, about message: EchoMessage, to destination: IPAddress
+  ) throws {
+    let request = message.request(.v4)
+    // The packet that did not get there: its header without a checksum, which nobody looks at.
+    var packet: [UInt8] = [0x45, 0, 0, UInt8(20 + request.count), 0, 0, 0, 0, 64, 1, 0, 0]
+    packet += source.bytes + destination.bytes + request
+    var error: [UInt8] = [3, 1, 0, 0, 0, 0, 0, 0] + packet
+    let sum = EchoMessage.checksum(error[...])
+    error[2] = UInt8(sum >> 8)
+    error[3] = UInt8(sum & 0xff)
+    let router = try EchoSocket(to: source)
+    defer { router.close() }
+    let count = error.withUnsafeBytes { Glibc.send(router.descriptor, $0.baseAddress, $0.count, 0) }
+    guard count == error.count else { throw TestSupportError("no message of ICMP could be sent") }
+    var descriptors = [pollfd(fd: socket.descriptor, events: 0, revents: 0)]
+    guard poll(&descriptors, 1, 10_000) == 1 else { throw TestSupportError("the error did not arrive") }
+  }
+}

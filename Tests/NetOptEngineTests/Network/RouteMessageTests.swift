@@ -1,0 +1,93 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptEngine
+
+@Suite struct RouteMessageTests {
+  /// A message with a fixed part of zeros and attributes.
+  private static func message(
+    _ type: UInt16, _ body: [UInt8], attributes: [(type: UInt16, value: [UInt8])] = []
+  ) -> [UInt8] {
+    var payload = body
+    for attribute in attributes {
+      payload += bytes(UInt16(4 + attribute.value.count)) + bytes(attribute.type) + attribute.value
+      payload += [UInt8](repeating: 0, count: (4 - attribute.value.count % 4) % 4)
+    }
+    return bytes(UInt32(16 + payload.count)) + bytes(type) + bytes(UInt16(0)) + bytes(UInt32(7))
+      + bytes(UInt32(0)) + payload
+  }
+
+  private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
+    withUnsafeBytes(of: number) { Array($0) }
+  }
+
+  private static func route(table: UInt8 = 254, flags: UInt32 = 0) -> [UInt8] {
+    [2, 0, 0, 0, table, 3, 0, 1] + bytes(flags)
+  }
+
+  private static let address = message(20, [2, 24, 0, 0, 2, 0, 0, 0], attributes: [(1, [192, 0, 2, 1])])
+  private static let link = message(
+    16, [UInt8](repeating: 0, count: 16), attributes: [(3, Array("veth0\0".utf8))])
+  private static let burst = link + address + message(24, route(), attributes: [(5, [192, 0, 2, 1])])
+
+  @Test func readsABurst() throws {
+    #expect(try RouteMessage.read(Self.burst) == [.link, .address, .route])
+    #expect(try RouteMessage.read([UInt8]()) == [])
+  }
+
+  @Test func leavesOutWhatHasNoSay() throws {
+    // The route cache, this machine's own addresses, a scan of a radio, a neighbour.
+    #expect(try RouteMessage.read(Self.message(24, Self.route(flags: 0x200))) == [.irrelevant])
+    #expect(try RouteMessage.read(Self.message(25, Self.route(table: 255))) == [.irrelevant])
+    let radio = Self.message(16, [UInt8](repeating: 0, count: 16), attributes: [(11, [1])])
+    #expect(try RouteMessage.read(radio) == [.irrelevant])
+    #expect(try RouteMessage.read(Self.message(28, [UInt8](repeating: 0, count: 12))) == [.irrelevant])
+    #expect(try RouteMessage.read(Self.message(17, [UInt8](repeating: 0, count: 16))) == [.link])
+    #expect(try RouteMessage.read(Self.message(4, [])) == [.overrun])
+    #expect(try RouteMessage.read(Self.message(3, [])) == [])
+  }
+
+  @Test func whatIsCutOrLiesAboutItsLengthIsMalformed() {
+    for count in 1..<Self.burst.count
+    where ![Self.link.count, Self.link.count + Self.address.count].contains(count) {
+      #expect(throws: RouteMessage.Malformed.self) { try RouteMessage.read(Self.burst.prefix(count)) }
+    }
+    for length in [0, 1, 15, 17, 0x7fff_ffff, 0xffff_ffff] as [UInt32] {
+      var bytes = Self.address
+      bytes.replaceSubrange(0..<4, with: Self.bytes(length))
+      #expect(throws: RouteMessage.Malformed.self) { try RouteMessage.read(bytes) }
+    }
+    for length in [0, 3, 200, 0xffff] as [UInt16] {
+      var bytes = Self.address
+      bytes.replaceSubrange(24..<26, with: Self.bytes(length))
+      #expect(throws: RouteMessage.Malformed.self) { try RouteMessage.read(bytes) }
+    }
+  }
+
+  /// Whatever comes, reading it ends, with messages or an error.
+  @Test func mutatedBytesAreReadOrRefused() {
+    var random = SplitMix64(seed: 20_261_121)
+    var refused = 0
+    for _ in 0..<20_000 {
+      var bytes = Self.burst
+      for _ in 0...random.below(4) {
+        let index = Int(random.below(UInt64(bytes.count)))
+        switch random.below(4) {
+        case 0: bytes[index] = UInt8(random.below(256))
+        case 1: bytes[index] ^= 1 << UInt8(random.below(8))
+        case 2: bytes.removeSubrange(index..<min(bytes.count, index + Int(random.below(8)) + 1))
+        default: bytes.insert(UInt8(random.below(256)), at: index)
+        }
+        if bytes.isEmpty { break }
+      }
+      do throws(RouteMessage.Malformed) {
+        let messages = try RouteMessage.read(bytes)
+        #expect(messages.count <= bytes.count / 16)
+      } catch {
+        refused += 1
+        #expect(error.offset <= bytes.count)
+      }
+    }
+    #expect(refused > 1000)
+  }
+}
