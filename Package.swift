@@ -46,13 +46,13 @@ let package = Package(
     module("NetOptCrypto", ["NetOptCore", "NetOptLocking", "CCrypto"]),
     module("NetOptRouting", ["NetOptCore"]),
     module("NetOptSQLite", ["NetOptCore", "CSQLite"]),
-    module("NetOptZlib", ["CZlib"]),
     module("NetOptSigning", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
     module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite", "CHeap"]),
     module(
       "NetOptEngine",
       [
-        "NetOptCore", "NetOptLocking", "CAres", "CBrotli", "CCurl", "CEventLoop", "CFrameObserver", "CNetwork",
+        "NetOptCore", "NetOptLocking", "CAres", "CBrotli", "CCurl", "CEventLoop", "CFrameObserver",
+        "CNetwork",
         "CZlib", "CZstd",
       ]),
     module(
@@ -61,7 +61,7 @@ let package = Package(
         "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptCaching",
         "NetOptEngine",
       ]),
-    module("NetOptBench", ["NetOptCore", "NetOptLocking", "NetOptZlib"]),
+    module("NetOptBench", ["NetOptCore", "NetOptLocking", "CZlib"]),
     module(
       "NetOptCommands",
       [
@@ -72,6 +72,10 @@ let package = Package(
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
     module("NetOptTestSupport", ["NetOptCore", "NetOptLocking"]),
+    // What only this package's tests need: other programs, the conformance suite, hostile servers, extreme values.
+    .target(
+      name: "TestTools", dependencies: ["NetOptCore", "NetOptLocking", "NetOptTestSupport"],
+      path: "Tests/Support", swiftSettings: settings),
     // Replaces lists until it is killed; a test does that.
     .executableTarget(
       name: "list-writer", dependencies: ["NetOpt", "NetOptCore", "NetOptRouting"], path: "Tests/list-writer",
@@ -87,16 +91,21 @@ let package = Package(
       name: "cache-benchmark", dependencies: ["CHeap", "NetOptCaching", "NetOptCore"],
       path: "Benchmarks/Sources/cache-benchmark", swiftSettings: settings),
 
-    module("NetOptSimulation", ["NetOptCore", "NetOptRouting"]),
+    // Runs the routing policy in networks that are made up.
+    .target(
+      name: "NetOptSimulation", dependencies: ["NetOptCore", "NetOptRouting"], path: "Tests/Simulation",
+      swiftSettings: settings),
     .executableTarget(
-      name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"], swiftSettings: settings),
+      name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"],
+      path: "Tests/netopt-simulate",
+      swiftSettings: settings),
 
     // Loads a client with servers that share addresses and fail, and checks every answer; the program runs for hours.
     .target(
       name: "NetOptStorm",
       dependencies: [
         "CCurl", "CEventLoop", "NetOpt", "NetOptCore", "NetOptEngine", "NetOptLocking", "NetOptRouting",
-        "NetOptTestSupport",
+        "NetOptTestSupport", "TestTools",
       ], path: "Tests/Storm", swiftSettings: settings),
     .executableTarget(
       name: "netopt-storm", dependencies: ["NetOptStorm"], path: "Tests/netopt-storm", swiftSettings: settings
@@ -107,58 +116,65 @@ let package = Package(
       name: "FaultMatrix",
       dependencies: [
         "NetOpt", "NetOptCore", "NetOptLocking", "NetOptRouting", "NetOptStorm", "NetOptTestSupport",
+        "TestTools",
       ], path: "Tests/Faults", exclude: ["Servers/programs"], swiftSettings: settings),
     .executableTarget(
       name: "netopt-faults", dependencies: ["FaultMatrix"], path: "Tests/netopt-faults",
       swiftSettings: settings),
 
-    module(
-      "NetOptFuzzing",
-      [
-        "NetOpt", "NetOptBench", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking",
-        "NetOptEngine", "NetOptRouting", "NetOptSigning", "NetOptTestSupport",
-      ]),
+    // What is fuzzed, and the rules that hold for every input; the package in Fuzz links it with libFuzzer.
+    .target(
+      name: "NetOptFuzzing",
+      dependencies: [
+        "NetOpt", "NetOptBench", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptEngine",
+        "NetOptLocking",
+        "NetOptRouting", "NetOptSigning", "NetOptTestSupport", "TestTools",
+      ], path: "Fuzz/Sources/NetOptFuzzing", swiftSettings: settings),
 
-    tests("NetOptCore", ["NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
-    tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport"]),
-    tests("NetOptSQLite", ["NetOptSQLite", "NetOptCore", "NetOptTestSupport"]),
+    tests("NetOptCore", ["NetOptCore", "NetOptLocking", "NetOptTestSupport", "TestTools"]),
+    tests("NetOptCrypto", ["NetOptCrypto", "NetOptCore", "NetOptTestSupport", "TestTools"]),
+    tests("NetOptSQLite", ["NetOptSQLite", "NetOptCore", "NetOptTestSupport", "TestTools"]),
     tests(
       "NetOptSigning",
       [
         "NetOptSigning", "NetOptSQLite", "NetOptCrypto", "NetOptCore", "NetOptLocking", "NetOptTestSupport",
+        "TestTools",
         "netopt-cli",
       ]),
     tests(
       "NetOptCaching",
       [
         "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptSQLite", "NetOptTestSupport",
+        "TestTools",
         "CHeap", "cache-writer",
       ]),
-    tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport"]),
+    tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport", "TestTools"]),
     tests(
       "NetOptEngine",
-      ["NetOptEngine", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "CZlib", "CZstd"]),
+      ["NetOptEngine", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "TestTools", "CZlib", "CZstd"]),
     tests(
       "NetOpt",
       [
         "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptEngine",
         "NetOptRouting",
-        "NetOptSigning", "NetOptTestSupport", "list-writer",
+        "NetOptSigning", "NetOptTestSupport", "TestTools", "list-writer",
       ]),
-    tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
+    tests("NetOptBench", ["NetOptBench", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "TestTools"]),
     tests(
       "NetOptCommands",
       [
         "NetOptCommands", "netopt-cli", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptLocking",
-        "NetOptRouting", "NetOptSQLite", "NetOptTestSupport",
+        "NetOptRouting", "NetOptSQLite", "NetOptTestSupport", "TestTools",
       ]),
     tests("NetOptSimulation", ["NetOptSimulation", "NetOptRouting", "NetOptCore"]),
     tests(
-      "NetOptStorm", ["NetOptStorm", "netopt-storm", "NetOpt", "NetOptCore", "NetOptTestSupport"]),
+      "NetOptStorm",
+      ["NetOptStorm", "netopt-storm", "NetOpt", "NetOptCore", "NetOptTestSupport", "TestTools"]),
     tests(
-      "NetOptFault", ["FaultMatrix", "netopt-faults", "NetOpt", "NetOptCore", "NetOptTestSupport"]),
-    tests("NetOptHostile", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptTestSupport"]),
-    tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport"]),
-    tests("NetOptTestSupport", ["NetOptTestSupport", "NetOptCore"]),
+      "NetOptFault",
+      ["FaultMatrix", "netopt-faults", "NetOpt", "NetOptCore", "NetOptTestSupport", "TestTools"]),
+    tests("NetOptHostile", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "TestTools"]),
+    tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport", "TestTools"]),
+    tests("NetOptTestSupport", ["NetOptTestSupport", "TestTools", "NetOptCore"]),
   ]
 )

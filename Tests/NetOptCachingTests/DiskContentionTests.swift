@@ -3,6 +3,7 @@ import NetOptCore
 import NetOptLocking
 import NetOptSQLite
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptCaching

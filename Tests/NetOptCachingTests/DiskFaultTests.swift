@@ -3,6 +3,7 @@ import Glibc
 import NetOptCrypto
 import NetOptSQLite
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptCaching

@@ -4,6 +4,7 @@ import NetOptCaching
 import NetOptCore
 import NetOptSQLite
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptCommands

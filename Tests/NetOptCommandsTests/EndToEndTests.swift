@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// The program as it is installed, on real servers.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// The program as it is installed, and a directory with what it writes.

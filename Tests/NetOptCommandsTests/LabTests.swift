@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptCommands

@@ -3,6 +3,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptCommands

@@ -2,6 +2,7 @@ import NetOpt
 import NetOptCaching
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptCommands

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptCommands

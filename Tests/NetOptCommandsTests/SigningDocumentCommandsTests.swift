@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Runs the commands of docs/signing.md in a shell, as somebody who reads it would.

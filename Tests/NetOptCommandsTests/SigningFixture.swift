@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 
 /// A key ring and requests for the commands' tests. Every secret in it is a canary, which must show up nowhere.
 struct SigningFixture {

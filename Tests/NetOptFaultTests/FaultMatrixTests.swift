@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// A sample of the matrix, in processes of its own. Where they may have networks of their own, two processes share the cells. Otherwise one runs all

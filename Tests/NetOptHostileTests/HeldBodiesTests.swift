@@ -1,6 +1,7 @@
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// What libcurl holds back of bodies whose consumers have paused.

@@ -1,6 +1,7 @@
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 
 extension HostileServer {
   /// The settings of a client that trusts the server's certificates, and has no list, no proxy and no kept ranking.

@@ -1,4 +1,5 @@
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Servers that misbehave at the level of HTTP/1.1 bytes, HTTP/2 frames and TLS records. After each broken answer the next

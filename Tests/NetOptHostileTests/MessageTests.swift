@@ -1,6 +1,7 @@
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// The errors of answers that are broken, cut or too large say what was wrong with them.

@@ -1,5 +1,6 @@
 import NetOptLocking
 import NetOptTestSupport
+import TestTools
 import Synchronization
 
 /// Watches how much memory the process takes, beside what is measured.

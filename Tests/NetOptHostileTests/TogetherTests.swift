@@ -1,6 +1,7 @@
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Several requests on one HTTP/2 connection that breaks: each has its own answer or an error, and none waits for its deadline.

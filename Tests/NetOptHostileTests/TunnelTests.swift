@@ -1,6 +1,7 @@
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Tunnels that libcurl opens by itself, to send a request once more, and those whose proxy misbehaves below them.

@@ -1,6 +1,7 @@
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Requests that end before their connection could take them leave nothing behind that others would meet.

@@ -1,6 +1,7 @@
 import Foundation
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptRouting

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptSQLite

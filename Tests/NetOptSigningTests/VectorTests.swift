@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptCrypto
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptSigning

@@ -1,5 +1,6 @@
 import Glibc
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptStorm

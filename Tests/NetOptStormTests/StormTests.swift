@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// The storm itself, in a process of its own, so that it may have a network of its own and count what it leaves behind.

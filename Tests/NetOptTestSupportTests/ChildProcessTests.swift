@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @Suite struct ChildProcessTests {

@@ -1,5 +1,6 @@
 import Foundation
 import NetOptTestSupport
+import TestTools
 
 /// A run of curl(1).
 struct Curl {

@@ -1,6 +1,7 @@
 import Glibc
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 
 /// Asks a name server one question over UDP, RFC 1035: enough to see what a `DNSServer` answers.
 struct DNSClient {

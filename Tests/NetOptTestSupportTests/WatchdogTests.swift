@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import NetOptTestSupport
+@testable import TestTools
 
 @Suite struct WatchdogTests {
   @Test func endsWhatIsWatchedAndRemovesTheDirectory() throws {

@@ -2,6 +2,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptSigning
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt

@@ -3,6 +3,7 @@ import Glibc
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// What a client takes, and gives back.

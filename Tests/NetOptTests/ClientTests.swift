@@ -2,6 +2,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// The client on real servers: what it is for.

@@ -2,6 +2,7 @@ import FoundationEssentials
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// A server that ends each connection after some requests, as nginx does after `keepalive_requests`: every POST is answered, with its own

@@ -5,6 +5,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt

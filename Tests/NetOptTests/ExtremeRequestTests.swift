@@ -2,6 +2,7 @@ import Glibc
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt

@@ -3,6 +3,7 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// A host whose listed addresses are servers of their own, each of which can be killed and started again.

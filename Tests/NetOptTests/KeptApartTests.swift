@@ -2,6 +2,7 @@ import FoundationEssentials
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt

@@ -3,6 +3,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 
 /// A host with several listed addresses, nginx on those that work, and a name server.
 struct Lab {

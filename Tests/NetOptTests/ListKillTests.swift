@@ -3,6 +3,7 @@ import Glibc
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt

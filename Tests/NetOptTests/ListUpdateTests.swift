@@ -3,6 +3,7 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt

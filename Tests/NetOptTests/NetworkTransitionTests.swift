@@ -3,6 +3,7 @@ import NetOptCore
 @testable import NetOptEngine
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt

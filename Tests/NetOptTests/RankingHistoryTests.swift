@@ -4,6 +4,7 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// What a client knows from an earlier run.

@@ -1,4 +1,5 @@
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @Suite struct ReadmeTests {

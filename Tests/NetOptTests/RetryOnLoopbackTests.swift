@@ -4,6 +4,7 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Retries on real servers: what must hold when endpoints die.

@@ -1,6 +1,7 @@
 import NetOpt
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Servers that take few requests at once on a connection (SETTINGS_MAX_CONCURRENT_STREAMS; RFC 9113, section 5.1.2). A client learns that after it

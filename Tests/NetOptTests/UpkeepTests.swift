@@ -2,6 +2,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// What a client does beside requests.

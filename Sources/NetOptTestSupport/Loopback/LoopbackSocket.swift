@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 package import NetOptCore
 
 /// The socket calls of the kit. Descriptors are plain numbers here: each is owned, and closed, by one thread.
@@ -61,7 +61,7 @@ package enum LoopbackSocket {
   ///
   /// - Returns: how many descriptors have events; 0 when `limit` passed first.
   @discardableResult
-  static func wait(_ descriptors: inout [pollfd], limit: Duration? = nil) -> Int {
+  package static func wait(_ descriptors: inout [pollfd], limit: Duration? = nil) -> Int {
     let clock = SystemTimeSource()
     let end = limit.map { clock.now() + $0 }
     while true {

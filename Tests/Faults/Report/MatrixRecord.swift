@@ -1,4 +1,5 @@
 import NetOptTestSupport
+import TestTools
 
 /// What a run of the matrix came to so far.
 package struct MatrixRecord: Sendable {

@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 
 /// Sends a cell's requests with curl(1): one process for each request, or for all that are under way at once. It gets the same
 /// addresses and the same deadline, and repeats nothing.

@@ -1,5 +1,6 @@
 import NetOptStorm
 import NetOptTestSupport
+import TestTools
 
 /// Runs cells of the matrix, one after the other.
 package enum MatrixRun {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetOptTestSupport
+import TestTools
 
 /// Runs cells in several processes at once, each in a network of its own and with its share of the cells.
 package struct SharedRun {

@@ -1,6 +1,7 @@
 import Glibc
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 
 /// A server of the matrix.
 final class FaultyOrigin: Sendable {

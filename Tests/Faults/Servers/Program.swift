@@ -1,6 +1,7 @@
 import Glibc
 import NetOptLocking
 import NetOptTestSupport
+import TestTools
 
 /// A Python program of `programs` that plays faults. It is told of them by a file and a signal.
 final class Program: Sendable {

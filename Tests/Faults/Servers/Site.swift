@@ -3,6 +3,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 
 /// The servers of one host, with what stands around them.
 final class Site: Sendable {

@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Bodies that are streams of an announced length.

@@ -1,6 +1,7 @@
 import Glibc
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Many exchanges at once, and large ones. Each test has a process of its own, whose memory, threads and descriptors

@@ -2,7 +2,6 @@ import NetOptCore
 @testable import NetOptEngine
 import Testing
 
-
 @Suite struct ConnectionGroupTests {
   private let a = Endpoint(IPAddress(v4: 0x7f00_0001), port: 443)
   private let b = Endpoint(IPAddress(v4: 0x7f00_0002), port: 443)

@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// What becomes of connections when the machine is in another network.

@@ -3,6 +3,7 @@ import CZstd
 import Foundation
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOptEngine

@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// The promises of the `Transport` protocol, kept by the one on libcurl against servers on loopback.

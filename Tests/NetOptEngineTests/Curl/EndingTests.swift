@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// How exchanges end when they do not end well.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetOptTestSupport
+import TestTools
 
 /// Certificates that nobody has signed. A server can send them behind its own; a client has to read them before it knows what they are.
 enum JunkCertificate {

@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Diffie-Hellman groups: in TLS 1.2 the server chooses them freely, in TLS 1.3 among those of RFC 7919.

@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Heads of any length that libcurl takes come through whole, with their bodies, and without waiting for anything.

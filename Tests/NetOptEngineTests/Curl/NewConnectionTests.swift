@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Connections that were opened ahead of requests, and of which the server has said no word of HTTP/2 yet.

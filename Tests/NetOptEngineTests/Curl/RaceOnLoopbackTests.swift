@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Races between real endpoints. The first ones are bad in some way; the last one is nginx.

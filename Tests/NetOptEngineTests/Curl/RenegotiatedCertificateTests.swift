@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Certificates that come in a renegotiation (TLS 1.2), on a connection that was good.

@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 
 /// A loop with a transport on it, for one test.
 struct TransportBench {

@@ -2,7 +2,6 @@ import NetOptCore
 @testable import NetOptEngine
 import Testing
 
-
 @Suite struct AddressOrderTests {
   @Test func familiesAlternateWithIPv6First() {
     #expect(

@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Servers that do not answer, cancellation and the end.

@@ -1,6 +1,7 @@
 import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Name servers whose answers are made to cost time and memory.

@@ -2,7 +2,6 @@ import NetOptCore
 @testable import NetOptEngine
 import Testing
 
-
 @Suite struct ResolverConfigurationTests {
   @Test(arguments: [
     ("127.0.0.1", "127.0.0.1:53"), ("127.0.0.1:5353", "127.0.0.1:5353"), ("::1", "[::1]:53"),

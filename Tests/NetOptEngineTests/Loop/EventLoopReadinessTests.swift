@@ -1,6 +1,7 @@
 import Glibc
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Descriptors, their handlers, and events that come too late.

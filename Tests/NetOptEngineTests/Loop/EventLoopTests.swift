@@ -2,6 +2,7 @@ import Glibc
 import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
 
 /// Submitting, turns and timers.

@@ -2,8 +2,8 @@ import Glibc
 import NetOptCore
 @testable import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Testing
-
 
 /// Echo requests to this machine.
 @Suite struct EchoTests {

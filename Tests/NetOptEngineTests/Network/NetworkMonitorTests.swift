@@ -2,9 +2,9 @@ import Glibc
 import NetOptCore
 @testable import NetOptEngine
 import NetOptTestSupport
+import TestTools
 import Synchronization
 import Testing
-
 
 /// The kernel's own messages, in a network of the test's.
 @Suite(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetOptTestSupport
+import TestTools
 
 /// How long the threads of this process wait for a core while they could run: proc_pid_schedstat(5).
 struct RunQueueWaits {

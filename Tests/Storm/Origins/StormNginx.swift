@@ -2,6 +2,7 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
+import TestTools
 
 /// An nginx in front of the backend: it speaks TLS and HTTP with clients, and logs every request by an id of its own.
 final class StormNginx: Sendable {

@@ -3,6 +3,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 
 /// The servers of a storm: two nginx before one backend, behind a splice at few addresses that all names share, and a name
 /// server.

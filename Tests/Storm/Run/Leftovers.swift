@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetOptEngine
 import NetOptTestSupport
+import TestTools
 
 /// What the process holds of the system, to be compared before and after.
 struct Leftovers {

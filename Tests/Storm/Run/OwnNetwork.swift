@@ -1,4 +1,5 @@
 import NetOptTestSupport
+import TestTools
 
 /// A network namespace for the whole process, so that its default route can change and nobody else meets its servers.
 enum OwnNetwork {

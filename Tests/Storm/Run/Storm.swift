@@ -2,6 +2,7 @@ import NetOpt
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
+import TestTools
 import Synchronization
 
 /// A client under load from many tasks, at servers that share addresses and fail, with every answer checked.

@@ -2,6 +2,7 @@ import NetOpt
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
+import TestTools
 
 /// The clients of a storm, each with settings of its own. They are replaced while requests are under way.
 final class StormClients: Sendable {

@@ -3,6 +3,7 @@ package import NetOpt
 package import NetOptCore
 import NetOptRouting
 import NetOptTestSupport
+import TestTools
 
 /// Two listed hosts at one address and port, of which one speaks HTTP/1.1 only.
 ///

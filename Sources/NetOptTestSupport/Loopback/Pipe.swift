@@ -1,0 +1,14 @@
+import Glibc
+
+/// The ends of a pipe(7), which children do not inherit.
+package struct Pipe {
+  package let reading: Int32
+  package let writing: Int32
+
+  package init() throws {
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { throw systemError("no pipe") }
+    (reading, writing) = (ends[0], ends[1])
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+  }
+}

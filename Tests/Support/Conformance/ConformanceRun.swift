@@ -1,0 +1,89 @@
+import NetOptTestSupport
+import NetOptCore
+import Synchronization
+
+/// What the checks have in common: calls on a bench's transport.
+struct ConformanceRun: Sendable {
+  /// A stagger that no check waits for: what starts before it has passed was started by something else.
+  static let never = Duration.seconds(60)
+
+  let bench: any ConformanceBench
+  /// Where the check runs.
+  let thread = DedicatedThread()
+
+  private static let callIDs = Atomic<UInt64>(1)
+
+  init(_ bench: any ConformanceBench) { self.bench = bench }
+
+  var multiplexes: Bool { bench.version != .http1 }
+
+  /// A plan over addresses of the bench, and DNS at the end when asked for.
+  func plan(
+    _ behaviours: ConformanceBehaviour..., thenDNS: Bool = false, of origin: Origin? = nil,
+    stagger: Duration = ConformanceRun.never
+  ) -> RoutePlan {
+    var legs = behaviours.map {
+      RoutePlan.Leg(.address(bench.address($0)), source: .list, stagger: stagger)
+    }
+    if thenDNS { legs.append(RoutePlan.Leg(.dns, source: .dns, stagger: stagger)) }
+    return RoutePlan(
+      origin: origin ?? bench.origin, policy: "conformance", legs: legs, multiplexes: multiplexes)
+  }
+
+  /// A request for a resource, with a mark in its query by which it can be found again.
+  func request(
+    _ method: HTTPMethod = .get, _ resource: ConformanceResource = .small, mark: String = "",
+    of origin: Origin? = nil, body: RequestBody = .none
+  ) throws -> HTTPRequest {
+    var request = try HTTPRequest(
+      method, "\(origin ?? bench.origin)\(bench.path(resource))?\(mark)", body: body)
+    request.options.version = bench.version
+    return request
+  }
+
+  /// Performs a call.
+  ///
+  /// - Parameter limit: the time until its deadline.
+  func call(
+    _ request: HTTPRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
+  ) async throws(NetOptError) -> HTTPResponse {
+    let now = bench.timeSource.now()
+    let id = Self.callIDs.wrappingAdd(1, ordering: .relaxed).oldValue
+    return try await bench.transport.execute(
+      request, along: plan, in: CallContext(id: id, started: now, deadline: now + limit))
+  }
+
+  /// Performs a call that has to fail.
+  func failure(
+    of request: HTTPRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
+  ) async throws -> NetOptError {
+    let response: HTTPResponse
+    do throws(NetOptError) { response = try await call(request, along: plan, limit: limit) } catch {
+      return error
+    }
+    throw ConformanceFailure("the call succeeded with status \(response.status); it had to fail")
+  }
+
+  /// Reads a body that has to fail; gives how many bytes came and the error.
+  func failure(of body: ResponseBody) async throws -> (bytes: Int, error: NetOptError) {
+    var bytes = 0
+    do throws(NetOptError) {
+      for try await chunk in body { bytes += chunk.count }
+    } catch {
+      return (bytes, error)
+    }
+    throw ConformanceFailure("the body ended in order after \(bytes) bytes; it had to fail")
+  }
+
+  /// The error's route.
+  func route(_ error: NetOptError) throws -> RouteReport {
+    guard let route = error.route else { throw ConformanceFailure("the error has no route: \(error)") }
+    return route
+  }
+
+  /// Shuts the transport down, so that everything that will be sent has been, and gives where a request arrived.
+  func received(_ mark: String, expected: Int) async throws -> [IPAddress] {
+    await bench.transport.shutdown()
+    return try await bench.received(mark, expected: expected)
+  }
+}

@@ -1,0 +1,58 @@
+import NetOptTestSupport
+package import NetOptCore
+
+/// A text with numbers, such as a file in JSON or the fields of a response, and the same text with extremes in their places.
+package struct ExtremeText: Sendable {
+  private let bytes: [UInt8]
+  /// Where its numbers are, with their signs.
+  private let places: [Range<Int>]
+
+  /// Finds the numbers of a text, also those within quotes.
+  package init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    var places: [Range<Int>] = []
+    var next = 0
+    while next < bytes.count {
+      guard Self.isDigit(bytes[next]) else {
+        next += 1
+        continue
+      }
+      let start = next > 0 && bytes[next - 1] == UInt8(ascii: "-") ? next - 1 : next
+      while next < bytes.count, Self.isDigit(bytes[next]) { next += 1 }
+      places.append(start..<next)
+    }
+    self.places = places
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+  /// How many texts have an extreme in one place.
+  package var count: Int { places.count * ExtremeNumbers.numerals.count }
+
+  /// The text with an extreme in one place.
+  package subscript(index: Int) -> [UInt8] {
+    let numerals = ExtremeNumbers.numerals
+    return replaced([places[index / numerals.count]: numerals[index % numerals.count]])
+  }
+
+  /// The text with an extreme in about one of three places.
+  package func drawn(using random: inout SplitMix64) -> [UInt8] {
+    var changes: [Range<Int>: String] = [:]
+    for place in places where random.isOne(in: 3) {
+      changes[place] = random.element(of: ExtremeNumbers.numerals)
+    }
+    return replaced(changes)
+  }
+
+  private func replaced(_ changes: [Range<Int>: String]) -> [UInt8] {
+    var out: [UInt8] = []
+    var next = 0
+    for place in places {
+      guard let numeral = changes[place] else { continue }
+      out += bytes[next..<place.lowerBound]
+      out += numeral.utf8
+      next = place.upperBound
+    }
+    return out + bytes[next...]
+  }
+}

@@ -1,0 +1,42 @@
+import NetOptTestSupport
+import Glibc
+
+/// What this process takes of the system now (proc(5)).
+package struct ProcessFootprint: Sendable, Equatable {
+  /// How many descriptors are open.
+  package let descriptors: Int
+  /// The names of its threads.
+  package let threadNames: [String]
+  /// The memory that it uses, in bytes: what is resident. Under a sanitizer it is what is allocated, because the
+  /// sanitizer's own bookkeeping, and what it keeps of freed memory, would drown the rest.
+  package let memoryBytes: Int
+
+  /// The present state.
+  package static var now: ProcessFootprint {
+    let pages = TextFile.read("/proc/self/statm").split(separator: " ").dropFirst().first.flatMap { Int($0) }
+    let threads = entries("/proc/self/task").map { id in
+      String(TextFile.read("/proc/self/task/\(id)/comm").prefix { $0 != "\n" })
+    }
+    return ProcessFootprint(
+      // One of them is the directory's own.
+      descriptors: entries("/proc/self/fd").count - 1, threadNames: threads.sorted(),
+      memoryBytes: allocatedBytes ?? (pages ?? 0) * sysconf(Int32(_SC_PAGESIZE)))
+  }
+
+  /// What is allocated, when a sanitizer counts it (sanitizer/allocator_interface.h).
+  private static var allocatedBytes: Int? {
+    guard let symbol = dlsym(nil, "__sanitizer_get_current_allocated_bytes") else { return nil }
+    return unsafeBitCast(symbol, to: (@convention(c) () -> Int).self)()
+  }
+
+  private static func entries(_ path: String) -> [String] {
+    guard let directory = opendir(path) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name.0) { String(cString: $0) }
+      if !name.hasPrefix(".") { names.append(name) }
+    }
+    return names
+  }
+}

@@ -1,0 +1,101 @@
+import NetOptTestSupport
+import Glibc
+import NetOptCore
+import NetOptLocking
+
+/// A program that runs beside the tests. It is ended by its process id: by `stop`, at the latest when this object is
+/// released, and by a watchdog when the test process dies.
+package final class ChildProcess: Sendable {
+  /// The process id.
+  package let id: Int32
+  /// The program's name.
+  package let name: String
+  /// The file with what it printed.
+  package let output: String
+
+  private let status = Locked<Int32?>(nil)
+
+  /// Starts a program.
+  ///
+  /// - Parameters:
+  ///   - program: its name, looked for in `PATH` and the system's directories, or its path.
+  ///   - arguments: its arguments.
+  ///   - directory: where the file with its output goes.
+  /// - Throws: `TestSupportError` when it is not installed or cannot be started.
+  package init(_ program: String, _ arguments: [String], in directory: String) throws {
+    name = program
+    output = "\(directory)/\(program.split(separator: "/").last ?? "program").output"
+    let watchdog = try Watchdog.shared.get()
+    let path = program.contains("/") ? program : try Spawn.find(program)
+    id = try Spawn.start(path, arguments, output: output)
+    watchdog.watch(id)
+  }
+
+  deinit { stop(with: SIGKILL) }
+
+  /// The exit status in the form of waitpid(2), or `nil` while the program runs.
+  package func exitStatus() -> Int32? {
+    status.withLock { status in
+      if let status { return status }
+      var information = siginfo_t()
+      // Leave it a zombie until the watchdog knows, so that its number stays taken.
+      let ended = waitid(P_PID, id_t(id), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+      // SIGCHLD says that there is information; nothing is filled in for a child that still runs.
+      guard ended, information.si_signo == SIGCHLD else { return nil }
+      if case .success(let watchdog) = Watchdog.shared { watchdog.forget(id) }
+      var reaped: Int32 = 0
+      while waitpid(id, &reaped, 0) < 0, errno == EINTR {}
+      status = reaped
+      return reaped
+    }
+  }
+
+  /// Sends a signal, unless the program has ended.
+  package func send(_ signal: Int32) {
+    guard exitStatus() == nil else { return }
+    kill(id, signal)
+  }
+
+  /// Ends the program with SIGTERM and returns when it is gone. A program that does not follow within 1 s is killed.
+  package func stop() { stop(with: SIGTERM) }
+
+  private func stop(with signal: Int32) {
+    send(signal)
+    let clock = SystemTimeSource()
+    let patience = clock.now() + .seconds(1)
+    var killed = signal == SIGKILL
+    while exitStatus() == nil {
+      if !killed, clock.now() > patience {
+        send(SIGKILL)
+        killed = true
+      }
+      usleep(500)
+    }
+  }
+
+  /// Waits until the program is ready to serve.
+  ///
+  /// - Throws: `TestSupportError` with its output, when it ends instead, or is not ready in time.
+  package func wait(untilReady ready: () -> Bool) async throws {
+    let output = output
+    do {
+      try await NetOptTestSupport.wait(for: "\(name) to be ready") {
+        if exitStatus() != nil { throw TestSupportError("\(name) ended") }
+        return ready()
+      }
+    } catch let error as TestSupportError {
+      throw TestSupportError("\(error): \(TextFile.read(output))")
+    }
+  }
+
+  /// Runs a program to its end.
+  ///
+  /// - Throws: `TestSupportError` with its output, when its exit status is not 0.
+  package static func run(_ program: String, _ arguments: [String], in directory: String) async throws {
+    let child = try ChildProcess(program, arguments, in: directory)
+    try await NetOptTestSupport.wait(for: "\(program) to end") { child.exitStatus() != nil }
+    guard child.exitStatus() == 0 else {
+      throw TestSupportError("\(program) failed: \(TextFile.read(child.output))")
+    }
+  }
+}

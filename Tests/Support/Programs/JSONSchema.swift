@@ -1,0 +1,56 @@
+import NetOptTestSupport
+/// Checks JSON against the repository's published schemas, with Debian's `python3-jsonschema`.
+package enum JSONSchema {
+  /// What to say where the checker is not installed.
+  package static let missing = "python3-jsonschema is not installed: apt-get install python3-jsonschema"
+
+  private static let python = "/usr/bin/python3"
+
+  /// Whether the checker is installed.
+  package static func isInstalled() async throws -> Bool {
+    try await run(["-c", "import jsonschema"]).status == 0
+  }
+
+  /// Checks documents.
+  ///
+  /// - Parameters:
+  ///   - documents: JSON texts.
+  ///   - schema: the schema's name: of `docs/schemas/NAME.schema.json`.
+  /// - Returns: for each document what the checker says, nothing when it keeps to the schema.
+  /// - Throws: `TestSupportError` when the schema itself is wrong, or a document is no JSON.
+  package static func faults(of documents: [String], by schema: String) async throws -> [String] {
+    let directory = try TemporaryDirectory.make("schema")
+    let files = try documents.indices.map { index in
+      let file = "\(directory)/\(index).json"
+      try TextFile.write(documents[index], to: file)
+      return file
+    }
+    // A line for each document: a description may have line ends of its own.
+    let script = """
+      import json, jsonschema, sys
+      schema = json.load(open(sys.argv[1]))
+      kind = jsonschema.validators.validator_for(schema)
+      kind.check_schema(schema)
+      validator = kind(schema, format_checker=jsonschema.FormatChecker())
+      for name in sys.argv[2:]:
+          faults = [e.json_path + ' ' + e.message for e in validator.iter_errors(json.load(open(name)))]
+          print(' | '.join(faults).replace(chr(10), ' '))
+      """
+    let (status, output) = try await run(
+      ["-c", script, RepositoryFile.path("docs/schemas/\(schema).schema.json")] + files)
+    let lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    guard status == 0, lines.count == documents.count else { throw TestSupportError(output) }
+    return lines
+  }
+
+  /// Checks one document.
+  package static func faults(of document: String, by schema: String) async throws -> String {
+    try await faults(of: [document], by: schema)[0]
+  }
+
+  private static func run(_ arguments: [String]) async throws -> (status: Int32?, output: String) {
+    let child = try ChildProcess(python, arguments, in: try TemporaryDirectory.make("python"))
+    try await wait(for: "\(python) to end", within: .seconds(60)) { child.exitStatus() != nil }
+    return (child.exitStatus(), TextFile.read(child.output))
+  }
+}
