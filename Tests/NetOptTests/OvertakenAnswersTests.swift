@@ -2,6 +2,7 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt

@@ -3,7 +3,7 @@ package import NetOptCore
 /// A timer of an `EventLoop`. Subclass it to say what happens when it fires; an object that needs one timer can be
 /// one. Confined to the loop's thread once it is scheduled.
 ///
-/// It is open because only that allows subclasses in other modules of the package.
+/// It is open only because the compiler (6.3.1) takes the initialisers of subclasses of a package class for an endless recursion.
 open class LoopTimer {
   /// When it fires, while it is scheduled. Unchecked exclusivity, also of its place: plain numbers (docs/adr/0009).
   @exclusivity(unchecked) package internal(set) final var due = MonotonicInstant(nanoseconds: .max)

@@ -1,5 +1,5 @@
 import NetOptCore
-import NetOptCurl
+import NetOptEngine
 import NetOptTestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Glibc
 import NetOptCore
-import NetOptEngine
+@testable import NetOptEngine
 import NetOptTestSupport
 
 final class ClosureWork: LoopWork {

@@ -9,7 +9,7 @@ struct WaitLooks {
   /// How often.
   static let interval = Duration.milliseconds(100)
 
-  var timer: WaitTimer?
+  var timer: MultiTimer?
   /// Whether the next look is due some time.
   var isDue = false
   /// Whether something waited at the last one.
@@ -32,7 +32,7 @@ extension CurlMulti {
   func scheduleWaitLook(in time: Duration) {
     guard waits != nil else { return }
     waitLooks.isDue = true
-    let timer = waitLooks.timer ?? WaitTimer(self)
+    let timer = waitLooks.timer ?? MultiTimer(self) { $0.waitLookIsDue() }
     waitLooks.timer = timer
     loop.schedule(timer, at: loop.now() + time)
   }

@@ -23,10 +23,10 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) var connecting: [Int32: Transfer] = [:]
 
   private let handle: MultiHandle
-  @exclusivity(unchecked) private var timer: CurlTimer?
+  @exclusivity(unchecked) private var timer: MultiTimer?
   @exclusivity(unchecked) private var handshakes = Handshakes<Transfer>()
-  private var handshakeTimer: HandshakeTimer?
-  private var newConnectionsTimer: NewConnectionsTimer?
+  private var handshakeTimer: MultiTimer?
+  private var newConnectionsTimer: MultiTimer?
   /// When the requests that wait are looked at.
   @exclusivity(unchecked) var waitLooks = WaitLooks()
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
@@ -236,14 +236,14 @@ actor CurlMulti: LoopActor {
 
   private func scheduleHandshake() {
     guard let due = handshakes.due else { return }
-    let timer = handshakeTimer ?? HandshakeTimer(self)
+    let timer = handshakeTimer ?? MultiTimer(self) { $0.beginHandshake() }
     handshakeTimer = timer
     loop.schedule(timer, at: due)
   }
 
   private func scheduleNewConnections() {
     guard let due = records.newConnections.due else { return }
-    let timer = newConnectionsTimer ?? NewConnectionsTimer(self)
+    let timer = newConnectionsTimer ?? MultiTimer(self) { $0.newConnectionsHadTheirTime() }
     newConnectionsTimer = timer
     loop.schedule(timer, at: due)
   }
@@ -334,7 +334,7 @@ actor CurlMulti: LoopActor {
       if let timer { loop.cancel(timer) }
       return
     }
-    let timer = self.timer ?? CurlTimer(self)
+    let timer = self.timer ?? MultiTimer(self) { $0.timerFired() }
     self.timer = timer
     loop.schedule(timer, at: loop.now() + .milliseconds(milliseconds))
   }

@@ -1,5 +1,3 @@
-import NetOptEventLoop
-
 /// How much of one turn of the loop goes into the pieces of bodies.
 ///
 /// libcurl hands over all that has come on a socket, 1.6 MB at once. A decoder may take 200 ns for each byte of that (`ContentDecoder`), and pieces may have
@@ -17,7 +15,7 @@ struct ReceivingTurn {
   /// The transfers that wait for a later turn, in the order in which they are to go on.
   var waiting: [Transfer] = []
   /// Fires in the next turn.
-  var timer: ReceivingTimer?
+  var timer: MultiTimer?
 
   /// Whether nothing more is to be taken in this turn.
   var isOver: Bool { spent >= Self.longest }
@@ -27,31 +25,19 @@ struct ReceivingTurn {
   mutating func read(framing count: Int) { spent += Int64(count) * Self.timePerFramingByte }
 }
 
-/// Fires when bodies that waited for another turn may go on.
-final class ReceivingTimer: LoopTimer {
-  private unowned let multi: CurlMulti
-
-  init(_ multi: CurlMulti) {
-    self.multi = multi
-    super.init()
-  }
-
-  override func fire() { multi.onLoop(()) { multi, _ in multi.receiveOn() } }
-}
-
 extension CurlMulti {
   /// The turn ends.
   func endReceivingTurn() {
     records.receiving.spent = 0
     guard !records.receiving.waiting.isEmpty else { return }
-    let timer = records.receiving.timer ?? ReceivingTimer(self)
+    let timer = records.receiving.timer ?? MultiTimer(self) { $0.receiveOn() }
     records.receiving.timer = timer
     // Timers alone cannot keep the loop: that is the next turn.
     loop.schedule(timer, at: loop.now())
   }
 
   /// Lets transfers go on that wait for their turn, until it is used up: one at least.
-  fileprivate func receiveOn() {
+  private func receiveOn() {
     records.receiving.spent = 0
     var waiting: [Transfer] = []
     swap(&waiting, &records.receiving.waiting)

@@ -1,0 +1,13 @@
+/// A timer that calls one method of a `CurlMulti`, which owns it.
+final class MultiTimer: LoopTimer {
+  private unowned let multi: CurlMulti
+  private let action: (isolated CurlMulti) -> Void
+
+  init(_ multi: CurlMulti, _ action: @escaping (isolated CurlMulti) -> Void) {
+    self.multi = multi
+    self.action = action
+    super.init()
+  }
+
+  override func fire() { multi.onLoop(self) { multi, timer in timer.action(multi) } }
+}
