@@ -23,11 +23,11 @@ public final class Attempt: Sendable {
   /// Why it is made.
   public let reason: Reason
   /// What it keeps away from.
-  public let avoidance: RoutePlan.Avoidance?
+  package let avoidance: RoutePlan.Avoidance?
   private let progress = Locked(Progress())
 
   /// Makes an attempt.
-  public init(_ number: Int, _ reason: Reason, avoiding avoidance: RoutePlan.Avoidance? = nil) {
+  package init(_ number: Int, _ reason: Reason, avoiding avoidance: RoutePlan.Avoidance? = nil) {
     self.number = number
     self.reason = reason
     self.avoidance = avoidance

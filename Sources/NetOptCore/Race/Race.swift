@@ -11,9 +11,9 @@
 /// The look-up is the last leg, but it does not wait for ever: when nothing is ready a second after the first leg opened
 /// its socket, it starts beside whatever is under way. A list full of addresses that swallow packets costs that second
 /// at most. What the look-up gives is tried before what is left of the list.
-public struct Race: Sendable {
+package struct Race: Sendable {
   /// What is to be done next.
-  public enum Step: Equatable, Sendable {
+  package enum Step: Equatable, Sendable {
     /// Start the leg with this index.
     case start(Int)
     /// Wait for what is under way; look again at this moment, when one is given. It may have passed already.
@@ -23,7 +23,7 @@ public struct Race: Sendable {
   }
 
   /// The gate's answer to a leg that is ready.
-  public enum Verdict: Equatable, Sendable {
+  package enum Verdict: Equatable, Sendable {
     /// The leg has won: send the request.
     case send
     /// Another leg has won: give the connection back.
@@ -33,9 +33,9 @@ public struct Race: Sendable {
   }
 
   /// The most legs from one source, list or DNS, that are under way at once.
-  public static let width = 3
+  package static let width = 3
   /// How long after the first leg's socket was opened the look-up starts at the latest.
-  public static let lookUpDelay = Duration.seconds(1)
+  package static let lookUpDelay = Duration.seconds(1)
   /// The indices of the legs of all but very long plans, shared by their races.
   private static let order = Array(0..<64)
   /// The most by which a leg whose TCP connection is up is given longer.
@@ -49,7 +49,7 @@ public struct Race: Sendable {
   }
 
   /// The legs by their index: those of the plan, and then those that a look-up gave.
-  public private(set) var legs: [RoutePlan.Leg]
+  package private(set) var legs: [RoutePlan.Leg]
   /// The legs that have not started, in the order in which they will.
   private var queue: ArraySlice<Int>
   /// The legs that have started and not ended.
@@ -57,7 +57,7 @@ public struct Race: Sendable {
   /// How many of the legs that start without a reason, one or a pair, have not been started.
   private var unprovoked: Int
   /// The leg that is in front. A look-up never is: it opens no socket, so its time would never run.
-  public private(set) var front: Int?
+  package private(set) var front: Int?
   private var clock = Clock.notStarted
   /// The look-up, until it starts.
   private var lookUp: Int?
@@ -69,19 +69,19 @@ public struct Race: Sendable {
   private var triedLast: [RoutePlan.Leg.Target] = []
 
   /// The leg that won, when there is one.
-  public private(set) var winner: Int?
+  package private(set) var winner: Int?
 
   /// Makes the race for a plan.
   ///
   /// - Parameter mayBeRepeated: whether the request may be sent again on a new connection when the one that carried
   ///   it died before an answer began.
-  public init(_ plan: RoutePlan, mayBeRepeated: Bool) {
+  package init(_ plan: RoutePlan, mayBeRepeated: Bool) {
     self.init(
       plan.legs, startsTwo: plan.startsTwo, multiplexes: plan.multiplexes, mayBeRepeated: mayBeRepeated)
   }
 
   /// Makes the race for a plan whose legs have been put in another order.
-  public init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool, mayBeRepeated: Bool) {
+  package init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool, mayBeRepeated: Bool) {
     self.legs = legs
     queue = legs.count <= Self.order.count ? Self.order[..<legs.count] : Array(legs.indices)[...]
     unprovoked = startsTwo ? 2 : 1
@@ -93,13 +93,13 @@ public struct Race: Sendable {
 
   /// Starts the race, and goes on after each leg that was started. Call it until it answers something else than
   /// `start`.
-  public mutating func advance() -> Step {
+  package mutating func advance() -> Step {
     winner == nil && unprovoked > 0 ? startNext() : wait
   }
 
   /// A leg's socket was opened, or it has begun to wait for a connection that others are opening: from here its time
   /// runs. A leg that waits for a stream of a connection that is ready does not get here.
-  public mutating func opened(_ leg: Int, at now: MonotonicInstant) -> Step {
+  package mutating func opened(_ leg: Int, at now: MonotonicInstant) -> Step {
     guard winner == nil, underWay.contains(leg) else { return wait }
     if lookUp != nil, lookUpDue == nil { lookUpDue = now + Self.lookUpDelay }
     if leg == front, case .notStarted = clock {
@@ -112,7 +112,7 @@ public struct Race: Sendable {
   ///
   /// - Parameter connected: whether TCP is connected on the leg in front, so that TLS is under way. It is then given
   ///   longer, once.
-  public mutating func timeIsUp(at now: MonotonicInstant, connected: Bool) -> Step {
+  package mutating func timeIsUp(at now: MonotonicInstant, connected: Bool) -> Step {
     guard winner == nil else { return wait }
     if let lookUpDue, now >= lookUpDue, let place = queue.firstIndex(where: { $0 == lookUp }) {
       return start(at: place)
@@ -127,7 +127,7 @@ public struct Race: Sendable {
   }
 
   /// A leg's connection is ready: may it send the request? To be asked again when the leg is ready again.
-  public mutating func ready(_ leg: Int) -> Verdict {
+  package mutating func ready(_ leg: Int) -> Verdict {
     if winner == leg { return mayBeRepeated ? .send : .replayRefused }
     guard winner == nil, underWay.contains(leg) else { return .lost }
     winner = leg
@@ -135,7 +135,7 @@ public struct Race: Sendable {
   }
 
   /// What `ready` would say, without the leg's winning: whether it may send the request.
-  public func maySend(_ leg: Int) -> Bool {
+  package func maySend(_ leg: Int) -> Bool {
     winner == leg ? mayBeRepeated : winner == nil && underWay.contains(leg)
   }
 
@@ -174,7 +174,7 @@ public struct Race: Sendable {
   package var hasUntriedAddress: Bool { queue.contains { legs[$0].address != nil && !legs[$0].isLast } }
 
   /// A leg ended without winning. The next one starts at once.
-  public mutating func failed(_ leg: Int) -> Step {
+  package mutating func failed(_ leg: Int) -> Step {
     // A leg that is over fails no second time: it would start one leg too many.
     guard winner == nil, let place = underWay.firstIndex(of: leg) else { return wait }
     underWay.remove(at: place)
@@ -183,7 +183,7 @@ public struct Race: Sendable {
   }
 
   /// Those of a look-up's answers that lead where no leg has led yet.
-  public func untried(_ answers: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
+  package func untried(_ answers: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     var tried = Set(Set(legs.indices).subtracting(queue).map { legs[$0].target })
     return answers.filter { tried.insert($0.target).inserted }
   }
@@ -192,7 +192,7 @@ public struct Race: Sendable {
   /// that lead to the same addresses. Their indices follow those of all legs there are.
   ///
   /// - Parameter answers: what `untried` left of the answers.
-  public mutating func expanded(_ leg: Int, into answers: [RoutePlan.Leg]) -> Step {
+  package mutating func expanded(_ leg: Int, into answers: [RoutePlan.Leg]) -> Step {
     let targets = Set(answers.map(\.target))
     queue.removeAll { targets.contains(legs[$0].target) }
     queue.insert(contentsOf: legs.count..<(legs.count + answers.count), at: queue.startIndex)

@@ -1,13 +1,13 @@
 extension RoutePlan {
   /// What an attempt keeps away from, because it failed or is slow for the same call.
-  public struct Avoidance: Hashable, Sendable {
+  package struct Avoidance: Hashable, Sendable {
     /// The addresses, listed or not.
-    public let addresses: [IPAddress]
+    package let addresses: [IPAddress]
     /// Whether they are not tried at all. Otherwise they come last.
-    public let isStrict: Bool
+    package let isStrict: Bool
 
     /// Makes an avoidance.
-    public init(_ addresses: [IPAddress], isStrict: Bool = false) {
+    package init(_ addresses: [IPAddress], isStrict: Bool = false) {
       self.addresses = addresses
       self.isStrict = isStrict
     }
@@ -16,16 +16,16 @@ extension RoutePlan {
   /// The same plan for an attempt that keeps away from some addresses: the others come first, in their order, DNS among them.
   ///
   /// - Returns: `nil` when nothing is left, which happens when the avoidance is strict.
-  public func avoiding(_ avoidance: Avoidance) -> RoutePlan? {
+  package func avoiding(_ avoidance: Avoidance) -> RoutePlan? {
     let legs = avoidance.ordered(legs)
     return legs.isEmpty ? nil : with(legs, avoiding: avoidance)
   }
 
   /// Legs that a look-up gave, in the order in which an attempt of this plan tries them.
-  public func ordered(_ answers: [Leg]) -> [Leg] { avoidance?.ordered(answers) ?? answers }
+  package func ordered(_ answers: [Leg]) -> [Leg] { avoidance?.ordered(answers) ?? answers }
 
   /// Whether an attempt of this plan keeps away from an address.
-  public func avoids(_ address: IPAddress) -> Bool { avoidance?.addresses.contains(address) ?? false }
+  package func avoids(_ address: IPAddress) -> Bool { avoidance?.addresses.contains(address) ?? false }
 }
 
 extension RoutePlan.Avoidance {

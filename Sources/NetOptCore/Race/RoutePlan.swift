@@ -178,12 +178,12 @@ public struct RoutePlan: Sendable {
   /// Whether connections of its legs verify the certificate, where they have TLS.
   public var verifies: Bool { storage.verifies }
   /// What an attempt that is not the call's first keeps away from; `nil` in the plan of a first one.
-  public var avoidance: Avoidance? { storage.avoidance }
+  package var avoidance: Avoidance? { storage.avoidance }
 
   /// Makes a plan.
   ///
   /// - Precondition: there is a leg, and a proxy when one leads there.
-  public init(
+  package init(
     origin: Origin, proxy: String? = nil,
     policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,

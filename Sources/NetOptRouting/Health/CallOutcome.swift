@@ -1,7 +1,7 @@
-public import NetOptCore
+package import NetOptCore
 
 /// What became of a call after a leg had won its race: what routing learns from besides the legs.
-public enum CallOutcome: Hashable, Sendable {
+package enum CallOutcome: Hashable, Sendable {
   /// The service answered, whatever it said.
   ///
   /// `wait` is the time from the request's last byte to the answer's first.
@@ -18,7 +18,7 @@ public enum CallOutcome: Hashable, Sendable {
   case unknown
 
   /// What a response says.
-  public init(_ response: HTTPResponse) {
+  package init(_ response: HTTPResponse) {
     let status = response.status
     if status == 502 || status == 503 || status == 504 {
       // A date is passed over: it would be compared with a clock that may be wrong, and the circuit opens by itself when it
@@ -31,7 +31,7 @@ public enum CallOutcome: Hashable, Sendable {
   }
 
   /// What the error says with which a call ended.
-  public init(_ error: NetOptError) {
+  package init(_ error: NetOptError) {
     switch error.code {
     case .sendFailed, .receiveFailed, .protocolViolation: self = .broke
     case .timeout where error.phase == .receive: self = .silent

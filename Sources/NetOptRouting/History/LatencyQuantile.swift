@@ -4,9 +4,9 @@ import NetOptCore
 ///
 /// Times are counted in classes, eight for each doubling from 16 µs on, so that an answer is off by at most 9 %. When a
 /// thousand were counted all counts are halved: what was measured long ago is forgotten little by little.
-public struct LatencyQuantile: Sendable {
+package struct LatencyQuantile: Sendable {
   /// The least number of times from which an answer is given. With fewer, the 95th percentile is the slowest of all.
-  public static let leastSamples = 40
+  package static let leastSamples = 40
   /// How many are counted before the counts are halved.
   static let mostSamples = 1000
 
@@ -19,17 +19,17 @@ public struct LatencyQuantile: Sendable {
   private var total = 0
 
   /// Makes one that knows nothing.
-  public init() {}
+  package init() {}
 
   /// Takes a time to the first byte.
-  public mutating func add(_ time: Duration) {
+  package mutating func add(_ time: Duration) {
     if total >= Self.mostSamples { halve() }
     counts[Self.index(of: time.nanoseconds)] += 1
     total += 1
   }
 
   /// By when 95 % of the answers had begun; `nil` as long as too few are known.
-  public var value: Duration? {
+  package var value: Duration? {
     guard total >= Self.leastSamples else { return nil }
     // So many are allowed to be slower.
     var slower = total / 20

@@ -1,34 +1,34 @@
-public import FoundationEssentials
-public import NetOptCore
+package import FoundationEssentials
+package import NetOptCore
 
 /// How fast the endpoints of hosts were, as values that outlive a planner: it belongs to the network in which it was
 /// learned. Of endpoints that failed of late it says nothing.
-public struct RouteHistory: Hashable, Sendable {
+package struct RouteHistory: Hashable, Sendable {
   /// A smoothed time and its variation (RFC 6298).
-  public struct Estimate: Hashable, Sendable {
+  package struct Estimate: Hashable, Sendable {
     /// SRTT.
-    public var smoothed: Duration
+    package var smoothed: Duration
     /// RTTVAR.
-    public var variation: Duration
+    package var variation: Duration
 
     /// Makes an estimate.
-    public init(smoothed: Duration, variation: Duration) {
+    package init(smoothed: Duration, variation: Duration) {
       self.smoothed = smoothed
       self.variation = variation
     }
   }
 
   /// An endpoint of the list.
-  public struct Endpoint: Hashable, Sendable {
+  package struct Endpoint: Hashable, Sendable {
     /// The address.
-    public var address: IPAddress
+    package var address: IPAddress
     /// The time until a request can be sent, TLS included where there is any.
-    public var ready: Estimate?
+    package var ready: Estimate?
     /// The time of the TCP handshake.
-    public var roundTrip: Estimate?
+    package var roundTrip: Estimate?
 
     /// Makes an endpoint.
-    public init(_ address: IPAddress, ready: Estimate?, roundTrip: Estimate?) {
+    package init(_ address: IPAddress, ready: Estimate?, roundTrip: Estimate?) {
       self.address = address
       self.ready = ready
       self.roundTrip = roundTrip
@@ -36,18 +36,18 @@ public struct RouteHistory: Hashable, Sendable {
   }
 
   /// A host of the list.
-  public struct Host: Hashable, Sendable {
+  package struct Host: Hashable, Sendable {
     /// What is connected to.
-    public var origin: Origin
+    package var origin: Origin
     /// When this was known.
-    public var learned: Date
+    package var learned: Date
     /// The endpoint that was in use, if any was.
-    public var leader: IPAddress?
+    package var leader: IPAddress?
     /// The endpoints that were known to work, in the list's order.
-    public var endpoints: [Endpoint]
+    package var endpoints: [Endpoint]
 
     /// Makes a host.
-    public init(_ origin: Origin, learned: Date, leader: IPAddress?, endpoints: [Endpoint]) {
+    package init(_ origin: Origin, learned: Date, leader: IPAddress?, endpoints: [Endpoint]) {
       self.origin = origin
       self.learned = learned
       self.leader = leader
@@ -56,16 +56,16 @@ public struct RouteHistory: Hashable, Sendable {
   }
 
   /// How long a history is of use.
-  public static let lifetime = Duration.seconds(86_400)
+  package static let lifetime = Duration.seconds(86_400)
 
   /// The hosts, each once, in the order of their names.
-  public var hosts: [Host]
+  package var hosts: [Host]
 
   /// Makes a history.
-  public init(hosts: [Host] = []) { self.hosts = hosts }
+  package init(hosts: [Host] = []) { self.hosts = hosts }
 
   /// What is of use at a moment: what is older than `lifetime`, or from the future, is left out.
-  public func current(at date: Date) -> RouteHistory {
+  package func current(at date: Date) -> RouteHistory {
     let oldest = date.addingTimeInterval(-Double(Self.lifetime.components.seconds))
     // A clock that is set back a little must not cost everything.
     let latest = date.addingTimeInterval(60)
@@ -74,7 +74,7 @@ public struct RouteHistory: Hashable, Sendable {
 
   /// This history with those hosts of another one that it does not have. What it says of a host is as old as in the other one
   /// when it says nothing else.
-  public func merged(with other: RouteHistory) -> RouteHistory {
+  package func merged(with other: RouteHistory) -> RouteHistory {
     var merged = hosts.map { host in
       guard let old = other.hosts.first(where: { $0.origin == host.origin }) else { return host }
       var host = host

@@ -1,11 +1,11 @@
-public import NetOptCore
+package import NetOptCore
 
 /// The rules by which one list takes the place of another.
-public enum ListAcceptance {
+package enum ListAcceptance {
   /// Whether the last good copy of a list is used in place of the configured one: when the configured list says where
   /// newer issues are found, and the copy is one. Without that the list is kept by hand and used as it is; at equal
   /// serials too.
-  public static func prefersCopy(_ copy: EndpointList, to configured: EndpointList) -> Bool {
+  package static func prefersCopy(_ copy: EndpointList, to configured: EndpointList) -> Bool {
     configured.refresh != nil && copy.serial > configured.serial
   }
 
@@ -15,7 +15,7 @@ public enum ListAcceptance {
   /// - Returns: false when it is the one in use.
   /// - Throws: `invalidList` when it is an older issue, or another list under the same number: who can bring back an
   ///   old list, can bring back addresses that somebody else has by now.
-  public static func isNewer(
+  package static func isNewer(
     _ fetched: EndpointList, than current: EndpointList, from source: String
   ) throws(NetOptError) -> Bool {
     if fetched.serial > current.serial { return true }

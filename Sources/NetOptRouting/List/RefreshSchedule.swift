@@ -1,25 +1,25 @@
-public import FoundationEssentials
-public import NetOptCore
+package import FoundationEssentials
+package import NetOptCore
 
 /// Decides when a list is looked for again. It reads no clock: it is told what happened and when.
 ///
 /// A list is looked for at the first start of a day, in UTC, and then as often as it says, give or take a tenth, so
 /// that the clients that were started together do not come together. After a failure it is looked for after a minute, and
 /// after each further one twice as late, at most six hours; a process that is started again waits for the rest of it.
-public struct RefreshSchedule: Sendable {
+package struct RefreshSchedule: Sendable {
   /// What one process leaves for the next.
-  public struct Record: Hashable, Sendable {
+  package struct Record: Hashable, Sendable {
     /// When the list was last looked for with success, newer or not.
-    public var checked: Date?
+    package var checked: Date?
     /// When it was last looked for.
-    public var attempted: Date?
+    package var attempted: Date?
     /// How often in a row that had no success, also when nobody heard the end.
-    public var failures: Int
+    package var failures: Int
     /// Until when the server wants to be left alone, if it said so.
-    public var notBefore: Date?
+    package var notBefore: Date?
 
     /// Makes a record; of nothing, without arguments.
-    public init(
+    package init(
       checked: Date? = nil, attempted: Date? = nil, failures: Int = 0, notBefore: Date? = nil
     ) {
       self.checked = checked
@@ -35,9 +35,9 @@ public struct RefreshSchedule: Sendable {
   private static let mostPatience = Duration.seconds(86_400)
 
   /// What the next process is to know.
-  public private(set) var record: Record
+  package private(set) var record: Record
   /// When the list is to be looked for.
-  public private(set) var due: MonotonicInstant
+  package private(set) var due: MonotonicInstant
   private var every: Duration
   private var random: SplitMix64
 
@@ -49,7 +49,7 @@ public struct RefreshSchedule: Sendable {
   ///   - now: the present moment.
   ///   - wall: the same moment by the calendar.
   ///   - seed: what jitter follows from. Give each process another one.
-  public init(every: Duration, record: Record, now: MonotonicInstant, wall: Date, seed: UInt64) {
+  package init(every: Duration, record: Record, now: MonotonicInstant, wall: Date, seed: UInt64) {
     random = SplitMix64(seed: seed)
     self.every = every.asRefreshInterval
     let isUsable = [record.checked, record.attempted].allSatisfy { $0.map { $0 <= wall } ?? true }
@@ -72,13 +72,13 @@ public struct RefreshSchedule: Sendable {
 
   /// Notes that the list is being looked for. It counts as a failure until it is found: whoever is always ended before
   /// the answer comes must ask less and less often too.
-  public mutating func began(wall: Date) {
+  package mutating func began(wall: Date) {
     record.attempted = wall
     record.failures = min(max(record.failures, 0), 999) + 1
   }
 
   /// Notes that the list was found, newer or not.
-  public mutating func succeeded(at now: MonotonicInstant, wall: Date) {
+  package mutating func succeeded(at now: MonotonicInstant, wall: Date) {
     record = Record(checked: wall, attempted: record.attempted)
     due = now + jittered(every)
   }
@@ -89,7 +89,7 @@ public struct RefreshSchedule: Sendable {
   ///   - now: the present moment.
   ///   - wall: the same moment by the calendar.
   ///   - patience: how long the server asks to be left alone (RFC 9110, section 10.2.3), if it does.
-  public mutating func failed(at now: MonotonicInstant, wall: Date, patience: Duration? = nil) {
+  package mutating func failed(at now: MonotonicInstant, wall: Date, patience: Duration? = nil) {
     let patience = patience.map { min(max($0, .zero), Self.mostPatience) }
     record.notBefore = patience.map { wall + Double($0.nanoseconds) / 1e9 }
     // Only ever later, so that those who failed together do not come back together.
@@ -99,7 +99,7 @@ public struct RefreshSchedule: Sendable {
   }
 
   /// Follows a list that wants to be looked for at other intervals.
-  public mutating func follow(every: Duration, at now: MonotonicInstant) {
+  package mutating func follow(every: Duration, at now: MonotonicInstant) {
     let every = every.asRefreshInterval
     guard every != self.every else { return }
     self.every = every

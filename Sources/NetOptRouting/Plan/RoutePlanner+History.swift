@@ -1,4 +1,4 @@
-public import FoundationEssentials
+package import FoundationEssentials
 public import NetOptCore
 
 extension RoutePlanner {
@@ -8,7 +8,7 @@ extension RoutePlanner {
   /// - Parameters:
   ///   - now: the present moment.
   ///   - date: the same moment by the calendar.
-  public func history(at now: MonotonicInstant, date: Date) -> RouteHistory {
+  package func history(at now: MonotonicInstant, date: Date) -> RouteHistory {
     let known = hosts.compactMap { $0.history(at: now, date: date) }
     return RouteHistory(
       hosts: known.sorted { ($0.origin.host, $0.origin.port) < ($1.origin.host, $1.origin.port) })
@@ -21,7 +21,7 @@ extension RoutePlanner {
   /// is passed over.
   ///
   /// - Returns: the hosts of which something is known now that was not before.
-  public mutating func adopt(_ history: RouteHistory, at now: MonotonicInstant, date: Date) -> Set<String> {
+  package mutating func adopt(_ history: RouteHistory, at now: MonotonicInstant, date: Date) -> Set<String> {
     var adopted: Set<String> = []
     for host in history.hosts {
       guard let place = listedPlace(of: host.origin) else { continue }

@@ -1,17 +1,17 @@
 public import NetOptCore
 
 /// An endpoint of the list that should be probed now.
-public struct DueProbe: Hashable, Sendable {
+package struct DueProbe: Hashable, Sendable {
   /// For which origin.
-  public let origin: Origin
+  package let origin: Origin
   /// Its address.
-  public let address: IPAddress
+  package let address: IPAddress
   /// Whether its connection is kept for requests: where they go there, or to nobody yet. Others would only take the place of
   /// those in use.
-  public let isKept: Bool
+  package let isKept: Bool
   /// Whether it is to verify a certificate that was wrong: by a TLS handshake on a new connection, whatever else
   /// endpoints are probed with.
-  public let checksCertificate: Bool
+  package let checksCertificate: Bool
 }
 
 extension RoutePlanner {
@@ -30,7 +30,7 @@ extension RoutePlanner {
   /// What comes out of a probe goes to `record(probe:of:for:at:)`, also when it was cancelled.
   ///
   /// - Returns: each once; it is not due again before its interval is over.
-  public mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
+  package mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
       guard network.takeProbe(at: now), let place = anyInUse(at: now) else { return [] }

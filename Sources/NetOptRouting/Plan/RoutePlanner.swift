@@ -166,7 +166,7 @@ public struct RoutePlanner: Sendable {
   ///   - outcome: what became of the request; `nil` when only the legs are known.
   ///   - begun: when the call began. What failed is not held against an endpoint that was seen to work since, nor is silence
   ///     when the call ended soon after it was sent.
-  public mutating func record(
+  package mutating func record(
     _ report: RouteReport, outcome: CallOutcome? = nil, from begun: MonotonicInstant? = nil,
     at now: MonotonicInstant
   ) {

@@ -1,4 +1,4 @@
-public import NetOptCore
+package import NetOptCore
 
 /// How many requests may be sent again, or beside themselves: one for every five calls of the last ten seconds, and ten a
 /// second on top.
@@ -8,7 +8,7 @@ public import NetOptCore
 /// seconds there are at most 0.2 for each call of that time and the ten seconds before it, and 10 · (T + 1).
 ///
 /// A value that is told the moment; moments that go back count as the latest one.
-public struct RetryBudget: Sendable {
+package struct RetryBudget: Sendable {
   /// How many calls pay for a retry.
   static let callsPerRetry = 5
   /// How long a call counts.
@@ -31,7 +31,7 @@ public struct RetryBudget: Sendable {
   private var creditedAt: Int64
 
   /// Makes a budget of which nothing has been used.
-  public init(at now: MonotonicInstant) {
+  package init(at now: MonotonicInstant) {
     let moment = Self.counted(now)
     current = moment / Self.slot
     currentIndex = Int(current % Int64(Self.slots))
@@ -46,7 +46,7 @@ public struct RetryBudget: Sendable {
   }
 
   /// A call begins.
-  public mutating func callBegins(at now: MonotonicInstant) {
+  package mutating func callBegins(at now: MonotonicInstant) {
     // Nearly every call of a busy client begins in the tenth of the one before.
     if now.nanoseconds >= currentEnds { advance(to: now) }
     calls[currentIndex] &+= 1
@@ -55,7 +55,7 @@ public struct RetryBudget: Sendable {
   /// Takes what a retry costs.
   ///
   /// - Returns: whether there was enough; otherwise nothing was taken.
-  public mutating func take(at now: MonotonicInstant) -> Bool {
+  package mutating func take(at now: MonotonicInstant) -> Bool {
     advance(to: now)
     earnCredit(until: now)
     // What is free comes first: it comes again by itself.

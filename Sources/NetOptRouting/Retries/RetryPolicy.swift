@@ -1,17 +1,17 @@
-public import FoundationEssentials
-public import NetOptCore
+package import FoundationEssentials
+package import NetOptCore
 
 /// Decides whether a request is sent once more after an attempt that did not go well. It sends nothing and waits for
 /// nothing: it is told what happened and when, and says what to do.
 ///
 /// A request is sent a second time only when it may be repeated, or when every server to which it was sent refused to process it. A failure
 /// before anything was sent is no reason: the race has tried every way there is by then (docs/adr/0015).
-public struct RetryPolicy: Sendable {
+package struct RetryPolicy: Sendable {
   /// What became of an attempt.
-  public typealias Outcome = Result<HTTPResponse, NetOptError>
+  package typealias Outcome = Result<HTTPResponse, NetOptError>
 
   /// What to do.
-  public enum Decision: Hashable, Sendable {
+  package enum Decision: Hashable, Sendable {
     /// Let the caller have the outcome.
     case giveUp(Reason)
     /// Send the request again.
@@ -24,7 +24,7 @@ public struct RetryPolicy: Sendable {
   }
 
   /// Why a request is not sent again.
-  public enum Reason: Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
     /// The outcome is one that another attempt would not change.
     case final
     /// Nothing was sent: every way was tried.
@@ -42,17 +42,17 @@ public struct RetryPolicy: Sendable {
   }
 
   /// Why there is no time for another attempt.
-  public struct Shortage: Hashable, Sendable {
+  package struct Shortage: Hashable, Sendable {
     /// What was left until the deadline; at least zero.
-    public let left: Duration
+    package let left: Duration
     /// The wait before the attempt.
-    public let wait: Duration
+    package let wait: Duration
     /// The least that the attempt itself takes; zero when that is not known.
-    public let attempt: Duration
+    package let attempt: Duration
   }
 
   /// The longest wait that a server may ask for in `Retry-After`; for a longer one its response is the answer.
-  public static let longestWait = Duration.seconds(10)
+  package static let longestWait = Duration.seconds(10)
   /// The wait before the first retry that is not made at once, without jitter; it doubles with each further one.
   static let firstWait = Duration.milliseconds(50)
   /// The most that it becomes.
@@ -66,11 +66,11 @@ public struct RetryPolicy: Sendable {
   /// Makes a policy.
   ///
   /// - Parameter seed: what it draws by chance follows from it. Give each client another one.
-  public init(seed: UInt64) { random = SplitMix64(seed: seed) }
+  package init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
   /// Whether an answer may be a reason to send the request again: 502, 503, 504 (RFC 9110, sections 15.6.3 to 15.6.5), and
   /// 421 (section 15.5.20).
-  public static func isFailure(_ status: Int) -> Bool {
+  package static func isFailure(_ status: Int) -> Bool {
     // One comparison for nearly all answers.
     status >= 421 && (status == 421 || (502...504).contains(status))
   }
@@ -88,7 +88,7 @@ public struct RetryPolicy: Sendable {
   ///     not be more than what an attempt can take: a retry is refused by it.
   ///   - wall: the present moment by the calendar.
   ///   - budget: from which a retry is taken, when everything else speaks for it.
-  public mutating func decide(
+  package mutating func decide(
     after outcome: Outcome, of request: HTTPRequest, attempts: Int, waits: Int = 0,
     at now: MonotonicInstant, until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration,
     wall: @autoclosure () -> Date, budget: inout RetryBudget
@@ -180,7 +180,7 @@ public struct RetryPolicy: Sendable {
 
 extension RetryPolicy.Reason: CustomStringConvertible {
   /// What people are told, or an empty text when there is nothing to tell.
-  public var description: String {
+  package var description: String {
     switch self {
     // The outcome itself and the report of the attempts tell these.
     case .final, .nothingSent, .mayNotBeRepeated, .attemptsUsedUp: ""
@@ -196,7 +196,7 @@ extension RetryPolicy.Reason: CustomStringConvertible {
 
 extension RetryPolicy.Shortage: CustomStringConvertible {
   /// What people are told.
-  public var description: String {
+  package var description: String {
     if left == .zero { return "the deadline had passed" }
     let left = "\(left.shown) were left before the deadline, and another attempt "
     if attempt == .zero { return left + "begins after a wait of \(wait.shown)" }
