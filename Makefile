@@ -60,7 +60,7 @@ HOSTILE_ONLY ?=
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs dns-messages heads chunks frames
 
-.PHONY: help dependencies build test bench lab-up lab-check lab-down install simulate storm storm-trial faults fault-soak hostile lint tsan asan coverage \
+.PHONY: help dependencies build test api bench lab-up lab-check lab-down install simulate storm storm-trial faults fault-soak hostile lint tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
@@ -117,9 +117,13 @@ lab-down: ## End that network
 	@Tests/Lab/lab down
 
 install: build ## Install netopt to PREFIX, /usr/local by default
-	install -D -m 755 .build/release/netopt "$(DESTDIR)$(PREFIX)/bin/netopt"
+	install -D -s -m 755 .build/release/netopt "$(DESTDIR)$(PREFIX)/bin/netopt"
 
-lint: ## Check format, layers, file lengths and scripts
+api: dependencies ## Write the public API to docs/api
+	$(BUILD)
+	scripts/api write
+
+lint: dependencies ## Check format, layers, file lengths, scripts and the public API
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)
 	scripts/check-layers
 	@if grep -rnE '\.(lower|upper)cased\(\)' Sources/NetOpt Sources/NetOptC* Sources/NetOptSigning --include='*.swift' \
@@ -133,6 +137,8 @@ lint: ## Check format, layers, file lengths and scripts
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \
 	fi
+	$(BUILD)
+	scripts/api check
 
 tsan: dependencies ## Run the tests under the thread sanitizer
 	TSAN_OPTIONS="halt_on_error=1:suppressions=$(CURDIR)/scripts/tsan-suppressions" \
