@@ -83,7 +83,7 @@ enum CacheUseRules {
     return outside(service.part, service.entry)
   }
 
-  /// What a 304 says on whom the entry may answer holds, also when its fields are not stored.
+  /// Checks that an entry which is kept obeys what the 304 says about its use, also in fields that are not stored.
   private static func againstTerms(_ updated: CacheEntry, _ news: HTTPFields) -> String? {
     for fields in [updated.fields, news] {
       let control = CacheControl(fields)

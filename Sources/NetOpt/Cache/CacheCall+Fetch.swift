@@ -153,7 +153,7 @@ extension CacheCall {
     let fields = response.headers
     let received = cache.now()
     var (response, fetch) = (response, fetch)
-    // The answer to what changes the resource is no older than this change. It may be older than others' meanwhile.
+    // An answer is not older than the change that its own request made. It may be older than a change that another request has made since.
     fetch.changes &+= invalidate(response.status, fields)
     if wanted.method == .head, fetch.stores { freshen(response.status, fields, fetch, received) }
     if let entry = fetch.entry, let service = afterFailure(response.status, entry) {

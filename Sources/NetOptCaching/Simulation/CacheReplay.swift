@@ -10,7 +10,7 @@ package struct CacheReplay: Hashable, Sendable {
   package private(set) var hitBytes: UInt128 = 0
   /// How many requests there were.
   package let requests: Int
-  /// How many bytes all requests had. Each size is at most 2^63, their sum may be more.
+  /// The total size of all requests, in bytes. One size fits into 63 bits; the sum may not.
   package private(set) var bytes: UInt128 = 0
 
   /// Replays a trace.

@@ -179,7 +179,7 @@ extension JSONValue: CustomStringConvertible {
     out.append(0x22)
   }
 
-  /// The scalar that these bytes are in UTF-8, which is well-formed in a String.
+  /// Decodes one scalar. The bytes are well-formed UTF-8, because a String has no others.
   private static func scalar(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Unicode.Scalar? {
     guard let first = bytes.first else { return nil }
     let bits = bytes.count == 1 ? UInt32(first) : UInt32(first) & (0x7f >> UInt32(bytes.count))

@@ -3,7 +3,7 @@ import NetOptEngine
 import NetOptTestSupport
 import Testing
 
-/// Bodies that take long to decode, many at once.
+/// Many bodies at once whose decoding is slow.
 @Suite struct ReceivingTurnTests {
   /// Blocks of Zstandard (RFC 8878, section 3.1.1.2) of 18 bytes. Each one builds three tables of 512 entries and gives some bytes: about 3 µs, which is
   /// less than is refused.
@@ -16,7 +16,7 @@ import Testing
       + last
   }
 
-  /// How late a call may be on a machine that others keep busy. All bodies in one turn take more than 6 s on an idle one.
+  /// How late a call may be, with room for a busy machine. Decoding all bodies in one turn would take more than 6 s on an idle one.
   private static let lateness = Duration.seconds(2)
 
   private static func server(blocks: Int) throws -> LoopbackServer {

@@ -47,7 +47,7 @@ import Testing
     loop.stop()
   }
 
-  /// Between following a link and watching its directory it may be replaced, which nothing tells then.
+  /// A link can be replaced after the watch has followed it and before the watch covers its directory. inotify does not report that.
   @Test("a link that is replaced while the watch begins is followed, and so is what comes after")
   func replacedAtStart() async throws {
     let directory = try TemporaryDirectory.make("watch")

@@ -1,13 +1,13 @@
 /// How much of one turn of the loop goes into the pieces of bodies.
 ///
-/// libcurl hands over all that has come on a socket, 1.6 MB at once. A decoder may take 200 ns for each byte of that (`ContentDecoder`), and pieces may have
-/// one byte each. With many such bodies one turn would take seconds, and every deadline would be as late.
+/// libcurl reads a socket up to a hundred times in one call, before 8.1.0 up to 128 KiB each time. A decoder may spend 200 ns on each byte (`ContentDecoder`), and
+/// a piece may have a single byte. Without a limit, many such bodies make one turn last seconds, and delay every deadline by as much.
 struct ReceivingTurn {
-  /// The most time, in nanoseconds. 20 ms are several megabytes of a usual body that is decoded, and some hundred of another one.
+  /// The limit in nanoseconds. In 20 ms a usual decoder makes several megabytes; without a decoder, libcurl hands over hundreds of megabytes.
   private static let longest: Int64 = 20_000_000
-  /// What a piece counts for beside its decoding. It takes about as long, with what libcurl does for it.
+  /// The time that one piece counts for, in nanoseconds, besides decoding: about what libcurl and netopt spend on it.
   private static let timePerPiece: Int64 = 500
-  /// What a byte of a chunk's size and extensions counts for.
+  /// The time that one byte of a chunk's size line counts for, in nanoseconds.
   private static let timePerFramingByte: Int64 = 20
 
   /// How long bodies have taken in this turn, in nanoseconds.

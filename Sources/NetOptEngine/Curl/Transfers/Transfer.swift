@@ -77,7 +77,7 @@ final class Transfer {
   /// What the consumer had not read when it was last asked.
   var unread = 0
   private(set) var isReceivePaused = false
-  /// Whether it paused because bodies have taken long enough in this turn, and not for its reader.
+  /// Whether it paused because the turn's time for bodies is used up (`ReceivingTurn`), and not because its reader is behind.
   @exclusivity(unchecked) var waitsForTurn = false
   /// Whether it ever paused, so that libcurl may still keep a piece of the body.
   private(set) var hasPaused = false
