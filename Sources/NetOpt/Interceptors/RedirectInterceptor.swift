@@ -4,8 +4,6 @@ import NetOptCore
 /// Follows redirects (RFC 9110, section 15.4). Each hop goes through the rest of the chain, so it is routed anew: a
 /// redirect to another host goes to that host and not to our IP.
 struct RedirectInterceptor: Interceptor {
-  private static let redirects: Set = [301, 302, 303, 307, 308]
-
   /// The fields that another origin does not get.
   private let credentialFields: CredentialFields
   /// The hosts whose requests are signed.
@@ -28,11 +26,19 @@ struct RedirectInterceptor: Interceptor {
     self.cacheOptions = cacheOptions
   }
 
+  /// Whether a status may lead elsewhere. Without a set, whose hash would cost each response 180 instructions.
+  private static func isRedirect(_ status: Int) -> Bool {
+    switch status {
+    case 301, 302, 303, 307, 308: true
+    default: false
+    }
+  }
+
   @inline(__always)
   func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
     let response = try await next.proceed(request)
     // What follows is rare, and would need room in every call that waits.
-    guard request.options.maxRedirects > 0, Self.redirects.contains(response.status) else { return response }
+    guard request.options.maxRedirects > 0, Self.isRedirect(response.status) else { return response }
     return try await follow(consume response, to: request, next)
   }
 
@@ -60,7 +66,7 @@ struct RedirectInterceptor: Interceptor {
   private func following(_ response: HTTPResponse, of request: HTTPRequest) throws(NetOptError)
     -> HTTPRequest?
   {
-    guard Self.redirects.contains(response.status), let location = response.head.first("Location")
+    guard Self.isRedirect(response.status), let location = response.head.first("Location")
     else { return nil }
     let url: HTTPURL
     do throws(NetOptError) { url = try request.url.resolving(location) } catch {

@@ -42,9 +42,12 @@ extension EasyHandle {
   }
 }
 
-/// The transfer behind a callback's user data. The handle is alive: libcurl is working on it.
+/// The transfer behind a callback's user data.
+///
+/// Unsafe: the handle is alive and not retained, since libcurl is working on it.
 private func transfer(_ data: UnsafeMutableRawPointer?) -> Transfer? {
-  data.flatMap { Unmanaged<EasyHandle>.fromOpaque($0).takeUnretainedValue().transfer }
+  guard let data else { return nil }
+  return Unmanaged<EasyHandle>.fromOpaque(data)._withUnsafeGuaranteedRef { $0.transfer }
 }
 
 private func receiveHeader(

@@ -133,8 +133,7 @@ final class EasyHandle {
     }
     setHead(request)
     setEndpoint(transfer.endpoint)
-    let wanted = Settings(transfer)
-    if wanted != settings { try apply(wanted) }
+    if settings?.isWanted(by: transfer) != true { try apply(Settings(transfer)) }
   }
 
   /// Lets go of what belonged to the transfer. The caller's body is not kept alive by an idle handle.
@@ -292,5 +291,14 @@ extension EasyHandle.Settings {
     opensNew = transfer.opensNew
     fresh = options.connection == .fresh
     proxy = transfer.proxy
+  }
+
+  /// Whether they are what a transfer needs. Field by field: two copies of them would cost each request 400 instructions.
+  @inline(__always)
+  fileprivate func isWanted(by transfer: Transfer) -> Bool {
+    let options = transfer.exchange.request.options
+    return opensNew == transfer.opensNew && fresh == (options.connection == .fresh)
+      && verification == options.verification && connectTimeout == options.connectTimeout
+      && connectionClass == transfer.connectionClass && proxy == transfer.proxy
   }
 }
