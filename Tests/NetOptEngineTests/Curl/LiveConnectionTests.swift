@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import NetOptEngine
@@ -34,5 +35,20 @@ import Testing
       connection.leaves(after: stream)
       #expect(connection.lastStream == last)
     }
+  }
+
+  @Test("a connection that is ended on this side takes no request, though libcurl still has it")
+  func ended() throws {
+    var sockets: [Int32] = [-1, -1]
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
+    defer { for socket in sockets { close(socket) } }
+    let connection = LiveConnection(sockets[0])
+    #expect(!connection.isGivenUp)
+    connection.end()
+    #expect(connection.isGivenUp && !connection.isSilent)
+    var byte: UInt8 = 0
+    #expect(recv(sockets[1], &byte, 1, 0) == 0, "the peer sees the end")
+    #expect(fcntl(sockets[0], F_GETFD) >= 0, "the descriptor is still libcurl's to close")
+    #expect(send(sockets[0], &byte, 1, Int32(MSG_NOSIGNAL)) == -1 && errno == EPIPE)
   }
 }

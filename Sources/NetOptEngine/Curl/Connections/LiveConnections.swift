@@ -37,6 +37,8 @@ final class LiveConnection {
   var lastAnswered: MonotonicInstant?
   /// Whether requests on it were given up because the server had gone silent.
   var isSilent = false
+  /// Whether it was ended on this side.
+  private(set) var isEnded = false
   /// Why nghttp2 gave the connection up, when it did.
   private(set) var fault: HTTP2Fault?
   /// Over HTTP/1.1 the transfer that it carries, or carried last.
@@ -49,6 +51,16 @@ final class LiveConnection {
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { carriesNothing() }
+
+  /// Whether no request may be sent on it any more, by what this side has decided.
+  var isGivenUp: Bool { isSilent || isEnded }
+
+  /// Ends the connection, whether or not it carries anything. libcurl reads the end in a later turn, and may give the connection to a request
+  /// before that: the gate refuses it.
+  func end() {
+    isEnded = true
+    netopt_end(descriptor)
+  }
 
   /// A request is sent over HTTP/1.1.
   ///

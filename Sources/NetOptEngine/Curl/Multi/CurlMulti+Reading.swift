@@ -6,10 +6,10 @@ import NetOptCore
 extension CurlMulti {
   /// Lets libcurl read of a connection once more.
   func beginTurn(of descriptor: Int32) {
-    guard let reader = records.live[descriptor]?.reader else { return }
+    guard let connection = records.live[descriptor], let reader = connection.reader else { return }
     reader.budget.beginTurn()
     // libcurl reads the end of the connection then, and asks elsewhere again what may be asked again.
-    if reader.budget.isFlooded { netopt_end(descriptor) }
+    if reader.budget.isFlooded { connection.end() }
   }
 
   /// Ends a connection that HTTP/2 gave up, so that each call on it learns of it when it reads next, and that is at once. libcurl before
@@ -18,6 +18,6 @@ extension CurlMulti {
     guard let connection = LiveConnection.carrying(session),
       records.live[connection.descriptor] === connection
     else { return }
-    netopt_end(connection.descriptor)
+    connection.end()
   }
 }

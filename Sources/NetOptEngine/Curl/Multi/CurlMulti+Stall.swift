@@ -14,10 +14,11 @@ extension CurlMulti {
     else { return }
     // A call that was given less than its answer takes says nothing about the connection.
     guard now - sent >= path.twoRoundTrips else { return }
-    // libcurl reads an end, and lets go of the connection whether or not it is in use.
-    if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - path.silence), at: now) {
-      records.live[descriptor]?.isSilent = true
-      netopt_end(descriptor)
+    if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - path.silence), at: now),
+      let connection = records.live[descriptor]
+    {
+      connection.isSilent = true
+      connection.end()
     }
   }
 

@@ -302,7 +302,7 @@ extension CurlMulti {
       guard let other = Self.progress(on: connection.descriptor, at: now),
         now - other.heard >= idle
       else { continue }
-      netopt_end(connection.descriptor)
+      connection.end()
     }
   }
 
@@ -312,7 +312,7 @@ extension CurlMulti {
     else {
       return
     }
-    netopt_end(connection.descriptor)
+    connection.end()
   }
 }
 

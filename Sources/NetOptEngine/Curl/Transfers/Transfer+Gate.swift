@@ -15,16 +15,16 @@ enum GateRefusal: Hashable {
   case ended
   /// The server has announced the end of the connection (GOAWAY).
   case leaving
-  /// The server had gone silent on the connection.
-  case silent
+  /// The connection was given up: the server had gone silent on it, or it was ended on this side.
+  case givenUp
 
   /// Whether another connection that is open may do.
-  var mayHaveOthers: Bool { self == .leaving || self == .silent }
+  var mayHaveOthers: Bool { self == .leaving || self == .givenUp }
 
   /// Whether another connection to the same endpoint may do.
   var isOfTheConnection: Bool {
     switch self {
-    case .busy, .stale, .leaving, .silent: true
+    case .busy, .stale, .leaving, .givenUp: true
     case .unasked, .ended: false
     }
   }
@@ -150,7 +150,7 @@ extension Transfer {
   private func refusal(with tls: TLSConnection?, at now: MonotonicInstant) -> GateRefusal? {
     if speaksHTTP2 == true {
       guard let connection else { return nil }
-      return connection.isSilent ? .silent : connection.lastStream == nil ? nil : .leaving
+      return connection.isGivenUp ? .givenUp : connection.lastStream == nil ? nil : .leaving
     }
     guard let connection else {
       // Whether somebody else uses it cannot be told, and libcurl asks only where it takes the connection for HTTP/2.
@@ -158,7 +158,8 @@ extension Transfer {
     }
     // Without an offer of HTTP/2 libcurl gives nobody a connection that is in use.
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
-    if connection.isTainted || connection.carrier?.hasSentBody == false { return .stale }
+    if connection.isEnded || connection.isTainted { return .stale }
+    if connection.carrier?.hasSentBody == false { return .stale }
     if let quiet = connection.isQuietFrom, now < quiet { return .stale }
     if connection.hasCarried, let limit = bundles.idleLimit(of: endpoint, at: now),
       let silence = CurlMulti.progress(of: connection.descriptor)?.silence, silence >= limit

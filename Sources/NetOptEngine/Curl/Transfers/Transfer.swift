@@ -217,7 +217,7 @@ final class Transfer {
     fault = .chunk(chunkFault)
     // libcurl may take it for the last one, and the connection for free.
     connection?.isTainted = true
-    if chunkFault.endsConnection, let descriptor = connection?.descriptor { netopt_end(descriptor) }
+    if chunkFault.endsConnection { connection?.end() }
   }
 
   /// A frame came that belongs to the transfer's stream. libcurl hands over what is in it afterwards.
