@@ -54,7 +54,10 @@ import Testing
     try replaceFile(path, listBytes(serial: 3))
     try await use(3, recorder)
     try #require(unlink(path) == 0)
-    try await recorder.events.wait(for: "a failure") { $0.contains { $0.isFailure } }
+    // While it is overwritten in place it may be read when it is empty, which is another failure.
+    try await recorder.events.wait(for: "the file to be missed") { events in
+      events.contains { if case .failed(let error, _) = $0 { error.code == .unreadableFile } else { false } }
+    }
     #expect(client.list?.serial == 3)
     #expect(client.listWarning?.code == .unreadableFile)
     try overwrite(listBytes(serial: 1))
