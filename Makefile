@@ -154,17 +154,11 @@ coverage: dependencies ## Run the tests and print the line coverage of each modu
 	$(TEST) --enable-code-coverage --scratch-path .build/coverage
 	@scripts/coverage-report "$$($(SWIFT) test --show-codecov-path --scratch-path .build/coverage)"
 
-# SwiftPM keeps its plan of a package in a folder below, and does not see which files of this one are new or gone. Other commits
-# that were built to be compared with have plans of their own.
 perf-build: build
 	@scripts/install-dependencies perf
-	@files=$$(find Sources -type f | sort | cksum); \
-	if [[ -d Benchmarks/.build && "$$files" != "$$(cat Benchmarks/.build/sources 2>/dev/null)" ]]; then \
-	  find Benchmarks/.build -mindepth 1 -maxdepth 1 ! -name against -exec rm -rf {} +; \
-	fi; \
-	mkdir -p Benchmarks/.build; printf '%s\n' "$$files" >Benchmarks/.build/sources
 	$(SWIFT) build -c release --package-path Benchmarks --static-swift-stdlib
 	$(BUILD) -c release --product cache-benchmark --static-swift-stdlib
+	$(BUILD) -c release --product netopt-benchmark --static-swift-stdlib
 
 perf: perf-build ## Measure every line of the budget against plain libcurl, or AGAINST=COMMIT
 	SWIFT="$(SWIFT)" python3 Benchmarks/perf $(if $(AGAINST),against "$(AGAINST)",run) $(PERFFLAGS)

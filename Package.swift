@@ -71,7 +71,7 @@ let package = Package(
       ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
-    module("NetOptTestSupport", ["NetOptCore", "NetOptLocking"]),
+    module("NetOptTestSupport", ["NetOpt", "NetOptCore", "NetOptLocking"]),
     // What only this package's tests need: other programs, the conformance suite, hostile servers, extreme values.
     .target(
       name: "TestTools", dependencies: ["NetOptCore", "NetOptLocking", "NetOptTestSupport"],
@@ -90,6 +90,12 @@ let package = Package(
     .executableTarget(
       name: "cache-benchmark", dependencies: ["CHeap", "NetOptCaching", "NetOptCore"],
       path: "Benchmarks/Sources/cache-benchmark", swiftSettings: settings),
+
+    .systemLibrary(name: "CMalloc", path: "Benchmarks/Sources/CMalloc"),
+    // Measures the client: requests, plans, lists, signatures, hits.
+    .executableTarget(
+      name: "netopt-benchmark", dependencies: ["CMalloc", "NetOpt", "NetOptSigning"],
+      path: "Benchmarks/Sources/netopt-benchmark", swiftSettings: settings),
 
     // Runs the routing policy in networks that are made up.
     .target(

@@ -9,15 +9,21 @@ import sys
 import tempfile
 
 from origin import Failure, program
-from programs import BENCHMARKS, HERE, Tree
+from programs import BENCHMARK, BENCHMARKS, HERE, Tree
 
 AGAINST = os.path.join(BENCHMARKS, ".build", "against")
-# What builds a program, and which of this tree's files build it in the other tree as well: the load generators do part of the
+# Which of this tree's files build a program in the other tree as well: the load generators do part of the
 # work that is measured, so that both trees have the same ones.
 PRODUCTS = {
-    "netopt-benchmark": (["--package-path", "Benchmarks"], ["Benchmarks/Package.swift", "Benchmarks/Sources"]),
-    "cache-benchmark": ([], ["Benchmarks/Sources/cache-benchmark"]),
-    "netopt": ([], []),
+    "netopt-benchmark": ["Benchmarks/Sources/netopt-benchmark"],
+    "cache-benchmark": ["Benchmarks/Sources/cache-benchmark"],
+    "netopt": [],
+}
+# What the library's types were called in older commits, longest names first: this tree's programs are tried there with these.
+FORMER_NAMES = {
+    "NetOptRequest.Method": "HTTPMethod", "NetOptRequest": "HTTPRequest", "NetOptResponse": "HTTPResponse",
+    "HeaderFields": "HTTPFields", "HeaderField": "HTTPField", "IPEndpoint": "Endpoint",
+    "VerificationReport.Reason": "Reason", "SignerMistake": "Mutation", "import NetOptSigning\n": "",
 }
 
 
@@ -72,7 +78,8 @@ class Other:
         records = self.records()
         notes = []
         for name in sorted(names):
-            options, harness = PRODUCTS[name]
+            harness = PRODUCTS[name]
+            options = ["--package-path", "Benchmarks"] if name == BENCHMARK and not self.tree.has_benchmark else []
             files = files_of(HERE.root, harness)
             digest = hashlib.sha256()
             for file in files:
@@ -84,6 +91,10 @@ class Other:
                 for path in harness:
                     self.overlay(path)
                 is_own = not self.compile(name, options)
+                if is_own and harness:
+                    for path in harness:
+                        self.use_former_names(path)
+                    is_own = not self.compile(name, options)
                 if is_own:
                     for path in harness:
                         self.restore(path)
@@ -113,6 +124,17 @@ class Other:
             shutil.copytree(source, target)
         else:
             shutil.copyfile(source, target)
+
+    def use_former_names(self, path: str) -> None:
+        for file in files_of(self.tree.root, [path]):
+            if not file.endswith(".swift"):
+                continue
+            with open(os.path.join(self.tree.root, file), encoding="utf-8") as source:
+                text = source.read()
+            for name, former in FORMER_NAMES.items():
+                text = text.replace(name, former)
+            with open(os.path.join(self.tree.root, file), "w", encoding="utf-8") as target:
+                target.write(text)
 
     def restore(self, path: str) -> None:
         self.remove(path)

@@ -10,6 +10,9 @@ from origin import CLIENT_CORE, Failure, program
 BENCHMARKS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+BENCHMARK = "netopt-benchmark"
+
+
 @dataclass(frozen=True)
 class Tree:
     """A checkout and the programs that were built in it."""
@@ -24,7 +27,13 @@ class Tree:
 
     @property
     def benchmark(self) -> str:
-        return self.of_benchmarks("netopt-benchmark")
+        return self.of_package(BENCHMARK) if self.has_benchmark else self.of_benchmarks(BENCHMARK)
+
+    @property
+    def has_benchmark(self) -> bool:
+        """Whether the load generator is a target of netopt's package: of commits before that it is one of the package Benchmarks."""
+        with open(os.path.join(self.root, "Package.swift"), encoding="utf-8") as file:
+            return f'"{BENCHMARK}"' in file.read()
 
     @property
     def cache(self) -> str:

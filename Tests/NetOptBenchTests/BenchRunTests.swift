@@ -322,7 +322,7 @@ private final class ChangingResolver: BenchClient {
   let inner = FakeBenchClient { request, _ in .answer(request) }
   private let asked = Locked(UInt32(0))
 
-  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+  func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     try await inner.execute(request)
   }
 

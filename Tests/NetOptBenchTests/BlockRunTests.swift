@@ -21,7 +21,7 @@ import Testing
     let hosted: CountingExecutor
     var executor: (any TaskExecutor)? { hosted }
 
-    func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+    func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
       try await base.execute(request)
     }
 

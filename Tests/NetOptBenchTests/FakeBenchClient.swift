@@ -5,7 +5,7 @@ import NetOptLocking
 /// A client that answers what a test says, and notes what it was asked for. Time passes only in its answers.
 final class FakeBenchClient: BenchClient, BenchClock {
   struct State {
-    var requests: [HTTPRequest] = []
+    var requests: [NetOptRequest] = []
     var counts: [String: Int] = [:]
     var underWay = 0
     var mostUnderWay = 0
@@ -13,7 +13,7 @@ final class FakeBenchClient: BenchClient, BenchClock {
   }
 
   typealias Answer =
-    @Sendable (_ request: HTTPRequest, _ number: Int) async throws(NetOptError) -> HTTPResponse
+    @Sendable (_ request: NetOptRequest, _ number: Int) async throws(NetOptError) -> NetOptResponse
 
   let state = Locked(State())
   private let choice: Result<IPAddress?, NetOptError>
@@ -33,11 +33,11 @@ final class FakeBenchClient: BenchClient, BenchClock {
     self.answer = answer
   }
 
-  var requests: [HTTPRequest] { state.withLock(\.requests) }
+  var requests: [NetOptRequest] { state.withLock(\.requests) }
 
   func now() -> MonotonicInstant { state.withLock(\.now) }
 
-  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+  func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     let number = state.withLock { state in
       let number = state.counts[request.target, default: 0]
       state.counts[request.target] = number + 1
@@ -66,7 +66,7 @@ final class FakeBenchClient: BenchClient, BenchClock {
   }
 }
 
-extension HTTPRequest {
+extension NetOptRequest {
   /// The name of the target that the request is for.
   var target: String {
     switch options.routing {
@@ -77,14 +77,14 @@ extension HTTPRequest {
   }
 }
 
-extension HTTPResponse {
+extension NetOptResponse {
   /// An answer with these timings, on the connection that the request asked for.
   static func answer(
-    _ request: HTTPRequest, status: Int = 200, _ timings: Timings = .cold(), reused: Bool? = nil
-  ) -> HTTPResponse {
+    _ request: NetOptRequest, status: Int = 200, _ timings: Timings = .cold(), reused: Bool? = nil
+  ) -> NetOptResponse {
     let origin = request.url.origin
     let plan = RoutePlan(origin: origin, policy: "pinned", legs: [.init(.dns, source: .dns)])
-    return HTTPResponse(
+    return NetOptResponse(
       url: request.url, head: ResponseHead(status: status, version: .http2),
       body: ResponseBody(Array("pong".utf8), timings: timings), route: RouteReport(plan: plan, legs: []),
       reused: reused ?? (request.options.connection == .pooled),

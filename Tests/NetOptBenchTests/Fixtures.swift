@@ -14,7 +14,7 @@ enum Fixtures {
     length: BenchLength = .rounds(cold: 6, warm: 6),
     seed: UInt64 = 7
   ) throws -> BenchSettings {
-    let request = try HTTPRequest(.get, "https://api.example.com/v1/ping")
+    let request = try NetOptRequest(.get, "https://api.example.com/v1/ping")
     var targets = addresses.map { BenchTarget($0, port: 443) }
     if dns { targets.append(.dns(port: 443)) }
     var settings = BenchSettings(request, targets: targets, seed: seed)

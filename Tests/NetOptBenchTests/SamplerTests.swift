@@ -4,10 +4,10 @@ import NetOptLocking
 import Testing
 
 @Suite struct SamplerTests {
-  private let request: HTTPRequest
+  private let request: NetOptRequest
   private let target = BenchTarget(Fixtures.first, port: 443)
 
-  init() throws { request = try HTTPRequest(.get, "https://api.example.com/") }
+  init() throws { request = try NetOptRequest(.get, "https://api.example.com/") }
 
   @Test func theRequestGoesToTheTargetAndNowhereElse() async throws {
     let client = FakeBenchClient { request, _ in .answer(request) }
@@ -22,7 +22,7 @@ import Testing
   @Test func timingsAreReadAfterTheEndOfTheBody() async throws {
     let body = SlowBody()
     let client = FakeBenchClient { request, _ in
-      var response = HTTPResponse.answer(request)
+      var response = NetOptResponse.answer(request)
       response.body = ResponseBody(body)
       return response
     }
@@ -34,7 +34,7 @@ import Testing
 
   @Test func aBodyThatBreaksOffIsAFailure() async throws {
     let client = FakeBenchClient { request, _ in
-      var response = HTTPResponse.answer(request)
+      var response = NetOptResponse.answer(request)
       response.body = ResponseBody(SlowBody(failsAt: 2))
       return response
     }

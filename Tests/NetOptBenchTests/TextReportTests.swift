@@ -102,7 +102,8 @@ import Testing
     let long = try #require(IPAddress("2001:db8:1111:2222:3333:4444:5555:6666"))
     let presented = (0..<30).map { "host\($0).example" }
     var settings = try Fixtures.settings([long, Fixtures.first, Fixtures.impostor])
-    settings.request = try HTTPRequest(.get, "https://api.example.com/" + String(repeating: "x", count: 200))
+    settings.request = try NetOptRequest(
+      .get, "https://api.example.com/" + String(repeating: "x", count: 200))
     let report = await Fixtures.report(settings, choice: long) { request, _ throws(NetOptError) in
       if request.target == Fixtures.impostor.description {
         throw .leg(.certificateName(presented: presented), .certificateName)

@@ -4,7 +4,7 @@ import Testing
 
 struct CacheControlTests {
   private func read(_ lines: String...) -> CacheControl {
-    CacheControl(HTTPFields(lines.map { HTTPField("Cache-Control", $0) }))
+    CacheControl(HeaderFields(lines.map { HeaderField("Cache-Control", $0) }))
   }
 
   @Test func directivesAreRead() {

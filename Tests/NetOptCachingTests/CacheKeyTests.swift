@@ -33,7 +33,8 @@ struct CacheKeyTests {
     // Others that Unicode takes for one: a sign for a letter, and accents in two orders, of as many bytes.
     for (one, other) in [("K", "\u{212a}"), ("a\u{323}\u{307}", "a\u{307}\u{323}"), (";", "\u{37e}")] {
       #expect(one == other && one.hasSameBytes(as: one) && !one.hasSameBytes(as: other))
-      #expect(HTTPField("A", one) != HTTPField("A", other) && HTTPField("A", one) == HTTPField("A", one))
+      #expect(
+        HeaderField("A", one) != HeaderField("A", other) && HeaderField("A", one) == HeaderField("A", one))
     }
   }
 }

@@ -3,7 +3,7 @@ import NetOptCore
 import Testing
 
 struct CachePolicyTests {
-  private func fresh(_ more: HTTPFields = [:]) throws -> CacheEntry {
+  private func fresh(_ more: HeaderFields = [:]) throws -> CacheEntry {
     try stored(["Cache-Control": "max-age=100", "ETag": "\"a\""] + more)
   }
 
@@ -71,7 +71,7 @@ struct CachePolicyTests {
 
   @Test func staleTakesThePlaceOfAnAnswer() throws {
     let policy = CachePolicy(staleWhenUnreachable: 100_000)
-    func after(_ status: Int?, _ entry: CacheEntry, at seconds: Int64, _ request: HTTPFields = [:]) throws
+    func after(_ status: Int?, _ entry: CacheEntry, at seconds: Int64, _ request: HeaderFields = [:]) throws
       -> String?
     {
       policy.afterFailure(status, try asked(request), entry, at: start + seconds * 1000)?.rule.section
@@ -106,7 +106,7 @@ struct CachePolicyTests {
 
   @Test func conditionsOfTheRequestAreEvaluated() throws {
     let entry = try stored(["Cache-Control": "max-age=100", "ETag": "\"a\"", "Last-Modified": date(-100)])
-    func part(_ fields: HTTPFields) throws -> RangePart? {
+    func part(_ fields: HeaderFields) throws -> RangePart? {
       guard case .serve(let service) = CachePolicy().decide(try asked(fields), [entry], at: start) else {
         return nil
       }
@@ -160,7 +160,7 @@ struct CachePolicyTests {
   }
 
   @Test func otherMethodsGoToTheOrigin() throws {
-    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "M-SEARCH"] as [HTTPMethod] {
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "M-SEARCH"] as [NetOptRequest.Method] {
       #expect(try decision([:], method, on: fresh()).word == "fetch:method")
     }
     #expect(try decision([:], .head, on: fresh()).word == "hit")

@@ -11,7 +11,7 @@ struct DeclaredPolicyTests {
   }
 
   private func word(
-    _ policy: DeclaredPolicy, after seconds: Int64, _ request: HTTPFields = [:]
+    _ policy: DeclaredPolicy, after seconds: Int64, _ request: HeaderFields = [:]
   ) throws -> String {
     // What the server says of its freshness counts for nothing.
     let entry = try stored(["Cache-Control": "max-age=0"], declaredExpiry: start + 60_000)
@@ -28,7 +28,8 @@ struct DeclaredPolicyTests {
     #expect(try word(policy(), after: 1, ["Cache-Control": "no-cache"]) == "fetch:request")
   }
 
-  private func isStored(_ policy: DeclaredPolicy, _ status: Int, _ fields: HTTPFields = [:]) throws -> Bool {
+  private func isStored(_ policy: DeclaredPolicy, _ status: Int, _ fields: HeaderFields = [:]) throws -> Bool
+  {
     policy.storing(try asked(), status: status, fields, CacheControl(fields)).isStored
   }
 
@@ -110,14 +111,15 @@ struct RequestKeyTests {
 
   @Test func parametersOfAnAPIAreCanonical() throws {
     func text(
-      _ query: String, _ body: String = "", _ fields: HTTPFields = [:], _ method: HTTPMethod = .post
+      _ query: String, _ body: String = "", _ fields: HeaderFields = [:],
+      _ method: NetOptRequest.Method = .post
     ) throws -> String {
       try RequestKey.api(
         "shop/live/item", try asked(fields, method), query: query, body: Array(body.utf8), partition: ""
       ).text
     }
     #expect(try text("b=2&a=%41+b") == "shop/live/item\0a=A%20b&b=2")
-    let form: HTTPFields = ["Content-Type": "application/x-www-form-urlencoded"]
+    let form: HeaderFields = ["Content-Type": "application/x-www-form-urlencoded"]
     #expect(try text("b=2", "a=1", form) == "shop/live/item\0a=1&b=2")
     #expect(try text("b=2", "{}") != text("b=2", "{ }"))
     // What GET has in a body is not what it asks for in the query.
@@ -127,7 +129,7 @@ struct RequestKeyTests {
 
   /// Latin-1 is no UTF-8: two such forms are two keys.
   @Test func formsThatAreNoTextAreToldApart() throws {
-    let form: HTTPFields = ["Content-Type": "application/x-www-form-urlencoded"]
+    let form: HeaderFields = ["Content-Type": "application/x-www-form-urlencoded"]
     let texts = try [0xe8, 0xe9].map { (byte: UInt8) in
       try RequestKey.api(
         "x", try asked(form, .post), query: nil, body: Array("q=caf".utf8) + [byte], partition: ""
@@ -140,7 +142,7 @@ struct RequestKeyTests {
   /// What has no canonical form is told apart by digests: in the query and in a body by different ones.
   @Test func aStrayPercentSignIsNoBody() throws {
     func key(_ query: String?, _ body: String, _ type: String? = nil) throws -> CacheKey {
-      let fields: HTTPFields = type.map { ["Content-Type": $0] } ?? [:]
+      let fields: HeaderFields = type.map { ["Content-Type": $0] } ?? [:]
       return try RequestKey.api(
         "search", try asked(fields, .post), query: query, body: Array(body.utf8), partition: "")
     }
@@ -161,7 +163,7 @@ struct RequestKeyTests {
   private static let credentialFields = CredentialFields(["Authorization", "Cookie", "X-Api-Key"])
 
   @Test func everyFieldWithCredentialsTellsUsersApart() throws {
-    let fields: [HTTPFields] = [
+    let fields: [HeaderFields] = [
       [:], ["Cookie": "a=1"], ["Cookie": "a=2"], ["X-Api-Key": "a=1"], ["Authorization": "a=1"],
       ["Cookie": "a=1", "X-Api-Key": "a=1"], ["Cookie": "", "X-Api-Key": ""], ["Cookie": ""],
       ["Cookie": "a=1\0x-api-key\u{0}3\0a=1"], ["Cookie": "1", "cookie": "1"],
@@ -176,7 +178,7 @@ struct RequestKeyTests {
   }
 
   @Test func credentialsArePartitionsAndNotToBeSeen() throws {
-    func partition(_ fields: HTTPFields, isVerified: Bool = true) throws -> String {
+    func partition(_ fields: HeaderFields, isVerified: Bool = true) throws -> String {
       try RequestKey.partition(
         "tenant", try asked(fields), credentialFields: Self.credentialFields, isVerified: isVerified)
     }
@@ -204,7 +206,7 @@ struct RequestKeyTests {
     for name in names {
       for isVerified in [true, false] {
         for signer in [nil, "a"] {
-          for (trust, fields): (String, HTTPFields) in [
+          for (trust, fields): (String, HeaderFields) in [
             ("", [:]), ("a", [:]), ("", ["Authorization": "Bearer mine"]),
           ] {
             let who = "\(name.debugDescription) \(isVerified) \(signer ?? "none") \(trust) \(fields)"

@@ -66,7 +66,7 @@ import Testing
       let note = LastNote(path)
       let moments = ExtremeNumbers.integers.map(Int64.init)
       let date = "Sun, 06 Nov 1994 08:49:37 GMT"
-      let heads: [HTTPFields] = [
+      let heads: [HeaderFields] = [
         ["Date": date, "Expires": date], ["Expires": date, "Age": "9223372036854775807"],
         ["Last-Modified": date],
         ["Cache-Control": "max-age=9223372036854775807"],

@@ -3,18 +3,18 @@ import NetOptCore
 import Testing
 
 struct FresheningTests {
-  private func updated(_ old: HTTPFields, _ news: HTTPFields) throws -> CacheEntry {
+  private func updated(_ old: HeaderFields, _ news: HeaderFields) throws -> CacheEntry {
     Freshening.updated(
       try stored(old), with: news, for: try asked(["Foo": "1"]), requested: start + 5000,
       received: start + 5100)
   }
 
   @Test func a304BringsTheFieldsUpToDate() throws {
-    let old: HTTPFields = [
+    let old: HeaderFields = [
       "A": "1", "B": "1", "b": "2", "Content-Length": "10", "Content-Type": "text/plain", "Age": "50",
       "Cache-Control": "max-age=1",
     ]
-    let news: HTTPFields = [
+    let news: HeaderFields = [
       "b": "3", "C": "4", "Content-Length": "0", "Content-Encoding": "gzip", "Content-Range": "x",
       "Cache-Control": "max-age=9", "Connection": "close, d", "d": "5", "Set-Cookie": "a=2",
     ]
@@ -31,8 +31,8 @@ struct FresheningTests {
 
   @Test("an entry to which each update adds fields is forgotten when they are more than one head has")
   func growingFields() throws {
-    func news(_ names: Range<Int>, _ bytes: Int) -> HTTPFields {
-      HTTPFields(names.map { HTTPField("Foo-\($0)", String(repeating: "a", count: bytes)) })
+    func news(_ names: Range<Int>, _ bytes: Int) -> HeaderFields {
+      HeaderFields(names.map { HeaderField("Foo-\($0)", String(repeating: "a", count: bytes)) })
     }
     var many = try stored([:])
     var large = try stored([:])
@@ -50,7 +50,7 @@ struct FresheningTests {
 
   @Test("an entry that more and more fields select is forgotten, and no update takes long")
   func growingSelectors() throws {
-    func vary(_ names: Range<Int>) -> HTTPFields {
+    func vary(_ names: Range<Int>) -> HeaderFields {
       ["Vary": names.map { "Foo-\($0)" }.joined(separator: ", ")]
     }
     var entry = try stored(vary(0..<40))
@@ -76,7 +76,7 @@ struct FresheningTests {
     #expect(
       try updated([:], ["Vary": "Foo"]).selectors == Vary(["Vary": "Foo"]).selectors(of: asked(["Foo": "1"])))
     #expect(Freshening.isKept(old, after: [:]))
-    for news in [["Cache-Control": "no-store"], ["Vary": "*"]] as [HTTPFields] {
+    for news in [["Cache-Control": "no-store"], ["Vary": "*"]] as [HeaderFields] {
       #expect(try !Freshening.isKept(updated([:], news), after: news))
     }
   }
@@ -87,16 +87,16 @@ struct FresheningTests {
       ["Vary": "X-User", "Connection": "Vary"], ["Vary": "*", "Connection": "close, vary"],
       ["Vary": "X-User", "Cache-Control": "max-age=600, no-cache=\"vary\""],
       ["Cache-Control": "no-store", "Connection": "cache-control"],
-    ] as [HTTPFields])
-  func lostTerms(_ news: HTTPFields) throws {
+    ] as [HeaderFields])
+  func lostTerms(_ news: HeaderFields) throws {
     #expect(try !Freshening.isKept(updated([:], news), after: news))
     #expect(try Freshening.isKept(updated([:], news), after: ["Connection": "close"]))
   }
 
   /// The body was selected by what counted when it was stored: a 304 that says less makes it no answer to others.
   @Test(
-    arguments: [[:], ["Vary": ""], ["Vary": "Bar"], ["Vary": "Foo"], ["Vary": "bar, foo"]] as [HTTPFields])
-  func a304TakesNoSelectorAway(_ news: HTTPFields) throws {
+    arguments: [[:], ["Vary": ""], ["Vary": "Bar"], ["Vary": "Foo"], ["Vary": "bar, foo"]] as [HeaderFields])
+  func a304TakesNoSelectorAway(_ news: HeaderFields) throws {
     let request = try asked(["Foo": "1", "Bar": "2"])
     let old = Vary(["Vary": "Foo"]).selectors(of: request)
     let entry = Freshening.updated(
@@ -150,7 +150,7 @@ struct FresheningTests {
 
   @Test("fields that no-cache names are kept from no answer, whichever of both names them")
   func uncachedFields() throws {
-    let named: HTTPFields = ["Cache-Control": "max-age=9, no-cache=\"b\""]
+    let named: HeaderFields = ["Cache-Control": "max-age=9, no-cache=\"b\""]
     #expect(try updated(["B": "1", "C": "1"], named).fields["B"] == nil)
     #expect(try updated(named, ["B": "2", "C": "2"]).fields["B"] == nil)
     #expect(try updated(named, ["B": "2", "C": "2"]).fields["C"] == "2")
@@ -169,8 +169,8 @@ struct FresheningTests {
       (["Last-Modified": date(-5)], .nothing),
       (["ETag": "\"a\"", "Content-Length": "11", "Content-Encoding": "gzip"], .update),
       (["Last-Modified": date(-1)], .remove), (["ETag": "\"a\"", "Vary": "Accept"], .remove),
-    ] as [(HTTPFields, Freshening.AfterHead)])
-  func anAnswerToHeadFreshens(_ fields: HTTPFields, _ effect: Freshening.AfterHead) throws {
+    ] as [(HeaderFields, Freshening.AfterHead)])
+  func anAnswerToHeadFreshens(_ fields: HeaderFields, _ effect: Freshening.AfterHead) throws {
     let entry = try stored(["ETag": "\"a\"", "Content-Length": "10", "Last-Modified": date(-5)])
     #expect(Freshening.afterHead(entry, status: 200, fields) == effect)
     #expect(Freshening.afterHead(entry, status: 410, fields) == .nothing)
@@ -178,7 +178,7 @@ struct FresheningTests {
 
   /// Of a response without a tag nothing is known that a tag could be compared with.
   @Test func anAnswerToHeadBringsNoFirstTag() throws {
-    let tag: HTTPFields = ["ETag": "\"b\""]
+    let tag: HeaderFields = ["ETag": "\"b\""]
     let untagged = try stored(["Last-Modified": date(-5)])
     #expect(try Freshening.afterHead(stored([:]), status: 200, tag) == .nothing)
     #expect(Freshening.afterHead(untagged, status: 200, tag) == .nothing)

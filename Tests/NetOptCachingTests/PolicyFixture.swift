@@ -9,7 +9,8 @@ func date(_ seconds: Int64) -> String { CivilTime(seconds: start / 1000 + second
 
 /// A response that is stored: it came at the start.
 func stored(
-  _ fields: HTTPFields, status: Int = 200, body: String = "0123456789", selectors: [CacheEntry.Selector] = [],
+  _ fields: HeaderFields, status: Int = 200, body: String = "0123456789",
+  selectors: [CacheEntry.Selector] = [],
   took: Int64 = 0, declaredExpiry: Int64? = nil, version: Int64? = nil
 ) throws -> CacheEntry {
   CacheEntry(
@@ -20,13 +21,13 @@ func stored(
 }
 
 /// A request for it.
-func asked(_ fields: HTTPFields = [:], _ method: HTTPMethod = .get) throws -> CacheRequest {
-  CacheRequest(try HTTPRequest(method, "https://api.test/thing", headers: fields))
+func asked(_ fields: HeaderFields = [:], _ method: NetOptRequest.Method = .get) throws -> CacheRequest {
+  CacheRequest(try NetOptRequest(method, "https://api.test/thing", headers: fields))
 }
 
 /// What is done about a request, so many seconds after the response came, in one word, and the section that says so.
 func decision(
-  _ fields: HTTPFields = [:], _ method: HTTPMethod = .get, on entries: CacheEntry...,
+  _ fields: HeaderFields = [:], _ method: NetOptRequest.Method = .get, on entries: CacheEntry...,
   after seconds: Double = 1
 ) throws -> (word: String, section: String) {
   words(CachePolicy().decide(try asked(fields, method), entries, at: start + Int64(seconds * 1000)))
@@ -48,7 +49,8 @@ func words(_ decision: CacheDecision) -> (word: String, section: String) {
 
 /// Whether an answer is stored, and the section that says so.
 func storing(
-  _ fields: HTTPFields, status: Int = 200, to request: HTTPFields = [:], _ method: HTTPMethod = .get
+  _ fields: HeaderFields, status: Int = 200, to request: HeaderFields = [:],
+  _ method: NetOptRequest.Method = .get
 ) throws -> (isStored: Bool, section: String) {
   let terms = ResponseTerms(status: status, fields: fields, requested: start, received: start)
   let storing = Storing(try asked(request, method), status: status, fields, terms)

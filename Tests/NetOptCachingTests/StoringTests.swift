@@ -41,24 +41,24 @@ struct StoringTests {
         "Connection": "cache-control",
       ],
       ["Cache-Control": "max-age=10", "Content-Encoding": "gzip", "Connection": "Content-Encoding"],
-    ] as [HTTPFields])
-  func whatLosesItsTermsIsNotStored(_ fields: HTTPFields) throws {
+    ] as [HeaderFields])
+  func whatLosesItsTermsIsNotStored(_ fields: HeaderFields) throws {
     #expect(try storing(fields) == (false, "RFC 9110, section 7.6.1"))
   }
 
   @Test func whatTheRequestForbidsIsNotStored() throws {
-    let fresh: HTTPFields = ["Cache-Control": "max-age=10"]
+    let fresh: HeaderFields = ["Cache-Control": "max-age=10"]
     #expect(try storing(fresh, to: ["Cache-Control": "no-store"]) == (false, "RFC 9111, section 5.2.1.5"))
     // This is a private cache.
     #expect(try storing(fresh, to: ["Authorization": "Bearer secret"]).isStored)
     #expect(try storing(["Cache-Control": "max-age=10", "Set-Cookie": "a=b"]).isStored)
-    for method in [.put, .delete, .head, "M-SEARCH"] as [HTTPMethod] {
+    for method in [.put, .delete, .head, "M-SEARCH"] as [NetOptRequest.Method] {
       #expect(try !storing(fresh, to: [:], method).isStored)
     }
   }
 
   @Test func anAnswerToPostIsStoredWhenItSaysSoTwice() throws {
-    let fields: HTTPFields = ["Cache-Control": "max-age=10", "Content-Location": "/thing"]
+    let fields: HeaderFields = ["Cache-Control": "max-age=10", "Content-Location": "/thing"]
     #expect(try storing(fields, to: [:], .post) == (true, "RFC 9110, section 9.3.3"))
     #expect(try !storing(["Cache-Control": "max-age=10"], to: [:], .post).isStored)
     #expect(try !storing(["Content-Location": "/thing", "ETag": "\"a\""], to: [:], .post).isStored)
@@ -67,7 +67,7 @@ struct StoringTests {
   }
 
   @Test func fieldsOfTheConnectionAreNotStored() {
-    let fields: HTTPFields = [
+    let fields: HeaderFields = [
       "Connection": "a, B", "A": "1", "b": "2", "C": "3", "Keep-Alive": "x", "TE": "x", "Trailer": "x",
       "Transfer-Encoding": "chunked", "Upgrade": "x", "Proxy-Connection": "x", "Proxy-Authenticate": "x",
       "Proxy-Authentication-Info": "x", "Proxy-Authorization": "x", "Set-Cookie": "a=b", "Set-Cookie": "c=d",
@@ -78,23 +78,23 @@ struct StoringTests {
       received: start)
     // Beside Transfer-Encoding a length says nothing.
     #expect(kept == ["C": "3", "Date": date(0)])
-    let plain: HTTPFields = ["C": "3", "Content-Length": "5"]
+    let plain: HeaderFields = ["C": "3", "Content-Length": "5"]
     #expect(
       StoredFields.stored(plain, control: CacheControl([:]), isDecoded: false, received: start)
         == plain + ["Date": date(0)])
   }
 
   @Test func decodedContentIsAnotherThanWasTagged() {
-    let fields: HTTPFields = ["Content-Encoding": "gzip", "Content-Length": "5", "ETag": "\"a\"", "A": "1"]
+    let fields: HeaderFields = ["Content-Encoding": "gzip", "Content-Length": "5", "ETag": "\"a\"", "A": "1"]
     let kept = StoredFields.stored(fields, control: CacheControl([:]), isDecoded: true, received: start)
     #expect(kept == ["ETag": "W/\"a\"", "A": "1", "Date": date(0)])
   }
 
   @Test func invalidationReachesWhatTheAnswerNames() throws {
-    func targets(_ method: HTTPMethod, _ status: Int, _ fields: HTTPFields) throws -> [String] {
+    func targets(_ method: NetOptRequest.Method, _ status: Int, _ fields: HeaderFields) throws -> [String] {
       Invalidation.urls(try asked([:], method), status: status, fields).map(\.target)
     }
-    let fields: HTTPFields = ["Location": "/made", "Content-Location": "https://other.test/x"]
+    let fields: HeaderFields = ["Location": "/made", "Content-Location": "https://other.test/x"]
     #expect(try targets(.post, 201, fields) == ["/thing", "/made"])
     #expect(try targets("M-SEARCH", 302, [:]) == ["/thing"])
     #expect(try targets(.delete, 500, fields) == [])

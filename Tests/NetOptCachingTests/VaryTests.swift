@@ -3,8 +3,8 @@ import NetOptCore
 import Testing
 
 struct VaryTests {
-  private func entry(_ vary: String, _ request: HTTPFields) throws -> CacheEntry {
-    let fields: HTTPFields = ["Cache-Control": "max-age=100", "Vary": vary]
+  private func entry(_ vary: String, _ request: HeaderFields) throws -> CacheEntry {
+    let fields: HeaderFields = ["Cache-Control": "max-age=100", "Vary": vary]
     return try stored(fields, selectors: Vary(fields).selectors(of: asked(request)))
   }
 
@@ -16,8 +16,8 @@ struct VaryTests {
       (["Foo": "1, 2"], ["Foo": "1", "foo": "2"], true), (["Foo": "1, 2"], ["Foo": " 1, 2 "], true),
       (["Foo": "1,2"], ["Foo": "1, 2"], false),
       (["Foo": "a"], ["Foo": "A"], false), (["Foo": "\"1, 2\""], ["Foo": "\"1,2\""], false),
-    ] as [(HTTPFields, HTTPFields, Bool)])
-  func theSelectedFieldsHaveToMatch(_ first: HTTPFields, _ second: HTTPFields, _ matches: Bool) throws {
+    ] as [(HeaderFields, HeaderFields, Bool)])
+  func theSelectedFieldsHaveToMatch(_ first: HeaderFields, _ second: HeaderFields, _ matches: Bool) throws {
     let word = try decision(second, on: entry("Foo", first)).word
     #expect(word == (matches ? "hit" : "fetch:vary-miss"))
   }
@@ -124,7 +124,7 @@ struct VaryTests {
 
   /// Selectors are written to the disk.
   @Test func whatMayBeACredentialIsNotKept() throws {
-    let request: HTTPFields = ["Authorization": "Bearer hush", "Cookie": "sid=hush", "Accept": "text/hush"]
+    let request: HeaderFields = ["Authorization": "Bearer hush", "Cookie": "sid=hush", "Accept": "text/hush"]
     let selectors = try Vary(["Vary": "Accept, Authorization, Cookie"]).selectors(of: asked(request))
     #expect(selectors.map(\.name) == ["accept", "authorization", "cookie"])
     #expect(selectors.map { $0.value?.contains("hush") } == [true, false, false])

@@ -18,7 +18,7 @@ enum BenchFixture {
   /// A client that answers every request, on the connection that was asked for.
   static func client(
     list: EndpointList? = list, warning: NetOptError? = nil,
-    before: @escaping @Sendable (HTTPRequest) throws(NetOptError) -> Void = { _ in }
+    before: @escaping @Sendable (NetOptRequest) throws(NetOptError) -> Void = { _ in }
   ) -> ScriptedClient {
     let probe = EndpointProbe(
       address: address, region: nil, isp: nil, rank: 1, rtt: .milliseconds(20), samples: [], state: .closed,

@@ -27,7 +27,7 @@ import Testing
     return output.text
   }
 
-  private func server(_ fields: @escaping @Sendable () -> HTTPFields) throws -> LoopbackServer {
+  private func server(_ fields: @escaping @Sendable () -> HeaderFields) throws -> LoopbackServer {
     try LoopbackServer(
       .raw { exchange in
         let isValid = exchange.request.fields["If-None-Match"] == "\"a\""

@@ -6,10 +6,10 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct ExchangeTests {
-  private func exchange(_ response: HTTPResponse) -> Exchange { Exchange(.get, response, bodyBytes: 6) }
+  private func exchange(_ response: NetOptResponse) -> Exchange { Exchange(.get, response, bodyBytes: 6) }
 
-  private func request() throws -> HTTPRequest {
-    try HTTPRequest(.get, "https://api.example.com/v1/ping?a=b")
+  private func request() throws -> NetOptRequest {
+    try NetOptRequest(.get, "https://api.example.com/v1/ping?a=b")
   }
 
   @Test func hasTheDocumentedKeysInTheirOrder() throws {
@@ -90,7 +90,7 @@ import Testing
 
   @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
   func keepsToThePublishedSchema() async throws {
-    let plain = HTTPResponse(
+    let plain = NetOptResponse(
       url: try HTTPURL("http://a.example/"), head: ResponseHead(status: 204), body: ResponseBody([]),
       route: Samples.fallback)
     var repeated = Samples.response(to: try request())

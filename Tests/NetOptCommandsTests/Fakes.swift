@@ -66,15 +66,15 @@ final class ScriptedClient: Client {
   let listWarning: NetOptError?
   let listStatus: ListStatus
   private let used: Locked<EndpointList?>
-  private let answer: @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
+  private let answer: @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
   private let probes: [HostProbe]
-  private let asked = Locked<[HTTPRequest]>([])
+  private let asked = Locked<[NetOptRequest]>([])
   private let probed = Locked<[(hosts: [String]?, method: ProbeMethod?)]>([])
   private let down = Locked(false)
 
   init(
     list: EndpointList? = nil, warning: NetOptError? = nil, note: String? = nil, probes: [HostProbe] = [],
-    answer: @escaping @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse = {
+    answer: @escaping @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse = {
       (request) throws(NetOptError) in Samples.response(to: request)
     }
   ) {
@@ -88,11 +88,11 @@ final class ScriptedClient: Client {
   }
 
   var list: EndpointList? { used.withLock(\.self) }
-  var requests: [HTTPRequest] { asked.withLock(\.self) }
+  var requests: [NetOptRequest] { asked.withLock(\.self) }
   var probings: [(hosts: [String]?, method: ProbeMethod?)] { probed.withLock(\.self) }
   var isShutDown: Bool { down.withLock(\.self) }
 
-  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+  func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     asked.withLock { $0.append(request) }
     return try await answer(request)
   }

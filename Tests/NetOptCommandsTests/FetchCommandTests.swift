@@ -45,7 +45,7 @@ import Testing
   }
 
   /// A server that counts.
-  private static func server(_ fields: HTTPFields, body: [UInt8]? = nil) throws -> LoopbackServer {
+  private static func server(_ fields: HeaderFields, body: [UInt8]? = nil) throws -> LoopbackServer {
     let count = Locked(0)
     return try LoopbackServer(
       .raw { exchange in

@@ -9,7 +9,7 @@ import Testing
 @Suite struct RequestArgumentsTests {
   private func request(
     _ arguments: [String], input: String = "", environment: [String: String] = [:]
-  ) async throws -> HTTPRequest {
+  ) async throws -> NetOptRequest {
     let client = ScriptedClient()
     let run = await Run(
       ["get"] + arguments + ["https://api.example.com/x"], client: client, environment: environment,
@@ -18,7 +18,7 @@ import Testing
     return try #require(client.requests.first)
   }
 
-  private func body(of request: HTTPRequest) throws -> String {
+  private func body(of request: NetOptRequest) throws -> String {
     switch request.body.source {
     case .none: return "none"
     case .bytes(let bytes): return String(decoding: bytes, as: UTF8.self)
@@ -49,8 +49,8 @@ import Testing
     ])
     #expect(
       Array(request.headers) == [
-        HTTPField("Accept", "text/plain"), HTTPField("X-Empty", ""), HTTPField("X-Tight", "a:b"),
-        HTTPField("accept", "text/html"),
+        HeaderField("Accept", "text/plain"), HeaderField("X-Empty", ""), HeaderField("X-Tight", "a:b"),
+        HeaderField("accept", "text/html"),
       ])
   }
 

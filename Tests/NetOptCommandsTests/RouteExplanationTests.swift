@@ -74,8 +74,8 @@ import Testing
         hosts: [RouteExplanationTests.host: HostEntry(port: port ?? self.port, endpoints: endpoints)])
     }
 
-    func request(_ target: String = "/", fresh: Bool = false) throws -> HTTPRequest {
-      var request = try HTTPRequest(.get, "https://\(RouteExplanationTests.host):\(port)\(target)")
+    func request(_ target: String = "/", fresh: Bool = false) throws -> NetOptRequest {
+      var request = try NetOptRequest(.get, "https://\(RouteExplanationTests.host):\(port)\(target)")
       if fresh { request.options.connection = .fresh }
       return request
     }
@@ -89,8 +89,8 @@ import Testing
 
   /// What `get -v` prints of a response, after it was looked whether its report is complete.
   private func explained(
-    _ client: NetOptClient, _ request: HTTPRequest, _ scene: Scene
-  ) async throws -> (response: HTTPResponse, text: String) {
+    _ client: NetOptClient, _ request: NetOptRequest, _ scene: Scene
+  ) async throws -> (response: NetOptResponse, text: String) {
     let response = try await client.execute(request)
     let body = try await response.body.collect(upTo: 100_000)
     let exchange = NetOptCommands.Exchange(request.method, response, bodyBytes: Int64(body.count))
@@ -236,7 +236,7 @@ import Testing
     }
     // An address is looked up nowhere.
     let client = try await scene.client()
-    var request = try HTTPRequest(.get, "https://\(scene.unlisted):\(scene.port)/")
+    var request = try NetOptRequest(.get, "https://\(scene.unlisted):\(scene.port)/")
     request.options.verification = .none
     #expect(way(try await explained(client, request, scene).text) == "to the address in the URL")
     await client.shutdown()
@@ -345,18 +345,18 @@ import Testing
       configuration.probing.inBackground = false
       return (server, try NetOptClient(configuration))
     }
-    let request = try HTTPRequest(.get, "http://\(Self.host):\(server.endpoint.port)/")
-    func explained() async throws -> (response: HTTPResponse, text: String) {
+    let request = try NetOptRequest(.get, "http://\(Self.host):\(server.endpoint.port)/")
+    func explained() async throws -> (response: NetOptResponse, text: String) {
       let response = try await client.execute(request)
       _ = try await response.body.collect(upTo: 100)
       let exchange = NetOptCommands.Exchange(.get, response, bodyBytes: 4)
       return (response, Waterfall(exchange).text(columns: 100))
     }
-    func score(_ response: HTTPResponse) -> Duration? {
+    func score(_ response: NetOptResponse) -> Duration? {
       response.route.plan.candidates.first { $0.address == addresses[1] }?.score
     }
     /// The first request that the client sends in another network.
-    func explainedAfter(_ gateway: String) async throws -> (response: HTTPResponse, text: String) {
+    func explainedAfter(_ gateway: String) async throws -> (response: NetOptResponse, text: String) {
       try namespace.ip("route replace default via \(gateway)")
       var found = try await explained()
       try await wait(for: "a new connection") {

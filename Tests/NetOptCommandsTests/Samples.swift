@@ -6,7 +6,7 @@ import NetOptRouting
 enum Samples {
   /// A connection that died, an answer that was not used, and a copy that was slower.
   static let attempts = {
-    let remote = Endpoint(IPAddress("203.0.113.7") ?? .loopback, port: 443)
+    let remote = IPEndpoint(IPAddress("203.0.113.7") ?? .loopback, port: 443)
     return [
       AttemptReport(
         number: 1, reason: .first, started: .zero, ended: .milliseconds(12),
@@ -98,7 +98,7 @@ enum Samples {
 
   static let error = NetOptError(
     .connectFailed, phase: .connect, "nobody answered for api.example.com; check the network",
-    endpoint: Endpoint(address("203.0.113.7"), port: 443), route: lost)
+    endpoint: IPEndpoint(address("203.0.113.7"), port: 443), route: lost)
 
   static var timings: Timings {
     var timings = Timings()
@@ -112,15 +112,15 @@ enum Samples {
   }
 
   static func response(
-    to request: HTTPRequest, status: Int = 200, body: [String] = ["hel", "lo\n"], end: NetOptError? = nil,
+    to request: NetOptRequest, status: Int = 200, body: [String] = ["hel", "lo\n"], end: NetOptError? = nil,
     route: RouteReport = direct, tls: TLSReport? = TLSReport(verified: true, version: "TLSv1.3")
-  ) -> HTTPResponse {
-    HTTPResponse(
+  ) -> NetOptResponse {
+    NetOptResponse(
       url: request.url,
       head: ResponseHead(
         status: status, version: .http2,
         fields: ["content-type": "text/plain", "set-cookie": "a=1", "set-cookie": "b=\"2\""]),
       body: ResponseBody(ScriptedBody(request.method == .head ? [] : body, end: end, timings: timings)),
-      route: route, remote: Endpoint(address("203.0.113.9"), port: 443), tls: tls)
+      route: route, remote: IPEndpoint(address("203.0.113.9"), port: 443), tls: tls)
   }
 }

@@ -8,12 +8,12 @@ import Testing
 
   private func exchange(
     _ url: String = url, route: RouteReport = Samples.direct, timings: Timings = Samples.timings,
-    _ change: (inout HTTPResponse) -> Void = { _ in }
+    _ change: (inout NetOptResponse) -> Void = { _ in }
   ) throws -> Exchange {
-    var response = HTTPResponse(
+    var response = NetOptResponse(
       url: try HTTPURL(url), head: ResponseHead(status: 200, version: .http2),
       body: ResponseBody([], timings: timings), route: route,
-      remote: route.winner?.address.map { Endpoint($0, port: 443) },
+      remote: route.winner?.address.map { IPEndpoint($0, port: 443) },
       tls: TLSReport(verified: true, version: "TLSv1.3"))
     change(&response)
     return Exchange(.get, response, bodyBytes: 1234)
@@ -21,7 +21,7 @@ import Testing
 
   /// A route without a choice: the name's only address.
   private func route(
-    off: RoutePlan.DirectOff? = .noList, candidates: [RoutePlan.Candidate] = [],
+    off: RoutePlan.DirectOff? = .noList, candidates: [RouteReport.Candidate] = [],
     legs: [RouteReport.Leg] = []
   ) -> RouteReport {
     RouteReport(
@@ -227,7 +227,7 @@ import Testing
 
   @Test func showsTheFirstOfManyCandidates() throws {
     let candidates = (1...5000).map { index in
-      RoutePlan.Candidate(IPAddress(v4: 0xcb00_7100 + UInt32(index)), score: nil, source: .list)
+      RouteReport.Candidate(IPAddress(v4: 0xcb00_7100 + UInt32(index)), score: nil, source: .list)
     }
     let text = Waterfall(try exchange(route: route(off: nil, candidates: candidates))).text(columns: 80)
     #expect(text.contains("\n12  203.0.113.12"))
@@ -239,7 +239,7 @@ import Testing
     let long = "2001:db8:1111:2222:3333:4444:5555:6666"
     let leg = RouteReport.Leg(
       address: Samples.address(long), source: .list, started: .zero, ended: .seconds(75), outcome: .cancelled)
-    let candidate = RoutePlan.Candidate(
+    let candidate = RouteReport.Candidate(
       Samples.address(long), score: .seconds(10), source: .list,
       excluded: "the certificate is for \u{1b}[31m" + String(repeating: "long.", count: 40))
     let url = "https://api.example.com/" + String(repeating: "path/", count: 60)

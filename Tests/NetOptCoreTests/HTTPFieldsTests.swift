@@ -2,12 +2,12 @@ import NetOptCore
 import Testing
 
 @Suite struct HTTPFieldsTests {
-  private let fields: HTTPFields = ["Accept": "a", "Set-Cookie": "x=1", "ACCEPT": "b", "set-cookie": "y=2"]
+  private let fields: HeaderFields = ["Accept": "a", "Set-Cookie": "x=1", "ACCEPT": "b", "set-cookie": "y=2"]
 
   @Test func keepsOrderAndRepeats() {
     #expect(fields.map(\.name) == ["Accept", "Set-Cookie", "ACCEPT", "set-cookie"])
     #expect(fields.count == 4)
-    #expect(fields[1] == HTTPField("Set-Cookie", "x=1"))
+    #expect(fields[1] == HeaderField("Set-Cookie", "x=1"))
   }
 
   @Test func readsWithoutRegardToCase() {
@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test func foldsTheCaseOfASCIILettersAlone() {
-    let fields: HTTPFields = ["a[@k": "1", "Ä": "2"]
+    let fields: HeaderFields = ["a[@k": "1", "Ä": "2"]
     #expect(fields["A[@K"] == "1")
     #expect(fields["a{@k"] == nil)
     #expect(fields["a[`k"] == nil)
@@ -34,7 +34,7 @@ import Testing
     fields["accept"] = "c"
     #expect(fields == ["Accept": "c", "Set-Cookie": "x=1", "set-cookie": "y=2"])
     fields["Host"] = "a.test"
-    #expect(fields.last == HTTPField("Host", "a.test"))
+    #expect(fields.last == HeaderField("Host", "a.test"))
     fields["SET-COOKIE"] = nil
     #expect(fields == ["Accept": "c", "Host": "a.test"])
     fields["none"] = nil
@@ -43,14 +43,14 @@ import Testing
 
   @Test func isACollection() {
     var fields = fields
-    fields.append(HTTPField("Host", "a.test"))
-    fields.replaceSubrange(0..<3, with: [HTTPField("X", "1")])
+    fields.append(HeaderField("Host", "a.test"))
+    fields.replaceSubrange(0..<3, with: [HeaderField("X", "1")])
     #expect(fields == ["X": "1", "set-cookie": "y=2", "Host": "a.test"])
     fields[0].value = ""
     #expect(fields["x"]?.isEmpty == true)
     fields.removeAll { $0.name == "X" }
     #expect(fields.startIndex == 0 && fields.endIndex == 2)
-    #expect(HTTPFields().isEmpty)
+    #expect(HeaderFields().isEmpty)
   }
 
   @Test(arguments: [
@@ -59,8 +59,8 @@ import Testing
     ("\u{7f}", false),
   ])
   func knowsTokens(_ text: String, _ isToken: Bool) {
-    #expect(HTTPFields.isToken(text) == isToken)
-    #expect((HTTPFields.fault(of: HTTPField(text, "v")) == nil) == isToken)
+    #expect(HeaderFields.isToken(text) == isToken)
+    #expect((HeaderFields.fault(of: HeaderField(text, "v")) == nil) == isToken)
   }
 
   @Test(arguments: [
@@ -68,7 +68,7 @@ import Testing
     ("a\0b", false),
   ])
   func knowsValuesThatCanBeSent(_ value: String, _ isFine: Bool) {
-    let fault = HTTPFields.fault(of: HTTPField("X-Secret", value))
+    let fault = HeaderFields.fault(of: HeaderField("X-Secret", value))
     #expect((fault == nil) == isFine)
     // A value may be a secret.
     if let fault { #expect(fault == "the value of the header X-Secret has a line end or a NUL") }

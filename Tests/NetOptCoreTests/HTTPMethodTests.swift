@@ -3,19 +3,19 @@ import Testing
 
 @Suite struct HTTPMethodTests {
   @Test(arguments: [
-    (HTTPMethod.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
+    (NetOptRequest.Method.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
     (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),
     ("CONNECT", false, false), ("get", false, false), ("", false, false),
   ])
-  func knowsWhatIsSafeAndIdempotent(_ method: HTTPMethod, _ isSafe: Bool, _ isIdempotent: Bool) {
+  func knowsWhatIsSafeAndIdempotent(_ method: NetOptRequest.Method, _ isSafe: Bool, _ isIdempotent: Bool) {
     #expect(method.isSafe == isSafe)
     #expect(method.isIdempotent == isIdempotent)
   }
 
   @Test func isCaseSensitive() {
-    #expect(HTTPMethod(rawValue: "GET") == .get)
-    #expect(HTTPMethod(rawValue: "Get") != .get)
-    #expect(HTTPMethod.patch.description == "PATCH")
+    #expect(NetOptRequest.Method(rawValue: "GET") == .get)
+    #expect(NetOptRequest.Method(rawValue: "Get") != .get)
+    #expect(NetOptRequest.Method.patch.description == "PATCH")
   }
 
   @Test func versionsHaveNames() {

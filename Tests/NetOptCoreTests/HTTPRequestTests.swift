@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct HTTPRequestTests {
   @Test func hasDefaults() throws {
-    let request = try HTTPRequest(.get, "https://a.test/x")
+    let request = try NetOptRequest(.get, "https://a.test/x")
     #expect(request.method == .get)
     #expect(request.url == (try HTTPURL("https://a.test/x")))
     #expect(request.headers.isEmpty)
@@ -14,18 +14,18 @@ import Testing
   }
 
   @Test func refusesABadURL() {
-    let error = #expect(throws: NetOptError.self) { try HTTPRequest(.post, "a.test") }
+    let error = #expect(throws: NetOptError.self) { try NetOptRequest(.post, "a.test") }
     #expect(error?.code == .invalidURL)
   }
 
   @Test(
     arguments: [
-      (HTTPMethod.get, [:], true), (.put, [:], true), (.delete, [:], true), (.post, [:], false),
+      (NetOptRequest.Method.get, [:], true), (.put, [:], true), (.delete, [:], true), (.post, [:], false),
       (.patch, [:], false),
       (.post, ["idempotency-KEY": "1"], true), (.post, ["Idempotency-Keys": "1"], false),
-    ] as [(HTTPMethod, HTTPFields, Bool)])
-  func mayBeRepeated(_ method: HTTPMethod, _ headers: HTTPFields, _ expected: Bool) throws {
-    #expect(try HTTPRequest(method, "https://a.test", headers: headers).mayBeRepeated == expected)
+    ] as [(NetOptRequest.Method, HeaderFields, Bool)])
+  func mayBeRepeated(_ method: NetOptRequest.Method, _ headers: HeaderFields, _ expected: Bool) throws {
+    #expect(try NetOptRequest(method, "https://a.test", headers: headers).mayBeRepeated == expected)
   }
 }
 
@@ -38,13 +38,13 @@ import Testing
       let secret = String((0..<12).map { _ in "abcdefghijklmnop".randomElement(using: &random) ?? "a" }) + "Z"
       let field = ["Authorization", "Cookie", "X-Api-Key", "X-Custom"].randomElement(using: &random) ?? ""
       let parameter = ["token", "api_key", "sig"].randomElement(using: &random) ?? ""
-      let request = try HTTPRequest(
+      let request = try NetOptRequest(
         .post, "https://a.test/x?q=1&\(parameter)=\(secret)",
         headers: ["Accept": "*/*", field: "Bearer \(secret)"],
         body: .text(secret))
       var dumped = ""
       dump([request], to: &dumped)
-      let optional: HTTPRequest? = request
+      let optional: NetOptRequest? = request
       let texts = [dumped, "\(request)", String(reflecting: request), "\(optional as Any)", "\([request])"]
       for text in texts {
         #expect(!text.contains(secret), "seed \(seed): \(text)")

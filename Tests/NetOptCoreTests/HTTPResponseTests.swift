@@ -7,7 +7,7 @@ import Testing
     timings.queue = .milliseconds(1)
     let url = try HTTPURL("https://a.test/")
     let plan = RoutePlan(origin: url.origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
-    let response = HTTPResponse(
+    let response = NetOptResponse(
       url: url, head: ResponseHead(status: 404, version: .http2, fields: ["A": "1"]),
       body: ResponseBody([1], timings: timings), route: RouteReport(plan: plan, legs: []))
     #expect(response.status == 404)

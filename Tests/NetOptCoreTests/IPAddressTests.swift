@@ -129,7 +129,7 @@ import Testing
   @Test(arguments: [("192.0.2.1", "192.0.2.1:443"), ("2001:db8::1", "[2001:db8::1]:443")])
   func endpointsBracketIPv6(_ text: String, _ printed: String) throws {
     let address = try #require(IPAddress(text))
-    #expect(Endpoint(address, port: 443).description == printed)
+    #expect(IPEndpoint(address, port: 443).description == printed)
     #expect(printed.hasPrefix(address.hostText + ":"))
   }
 }

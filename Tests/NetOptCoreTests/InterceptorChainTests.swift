@@ -4,9 +4,11 @@ import Testing
 
 @Suite struct InterceptorChainTests {
   private struct Link: Interceptor {
-    let body: @Sendable (HTTPRequest, InterceptorChain) async throws(NetOptError) -> HTTPResponse
+    let body: @Sendable (NetOptRequest, InterceptorChain) async throws(NetOptError) -> NetOptResponse
 
-    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError)
+      -> NetOptResponse
+    {
       try await body(request, next)
     }
   }
@@ -20,9 +22,9 @@ import Testing
   private let context = CallContext(id: 7, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
   private let record = Record()
 
-  private func answer(_ request: HTTPRequest, status: Int = 200) -> HTTPResponse {
+  private func answer(_ request: NetOptRequest, status: Int = 200) -> NetOptResponse {
     let plan = RoutePlan(origin: request.url.origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
-    return HTTPResponse(
+    return NetOptResponse(
       url: request.url, head: ResponseHead(status: status), body: ResponseBody([]),
       route: RouteReport(plan: plan, legs: []))
   }
@@ -48,7 +50,7 @@ import Testing
 
   @Test func callsFromTheOutside() async throws {
     let chain = InterceptorChain([around("a"), around("b"), transport], context: context)
-    #expect(try await chain.proceed(HTTPRequest(.get, "https://a.test")).status == 200)
+    #expect(try await chain.proceed(NetOptRequest(.get, "https://a.test")).status == 200)
     #expect(record.all == ["> a", "> b", "ab of 7", "< b", "< a"])
   }
 
@@ -60,14 +62,14 @@ import Testing
       return try await next.proceed(request)
     }
     let chain = InterceptorChain([twice, around("b"), transport], context: context)
-    _ = try await chain.proceed(HTTPRequest(.get, "https://a.test"))
+    _ = try await chain.proceed(NetOptRequest(.get, "https://a.test"))
     #expect(record.all == ["> b", "b of 7", "< b", "> b", "b of 8", "< b"])
   }
 
   @Test func canBeAnsweredEarly() async throws {
     let cache = Link { [self] request, _ in answer(request, status: 304) }
     let chain = InterceptorChain([around("a"), cache, transport], context: context)
-    #expect(try await chain.proceed(HTTPRequest(.get, "https://a.test")).status == 304)
+    #expect(try await chain.proceed(NetOptRequest(.get, "https://a.test")).status == 304)
     #expect(record.all == ["> a", "< a"])
   }
 
@@ -75,7 +77,7 @@ import Testing
     let failing = Link { _, _ throws(NetOptError) in throw NetOptError(.timeout, phase: .send, "too late") }
     let chain = InterceptorChain([around("a"), failing], context: context)
     let error = await #expect(throws: NetOptError.self) {
-      try await chain.proceed(HTTPRequest(.get, "https://a.test"))
+      try await chain.proceed(NetOptRequest(.get, "https://a.test"))
     }
     #expect(error?.code == .timeout)
     #expect(record.all == ["> a"])
@@ -86,7 +88,7 @@ import Testing
     let links = (0..<count).map { around("\($0)") }
     let chain = InterceptorChain(links, context: context)
     let error = await #expect(throws: NetOptError.self) {
-      try await chain.proceed(HTTPRequest(.get, "https://a.test"))
+      try await chain.proceed(NetOptRequest(.get, "https://a.test"))
     }
     #expect(error?.code == .invalidConfiguration)
     #expect(record.all == (0..<count).map { "> \($0)" })

@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func keepsEverythingWhenItGetsARoute() {
-    let endpoint = Endpoint(IPAddress(v4: 1), port: 2)
+    let endpoint = IPEndpoint(IPAddress(v4: 1), port: 2)
     let origin = Origin(.https, host: "a.test")
     let plan = RoutePlan(origin: origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
     let error = NetOptError(

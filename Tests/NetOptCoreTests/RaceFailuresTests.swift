@@ -12,7 +12,7 @@ import Testing
 
   private static let origin = Origin(.https, host: "api.test", port: 443)
 
-  private func plan(_ candidates: [RoutePlan.Candidate] = []) -> RoutePlan {
+  private func plan(_ candidates: [RouteReport.Candidate] = []) -> RoutePlan {
     RoutePlan(
       origin: Self.origin, policy: "test", candidates: candidates, legs: [RoutePlan.Leg(.dns, source: .dns)])
   }
@@ -66,7 +66,7 @@ import Testing
     let legs = [try leg(.certificateUntrusted, 2), try leg(.refused, 3), try leg(.nameNotFound, 4)]
     let error = try #require(RaceFailures(plan(), legs).error(lookUp: lookUp))
     #expect(error.code == .certificateUntrusted && !error.isRetryable)
-    #expect(error.endpoint == Endpoint(try address(2), port: 443))
+    #expect(error.endpoint == IPEndpoint(try address(2), port: 443))
     #expect(
       error.message
         == "leg 2 failed so; besides, 127.0.0.3 refused the connection, and DNS knows no other address for the name"
@@ -78,7 +78,7 @@ import Testing
   func excluded() throws {
     let legs = [try leg(.nameNotFound, 4)]
     let lookUp = NetOptError(.nameNotFound, phase: .resolve, "api.test is not known; check the name")
-    let impostor = RoutePlan.Candidate(
+    let impostor = RouteReport.Candidate(
       try address(2), score: nil, source: .list, excluded: "its certificate is for other.test",
       failure: .certificateName(presented: ["other.test"]))
     let error = try #require(RaceFailures(plan([impostor]), legs).error(lookUp: lookUp))
@@ -87,7 +87,7 @@ import Testing
       error.message
         == "127.0.0.2 of the list is left out: its certificate is for other.test; besides, DNS knows no other address for the name"
     )
-    let shut = RoutePlan.Candidate(try address(2), score: nil, source: .list, excluded: "it failed 3 times")
+    let shut = RouteReport.Candidate(try address(2), score: nil, source: .list, excluded: "it failed 3 times")
     let other = try #require(RaceFailures(plan([shut]), legs).error(lookUp: lookUp))
     #expect(other.code == .nameNotFound && other.message == lookUp.message)
   }

@@ -21,8 +21,8 @@ import Testing
       ("a\r\n: 1\r\n\r\n:\r\nb: 2\r\n", ["b": "2"]),
       ("a: 1\r\nb: 2", ["a": "1"]),
       ("\n\n\n", [:]),
-    ] as [(String, HTTPFields)])
-  func readsFields(_ lines: String, _ fields: HTTPFields) {
+    ] as [(String, HeaderFields)])
+  func readsFields(_ lines: String, _ fields: HeaderFields) {
     #expect(head(lines).fields == fields)
   }
 
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test func isMadeFromFields() {
-    let fields: HTTPFields = ["A": "1", "Set-Cookie": "x", "set-cookie": "y", "E": ""]
+    let fields: HeaderFields = ["A": "1", "Set-Cookie": "x", "set-cookie": "y", "E": ""]
     let head = ResponseHead(status: 404, fields: fields)
     #expect(head.status == 404)
     #expect(head.version == .http1_1)

@@ -9,8 +9,8 @@ import Testing
   private func plan(_ addresses: [IPAddress], dns: Bool = true) -> RoutePlan {
     let listed = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
     let candidates =
-      addresses.map { RoutePlan.Candidate($0, score: .milliseconds(1), source: .list) }
-      + [RoutePlan.Candidate(c, score: nil, source: .list, excluded: "of weight 0")]
+      addresses.map { RouteReport.Candidate($0, score: .milliseconds(1), source: .list) }
+      + [RouteReport.Candidate(c, score: nil, source: .list, excluded: "of weight 0")]
     return RoutePlan(
       origin: Origin(.https, host: "a.example"), policy: "fastest", candidates: candidates,
       legs: listed + (dns ? [RoutePlan.Leg(.dns, source: .dns)] : []), startsTwo: true, multiplexes: false)

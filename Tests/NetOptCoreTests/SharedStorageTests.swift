@@ -4,7 +4,7 @@ import Testing
 /// Requests and responses are references inside; to who uses them they are values.
 @Suite struct SharedStorageTests {
   @Test func aCopyOfARequestChangesAlone() throws {
-    let original = try HTTPRequest(.get, "https://a.example/", headers: ["X": "1"], body: .text("a"))
+    let original = try NetOptRequest(.get, "https://a.example/", headers: ["X": "1"], body: .text("a"))
     var copy = original
     copy.method = .post
     copy.url = try HTTPURL("https://b.example/")
@@ -21,7 +21,7 @@ import Testing
   @Test func aCopyOfAResponseChangesAlone() async throws {
     let url = try HTTPURL("https://a.example/")
     let plan = RoutePlan(origin: url.origin, policy: "dns", legs: [RoutePlan.Leg(.dns, source: .dns)])
-    let original = HTTPResponse(
+    let original = NetOptResponse(
       url: url, head: ResponseHead(status: 200), body: ResponseBody(Array("a".utf8)),
       route: RouteReport(plan: plan, legs: []))
     var copy = original
@@ -31,7 +31,7 @@ import Testing
     copy.route.isShared = true
     copy.reused = true
     copy.tls = TLSReport(verified: true)
-    copy.remote = IPAddress("127.0.0.1").map { Endpoint($0, port: 1) }
+    copy.remote = IPAddress("127.0.0.1").map { IPEndpoint($0, port: 1) }
     copy.attempts = 2
     #expect(original.url == url && copy.url != url)
     #expect(original.status == 200 && copy.status == 404)

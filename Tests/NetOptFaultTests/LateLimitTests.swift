@@ -39,7 +39,7 @@ import Testing
     _ traffic: Traffic, _ id: String, to origin: FaultyOrigin, of site: Site, by client: NetOptClient
   ) async -> String? {
     do throws(NetOptError) {
-      var request = try HTTPRequest(.post, site.url(traffic, id))
+      var request = try NetOptRequest(.post, site.url(traffic, id))
       request.body = traffic.body(of: id)
       request.options.routing = .pinned(origin.address)
       request.options.version = .http2

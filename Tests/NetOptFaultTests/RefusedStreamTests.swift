@@ -30,7 +30,7 @@ import Testing
   private func send(
     _ traffic: Traffic, _ id: String, to address: IPAddress? = nil, within limit: Duration = .seconds(10)
   ) async throws -> Answer {
-    var request = try HTTPRequest(traffic.method, site.url(traffic, id))
+    var request = try NetOptRequest(traffic.method, site.url(traffic, id))
     request.body = traffic.body(of: id)
     request.options.timeout = limit
     if let address { request.options.routing = .pinned(address) }

@@ -73,7 +73,8 @@ import Testing
     #expect(Self.verdict(FrameReference.read(Array(frames.joined()))) == wanted)
   }
 
-  private static func answer(_ status: Int, _ body: String, _ fields: HTTPFields = [:]) -> AnswerProbe.Outcome
+  private static func answer(_ status: Int, _ body: String, _ fields: HeaderFields = [:])
+    -> AnswerProbe.Outcome
   {
     .answer(ResponseHead(status: status, fields: fields), body: Array(body.utf8))
   }
@@ -85,7 +86,7 @@ import Testing
   @Test("an outcome that the reference does not allow is a fault")
   func outcomesAreJudged() {
     let strict = AnswerReference.read(Array((Self.ok + "Content-Length: 5\r\n\r\nhello").utf8))
-    let right: HTTPFields = ["Content-Length": "5"]
+    let right: HeaderFields = ["Content-Length": "5"]
     #expect(AnswerRules.fault(strict, Self.answer(200, "hello", right)) == nil)
     let wrong: [AnswerProbe.Outcome] = [
       Self.answer(200, "hell", right), Self.answer(200, "hello!", right), Self.answer(404, "hello", right),

@@ -35,9 +35,9 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
   /// How the server is asked.
   var access = Access.any
   /// The method of the request that is answered badly.
-  var method = HTTPMethod.get
+  var method = NetOptRequest.Method.get
   /// Its fields.
-  var headers: HTTPFields = [:]
+  var headers: HeaderFields = [:]
   /// Whether the request has a body that does not end.
   var isUploading = false
   /// Whether only the first connection of a host misbehaves, at its begin.

@@ -91,7 +91,7 @@ struct HostileRun: Sendable {
   private func ask(_ question: Question) async -> Outcome? {
     do {
       let number: Int
-      let request: HTTPRequest
+      let request: NetOptRequest
       switch question {
       case .right:
         number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
@@ -138,7 +138,7 @@ struct HostileRun: Sendable {
     }
   }
 
-  private func brokenRequest(_ question: Int) throws(NetOptError) -> HTTPRequest {
+  private func brokenRequest(_ question: Int) throws(NetOptError) -> NetOptRequest {
     let isPost =
       hostile.isUploading || hostile.method == .post
       || mode == .pooled && hostile.method == .get && hostile.headers.isEmpty
@@ -159,11 +159,11 @@ struct HostileRun: Sendable {
   }
 
   private func request(
-    _ method: HTTPMethod, _ target: String, within timeout: Duration = .seconds(5)
-  ) throws(NetOptError) -> HTTPRequest {
+    _ method: NetOptRequest.Method, _ target: String, within timeout: Duration = .seconds(5)
+  ) throws(NetOptError) -> NetOptRequest {
     let isSecure = mode == .pooled || mode == .tunneled || hostile.access == .tls
     let endpoint = isSecure ? server.secure : server.plain
-    var request = try HTTPRequest(
+    var request = try NetOptRequest(
       method, "\(isSecure ? "https" : "http")://\(host):\(endpoint.port)\(target)")
     if !mode.hasProxy { request.options.routing = .pinned(endpoint.address) }
     request.options.timeout = timeout

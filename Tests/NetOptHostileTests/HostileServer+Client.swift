@@ -16,9 +16,9 @@ extension HostileServer {
 
   /// A request over HTTP/2 that is sent once.
   func http2Request(
-    _ method: HTTPMethod, _ host: String, _ target: String, within timeout: Duration
-  ) throws(NetOptError) -> HTTPRequest {
-    var request = try HTTPRequest(method, "https://\(host):\(secure.port)\(target)")
+    _ method: NetOptRequest.Method, _ host: String, _ target: String, within timeout: Duration
+  ) throws(NetOptError) -> NetOptRequest {
+    var request = try NetOptRequest(method, "https://\(host):\(secure.port)\(target)")
     request.options.routing = .pinned(secure.address)
     request.options.version = .http2
     request.options.timeout = timeout

@@ -129,13 +129,13 @@ import Testing
     return error.isRetryable == mayHelp ? nil : "isRetryable is \(error.isRetryable)"
   }
 
-  private func check(_ cases: [Case], _ method: HTTPMethod = .get) async throws {
+  private func check(_ cases: [Case], _ method: NetOptRequest.Method = .get) async throws {
     let server = try await HostileServer.shared.value
     let client = try NetOptClient(server.clientConfiguration)
     for wanted in cases {
       let endpoint = wanted.access == .plain ? server.plain : server.secure
       let scheme = wanted.access == .plain ? "http" : "https"
-      var request = try HTTPRequest(
+      var request = try NetOptRequest(
         method, "\(scheme)://\(wanted.name)--message.hostile.test:\(endpoint.port)/broken?q=1")
       request.options.routing = .pinned(endpoint.address)
       request.options.timeout = .seconds(10)

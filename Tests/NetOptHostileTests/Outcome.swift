@@ -15,7 +15,7 @@ struct Outcome: Sendable {
   /// How long it took.
   let time: Duration
 
-  init(of request: HTTPRequest, by client: NetOptClient) async {
+  init(of request: NetOptRequest, by client: NetOptClient) async {
     let clock = SystemTimeSource()
     let start = clock.now()
     do throws(NetOptError) {
@@ -79,7 +79,7 @@ struct Outcome: Sendable {
       return "wanted X-Answer \(question), got \(fields.values(of: "X-Answer"))"
     }
     for field in fields {
-      if let fault = HTTPFields.fault(of: field) {
+      if let fault = HeaderFields.fault(of: field) {
         return "a field that is none reaches the caller: \(fault)"
       }
     }

@@ -46,7 +46,9 @@ import Testing
       host = "h2-refusal-\(scenario)--refusal-\(number).hostile.test"
     }
 
-    func ask(_ method: HTTPMethod, _ target: String, body: RequestBody = .none) async throws -> Outcome {
+    func ask(_ method: NetOptRequest.Method, _ target: String, body: RequestBody = .none) async throws
+      -> Outcome
+    {
       var request = try server.http2Request(method, host, target, within: .seconds(10))
       request.body = body
       return await Outcome(of: request, by: client)

@@ -16,8 +16,8 @@ import Testing
     var configuration = server.clientConfiguration
     configuration.proxy = .url("https://\(server.secure)")
     let client = try NetOptClient(configuration)
-    func request(_ target: String, of scenario: String, _ timeout: Duration) throws -> HTTPRequest {
-      var request = try HTTPRequest(
+    func request(_ target: String, of scenario: String, _ timeout: Duration) throws -> NetOptRequest {
+      var request = try NetOptRequest(
         .get, "https://\(scenario)--second-tunnel.hostile.test:\(server.secure.port)\(target)")
       request.options.timeout = timeout
       request.options.maxAttempts = 1
@@ -51,8 +51,8 @@ import Testing
     var configuration = server.clientConfiguration
     configuration.proxy = .url("https://\(scenario)--of-\(number).proxy.localhost:\(server.secure.port)")
     let client = try NetOptClient(configuration)
-    func request(_ target: String) throws -> HTTPRequest {
-      var request = try HTTPRequest(.get, "https://\(host):\(server.secure.port)\(target)")
+    func request(_ target: String) throws -> NetOptRequest {
+      var request = try NetOptRequest(.get, "https://\(host):\(server.secure.port)\(target)")
       request.options.timeout = .seconds(20)
       request.options.maxAttempts = 1
       return request

@@ -9,8 +9,9 @@ import Testing
   static let cases: [HostileCase] = .h2(.fails(as: .slow, ["deaf"]), .answers(["slow"]))
 
   private func request(
-    _ method: HTTPMethod, _ host: String, _ question: Int, within timeout: Duration, _ server: HostileServer
-  ) throws -> HTTPRequest {
+    _ method: NetOptRequest.Method, _ host: String, _ question: Int, within timeout: Duration,
+    _ server: HostileServer
+  ) throws -> NetOptRequest {
     try server.http2Request(
       method, "h2-\(host)--unsent.hostile.test", "/broken?q=\(question)", within: timeout)
   }
@@ -33,7 +34,7 @@ import Testing
     let value = String(decoding: (0..<6000).map { _ in UInt8(0x21 + random.below(0x5e)) }, as: UTF8.self)
     let unsent = try (1...60).map { question in
       var request = try request(.get, "deaf", question, within: limit, server)
-      for number in 0..<8 { request.headers.append(HTTPField("X-Field-\(number)", "\(question)\(value)")) }
+      for number in 0..<8 { request.headers.append(HeaderField("X-Field-\(number)", "\(question)\(value)")) }
       return Task { [request] in await Outcome(of: request, by: client) }
     }
     for (index, call) in unsent.enumerated() {

@@ -391,10 +391,10 @@ import Testing
     (504, "Wed, 21 Oct 2026 07:28:00 GMT", .unavailable(status: 504, retryAfter: nil)),
   ])
   func outcomeIsReadFromTheResponse(_ status: Int, _ retryAfter: String?, _ expected: CallOutcome) throws {
-    var fields = HTTPFields()
+    var fields = HeaderFields()
     if let retryAfter { fields["Retry-After"] = retryAfter }
     var scene = scene()
-    let response = HTTPResponse(
+    let response = NetOptResponse(
       url: try HTTPURL("https://a.example/"), head: ResponseHead(status: status, fields: fields),
       body: ResponseBody([]), route: RouteReport(plan: scene.plan(), legs: []))
     #expect(CallOutcome(response) == expected)

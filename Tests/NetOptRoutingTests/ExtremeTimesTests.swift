@@ -119,7 +119,7 @@ import Testing
     await #expect(processExitsWith: .success) { [path = note.path as String] in
       alarm(300)
       let note = LastNote(path)
-      let request = try HTTPRequest(.get, "https://a.example/")
+      let request = try NetOptRequest(.get, "https://a.example/")
       for seed in 1...400 as ClosedRange<UInt64> {
         var random = SplitMix64(seed: seed)
         var budget = RetryBudget(at: random.element(of: ExtremeNumbers.moments))
@@ -138,7 +138,7 @@ import Testing
           let route = RouteReport(
             plan: RoutePlan(origin: request.url.origin, policy: "x", legs: [.init(.dns, source: .dns)]),
             legs: [])
-          let response = HTTPResponse(
+          let response = NetOptResponse(
             url: request.url, head: head, body: ResponseBody([]), route: route, attempts: 1)
           let decision = policy.decide(
             after: .success(response), of: request, attempts: random.element(of: ExtremeNumbers.integers),

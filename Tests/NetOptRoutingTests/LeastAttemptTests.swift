@@ -69,7 +69,7 @@ import Testing
     }
     var scene = Scene(addresses, seed: seed)
     var policy = RetryPolicy(seed: seed)
-    let request = try HTTPRequest(.get, "https://a.example/")
+    let request = try NetOptRequest(.get, "https://a.example/")
     var least: [IPAddress: Duration] = [:]
     var refusals = 0
     for _ in 0..<300 {
@@ -122,7 +122,7 @@ import Testing
     var policy = RetryPolicy(seed: 1)
     var budget = RetryBudget(at: scene.now)
     let decision = policy.decide(
-      after: outcome(plan), of: try HTTPRequest(.get, "https://a.example/"), attempts: 1, at: scene.now,
+      after: outcome(plan), of: try NetOptRequest(.get, "https://a.example/"), attempts: 1, at: scene.now,
       until: scene.now + .milliseconds(2992),
       shortest: scene.planner.leastAttempt(after: plan, avoiding: [one]), wall: today, budget: &budget)
     #expect(decision == .again(after: .zero, onFreshConnection: false))

@@ -12,7 +12,7 @@ import Testing
   private final class Question {
     var policy = RetryPolicy(seed: 1)
     var budget = RetryBudget(at: RetryPolicyTests.start)
-    var request: HTTPRequest
+    var request: NetOptRequest
     var attempts = 1
     var waits = 0
     var deadline: MonotonicInstant?
@@ -21,7 +21,9 @@ import Testing
     private(set) var looksForShortest = 0
     var wall = Date(timeIntervalSince1970: 0)
 
-    init(_ method: HTTPMethod = .get) throws { request = try HTTPRequest(method, "https://a.example/") }
+    init(_ method: NetOptRequest.Method = .get) throws {
+      request = try NetOptRequest(method, "https://a.example/")
+    }
 
     func decide(_ outcome: RetryPolicy.Outcome) -> RetryPolicy.Decision {
       policy.decide(
@@ -44,9 +46,9 @@ import Testing
     return RouteReport(plan: plan, legs: [leg])
   }
 
-  private func answer(_ status: Int, _ fields: HTTPFields = [:]) throws -> RetryPolicy.Outcome {
+  private func answer(_ status: Int, _ fields: HeaderFields = [:]) throws -> RetryPolicy.Outcome {
     .success(
-      HTTPResponse(
+      NetOptResponse(
         url: try HTTPURL("https://a.example/"), head: ResponseHead(status: status, fields: fields),
         body: ResponseBody([]), route: route(sent: true)))
   }
@@ -119,8 +121,8 @@ import Testing
   }
 
   /// Servers refused to process it, and no way was left. They get a moment, also the first time.
-  @Test(arguments: [HTTPMethod.get, .post])
-  func whatWasRefusedEverywhereIsSentAgain(_ method: HTTPMethod) throws {
+  @Test(arguments: [NetOptRequest.Method.get, .post])
+  func whatWasRefusedEverywhereIsSentAgain(_ method: NetOptRequest.Method) throws {
     let question = try Question(method)
     let wait = try #require(delay(question.decide(failure(.sendFailed, sent: false))))
     #expect(wait >= .milliseconds(25) && wait <= .milliseconds(50))

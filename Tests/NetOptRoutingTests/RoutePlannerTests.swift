@@ -32,8 +32,8 @@ import Testing
       ])
     #expect(
       plan.candidates == [
-        RoutePlan.Candidate(one, score: nil, source: .list),
-        RoutePlan.Candidate(two, score: nil, source: .list),
+        RouteReport.Candidate(one, score: nil, source: .list),
+        RouteReport.Candidate(two, score: nil, source: .list),
       ])
   }
 

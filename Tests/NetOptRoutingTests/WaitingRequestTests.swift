@@ -30,8 +30,8 @@ import Testing
     scene.planner.answered(request(), along: report, outcome, status: 200, from: begun)
   }
 
-  private func request(_ path: String = "/items") -> HTTPRequest {
-    HTTPRequest(.get, HTTPURL(origin: Origin(.https, host: "a.example"), target: path))
+  private func request(_ path: String = "/items") -> NetOptRequest {
+    NetOptRequest(.get, HTTPURL(origin: Origin(.https, host: "a.example"), target: path))
   }
 
   /// A request that was sent so long ago, and on whose connection nothing has come since but what is said.

@@ -10,12 +10,12 @@ import Testing
     id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024", schemes: [.netopt1])
 
   /// The fields of the signature of a message; `nil` when it is refused.
-  private static func signed(_ host: String) -> [HTTPField]? {
+  private static func signed(_ host: String) -> [HeaderField]? {
     guard let request = try? SigningRequest(http: message(host: host), scheme: .https) else { return nil }
     return try? NetOpt1().sign(request, with: key, at: SigningMoment(now: now)).headers
   }
 
-  private static func message(_ line: String = "GET /a HTTP/1.1", host: String, _ fields: [HTTPField] = [])
+  private static func message(_ line: String = "GET /a HTTP/1.1", host: String, _ fields: [HeaderField] = [])
     -> [UInt8]
   {
     Array(

@@ -24,7 +24,7 @@ import Testing
     #expect(signed.signature == Self.signature)
     #expect(
       signed.headers == [
-        HTTPField(
+        HeaderField(
           "Authorization",
           "NETOPT1-HMAC-SHA256 keyid=app1.v2,ts=1700000000,nonce=AAECAwQFBgcICQoLDA0ODw,headers=content-type,"
             + "sig=\(Self.signature)")
@@ -49,7 +49,7 @@ import Testing
     #expect(signed.signature == "0faad350a8983f8bd1d1e919fad4d3cf")
     #expect(
       signed.headers == [
-        HTTPField("X-Netopt-Key", "old"), HTTPField("X-Netopt-Sig", "0faad350a8983f8bd1d1e919fad4d3cf"),
+        HeaderField("X-Netopt-Key", "old"), HeaderField("X-Netopt-Sig", "0faad350a8983f8bd1d1e919fad4d3cf"),
       ])
     var once = SaltedMD5.Options()
     once.rounds = 1

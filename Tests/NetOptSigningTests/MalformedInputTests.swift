@@ -19,7 +19,7 @@ import Testing
     {"hello": "world"}
     """
 
-  private func verdict(_ message: [UInt8]) -> Reason {
+  private func verdict(_ message: [UInt8]) -> VerificationReport.Reason {
     do throws(SigningFault) {
       let request = try SigningRequest(http: message, scheme: .https)
       let verifier = SignatureVerifier(keys: KeyRing([GoldenVectorTests.key]), nonces: nil)

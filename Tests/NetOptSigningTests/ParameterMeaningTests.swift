@@ -88,7 +88,7 @@ import Testing
     return request
   }
 
-  private func reason(_ request: SigningRequest) -> Reason {
+  private func reason(_ request: SigningRequest) -> VerificationReport.Reason {
     SignatureVerifier(keys: KeyRing([Self.key]), nonces: nil).verify(
       request, scheme: NetOpt1(), .init(now: Self.now)
     ).reason
@@ -200,14 +200,15 @@ import Testing
   private static let authority = "api.example.com"
 
   /// The fields that sign a GET of a target.
-  private func fields(signing target: String) throws -> [HTTPField] {
+  private func fields(signing target: String) throws -> [HeaderField] {
     var request = request("")
     request.set(target: target)
     return try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now)).headers
   }
 
   /// The verdict on a message whose request line has this target.
-  private func reason(_ target: String, absolute: Bool, _ fields: [HTTPField]) -> Reason {
+  private func reason(_ target: String, absolute: Bool, _ fields: [HeaderField]) -> VerificationReport.Reason
+  {
     let fields = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
     let start = absolute ? "https://\(Self.authority)" : ""
     do throws(SigningFault) {
@@ -223,7 +224,7 @@ import Testing
     arguments: 1...20 as ClosedRange<UInt64>)
   func targets(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
-    var counts: [Reason: Int] = [:]
+    var counts: [VerificationReport.Reason: Int] = [:]
     for _ in 0..<500 {
       let target = target(&random)
       let fields = try fields(signing: target)
@@ -235,7 +236,8 @@ import Testing
         let isRefused =
           changed.utf8.contains { $0 == 0x23 || $0 == 0x5c } || PercentEncoding.fault(in: changed) != nil
         let isSame = TargetMeaning(changed) == TargetMeaning(target)
-        let wanted: Reason = isRefused ? .malformedRequest : isSame ? .ok : .signatureMismatch
+        let wanted: VerificationReport.Reason =
+          isRefused ? .malformedRequest : isSame ? .ok : .signatureMismatch
         let got = reason(changed, absolute: Bool.random(using: &random), fields)
         counts[got, default: 0] += 1
         #expect(got == wanted, "seed \(seed): \(target) became \(changed)")
@@ -306,7 +308,7 @@ import Testing
     func reason(
       _ more: String = "", version: String = "1.1", scheme: Origin.Scheme = .https, host: String = "",
       body: String = "\r\nhello", type: String = "text/plain"
-    ) throws -> Reason {
+    ) throws -> VerificationReport.Reason {
       let message =
         "POST /user?a=1 HTTP/\(version)\r\nHost: \(Self.authority)\(host)\r\nContent-Type: \(type)\r\n\(signed)\(more)\(body)"
       return self.reason(try SigningRequest(http: Array(message.utf8), scheme: scheme))

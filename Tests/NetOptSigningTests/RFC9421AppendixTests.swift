@@ -113,43 +113,44 @@ import Testing
 
   // MARK: B.4
 
-  private static let signature: HTTPFields = [
+  private static let signature: HeaderFields = [
     "Signature-Input":
       #"transform=("@method" "@path" "@authority" "accept");created=1618884473;keyid="test-key-ed25519""#,
     "Signature":
       "transform=:ZT1kooQsEHpZ0I1IjCqtQppOmIqlJPeo7DHR3SoMn0s5JZ1eRGS0A+vyYP9t/LXlh5QMFFQ6cpLt2m0pmj3NDA==:",
   ]
   private static let target = "https://example.org/demo?name1=Value1&Name2=value2"
-  private static let date = HTTPField("Date", "Fri, 15 Jul 2022 14:24:55 GMT")
-  private static let json = HTTPField("Accept", "application/json")
-  private static let any = HTTPField("Accept", "*/*")
+  private static let date = HeaderField("Date", "Fri, 15 Jul 2022 14:24:55 GMT")
+  private static let json = HeaderField("Accept", "application/json")
+  private static let any = HeaderField("Accept", "*/*")
 
   private static let transformations:
-    [(what: String, method: String, url: String, fields: [HTTPField], reason: Reason)] = [
-      ("the original", "GET", target, [date, json, any], .ok),
-      (
-        "a parameter and a field more", "GET", target + "&param=added",
-        [date, json, any, HTTPField("Accept-Language", "en-US,en;q=0.5")], .ok
-      ),
-      (
-        "a field less, another one, two joined", "GET", target,
-        [
-          HTTPField("Referer", "https://developer.example.org/demo"),
-          HTTPField("Accept", "application/json, */*"),
-        ], .ok
-      ),
-      ("fields in another order", "GET", target, [json, date, any], .ok),
-      (
-        "another method and another host", "POST", target.replacing("example.org", with: "example.com"),
-        [date, json, any], .signatureMismatch
-      ),
-      ("values in another order", "GET", target, [date, any, json], .signatureMismatch),
-    ]
+    [(what: String, method: String, url: String, fields: [HeaderField], reason: VerificationReport.Reason)] =
+      [
+        ("the original", "GET", target, [date, json, any], .ok),
+        (
+          "a parameter and a field more", "GET", target + "&param=added",
+          [date, json, any, HeaderField("Accept-Language", "en-US,en;q=0.5")], .ok
+        ),
+        (
+          "a field less, another one, two joined", "GET", target,
+          [
+            HeaderField("Referer", "https://developer.example.org/demo"),
+            HeaderField("Accept", "application/json, */*"),
+          ], .ok
+        ),
+        ("fields in another order", "GET", target, [json, date, any], .ok),
+        (
+          "another method and another host", "POST", target.replacing("example.org", with: "example.com"),
+          [date, json, any], .signatureMismatch
+        ),
+        ("values in another order", "GET", target, [date, any, json], .signatureMismatch),
+      ]
 
   @Test(arguments: transformations.indices)
   func aTransformationIsToleratedOrNot(_ index: Int) throws {
     let (what, method, url, fields, reason) = Self.transformations[index]
-    let request = try SigningRequest(method, url, headers: HTTPFields(fields) + Self.signature)
+    let request = try SigningRequest(method, url, headers: HeaderFields(fields) + Self.signature)
     let report = try verdict(request, ["@method", "@path", "@authority", "accept"])
     #expect(report.reason == reason, "\(what): \(report.detail)")
   }
@@ -161,8 +162,8 @@ import Testing
     options.components = ["@method", "@path", "@authority", "accept"].map { SignatureComponent($0) }
     options.makesNonce = false
     let request = try SigningRequest(
-      "GET", Self.target, headers: HTTPFields([Self.date, Self.json, Self.any]))
+      "GET", Self.target, headers: HeaderFields([Self.date, Self.json, Self.any]))
     let signed = try RFC9421(options).sign(request, with: key, at: SigningMoment(now: Self.created))
-    #expect(HTTPFields(signed.headers) == Self.signature)
+    #expect(HeaderFields(signed.headers) == Self.signature)
   }
 }

@@ -139,9 +139,9 @@ import Testing
     let query = (0..<random.below(5)).map { _ in
       text(&random, upTo: 4) + (random.below(4) > 0 ? "=" + text(&random, upTo: 5) : "")
     }.joined(separator: "&")
-    var headers: HTTPFields = [:]
-    if random.below(2) == 0 { headers.append(HTTPField("Content-Type", "text/plain")) }
-    if random.below(2) == 0 { headers.append(HTTPField("Idempotency-Key", "k-\(random.below(100))")) }
+    var headers: HeaderFields = [:]
+    if random.below(2) == 0 { headers.append(HeaderField("Content-Type", "text/plain")) }
+    if random.below(2) == 0 { headers.append(HeaderField("Idempotency-Key", "k-\(random.below(100))")) }
     return SigningRequest(
       method: ["GET", "POST", "PUT"][Int(random.below(3))], scheme: .https, authority: "api.example.com:8443",
       path: path, query: query.isEmpty ? nil : query, headers: headers,
@@ -157,7 +157,7 @@ import Testing
     return request
   }
 
-  private func verdict(_ request: SigningRequest, _ kind: Kind) -> Reason {
+  private func verdict(_ request: SigningRequest, _ kind: Kind) -> VerificationReport.Reason {
     var policy = SignatureVerifier.Policy()
     policy.allowWeak = true
     return SignatureVerifier(keys: Self.ring, nonces: nil, policy: policy).verify(

@@ -82,7 +82,7 @@ import Testing
 
   @Test func everyMistakeAndEveryReasonHasItsPlace() throws {
     let document = try RepositoryFile.text("docs/signing.md")
-    for mutation in Mutation.allCases {
+    for mutation in SignerMistake.allCases {
       #expect(document.contains("`\(mutation.rawValue)`"), "\(mutation.rawValue)")
     }
     for scheme in SchemeName.allCases { #expect(document.contains("`\(scheme.rawValue)`")) }

@@ -60,7 +60,7 @@ import Testing
     }
     if let headers = try expected.member("headers") {
       let fields = try headers.elements().map {
-        HTTPField(try $0.elements()[0].string(), try $0.elements()[1].string())
+        HeaderField(try $0.elements()[0].string(), try $0.elements()[1].string())
       }
       #expect(signed.headers == fields, "\(name)")
     }

@@ -72,7 +72,7 @@ import Testing
   /// that name no more than is signed.
   @Test func theLibraryInsistsOnAllThatIsUsuallySigned() throws {
     var request = try SigningRequest("POST", "https://a.example/b?c=d", body: Array("e".utf8))
-    request.headers.append(HTTPField("Content-Type", "text/plain"))
+    request.headers.append(HeaderField("Content-Type", "text/plain"))
     let verifier = SignatureVerifier(keys: KeyRing([Self.key]), nonces: nil)
     let usual = RFC9421.usual(request)
     #expect(usual.count == 6)
@@ -106,7 +106,7 @@ import Testing
   @Test func whatIsCoveredIsBounded() throws {
     var request = try SigningRequest("GET", "https://a.example/")
     let names = (0..<300).map { "x-\($0 + 1000)" }
-    for name in names { request.headers.append(HTTPField(name, "1")) }
+    for name in names { request.headers.append(HeaderField(name, "1")) }
     var options = RFC9421.Options()
     for count in [256, 257] {
       let netopt1 = try NetOpt1(fields: Array(names.prefix(count)))

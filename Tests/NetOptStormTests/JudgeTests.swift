@@ -22,7 +22,7 @@ import Testing
   /// What an answer has, and what a test makes of it.
   private struct Answer {
     var status = 200
-    var fields: HTTPFields
+    var fields: HeaderFields
     var body: [UInt8]
     var version = HTTPVersion.http2
     var isHit = false
@@ -31,12 +31,12 @@ import Testing
 
   private func right(_ index: Int, version: Int = 1) -> Answer {
     let plan = generator.plan(index)
-    var fields = HTTPFields()
+    var fields = HeaderFields()
     fields += AnswerFields.expected(
       index: index, method: "GET", authority: Self.authority, plan: plan.answer, received: 0)
     var body = Content.answer(to: index).bytes(5000)
     if plan.answer.cached != nil {
-      fields += [HTTPField("X-Version", "\(version)"), HTTPField("X-Flavour", "0")]
+      fields += [HeaderField("X-Version", "\(version)"), HeaderField("X-Flavour", "0")]
       body = Content.cached(Self.authority + plan.answer.target, flavour: "0", version: version).bytes(5000)
     }
     return Answer(fields: fields, body: body)
@@ -50,7 +50,7 @@ import Testing
     let url = HTTPURL(origin: Origin(.https, host: "new.test", port: 1234), target: "/")
     let head = ResponseHead(status: answer.status, version: answer.version, fields: answer.fields)
     let plan = RoutePlan(origin: url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
-    var response = HTTPResponse(
+    var response = NetOptResponse(
       url: url, head: head, body: ResponseBody(answer.body), route: RouteReport(plan: plan, legs: []))
     if answer.isHit { response.cacheStatus = CacheStatus(.hit, by: CacheRule("is fresh", "4.2")) }
     judge.head(response, generator)
@@ -160,7 +160,7 @@ import Testing
   @Test("a request is found that reaches servers twice and must not be repeated")
   func repetitionsAreFound() {
     for (method, hasKey, isViolation) in [
-      (HTTPMethod.post, false, true), (.post, true, false), (.put, false, false),
+      (NetOptRequest.Method.post, false, true), (.post, true, false), (.put, false, false),
     ] {
       let generator = RequestGenerator(seed: 1) { plan in
         plan.method = method

@@ -13,14 +13,14 @@ import Testing
 
   private static func splice(
     _ servers: [LoopbackServer], fault: @escaping @Sendable (Int) -> SpliceFault? = { _ in nil }
-  ) throws -> (Splice, Endpoint) {
+  ) throws -> (Splice, IPEndpoint) {
     let address = IPAddress.freshLoopback(1)[0]
-    let endpoint = Endpoint(address, port: try FreePort.find(on: [address]))
+    let endpoint = IPEndpoint(address, port: try FreePort.find(on: [address]))
     return (try Splice([Splice.Door(endpoint, ["": servers.map(\.endpoint)])], fault: fault), endpoint)
   }
 
   /// Sends a request over a connection of its own, and reads to the end.
-  private func ask(_ endpoint: Endpoint) async throws -> String {
+  private func ask(_ endpoint: IPEndpoint) async throws -> String {
     let directory = try TemporaryDirectory.make("splice")
     let child = try ChildProcess("curl", ["-s", "--max-time", "20", "http://\(endpoint)/"], in: directory)
     try await wait(for: "curl to end") { child.exitStatus() != nil }

@@ -11,9 +11,9 @@ struct DNSClient {
     var timeToLive: Int?
   }
 
-  let server: Endpoint
+  let server: IPEndpoint
 
-  init(_ server: Endpoint) { self.server = server }
+  init(_ server: IPEndpoint) { self.server = server }
 
   /// Waits 5 s at most.
   func ask(_ name: String, type: UInt8) throws -> Answer {

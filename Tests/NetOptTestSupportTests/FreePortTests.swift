@@ -9,7 +9,7 @@ import Testing
     #expect(Set(ports).count == 100)
     for address in addresses {
       let server = try LoopbackServer(.closing, on: address, port: ports[0])
-      #expect(server.endpoint == Endpoint(address, port: ports[0]))
+      #expect(server.endpoint == IPEndpoint(address, port: ports[0]))
       server.stop()
     }
   }

@@ -17,9 +17,9 @@ import Testing
 
   private func start(
     _ transport: StubTransport, _ plan: RoutePlan, deadline: Duration? = nil,
-    _ change: (inout HTTPRequest) -> Void = { _ in }
-  ) throws -> Task<Result<HTTPResponse, NetOptError>, Never> {
-    var request = try HTTPRequest(.get, "https://a.example/")
+    _ change: (inout NetOptRequest) -> Void = { _ in }
+  ) throws -> Task<Result<NetOptResponse, NetOptError>, Never> {
+    var request = try NetOptRequest(.get, "https://a.example/")
     change(&request)
     let now = clock.now()
     let context = CallContext(id: 1, started: now, deadline: deadline.map { now + $0 })
@@ -214,7 +214,7 @@ import Testing
         })
     }
     let transport = StubTransport([addresses[0]: outcome], timeSource: clock)
-    var response: HTTPResponse? = try await start(transport, plan(addresses[0])).value.get()
+    var response: NetOptResponse? = try await start(transport, plan(addresses[0])).value.get()
     var iterator = try #require(response?.body.makeAsyncIterator())
     #expect(made.events.isEmpty)
     #expect(try await iterator.next() == [0])

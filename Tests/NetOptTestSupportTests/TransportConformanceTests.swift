@@ -25,15 +25,15 @@ import Testing
 private struct BrokenBench: ConformanceBench {
   struct NothingTransport: Transport {
     func execute(
-      _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
-    ) async throws(NetOptError) -> HTTPResponse {
-      HTTPResponse(
+      _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
+    ) async throws(NetOptError) -> NetOptResponse {
+      NetOptResponse(
         url: request.url, head: ResponseHead(status: 200), body: ResponseBody([1]),
         route: RouteReport(plan: plan, legs: []))
     }
 
     func connect(
-      to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+      to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
     ) async throws(LegError) -> ConnectReport {
       ConnectReport(connect: .zero)
     }

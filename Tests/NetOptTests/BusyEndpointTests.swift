@@ -11,7 +11,7 @@ import Testing
     location /quick { return 200 "$request_method $request_uri"; }
     """
 
-  private func text(_ request: HTTPRequest, _ client: NetOptClient) async throws -> String {
+  private func text(_ request: NetOptRequest, _ client: NetOptClient) async throws -> String {
     let response = try await client.execute(request)
     return String(decoding: try await response.body.collect(upTo: 1000), as: UTF8.self)
   }
@@ -21,7 +21,7 @@ import Testing
     let fleet = try await Fleet(2, directives: Self.directives, http2: false)
     defer { fleet.stop() }
     let client = try await fleet.client { $0.connections.perEndpoint = 16 }
-    func request(_ target: String) throws -> HTTPRequest {
+    func request(_ target: String) throws -> NetOptRequest {
       var request = try fleet.request(.get, target)
       request.options.timeout = .seconds(30)
       return request
@@ -50,8 +50,8 @@ import Testing
   }
 
   /// Answers that stop in their bodies keep their connections: calls behind them go to the other endpoint, whatever their method.
-  @Test(arguments: [HTTPMethod.get, .post])
-  func callsLeaveAQueueThatDoesNotMove(_ method: HTTPMethod) async throws {
+  @Test(arguments: [NetOptRequest.Method.get, .post])
+  func callsLeaveAQueueThatDoesNotMove(_ method: NetOptRequest.Method) async throws {
     let fleet = try await Fleet(2, directives: Self.directives, http2: false)
     defer { fleet.stop() }
     let client = try await fleet.client { $0.connections.perEndpoint = 2 }
@@ -86,7 +86,7 @@ import Testing
     let client = try await fleet.client { $0.connections.perEndpoint = 2 }
     let victim = fleet.addresses[0]
     let origin = try fleet.origin(victim)
-    func request(_ method: HTTPMethod, _ number: Int) throws -> HTTPRequest {
+    func request(_ method: NetOptRequest.Method, _ number: Int) throws -> NetOptRequest {
       var request = try fleet.request(method, "/quick?q=\(number)")
       request.options.version = version
       request.options.timeout = .seconds(30)
@@ -123,7 +123,7 @@ import Testing
     configuration.rankingHistory = .none
     configuration.connections.perEndpoint = 1
     let client = try NetOptClient(configuration)
-    var request = try HTTPRequest(.get, "http://\(server.endpoint)/")
+    var request = try NetOptRequest(.get, "http://\(server.endpoint)/")
     request.options.timeout = .milliseconds(500)
     request.options.maxAttempts = 1
     let asked = request

@@ -54,7 +54,7 @@ import Testing
 
   @Test func aStaleResponseIsValidated() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
-      let fields: HTTPFields = ["Cache-Control": "max-age=10", "ETag": "\"a\"", "N": "\(number)"]
+      let fields: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"a\"", "N": "\(number)"]
       return request.headers["If-None-Match"] == "\"a\""
         ? CacheLab.response(request, 304, fields) : CacheLab.response(request, 200, fields, "hello")
     }
@@ -237,7 +237,7 @@ import Testing
 
   @Test func neitherCookiesNorVaryAsteriskAreStored() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
-      let vary: HTTPFields = request.url.path == "/vary" ? ["Vary": "*"] : [:]
+      let vary: HeaderFields = request.url.path == "/vary" ? ["Vary": "*"] : [:]
       return CacheLab.response(
         request, 200, ["Cache-Control": "max-age=60", "Set-Cookie": "a=b", "Set-Cookie": "c=d"] + vary)
     }
@@ -354,7 +354,7 @@ import Testing
     // Neither what broke off nor what nobody read to its end.
     for _ in 0..<2 { await #expect(throws: NetOptError.self) { try await lab.ask(.get, "/cut") } }
     #expect(lab.sent == 3)
-    for _ in 0..<2 { _ = try await lab.client.execute(try HTTPRequest(.get, "https://api.test/left")) }
+    for _ in 0..<2 { _ = try await lab.client.execute(try NetOptRequest(.get, "https://api.test/left")) }
     #expect(lab.sent == 5)
     await lab.client.shutdown()
   }
@@ -376,7 +376,7 @@ import Testing
       let body = ResponseBody(GatedBody([String(repeating: "x", count: 100), "y"]))
       return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], body)
     }
-    let first = try await lab.client.execute(try HTTPRequest(.get, "https://api.test/1"))
+    let first = try await lab.client.execute(try NetOptRequest(.get, "https://api.test/1"))
     var reader = first.body.makeAsyncIterator()
     _ = try await reader.next()
     #expect(try await lab.ask(.get, "/2").text.count == 101)
@@ -391,7 +391,7 @@ import Testing
 
   @Test func decodedContentIsStoredAsItIs() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
-      let fields: HTTPFields = [
+      let fields: HeaderFields = [
         "Cache-Control": "max-age=60", "Content-Encoding": "gzip", "Content-Length": "3", "ETag": "\"a\"",
       ]
       return CacheLab.response(request, 200, fields, "decoded")

@@ -8,20 +8,20 @@ import Testing
 
 /// A client with a cache, on a transport that a test scripts, and a date that stands still until it is moved.
 final class CacheLab: Sendable {
-  typealias Handler = @Sendable (HTTPRequest, Int) async throws(NetOptError) -> HTTPResponse
+  typealias Handler = @Sendable (NetOptRequest, Int) async throws(NetOptError) -> NetOptResponse
 
   /// Hands each request to the script, with its number from 1.
   final class ScriptedTransport: Transport {
     private let handler: Handler
-    private let received = Locked<[HTTPRequest]>([])
+    private let received = Locked<[NetOptRequest]>([])
 
     init(_ handler: @escaping Handler) { self.handler = handler }
 
-    var requests: [HTTPRequest] { received.withLock(\.self) }
+    var requests: [NetOptRequest] { received.withLock(\.self) }
 
     func execute(
-      _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
-    ) async throws(NetOptError) -> HTTPResponse {
+      _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
+    ) async throws(NetOptError) -> NetOptResponse {
       let number = received.withLock { received in
         received.append(request)
         return received.count
@@ -30,7 +30,7 @@ final class CacheLab: Sendable {
     }
 
     func connect(
-      to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+      to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
     ) async throws(LegError) -> ConnectReport { ConnectReport(connect: .zero) }
 
     func shutdown() async {}
@@ -78,19 +78,19 @@ final class CacheLab: Sendable {
 
   /// Performs a request and reads the answer.
   func ask(
-    _ method: HTTPMethod = .get, _ target: String = "/thing", _ headers: HTTPFields = [:],
-    _ change: (inout HTTPRequest) -> Void = { _ in }
-  ) async throws -> (response: HTTPResponse, text: String) {
+    _ method: NetOptRequest.Method = .get, _ target: String = "/thing", _ headers: HeaderFields = [:],
+    _ change: (inout NetOptRequest) -> Void = { _ in }
+  ) async throws -> (response: NetOptResponse, text: String) {
     let response = try await begin(method, target, headers, change)
     return (response, String(decoding: try await response.body.collect(upTo: 1 << 24), as: UTF8.self))
   }
 
   /// Asks, and leaves the body to be read.
   func begin(
-    _ method: HTTPMethod = .get, _ target: String = "/thing", _ headers: HTTPFields = [:],
-    _ change: (inout HTTPRequest) -> Void = { _ in }
-  ) async throws -> HTTPResponse {
-    var request = try HTTPRequest(method, "https://api.test\(target)", headers: headers)
+    _ method: NetOptRequest.Method = .get, _ target: String = "/thing", _ headers: HeaderFields = [:],
+    _ change: (inout NetOptRequest) -> Void = { _ in }
+  ) async throws -> NetOptResponse {
+    var request = try NetOptRequest(method, "https://api.test\(target)", headers: headers)
     request.options.maxAttempts = 1
     change(&request)
     return try await client.execute(request)
@@ -98,16 +98,16 @@ final class CacheLab: Sendable {
 
   /// A response of the script.
   static func response(
-    _ request: HTTPRequest, _ status: Int = 200, _ fields: HTTPFields = [:], _ body: String = ""
-  ) -> HTTPResponse {
+    _ request: NetOptRequest, _ status: Int = 200, _ fields: HeaderFields = [:], _ body: String = ""
+  ) -> NetOptResponse {
     response(request, status, fields, ResponseBody(Array(body.utf8)))
   }
 
   /// A response of the script with a body of its own.
   static func response(
-    _ request: HTTPRequest, _ status: Int = 200, _ fields: HTTPFields = [:], _ body: ResponseBody
-  ) -> HTTPResponse {
-    HTTPResponse(
+    _ request: NetOptRequest, _ status: Int = 200, _ fields: HeaderFields = [:], _ body: ResponseBody
+  ) -> NetOptResponse {
+    NetOptResponse(
       url: request.url, head: ResponseHead(status: status, fields: fields), body: body,
       route: RouteReport(
         plan: RoutePlan(

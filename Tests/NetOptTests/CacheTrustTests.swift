@@ -95,7 +95,7 @@ import Testing
   @Test("what Vary names is also the User-Agent that the client adds")
   func userAgents() async throws {
     let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
-    let text = { (agent: String, fields: HTTPFields) in
+    let text = { (agent: String, fields: HeaderFields) in
       let lab = try CacheLab({ $0.directory = directory }, configure: { $0.userAgent = agent }) {
         (request, number) throws(NetOptError) in
         // The transport adds the client's.
@@ -119,7 +119,7 @@ import Testing
     configuration.now = { 1_795_219_200_000 }
     for (agent, isFound) in [("two/1", true), ("four/1", false)] {
       let explanation = try await CacheExplanation.of(
-        HTTPRequest(.get, "https://api.test/thing"), configuration, userAgent: agent
+        NetOptRequest(.get, "https://api.test/thing"), configuration, userAgent: agent
       ) { _ in }
       let isServed = if case .serve = explanation.decision { true } else { false }
       #expect(isServed == isFound, "\(agent)")
@@ -128,7 +128,7 @@ import Testing
 
   @Test func aCookieIsForWhomItWasSetAlone() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
-      let fields: HTTPFields = [
+      let fields: HeaderFields = [
         "Cache-Control": "private, max-age=600", "ETag": "\"1\"", "Set-Cookie": "sid=\(number)", "X": "1",
       ]
       let isValidated = request.headers["If-None-Match"] != nil

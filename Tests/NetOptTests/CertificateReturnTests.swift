@@ -31,7 +31,7 @@ import Testing
     configuration.proxy = .none
     configuration.rankingHistory = .none
     let client = try NetOptClient(configuration)
-    let request = try HTTPRequest(.get, "https://\(Lab.host):\(port)/")
+    let request = try NetOptRequest(.get, "https://\(Lab.host):\(port)/")
 
     var response = try await client.execute(request)
     while response.route.fallback != .excluded { response = try await client.execute(request) }

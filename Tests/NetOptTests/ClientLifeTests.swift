@@ -83,7 +83,7 @@ import Testing
     configuration.rankingHistory = .none
     let client = try NetOptClient(configuration)
     await #expect(throws: NetOptError.self) {
-      _ = try await client.execute(try HTTPRequest(.get, "https://api.test:\(port)/"))
+      _ = try await client.execute(try NetOptRequest(.get, "https://api.test:\(port)/"))
     }
     #expect(proxy.connections > 0)
     #expect(listed.connections == 0)
@@ -133,10 +133,10 @@ import Testing
 
   private final class Recorder: CallObserver {
     let events = EventRecorder<String>()
-    func callWillStart(_ id: UInt64, _ request: HTTPRequest) {
+    func callWillStart(_ id: UInt64, _ request: NetOptRequest) {
       events.record("\(id) start \(request.method)")
     }
-    func callDidReceiveHead(_ id: UInt64, _ response: HTTPResponse) {
+    func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse) {
       events.record("\(id) head \(response.status)")
     }
     func callDidFinish(_ id: UInt64, _ timings: Timings) {
@@ -152,7 +152,7 @@ import Testing
     let client = try await lab.client { $0.observers = [recorder] }
     _ = try await client.execute(try lab.request(.get, "/redirect?to=/")).body.collect(upTo: 100)
     do { _ = try await client.execute(try lab.request(.head)) }
-    _ = try? await client.execute(try HTTPRequest(.get, "https://nowhere.test/"))
+    _ = try? await client.execute(try NetOptRequest(.get, "https://nowhere.test/"))
     #expect(
       recorder.events.events == [
         "1 start GET", "1 head 200", "1 finish true", "2 start HEAD", "2 head 200", "2 fail cancelled",

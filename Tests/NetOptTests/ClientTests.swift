@@ -133,7 +133,7 @@ import Testing
     let response = try await client.execute(try lab.request(.get, target))
     #expect(response.status == 200)
     #expect(response.url.origin.host == "other.test")
-    #expect(response.remote == Endpoint(address, port: other.port))
+    #expect(response.remote == IPEndpoint(address, port: other.port))
     #expect(response.route.plan.directOff == .noList)
     let entry = try #require(try await other.waitForLog(1).first)
     #expect(entry.serverName == "other.test")
@@ -163,7 +163,7 @@ import Testing
     defer { lab.stop() }
     let client = try await lab.client()
     let error = await #expect(throws: NetOptError.self) {
-      _ = try await client.execute(try HTTPRequest(.get, "https://\(Lab.host):1/"))
+      _ = try await client.execute(try NetOptRequest(.get, "https://\(Lab.host):1/"))
     }
     #expect(error?.route?.plan.directOff == .port)
     var request = try lab.request()

@@ -15,7 +15,7 @@ import Testing
         name: name, timeToLive: time, expired: expired, negativeTimeToLive: negative))
   }
 
-  private func numbered(_ status: Int = 200, _ fields: HTTPFields = [:]) throws -> CacheLab {
+  private func numbered(_ status: Int = 200, _ fields: HeaderFields = [:]) throws -> CacheLab {
     try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
       CacheLab.response(request, status, fields, "answer \(number)")
     }
@@ -91,7 +91,7 @@ import Testing
   /// In every mode, and where nothing is cached at all, `only-if-cached` wants none of the origin.
   @Test func onlyWhatIsStoredWhenNothingElseIsWanted() async throws {
     let lab = try numbered()
-    let wish: HTTPFields = ["Cache-Control": "only-if-cached"]
+    let wish: HeaderFields = ["Cache-Control": "only-if-cached"]
     let modes = [api(), api(for: nil), CacheOptions(.versioned(.init())), .http]
     for options in modes {
       let (response, text) = try await lab.ask(.get, "/item", wish) { $0.options.cache = options }
@@ -125,7 +125,7 @@ import Testing
     var versions = CacheOptions.Versions()
     versions.threshold = 3
     let options = CacheOptions(.versioned(versions))
-    func get(_ query: String) async throws -> (HTTPResponse, String) {
+    func get(_ query: String) async throws -> (NetOptResponse, String) {
       try await lab.ask(.get, "/app.js?\(query)") { $0.options.cache = options }
     }
     #expect(try await get("cachevers=5").1 == "answer 1")
@@ -215,7 +215,7 @@ import Testing
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       if number > 1 { return CacheLab.response(request, 200, [:], "there") }
-      let fields: HTTPFields = ["Location": target, "Cache-Control": "max-age=60"]
+      let fields: HeaderFields = ["Location": target, "Cache-Control": "max-age=60"]
       return CacheLab.response(request, 302, fields, ResponseBody(GatedBody(["never"], gates: [gate])))
     }
     let (response, text) = try await lab.ask(.get, "/loop") { $0.options.timeout = .seconds(20) }
@@ -234,7 +234,8 @@ import Testing
       if number == 1 { return CacheLab.response(request, 302, ["Location": "/login"]) }
       return CacheLab.response(request, 200, [:], "answer")
     }
-    let set = { @Sendable (request: inout HTTPRequest) in if !isOfClient { request.options.cache = options } }
+    let set = { @Sendable (request: inout NetOptRequest) in if !isOfClient { request.options.cache = options }
+    }
     #expect(try await lab.ask(.get, "/item", [:], set).text == "log in")
     #expect(try await lab.ask(.get, "/item", [:], set).text == "answer")
     #expect(try await lab.ask(.get, "/item", [:], set).text == "answer")

@@ -99,7 +99,7 @@ import Testing
   ) async -> Fault? {
     do throws(NetOptError) {
       let path = id % 8 == 0 ? "upload" : id % 4 == 1 ? "echo" : "early"
-      var request = try HTTPRequest(.post, "https://\(host):\(origin.port)/\(path)?id=\(id)")
+      var request = try NetOptRequest(.post, "https://\(host):\(origin.port)/\(path)?id=\(id)")
       let body = path == "upload" ? [UInt8](repeating: 0x61, count: 50_000 + id) : Array("body of \(id)".utf8)
       request.body = .bytes(body)
       request.options.routing = .pinned(origin.endpoints[0].address)

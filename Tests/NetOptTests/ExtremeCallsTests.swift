@@ -36,7 +36,7 @@ import Testing
       let client = try NetOptClient(configuration)
       for seed in 1...300 as ClosedRange<UInt64> {
         var random = SplitMix64(seed: seed)
-        var request = try HTTPRequest(.put, "http://\(server.endpoint)/")
+        var request = try NetOptRequest(.put, "http://\(server.endpoint)/")
         // A request without a limit would wait for ever for a body that never comes.
         request.options.timeout = .milliseconds(500)
         if random.isOne(in: 2) {
@@ -110,7 +110,7 @@ import Testing
         let transport = StubTransport([IPAddress(v4: 0x0a00_0001): .respond(body: [1])], resolver: resolver)
         let client = try NetOptClient(
           configuration, transport: transport, resolver: resolver)
-        var request = HTTPRequest(.get, url)
+        var request = NetOptRequest(.get, url)
         request.options.timeout = .seconds(20)
         let response = await Self.result { () throws(NetOptError) in try await client.execute(request) }
         #expect((try? response.get().status) == 200, "seed \(seed): \(response)")
@@ -164,7 +164,7 @@ import Testing
               try NetOptClient(changed)
             })
           else { continue }
-          var request = try HTTPRequest(.get, "http://\(server.endpoint)/\(index)")
+          var request = try NetOptRequest(.get, "http://\(server.endpoint)/\(index)")
           request.options.timeout = .milliseconds(500)
           _ = await Self.result { () throws(NetOptError) in
             try await client.execute(request).body.collect(upTo: 5)
@@ -198,7 +198,7 @@ import Testing
           configuration.cache = ClientConfiguration.Cache()
           let client = try NetOptClient(
             configuration, transport: transport, resolver: StubResolver(), timeSource: clock)
-          var request = try HTTPRequest(.get, "https://api.test/")
+          var request = try NetOptRequest(.get, "https://api.test/")
           request.options.timeout = limit
           request.options.hedges = true
           for _ in 0..<2 {

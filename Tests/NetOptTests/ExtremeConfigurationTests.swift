@@ -119,7 +119,7 @@ private struct Scene {
       let client = try make()
       // One of its own, so that the answer is not in the cache of the client before.
       let name = what.utf8.filter { ByteClass.isUnreserved($0) }
-      var request = try HTTPRequest(.get, url + String(decoding: name, as: UTF8.self))
+      var request = try NetOptRequest(.get, url + String(decoding: name, as: UTF8.self))
       request.options.timeout = .seconds(20)
       for _ in 0..<2 {
         let response = try await client.execute(request)

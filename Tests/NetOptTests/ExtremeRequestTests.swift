@@ -25,10 +25,10 @@ import Testing
         var random = SplitMix64(seed: seed)
         let options = Self.options(&random)
         note.write("seed \(seed): \(options)")
-        var request = try HTTPRequest(
+        var request = try NetOptRequest(
           .get, "https://\(StubLab.host)/?cachevers=\(random.element(of: ExtremeNumbers.integers))")
         request.options = options
-        let outcome: Result<HTTPResponse, NetOptError> = await Self.outcome(of: request, lab.client)
+        let outcome: Result<NetOptResponse, NetOptError> = await Self.outcome(of: request, lab.client)
         switch outcome {
         case .success(let response): #expect(response.status == 200, "seed \(seed)")
         // The endpoint answers at once: only a time that was over from the start is too short.
@@ -45,8 +45,8 @@ import Testing
   }
 
   private static func outcome(
-    of request: HTTPRequest, _ client: NetOptClient
-  ) async -> Result<HTTPResponse, NetOptError> {
+    of request: NetOptRequest, _ client: NetOptClient
+  ) async -> Result<NetOptResponse, NetOptError> {
     do throws(NetOptError) { return .success(try await client.execute(request)) } catch {
       return .failure(error)
     }
@@ -87,11 +87,11 @@ import Testing
     ETag: "1"
     """
 
-  private static func fields(_ text: [UInt8]) -> HTTPFields {
-    var fields = HTTPFields()
+  private static func fields(_ text: [UInt8]) -> HeaderFields {
+    var fields = HeaderFields()
     for line in String(decoding: text, as: UTF8.self).split(separator: "\n") {
       guard let colon = line.firstRange(of: ": ") else { continue }
-      fields.append(HTTPField(String(line[..<colon.lowerBound]), String(line[colon.upperBound...])))
+      fields.append(HeaderField(String(line[..<colon.lowerBound]), String(line[colon.upperBound...])))
     }
     return fields
   }

@@ -54,7 +54,7 @@ final class Fleet: Sendable {
     return try NetOptClient(configuration)
   }
 
-  func request(_ method: HTTPMethod = .get, _ target: String = "/") throws -> HTTPRequest {
-    try HTTPRequest(method, "https://\(Lab.host):\(port)\(target)")
+  func request(_ method: NetOptRequest.Method = .get, _ target: String = "/") throws -> NetOptRequest {
+    try NetOptRequest(method, "https://\(Lab.host):\(port)\(target)")
   }
 }

@@ -19,7 +19,7 @@ import Testing
     return lab
   }
 
-  private func request(_ lab: StubLab, _ method: HTTPMethod = .get) throws -> HTTPRequest {
+  private func request(_ lab: StubLab, _ method: NetOptRequest.Method = .get) throws -> NetOptRequest {
     try lab.request(method) { $0.options.hedges = true }
   }
 
@@ -75,7 +75,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  private func request(pinned lab: StubLab) throws -> HTTPRequest {
+  private func request(pinned lab: StubLab) throws -> NetOptRequest {
     var request = try request(lab)
     request.options.routing = .pinned(lab.addresses[0])
     return request

@@ -12,7 +12,7 @@ import Testing
 @Suite struct KeptApartTests {
   /// A caller: what his requests carry, and how they are made.
   private struct Caller: Sendable {
-    var credentials: HTTPFields = [:]
+    var credentials: HeaderFields = [:]
     var partition = ""
     var options = RequestOptions()
     /// How the server takes a field of this caller's requests, for which they alone fail.
@@ -37,7 +37,9 @@ import Testing
       // Half of them have no credentials, and half ask in one manner: they wait for each other.
       for _ in 0..<(random.below(2) * (1 + random.below(2))) {
         let name = CredentialNames.any(&random)
-        if !credentials.contains(name: name) { credentials.append(HTTPField(name, "user\(random.below(3))")) }
+        if !credentials.contains(name: name) {
+          credentials.append(HeaderField(name, "user\(random.below(3))"))
+        }
       }
       if random.below(3) == 0 { partition = Self.tenants.randomElement(using: &random) ?? "" }
       if random.below(6) == 0 {
@@ -68,7 +70,8 @@ import Testing
   }
 
   /// Answers with what it was asked. Some things fail for everybody who asks in one manner, some for one caller.
-  private static func answer(_ request: HTTPRequest, _ number: Int) async throws(NetOptError) -> HTTPResponse
+  private static func answer(_ request: NetOptRequest, _ number: Int) async throws(NetOptError)
+    -> NetOptResponse
   {
     for _ in 0..<(number % 4) { await Task.yield() }
     let path = request.url.path
@@ -83,7 +86,7 @@ import Testing
     if path.hasPrefix("/down") {
       throw NetOptError(.connectFailed, phase: .connect, "no way for \(manner(request.options))")
     }
-    let fields: HTTPFields =
+    let fields: HeaderFields =
       switch path.dropFirst().first {
       case "p": ["Cache-Control": "private, max-age=60"]
       case "s": ["Cache-Control": "public, s-maxage=60, max-age=60"]
@@ -100,7 +103,7 @@ import Testing
     "\(path) for \(who)" + (path.hasPrefix("/vary") ? " in \(language)" : "")
   }
 
-  private static func who(_ request: HTTPRequest) -> String {
+  private static func who(_ request: NetOptRequest) -> String {
     let others = ["x-partition", "x-fault", "x-name", "accept", "accept-language", "traceparent"]
     return request.headers.filter { !others.contains($0.name.lowercased()) }
       .map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
@@ -161,7 +164,7 @@ import Testing
   private static func isSame(_ one: String, _ other: String) -> Bool { one.utf8.elementsEqual(other.utf8) }
 
   private static func call(_ path: String, by caller: Caller, _ client: NetOptClient) async throws -> Tally {
-    var request = try HTTPRequest(.get, "https://api.test\(path)", headers: caller.credentials)
+    var request = try NetOptRequest(.get, "https://api.test\(path)", headers: caller.credentials)
     request.options = caller.options
     if !caller.partition.isEmpty {
       request.options.cache = CacheOptions(.http, partition: caller.partition)

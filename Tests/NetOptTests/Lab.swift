@@ -84,8 +84,8 @@ struct Lab {
     return try NetOptClient(configuration)
   }
 
-  func request(_ method: HTTPMethod = .get, _ target: String = "/") throws -> HTTPRequest {
-    try HTTPRequest(method, "https://\(Lab.host):\(port)\(target)")
+  func request(_ method: NetOptRequest.Method = .get, _ target: String = "/") throws -> NetOptRequest {
+    try NetOptRequest(method, "https://\(Lab.host):\(port)\(target)")
   }
 
   /// What the origin logged at the listed and unlisted addresses, once `count` requests are over.

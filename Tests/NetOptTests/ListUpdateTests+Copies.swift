@@ -28,7 +28,7 @@ extension ListUpdateTests {
     let url = try HTTPURL(Self.url)
     let new = listBytes(serial: 6, refresh: Self.url)
     let signature = try signer.signature(of: new)
-    let answer: @Sendable (String, HTTPRequest) -> StubAnswer = { target, _ in
+    let answer: @Sendable (String, NetOptRequest) -> StubAnswer = { target, _ in
       Self.respond(target == "/list.json" ? new : signature)
     }
     for keys in [true, false] {

@@ -26,14 +26,14 @@ import Testing
     let transport: StubTransport
 
     /// The requests for the list, without those for its signature.
-    var requests: [HTTPRequest] {
+    var requests: [NetOptRequest] {
       transport.received.map(\.request).filter { $0.url.target == "/list.json" }
     }
   }
 
   func scene(
     _ list: [UInt8]? = nil, keys: Bool = false, refresh: Bool = true, probing: Bool = false,
-    _ answer: @escaping @Sendable (String, HTTPRequest) -> StubAnswer,
+    _ answer: @escaping @Sendable (String, NetOptRequest) -> StubAnswer,
     and change: (inout ClientConfiguration) -> Void = { _ in }
   ) throws -> Scene {
     let address = try #require(IPAddress("127.0.0.1"))
@@ -59,7 +59,7 @@ import Testing
       recorder: recorder, transport: transport)
   }
 
-  static func respond(_ body: [UInt8], _ fields: HTTPFields = [:], _ status: Int = 200) -> StubAnswer {
+  static func respond(_ body: [UInt8], _ fields: HeaderFields = [:], _ status: Int = 200) -> StubAnswer {
     .response(StubResponse(status, fields: fields, body: body))
   }
 
@@ -99,7 +99,7 @@ import Testing
     let first = try scene { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
     try await first.recorder.events.wait(for: "a change") { $0.count == 1 }
     await first.client.shutdown()
-    let none: @Sendable (String, HTTPRequest) -> StubAnswer = { _, _ in .silence }
+    let none: @Sendable (String, NetOptRequest) -> StubAnswer = { _, _ in .silence }
     // At equal serials the file; without refresh it is kept by hand, and used as it is.
     let hosts = #"{"b.test":{"endpoints":[{"ip":"127.0.0.2"}]}}"#
     for (list, host) in [
@@ -262,8 +262,8 @@ import Testing
     let scene = try scene(refresh: false) { target, _ in
       target == "/list.json" ? Self.respond(new) : Self.respond(Array("hello".utf8))
     }
-    let request = try HTTPRequest(.get, "https://b.test/")
-    let before = try await scene.client.execute(try HTTPRequest(.get, "https://api.test/"))
+    let request = try NetOptRequest(.get, "https://b.test/")
+    let before = try await scene.client.execute(try NetOptRequest(.get, "https://api.test/"))
     await #expect(throws: NetOptError.self) { try await scene.client.execute(request) }
     _ = try await scene.client.refreshList()
     #expect(try await before.body.collect(upTo: 10) == Array("hello".utf8))
@@ -408,7 +408,7 @@ import Testing
       }
       try await scene.client.refreshList()
       #expect(scene.requests.count == 1)
-      if isUsed { _ = try await scene.client.execute(try HTTPRequest(.get, "https://api.test/")) }
+      if isUsed { _ = try await scene.client.execute(try NetOptRequest(.get, "https://api.test/")) }
       await scene.client.shutdown()
       #expect(FileManager.default.fileExists(atPath: rankings) == isUsed)
     }

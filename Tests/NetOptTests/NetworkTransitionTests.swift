@@ -44,7 +44,7 @@ import Testing
     }
     prober.start()
     try await wait(for: "the first ranking") { transport.opened.count >= 6 && leader() == addresses[0] }
-    _ = try router.plan(for: try HTTPRequest(.get, "https://api.test/"), nil)
+    _ = try router.plan(for: try NetOptRequest(.get, "https://api.test/"), nil)
     // There, the first endpoint cannot be reached.
     transport.set(.refuse, for: addresses[0])
     transition.perform(office)
@@ -100,7 +100,7 @@ import Testing
     prober.probeAgain(known: [])
     #expect(prober.taskCount == 0)
     // One is used, and is probed when that is.
-    let request = try HTTPRequest(.get, "https://api.test/")
+    let request = try NetOptRequest(.get, "https://api.test/")
     #expect(!prober.isSettled(request))
     await prober.waitForFirstAnswer(to: request, until: nil)
     _ = try router.plan(for: request, nil)
@@ -132,7 +132,7 @@ import Testing
         try NetOptClient(configuration)
       )
     }
-    var request = try HTTPRequest(.get, "http://api.test:\(server.endpoint.port)/")
+    var request = try NetOptRequest(.get, "http://api.test:\(server.endpoint.port)/")
     request.options.routing = .pinned(server.endpoint.address)
     for _ in 0..<3 { _ = try await client.execute(request).body.collect(upTo: 100) }
     #expect(server.connections == 1)

@@ -29,7 +29,7 @@ import Testing
       answered.withLock { $0[target] = max($0[target, default: 0], version) }
     }
 
-    func answer(_ request: HTTPRequest) async -> HTTPResponse {
+    func answer(_ request: NetOptRequest) async -> NetOptResponse {
       let target = request.url.target
       await pause()
       let version = versions.withLock { versions in
@@ -37,7 +37,7 @@ import Testing
         return versions[target, default: 0]
       }
       await pause()
-      var fields: HTTPFields = ["Cache-Control": "max-age=600"]
+      var fields: HeaderFields = ["Cache-Control": "max-age=600"]
       if request.method == .post { fields["Content-Location"] = target }
       return CacheLab.response(request, 200, fields, "\(version)")
     }
@@ -60,7 +60,7 @@ import Testing
         for _ in 0..<8 {
           group.addTask {
             for _ in 0..<12 {
-              let method: HTTPMethod = [.get, .get, .get, .get, .post, .delete][origin.draw(6)]
+              let method: NetOptRequest.Method = [.get, .get, .get, .get, .post, .delete][origin.draw(6)]
               let floor = origin.floor(of: target)
               let (response, text) = try await lab.ask(method, target)
               let version = try #require(Int(text))
@@ -103,7 +103,7 @@ import Testing
       if request.method == .post { version.withLock { $0 += 1 } }
       return CacheLab.response(request, 200, ["Cache-Control": "max-age=600"], "\(version.withLock(\.self))")
     }
-    let (user, other): (HTTPFields, HTTPFields) = (["Cookie": "a"], ["Cookie": "b"])
+    let (user, other): (HeaderFields, HeaderFields) = (["Cookie": "a"], ["Cookie": "b"])
     for (number, fields) in [user, user + [name: "t"]].enumerated() {
       #expect(try await lab.ask(.get, "/thing", fields).text == "\(number)")
       #expect(try await lab.ask(.post, "/thing", user + [name: "u\(number)"]).text == "\(number + 1)")

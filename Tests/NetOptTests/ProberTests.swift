@@ -98,7 +98,7 @@ import Testing
     _ = try await bench.prober.probe(hosts: nil, method: nil)
     #expect(handshakes.withLock(\.self) == [a: [false], b: [false]])
     handshakes.withLock { $0 = [:] }
-    let request = try HTTPRequest(.get, "https://api.test/")
+    let request = try NetOptRequest(.get, "https://api.test/")
     for _ in 0..<100 where handshakes.withLock({ $0.count }) < 2 {
       _ = try bench.router.plan(for: request, nil)
       bench.clock.advance(by: .seconds(10))
@@ -121,7 +121,7 @@ import Testing
     }
     _ = try await bench.prober.probe(hosts: nil, method: .tls)
     #expect(bench.status(of: a, origin)?.state == .quarantined)
-    _ = try bench.router.plan(for: try HTTPRequest(.get, "https://api.test/"), nil)
+    _ = try bench.router.plan(for: try NetOptRequest(.get, "https://api.test/"), nil)
     for wrong in [true, false] {
       isWrong.withLock { $0 = wrong }
       handshakes.withLock { $0 = [] }
@@ -162,7 +162,7 @@ import Testing
 
 /// A connection that a probe asks for.
 private struct Probe {
-  let endpoint: Endpoint
+  let endpoint: IPEndpoint
   let origin: Origin
   let limit: Duration
   let isKept: Bool
@@ -173,14 +173,14 @@ private struct ProbedTransport: Transport {
   let connect: @Sendable (Probe) -> Result<ConnectReport, LegError>
 
   func connect(
-    to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+    to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
     try connect(Probe(endpoint: endpoint, origin: origin, limit: limit, isKept: keep)).get()
   }
 
   func execute(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
-  ) async throws(NetOptError) -> HTTPResponse {
+    _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> NetOptResponse {
     throw NetOptError(.unsupported, phase: .send, "this transport sends no requests")
   }
 

@@ -24,11 +24,13 @@ import Testing
     init(_ base: StubTransport) { self.base = base }
 
     func execute(
-      _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
-    ) async throws(NetOptError) -> HTTPResponse { try await base.execute(request, along: plan, in: context) }
+      _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
+    ) async throws(NetOptError) -> NetOptResponse {
+      try await base.execute(request, along: plan, in: context)
+    }
 
     func connect(
-      to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+      to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
     ) async throws(LegError) -> ConnectReport {
       attempts.withLock { $0 += 1 }
       try? await Task.sleep(for: .seconds(600))
@@ -58,7 +60,7 @@ import Testing
     let client = try NetOptClient(configuration(place), transport: stub(), resolver: StubResolver())
     _ = try await client.probe()
     for _ in 0..<requests {
-      _ = try await client.execute(try HTTPRequest(.get, "https://\(Self.host)/"))
+      _ = try await client.execute(try NetOptRequest(.get, "https://\(Self.host)/"))
     }
     await client.shutdown()
   }
@@ -69,7 +71,7 @@ import Testing
     var configuration = configuration(.directory(directory))
     configuration.probing.firstRequestWait = .seconds(500)
     let client = try NetOptClient(configuration, transport: transport, resolver: StubResolver())
-    let response = try await client.execute(try HTTPRequest(.get, "https://\(Self.host)/"))
+    let response = try await client.execute(try NetOptRequest(.get, "https://\(Self.host)/"))
     // It goes where the first run found the faster way, while its own probes are under way.
     #expect(response.remote?.address == addresses[1])
     #expect(response.route.plan.candidates.map(\.score).allSatisfy { $0 != nil })
@@ -83,7 +85,7 @@ import Testing
     var configuration = configuration(.directory(directory))
     configuration.probing.firstRequestWait = .milliseconds(150)
     let client = try NetOptClient(configuration, transport: transport, resolver: StubResolver())
-    let response = try await client.execute(try HTTPRequest(.get, "https://\(Self.host)/"))
+    let response = try await client.execute(try NetOptRequest(.get, "https://\(Self.host)/"))
     #expect(try #require(response.route.legs.first).started >= .milliseconds(149))
     await client.shutdown()
   }
@@ -110,7 +112,7 @@ import Testing
       var configuration = configuration(.directory(place))
       configuration.warningHandler = { warnings.record($0) }
       let client = try NetOptClient(configuration, transport: stub(), resolver: StubResolver())
-      _ = try await client.execute(try HTTPRequest(.get, "https://\(Self.host)/"))
+      _ = try await client.execute(try NetOptRequest(.get, "https://\(Self.host)/"))
       await client.shutdown()
       #expect(warnings.events.map(\.code) == [code])
       #expect(warnings.events.first?.message.contains(part) == true)

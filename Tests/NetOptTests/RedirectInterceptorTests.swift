@@ -10,18 +10,20 @@ import NetOptLocking
   /// The end of a chain: answers from a table of URLs, and keeps the requests.
   private final class Script: Interceptor {
     private let answers: [String: (Int, String)]
-    private let seen = Locked<[HTTPRequest]>([])
-    var requests: [HTTPRequest] { seen.withLock { $0 } }
+    private let seen = Locked<[NetOptRequest]>([])
+    var requests: [NetOptRequest] { seen.withLock { $0 } }
 
     init(_ answers: [String: (Int, String)]) { self.answers = answers }
 
-    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError)
+      -> NetOptResponse
+    {
       seen.withLock { $0.append(request) }
       let answer = answers[request.url.description]
-      let fields: HTTPFields = answer.map { ["Location": $0.1] } ?? [:]
+      let fields: HeaderFields = answer.map { ["Location": $0.1] } ?? [:]
       let plan = RoutePlan(
         origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
-      return HTTPResponse(
+      return NetOptResponse(
         url: request.url, head: ResponseHead(status: answer?.0 ?? 200, fields: fields),
         body: ResponseBody([]),
         route: RouteReport(plan: plan, legs: []))
@@ -44,11 +46,13 @@ import NetOptLocking
   private struct RedirectWithBody: Interceptor {
     let body: EndlessBody
 
-    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError)
+      -> NetOptResponse
+    {
       let isFirst = request.url.target == "/"
       let plan = RoutePlan(
         origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
-      return HTTPResponse(
+      return NetOptResponse(
         url: request.url,
         head: ResponseHead(status: isFirst ? 302 : 200, fields: isFirst ? ["Location": "/next"] : [:]),
         body: isFirst ? ResponseBody(body) : ResponseBody([]), route: RouteReport(plan: plan, legs: []))
@@ -59,12 +63,13 @@ import NetOptLocking
     let body = EndlessBody()
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     let chain = InterceptorChain([RedirectInterceptor(), RedirectWithBody(body: body)], context: context)
-    let response = try await chain.proceed(try HTTPRequest(.get, "https://a.test/"))
+    let response = try await chain.proceed(try NetOptRequest(.get, "https://a.test/"))
     #expect(response.status == 200)
     #expect(body.timesRead == 0)
   }
 
-  private func follow(_ request: HTTPRequest, _ script: Script) async throws(NetOptError) -> HTTPResponse {
+  private func follow(_ request: NetOptRequest, _ script: Script) async throws(NetOptError) -> NetOptResponse
+  {
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     return try await InterceptorChain([RedirectInterceptor(), script], context: context).proceed(request)
   }
@@ -73,7 +78,7 @@ import NetOptLocking
     let script = Script([
       "https://a.test/x/y?q": (302, "../z?r#f"), "https://a.test/z?r": (301, "//b.test:8443/w"),
     ])
-    let response = try await follow(try HTTPRequest(.get, "https://a.test/x/y?q"), script)
+    let response = try await follow(try NetOptRequest(.get, "https://a.test/x/y?q"), script)
     #expect(response.status == 200)
     #expect(response.url.description == "https://b.test:8443/w")
     #expect(script.requests.count == 3)
@@ -86,8 +91,9 @@ import NetOptLocking
   ])
   func theMethodFollowsTheRules(_ status: Int, _ method: String, _ expected: String) async throws {
     let script = Script(["https://a.test/": (status, "/b")])
-    let request = try HTTPRequest(
-      HTTPMethod(rawValue: method), "https://a.test/", headers: ["Content-Type": "text/plain", "X": "1"],
+    let request = try NetOptRequest(
+      NetOptRequest.Method(rawValue: method), "https://a.test/",
+      headers: ["Content-Type": "text/plain", "X": "1"],
       body: method == "HEAD" ? .none : .text("body"))
     _ = try await follow(request, script)
     let second = try #require(script.requests.last)
@@ -100,8 +106,8 @@ import NetOptLocking
 
   @Test func credentialsStayWithTheirOrigin() async throws {
     let script = Script(["https://a.test/": (302, "/same"), "https://a.test/same": (302, "https://b.test/")])
-    let headers: HTTPFields = ["Authorization": "secret", "Cookie": "c=1", "X": "1"]
-    var request = try HTTPRequest(.get, "https://a.test/", headers: headers)
+    let headers: HeaderFields = ["Authorization": "secret", "Cookie": "c=1", "X": "1"]
+    var request = try NetOptRequest(.get, "https://a.test/", headers: headers)
     request.options.routing = .pinned(.loopback)
     _ = try await follow(request, script)
     #expect(script.requests.map { $0.headers["Authorization"] } == ["secret", "secret", nil])
@@ -114,8 +120,8 @@ import NetOptLocking
   @Test func noFieldWithCredentialsGoesToAnotherOrigin() async throws {
     let script = Script(["https://a.test/": (302, "https://a.test:8443/")])
     let fields = CredentialFields.usual.sorted() + ["X-Ours"]
-    let request = try HTTPRequest(
-      .get, "https://a.test/", headers: HTTPFields(fields.map { HTTPField($0.lowercased(), "secret") }))
+    let request = try NetOptRequest(
+      .get, "https://a.test/", headers: HeaderFields(fields.map { HeaderField($0.lowercased(), "secret") }))
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     _ = try await InterceptorChain(
       [
@@ -144,19 +150,19 @@ import NetOptLocking
       ("https://signed.test/c", 307), ("https://signed.test:8443/", 302), ("http://signed.test/", 308),
       ("https://signed.test/d", 302),
     ] {
-      #expect(try await chain.proceed(try HTTPRequest(.get, url)).status == status, "\(url)")
+      #expect(try await chain.proceed(try NetOptRequest(.get, url)).status == status, "\(url)")
     }
     #expect(!script.requests.contains { $0.url.path == "/pay" })
   }
 
   @Test func fieldsWhoseNamesSpeakOfSecretsStayBehind() async throws {
     let script = Script(["https://a.test/": (307, "https://b.test/")])
-    let fields: HTTPFields = [
+    let fields: HeaderFields = [
       "CF-Access-Client-Secret": "1", "X-MBX-APIKEY": "1", "Circle-Token": "1", "Fastly-Key": "1",
       "X-CSRF-Token": "1",
       "Signature": "1", "Accept": "1", "Idempotency-Key": "1", "X-Request-Id": "1",
     ]
-    _ = try await follow(try HTTPRequest(.get, "https://a.test/", headers: fields), script)
+    _ = try await follow(try NetOptRequest(.get, "https://a.test/", headers: fields), script)
     #expect(script.requests.last?.headers.map(\.name) == ["Accept", "Idempotency-Key", "X-Request-Id"])
   }
 
@@ -165,7 +171,7 @@ import NetOptLocking
       let script = Script([
         "https://a.test/": (302, location), "https://a.test/?token=s3cret": (302, location),
       ])
-      var request = try HTTPRequest(.get, "https://a.test/")
+      var request = try NetOptRequest(.get, "https://a.test/")
       request.options.maxRedirects = 1
       let limited = request
       let error = await #expect(throws: NetOptError.self) { _ = try await follow(limited, script) }
@@ -175,7 +181,7 @@ import NetOptLocking
 
   @Test func aDowngradeIsHandedBack() async throws {
     let script = Script(["https://a.test/": (302, "http://a.test/")])
-    let response = try await follow(try HTTPRequest(.get, "https://a.test/"), script)
+    let response = try await follow(try NetOptRequest(.get, "https://a.test/"), script)
     #expect(response.status == 302)
     #expect(script.requests.count == 1)
   }
@@ -183,13 +189,13 @@ import NetOptLocking
   @Test func aSentStreamIsNotSentAgain() async throws {
     let script = Script(["https://a.test/": (307, "/b")])
     let body = RequestBody.stream(AsyncStream<[UInt8]> { $0.finish() })
-    let response = try await follow(try HTTPRequest(.post, "https://a.test/", body: body), script)
+    let response = try await follow(try NetOptRequest(.post, "https://a.test/", body: body), script)
     #expect(response.status == 307)
   }
 
   @Test func redirectsAreCounted() async throws {
     let script = Script(["https://a.test/": (302, "/")])
-    var request = try HTTPRequest(.get, "https://a.test/")
+    var request = try NetOptRequest(.get, "https://a.test/")
     request.options.maxRedirects = 3
     let limited = request
     let error = await #expect(throws: NetOptError.self) { _ = try await follow(limited, script) }
@@ -203,7 +209,7 @@ import NetOptLocking
   func aLocationThatCannotBeFollowedIsAnError(_ location: String) async throws {
     let script = Script(["https://a.test/": (302, location)])
     let error = await #expect(throws: NetOptError.self) {
-      _ = try await follow(try HTTPRequest(.get, "https://a.test/"), script)
+      _ = try await follow(try NetOptRequest(.get, "https://a.test/"), script)
     }
     #expect(error?.code == .invalidURL && error?.phase == .receive && error?.route != nil)
     #expect(
@@ -214,7 +220,7 @@ import NetOptLocking
   @Test func whatIsNoRedirectIsTheAnswer() async throws {
     for status in [200, 300, 304, 305, 404] {
       let script = Script(["https://a.test/": (status, "/b")])
-      #expect(try await follow(try HTTPRequest(.get, "https://a.test/"), script).status == status)
+      #expect(try await follow(try NetOptRequest(.get, "https://a.test/"), script).status == status)
     }
   }
 }

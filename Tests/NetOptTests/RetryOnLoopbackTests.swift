@@ -18,7 +18,7 @@ import Testing
     var addresses: Set<IPAddress> = []
   }
 
-  private func call(_ client: NetOptClient, _ request: HTTPRequest) async -> Call {
+  private func call(_ client: NetOptClient, _ request: NetOptRequest) async -> Call {
     let clock = SystemTimeSource()
     let start = clock.now()
     do throws(NetOptError) {
@@ -132,8 +132,10 @@ import Testing
   }
 
   /// The server is killed when the request has reached it, and has been handed to what is behind it, and before it answers.
-  @Test(arguments: [HTTPMethod.get, .post])
-  func aRequestUnderWayWhenItsServerIsKilledGoesElsewhereUnlessItIsAPost(_ method: HTTPMethod) async throws {
+  @Test(arguments: [NetOptRequest.Method.get, .post])
+  func aRequestUnderWayWhenItsServerIsKilledGoesElsewhereUnlessItIsAPost(_ method: NetOptRequest.Method)
+    async throws
+  {
     let behind = try LoopbackServer(
       .raw { exchange in
         _ = try exchange.readBody()
@@ -198,10 +200,10 @@ import Testing
     let client = try NetOptClient(configuration)
     for isPooled in [false, true] {
       if isPooled {
-        _ = try await client.execute(try HTTPRequest(.get, "http://plain.test:\(port)/fine"))
+        _ = try await client.execute(try NetOptRequest(.get, "http://plain.test:\(port)/fine"))
           .body.collect(upTo: 1)
       }
-      let post = try HTTPRequest(.post, "http://plain.test:\(port)/\(isPooled)", body: .text("once"))
+      let post = try NetOptRequest(.post, "http://plain.test:\(port)/\(isPooled)", body: .text("once"))
       let error = await #expect(throws: NetOptError.self) { _ = try await client.execute(post) }
       #expect(error?.code == .sendFailed)
       #expect(error?.message.contains("whether the request took effect is not known") == true)
@@ -209,7 +211,7 @@ import Testing
       #expect(received.map(\.method) == [.post])
     }
     // The same as a GET is sent elsewhere too, and in the end the error tells of each attempt.
-    let get = try HTTPRequest(.get, "http://plain.test:\(port)/get")
+    let get = try NetOptRequest(.get, "http://plain.test:\(port)/get")
     let error = await #expect(throws: NetOptError.self) { _ = try await client.execute(get) }
     #expect(error?.otherAttempts.count == 2)
     for server in servers { #expect(server.requests.contains { $0.target == "/get" }) }

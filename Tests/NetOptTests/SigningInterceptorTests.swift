@@ -13,8 +13,8 @@ import Testing
     let age: String?
     let refusal: Int
     private let verifier: SignatureVerifier
-    private let seen = Locked<[(HTTPRequest, VerificationReport)]>([])
-    var requests: [HTTPRequest] { seen.withLock { $0.map(\.0) } }
+    private let seen = Locked<[(NetOptRequest, VerificationReport)]>([])
+    var requests: [NetOptRequest] { seen.withLock { $0.map(\.0) } }
     var reports: [VerificationReport] { seen.withLock { $0.map(\.1) } }
 
     init(clock: Int64, isTLS: Bool = true, age: String? = nil, refusal: Int = 401) {
@@ -25,15 +25,17 @@ import Testing
       verifier = SignatureVerifier(keys: SigningInterceptorTests.ring, nonces: MemoryNonceStore())
     }
 
-    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError)
+      -> NetOptResponse
+    {
       let body: [UInt8] = if case .bytes(let bytes) = request.body.source { bytes } else { [] }
       let report = verifier.verify(SigningRequest(request, body: body), .init(now: clock))
       seen.withLock { $0.append((request, report)) }
       let plan = RoutePlan(
         origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
-      var fields: HTTPFields = ["Date": "Tue, 14 Nov 2023 22:13:20 GMT"]
+      var fields: HeaderFields = ["Date": "Tue, 14 Nov 2023 22:13:20 GMT"]
       fields["Age"] = age
-      return HTTPResponse(
+      return NetOptResponse(
         url: request.url,
         head: ResponseHead(status: report.isValid ? 200 : refusal, fields: fields),
         body: ResponseBody([]), route: RouteReport(plan: plan, legs: []),
@@ -48,7 +50,9 @@ import Testing
 
     init(count: Int) { self.count = count }
 
-    func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+    func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError)
+      -> NetOptResponse
+    {
       await withCheckedContinuation { continuation in
         let all = waiting.withLock { waiting -> [CheckedContinuation<Void, Never>] in
           waiting.append(continuation)
@@ -76,7 +80,7 @@ import Testing
   @Test func eachAttemptIsSignedAfresh() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date)
-    let request = try HTTPRequest(
+    let request = try NetOptRequest(
       .post, "https://api.example.com/a?b=c d".replacing(" ", with: "%20"), body: .text("x"))
     #expect(try await chain.proceed(request).status == 200)
     #expect(try await chain.proceed(request).status == 200)
@@ -87,14 +91,14 @@ import Testing
   @Test func otherHostsAreNotSignedFor() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date)
-    _ = try await chain.proceed(try HTTPRequest(.get, "https://other.example.com/"))
+    _ = try await chain.proceed(try NetOptRequest(.get, "https://other.example.com/"))
     #expect(server.requests[0].headers["Authorization"] == nil)
   }
 
   @Test func theClockIsLearntOnceAndKept() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date - 4000)
-    let request = try HTTPRequest(.post, "https://api.example.com/", body: .text("x"))
+    let request = try NetOptRequest(.post, "https://api.example.com/", body: .text("x"))
     #expect(try await chain.proceed(request).status == 200)
     #expect(server.reports.map(\.reason) == [.tooOld, .ok])
     #expect(try await chain.proceed(request).status == 200)
@@ -106,7 +110,7 @@ import Testing
   func whatMustNotBeRepeatedIsNotAfterABadRequest(_ status: Int, _ hasKey: Bool, _ sent: Int) async throws {
     let server = Server(clock: Self.date, refusal: status)
     let chain = try chain(server, clock: Self.date - 4000)
-    var request = try HTTPRequest(.post, "https://api.example.com/", body: .text("x"))
+    var request = try NetOptRequest(.post, "https://api.example.com/", body: .text("x"))
     if hasKey { request.headers["Idempotency-Key"] = "1" }
     #expect(try await chain.proceed(request).status == (sent == 1 ? status : 200))
     #expect(server.requests.count == sent)
@@ -118,9 +122,9 @@ import Testing
     // The server verifies with another clock than its Date says: signing again does not help, and is tried once.
     let server = Server(clock: Self.date + 9000)
     let chain = try chain(server, clock: Self.date - 4000)
-    #expect(try await chain.proceed(try HTTPRequest(.get, "https://api.example.com/")).status == 401)
+    #expect(try await chain.proceed(try NetOptRequest(.get, "https://api.example.com/")).status == 401)
     #expect(server.requests.count == 2)
-    #expect(try await chain.proceed(try HTTPRequest(.get, "https://api.example.com/")).status == 401)
+    #expect(try await chain.proceed(try NetOptRequest(.get, "https://api.example.com/")).status == 401)
     #expect(server.requests.count == 3)
   }
 
@@ -128,13 +132,13 @@ import Testing
     let far = Server(clock: Self.date)
     #expect(
       try await chain(far, clock: Self.date - 90_000).proceed(
-        try HTTPRequest(.get, "https://api.example.com/")
+        try NetOptRequest(.get, "https://api.example.com/")
       ).status == 401)
     #expect(far.requests.count == 1)
     let plain = Server(clock: Self.date, isTLS: false)
     #expect(
       try await chain(plain, clock: Self.date - 4000).proceed(
-        try HTTPRequest(.get, "http://api.example.com/")
+        try NetOptRequest(.get, "http://api.example.com/")
       ).status == 401)
     #expect(plain.requests.count == 1)
   }
@@ -150,7 +154,7 @@ import Testing
       context: CallContext(id: 1, started: .init(nanoseconds: 0), deadline: nil))
     let statuses = try await withThrowingTaskGroup { group in
       for _ in 0..<count {
-        group.addTask { try await chain.proceed(try HTTPRequest(.get, "https://api.example.com/")).status }
+        group.addTask { try await chain.proceed(try NetOptRequest(.get, "https://api.example.com/")).status }
       }
       return try await group.reduce(into: []) { $0.append($1) }
     }
@@ -162,7 +166,7 @@ import Testing
     for age in ["0", "4000", "x"] {
       let server = Server(clock: Self.date, age: age)
       let chain = try chain(server, clock: Self.date - 4000)
-      #expect(try await chain.proceed(try HTTPRequest(.get, "https://api.example.com/")).status == 401)
+      #expect(try await chain.proceed(try NetOptRequest(.get, "https://api.example.com/")).status == 401)
       #expect(server.requests.count == 1)
     }
   }
@@ -175,7 +179,7 @@ import Testing
       ("https://api.example.com:8443/", 5),
       ("https://api.example.com/", 6),
     ] {
-      #expect(try await chain.proceed(try HTTPRequest(.get, url)).status == 200)
+      #expect(try await chain.proceed(try NetOptRequest(.get, url)).status == 200)
       #expect(server.requests.count == count)
     }
   }
@@ -183,7 +187,7 @@ import Testing
   @Test func aStreamCannotBeSigned() async throws {
     let server = Server(clock: Self.date)
     let stream = AsyncStream<[UInt8]> { $0.finish() }
-    let request = try HTTPRequest(.post, "https://api.example.com/", body: .stream(stream))
+    let request = try NetOptRequest(.post, "https://api.example.com/", body: .stream(stream))
     await #expect(throws: NetOptError.self) { try await chain(server, clock: Self.date).proceed(request) }
     #expect(server.requests.isEmpty)
   }

@@ -8,11 +8,11 @@ import Testing
 
 /// Calls for one thing that come together.
 @Suite struct SingleFlightTests {
-  private static let fields: HTTPFields = ["Cache-Control": "max-age=60"]
+  private static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
 
   /// Starts calls that are told apart by their number, and waits until all but one wait for it.
   private func start(
-    _ count: Int, on lab: CacheLab, _ change: @escaping @Sendable (inout HTTPRequest) -> Void = { _ in }
+    _ count: Int, on lab: CacheLab, _ change: @escaping @Sendable (inout NetOptRequest) -> Void = { _ in }
   ) async throws -> [Task<String, any Error>] {
     let before = try lab.flights.waiting
     let leads = try lab.flights.count == 0 ? 1 : 0
@@ -52,7 +52,7 @@ import Testing
       configuration, transport: transport, resolver: StubResolver(), timeSource: clock)
     let cache = try #require(client.cache)
     let calls = try (0..<1000).map { _ in
-      let request = try HTTPRequest(.get, "https://api.test/thing")
+      let request = try NetOptRequest(.get, "https://api.test/thing")
       return Task { try await client.execute(request).body.collect(upTo: 100) }
     }
     try await wait(for: "the calls to join") { cache.flights.waiting == 999 && transport.received.count == 1 }
@@ -77,7 +77,7 @@ import Testing
     let url = "http://\(server.endpoint)/thing"
     try await withThrowingTaskGroup(of: [UInt8].self) { group in
       for _ in 0..<1000 {
-        group.addTask { try await client.execute(try HTTPRequest(.get, url)).body.collect(upTo: 100) }
+        group.addTask { try await client.execute(try NetOptRequest(.get, url)).body.collect(upTo: 100) }
       }
       for try await body in group { #expect(body == Array("hello".utf8)) }
     }
@@ -90,8 +90,8 @@ import Testing
     arguments: [
       ["Vary": "*"], ["Vary": "X-Thing"], ["Cache-Control": "no-store, max-age=600"],
       ["Cache-Control": "max-age=600"],
-    ] as [HTTPFields])
-  func aValidatedAnswerIsSharedWhenItMayBeKept(_ news: HTTPFields) async throws {
+    ] as [HeaderFields])
+  func aValidatedAnswerIsSharedWhenItMayBeKept(_ news: HeaderFields) async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       let user = request.headers["X-Thing"] ?? "nobody"
@@ -261,7 +261,7 @@ import Testing
       let body = GatedBody(["one ", "two"], gates: [gate])
       return CacheLab.response(request, 200, Self.fields, ResponseBody(body))
     }
-    var first: HTTPResponse? = try await lab.begin()
+    var first: NetOptResponse? = try await lab.begin()
     let others = try await start(10, on: lab)
     #expect(first?.status == 200)
     first = nil
@@ -331,7 +331,7 @@ import Testing
       }
       return CacheLab.response(request, 200, Self.fields, "answer \(number)")
     }
-    let change = { @Sendable (request: inout HTTPRequest) in request.options.timeout = .seconds(3) }
+    let change = { @Sendable (request: inout NetOptRequest) in request.options.timeout = .seconds(3) }
     let begun = SystemTimeSource().now()
     let first = try await start(1, on: lab, change)[0]
     try await wait(for: "the first fetch") { lab.sent == 1 }
@@ -414,7 +414,7 @@ import Testing
   func outcomesOfOthers() async throws {
     let clock = ManualTimeSource()
     let flights = Flights(clock)
-    let mine: HTTPFields = ["X-Trial": "1"]
+    let mine: HeaderFields = ["X-Trial": "1"]
     let key = Flights.Key(key: try CacheKey(api: "a", parameters: ""), selectors: [], RequestOptions())
     // Those who wait have as little time as the first.
     let deadline = clock.now() + .seconds(60)

@@ -11,7 +11,7 @@ import Testing
   /// A call of the load.
   private struct Call: Sendable {
     let number: Int
-    let method: HTTPMethod
+    let method: NetOptRequest.Method
     /// When it began, from the beginning of the load.
     let began: Duration
     let time: Duration
@@ -165,7 +165,7 @@ import Testing
     let clock = SystemTimeSource()
     let began = clock.now()
     // Many at once, and nothing else: no answer comes from their server meanwhile.
-    let responses = try await withThrowingTaskGroup(of: HTTPResponse.self) { group in
+    let responses = try await withThrowingTaskGroup(of: NetOptResponse.self) { group in
       for _ in 0..<8 { group.addTask { try await client.execute(request) } }
       return try await group.reduce(into: []) { $0.append($1) }
     }

@@ -11,8 +11,8 @@ import Testing
 
   @Test(
     "every request is answered, and processed once, however few streams a connection may have",
-    arguments: [1, 3, 10], [HTTPMethod.get, .post])
-  func few(_ limit: Int, _ method: HTTPMethod) async throws {
+    arguments: [1, 3, 10], [NetOptRequest.Method.get, .post])
+  func few(_ limit: Int, _ method: NetOptRequest.Method) async throws {
     let (faults, log) = try await requests(method, atOnce: 100, limit: limit, endpoints: 1)
     #expect(faults.isEmpty, "\(faults.count): \(faults.prefix(3))")
     #expect(log.count == 100)
@@ -30,7 +30,7 @@ import Testing
 
   /// Sends requests at once over a client that knows nothing of the servers.
   private func requests(
-    _ method: HTTPMethod, atOnce count: Int, limit: Int, endpoints: Int
+    _ method: NetOptRequest.Method, atOnce count: Int, limit: Int, endpoints: Int
   ) async throws -> (faults: [String], log: [AccessLogEntry]) {
     var settings = NginxSettings()
     settings.concurrentStreams = limit
@@ -50,7 +50,7 @@ import Testing
       for id in 0..<count {
         group.addTask {
           do throws(NetOptError) {
-            var request = try HTTPRequest(method, "https://\(Self.host):\(port)/echo?id=\(id)")
+            var request = try NetOptRequest(method, "https://\(Self.host):\(port)/echo?id=\(id)")
             if method == .post { request.body = .bytes(Array("body of \(id)".utf8)) }
             let response = try await client.execute(request)
             let text = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)

@@ -30,10 +30,11 @@ struct StubLab {
     client = try NetOptClient(configuration, transport: transport, resolver: StubResolver())
   }
 
-  func request(_ method: HTTPMethod = .get, _ change: (inout HTTPRequest) -> Void = { _ in }) throws
-    -> HTTPRequest
+  func request(_ method: NetOptRequest.Method = .get, _ change: (inout NetOptRequest) -> Void = { _ in })
+    throws
+    -> NetOptRequest
   {
-    var request = try HTTPRequest(method, "https://\(Self.host)/")
+    var request = try NetOptRequest(method, "https://\(Self.host)/")
     change(&request)
     return request
   }
@@ -57,6 +58,6 @@ final class AttemptRecorder: CallObserver {
     events.record(.retry(attempt, delay))
   }
   func callWillHedge(_ id: UInt64, after delay: Duration) { events.record(.hedge(delay)) }
-  func callDidReceiveHead(_ id: UInt64, _ response: HTTPResponse) { events.record(.head(response.status)) }
+  func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse) { events.record(.head(response.status)) }
   func callDidFail(_ id: UInt64, _ error: NetOptError) { events.record(.failed(error)) }
 }

@@ -8,7 +8,7 @@ import Testing
 /// What a client does beside requests.
 @Suite struct UpkeepTests {
   /// Whether this machine has a connection to an endpoint, by /proc/net/tcp (proc(5)).
-  private func isConnected(to endpoint: Endpoint) throws -> Bool {
+  private func isConnected(to endpoint: IPEndpoint) throws -> Bool {
     let bytes = try FileBytes.read("/proc/net/tcp", upTo: 1 << 22, as: "the connections", in: .connect)
     let table = String(decoding: bytes, as: UTF8.self)
     let digits = endpoint.address.bytes.reversed().map { byte in
@@ -39,7 +39,7 @@ import Testing
     configuration.proxy = .none
     configuration.rankingHistory = .none
     let client = try NetOptClient(configuration)
-    let request = try HTTPRequest(.get, "https://api.test:\(port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(port)/")
     #expect(try await client.execute(request).remote?.address == addresses[0])
     mortal.stop()
     var response = try await client.execute(request)
@@ -51,7 +51,7 @@ import Testing
     let opened = SystemTimeSource().now()
     mortal = try await NginxOrigin.start(for: ["api.test"], on: [addresses[0]], port: port)
     try await wait(for: "a probe that finds it", within: .seconds(20)) {
-      try isConnected(to: Endpoint(addresses[0], port: port))
+      try isConnected(to: IPEndpoint(addresses[0], port: port))
     }
     // 5 s, a fifth more for jitter, and what a busy machine takes.
     #expect(SystemTimeSource().now() - opened < .seconds(8))

@@ -178,7 +178,7 @@ extension Simulation {
     clients[call.client].planner.record(
       report, outcome: outcome, from: call.attemptStarted, at: now)
     clients[call.client].planner.answered(
-      HTTPRequest(.get, HTTPURL(origin: origin, target: "/")), along: report, outcome, status: 200,
+      NetOptRequest(.get, HTTPURL(origin: origin, target: "/")), along: report, outcome, status: 200,
       from: call.attemptStarted)
     for leg in report.legs where leg.failure?.isOfCertificate ?? false {
       guard let server = leg.address.flatMap({ places[$0] }) else { continue }

@@ -29,16 +29,16 @@ func key(_ number: Int) throws -> CacheKey {
 }
 
 /// Fields with texts of their own, as those that come from a network have.
-func fields() -> HTTPFields {
+func fields() -> HeaderFields {
   let shown = [
     ("Content-Type", "application/json; charset=utf-8"),
     ("Cache-Control", "max-age=600, stale-while-revalidate=30"),
     ("ETag", "\"5f2b0e8a1c9d4e77\""), ("Date", "Sat, 21 Nov 2026 10:00:00 GMT"), ("Vary", "Accept-Encoding"),
     ("Server", "bench"), ("X-Request-Id", "0f9a4c52-7a5e-4a5b-8a6e-2f1f0b1f2c3d"),
   ]
-  return HTTPFields(
+  return HeaderFields(
     shown.map {
-      HTTPField(
+      HeaderField(
         String(decoding: Array($0.0.utf8), as: UTF8.self), String(decoding: Array($0.1.utf8), as: UTF8.self))
     })
 }

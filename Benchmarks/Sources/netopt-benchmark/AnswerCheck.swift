@@ -35,7 +35,7 @@ struct AnswerCheck {
   }
 
   /// Whether the response, with the chunks that were taken, is the answer.
-  func isAnswer(_ response: HTTPResponse) -> Bool {
+  func isAnswer(_ response: NetOptResponse) -> Bool {
     switch expectation {
     case .anything: response.status < 400
     case .echo(let length): response.status == 200 && received == length && !hasOtherContent
@@ -46,7 +46,7 @@ struct AnswerCheck {
   }
 
   /// What came instead, for people.
-  func complaint(about response: HTTPResponse) -> String {
+  func complaint(about response: NetOptResponse) -> String {
     "question \(digits): status \(response.status), \(received) bytes\(hasOtherContent ? ", with other content" : "")"
   }
 

@@ -12,19 +12,19 @@ enum CachedBenchmark {
     init(bodyLength: Int) { body = [UInt8](repeating: 0x78, count: bodyLength) }
 
     func execute(
-      _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
-    ) async throws(NetOptError) -> HTTPResponse {
-      let fields: HTTPFields = [
+      _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
+    ) async throws(NetOptError) -> NetOptResponse {
+      let fields: HeaderFields = [
         "Date": "Sat, 21 Nov 2026 00:00:00 GMT", "Cache-Control": "max-age=1000000000", "ETag": "\"abc\"",
         "Content-Type": "application/json", "Server": "benchmark", "Content-Length": "\(body.count)",
       ]
-      return HTTPResponse(
+      return NetOptResponse(
         url: request.url, head: ResponseHead(status: 200, fields: fields), body: ResponseBody(body),
         route: RouteReport(plan: plan, legs: []))
     }
 
     func connect(
-      to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+      to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
     ) async throws(LegError) -> ConnectReport { ConnectReport(connect: .zero) }
 
     func shutdown() async {}
@@ -47,7 +47,7 @@ enum CachedBenchmark {
     configuration.rankingHistory = .none
     configuration.cache = ClientConfiguration.Cache()
     let client = try NetOptClient(configuration, transport: answers, resolver: NoResolver())
-    let request = try HTTPRequest(
+    let request = try NetOptRequest(
       .get, "https://api.example.com/user/search?q=lamp&page=2", headers: ["Accept": "application/json"])
     _ = try await client.execute(request).body.collect(upTo: 1 << 30)
     var wall: [Double] = []

@@ -2,7 +2,7 @@ import NetOpt
 
 /// Reads every event: part of what is measured.
 struct Reader: CallObserver {
-  func callDidReceiveHead(_ id: UInt64, _ response: HTTPResponse) {
+  func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse) {
     precondition(response.status > 0 && !response.route.legs.isEmpty)
   }
 

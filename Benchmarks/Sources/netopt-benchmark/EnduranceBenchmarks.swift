@@ -52,13 +52,13 @@ enum WaitingBenchmark {
 
     var all: Int { count.load(ordering: .acquiring) }
 
-    func callWillStart(_ id: UInt64, _ request: HTTPRequest) {
+    func callWillStart(_ id: UInt64, _ request: NetOptRequest) {
       count.add(1, ordering: .acquiringAndReleasing)
     }
   }
 
   static func run(_ options: Options) async throws -> String {
-    let request = try HTTPRequest(.get, try options.required("--url"))
+    let request = try NetOptRequest(.get, try options.required("--url"))
     let count = try options.count("-n", 10_000)
     let server = pid_t(try options.count("--server-pid", 0))
     guard server > 0 else { throw UsageError("--server-pid is missing") }
@@ -102,7 +102,7 @@ enum SoakBenchmark {
   private static let growth = 1024
 
   static func run(_ options: Options) async throws -> String {
-    let request = try HTTPRequest(.get, try options.required("--url"))
+    let request = try NetOptRequest(.get, try options.required("--url"))
     let count = try options.count("-n", 1_000_000)
     let client = try NetOptClient(try ClientConfiguration.measured(options))
     let streams = try options.count("-c", 100)

@@ -31,7 +31,7 @@ enum HostsBenchmark {
     let client = try NetOptClient(configuration)
     let expectation = try Expectation(options.text("--expect"))
     let questions = try names.prefix(used).enumerated().map { number, name in
-      let request = try HTTPRequest(.get, "https://\(name):\(port)/small")
+      let request = try NetOptRequest(.get, "https://\(name):\(port)/small")
       return if case .anything = expectation {
         try Question(request, number: nil)
       } else {

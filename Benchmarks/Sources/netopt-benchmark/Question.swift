@@ -7,12 +7,12 @@ struct Question: Sendable {
   /// caches. Two requests at random ask the same thing once in so many times.
   private static let most = 16
 
-  let request: HTTPRequest
+  let request: NetOptRequest
   /// Empty when nothing is asked.
   let digits: String
 
   /// - Parameter number: what to ask; `nil` to ask nothing.
-  init(_ request: HTTPRequest, number: Int?) throws {
+  init(_ request: NetOptRequest, number: Int?) throws {
     guard let number else {
       (self.request, digits) = (request, "")
       return
@@ -25,7 +25,7 @@ struct Question: Sendable {
   }
 
   /// What is asked in turn of one URL.
-  static func all(_ request: HTTPRequest, expecting expectation: Expectation) throws -> [Question] {
+  static func all(_ request: NetOptRequest, expecting expectation: Expectation) throws -> [Question] {
     if case .anything = expectation { return [try Question(request, number: nil)] }
     return try (0..<most).map { try Question(request, number: $0) }
   }

@@ -8,7 +8,7 @@ enum RequestsBenchmark {
   ]
 
   static func run(_ options: Options) async throws -> String {
-    var request = try HTTPRequest(.get, try options.required("--url"))
+    var request = try NetOptRequest(.get, try options.required("--url"))
     // With the client's empty User-Agent this makes it the request of the floor, byte for byte.
     request.options.decompress = false
     let count = try options.count("-n", 10_000)

@@ -1,5 +1,6 @@
 import Glibc
 import NetOpt
+import NetOptSigning
 
 /// What signing and verifying cost, and whether an unknown key takes as long as a wrong signature.
 enum SigningBenchmark {
@@ -136,7 +137,7 @@ enum SigningBenchmark {
       (self.wrong, self.unknown) = (wrong, unknown)
     }
 
-    func expect(_ request: SigningRequest, _ reason: Reason) throws {
+    func expect(_ request: SigningRequest, _ reason: VerificationReport.Reason) throws {
       let report =
         scheme == .netopt1 ? verifier.verify(request) : try verifier.verify(request, scheme: scheme)
       guard report.reason == reason else {

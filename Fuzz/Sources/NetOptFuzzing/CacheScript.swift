@@ -22,10 +22,10 @@ struct CacheScript {
   let now: Int64
   let first: CacheRequest
   let status: Int
-  let fields: HTTPFields
+  let fields: HeaderFields
   let second: CacheRequest
   let newStatus: Int
-  let news: HTTPFields
+  let news: HeaderFields
 
   init?(_ input: [UInt8]) {
     var lines = String(decoding: input, as: UTF8.self).split(
@@ -48,24 +48,24 @@ struct CacheScript {
 
   private static func request(_ lines: inout ArraySlice<Substring>) -> CacheRequest? {
     let (head, fields) = block(&lines)
-    let method = HTTPFields.isToken(head) ? HTTPMethod(rawValue: head) : .get
-    let request = try? HTTPRequest(method, "https://api.example.com/items?page=2", headers: fields)
+    let method = HeaderFields.isToken(head) ? NetOptRequest.Method(rawValue: head) : .get
+    let request = try? NetOptRequest(method, "https://api.example.com/items?page=2", headers: fields)
     return request.map { CacheRequest($0) }
   }
 
-  private static func answer(_ lines: inout ArraySlice<Substring>, missing: Int) -> (Int, HTTPFields) {
+  private static func answer(_ lines: inout ArraySlice<Substring>, missing: Int) -> (Int, HeaderFields) {
     let (head, fields) = block(&lines)
     return (Int(head).flatMap { (100...999).contains($0) ? $0 : nil } ?? missing, fields)
   }
 
-  private static func block(_ lines: inout ArraySlice<Substring>) -> (head: String, fields: HTTPFields) {
+  private static func block(_ lines: inout ArraySlice<Substring>) -> (head: String, fields: HeaderFields) {
     let head = lines.popFirst().map(trimmed) ?? ""
-    var fields = HTTPFields()
+    var fields = HeaderFields()
     while !head.isEmpty, let line = lines.popFirst().map(trimmed), !line.isEmpty {
       let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2 else { continue }
-      let field = HTTPField(String(parts[0]), trimmed(parts[1]))
-      if HTTPFields.fault(of: field) == nil { fields.append(field) }
+      let field = HeaderField(String(parts[0]), trimmed(parts[1]))
+      if HeaderFields.fault(of: field) == nil { fields.append(field) }
     }
     return (head, fields)
   }

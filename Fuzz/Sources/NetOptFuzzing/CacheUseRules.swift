@@ -32,7 +32,7 @@ enum CacheUseRules {
     case .fetch: return request.control.onlyIfCached ? "the origin is asked, against only-if-cached" : nil
     case .validate(_, let conditions, _, _):
       if request.control.onlyIfCached { return "the origin is asked, against only-if-cached" }
-      return conditions.lazy.compactMap { HTTPFields.fault(of: $0) }.first
+      return conditions.lazy.compactMap { HeaderFields.fault(of: $0) }.first
     }
   }
 
@@ -84,7 +84,7 @@ enum CacheUseRules {
   }
 
   /// Checks that an entry which is kept obeys what the 304 says about its use, also in fields that are not stored.
-  private static func againstTerms(_ updated: CacheEntry, _ news: HTTPFields) -> String? {
+  private static func againstTerms(_ updated: CacheEntry, _ news: HeaderFields) -> String? {
     for fields in [updated.fields, news] {
       let control = CacheControl(fields)
       if control.noStore, !control.mustUnderstand { return "it is kept against no-store" }

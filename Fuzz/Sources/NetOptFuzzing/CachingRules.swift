@@ -15,7 +15,7 @@ enum CachingRules {
   // MARK: What the fields say
 
   /// Held against a second way to read them, for lines without quotes.
-  private static func directives(_ fields: HTTPFields) -> String? {
+  private static func directives(_ fields: HeaderFields) -> String? {
     let control = CacheControl(fields)
     let lines = fields.values(of: "Cache-Control")
     if control.noStore, !lines.contains(where: { $0.lowercased().contains("no-store") }) {
@@ -80,7 +80,7 @@ enum CachingRules {
   /// What is stored, and what becomes of it.
   private static func stored(_ terms: ResponseTerms, _ script: CacheScript) -> String? {
     let isDecoded = script.first.wantsDecoded && ContentCoding.isDecodable(script.fields)
-    func kept(_ fields: HTTPFields) -> HTTPFields {
+    func kept(_ fields: HeaderFields) -> HeaderFields {
       StoredFields.stored(
         fields, control: CacheControl(fields), isDecoded: isDecoded, received: script.received)
     }
@@ -110,7 +110,7 @@ enum CachingRules {
   }
 
   /// Why fields are none to be stored.
-  static func unfit(_ fields: HTTPFields, _ isDecoded: Bool) -> String? {
+  static func unfit(_ fields: HeaderFields, _ isDecoded: Bool) -> String? {
     for name in ["Connection", "Transfer-Encoding", "Keep-Alive", "Proxy-Authenticate", "Upgrade", "TE"]
     where fields.contains(name: name) { return "\(name) is stored" }
     if !fields.contains(name: "Date") { return "what is stored has no date" }

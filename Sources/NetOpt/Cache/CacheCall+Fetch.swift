@@ -10,7 +10,7 @@ extension CacheCall {
     /// What is stored, and stale.
     var entry: CacheEntry?
     /// The fields that ask whether it still holds.
-    var conditions = HTTPFields()
+    var conditions = HeaderFields()
     /// The duty to tell others of the outcome.
     var ticket: Flights.Ticket?
     /// Whether the answer may be stored.
@@ -24,7 +24,7 @@ extension CacheCall {
   }
 
   /// Goes on when no stored response answers at once.
-  func goOn(_ decision: CacheDecision, _ next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  func goOn(_ decision: CacheDecision, _ next: InterceptorChain) async throws(NetOptError) -> NetOptResponse {
     switch decision {
     case .serve(let service): return serve(service, refreshingWith: next)
     case .refuse(let rule):
@@ -48,7 +48,7 @@ extension CacheCall {
   ///     requests may have been the cause of.
   private func share(
     _ fetch: Fetch, _ next: InterceptorChain, isAgain: Bool = false, isAlone: Bool = false
-  ) async throws(NetOptError) -> HTTPResponse {
+  ) async throws(NetOptError) -> NetOptResponse {
     guard isShared else { return try await perform(fetch, next) }
     var fetch = fetch
     switch await cache.flights.join(flightKey(isAlone: isAlone), request.headers, until: next.deadline) {
@@ -94,7 +94,7 @@ extension CacheCall {
   }
 
   /// Fetches.
-  private func perform(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  private func perform(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> NetOptResponse {
     var fetch = fetch
     var forwarded = request
     for field in fetch.conditions { forwarded.headers[field.name] = field.value }
@@ -126,7 +126,7 @@ extension CacheCall {
 
   /// Answers in the place of an origin that could not be reached: with what is stored, or with the word that it may not be
   /// used.
-  private func recover(from error: NetOptError, _ entry: CacheEntry?) throws(NetOptError) -> HTTPResponse {
+  private func recover(from error: NetOptError, _ entry: CacheEntry?) throws(NetOptError) -> NetOptResponse {
     guard let entry, Self.unreachable.contains(error.code), case .http = rules else { throw error }
     if let service = afterFailure(nil, entry) { return response(service, error: error) }
     return gatewayTimeout(
@@ -137,8 +137,8 @@ extension CacheCall {
 
   /// The origin says that what is stored still holds.
   private func validated(
-    _ entry: CacheEntry, _ response: HTTPResponse, _ news: HTTPFields, _ fetch: Fetch
-  ) -> HTTPResponse {
+    _ entry: CacheEntry, _ response: NetOptResponse, _ news: HeaderFields, _ fetch: Fetch
+  ) -> NetOptResponse {
     let received = cache.now()
     let updated = Freshening.updated(
       entry, with: news, for: wanted, requested: fetch.requested, received: received)
@@ -149,7 +149,7 @@ extension CacheCall {
   }
 
   /// The origin gave an answer of its own.
-  private func answered(_ response: HTTPResponse, _ fetch: Fetch) -> HTTPResponse {
+  private func answered(_ response: NetOptResponse, _ fetch: Fetch) -> NetOptResponse {
     let fields = response.headers
     let received = cache.now()
     var (response, fetch) = (response, fetch)
@@ -181,7 +181,8 @@ extension CacheCall {
 
   /// Whether those who wait share an answer that is not stored: were each to ask for itself, a server in trouble would get
   /// all of their requests at once.
-  private func isTrouble(_ status: Int, _ fields: HTTPFields, _ control: CacheControl, _ fetch: Fetch) -> Bool
+  private func isTrouble(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch)
+    -> Bool
   {
     fetch.ticket != nil && CachePolicy.troubles.contains(status) && !control.noStore
       && Vary(fields) != .everything
@@ -191,7 +192,7 @@ extension CacheCall {
   ///
   /// - Returns: false when it is too large.
   private func keep(
-    _ response: inout HTTPResponse, _ fields: HTTPFields, _ terms: ResponseTerms, _ fetch: Fetch,
+    _ response: inout NetOptResponse, _ fields: HeaderFields, _ terms: ResponseTerms, _ fetch: Fetch,
     _ received: Int64, _ expiry: Int64?, isStored: Bool
   ) -> Bool {
     if let length = response.head.first("Content-Length").flatMap({ Int($0) }), length > cache.entryLimit {
@@ -231,7 +232,7 @@ extension CacheCall {
   }
 
   /// - Returns: how many changes of the resource that is.
-  private func invalidate(_ status: Int, _ fields: HTTPFields) -> UInt32 {
+  private func invalidate(_ status: Int, _ fields: HeaderFields) -> UInt32 {
     // A declared API that is asked with POST changes nothing.
     if case .declared = rules { return 0 }
     var count: UInt32 = 0
@@ -253,7 +254,7 @@ extension CacheCall {
     return count
   }
 
-  private func freshen(_ status: Int, _ fields: HTTPFields, _ fetch: Fetch, _ received: Int64) {
+  private func freshen(_ status: Int, _ fields: HeaderFields, _ fetch: Fetch, _ received: Int64) {
     guard case .http = rules, let entry = fetch.entry else { return }
     switch Freshening.afterHead(entry, status: status, fields) {
     case .update:
@@ -267,7 +268,7 @@ extension CacheCall {
 
   /// - Returns: whether the updated entry is kept.
   private func replace(
-    _ entry: CacheEntry, with updated: CacheEntry, after news: HTTPFields, _ fetch: Fetch
+    _ entry: CacheEntry, with updated: CacheEntry, after news: HeaderFields, _ fetch: Fetch
   ) -> Bool {
     let isKept = Freshening.isKept(updated, after: news)
     if updated.selectors != entry.selectors || !isKept { cache.store.remove(entry) }

@@ -10,7 +10,7 @@ extension CacheCall {
   ///   - error: why the origin could not be reached, when it could not.
   func response(
     _ service: CacheService, isCollapsed: Bool = false, status: Int? = nil, error: NetOptError? = nil
-  ) -> HTTPResponse {
+  ) -> NetOptResponse {
     let entry = service.entry
     let now = cache.now()
     var response = response(entry, service.part, age: entry.terms.age(at: now), route: error?.route)
@@ -25,10 +25,10 @@ extension CacheCall {
   }
 
   /// A response from a stored one that the origin has said to hold.
-  func response(validated entry: CacheEntry, _ news: HTTPResponse, _ fetch: Fetch) -> HTTPResponse {
+  func response(validated entry: CacheEntry, _ news: NetOptResponse, _ fetch: Fetch) -> NetOptResponse {
     // Cookies are not stored, and these are for this call.
-    let cookies = news.headers.filter { HTTPFields.equal($0.name, "Set-Cookie") }
-    var response = response(entry, .whole, age: nil, route: news.route, with: HTTPFields(cookies))
+    let cookies = news.headers.filter { HeaderFields.equal($0.name, "Set-Cookie") }
+    var response = response(entry, .whole, age: nil, route: news.route, with: HeaderFields(cookies))
     response.remote = news.remote
     response.reused = news.reused
     response.tls = news.tls
@@ -42,7 +42,7 @@ extension CacheCall {
   }
 
   /// A response from what the origin said to another call when it was in trouble.
-  func response(trouble entry: CacheEntry, _ fetch: Fetch) -> HTTPResponse {
+  func response(trouble entry: CacheEntry, _ fetch: Fetch) -> NetOptResponse {
     var response = response(entry, .whole, age: nil, route: nil)
     response.cacheStatus = CacheStatus(
       .miss, by: fetch.rule, forward: fetch.forward, forwardedStatus: entry.status, isCollapsed: true)
@@ -50,8 +50,8 @@ extension CacheCall {
   }
 
   private func response(
-    _ entry: CacheEntry, _ part: RangePart, age: Int64?, route: RouteReport?, with further: HTTPFields = [:]
-  ) -> HTTPResponse {
+    _ entry: CacheEntry, _ part: RangePart, age: Int64?, route: RouteReport?, with further: HeaderFields = [:]
+  ) -> NetOptResponse {
     var fields = entry.fields
     if !further.isEmpty { fields += further }
     // RFC 9111, section 5.1.
@@ -70,7 +70,7 @@ extension CacheCall {
       status = 304
       fields.removeAll { Self.contentFields.contains($0.name.loweredASCII) }
     }
-    return HTTPResponse(
+    return NetOptResponse(
       url: request.url, head: ResponseHead(status: status, fields: fields), body: ResponseBody(body),
       route: route ?? noRoute, attempts: 0)
   }
@@ -81,13 +81,13 @@ extension CacheCall {
   ]
 
   /// The word that the request could not be answered (RFC 9111, sections 5.2.1.7 and 5.2.2.2).
-  func gatewayTimeout(_ rule: CacheRule, _ what: String, route: RouteReport? = nil) -> HTTPResponse {
+  func gatewayTimeout(_ rule: CacheRule, _ what: String, route: RouteReport? = nil) -> NetOptResponse {
     let body = Array("netopt: \(what) (\(rule.section): \(rule.text))\n".utf8)
-    let fields: HTTPFields = [
+    let fields: HeaderFields = [
       "Content-Type": "text/plain; charset=utf-8", "Content-Length": String(body.count),
       "Cache-Control": "no-store",
     ]
-    var response = HTTPResponse(
+    var response = NetOptResponse(
       url: request.url, head: ResponseHead(status: 504, fields: fields),
       body: ResponseBody(request.method == .head ? [] : body),
       route: route ?? noRoute, attempts: 0)

@@ -13,14 +13,14 @@ struct CacheCall: Sendable {
     case none(CacheRule)
   }
 
-  let request: HTTPRequest
+  let request: NetOptRequest
   let wanted: CacheRequest
   let key: CacheKey
   let rules: Rules
   let cache: ResponseCache
 
   /// Takes up a call; `nil` when the cache is off for it.
-  init?(_ request: HTTPRequest, _ cache: ResponseCache) {
+  init?(_ request: NetOptRequest, _ cache: ResponseCache) {
     let options = request.options.cache ?? cache.options
     guard options.mode != .off else { return nil }
     let wanted = CacheRequest(request, userAgent: cache.userAgent)
@@ -37,7 +37,7 @@ struct CacheCall: Sendable {
   }
 
   private static func partition(
-    of wanted: CacheRequest, _ request: HTTPRequest, _ cache: ResponseCache, isAnonymous: Bool = false
+    of wanted: CacheRequest, _ request: NetOptRequest, _ cache: ResponseCache, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
     try RequestKey.partition(
       (request.options.cache ?? cache.options).partition, wanted, credentialFields: cache.credentialFields,
@@ -52,7 +52,7 @@ struct CacheCall: Sendable {
   }
 
   private static func key(
-    _ mode: CacheOptions.Mode, _ request: HTTPRequest, _ wanted: CacheRequest, _ policy: CachePolicy,
+    _ mode: CacheOptions.Mode, _ request: NetOptRequest, _ wanted: CacheRequest, _ policy: CachePolicy,
     _ partition: String
   ) throws -> (CacheKey, Rules) {
     let isRead = request.method == .get || request.method == .head
@@ -106,7 +106,7 @@ struct CacheCall: Sendable {
   }
 
   /// Whether an answer is stored.
-  func storing(_ status: Int, _ fields: HTTPFields, _ terms: ResponseTerms) -> Storing {
+  func storing(_ status: Int, _ fields: HeaderFields, _ terms: ResponseTerms) -> Storing {
     switch rules {
     case .http: Storing(wanted, status: status, fields, terms)
     case .declared(let policy): policy.storing(wanted, status: status, fields, terms.control)
@@ -138,7 +138,7 @@ struct CacheCall: Sendable {
   /// Answers with what is stored.
   func serve(
     _ service: CacheService, isCollapsed: Bool = false, refreshingWith next: InterceptorChain
-  ) -> HTTPResponse {
+  ) -> NetOptResponse {
     if service.refreshes { refresh(service.entry, next) }
     return response(service, isCollapsed: isCollapsed)
   }

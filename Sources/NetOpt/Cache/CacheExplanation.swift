@@ -14,7 +14,7 @@ package struct CacheExplanation: Sendable {
   /// What was requested.
   package let url: HTTPURL
   /// What came of the request, when it was performed.
-  package var response: HTTPResponse?
+  package var response: NetOptResponse?
 
   /// Looks at what is stored in a directory, without the network. Looking changes nothing there.
   ///
@@ -25,7 +25,7 @@ package struct CacheExplanation: Sendable {
   ///   - warn: is told what is wrong with the directory.
   /// - Throws: `invalidRequest` for one that is never answered from a cache; `unreadableFile` for a seed pack or the authorities.
   package static func of(
-    _ request: HTTPRequest, _ configuration: ClientConfiguration.Cache,
+    _ request: NetOptRequest, _ configuration: ClientConfiguration.Cache,
     signing: ClientConfiguration.Signing? = nil, userAgent: String = ClientConfiguration().userAgent,
     authorities: String? = nil,
     warn: @escaping @Sendable (NetOptError) -> Void

@@ -6,7 +6,8 @@ import NetOptCore
 struct CacheInterceptor: Interceptor {
   let cache: ResponseCache
 
-  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
     guard let call = CacheCall(request, cache) else { return try await next.proceed(request) }
     // Most are answered from memory, without a wait.
     let decision =

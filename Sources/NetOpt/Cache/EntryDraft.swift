@@ -9,7 +9,7 @@ struct EntryDraft: Sendable {
   let key: CacheKey
   let selectors: [CacheEntry.Selector]
   let status: Int
-  let fields: HTTPFields
+  let fields: HeaderFields
   /// When it was asked for and when its head came: milliseconds since 1970.
   let requested: Int64
   let received: Int64

@@ -14,12 +14,12 @@ final class Flights: Sendable {
     /// The version that is asked for, in versioned mode.
     let version: Int64?
     /// The fields of the requests, when the outcome may depend on them.
-    let fields: HTTPFields?
+    let fields: HeaderFields?
 
     /// - Parameter options: those of the request. How the cache is used and how redirects are followed does not concern the fetch.
     init(
       key: CacheKey, selectors: [CacheEntry.Selector], _ options: RequestOptions, version: Int64? = nil,
-      fields: HTTPFields? = nil
+      fields: HeaderFields? = nil
     ) {
       self.key = key
       self.selectors = selectors
@@ -56,7 +56,7 @@ final class Flights: Sendable {
       let id: UInt64
       let deadline: MonotonicInstant?
       /// The fields of the request.
-      let fields: HTTPFields
+      let fields: HeaderFields
       let continuation: CheckedContinuation<Outcome, Never>
     }
 
@@ -76,10 +76,10 @@ final class Flights: Sendable {
     let flight: Flight
     private let flights: Flights
     /// The fields of the request that is sent.
-    private let fields: HTTPFields
+    private let fields: HeaderFields
     private let isUsed = Locked(false)
 
-    fileprivate init(_ flight: Flight, _ flights: Flights, _ fields: HTTPFields) {
+    fileprivate init(_ flight: Flight, _ flights: Flights, _ fields: HeaderFields) {
       self.flight = flight
       self.flights = flights
       self.fields = fields
@@ -174,7 +174,7 @@ final class Flights: Sendable {
   /// Begins a fetch unless one is under way.
   ///
   /// - Parameter fields: those of the request.
-  func lead(_ key: Key, _ fields: HTTPFields) -> Ticket? {
+  func lead(_ key: Key, _ fields: HeaderFields) -> Ticket? {
     let flight = state.withLock { state -> Flight? in
       guard state.underWay[key] == nil else { return nil }
       let flight = Flight(key)
@@ -186,7 +186,7 @@ final class Flights: Sendable {
 
   /// Begins a fetch, or waits for the one that is under way. When the call's time is over first, or it is cancelled, the
   /// outcome is a failure of its own.
-  func join(_ key: Key, _ fields: HTTPFields, until deadline: MonotonicInstant?) async -> Outcome {
+  func join(_ key: Key, _ fields: HeaderFields, until deadline: MonotonicInstant?) async -> Outcome {
     if let ticket = lead(key, fields) { return .lead(ticket) }
     let id = state.withLock { state in
       state.lastID += 1
@@ -261,7 +261,7 @@ final class Flights: Sendable {
   /// Ends a fetch.
   ///
   /// - Parameter fields: those of its request, when the outcome is for those who ask with the same ones only.
-  private func complete(_ flight: Flight, _ outcome: Outcome, of fields: HTTPFields? = nil) {
+  private func complete(_ flight: Flight, _ outcome: Outcome, of fields: HeaderFields? = nil) {
     let waiters = state.withLock { state in
       if state.underWay[flight.key] === flight { state.underWay[flight.key] = nil }
       let waiters = flight.state.withLock { state in
@@ -278,7 +278,7 @@ final class Flights: Sendable {
   }
 
   private func handOver(
-    _ flight: Flight, of fields: HTTPFields, beyond deadline: MonotonicInstant?, else error: NetOptError?
+    _ flight: Flight, of fields: HeaderFields, beyond deadline: MonotonicInstant?, else error: NetOptError?
   ) {
     let next = state.withLock { state -> Flight.Waiter? in
       let next = flight.state.withLock { state -> Flight.Waiter? in

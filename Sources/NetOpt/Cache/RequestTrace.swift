@@ -10,14 +10,14 @@ enum RequestTrace {
   ]
 
   /// Fields without those of traces.
-  static func left(_ fields: HTTPFields) -> HTTPFields {
+  static func left(_ fields: HeaderFields) -> HeaderFields {
     var left = fields
     left.removeAll { names.contains($0.name.loweredASCII) }
     return left
   }
 
   /// Whether requests differ in nothing but how they are traced.
-  static func areAlike(_ one: HTTPFields, _ other: HTTPFields) -> Bool {
+  static func areAlike(_ one: HeaderFields, _ other: HeaderFields) -> Bool {
     one == other || left(one) == left(other)
   }
 }

@@ -5,7 +5,7 @@ import Synchronization
 /// never on the event loop. Every method has a default that does nothing.
 public protocol CallObserver: Sendable {
   /// A call begins.
-  func callWillStart(_ id: UInt64, _ request: HTTPRequest)
+  func callWillStart(_ id: UInt64, _ request: NetOptRequest)
   /// An attempt did not go well, and another one is made.
   ///
   /// - Parameters:
@@ -17,7 +17,7 @@ public protocol CallObserver: Sendable {
   /// - Parameter delay: for how long the first one had no answer.
   func callWillHedge(_ id: UInt64, after delay: Duration)
   /// The head of the response is there, redirects followed.
-  func callDidReceiveHead(_ id: UInt64, _ response: HTTPResponse)
+  func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse)
   /// The body has been read to its end.
   func callDidFinish(_ id: UInt64, _ timings: Timings)
   /// The call failed, or its body did; a body that is let go before its end is `cancelled`.
@@ -26,13 +26,13 @@ public protocol CallObserver: Sendable {
 
 extension CallObserver {
   /// Does nothing.
-  public func callWillStart(_ id: UInt64, _ request: HTTPRequest) {}
+  public func callWillStart(_ id: UInt64, _ request: NetOptRequest) {}
   /// Does nothing.
   public func callWillRetry(_ id: UInt64, _ attempt: AttemptReport, after delay: Duration) {}
   /// Does nothing.
   public func callWillHedge(_ id: UInt64, after delay: Duration) {}
   /// Does nothing.
-  public func callDidReceiveHead(_ id: UInt64, _ response: HTTPResponse) {}
+  public func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse) {}
   /// Does nothing.
   public func callDidFinish(_ id: UInt64, _ timings: Timings) {}
   /// Does nothing.
@@ -46,7 +46,8 @@ struct EventInterceptor: Interceptor {
   let observers: [any CallObserver]
   let redirect: RedirectInterceptor
 
-  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
     let call = ObservedCall(id: next.context.id, observers: observers)
     call.willStart(request)
     do throws(NetOptError) {
@@ -64,11 +65,13 @@ private struct ObservedCall: BodyEndObserver {
   let observers: [any CallObserver]
 
   @inline(never)
-  func willStart(_ request: HTTPRequest) { for observer in observers { observer.callWillStart(id, request) } }
+  func willStart(_ request: NetOptRequest) {
+    for observer in observers { observer.callWillStart(id, request) }
+  }
 
   /// - Returns: the response, with a body that tells how it ends.
   @inline(never)
-  func didReceiveHead(_ response: consuming HTTPResponse) -> HTTPResponse {
+  func didReceiveHead(_ response: consuming NetOptResponse) -> NetOptResponse {
     for observer in observers { observer.callDidReceiveHead(id, response) }
     if !response.body.isObserved(by: self) {
       response.body = ResponseBody(ObservedBody(response.body, self))

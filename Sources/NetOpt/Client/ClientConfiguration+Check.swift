@@ -74,7 +74,7 @@ extension ClientConfiguration.Cache {
     if let maxAge { try century.check(maxAge, "cache.maxAge", in: .cache) }
     try century.check(staleWhenUnreachable, "cache.staleWhenUnreachable", in: .cache)
     for (setting, names) in [("credentialFields", credentialFields), ("harmlessFields", harmlessFields)] {
-      guard let name = names.sorted().first(where: { !HTTPFields.isToken($0) }) else { continue }
+      guard let name = names.sorted().first(where: { !HeaderFields.isToken($0) }) else { continue }
       throw NetOptError(
         .invalidConfiguration, phase: .cache,
         "cache.\(setting) has \(name.debugDescription), which is no name of a field (RFC 9110, section 5.1)"

@@ -2,4 +2,3 @@
 // signatures.
 @_exported public import NetOptCore
 @_exported public import NetOptRouting
-@_exported public import NetOptSigning

@@ -67,7 +67,7 @@ public final class NetOptClient: Sendable {
   ///
   /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes
   ///   no sense.
-  public convenience init(
+  package convenience init(
     _ configuration: ClientConfiguration, transport: any Transport, resolver: any Resolver,
     timeSource: any TimeSource = SystemTimeSource()
   ) throws(NetOptError) {
@@ -173,13 +173,13 @@ public final class NetOptClient: Sendable {
   /// response that is let go before its end cancels the transfer. Cancelling the task cancels the call.
   ///
   /// - Throws: `NetOptError`; its `route` has every connection that was tried, its `otherAttempts` what was sent before.
-  public func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+  public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     try await call(request).proceed(request)
   }
 
   /// Not inlined: what it needs room for would be kept by every call that waits.
   @inline(never)
-  private func call(_ request: HTTPRequest) -> InterceptorChain {
+  private func call(_ request: NetOptRequest) -> InterceptorChain {
     let started = timeSource.now()
     let context = CallContext(
       id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started,
@@ -203,7 +203,7 @@ public final class NetOptClient: Sendable {
   ///
   /// - Parameter fresh: whether cached answers are passed over.
   /// - Throws: `nameNotFound`, `resolverFailed`.
-  public func resolve(_ host: String, fresh: Bool = false) async throws(NetOptError) -> ResolvedAddresses {
+  package func resolve(_ host: String, fresh: Bool = false) async throws(NetOptError) -> ResolvedAddresses {
     try await engine.resolver.resolve(Origin.normalized(host: host), fresh: fresh)
   }
 
@@ -252,7 +252,7 @@ public final class NetOptClient: Sendable {
     if origin.address == nil, let fault = HTTPURL.hostNameFault(host) {
       throw NetOptError(.invalidRequest, phase: .resolve, fault)
     }
-    let request = HTTPRequest(.head, HTTPURL(origin: origin, target: "/"))
+    let request = NetOptRequest(.head, HTTPURL(origin: origin, target: "/"))
     let started = timeSource.now()
     let context = CallContext(
       id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started, deadline: deadline)

@@ -35,7 +35,8 @@ struct RedirectInterceptor: Interceptor {
   }
 
   @inline(__always)
-  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
     let response = try await next.proceed(request)
     // What follows is rare, and would need room in every call that waits.
     guard request.options.maxRedirects > 0, Self.isRedirect(response.status) else { return response }
@@ -43,9 +44,9 @@ struct RedirectInterceptor: Interceptor {
   }
 
   private func follow(
-    _ response: consuming HTTPResponse, to request: HTTPRequest, _ next: InterceptorChain,
+    _ response: consuming NetOptResponse, to request: NetOptRequest, _ next: InterceptorChain,
     after followed: Int = 0
-  ) async throws(NetOptError) -> HTTPResponse {
+  ) async throws(NetOptError) -> NetOptResponse {
     guard let following = try following(response, of: request) else { return response }
     guard followed < request.options.maxRedirects else {
       throw NetOptError(
@@ -63,8 +64,8 @@ struct RedirectInterceptor: Interceptor {
   /// The request that a response leads to, or `nil` when the response is the answer.
   ///
   /// - Throws: `invalidURL` in the phase `receive` when `Location` is not a URL that can be requested.
-  private func following(_ response: HTTPResponse, of request: HTTPRequest) throws(NetOptError)
-    -> HTTPRequest?
+  private func following(_ response: NetOptResponse, of request: NetOptRequest) throws(NetOptError)
+    -> NetOptRequest?
   {
     guard Self.isRedirect(response.status), let location = response.head.first("Location")
     else { return nil }
@@ -99,7 +100,7 @@ struct RedirectInterceptor: Interceptor {
       return nil
     }
     if url.origin != request.url.origin {
-      next.headers = HTTPFields(next.headers.filter { !credentialFields.contains($0.name) })
+      next.headers = HeaderFields(next.headers.filter { !credentialFields.contains($0.name) })
       // An address was chosen for the host that redirects, not for this one.
       if case .pinned = next.options.routing { next.options.routing = .automatic }
     }

@@ -3,7 +3,7 @@ import NetOptRouting
 
 /// A call whose first attempt has failed, or may get a second one beside it.
 struct RepeatedCall {
-  let request: HTTPRequest
+  let request: NetOptRequest
   let chain: InterceptorChain
   let route: RouteInterceptor
   let retries: Retries
@@ -18,7 +18,7 @@ struct RepeatedCall {
   /// Where further ones had better not go.
   var avoided: [IPAddress] = []
 
-  init(_ request: HTTPRequest, _ chain: InterceptorChain, _ route: RouteInterceptor, _ retries: Retries) {
+  init(_ request: NetOptRequest, _ chain: InterceptorChain, _ route: RouteInterceptor, _ retries: Retries) {
     self.request = request
     self.chain = chain
     self.route = route

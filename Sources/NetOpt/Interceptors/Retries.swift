@@ -41,7 +41,7 @@ final class Retries: Sendable {
   ///   - waits: how often the call has waited for the budget since.
   ///   - shortest: the least time that another one takes.
   func decide(
-    after outcome: RetryPolicy.Outcome, of request: HTTPRequest, attempts: Int, waits: Int,
+    after outcome: RetryPolicy.Outcome, of request: NetOptRequest, attempts: Int, waits: Int,
     until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration
   ) -> RetryPolicy.Decision {
     let now = timeSource.now()

@@ -10,7 +10,8 @@ struct RetryInterceptor: Interceptor {
   let retries: Retries
   let route: RouteInterceptor
 
-  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
     retries.callBegins(at: next.started)
     if request.hedges { return try await hedge(request, next) }
     let failure: RetryPolicy.Outcome
@@ -28,8 +29,8 @@ struct RetryInterceptor: Interceptor {
   /// Goes on after a call's only attempt so far has failed.
   @inline(never)
   private func goOn(
-    after failure: consuming RetryPolicy.Outcome, _ request: HTTPRequest, _ next: InterceptorChain
-  ) async throws(NetOptError) -> HTTPResponse {
+    after failure: consuming RetryPolicy.Outcome, _ request: NetOptRequest, _ next: InterceptorChain
+  ) async throws(NetOptError) -> NetOptResponse {
     var call = RepeatedCall(request, next, route, retries)
     return try await call.goOn(after: consume failure).get()
   }
@@ -37,8 +38,8 @@ struct RetryInterceptor: Interceptor {
   /// Performs a call that may have a second copy.
   @inline(never)
   private func hedge(
-    _ request: HTTPRequest, _ next: InterceptorChain
-  ) async throws(NetOptError) -> HTTPResponse {
+    _ request: NetOptRequest, _ next: InterceptorChain
+  ) async throws(NetOptError) -> NetOptResponse {
     var call = RepeatedCall(request, next, route, retries)
     let outcome = await call.firstAttempt()
     return try await call.goOn(after: consume outcome).get()

@@ -11,12 +11,12 @@ extension RetryPolicy.Outcome {
   }
 
   /// The endpoint to which the request went, when it was sent to one.
-  var remote: Endpoint? {
+  var remote: IPEndpoint? {
     switch self {
     case .success(let response): response.remote
     case .failure(let error):
       error.route?.winner?.address.flatMap { address in
-        error.route.map { Endpoint(address, port: $0.plan.origin.port) }
+        error.route.map { IPEndpoint(address, port: $0.plan.origin.port) }
       }
     }
   }

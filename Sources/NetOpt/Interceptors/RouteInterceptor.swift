@@ -15,7 +15,8 @@ struct RouteInterceptor: Interceptor {
   var isUse = true
 
   @inline(__always)
-  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
     if isUse, !prober.isSettled(request) {
       await prober.waitForFirstAnswer(to: request, until: next.deadline)
     }
@@ -37,7 +38,7 @@ struct RouteInterceptor: Interceptor {
 
   // Not inlined, like what learns: what it needs room for would be kept by every call that waits.
   @inline(never)
-  private func plan(_ request: HTTPRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
+  private func plan(_ request: NetOptRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
     let plan = try router.plan(for: request, attempt, isUse: isUse)
     // Nothing is probed for a request that goes where it was told to.
     if isUse, plan.directOff == nil, request.options.routing == .automatic { upkeep.requestWasPlanned() }
@@ -45,7 +46,7 @@ struct RouteInterceptor: Interceptor {
   }
 
   @inline(never)
-  private func learn(from response: HTTPResponse, to request: HTTPRequest, _ chain: InterceptorChain) {
+  private func learn(from response: NetOptResponse, to request: NetOptRequest, _ chain: InterceptorChain) {
     // Once: each time it is asked for, a response gives a copy.
     let route = response.route
     router.record(response, by: route, to: request, along: chain.plan, started: chain.started)
@@ -78,7 +79,8 @@ struct TransportInterceptor: Interceptor {
   let transport: any Transport
 
   @inline(__always)
-  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
     guard let plan = next.context.plan else {
       throw NetOptError(
         .invalidConfiguration, phase: .send, "the request reached the transport without a route")

@@ -26,7 +26,7 @@ final class Router: Sendable {
     environment = ProxyEnvironment(ProcessInfo.processInfo.environment)
   }
 
-  private func plan(for request: HTTPRequest, isUse: Bool) -> RoutePlan {
+  private func plan(for request: NetOptRequest, isUse: Bool) -> RoutePlan {
     let origin = request.url.origin
     let proxy = proxy(for: origin)
     let now = timeSource.now()
@@ -45,7 +45,7 @@ final class Router: Sendable {
   ///   - isUse: whether the call is one for which endpoints are probed.
   /// - Throws: `connectFailed` when the attempt is to go elsewhere and there is no elsewhere.
   @inline(never)
-  func plan(for request: HTTPRequest, _ attempt: Attempt?, isUse: Bool = true) throws(NetOptError)
+  func plan(for request: NetOptRequest, _ attempt: Attempt?, isUse: Bool = true) throws(NetOptError)
     -> RoutePlan
   {
     guard let attempt else { return plan(for: request, isUse: isUse) }
@@ -94,7 +94,7 @@ final class Router: Sendable {
   ///   - route: the response's.
   ///   - started: when the call began.
   func record(
-    _ response: HTTPResponse, by route: RouteReport, to request: HTTPRequest, along plan: RoutePlan?,
+    _ response: NetOptResponse, by route: RouteReport, to request: NetOptRequest, along plan: RoutePlan?,
     started: MonotonicInstant
   ) {
     let outcome = CallOutcome(response)

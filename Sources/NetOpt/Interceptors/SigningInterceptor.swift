@@ -23,7 +23,8 @@ struct SigningInterceptor: Interceptor {
     self.now = now
   }
 
-  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse {
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
     guard configuration.hosts.contains(request.url.origin.host) else {
       return try await next.proceed(request)
     }
@@ -34,13 +35,13 @@ struct SigningInterceptor: Interceptor {
     return try await repeated(request, after: response, signedWith: used, next)
   }
 
-  private static func mayRefuseTheTime(_ response: HTTPResponse) -> Bool {
+  private static func mayRefuseTheTime(_ response: NetOptResponse) -> Bool {
     [400, 401, 403].contains(response.status)
   }
 
   private func repeated(
-    _ request: HTTPRequest, after response: HTTPResponse, signedWith used: Int64, _ next: InterceptorChain
-  ) async throws(NetOptError) -> HTTPResponse {
+    _ request: NetOptRequest, after response: NetOptResponse, signedWith used: Int64, _ next: InterceptorChain
+  ) async throws(NetOptError) -> NetOptResponse {
     // RFC 9111, section 5.1: what has an Age was not made for this request.
     guard response.tls?.verified == true || configuration.trustsPlainDates,
       response.head.first("Age") == nil,
@@ -53,7 +54,7 @@ struct SigningInterceptor: Interceptor {
     return try await next.proceed(try signed(request, offset))
   }
 
-  private func signed(_ request: HTTPRequest, _ offset: Int64) throws(NetOptError) -> HTTPRequest {
+  private func signed(_ request: NetOptRequest, _ offset: Int64) throws(NetOptError) -> NetOptRequest {
     let body: [UInt8]
     switch request.body.source {
     case .none: body = []

@@ -20,7 +20,7 @@ package struct ListFetch: Sendable {
     package let patience: Duration?
   }
 
-  private let perform: @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
+  private let perform: @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
   private let isSigned: Bool
 
   /// Makes a fetch.
@@ -29,7 +29,7 @@ package struct ListFetch: Sendable {
   ///   - isSigned: whether the signature is fetched too.
   ///   - perform: performs a request.
   package init(
-    isSigned: Bool, perform: @escaping @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
+    isSigned: Bool, perform: @escaping @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
   ) {
     self.isSigned = isSigned
     self.perform = perform
@@ -41,8 +41,8 @@ package struct ListFetch: Sendable {
   ///   - url: the list's. Its signature is at the same URL with `.minisig` behind the path.
   ///   - tag: the server's mark for what one has, when it came from there.
   package func list(from url: HTTPURL, unless tag: String?) async throws(Failure) -> Answer {
-    var fields: HTTPFields = ["Accept": "application/json"]
-    if let tag { fields.append(HTTPField("If-None-Match", tag)) }
+    var fields: HeaderFields = ["Accept": "application/json"]
+    if let tag { fields.append(HeaderField("If-None-Match", tag)) }
     let response = try await answer(url, fields)
     if response.status == 304, tag != nil { return .unchanged }
     let list = try await body(of: response, from: url, upTo: EndpointList.maximumBytes)
@@ -62,8 +62,8 @@ package struct ListFetch: Sendable {
     return HTTPURL(origin: url.origin, target: ListReader.signatureFile(of: String(url.path)) + query)
   }
 
-  private func answer(_ url: HTTPURL, _ fields: HTTPFields) async throws(Failure) -> HTTPResponse {
-    var request = HTTPRequest(.get, url, headers: fields)
+  private func answer(_ url: HTTPURL, _ fields: HeaderFields) async throws(Failure) -> NetOptResponse {
+    var request = NetOptRequest(.get, url, headers: fields)
     request.options.timeout = .seconds(30)
     request.options.maxRedirects = 5
     do throws(NetOptError) {
@@ -74,7 +74,7 @@ package struct ListFetch: Sendable {
   }
 
   private func body(
-    of response: HTTPResponse, from url: HTTPURL, upTo limit: Int
+    of response: NetOptResponse, from url: HTTPURL, upTo limit: Int
   ) async throws(Failure) -> [UInt8] {
     guard response.status == 200 else {
       let patience = RetryAfter.delay(response.head) { Date() }
@@ -103,7 +103,7 @@ package struct ListFetch: Sendable {
   }
 
   /// The server's mark, when it is one that can be sent back.
-  private static func tag(of response: HTTPResponse) -> String? {
+  private static func tag(of response: NetOptResponse) -> String? {
     guard let tag = response.head.first("ETag"), tag.utf8.count <= 1024,
       tag.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
     else { return nil }

@@ -46,7 +46,7 @@ actor ListUpdater {
   init(
     _ configuration: ClientConfiguration, _ choice: ListChoice, _ inUse: ListInUse,
     _ timeSource: any TimeSource, adopt: @escaping @Sendable (EndpointList) -> Void,
-    perform: @escaping @Sendable (HTTPRequest) async throws(NetOptError) -> HTTPResponse
+    perform: @escaping @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
   ) {
     self.configuration = configuration
     self.choice = choice

@@ -112,7 +112,7 @@ extension Prober {
       let origin =
         method == .tls ? target.origin : Origin(.http, host: target.origin.host, port: target.origin.port)
       do throws(LegError) {
-        let endpoint = Endpoint(target.address, port: target.origin.port)
+        let endpoint = IPEndpoint(target.address, port: target.origin.port)
         result = .success(try await transport.connect(to: endpoint, of: origin, within: limit, keep: keep))
       } catch {
         let isExcused = isCut && error.failure.isTimeout
@@ -159,7 +159,7 @@ extension Prober {
     // The call's deadline is the limit; libcurl's own comes behind it.
     options.connectTimeout = limit + .seconds(1)
     options.connection = keep ? .pooled : .fresh
-    let request = HTTPRequest(.head, HTTPURL(origin: target.origin, target: path), options: options)
+    let request = NetOptRequest(.head, HTTPURL(origin: target.origin, target: path), options: options)
     let plan = RoutePlan(
       origin: target.origin, policy: "probe",
       legs: [RoutePlan.Leg(.address(target.address), source: .list)],

@@ -165,7 +165,7 @@ final class Prober: Sendable {
   // MARK: The first request
 
   /// Whether a request has nothing to wait for: everything but a host's first requests.
-  func isSettled(_ request: HTTPRequest) -> Bool {
+  func isSettled(_ request: NetOptRequest) -> Bool {
     // The usual case, found without looking for the host.
     if unsettled.load(ordering: .acquiring) == 0 { return true }
     guard request.options.routing == .automatic else { return true }
@@ -184,7 +184,7 @@ final class Prober: Sendable {
   /// over. Starts probing when that has not been done.
   ///
   /// - Parameter deadline: when the call has to be over; nobody waits longer than that.
-  func waitForFirstAnswer(to request: HTTPRequest, until deadline: MonotonicInstant?) async {
+  func waitForFirstAnswer(to request: NetOptRequest, until deadline: MonotonicInstant?) async {
     let origin = request.url.origin
     // Taken under the lock: of two first requests one begins, and both wait.
     let (id, isFirst, mustWait) = state.withLock { state in

@@ -3,7 +3,7 @@ package import NetOptCore
 /// What a run needs of a client, so that a test can put a client of its own in its place.
 package protocol BenchClient: Sendable {
   /// Sends a request and returns when the head of the response is there.
-  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse
+  func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
 
   /// Looks a name up; `fresh` passes cached answers over.
   func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses

@@ -3,7 +3,7 @@ package import NetOptCore
 /// What a run measures, and how.
 package struct BenchSettings: Sendable {
   /// What is sent, with its limits.
-  package var request: HTTPRequest
+  package var request: NetOptRequest
   /// What is measured.
   package var targets: [BenchTarget]
   /// The blocks, in the order in which they are run.
@@ -31,7 +31,7 @@ package struct BenchSettings: Sendable {
   package var objectives: [Objective] = []
 
   /// Makes settings with the defaults.
-  package init(_ request: HTTPRequest, targets: [BenchTarget], seed: UInt64) {
+  package init(_ request: NetOptRequest, targets: [BenchTarget], seed: UInt64) {
     self.request = request
     self.targets = targets
     self.seed = seed

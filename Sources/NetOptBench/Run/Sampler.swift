@@ -6,7 +6,7 @@ package struct Sampler: Sendable {
   /// What the samples are best taken on.
   var executor: (any TaskExecutor)? { client.executor }
   private let timeSource: any TimeSource
-  private var request: HTTPRequest
+  private var request: NetOptRequest
 
   /// Makes a sampler.
   ///
@@ -14,7 +14,7 @@ package struct Sampler: Sendable {
   ///   redirects are not followed
   ///   and nothing is sent again: a sample is one exchange with one target.
   package init(
-    _ client: any BenchClient, _ request: HTTPRequest, timeSource: any TimeSource = SystemTimeSource()
+    _ client: any BenchClient, _ request: NetOptRequest, timeSource: any TimeSource = SystemTimeSource()
   ) {
     self.client = client
     self.timeSource = timeSource

@@ -3,11 +3,11 @@ import NetOptCore
 extension CacheEntry {
   /// What an entry of these parts keeps.
   static func weight(
-    _ key: CacheKey, _ selectors: [Selector], _ fields: HTTPFields, _ body: [UInt8], _ terms: ResponseTerms
+    _ key: CacheKey, _ selectors: [Selector], _ fields: HeaderFields, _ body: [UInt8], _ terms: ResponseTerms
   ) -> Int {
     var total = object + Allocation.array(of: body.isEmpty ? 0 : body.capacity, each: 1)
     total += Allocation.text(key.text) + Allocation.text(key.partition)
-    total += Allocation.array(of: fields.count, each: MemoryLayout<HTTPField>.stride)
+    total += Allocation.array(of: fields.count, each: MemoryLayout<HeaderField>.stride)
     for field in fields { total += Allocation.text(field.name) + Allocation.text(field.value) }
     total += Allocation.array(of: selectors.count, each: MemoryLayout<Selector>.stride)
     for selector in selectors {

@@ -12,7 +12,7 @@ package final class CacheEntry: Sendable {
   package let status: Int
   /// The fields that are stored: without those of the connection; when the content was decoded, without `Content-Encoding`
   /// and `Content-Length` too.
-  package let fields: HTTPFields
+  package let fields: HeaderFields
   /// The decoded body.
   package let body: [UInt8]
   /// When its request was sent: milliseconds since 1970.
@@ -57,7 +57,7 @@ package final class CacheEntry: Sendable {
 
   /// Makes an entry.
   package init(
-    key: CacheKey, selectors: [Selector] = [], status: Int, fields: HTTPFields, body: [UInt8],
+    key: CacheKey, selectors: [Selector] = [], status: Int, fields: HeaderFields, body: [UInt8],
     requested: Int64, received: Int64, declaredExpiry: Int64? = nil, resourceVersion: Int64? = nil,
     fetchMicroseconds: Int64
   ) {

@@ -35,7 +35,7 @@ package final class CredentialFields: Sendable {
   ///
   /// A token against request forgery counts when nothing else tells who asks. Beside other credentials it belongs to their user, and is sent with
   /// what changes a resource: with a partition of its own such a request would leave stored what it has changed.
-  package func of(_ fields: HTTPFields) -> [(name: String, value: String)] {
+  package func of(_ fields: HeaderFields) -> [(name: String, value: String)] {
     var found: [(name: String, value: String)] = []
     for field in fields where contains(field.name) {
       let name = field.name.loweredASCII

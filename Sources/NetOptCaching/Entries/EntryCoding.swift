@@ -68,16 +68,16 @@ enum EntryCoding {
       moments.contains(requested), moments.contains(received),
       declaredExpiry.map(moments.contains) ?? true, fetchMicroseconds >= 0
     else { return nil }
-    var fields: [HTTPField] = []
+    var fields: [HeaderField] = []
     // Each field takes eight bytes at least: a count that is out of all bounds reserves nothing.
     fields.reserveCapacity(min(count, head.count / 8))
     for _ in 0..<count {
       guard let name = reader.text(), let value = reader.text() else { return nil }
-      fields.append(HTTPField(name, value))
+      fields.append(HeaderField(name, value))
     }
     guard reader.isAtEnd, let status = Int(exactly: status) else { return nil }
     return CacheEntry(
-      key: key, selectors: selectors, status: status, fields: HTTPFields(fields), body: body,
+      key: key, selectors: selectors, status: status, fields: HeaderFields(fields), body: body,
       requested: requested, received: received, declaredExpiry: declaredExpiry,
       resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }

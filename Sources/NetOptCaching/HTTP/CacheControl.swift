@@ -34,7 +34,7 @@ package struct CacheControl: Hashable, Sendable {
   package var minFresh: Int64?
 
   /// Reads the directives of a message. More than `FieldText.mostMembers` of them are taken for `no-store`.
-  package init(_ fields: HTTPFields) {
+  package init(_ fields: HeaderFields) {
     var count = 0
     for line in fields.values(of: "Cache-Control") {
       var reader = DirectiveReader(line)
@@ -171,6 +171,6 @@ enum FieldText {
   /// The names of fields in a list, in small letters. What is no token names none, and may take long to compare (`CombiningMarks`): a quoted
   /// string can have escapes between its marks.
   static func names(_ members: [Substring]) -> [String] {
-    members.map(\.loweredASCII).filter { HTTPFields.isToken($0) }
+    members.map(\.loweredASCII).filter { HeaderFields.isToken($0) }
   }
 }

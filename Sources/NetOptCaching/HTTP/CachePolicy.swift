@@ -145,7 +145,7 @@ package enum CacheDecision: Sendable {
   /// A stored response answers it.
   case serve(CacheService)
   /// The origin is asked whether a stored response still holds: with these fields, none when it has no validator.
-  case validate(CacheEntry, HTTPFields, CacheStatus.Forward, CacheRule)
+  case validate(CacheEntry, HeaderFields, CacheStatus.Forward, CacheRule)
   /// The origin is asked.
   case fetch(CacheStatus.Forward, CacheRule)
   /// The origin is asked, and nothing of the answer is stored.

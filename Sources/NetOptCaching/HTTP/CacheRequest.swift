@@ -3,11 +3,11 @@ package import NetOptCore
 /// What a policy looks at of a request.
 package struct CacheRequest: Sendable {
   /// The method.
-  package let method: HTTPMethod
+  package let method: NetOptRequest.Method
   /// The URL.
   package let url: HTTPURL
   /// The header fields, as the caller gave them.
-  package let fields: HTTPFields
+  package let fields: HeaderFields
   /// Its `Cache-Control`; `Pragma: no-cache` counts when there is none (RFC 9111, section 5.4).
   package let control: CacheControl
   /// Its conditions.
@@ -21,7 +21,7 @@ package struct CacheRequest: Sendable {
   let userAgent: String
 
   /// The fields by which a response is selected: the caller's, and the client's own.
-  var selecting: HTTPFields {
+  var selecting: HeaderFields {
     guard !userAgent.isEmpty, !fields.contains(name: "User-Agent") else { return fields }
     var fields = fields
     fields["User-Agent"] = userAgent
@@ -31,7 +31,7 @@ package struct CacheRequest: Sendable {
   /// Reads a request.
   ///
   /// - Parameter userAgent: what the client puts into `User-Agent` when the caller does not; empty for nothing.
-  package init(_ request: HTTPRequest, userAgent: String = "") {
+  package init(_ request: NetOptRequest, userAgent: String = "") {
     self.userAgent = userAgent
     method = request.method
     url = request.url
@@ -64,7 +64,7 @@ package enum ContentCoding {
   private static let known: Set = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
 
   /// Whether content with these fields is one that libcurl decodes when it is asked to.
-  package static func isDecodable(_ fields: HTTPFields) -> Bool {
+  package static func isDecodable(_ fields: HeaderFields) -> Bool {
     let codings = (FieldText.members(fields.values(of: "Content-Encoding")) ?? []).map { $0.loweredASCII }
     return !codings.isEmpty && codings.allSatisfy(known.contains)
   }

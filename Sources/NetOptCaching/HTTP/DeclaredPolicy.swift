@@ -40,7 +40,7 @@ package struct DeclaredPolicy: Sendable {
 
   /// Whether an answer is stored.
   package func storing(
-    _ request: CacheRequest, status: Int, _ fields: HTTPFields, _ control: CacheControl
+    _ request: CacheRequest, status: Int, _ fields: HeaderFields, _ control: CacheControl
   ) -> Storing {
     if let refusal = Self.refusal(request, status, fields, control) { return .refused(refusal) }
     guard let time = timeToLive(status) else { return .refused(.notDeclared) }
@@ -60,7 +60,7 @@ package struct DeclaredPolicy: Sendable {
 
   /// What no caller declares away.
   static func refusal(
-    _ request: CacheRequest, _ status: Int, _ fields: HTTPFields, _ control: CacheControl
+    _ request: CacheRequest, _ status: Int, _ fields: HeaderFields, _ control: CacheControl
   ) -> CacheRule? {
     if request.control.noStore { return .requestNoStore }
     if control.noStore { return .noStore }

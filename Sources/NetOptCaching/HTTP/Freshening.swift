@@ -11,7 +11,7 @@ package enum Freshening {
   ///   - request: what was asked; its fields select the response from now on, by what `Vary` says now and said before. After HEAD that is the
   ///     same.
   package static func updated(
-    _ entry: CacheEntry, with news: HTTPFields, for request: CacheRequest, requested: Int64, received: Int64
+    _ entry: CacheEntry, with news: HeaderFields, for request: CacheRequest, requested: Int64, received: Int64
   ) -> CacheEntry {
     var fields = StoredFields.updated(entry.fields, with: news, control: CacheControl(news))
     // What comes without a date is from when it came (RFC 9110, section 6.6.1).
@@ -31,7 +31,7 @@ package enum Freshening {
 
   /// Whether the updated entry may be kept: not when the update forbids storing, or says on what terms in fields that are not stored
   /// (`StoredFields.losesTerms`), nor when the entry has become larger than one response head.
-  package static func isKept(_ updated: CacheEntry, after news: HTTPFields) -> Bool {
+  package static func isKept(_ updated: CacheEntry, after news: HeaderFields) -> Bool {
     let control = updated.terms.control
     return !StoredFields.losesTerms(of: news, CacheControl(news))
       && (!control.noStore || control.mustUnderstand) && Vary(updated.fields) != .everything
@@ -51,7 +51,7 @@ package enum Freshening {
 
   /// Compares an answer to HEAD with what is stored for GET. It is of the same representation only when a validator that both have says so; where
   /// none does, the stored response stays as it is.
-  package static func afterHead(_ entry: CacheEntry, status: Int, _ fields: HTTPFields) -> AfterHead {
+  package static func afterHead(_ entry: CacheEntry, status: Int, _ fields: HeaderFields) -> AfterHead {
     guard status == 200, entry.status == 200 else { return .nothing }
     // The body was selected by other fields than those that count now.
     if fields.contains(name: "Vary"), Vary(fields) != Vary(entry.fields) { return .remove }

@@ -20,7 +20,7 @@ package struct Freshness: Hashable, Sendable {
   ///   - requested: when its request was sent.
   ///   - received: when its head came.
   package init(
-    status: Int, fields: HTTPFields, control: CacheControl, requested: Int64, received: Int64
+    status: Int, fields: HeaderFields, control: CacheControl, requested: Int64, received: Int64
   ) {
     let date = Self.date("Date", fields, received)
     initialAge = Self.initialAge(fields, date, requested: requested, received: received)
@@ -42,12 +42,12 @@ package struct Freshness: Hashable, Sendable {
     }
   }
 
-  private static func date(_ name: String, _ fields: HTTPFields, _ present: Int64) -> Int64? {
+  private static func date(_ name: String, _ fields: HeaderFields, _ present: Int64) -> Int64? {
     fields[name].flatMap { CivilTime(http: $0, near: present / 1000) }.map { $0.seconds * 1000 }
   }
 
   private static func initialAge(
-    _ fields: HTTPFields, _ date: Int64?, requested: Int64, received: Int64
+    _ fields: HeaderFields, _ date: Int64?, requested: Int64, received: Int64
   ) -> Int64 {
     // Whole seconds: a date has no parts of one, and what came at once is not older for that.
     let apparent = max(date.map { received.subtractingClamped($0) / 1000 * 1000 } ?? 0, 0)
@@ -56,7 +56,7 @@ package struct Freshness: Hashable, Sendable {
   }
 
   /// `Age`: the first member, unless it is no number (section 5.1).
-  private static func statedAge(_ fields: HTTPFields) -> Int64 {
+  private static func statedAge(_ fields: HeaderFields) -> Int64 {
     guard let first = FieldText.members(fields.values(of: "Age"))?.first else { return 0 }
     return DeltaSeconds.milliseconds(first) ?? 0
   }

@@ -91,7 +91,7 @@ package enum RequestKey {
     return partition + "\0" + String(decoding: digest, as: UTF8.self)
   }
 
-  private static func undeclared(_ method: HTTPMethod, _ url: HTTPURL) -> String {
+  private static func undeclared(_ method: NetOptRequest.Method, _ url: HTTPURL) -> String {
     "\(method.rawValue) \(url.origin)\(url.path)"
   }
 }

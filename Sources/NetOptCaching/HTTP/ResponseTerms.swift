@@ -16,7 +16,7 @@ package struct ResponseTerms: Sendable {
   /// - Parameters:
   ///   - requested: when its request was sent: milliseconds since 1970.
   ///   - received: when its head came.
-  package init(status: Int, fields: HTTPFields, requested: Int64, received: Int64) {
+  package init(status: Int, fields: HeaderFields, requested: Int64, received: Int64) {
     control = CacheControl(fields)
     freshness = Freshness(
       status: status, fields: fields, control: control, requested: requested, received: received)

@@ -16,13 +16,13 @@ package enum StoredFields {
   ///   - isDecoded: whether its content was decoded on the way.
   ///   - received: when it came: milliseconds since 1970. A response without `Date` gets that (RFC 9110, section 6.6.1).
   package static func stored(
-    _ fields: HTTPFields, control: CacheControl, isDecoded: Bool, received: Int64
-  ) -> HTTPFields {
+    _ fields: HeaderFields, control: CacheControl, isDecoded: Bool, received: Int64
+  ) -> HeaderFields {
     var left = left(fields, control)
     // It was not what said where the body ends (RFC 9112, section 6.3), and would have nothing beside it when it is stored.
     if fields.contains(name: "Transfer-Encoding") { left.removeAll { isNamed($0, ["content-length"]) } }
     if !left.contains(name: "Date") {
-      left.append(HTTPField("Date", CivilTime(seconds: received / 1000).http))
+      left.append(HeaderField("Date", CivilTime(seconds: received / 1000).http))
     }
     if isDecoded {
       left.removeAll { isNamed($0, ["content-encoding", "content-length"]) }
@@ -32,8 +32,8 @@ package enum StoredFields {
   }
 
   /// The fields of a stored response after a 304, or an answer to HEAD, said that it still holds (section 3.2).
-  package static func updated(_ stored: HTTPFields, with news: HTTPFields, control: CacheControl)
-    -> HTTPFields
+  package static func updated(_ stored: HeaderFields, with news: HeaderFields, control: CacheControl)
+    -> HeaderFields
   {
     // Of the content that is stored it is known what it is.
     let kept = ["content-length", "content-encoding", "content-range"]
@@ -59,13 +59,13 @@ package enum StoredFields {
 
   /// Whether fields would not be stored that decide when the response answers: what is left of it would be given to more requests than it was
   /// meant for. `Connection` must not name them (RFC 9110, section 7.6.1), and `no-cache` hardly does.
-  package static func losesTerms(of fields: HTTPFields, _ control: CacheControl) -> Bool {
+  package static func losesTerms(of fields: HeaderFields, _ control: CacheControl) -> Bool {
     FieldText.members(fields.values(of: "Connection")) == nil
       || !terms.isDisjoint(with: dropped(fields, control))
   }
 
   /// Without the fields that are not stored, those that `Connection` names, and those that `no-cache` names.
-  private static func left(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
+  private static func left(_ fields: HeaderFields, _ control: CacheControl) -> HeaderFields {
     let dropped = dropped(fields, control).union(unstored)
     var left = fields
     left.removeAll { dropped.contains($0.name.loweredASCII) }
@@ -73,16 +73,16 @@ package enum StoredFields {
   }
 
   /// The names that `Connection` and `no-cache` have, in small letters.
-  private static func dropped(_ fields: HTTPFields, _ control: CacheControl) -> Set<String> {
+  private static func dropped(_ fields: HeaderFields, _ control: CacheControl) -> Set<String> {
     Set(FieldText.names(FieldText.members(fields.values(of: "Connection")) ?? []) + control.uncachedFields)
   }
 
-  private static func weaken(_ fields: inout HTTPFields) {
+  private static func weaken(_ fields: inout HeaderFields) {
     guard let tag = fields["ETag"].flatMap({ EntityTag($0) }), !tag.isWeak else { return }
     fields["ETag"] = tag.weakened
   }
 
-  private static func isNamed(_ field: HTTPField, _ names: [String]) -> Bool {
-    names.contains { HTTPFields.equal($0, field.name) }
+  private static func isNamed(_ field: HeaderField, _ names: [String]) -> Bool {
+    names.contains { HeaderFields.equal($0, field.name) }
   }
 }

@@ -29,12 +29,12 @@ package struct Storing: Sendable {
   /// - Parameters:
   ///   - terms: what the answer says.
   ///   - fields: its header fields.
-  package init(_ request: CacheRequest, status: Int, _ fields: HTTPFields, _ terms: ResponseTerms) {
+  package init(_ request: CacheRequest, status: Int, _ fields: HeaderFields, _ terms: ResponseTerms) {
     self = Self.decide(request, status, fields, terms)
   }
 
   private static func decide(
-    _ request: CacheRequest, _ status: Int, _ fields: HTTPFields, _ terms: ResponseTerms
+    _ request: CacheRequest, _ status: Int, _ fields: HeaderFields, _ terms: ResponseTerms
   ) -> Storing {
     let control = terms.control
     if request.control.noStore { return .refused(.requestNoStore) }
@@ -67,7 +67,7 @@ package struct Storing: Sendable {
 
   /// An answer to POST is stored as one to GET when it says so twice (RFC 9110, section 9.3.3).
   private static func afterPost(
-    _ request: CacheRequest, _ status: Int, _ fields: HTTPFields, _ terms: ResponseTerms
+    _ request: CacheRequest, _ status: Int, _ fields: HeaderFields, _ terms: ResponseTerms
   ) -> Storing {
     guard status == 200, terms.freshness.isExplicit, terms.freshness.lifetime > 0,
       let location = fields["Content-Location"], let url = try? request.url.resolving(location),
@@ -82,7 +82,7 @@ package enum Invalidation {
   /// The URLs: the request's own, and those that `Location` and `Content-Location` name on the same origin.
   ///
   /// - Returns: none for a safe method, and for an error.
-  package static func urls(_ request: CacheRequest, status: Int, _ fields: HTTPFields) -> [HTTPURL] {
+  package static func urls(_ request: CacheRequest, status: Int, _ fields: HeaderFields) -> [HTTPURL] {
     guard !request.method.isSafe, (200...399).contains(status) else { return [] }
     let named = ["Location", "Content-Location"].compactMap { fields[$0] }
     let urls = named.compactMap { try? request.url.resolving($0) }

@@ -66,7 +66,7 @@ package struct Validators: Hashable, Sendable {
   package var lastModified: String?
 
   /// Reads them from a response.
-  package init(_ fields: HTTPFields) {
+  package init(_ fields: HeaderFields) {
     entityTag = fields["ETag"].flatMap { EntityTag($0) }
     lastModified = fields["Last-Modified"].flatMap { CivilTime(http: $0) == nil ? nil : $0 }
   }
@@ -75,17 +75,17 @@ package struct Validators: Hashable, Sendable {
   package var isEmpty: Bool { entityTag == nil && lastModified == nil }
 
   /// The fields of a request that asks whether a stored response still holds (RFC 9111, section 4.3.1).
-  package var conditions: HTTPFields {
-    var fields = HTTPFields()
-    if let entityTag { fields.append(HTTPField("If-None-Match", entityTag.text)) }
-    if let lastModified { fields.append(HTTPField("If-Modified-Since", lastModified)) }
+  package var conditions: HeaderFields {
+    var fields = HeaderFields()
+    if let entityTag { fields.append(HeaderField("If-None-Match", entityTag.text)) }
+    if let lastModified { fields.append(HeaderField("If-Modified-Since", lastModified)) }
     return fields
   }
 
   /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). Tags decide where both have one.
   /// Otherwise both dates must be equal if both are present: a server may have gone back to an older version. If the 304 has a weak tag and the
   /// stored response has none, both dates must be present. A tag that cannot be read, or that is strong and new, is about another response.
-  package func admit(_ notModified: HTTPFields) -> Bool {
+  package func admit(_ notModified: HeaderFields) -> Bool {
     var mustCorrespond = false
     if let field = notModified["ETag"] {
       guard let theirs = EntityTag(field) else { return false }
@@ -108,12 +108,12 @@ package struct RequestConditions: Sendable {
   package let isForOrigin: Bool
   /// Whether there is one that a cache evaluates.
   package let isForCache: Bool
-  private let fields: HTTPFields
+  private let fields: HeaderFields
 
   /// Reads them. Nearly all requests have none.
-  package init(_ fields: HTTPFields) {
+  package init(_ fields: HeaderFields) {
     self.fields = fields
-    let first = { (field: HTTPField) in field.name.utf8.first.map { $0 | 0x20 } == 0x69 }
+    let first = { (field: HeaderField) in field.name.utf8.first.map { $0 | 0x20 } == 0x69 }
     guard fields.contains(where: first) else {
       (isForOrigin, isForCache) = (false, false)
       return

@@ -14,7 +14,7 @@ package enum Vary: Hashable, Sendable {
   package static let mostNames = 64
 
   /// Reads the field.
-  package init(_ fields: HTTPFields) {
+  package init(_ fields: HeaderFields) {
     let values = fields.values(of: "Vary")
     guard let members = FieldText.members(values) else {
       self = .everything
@@ -52,7 +52,7 @@ package enum Vary: Hashable, Sendable {
   /// A value in the form in which it is compared: lines of one name joined, and as the client sends it otherwise. Of `listed` fields white
   /// space around commas is evened out, and the case of letters. The order of members is kept: servers look at it. What may be a credential is
   /// compared by its digest, since it is written to the disk.
-  private static func value(of name: String, in request: HTTPFields) -> String? {
+  private static func value(of name: String, in request: HeaderFields) -> String? {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
     if listed.contains(name) { return evened(values).loweredASCII }

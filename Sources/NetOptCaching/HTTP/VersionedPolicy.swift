@@ -49,7 +49,7 @@ package struct VersionedPolicy: Sendable {
 
   /// Whether an answer is stored.
   package func storing(
-    _ request: CacheRequest, status: Int, _ fields: HTTPFields, _ control: CacheControl
+    _ request: CacheRequest, status: Int, _ fields: HeaderFields, _ control: CacheControl
   ) -> Storing {
     if let refusal = DeclaredPolicy.refusal(request, status, fields, control) { return .refused(refusal) }
     return (200...299).contains(status) ? .stored(.versioned) : .refused(.statusNotStored)

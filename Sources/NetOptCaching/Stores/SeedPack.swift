@@ -123,7 +123,7 @@ package final class SeedPack: Sendable {
       guard digest.map(Hex.text) == resource.sha256.loweredASCII else {
         throw Self.fault(path, "it is not what the index says: its SHA-256 is another")
       }
-      let fields = HTTPFields((resource.fields ?? []).map { HTTPField($0[0], $0[1]) })
+      let fields = HeaderFields((resource.fields ?? []).map { HeaderField($0[0], $0[1]) })
       let entry = CacheEntry(
         key: key, status: resource.status ?? 200, fields: fields, body: bytes, requested: issued,
         received: issued,

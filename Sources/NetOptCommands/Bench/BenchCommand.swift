@@ -91,7 +91,7 @@ struct BenchCommand: Command {
 
   /// Adds the failover drill to a report, or the reason why there is none.
   private static func drill(
-    _ request: HTTPRequest, _ configuration: ClientConfiguration, _ report: inout BenchReport,
+    _ request: NetOptRequest, _ configuration: ClientConfiguration, _ report: inout BenchReport,
     in context: CommandContext
   ) async {
     let wasStopped = report.stopReason == .interrupted
@@ -184,7 +184,7 @@ private struct BenchedClient: BenchClient {
   /// The event loop: a request and its answer then take no change of threads.
   var executor: (any TaskExecutor)? { (client as? NetOptClient)?.loopExecutor }
 
-  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+  func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     try await client.execute(request)
   }
 

@@ -6,12 +6,12 @@ import NetOptRouting
 
 /// Performs the failover drill of a run with clients of its own.
 struct BenchDrill {
-  private let request: HTTPRequest
+  private let request: NetOptRequest
   private let configuration: ClientConfiguration
   private let context: CommandContext
 
   /// Makes a drill that sends a run's request.
-  init(_ request: HTTPRequest, _ configuration: ClientConfiguration, in context: CommandContext) {
+  init(_ request: NetOptRequest, _ configuration: ClientConfiguration, in context: CommandContext) {
     self.request = request
     self.configuration = configuration
     self.context = context
@@ -64,7 +64,7 @@ struct BenchDrill {
     return found ?? []
   }
 
-  private static func call(_ request: HTTPRequest, _ client: any Client) async -> (RouteReport?, Bool) {
+  private static func call(_ request: NetOptRequest, _ client: any Client) async -> (RouteReport?, Bool) {
     do throws(NetOptError) {
       let response = try await client.execute(request)
       let route = response.route

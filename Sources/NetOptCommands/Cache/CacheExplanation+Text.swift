@@ -61,7 +61,7 @@ extension CacheExplanation {
     ]
   }
 
-  private static func json(_ response: HTTPResponse) -> JSONValue {
+  private static func json(_ response: NetOptResponse) -> JSONValue {
     let status = response.cacheStatus
     return json(
       status.rule, ("cache", .string(status.outcome.rawValue)), ("status", .integer(Int64(response.status))),

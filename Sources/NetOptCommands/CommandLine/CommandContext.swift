@@ -118,7 +118,7 @@ protocol Client: Sendable {
   /// What is to be said about the list although it is used.
   var listWarning: NetOptError? { get }
   /// Performs a request.
-  func execute(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse
+  func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
   /// Probes the endpoints of hosts, of all hosts of the list when `nil`.
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe]
   /// Looks a name up.

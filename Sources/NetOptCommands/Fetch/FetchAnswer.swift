@@ -4,7 +4,7 @@ import NetOptSigning
 /// An answer of `netopt fetch --jsonl`: docs/schemas/fetch-answer.schema.json.
 enum FetchAnswer {
   /// The line of a response whose body has been read.
-  static func line(_ id: JSONValue, _ response: HTTPResponse, body: [UInt8]) -> JSONValue {
+  static func line(_ id: JSONValue, _ response: NetOptResponse, body: [UInt8]) -> JSONValue {
     var answer: JSONValue = [
       "id": id,
       "status": .integer(Int64(response.status)),

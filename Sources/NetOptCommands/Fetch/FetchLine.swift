@@ -16,9 +16,9 @@ struct FetchLine: Sendable {
 
   /// What the answer is told apart by: a text, a whole number, true or false; null for anything else.
   let id: JSONValue
-  let method: HTTPMethod
+  let method: NetOptRequest.Method
   let url: HTTPURL
-  let headers: HTTPFields
+  let headers: HeaderFields
   let body: [UInt8]?
   let redirect: Redirect
   /// `nil` for what the command line says.
@@ -72,20 +72,20 @@ struct FetchLine: Sendable {
     NetOptError(.invalidRequest, phase: .send, "the line is no request: \(fault.place): \(fault.rule)")
   }
 
-  private static func method(_ root: JSONPart) throws -> HTTPMethod {
+  private static func method(_ root: JSONPart) throws -> NetOptRequest.Method {
     guard let part = try root.member("method") else { return .get }
     let name = try part.string()
-    guard HTTPFields.isToken(name) else { throw part.fault("is no method; write one as PUT") }
-    return HTTPMethod(rawValue: name)
+    guard HeaderFields.isToken(name) else { throw part.fault("is no method; write one as PUT") }
+    return NetOptRequest.Method(rawValue: name)
   }
 
-  private static func headers(_ root: JSONPart) throws -> HTTPFields {
-    var fields = HTTPFields()
+  private static func headers(_ root: JSONPart) throws -> HeaderFields {
+    var fields = HeaderFields()
     for pair in try root.member("headers")?.elements() ?? [] {
       let parts = try pair.elements()
       guard parts.count == 2 else { throw pair.fault("has to be a name and a value") }
-      let field = HTTPField(try parts[0].string(), try parts[1].string())
-      if let fault = HTTPFields.fault(of: field) { throw pair.fault(fault) }
+      let field = HeaderField(try parts[0].string(), try parts[1].string())
+      if let fault = HeaderFields.fault(of: field) { throw pair.fault(fault) }
       fields.append(field)
     }
     return fields
@@ -106,8 +106,8 @@ struct FetchLine: Sendable {
   /// - Parameters:
   ///   - options: what the command line says of all requests.
   ///   - caching: how the cache is used in each of its modes.
-  func request(_ options: RequestOptions, _ caching: CacheArguments) -> HTTPRequest {
-    var request = HTTPRequest(method, url, headers: headers, options: options)
+  func request(_ options: RequestOptions, _ caching: CacheArguments) -> NetOptRequest {
+    var request = NetOptRequest(method, url, headers: headers, options: options)
     if let body { request.body = .bytes(body) }
     if redirect != .follow { request.options.maxRedirects = 0 }
     var cache = caching.options(cache ?? caching.mode ?? .off)

@@ -25,7 +25,7 @@ final class BodySink {
   ///
   /// - Parameter headOnly: whether the head is what was asked for.
   /// - Returns: the number of bytes of the body.
-  func take(_ response: HTTPResponse, headOnly: Bool) async throws -> Int64 {
+  func take(_ response: NetOptResponse, headOnly: Bool) async throws -> Int64 {
     var count: Int64 = 0
     if headOnly { try write(Array(Self.text(of: response.head).utf8)) }
     for try await chunk in response.body {

@@ -107,7 +107,7 @@ extension RouteReport {
   }
 }
 
-extension RoutePlan.Candidate {
+extension RouteReport.Candidate {
   fileprivate var json: JSONValue {
     var json: JSONValue = [
       "ip": .string(address.description), "score_us": .microseconds(score),

@@ -3,13 +3,13 @@ import NetOptCore
 /// A request and its answer after the body has ended, as `get` reports them.
 struct Exchange: Sendable {
   /// The method of the request.
-  var method: HTTPMethod
+  var method: NetOptRequest.Method
   /// What was requested in the end, after redirects.
   var url: HTTPURL
   /// The response's head.
   var head: ResponseHead
   /// The endpoint that answered.
-  var remote: Endpoint?
+  var remote: IPEndpoint?
   /// The way it took.
   var route: RouteReport
   /// How the connection was secured; `nil` for plain HTTP.
@@ -30,7 +30,7 @@ struct Exchange: Sendable {
   var signedBy: String?
 
   /// Takes what is reported from a response whose body has ended.
-  init(_ method: HTTPMethod, _ response: HTTPResponse, bodyBytes: Int64) {
+  init(_ method: NetOptRequest.Method, _ response: NetOptResponse, bodyBytes: Int64) {
     self.method = method
     url = response.url
     head = response.head

@@ -30,8 +30,8 @@ enum RequestArguments {
   /// - Throws: `UsageError`; `NetOptError` for the URL and for a file that cannot be read.
   static func request(
     _ arguments: Arguments, isHead: Bool, in context: CommandContext
-  ) throws -> HTTPRequest {
-    var request = try HTTPRequest(.get, arguments.operands[0])
+  ) throws -> NetOptRequest {
+    var request = try NetOptRequest(.get, arguments.operands[0])
     request.options = try ClientOptions.requestOptions(arguments)
     try limits(arguments, &request.options)
     let data = arguments.values(of: data)
@@ -50,7 +50,7 @@ enum RequestArguments {
   /// Method, header fields and body, for a request that is not sent.
   static func parts(
     _ arguments: Arguments, in context: CommandContext
-  ) throws -> (method: String, headers: HTTPFields, body: [UInt8]) {
+  ) throws -> (method: String, headers: HeaderFields, body: [UInt8]) {
     let (headers, body) = try content(arguments, in: context)
     let bytes: [UInt8] = if case .bytes(let bytes) = body.source { bytes } else { [] }
     let method = try method(arguments, default: arguments.values(of: data).isEmpty ? .get : .post)
@@ -59,8 +59,8 @@ enum RequestArguments {
 
   private static func content(
     _ arguments: Arguments, in context: CommandContext
-  ) throws -> (HTTPFields, RequestBody) {
-    var headers = HTTPFields(try arguments.values(of: header).enumerated().map(field))
+  ) throws -> (HeaderFields, RequestBody) {
+    var headers = HeaderFields(try arguments.values(of: header).enumerated().map(field))
     let data = arguments.values(of: data)
     guard !data.isEmpty else { return (headers, .none) }
     if !headers.contains(name: "Content-Type") {
@@ -70,17 +70,17 @@ enum RequestArguments {
   }
 
   private static func method(
-    _ arguments: Arguments, default usual: HTTPMethod
-  ) throws(UsageError) -> HTTPMethod {
+    _ arguments: Arguments, default usual: NetOptRequest.Method
+  ) throws(UsageError) -> NetOptRequest.Method {
     guard let name = arguments.value(of: method) else { return usual }
-    guard HTTPFields.isToken(name) else { throw UsageError("\"\(name)\" is no method; write one as PUT") }
-    return HTTPMethod(rawValue: name)
+    guard HeaderFields.isToken(name) else { throw UsageError("\"\(name)\" is no method; write one as PUT") }
+    return NetOptRequest.Method(rawValue: name)
   }
 
   /// Reads a field. `Name;` sends it with an empty value, as with curl. Messages show nothing of a value: it may be a secret.
-  private static func field(_ index: Int, _ text: String) throws(UsageError) -> HTTPField {
-    if text.hasSuffix(";"), HTTPFields.isToken(String(text.dropLast())) {
-      return HTTPField(String(text.dropLast()), "")
+  private static func field(_ index: Int, _ text: String) throws(UsageError) -> HeaderField {
+    if text.hasSuffix(";"), HeaderFields.isToken(String(text.dropLast())) {
+      return HeaderField(String(text.dropLast()), "")
     }
     guard let colon = text.firstIndex(of: ":") else {
       throw UsageError("-H takes 'NAME: VALUE', and -H number \(index + 1) has no colon")
@@ -88,8 +88,8 @@ enum RequestArguments {
     let isSpace = { (character: Character) in character == " " || character == "\t" }
     let value = text[text.index(after: colon)...].drop(while: isSpace)
     let end = value.lastIndex { !isSpace($0) }.map(value.index(after:)) ?? value.endIndex
-    let field = HTTPField(String(text[..<colon]), String(value[..<end]))
-    if let fault = HTTPFields.fault(of: field) { throw UsageError("-H: \(fault)") }
+    let field = HeaderField(String(text[..<colon]), String(value[..<end]))
+    if let fault = HeaderFields.fault(of: field) { throw UsageError("-H: \(fault)") }
     if field.value.isEmpty {
       throw UsageError("-H '\(field.name):' has no value; to send it empty, write '\(field.name);'")
     }

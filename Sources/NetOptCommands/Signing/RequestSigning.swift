@@ -13,7 +13,7 @@ enum RequestSigning {
 
   /// How the request's host is to be signed for; `nil` when nothing is to be signed.
   static func configuration(
-    _ arguments: Arguments, _ request: HTTPRequest
+    _ arguments: Arguments, _ request: NetOptRequest
   ) throws -> ClientConfiguration.Signing? {
     guard let keyID = arguments.value(of: sign) else { return nil }
     let signer = try RequestSigner(

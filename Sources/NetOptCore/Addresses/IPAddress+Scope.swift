@@ -1,6 +1,6 @@
 extension IPAddress {
   /// What an address can be reached from, after the IANA special-purpose registries (RFC 6890).
-  public enum Scope: String, Hashable, Sendable {
+  package enum Scope: String, Hashable, Sendable {
     /// Reachable from anywhere; documentation ranges count as global.
     case global
     /// This host: 127.0.0.0/8, ::1.
@@ -21,7 +21,7 @@ extension IPAddress {
 
   /// What the address can be reached from. An IPv6 address that has an IPv4 address inside has that one's scope: packets to it may
   /// end there.
-  public var scope: Scope {
+  package var scope: Scope {
     switch family {
     case .v4: Self.scope(v4: UInt32(low))
     case .v6: scopeOfV6

@@ -88,7 +88,7 @@ extension IPAddress: Comparable {
 }
 
 /// An address and a port: where a connection goes.
-public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
+public struct IPEndpoint: Hashable, Sendable, CustomStringConvertible {
   /// The address.
   public var address: IPAddress
   /// The TCP port.

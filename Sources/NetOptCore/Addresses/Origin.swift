@@ -1,28 +1,28 @@
 /// Scheme, host and port: what a connection is opened for (RFC 6454).
-public struct Origin: Hashable, Sendable, CustomStringConvertible {
+package struct Origin: Hashable, Sendable, CustomStringConvertible {
   /// The schemes that netopt speaks.
-  public enum Scheme: String, Hashable, Sendable {
+  package enum Scheme: String, Hashable, Sendable {
     /// HTTP over plain TCP.
     case http
     /// HTTP over TLS.
     case https
 
     /// The port that a URL of this scheme means when it names none.
-    public var defaultPort: UInt16 { self == .http ? 80 : 443 }
+    package var defaultPort: UInt16 { self == .http ? 80 : 443 }
   }
 
   /// The scheme.
-  public let scheme: Scheme
+  package let scheme: Scheme
   /// The host: a name in lower case without a trailing dot, or an IP address without brackets.
-  public let host: String
+  package let host: String
   /// The TCP port.
-  public let port: UInt16
+  package let port: UInt16
   /// The address, when the host is written as one.
-  public let address: IPAddress?
+  package let address: IPAddress?
 
   /// Makes an origin. The host is lower-cased and loses one trailing dot, an address takes the one form in which it
   /// is printed; it is not checked further: `HTTPURL` does that for what a person wrote.
-  public init(_ scheme: Scheme, host: String, port: UInt16? = nil) {
+  package init(_ scheme: Scheme, host: String, port: UInt16? = nil) {
     self.scheme = scheme
     let name = Origin.normalized(host: host)
     address = IPAddress(name)
@@ -32,7 +32,7 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
 
   /// Lower-cases ASCII letters and removes one trailing dot: the form in which host names are compared
   /// (RFC 4343, RFC 3986 section 3.2.2).
-  public static func normalized(host: String) -> String {
+  package static func normalized(host: String) -> String {
     let isUpper = { (byte: UInt8) in (0x41...0x5a).contains(byte) }
     let name =
       host.utf8.count > 1 && host.utf8.last == UInt8(ascii: ".") ? host.utf8.dropLast() : host.utf8[...]
@@ -41,11 +41,11 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The host as it stands in a URL: an IPv6 address in brackets.
-  public var hostText: String { address?.hostText ?? host }
+  package var hostText: String { address?.hostText ?? host }
 
   /// Host and port as they stand in a `Host` field: the port only when it is not the scheme's own.
-  public var authority: String { port == scheme.defaultPort ? hostText : "\(hostText):\(port)" }
+  package var authority: String { port == scheme.defaultPort ? hostText : "\(hostText):\(port)" }
 
   /// `https://example.com`, `https://example.com:8443`.
-  public var description: String { "\(scheme.rawValue)://\(authority)" }
+  package var description: String { "\(scheme.rawValue)://\(authority)" }
 }

@@ -1,18 +1,18 @@
 /// What decided about a response in a cache: a rule, and where it is written.
-public struct CacheRule: Hashable, Sendable, CustomStringConvertible {
+package struct CacheRule: Hashable, Sendable, CustomStringConvertible {
   /// The rule in a few words.
-  public let text: String
+  package let text: String
   /// Its section, as `RFC 9111, section 4.2`; a name of netopt's own rules otherwise.
-  public let section: String
+  package let section: String
 
   /// Makes a rule.
-  public init(_ text: String, _ section: String) {
+  package init(_ text: String, _ section: String) {
     self.text = text
     self.section = section
   }
 
   /// `is fresh (RFC 9111, section 4.2)`.
-  public var description: String { "\(text) (\(section))" }
+  package var description: String { "\(text) (\(section))" }
 }
 
 /// What the cache had to do with a response. A value that is one reference, or none while no cache is used.
@@ -97,7 +97,7 @@ public struct CacheStatus: Hashable, Sendable {
   ///   - storing: what decided whether the origin's answer is stored.
   ///   - isStored: whether it is.
   ///   - isCollapsed: whether the request waited for the answer to another one.
-  public init(
+  package init(
     _ outcome: Outcome, by rule: CacheRule, forward: Forward? = nil, forwardedStatus: Int? = nil,
     timeToLive: Int64? = nil, storing: CacheRule? = nil, isStored: Bool = false, isCollapsed: Bool = false
   ) {
@@ -107,8 +107,10 @@ public struct CacheStatus: Hashable, Sendable {
 
   /// How the response came about.
   public var outcome: Outcome { storage?.outcome ?? .off }
+  /// What decided that, and where it is written: `is fresh (RFC 9111, section 4.2)`.
+  public var reason: String { rule.description }
   /// What decided that.
-  public var rule: CacheRule { storage?.rule ?? Self.offRule }
+  package var rule: CacheRule { storage?.rule ?? Self.offRule }
   /// Why the request went to the origin; `nil` when it did not.
   public var forward: Forward? { storage?.forward }
   /// The status of the origin's answer; `nil` when there was none.
@@ -116,7 +118,7 @@ public struct CacheStatus: Hashable, Sendable {
   /// How many seconds the response stays fresh, negative when it is stale; `nil` when that is not known.
   public var timeToLive: Int64? { storage?.timeToLive }
   /// What decided whether the origin's answer is stored; `nil` when there was none.
-  public var storing: CacheRule? { storage?.storing }
+  package var storing: CacheRule? { storage?.storing }
   /// Whether the origin's answer is stored when its end is read.
   public var isStored: Bool { storage?.isStored ?? false }
   /// Whether the request waited for the answer to another one.

@@ -6,7 +6,7 @@ public protocol Interceptor: Sendable {
   /// - Parameters:
   ///   - request: what is asked for.
   ///   - next: the rest of the chain. Call it never, once, or once per attempt.
-  func intercept(_ request: HTTPRequest, next: InterceptorChain) async throws(NetOptError) -> HTTPResponse
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
 }
 
 /// The part of a chain that lies below an interceptor. A value: it can be called again.
@@ -28,8 +28,11 @@ public struct InterceptorChain: Sendable {
   @usableFromInline package private(set) var plan: RoutePlan?
   @usableFromInline let position: Int
 
+  /// The call's number among those of its client, as `CallObserver` has it.
+  public var callID: UInt64 { call.context.id }
+
   /// What is known of the call besides the request.
-  public var context: CallContext {
+  package var context: CallContext {
     get {
       var context = call.context
       if let plan { context.plan = plan }
@@ -51,7 +54,7 @@ public struct InterceptorChain: Sendable {
   package var attempt: Attempt? { call.context.attempt }
 
   /// Makes a chain of interceptors, outermost first. The last one answers without calling `next`.
-  public init(_ links: [any Interceptor], context: CallContext) {
+  package init(_ links: [any Interceptor], context: CallContext) {
     call = Call(links, context)
     plan = context.plan
     position = 0
@@ -74,7 +77,7 @@ public struct InterceptorChain: Sendable {
   ///
   /// - Throws: what the rest throws; `NetOptError.Code.invalidConfiguration` when there is no rest.
   @inlinable @inline(__always)
-  public func proceed(_ request: HTTPRequest) async throws(NetOptError) -> HTTPResponse {
+  public func proceed(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     guard position < call.links.count else {
       throw NetOptError(
         .invalidConfiguration, phase: .send, "the interceptor chain ends without a transport that answers")

@@ -1,19 +1,19 @@
 /// The addresses of a name.
-public struct ResolvedAddresses: Hashable, Sendable {
+package struct ResolvedAddresses: Hashable, Sendable {
   /// The addresses in the order in which they are to be tried; not empty.
-  public var addresses: [IPAddress]
+  package var addresses: [IPAddress]
   /// How long they may be kept.
-  public var timeToLive: Duration
+  package var timeToLive: Duration
 
   /// Makes an answer.
-  public init(_ addresses: [IPAddress], timeToLive: Duration) {
+  package init(_ addresses: [IPAddress], timeToLive: Duration) {
     self.addresses = addresses
     self.timeToLive = timeToLive
   }
 }
 
 /// Finds the addresses of names.
-public protocol Resolver: Sendable {
+package protocol Resolver: Sendable {
   /// Looks a name up.
   ///
   /// - Parameter fresh: whether cached answers are passed over.
@@ -30,11 +30,11 @@ public protocol Resolver: Sendable {
 
 extension Resolver {
   /// Does nothing.
-  public func networkChanged() {}
+  package func networkChanged() {}
 }
 
 /// What a plan's DNS leg becomes when its turn has come.
-public protocol LegSource: Sendable {
+package protocol LegSource: Sendable {
   /// Looks an origin's host up.
   ///
   /// - Parameter fresh: whether cached answers are passed over.

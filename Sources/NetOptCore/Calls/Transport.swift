@@ -1,18 +1,19 @@
 /// What is known of a call besides the request.
-public struct CallContext: Sendable {
+@usableFromInline
+package struct CallContext: Sendable {
   /// A number that tells calls of one client apart.
-  public var id: UInt64
+  package var id: UInt64
   /// When the call began. Offsets in reports count from here.
-  public var started: MonotonicInstant
+  package var started: MonotonicInstant
   /// When the call has to be over, or `nil`.
-  public var deadline: MonotonicInstant?
+  package var deadline: MonotonicInstant?
   /// The way the request is to take, once it is planned.
-  public var plan: RoutePlan?
+  package var plan: RoutePlan?
   /// Which of several attempts this is; `nil` for a first one that has no copy beside it, as nearly all are.
-  public var attempt: Attempt?
+  package var attempt: Attempt?
 
   /// Makes a context.
-  public init(id: UInt64, started: MonotonicInstant, deadline: MonotonicInstant?) {
+  package init(id: UInt64, started: MonotonicInstant, deadline: MonotonicInstant?) {
     self.id = id
     self.started = started
     self.deadline = deadline
@@ -25,13 +26,13 @@ public struct CallContext: Sendable {
 /// the request is sent at most once unless it may be repeated; every call ends, at the latest 50 ms after its
 /// deadline; cancelling the task ends the call; errors carry the route; after `shutdown` every call is refused with
 /// `NetOptError.Code.shutDown`.
-public protocol Transport: Sendable {
+package protocol Transport: Sendable {
   /// Performs a request along a plan's legs, and returns when the head of the response is there.
   ///
   /// - Throws: `NetOptError` with the route, when no leg could carry the request, or the one that did failed.
   func execute(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
-  ) async throws(NetOptError) -> HTTPResponse
+    _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> NetOptResponse
 
   /// Opens a connection to an endpoint, TLS included for an `https` origin. Nothing is requested.
   ///
@@ -41,7 +42,7 @@ public protocol Transport: Sendable {
   ///     protocol allows that (HTTP/2). Otherwise the connection is new and closed at once.
   /// - Throws: what kept the connection from being ready.
   func connect(
-    to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+    to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport
 
   /// Opens a connection along a plan's legs, the way a request would, and keeps it for the requests to come where the
@@ -51,7 +52,7 @@ public protocol Transport: Sendable {
   /// - Returns: the way it took.
   /// - Throws: `NetOptError` with the route, when no leg could be made ready. The default throws `unsupported`.
   func warmUp(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+    _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport
 
   /// This machine is in another network. Connections from before are not used for calls that come from now on; what is
@@ -64,8 +65,8 @@ public protocol Transport: Sendable {
 
 extension Transport {
   /// Throws `unsupported`.
-  public func warmUp(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  package func warmUp(
+    _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport {
     throw NetOptError(
       .unsupported, phase: .connect, "this transport opens no connections ahead of requests",
@@ -73,40 +74,40 @@ extension Transport {
   }
 
   /// Does nothing.
-  public func networkChanged() {}
+  package func networkChanged() {}
 }
 
 /// What opening a connection took.
-public struct ConnectReport: Hashable, Sendable {
+package struct ConnectReport: Hashable, Sendable {
   /// The TCP handshake.
-  public var connect: Duration
+  package var connect: Duration
   /// The TLS handshake, or `nil` without TLS.
-  public var tls: Duration?
+  package var tls: Duration?
   /// Whether a pooled connection was there already; then nothing was measured.
-  public var reused: Bool
+  package var reused: Bool
 
   /// Makes a report.
-  public init(connect: Duration, tls: Duration? = nil, reused: Bool = false) {
+  package init(connect: Duration, tls: Duration? = nil, reused: Bool = false) {
     self.connect = connect
     self.tls = tls
     self.reused = reused
   }
 
   /// From the first packet until a request could be sent. In nanoseconds, saturating: a sum of two durations may not fit.
-  public var ready: Duration {
+  package var ready: Duration {
     .nanoseconds(connect.nanoseconds.addingClamped(tls?.nanoseconds ?? 0))
   }
 }
 
 /// Why a connection could not be opened, with what blame needs.
-public struct LegError: Error, Hashable, Sendable {
+package struct LegError: Error, Hashable, Sendable {
   /// What happened.
-  public let failure: LegFailure
+  package let failure: LegFailure
   /// Whether it was the caller who ended it.
-  public let isCancellation: Bool
+  package let isCancellation: Bool
 
   /// Makes an error.
-  public init(_ failure: LegFailure, isCancellation: Bool = false) {
+  package init(_ failure: LegFailure, isCancellation: Bool = false) {
     self.failure = failure
     self.isCancellation = isCancellation
   }

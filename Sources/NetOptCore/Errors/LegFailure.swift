@@ -132,7 +132,7 @@ extension LegFailure.Kind {
 
 extension NetOptError {
   /// The error of a call that fails with a leg.
-  package init(_ failure: LegFailure, at endpoint: Endpoint?) {
+  package init(_ failure: LegFailure, at endpoint: IPEndpoint?) {
     let (code, phase, isRetryable) = failure.kind.error
     self.init(code, phase: phase, failure.message, endpoint: endpoint, isRetryable: isRetryable)
   }

@@ -167,14 +167,14 @@ public struct NetOptError: Error, Sendable {
     let code: Code
     let phase: Phase
     let message: String
-    let endpoint: Endpoint?
+    let endpoint: IPEndpoint?
     let underlying: Underlying?
     let isRetryable: Bool
     let route: RouteReport?
     let otherAttempts: [AttemptReport]
 
     init(
-      _ code: Code, _ phase: Phase, _ message: String, _ endpoint: Endpoint?, _ underlying: Underlying?,
+      _ code: Code, _ phase: Phase, _ message: String, _ endpoint: IPEndpoint?, _ underlying: Underlying?,
       _ isRetryable: Bool, _ route: RouteReport?, _ otherAttempts: [AttemptReport]
     ) {
       self.code = code
@@ -197,7 +197,7 @@ public struct NetOptError: Error, Sendable {
   ///   - isRetryable: whether the same request may well succeed later or elsewhere, and may be sent again.
   ///   - otherAttempts: the call's attempts before the one that failed with this error.
   public init(
-    _ code: Code, phase: Phase, _ message: String, endpoint: Endpoint? = nil, underlying: Underlying? = nil,
+    _ code: Code, phase: Phase, _ message: String, endpoint: IPEndpoint? = nil, underlying: Underlying? = nil,
     isRetryable: Bool = false, route: RouteReport? = nil, otherAttempts: [AttemptReport] = []
   ) {
     storage = Storage(code, phase, message, endpoint, underlying, isRetryable, route, otherAttempts)
@@ -210,7 +210,7 @@ public struct NetOptError: Error, Sendable {
   /// What failed, and what to do.
   public var message: String { storage.message }
   /// The endpoint at which it failed.
-  public var endpoint: Endpoint? { storage.endpoint }
+  public var endpoint: IPEndpoint? { storage.endpoint }
   /// The C library's code.
   public var underlying: Underlying? { storage.underlying }
   /// Whether the same request may be sent again and may then succeed.

@@ -18,7 +18,13 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   private let storage: Storage
 
   /// Scheme, host and port.
-  public var origin: Origin { storage.origin }
+  package var origin: Origin { storage.origin }
+  /// Whether the scheme is https.
+  public var isSecure: Bool { origin.scheme == .https }
+  /// The host in lower case: a name, or an address without brackets.
+  public var host: String { origin.host }
+  /// The port: the scheme's default when the URL has none.
+  public var port: UInt16 { origin.port }
   /// Path and query as they stand in the request line; begins with "/".
   public var target: String { storage.target }
 

@@ -69,7 +69,7 @@ public struct RequestOptions: Hashable, Sendable {
 
   /// How often the request may be sent in all, for one hop of a redirected call; 1 or less for no retries. Default: 3.
   ///
-  /// A further attempt is made only for a request that may be repeated (`HTTPRequest.mayBeRepeated`), when its connection
+  /// A further attempt is made only for a request that may be repeated (`NetOptRequest.mayBeRepeated`), when its connection
   /// failed after it was sent, its endpoint went silent, or the answer was 421, 502, 503 or 504; elsewhere when there is
   /// an elsewhere; within the client's budget for retries, but for a connection that turned out to be dead; and never when it
   /// could not end before the deadline. Any other request is sent again only when servers refused to process it.

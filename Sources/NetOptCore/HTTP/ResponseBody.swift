@@ -1,5 +1,5 @@
 /// Where a body's bytes come from. Implementations cancel their transfer when they are released before the end.
-public protocol BodySource: AnyObject, Sendable {
+package protocol BodySource: AnyObject, Sendable {
   /// The next chunk, or `nil` at the end. One consumer at a time.
   func next() async throws(NetOptError) -> [UInt8]?
   /// What the phases of the exchange took so far. Safe from any thread.
@@ -18,7 +18,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
   private let memory: MemoryBody?
 
   /// Makes a body from a source.
-  public init(_ source: any BodySource) {
+  package init(_ source: any BodySource) {
     self.source = source
     memory = nil
   }

@@ -1,9 +1,10 @@
 /// The head of a response, kept as the bytes that came; fields are parsed when they are asked for.
-public struct ResponseHead: Sendable, Hashable {
+@usableFromInline
+package struct ResponseHead: Sendable, Hashable {
   /// The status code.
-  public let status: Int
+  package let status: Int
   /// The version of HTTP.
-  public let version: HTTPVersion
+  package let version: HTTPVersion
   /// The field lines as they came, each with its CRLF or LF, without the status line.
   package let lines: [UInt8]
 
@@ -15,7 +16,7 @@ public struct ResponseHead: Sendable, Hashable {
   }
 
   /// Makes a head from fields. A line end or NUL in one becomes a space, as RFC 9110, section 5.5 asks of recipients.
-  public init(status: Int, version: HTTPVersion = .http1_1, fields: HTTPFields = [:]) {
+  package init(status: Int, version: HTTPVersion = .http1_1, fields: HeaderFields = [:]) {
     var lines: [UInt8] = []
     lines.reserveCapacity(fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })
     for field in fields {
@@ -38,17 +39,18 @@ public struct ResponseHead: Sendable, Hashable {
   }
 
   /// All fields, in the order in which they came. Bytes that are no UTF-8 are replaced.
-  public var fields: HTTPFields {
-    var fields = HTTPFields()
+  package var fields: HeaderFields {
+    var fields = HeaderFields()
     forEachLine { name, value in
-      fields.append(HTTPField(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
+      fields.append(
+        HeaderField(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
       return true
     }
     return fields
   }
 
   /// The first value of a field, found without parsing the others.
-  public func first(_ name: String) -> String? {
+  package func first(_ name: String) -> String? {
     var found: String?
     forEachLine { candidate, value in
       let matches =
@@ -77,4 +79,19 @@ public struct ResponseHead: Sendable, Hashable {
       if !body(line[..<colon], value[first..<last]) { return }
     }
   }
+}
+
+/// The version of HTTP that an exchange used.
+public enum HTTPVersion: String, Hashable, Sendable, CustomStringConvertible {
+  /// HTTP/1.0 (RFC 1945).
+  case http1_0 = "1.0"
+  /// HTTP/1.1 (RFC 9112).
+  case http1_1 = "1.1"
+  /// HTTP/2 (RFC 9113).
+  case http2 = "2"
+  /// HTTP/3 (RFC 9114), for a libcurl that speaks it.
+  case http3 = "3"
+
+  /// `1.1`, `2`.
+  public var description: String { rawValue }
 }

@@ -59,7 +59,7 @@ package struct RaceFailures: Sendable {
     }
     return NetOptError(
       LegFailure(first.failure.kind, first.failure.message + words),
-      at: first.address.map { Endpoint($0, port: port) })
+      at: first.address.map { IPEndpoint($0, port: port) })
   }
 
   /// All of them in short, each kind once: "127.0.0.2 refused the connection", "3 addresses did not answer". `nil` without a failure.

@@ -30,11 +30,11 @@ extension RoutePlan {
 
 extension RoutePlan.Avoidance {
   /// Candidates with the reason why some of them are not in the plan of this attempt.
-  func marked(_ candidates: [RoutePlan.Candidate]) -> [RoutePlan.Candidate] {
+  func marked(_ candidates: [RouteReport.Candidate]) -> [RouteReport.Candidate] {
     guard isStrict else { return candidates }
     return candidates.map { candidate in
       guard candidate.excluded == nil, addresses.contains(candidate.address) else { return candidate }
-      return RoutePlan.Candidate(
+      return RouteReport.Candidate(
         candidate.address, score: candidate.score, source: candidate.source,
         excluded: "another attempt of this call waits for its answer")
     }

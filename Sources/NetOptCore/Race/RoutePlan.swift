@@ -11,14 +11,15 @@ package protocol CandidateSource: Sendable {
   /// Whether there are none.
   var isEmpty: Bool { get }
   /// Puts them into words.
-  func candidates() -> [RoutePlan.Candidate]
+  func candidates() -> [RouteReport.Candidate]
 }
 
 /// The order in which endpoints are tried for one request, and why it is this one. Made by a policy, performed by a
 /// `Transport`.
-public struct RoutePlan: Sendable {
+@usableFromInline
+package struct RoutePlan: Sendable {
   /// Why the list is not used.
-  public enum DirectOff: String, Hashable, Sendable {
+  package enum DirectOff: String, Hashable, Sendable {
     /// A proxy is configured.
     case proxy
     /// The caller asked for it.
@@ -31,37 +32,10 @@ public struct RoutePlan: Sendable {
     case expired
   }
 
-  /// An endpoint of the list that was weighed for this request.
-  public struct Candidate: Hashable, Sendable {
-    /// The address.
-    public let address: IPAddress
-    /// What it was weighed with: its smoothed time to be ready, by how much its answers begin later than is usual,
-    /// and penalties; `nil` without history.
-    public let score: Duration?
-    /// Where the address came from.
-    public let source: AddressSource
-    /// Why it is not in the plan, or `nil` when it is.
-    public let excluded: String?
-    /// The failure for which it is not tried at all, or `nil` when something else keeps it out of the plan.
-    public let failure: LegFailure.Kind?
-
-    /// Makes a candidate.
-    public init(
-      _ address: IPAddress, score: Duration?, source: AddressSource, excluded: String? = nil,
-      failure: LegFailure.Kind? = nil
-    ) {
-      self.address = address
-      self.score = score
-      self.source = source
-      self.excluded = excluded
-      self.failure = failure
-    }
-  }
-
   /// One leg: something to connect to. It holds no reference: a plan of a hundred legs is written with each change.
-  public struct Leg: Hashable, Sendable, BitwiseCopyable {
+  package struct Leg: Hashable, Sendable, BitwiseCopyable {
     /// What a leg leads to.
-    public enum Target: Hashable, Sendable, BitwiseCopyable {
+    package enum Target: Hashable, Sendable, BitwiseCopyable {
       /// An address, dialled directly.
       case address(IPAddress)
       /// What the resolver answers when the leg's turn comes.
@@ -71,23 +45,23 @@ public struct RoutePlan: Sendable {
     }
 
     /// What the leg leads to.
-    public let target: Target
+    package let target: Target
     /// Where its address comes from.
-    public let source: AddressSource
+    package let source: AddressSource
     /// The stagger in nanoseconds, or its complement in a leg that is last: a flag of its own would make each leg larger by eight bytes.
     private let timing: Int64
 
     /// Whether it is started only when all others have failed: its connection would be ready first, and be of no use.
-    public var isLast: Bool { timing < 0 }
+    package var isLast: Bool { timing < 0 }
 
     /// How long the leg is given to be ready before the next one starts beside it.
-    public var stagger: Duration { .nanoseconds(isLast ? ~timing : timing) }
+    package var stagger: Duration { .nanoseconds(isLast ? ~timing : timing) }
 
     /// The address, when the leg leads to one.
-    public var address: IPAddress? { if case .address(let address) = target { address } else { nil } }
+    package var address: IPAddress? { if case .address(let address) = target { address } else { nil } }
 
     /// Makes a leg.
-    public init(
+    package init(
       _ target: Target, source: AddressSource, stagger: Duration = .defaultStagger, isLast: Bool = false
     ) {
       self.target = target
@@ -140,43 +114,43 @@ public struct RoutePlan: Sendable {
 
   /// Candidates that are in words already.
   private struct Candidates: CandidateSource {
-    let all: [Candidate]
+    let all: [RouteReport.Candidate]
     var isEmpty: Bool { all.isEmpty }
-    func candidates() -> [Candidate] { all }
+    func candidates() -> [RouteReport.Candidate] { all }
   }
 
   private let storage: Storage
 
   /// What is connected to.
-  public var origin: Origin { storage.origin }
+  package var origin: Origin { storage.origin }
   /// The URL of the HTTP or SOCKS proxy, where a leg leads to one.
-  public var proxy: String? { storage.proxy }
+  package var proxy: String? { storage.proxy }
   /// Whether it is connected to with TLS.
   package var isSecure: Bool { storage.isSecure }
   /// The name of the selection policy.
-  public var policy: String { storage.policy }
+  package var policy: String { storage.policy }
   /// Why the list is not used, or `nil` when it is.
-  public var directOff: DirectOff? { storage.directOff }
+  package var directOff: DirectOff? { storage.directOff }
   /// The list's endpoints, as they were weighed. Put into words each time: keep them when they are needed more than
   /// once.
-  public var candidates: [Candidate] {
+  package var candidates: [RouteReport.Candidate] {
     avoidance?.marked(storage.candidates.candidates()) ?? storage.candidates.candidates()
   }
   /// Whether there are candidates.
-  public var hasCandidates: Bool { !storage.candidates.isEmpty }
+  package var hasCandidates: Bool { !storage.candidates.isEmpty }
   /// The legs in their order; never empty.
-  public var legs: [Leg] { storage.legs }
+  package var legs: [Leg] { storage.legs }
   /// Why the list's endpoints are not tried although the list is used.
-  public var withoutList: RouteReport.Fallback? { storage.withoutList }
+  package var withoutList: RouteReport.Fallback? { storage.withoutList }
   /// Whether the first two legs start together: every circuit is open, and one of them is a guess.
-  public var startsTwo: Bool { storage.startsTwo }
+  package var startsTwo: Bool { storage.startsTwo }
   /// Whether a connection of this origin carries many requests, so that a leg that loses costs nothing.
-  public var multiplexes: Bool { storage.multiplexes }
+  package var multiplexes: Bool { storage.multiplexes }
   /// Whether this machine's network is taken to be down: several endpoints and DNS failed within seconds, and nothing
   /// has worked since. What fails then is held against no endpoint.
-  public var suspectsNetwork: Bool { storage.suspectsNetwork }
+  package var suspectsNetwork: Bool { storage.suspectsNetwork }
   /// Whether connections of its legs verify the certificate, where they have TLS.
-  public var verifies: Bool { storage.verifies }
+  package var verifies: Bool { storage.verifies }
   /// What an attempt that is not the call's first keeps away from; `nil` in the plan of a first one.
   package var avoidance: Avoidance? { storage.avoidance }
 
@@ -185,7 +159,7 @@ public struct RoutePlan: Sendable {
   /// - Precondition: there is a leg, and a proxy when one leads there.
   package init(
     origin: Origin, proxy: String? = nil,
-    policy: String, directOff: DirectOff? = nil, candidates: [Candidate] = [], legs: [Leg],
+    policy: String, directOff: DirectOff? = nil, candidates: [RouteReport.Candidate] = [], legs: [Leg],
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {

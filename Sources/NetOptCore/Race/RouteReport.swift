@@ -95,7 +95,7 @@ public struct RouteReport: Sendable {
     }
 
     /// Makes a leg's report.
-    public init(
+    package init(
       address: IPAddress?, source: AddressSource, started: Duration, connected: Duration? = nil,
       secured: Duration? = nil, ended: Duration, outcome: Outcome, failure: LegFailure? = nil,
       reused: Bool = false
@@ -112,16 +112,46 @@ public struct RouteReport: Sendable {
     }
   }
 
+  /// An endpoint of the list that was weighed for this request.
+  public struct Candidate: Hashable, Sendable {
+    /// The address.
+    public let address: IPAddress
+    /// What it was weighed with: its smoothed time to be ready, by how much its answers begin later than is usual,
+    /// and penalties; `nil` without history.
+    public let score: Duration?
+    /// Where the address came from.
+    public let source: AddressSource
+    /// Why it is not in the plan, or `nil` when it is.
+    public let excluded: String?
+    /// The failure for which it is not tried at all, or `nil` when something else keeps it out of the plan.
+    public let failure: LegFailure.Kind?
+
+    /// Makes a candidate.
+    package init(
+      _ address: IPAddress, score: Duration?, source: AddressSource, excluded: String? = nil,
+      failure: LegFailure.Kind? = nil
+    ) {
+      self.address = address
+      self.score = score
+      self.source = source
+      self.excluded = excluded
+      self.failure = failure
+    }
+  }
+
   /// The plan that was performed.
-  public var plan: RoutePlan
+  package var plan: RoutePlan
   /// The legs that were started, in the order in which they were.
   public var legs: [Leg]
   /// Whether the legs are those of another call, for whose race this one waited. They count once, with that call. What of
   /// them was before this call is at its start.
   public var isShared = false
 
+  /// The endpoints of the list that were weighed, best first.
+  public var candidates: [Candidate] { plan.candidates }
+
   /// Makes a report.
-  public init(plan: RoutePlan, legs: [Leg]) {
+  package init(plan: RoutePlan, legs: [Leg]) {
     self.plan = plan
     self.legs = legs
   }

@@ -59,7 +59,7 @@ package struct RequestKind: Hashable, Sendable {
   private let hash: UInt64
 
   /// The kind of a request.
-  package init(_ method: HTTPMethod, path: some Sequence<UInt8>) {
+  package init(_ method: NetOptRequest.Method, path: some Sequence<UInt8>) {
     // 64 bits of FNV-1a: two kinds taken for one would have a request sent twice that may be sent twice.
     var hash = StableHash.fnv1a(method.rawValue.utf8)
     var segment = hash
@@ -85,7 +85,7 @@ package struct RequestKind: Hashable, Sendable {
   }
 
   /// The kind of a request.
-  package init(_ request: HTTPRequest) {
+  package init(_ request: NetOptRequest) {
     self.init(request.method, path: request.url.target.utf8.prefix { $0 != UInt8(ascii: "?") })
   }
 }

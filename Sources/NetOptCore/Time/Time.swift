@@ -1,18 +1,18 @@
 import Glibc
 
 /// A moment on the monotonic clock (`clock_gettime(2)`, `CLOCK_MONOTONIC`), in nanoseconds since an unspecified start.
-public struct MonotonicInstant: Hashable, Comparable, Sendable {
+package struct MonotonicInstant: Hashable, Comparable, Sendable {
   /// Nanoseconds since the clock's start.
-  public var nanoseconds: Int64
+  package var nanoseconds: Int64
 
   /// Makes a moment from nanoseconds since the clock's start.
-  public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+  package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   /// The earlier of two moments is less.
-  public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
+  package static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
 
   /// The moment that lies `duration` later, saturating.
-  public static func + (a: Self, duration: Duration) -> Self {
+  package static func + (a: Self, duration: Duration) -> Self {
     Self(nanoseconds: a.nanoseconds.addingClamped(duration.nanoseconds))
   }
 
@@ -22,7 +22,7 @@ public struct MonotonicInstant: Hashable, Comparable, Sendable {
   }
 
   /// The time from `b` to `a`.
-  public static func - (a: Self, b: Self) -> Duration {
+  package static func - (a: Self, b: Self) -> Duration {
     let (difference, overflow) = a.nanoseconds.subtractingReportingOverflow(b.nanoseconds)
     return overflow ? .nanoseconds(a.nanoseconds) - .nanoseconds(b.nanoseconds) : .nanoseconds(difference)
   }
@@ -46,18 +46,18 @@ extension Duration {
 
 /// Where the time comes from. Policies take moments as arguments; what performs them asks a time source, so that
 /// a test can put a clock of its own in its place.
-public protocol TimeSource: Sendable {
+package protocol TimeSource: Sendable {
   /// The present moment. Safe from any thread.
   func now() -> MonotonicInstant
 }
 
 /// The system's monotonic clock.
-public struct SystemTimeSource: TimeSource {
+package struct SystemTimeSource: TimeSource {
   /// Makes a time source.
-  public init() {}
+  package init() {}
 
   /// The present moment.
-  public func now() -> MonotonicInstant {
+  package func now() -> MonotonicInstant {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))

@@ -13,7 +13,7 @@ import NetOptCore
 actor AresChannel: ReadinessHandler, TurnHandler {
   private nonisolated let loop: EventLoop
   private let configuration: ResolverConfiguration
-  private let servers: [Endpoint]
+  private let servers: [IPEndpoint]
   private var handle: AresHandle?
   private var timer: AresTimer?
   private var isShutDown = false
@@ -31,7 +31,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   /// Makes a channel that opens nothing yet.
   ///
   /// - Parameter servers: whom to ask; the system's name servers when empty.
-  init(_ loop: EventLoop, _ configuration: ResolverConfiguration, servers: [Endpoint]) {
+  init(_ loop: EventLoop, _ configuration: ResolverConfiguration, servers: [IPEndpoint]) {
     self.loop = loop
     self.configuration = configuration
     self.servers = servers

@@ -26,7 +26,7 @@ struct AresHandle: ~Copyable {
   ///     look-ups under way.
   /// - Throws: `resolverFailed` with c-ares's status.
   static func open(
-    _ configuration: ResolverConfiguration, servers: [Endpoint], callback: @escaping ares_sock_state_cb,
+    _ configuration: ResolverConfiguration, servers: [IPEndpoint], callback: @escaping ares_sock_state_cb,
     data: UnsafeMutableRawPointer
   ) throws(NetOptError) -> AresHandle {
     guard AresLibrary.status == netopt_ares_success else { throw AresStatus.setUpError(AresLibrary.status) }

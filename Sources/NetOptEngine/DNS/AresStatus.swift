@@ -9,7 +9,7 @@ enum AresStatus {
   /// - Parameters:
   ///   - status: not success.
   ///   - servers: the servers that were asked, when they are configured.
-  static func error(_ status: Int32, name: String, servers: [Endpoint]) -> NetOptError {
+  static func error(_ status: Int32, name: String, servers: [IPEndpoint]) -> NetOptError {
     let asked = servers.map(\.description).joined(separator: ", ")
     let toCheck =
       servers.isEmpty

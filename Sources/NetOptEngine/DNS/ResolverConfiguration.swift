@@ -26,8 +26,8 @@ extension ResolverConfiguration {
   /// The configured servers as endpoints.
   ///
   /// - Throws: `invalidConfiguration`, naming the entry and the forms that are understood.
-  func serverEndpoints() throws(NetOptError) -> [Endpoint] {
-    var endpoints: [Endpoint] = []
+  func serverEndpoints() throws(NetOptError) -> [IPEndpoint] {
+    var endpoints: [IPEndpoint] = []
     for server in servers {
       guard let endpoint = Self.endpoint(server) else {
         throw NetOptError(
@@ -47,8 +47,8 @@ extension ResolverConfiguration {
     try Self.attempts.check(tries, "tries", in: .resolve)
   }
 
-  private static func endpoint(_ text: String) -> Endpoint? {
-    if let address = IPAddress(text) { return Endpoint(address, port: 53) }
+  private static func endpoint(_ text: String) -> IPEndpoint? {
+    if let address = IPAddress(text) { return IPEndpoint(address, port: 53) }
     let host: Substring
     let rest: Substring
     if text.hasPrefix("[") {
@@ -62,11 +62,11 @@ extension ResolverConfiguration {
       rest = text[colon...]
     }
     guard let address = IPAddress(host) else { return nil }
-    if rest.isEmpty { return Endpoint(address, port: 53) }
+    if rest.isEmpty { return IPEndpoint(address, port: 53) }
     let digits = rest.dropFirst()
     guard rest.hasPrefix(":"), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
       let port = UInt16(digits), port > 0
     else { return nil }
-    return Endpoint(address, port: port)
+    return IPEndpoint(address, port: port)
   }
 }

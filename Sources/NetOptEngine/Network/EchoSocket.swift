@@ -35,7 +35,7 @@ struct EchoSocket {
     setsockopt(
       opened, isV4 ? netopt_protocol_ip : netopt_protocol_ipv6, isV4 ? IP_RECVERR : IPV6_RECVERR, &yes,
       socklen_t(MemoryLayout<Int32>.size))
-    guard SocketAddress.connect(opened, to: Endpoint(address, port: 0)) == 0,
+    guard SocketAddress.connect(opened, to: IPEndpoint(address, port: 0)) == 0,
       let local = SocketAddress.local(of: opened)
     else {
       let code = errno

@@ -8,7 +8,7 @@ package enum SocketAddress {
   /// Connects a socket.
   ///
   /// - Returns: 0, or -1 with the reason in errno(3).
-  static func connect(_ descriptor: Int32, to endpoint: Endpoint) -> Int32 {
+  static func connect(_ descriptor: Int32, to endpoint: IPEndpoint) -> Int32 {
     let bytes = endpoint.address.bytes
     switch endpoint.address.family {
     case .v4:

@@ -22,7 +22,7 @@ package enum SourceAddress {
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     // Any port but zero.
-    guard SocketAddress.connect(descriptor, to: Endpoint(destination, port: 9)) == 0 else { return nil }
+    guard SocketAddress.connect(descriptor, to: IPEndpoint(destination, port: 9)) == 0 else { return nil }
     return SocketAddress.local(of: descriptor)
   }
 }

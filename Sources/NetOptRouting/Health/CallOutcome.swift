@@ -18,7 +18,7 @@ package enum CallOutcome: Hashable, Sendable {
   case unknown
 
   /// What a response says.
-  package init(_ response: HTTPResponse) {
+  package init(_ response: NetOptResponse) {
     let status = response.status
     if status == 502 || status == 503 || status == 504 {
       // A date is passed over: it would be compared with a clock that may be wrong, and the circuit opens by itself when it

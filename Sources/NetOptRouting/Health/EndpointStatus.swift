@@ -1,21 +1,21 @@
-public import NetOptCore
+package import NetOptCore
 
 /// What a planner knows of an endpoint of the list.
-public struct EndpointStatus: Hashable, Sendable {
+package struct EndpointStatus: Hashable, Sendable {
   /// The endpoint, as the list has it.
-  public let endpoint: ListedEndpoint
+  package let endpoint: ListedEndpoint
   /// Its place, from 1; `nil` when it is left out.
-  public let rank: Int?
+  package let rank: Int?
   /// What it is weighed with: its smoothed time to be ready plus penalties; `nil` without history.
-  public let score: Duration?
+  package let score: Duration?
   /// The smoothed time of its TCP handshake.
-  public let rtt: Duration?
+  package let rtt: Duration?
   /// Whether it is used.
-  public let state: CircuitState
+  package let state: CircuitState
   /// Whether a request would go to it now.
-  public let chosen: Bool
+  package let chosen: Bool
   /// Why it is left out, or `nil` when it is not.
-  public let excluded: String?
+  package let excluded: String?
   /// What happened when it last failed, be that long ago.
-  public let lastFailure: LegFailure?
+  package let lastFailure: LegFailure?
 }

@@ -19,7 +19,7 @@ package struct RouteHistory: Hashable, Sendable {
   }
 
   /// An endpoint of the list.
-  package struct Endpoint: Hashable, Sendable {
+  package struct IPEndpoint: Hashable, Sendable {
     /// The address.
     package var address: IPAddress
     /// The time until a request can be sent, TLS included where there is any.
@@ -44,10 +44,10 @@ package struct RouteHistory: Hashable, Sendable {
     /// The endpoint that was in use, if any was.
     package var leader: IPAddress?
     /// The endpoints that were known to work, in the list's order.
-    package var endpoints: [Endpoint]
+    package var endpoints: [IPEndpoint]
 
     /// Makes a host.
-    package init(_ origin: Origin, learned: Date, leader: IPAddress?, endpoints: [Endpoint]) {
+    package init(_ origin: Origin, learned: Date, leader: IPAddress?, endpoints: [IPEndpoint]) {
       self.origin = origin
       self.learned = learned
       self.leader = leader

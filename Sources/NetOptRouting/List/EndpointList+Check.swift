@@ -1,4 +1,4 @@
-public import NetOptCore
+package import NetOptCore
 
 extension EndpointList {
   /// Reads a list and checks every rule, so that all faults are known in one go.
@@ -7,7 +7,7 @@ extension EndpointList {
   ///   - bytes: the list as JSON in UTF-8.
   ///   - rules: what is demanded beyond the format.
   /// - Returns: the list, or `nil` and the faults: at most 100, and one more that says how many were left out.
-  public static func check(
+  package static func check(
     _ bytes: [UInt8], rules: ListRules
   ) -> (list: EndpointList?, faults: [ListFault]) {
     let (list, report) = read(bytes, rules)
@@ -22,7 +22,7 @@ extension EndpointList {
   ///   - rules: what is demanded beyond the format.
   /// - Throws: `NetOptError.Code.invalidList`, naming the file, the place and rule of the first fault, and the number
   ///   of further ones.
-  public init(_ bytes: [UInt8], file: String, rules: ListRules) throws(NetOptError) {
+  package init(_ bytes: [UInt8], file: String, rules: ListRules) throws(NetOptError) {
     let (list, report) = Self.read(bytes, rules)
     guard let list else {
       let others = report.count - 1

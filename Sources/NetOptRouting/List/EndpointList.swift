@@ -72,13 +72,13 @@ public struct EndpointList: Hashable, Sendable {
 
   /// What is connected to for a host of the list, or `nil` when the host is not in it: `http` on port 80, `https` on
   /// any other port, since the list names no scheme.
-  public func origin(of host: String) -> Origin? {
+  package func origin(of host: String) -> Origin? {
     let name = Origin.normalized(host: host)
     return hosts[name].map { Origin($0.port == 80 ? .http : .https, host: name, port: $0.port) }
   }
 
   /// What is connected to for all hosts, in the order of their names.
-  public var origins: [Origin] { hosts.keys.sorted().compactMap(origin(of:)) }
+  package var origins: [Origin] { hosts.keys.sorted().compactMap(origin(of:)) }
 }
 
 /// A host of the IP list.

@@ -1,9 +1,9 @@
 /// A rule that an IP list breaks, and where.
-public struct ListFault: Hashable, Sendable, CustomStringConvertible {
+package struct ListFault: Hashable, Sendable, CustomStringConvertible {
   /// The place, as a JSON path (RFC 9535): `$.hosts["a.example"].endpoints[3].ip`.
-  public let path: String
+  package let path: String
   /// The rule, and what to do.
-  public let message: String
+  package let message: String
 
   /// Makes a fault. What the message quotes from the list is made fit for a terminal.
   init(_ path: JSONPath, _ message: String) {
@@ -12,7 +12,7 @@ public struct ListFault: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Path and rule on one line.
-  public var description: String { "\(path): \(message)" }
+  package var description: String { "\(path): \(message)" }
 }
 
 /// Collects faults: all are counted, the first ones are kept.

@@ -37,15 +37,15 @@ private struct Weighed: CandidateSource {
 
   var isEmpty: Bool { addresses.isEmpty }
 
-  func candidates() -> [RoutePlan.Candidate] {
+  func candidates() -> [RouteReport.Candidate] {
     var order = Array(entries.indices)
     if front > 0 { order.insert(order.remove(at: front), at: 0) }
     return order.map { position in
       let entry = entries[position]
-      return RoutePlan.Candidate(addresses[entry.index], score: entry.standing.score, source: .list)
+      return RouteReport.Candidate(addresses[entry.index], score: entry.standing.score, source: .list)
     }
       + leftOut.map {
-        RoutePlan.Candidate(
+        RouteReport.Candidate(
           addresses[$0.index], score: $0.score, source: .list, excluded: $0.text(at: moment),
           failure: $0.failure)
       }

@@ -1,5 +1,5 @@
 package import FoundationEssentials
-public import NetOptCore
+package import NetOptCore
 
 extension RoutePlanner {
   /// What has been learned of the list's endpoints, to be kept for the next run. Endpoints that failed of late, and those
@@ -15,7 +15,7 @@ extension RoutePlanner {
   }
 
   /// Whether a request was ever planned along the list.
-  public var isUsed: Bool { hosts.contains { $0.lastUsed != nil } }
+  package var isUsed: Bool { hosts.contains { $0.lastUsed != nil } }
 
   /// Takes over what was learned in an earlier run, of endpoints of which nothing is known yet. What the list does not have
   /// is passed over.
@@ -32,7 +32,7 @@ extension RoutePlanner {
 
   /// Forgets what was learned of endpoints and answers: it belongs to a network that this machine is not in any more. What is
   /// known of the servers themselves, such as their version of HTTP, stays.
-  public mutating func networkChanged(at now: MonotonicInstant) {
+  package mutating func networkChanged(at now: MonotonicInstant) {
     for place in hosts.indices {
       var routes = self.routes(to: hosts[place].origin)
       routes.keep(whatIsUniversalOf: hosts[place], at: now)
@@ -45,10 +45,10 @@ extension RoutePlanner {
 extension HostRoutes {
   /// What is known of the list's endpoints; `nil` when that is nothing.
   fileprivate func history(at now: MonotonicInstant, date: Date) -> RouteHistory.Host? {
-    let known = endpoints.compactMap { endpoint -> RouteHistory.Endpoint? in
+    let known = endpoints.compactMap { endpoint -> RouteHistory.IPEndpoint? in
       let health = endpoint.health
       guard health.isClear, health.ready != nil || health.roundTrip != nil else { return nil }
-      return RouteHistory.Endpoint(
+      return RouteHistory.IPEndpoint(
         endpoint.listed.address, ready: health.ready?.history, roundTrip: health.roundTrip?.history)
     }
     guard !known.isEmpty else { return nil }

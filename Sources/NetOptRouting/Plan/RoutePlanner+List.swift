@@ -1,4 +1,4 @@
-public import NetOptCore
+package import NetOptCore
 
 extension RoutePlanner {
   /// Plans with another list from now on.
@@ -10,7 +10,7 @@ extension RoutePlanner {
   /// - Parameters:
   ///   - list: the list, or `nil` to plan over DNS alone.
   ///   - now: the present moment.
-  public mutating func adopt(_ list: EndpointList?, at now: MonotonicInstant) {
+  package mutating func adopt(_ list: EndpointList?, at now: MonotonicInstant) {
     self.list = list
     for place in hosts.indices {
       let listed = entry(of: hosts[place].origin)?.endpoints ?? []

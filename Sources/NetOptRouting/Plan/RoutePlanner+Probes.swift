@@ -1,4 +1,4 @@
-public import NetOptCore
+package import NetOptCore
 
 /// An endpoint of the list that should be probed now.
 package struct DueProbe: Hashable, Sendable {
@@ -48,7 +48,7 @@ extension RoutePlanner {
 
   /// When `dueProbes(at:)` is worth asking next: never before `now`, and `nil` when no origin is in use. A later plan
   /// may make it earlier.
-  public mutating func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
+  package mutating func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
     var attempt: MonotonicInstant?
     var look: MonotonicInstant?
     for place in hosts.indices {
@@ -76,7 +76,7 @@ extension RoutePlanner {
   }
 
   /// The names of the list whose origins are in use: for which a plan was made in the last five minutes.
-  public func hostsInUse(at now: MonotonicInstant) -> Set<String> {
+  package func hostsInUse(at now: MonotonicInstant) -> Set<String> {
     Set(hosts.lazy.filter { $0.isInUse(at: now) && !$0.endpoints.isEmpty }.map(\.origin.host))
   }
 

@@ -47,7 +47,7 @@ extension RoutePlanner {
   ///   - status: the answer's. One that says that the server has trouble, or enough of it (429), is no sign that a request is better off there.
   ///   - begun: when its call began.
   package mutating func answered(
-    _ request: HTTPRequest, along report: RouteReport, _ outcome: CallOutcome, status: Int,
+    _ request: NetOptRequest, along report: RouteReport, _ outcome: CallOutcome, status: Int,
     from begun: MonotonicInstant
   ) {
     // Nearly always.

@@ -1,20 +1,20 @@
-public import FoundationEssentials
-public import NetOptCore
+package import FoundationEssentials
+package import NetOptCore
 
 /// Decides which endpoints are tried for a request, in which order, and learns from what became of them.
 ///
 /// It opens no socket and reads no clock: it is told what happened and when, and answers with plans. A value, to be
 /// kept in one place: whoever owns it sees to it that one call at a time changes it. Planning costs well under a
 /// microsecond as long as nothing has changed, since the last plan of each origin is kept.
-public struct RoutePlanner: Sendable {
+package struct RoutePlanner: Sendable {
   /// The most origins outside the list that are remembered. Beyond it they are all forgotten, which costs a little
   /// speed and nothing else.
   static let mostUnlisted = 1024
 
   /// The list, when there is one.
-  public internal(set) var list: EndpointList?
+  package internal(set) var list: EndpointList?
   /// What routing was told about this machine and its wishes.
-  public let configuration: RoutingConfiguration
+  package let configuration: RoutingConfiguration
   let seed: UInt64
   /// Whether what fails is this machine's network.
   var network = LocalNetwork()
@@ -37,8 +37,9 @@ public struct RoutePlanner: Sendable {
   /// - Parameters:
   ///   - list: the IP list, or `nil` to plan over DNS alone. Its expiry is looked at with each plan.
   ///   - seed: what this client draws by chance follows from it. Give each client another one.
-  public init(list: EndpointList?, configuration: RoutingConfiguration = RoutingConfiguration(), seed: UInt64)
-  {
+  package init(
+    list: EndpointList?, configuration: RoutingConfiguration = RoutingConfiguration(), seed: UInt64
+  ) {
     self.list = list
     self.configuration = configuration
     self.seed = seed
@@ -59,7 +60,7 @@ public struct RoutePlanner: Sendable {
   ///   - isUse: whether the origin is in use by that, so that its endpoints are probed. Default: yes.
   ///   - now: the present moment. A half-open endpoint's one attempt is taken by the plan that it leads.
   ///   - wall: the same moment by the calendar, asked for when the list expires some day.
-  public mutating func plan(
+  package mutating func plan(
     for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil, isUse: Bool = true,
     now: MonotonicInstant, wall: @autoclosure () -> Date
   ) -> RoutePlan {
@@ -86,7 +87,7 @@ public struct RoutePlanner: Sendable {
   /// address that won last comes first, so that its connections are used again, and those with an open circuit last.
   ///
   /// - Returns: the addresses, each with the time that it is given to be ready before the next one starts beside it.
-  public func ordered(
+  package func ordered(
     _ addresses: [IPAddress], for origin: Origin, at now: MonotonicInstant
   ) -> [(address: IPAddress, stagger: Duration)] {
     place(of: origin).map { hosts[$0].ordered(addresses, at: now) } ?? addresses.map { ($0, .defaultStagger) }
@@ -105,7 +106,7 @@ public struct RoutePlanner: Sendable {
 
   /// Whether this machine's network is taken to be down: two endpoints or more and DNS have failed within seconds, and
   /// nothing has worked since.
-  public func suspectsNetwork(at now: MonotonicInstant) -> Bool {
+  package func suspectsNetwork(at now: MonotonicInstant) -> Bool {
     !network.isClear && network.isSuspected(at: now)
   }
 
@@ -134,13 +135,13 @@ public struct RoutePlanner: Sendable {
 
   /// Notes that a request begins to take its way. Every plan for which this is called is given to `ended(_:)` once,
   /// when the answer began or the call failed. Only the policy `balanced` asks for it.
-  public mutating func began(_ plan: RoutePlan) { changeInFlight(of: plan, by: 1) }
+  package mutating func began(_ plan: RoutePlan) { changeInFlight(of: plan, by: 1) }
 
   /// Notes that a request has come to its end, or its answer to its beginning.
-  public mutating func ended(_ plan: RoutePlan) { changeInFlight(of: plan, by: -1) }
+  package mutating func ended(_ plan: RoutePlan) { changeInFlight(of: plan, by: -1) }
 
   /// Gives back the one attempt of a half-open endpoint that a plan may have taken, and that is not made.
-  public mutating func giveBackAttempt(of plan: RoutePlan, at now: MonotonicInstant) {
+  package mutating func giveBackAttempt(of plan: RoutePlan, at now: MonotonicInstant) {
     guard let address = plan.legs[0].address, let place = place(of: plan.origin),
       hosts[place].index(of: address) != nil
     else { return }
@@ -198,7 +199,7 @@ public struct RoutePlanner: Sendable {
   ///   - address: the endpoint's address.
   ///   - origin: for which it was opened. For `https` a result without TLS is a measurement, but no success.
   ///   - begun: when it began. A failure is not held against an endpoint that was seen to work since.
-  public mutating func record(
+  package mutating func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     from begun: MonotonicInstant? = nil, at now: MonotonicInstant
   ) {
@@ -269,7 +270,7 @@ public struct RoutePlanner: Sendable {
   /// Learns which version of HTTP an origin answered in, and with it whether a leg that loses costs a connection.
   ///
   /// - Parameter options: of the request; an answer to a request for HTTP/1.1 shows nothing.
-  public mutating func learned(version: HTTPVersion, for origin: Origin, options: RequestOptions) {
+  package mutating func learned(version: HTTPVersion, for origin: Origin, options: RequestOptions) {
     if options.version == .http1 || origin.scheme == .http { return }
     let speaksHTTP1 = version == .http1_0 || version == .http1_1
     // What is not remembered is taken to multiplex.
@@ -281,13 +282,13 @@ public struct RoutePlanner: Sendable {
 
   /// The endpoints of the list that are worth probing for an origin, the nearest first. Those in quarantine are
   /// among them: a probe is what may release them.
-  public func endpoints(toProbe origin: Origin) -> [Endpoint] {
+  package func endpoints(toProbe origin: Origin) -> [IPEndpoint] {
     let routes = place(of: origin).map { hosts[$0] } ?? routes(to: origin)
-    return routes.addressesToProbe.map { Endpoint($0, port: origin.port) }
+    return routes.addressesToProbe.map { IPEndpoint($0, port: origin.port) }
   }
 
   /// The list's endpoints of an origin in the order of a plan made now; those that it leaves out come last.
-  public func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
+  package func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
     (place(of: origin).map { hosts[$0] } ?? routes(to: origin)).statuses(at: now)
   }
 

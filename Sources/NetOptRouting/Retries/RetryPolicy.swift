@@ -8,7 +8,7 @@ package import NetOptCore
 /// before anything was sent is no reason: the race has tried every way there is by then (docs/adr/0015).
 package struct RetryPolicy: Sendable {
   /// What became of an attempt.
-  package typealias Outcome = Result<HTTPResponse, NetOptError>
+  package typealias Outcome = Result<NetOptResponse, NetOptError>
 
   /// What to do.
   package enum Decision: Hashable, Sendable {
@@ -89,7 +89,7 @@ package struct RetryPolicy: Sendable {
   ///   - wall: the present moment by the calendar.
   ///   - budget: from which a retry is taken, when everything else speaks for it.
   package mutating func decide(
-    after outcome: Outcome, of request: HTTPRequest, attempts: Int, waits: Int = 0,
+    after outcome: Outcome, of request: NetOptRequest, attempts: Int, waits: Int = 0,
     at now: MonotonicInstant, until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration,
     wall: @autoclosure () -> Date, budget: inout RetryBudget
   ) -> Decision {
@@ -144,7 +144,7 @@ package struct RetryPolicy: Sendable {
   }
 
   /// Why an error is the call's last word, or `nil` when it is that of a connection that failed after the request was sent.
-  private static func finality(of error: NetOptError, _ request: HTTPRequest) -> Reason? {
+  private static func finality(of error: NetOptError, _ request: NetOptRequest) -> Reason? {
     switch error.code {
     case .sendFailed, .receiveFailed, .protocolViolation: break
     default: return error.isRetryable && error.route?.winner == nil ? .nothingSent : .final

@@ -16,9 +16,9 @@ public enum ContentDigest {
   /// The field of a body.
   public static func field(
     of body: [UInt8], _ algorithm: Algorithm = .sha256
-  ) throws(NetOptError) -> HTTPField {
+  ) throws(NetOptError) -> HeaderField {
     do {
-      return HTTPField("Content-Digest", try value(of: body, algorithm))
+      return HeaderField("Content-Digest", try value(of: body, algorithm))
     } catch {
       throw NetOptError(.libraryFailed, phase: .sign, error.detail)
     }

@@ -1,4 +1,4 @@
-public import NetOptCore
+package import NetOptCore
 
 extension SigningRequest {
   /// Reads an HTTP/1.1 request as it is on the wire (RFC 9112), or in a file: lines may end in LF alone.
@@ -7,7 +7,7 @@ extension SigningRequest {
   ///   - message: the bytes. Without Content-Length and Transfer-Encoding all that follows the head is the body.
   ///   - scheme: what the target does not say when it is a path.
   /// - Throws: `NetOptError.Code.invalidRequest`, with the rule that the message breaks.
-  public init(message: [UInt8], scheme: Origin.Scheme = .https) throws(NetOptError) {
+  package init(message: [UInt8], scheme: Origin.Scheme = .https) throws(NetOptError) {
     do throws(SigningFault) {
       try self.init(http: message, scheme: scheme)
     } catch {
@@ -108,10 +108,10 @@ private struct HTTPMessageReader {
     return text
   }
 
-  private mutating func fields() throws(SigningFault) -> HTTPFields {
-    var fields = HTTPFields()
+  private mutating func fields() throws(SigningFault) -> HeaderFields {
+    var fields = HeaderFields()
     // Kept apart from the others while lines are added to it: a value of many folds would be copied for each.
-    var last: HTTPField?
+    var last: HeaderField?
     while let line = try line() {
       if let first = line.utf8.first, ByteClass.isSpace(first) {
         guard last != nil else { throw Self.fault("the first field begins with a space") }
@@ -125,17 +125,17 @@ private struct HTTPMessageReader {
         throw Self.fault("a line of the head has no colon")
       }
       let name = String(line[..<colon])
-      guard HTTPFields.isToken(name) else {
+      guard HeaderFields.isToken(name) else {
         throw Self.fault("a line of the head has no field name before its colon")
       }
       let value = ByteClass.trimmed(line.utf8[line.utf8.index(after: colon)...])
-      last = HTTPField(name, String(Substring(value)))
+      last = HeaderField(name, String(Substring(value)))
     }
     if let last { fields.append(last) }
     return fields
   }
 
-  private mutating func body(_ headers: HTTPFields) throws(SigningFault) -> [UInt8] {
+  private mutating func body(_ headers: HeaderFields) throws(SigningFault) -> [UInt8] {
     let codings = headers.values(of: "Transfer-Encoding")
     let lengths = Set(headers.values(of: "Content-Length"))
     if !codings.isEmpty {

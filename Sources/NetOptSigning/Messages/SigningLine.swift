@@ -94,20 +94,20 @@ package struct SigningLine: Sendable {
   }
 
   private static func request(
-    _ method: String, _ url: String, _ headers: HTTPFields, _ body: [UInt8]
+    _ method: String, _ url: String, _ headers: HeaderFields, _ body: [UInt8]
   ) -> Result<SigningRequest, SigningFault> {
     Result { () throws(SigningFault) in
       try SigningRequest(method, rawURL: url, headers: headers, body: body)
     }
   }
 
-  private static func headers(_ root: JSONPart) throws(JSONFault) -> HTTPFields {
-    var fields = HTTPFields()
+  private static func headers(_ root: JSONPart) throws(JSONFault) -> HeaderFields {
+    var fields = HeaderFields()
     for pair in try root.member("headers")?.elements() ?? [] {
       let parts = try pair.elements()
       guard parts.count == 2 else { throw pair.fault("has to be a name and a value") }
-      let field = HTTPField(try parts[0].string(), SigningRequest.unfolded(try parts[1].string()))
-      if let fault = HTTPFields.fault(of: field) { throw pair.fault(fault) }
+      let field = HeaderField(try parts[0].string(), SigningRequest.unfolded(try parts[1].string()))
+      if let fault = HeaderFields.fault(of: field) { throw pair.fault(fault) }
       fields.append(field)
     }
     return fields

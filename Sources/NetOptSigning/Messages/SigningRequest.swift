@@ -5,7 +5,7 @@ public struct SigningRequest: Sendable {
   /// The method; its case matters.
   public var method: String
   /// http or https: says which port is the default one.
-  public var scheme: Origin.Scheme
+  package var scheme: Origin.Scheme
   /// Host and port as the request names them, in any case.
   public var authority: String
   /// The path as it was written, without the query; begins with "/".
@@ -13,16 +13,16 @@ public struct SigningRequest: Sendable {
   /// The query as it was written, without its "?"; `nil` when there is none.
   public var query: String?
   /// The header fields.
-  public var headers: HTTPFields
+  public var headers: HeaderFields
   /// The body as it is sent, after content coding.
   public var body: [UInt8]
   /// The status, when it is a response; `nil` for a request.
   public private(set) var status: Int?
 
   /// Makes a request of its parts.
-  public init(
+  package init(
     method: String, scheme: Origin.Scheme = .https, authority: String, path: String, query: String? = nil,
-    headers: HTTPFields = [:], body: [UInt8] = []
+    headers: HeaderFields = [:], body: [UInt8] = []
   ) {
     self.method = method
     self.scheme = scheme
@@ -35,7 +35,7 @@ public struct SigningRequest: Sendable {
 
   /// Makes a response, which `rfc9421` alone signs and verifies: by `@status` and its fields. What a response signs of its
   /// request (`;req`) is not supported.
-  public init(status: Int, headers: HTTPFields, body: [UInt8] = []) {
+  public init(status: Int, headers: HeaderFields, body: [UInt8] = []) {
     self.init(method: "", authority: "", path: "", headers: headers, body: body)
     self.status = status
   }
@@ -45,7 +45,7 @@ public struct SigningRequest: Sendable {
   /// - Parameters:
   ///   - request: the request. A `Host` field in it is the authority.
   ///   - body: its body.
-  public init(_ request: HTTPRequest, body: [UInt8]) {
+  public init(_ request: NetOptRequest, body: [UInt8]) {
     self.init(
       method: request.method.rawValue, scheme: request.url.origin.scheme,
       authority: request.headers["Host"] ?? request.url.origin.authority, path: String(request.url.path),
@@ -58,7 +58,7 @@ public struct SigningRequest: Sendable {
   ///
   /// - Throws: `NetOptError.Code.invalidURL`.
   public init(
-    _ method: String, _ url: String, headers: HTTPFields = [:], body: [UInt8] = []
+    _ method: String, _ url: String, headers: HeaderFields = [:], body: [UInt8] = []
   ) throws(NetOptError) {
     do {
       try self.init(method, rawURL: url, headers: headers, body: body)
@@ -69,7 +69,7 @@ public struct SigningRequest: Sendable {
 
   /// Like the initialiser with a URL; faults have the reason `malformedRequest`.
   package init(
-    _ method: String, rawURL url: String, headers: HTTPFields, body: [UInt8]
+    _ method: String, rawURL url: String, headers: HeaderFields, body: [UInt8]
   ) throws(SigningFault) {
     let bytes = url.utf8
     guard let mark = bytes.firstRange(of: "://".utf8),
@@ -109,7 +109,7 @@ public struct SigningRequest: Sendable {
         && ByteClass.all(field.value) { $0 >= 0x20 && $0 < 0x7f }
       // What is not that simple is looked at more closely.
       if !isPlain {
-        if let fault = HTTPFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
+        if let fault = HeaderFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
         try Self.checkMarks(Array(field.value.utf8), "the field \(field.name)")
       }
       // Schemes sign one or the other, scopes are held against the authority: they must not be two hosts.
@@ -120,7 +120,7 @@ public struct SigningRequest: Sendable {
   }
 
   private func checkTarget() throws(SigningFault) {
-    guard HTTPFields.isToken(method) else {
+    guard HeaderFields.isToken(method) else {
       throw SigningFault(.malformedRequest, "the method is not a token; write one as POST")
     }
     guard path.utf8.first == UInt8(ascii: "/") else {

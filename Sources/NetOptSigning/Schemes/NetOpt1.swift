@@ -19,7 +19,7 @@ package struct NetOpt1: SigningScheme {
   ///   content-encoding and idempotency-key where they are present.
   /// - Throws: `malformedRequest` for a name that is none.
   package init(fields: [String]? = nil) throws(SigningFault) {
-    for field in fields ?? [] where !HTTPFields.isToken(field) {
+    for field in fields ?? [] where !HeaderFields.isToken(field) {
       throw SigningFault(.malformedRequest, "a field to sign is no token")
     }
     self.fields = fields.map { Set($0.map { $0.loweredASCII }).sorted() }
@@ -95,7 +95,7 @@ package struct NetOpt1: SigningScheme {
     value.append(text: signature)
     return SignedRequest(
       .netopt1, claim.keyID,
-      headers: [HTTPField("Authorization", String(decoding: value, as: UTF8.self))],
+      headers: [HeaderField("Authorization", String(decoding: value, as: UTF8.self))],
       signature: signature, strings: strings)
   }
 
@@ -272,7 +272,7 @@ package struct NetOpt1: SigningScheme {
         isFine = false
       }
     }
-    guard isFine, names.allSatisfy({ ByteClass.all($0, ByteClass.isUnreserved) || HTTPFields.isToken($0) }),
+    guard isFine, names.allSatisfy({ ByteClass.all($0, ByteClass.isUnreserved) || HeaderFields.isToken($0) }),
       !names.contains("authorization"), names.count <= Claim.mostCovered
     else {
       throw SigningFault(
@@ -330,9 +330,9 @@ package struct NetOpt1: SigningScheme {
 
   // MARK: Diagnosis
 
-  package var mutations: [Mutation] { Self.mistakes }
+  package var mutations: [SignerMistake] { Self.mistakes }
 
-  private static let mistakes: [Mutation] = [
+  private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
     .notEncoded,
     .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedTwice,
@@ -345,7 +345,7 @@ package struct NetOpt1: SigningScheme {
     guard let secret = try? key.secret() else { return [] }
     var candidates: [KeyCandidate] = []
     let signature = claim.signature
-    func add(_ mutation: Mutation, _ detail: String, _ mac: HMAC?) {
+    func add(_ mutation: SignerMistake, _ detail: String, _ mac: HMAC?) {
       guard let mac else { return }
       candidates.append(
         KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in

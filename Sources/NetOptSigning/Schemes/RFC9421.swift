@@ -95,11 +95,11 @@ package struct RFC9421: SigningScheme {
     let algorithm = try self.algorithm(nil, key)
     let components = options.components ?? Self.usual(request)
     var request = request
-    var added: [HTTPField] = []
+    var added: [HeaderField] = []
     if components.contains(where: { $0.name == "content-digest" }),
       !request.headers.contains(name: "Content-Digest")
     {
-      added.append(HTTPField("Content-Digest", try ContentDigest.value(of: request.body, .sha256)))
+      added.append(HeaderField("Content-Digest", try ContentDigest.value(of: request.body, .sha256)))
       request.headers.append(added[0])
     }
     let parameters = try innerList(components, key, moment)
@@ -116,8 +116,8 @@ package struct RFC9421: SigningScheme {
     return SignedRequest(name, key.id, headers: added, signature: text, strings: strings)
   }
 
-  private func field(_ name: String, _ request: SigningRequest, _ member: String) -> HTTPField {
-    HTTPField(name, (request.headers[name].map { $0 + ", " } ?? "") + member)
+  private func field(_ name: String, _ request: SigningRequest, _ member: String) -> HeaderField {
+    HeaderField(name, (request.headers[name].map { $0 + ", " } ?? "") + member)
   }
 
   private func innerList(
@@ -351,9 +351,9 @@ package struct RFC9421: SigningScheme {
 
   // MARK: Diagnosis
 
-  package var mutations: [Mutation] { Self.mistakes }
+  package var mutations: [SignerMistake] { Self.mistakes }
 
-  private static let mistakes: [Mutation] = [
+  private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .notEncoded, .trailingNewline,
     .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedTwice, .methodLowerCase,
     .queryLeftOut,

@@ -92,7 +92,7 @@ package struct SaltedMD5: SigningScheme {
     }
     return SignedRequest(
       name, key.id,
-      headers: [HTTPField(Self.keyField, key.id), HTTPField(Self.signatureField, signature)],
+      headers: [HeaderField(Self.keyField, key.id), HeaderField(Self.signatureField, signature)],
       signature: signature, strings: SigningStrings(string))
   }
 
@@ -207,9 +207,9 @@ package struct SaltedMD5: SigningScheme {
 
   // MARK: Diagnosis
 
-  package var mutations: [Mutation] { Self.mistakes }
+  package var mutations: [SignerMistake] { Self.mistakes }
 
-  private static let mistakes: [Mutation] = [
+  private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
     .trailingNewline, .queryLeftOut,
   ]
@@ -220,7 +220,7 @@ package struct SaltedMD5: SigningScheme {
     guard let secret = try? key.secret() else { return [] }
     var candidates: [KeyCandidate] = []
     func add(
-      _ mutation: Mutation, _ detail: String, salt: String? = nil, _ change: (inout Options) -> Void
+      _ mutation: SignerMistake, _ detail: String, salt: String? = nil, _ change: (inout Options) -> Void
     ) {
       var options = options
       change(&options)

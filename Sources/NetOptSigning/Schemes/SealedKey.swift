@@ -85,7 +85,7 @@ package struct SealedKey: SigningScheme {
     let caller = Self.caller(key.id, own, platform)
     let signed = try inner.scheme.sign(request, with: caller, at: moment)
     return SignedRequest(
-      name, key.id, headers: [HTTPField(Self.field, Base64.text(blob, .url))] + signed.headers,
+      name, key.id, headers: [HeaderField(Self.field, Base64.text(blob, .url))] + signed.headers,
       query: signed.query, signature: signed.signature, strings: signed.strings)
   }
 
@@ -200,7 +200,7 @@ package struct SealedKey: SigningScheme {
     inner.scheme.expectedSignature(of: string, claim, by: key)
   }
 
-  package var mutations: [Mutation] { inner.scheme.mutations }
+  package var mutations: [SignerMistake] { inner.scheme.mutations }
 
   package func keyCandidates(
     _ claim: Claim, _ request: SigningRequest, _ key: SigningKey

@@ -60,7 +60,7 @@ extension SigV4 {
       throw SigningFault(.malformedSignature, "the credential's day is not that of X-Amz-Date")
     }
     let covered = names.split(separator: ";", omittingEmptySubsequences: false).map(String.init)
-    let isFine = covered.allSatisfy { HTTPFields.isToken($0) && $0 == $0.loweredASCII }
+    let isFine = covered.allSatisfy { HeaderFields.isToken($0) && $0 == $0.loweredASCII }
     guard isFine, covered.count <= Claim.mostCovered,
       zip(covered, covered.dropFirst()).allSatisfy({ $0 < $1 })
     else {

@@ -68,9 +68,9 @@ package struct SigV4: SigningScheme {
   private func signHeader(
     _ request: inout SigningRequest, _ key: SigningKey, _ parts: Parts
   ) throws(SigningFault) -> SignedRequest {
-    var added = [HTTPField("X-Amz-Date", parts.date)]
-    if options.signBody { added.append(HTTPField("X-Amz-Content-Sha256", try Self.digest(request.body))) }
-    let token = key.sessionToken.map { HTTPField("X-Amz-Security-Token", $0.text) }
+    var added = [HeaderField("X-Amz-Date", parts.date)]
+    if options.signBody { added.append(HeaderField("X-Amz-Content-Sha256", try Self.digest(request.body))) }
+    let token = key.sessionToken.map { HeaderField("X-Amz-Security-Token", $0.text) }
     if let token, !options.omitSessionToken { added.append(token) }
     for field in added { request.headers[field.name] = field.value }
     let claim = Claim(
@@ -82,7 +82,7 @@ package struct SigV4: SigningScheme {
       "\(Self.label) Credential=\(key.id)/\(parts.scope), SignedHeaders=\(claim.covered.joined(separator: ";")), "
       + "Signature=\(signature)"
     return SignedRequest(
-      name, key.id, headers: added + [HTTPField("Authorization", credential)], signature: signature,
+      name, key.id, headers: added + [HeaderField("Authorization", credential)], signature: signature,
       strings: strings)
   }
 
@@ -325,9 +325,9 @@ package struct SigV4: SigningScheme {
 
   // MARK: Diagnosis
 
-  package var mutations: [Mutation] { Self.mistakes }
+  package var mutations: [SignerMistake] { Self.mistakes }
 
-  private static let mistakes: [Mutation] = [
+  private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
     .notEncoded,
     .trailingNewline, .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedOnce,
@@ -339,7 +339,7 @@ package struct SigV4: SigningScheme {
   ) -> [KeyCandidate] {
     guard case .sigV4(let parts) = claim.parts, let secret = try? key.secret() else { return [] }
     let steps = [String(parts.date.prefix(8)), parts.region, parts.service, Self.terminator]
-    let wrong: [(Mutation, String, String, [String])] = [
+    let wrong: [(SignerMistake, String, String, [String])] = [
       (.wrongSalt, "the secret was used without \"AWS4\" before it", "", steps),
       (.wrongSalt, "the key was derived without \"aws4_request\"", "AWS4", Array(steps.dropLast())),
       (.wrongScheme, "the secret itself was used as the key", "", []),

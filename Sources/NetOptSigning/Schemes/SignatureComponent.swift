@@ -63,7 +63,7 @@ package struct SignatureComponent: Hashable, Sendable {
       }
       return
     }
-    guard HTTPFields.isToken(name), !name.utf8.contains(where: { (0x41...0x5a).contains($0) }) else {
+    guard HeaderFields.isToken(name), !name.utf8.contains(where: { (0x41...0x5a).contains($0) }) else {
       throw SigningFault(.malformedSignature, "the component \(identifier) is no field name in lower case")
     }
     guard keys.allSatisfy({ ["sf", "key", "bs"].contains($0) }), keys.count <= 1 || !keys.contains("bs")

@@ -46,7 +46,7 @@ package protocol SigningScheme: Sendable {
   func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String?
 
   /// The mistakes in putting the string together that signers of this scheme make.
-  var mutations: [Mutation] { get }
+  var mutations: [SignerMistake] { get }
 
   /// Other ways in which the key may have been used, to be tried on one string: each is tested whether it explains the signature.
   func keyCandidates(_ claim: Claim, _ request: SigningRequest, _ key: SigningKey) -> [KeyCandidate]
@@ -57,7 +57,7 @@ package protocol SigningScheme: Sendable {
 
 /// A way to use a key, for the diagnosis.
 package struct KeyCandidate: Sendable {
-  let mutation: Mutation
+  let mutation: SignerMistake
   let detail: String
   /// Whether it explains the signature of a string.
   let explains: @Sendable ([UInt8]) throws(SigningFault) -> Bool
@@ -164,7 +164,7 @@ public struct SignedRequest: Sendable {
   /// The id of the key.
   public let keyID: String
   /// The fields to set, in place of those with the same name.
-  public let headers: [HTTPField]
+  public let headers: [HeaderField]
   /// The query to send instead, when the signature travels there.
   public let query: String?
   /// The signature as the request carries it.
@@ -172,7 +172,7 @@ public struct SignedRequest: Sendable {
   package let strings: SigningStrings
 
   init(
-    _ scheme: SchemeName, _ keyID: String, headers: [HTTPField], query: String? = nil, signature: String,
+    _ scheme: SchemeName, _ keyID: String, headers: [HeaderField], query: String? = nil, signature: String,
     strings: SigningStrings
   ) {
     self.scheme = scheme

@@ -15,13 +15,13 @@ struct NearMissSearch {
   static let limit = 1000
   /// A body that is larger is not written in other forms.
   private static let largestBody = 1 << 20
-  private static let bodies: [Mutation] = [
+  private static let bodies: [SignerMistake] = [
     .bodyLeftOut, .bodyLineEnd, .bodyCompact, .bodySorted, .bodySpaced, .bodySortedAndSpaced,
   ]
 
   /// A string that a signer with some mistakes would have signed.
   private struct Candidate {
-    let mutations: [Mutation]
+    let mutations: [SignerMistake]
     let strings: SigningStrings
   }
 
@@ -74,9 +74,9 @@ struct NearMissSearch {
   }
 
   /// Requests as they were signed, if the mistake is in the body.
-  private var changedBodies: [(Mutation, SigningRequest)] { signsBody ? Self.bodies(of: request) : [] }
+  private var changedBodies: [(SignerMistake, SigningRequest)] { signsBody ? Self.bodies(of: request) : [] }
 
-  private static func bodies(of request: SigningRequest) -> [(Mutation, SigningRequest)] {
+  private static func bodies(of request: SigningRequest) -> [(SignerMistake, SigningRequest)] {
     guard request.body.count <= largestBody else { return [] }
     return bodies.compactMap { mutation in
       guard let body = Mutations([mutation]).body(request.body), body != request.body else { return nil }
@@ -110,7 +110,7 @@ struct NearMissSearch {
   }
 
   private func strings(
-    _ request: SigningRequest, _ before: [Mutation], _ sets: [[Mutation]]
+    _ request: SigningRequest, _ before: [SignerMistake], _ sets: [[SignerMistake]]
   ) -> [Candidate] {
     sets.compactMap { set in
       guard let changed = try? scheme.strings(claim, request, Mutations(set)),

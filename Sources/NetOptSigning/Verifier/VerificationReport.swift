@@ -40,7 +40,7 @@ public struct VerificationReport: Sendable {
   /// The mistake that explains a signature. A request with one is never accepted.
   public struct NearMiss: Hashable, Sendable {
     /// The mistakes: one, or two that were made at once.
-    public let mutations: [Mutation]
+    public let mutations: [SignerMistake]
     /// What they mean.
     public let detail: String
     /// Where the strings differ; `nil` when the mistake is in the key.

@@ -6,13 +6,14 @@ public final class ManualTimeSource: TimeSource {
 
   /// Makes a clock that stands at a moment.
   ///
-  /// - Parameter start: the moment. Default: 1,000 s, so that a policy may look back.
-  public init(at start: MonotonicInstant = MonotonicInstant(nanoseconds: 1_000_000_000_000)) {
-    moment = AsyncCondition(start)
-  }
+  /// - Parameter start: the moment.
+  package init(at start: MonotonicInstant) { moment = AsyncCondition(start) }
+
+  /// Makes a clock that stands at 1,000 s, so that a policy may look back.
+  public convenience init() { self.init(at: MonotonicInstant(nanoseconds: 1_000_000_000_000)) }
 
   /// The moment at which it stands. Safe from any thread.
-  public func now() -> MonotonicInstant { moment.state }
+  package func now() -> MonotonicInstant { moment.state }
 
   /// Moves it on, and wakes who sleeps until the new moment or an earlier one.
   public func advance(by duration: Duration) {
@@ -23,7 +24,7 @@ public final class ManualTimeSource: TimeSource {
   /// Suspends the task until the clock has been moved to a moment.
   ///
   /// - Throws: `CancellationError` when the task is cancelled first.
-  public func sleep(until due: MonotonicInstant) async throws {
+  package func sleep(until due: MonotonicInstant) async throws {
     guard await moment.wait(until: { $0 >= due }) else { throw CancellationError() }
   }
 

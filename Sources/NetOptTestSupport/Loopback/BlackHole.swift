@@ -8,7 +8,7 @@ enum BlackHole {
   ///
   /// - Returns: the connections that fill the queue, which must stay open.
   /// - Throws: `TestSupportError` when connections keep coming about.
-  static func fill(_ endpoint: Endpoint) throws -> [Int32] {
+  static func fill(_ endpoint: IPEndpoint) throws -> [Int32] {
     var held: [Int32] = []
     for _ in 0..<16 {
       let descriptor = try LoopbackSocket.connecting(to: endpoint)

@@ -19,7 +19,7 @@ public enum FreePort {
     for _ in range {
       let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
       let port = UInt16(range.lowerBound + number % UInt32(range.count))
-      if addresses.allSatisfy({ LoopbackSocket.isFree(Endpoint($0, port: port)) }) { return port }
+      if addresses.allSatisfy({ LoopbackSocket.isFree(IPEndpoint($0, port: port)) }) { return port }
     }
     throw TestSupportError("no port is free on \(addresses.map(\.description).joined(separator: ", "))")
   }

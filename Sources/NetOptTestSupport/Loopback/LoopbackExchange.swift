@@ -19,18 +19,18 @@ public struct LoopbackRequest: Sendable, Hashable {
   }
 
   /// The method; empty when the request line is malformed.
-  public var method: HTTPMethod { HTTPMethod(rawValue: word(0)) }
+  public var method: NetOptRequest.Method { NetOptRequest.Method(rawValue: word(0)) }
 
   /// Path and query; empty when the request line is malformed.
   public var target: String { word(1) }
 
   /// The header fields in their order.
-  public var fields: HTTPFields {
-    var fields = HTTPFields()
+  public var fields: HeaderFields {
+    var fields = HeaderFields()
     for line in lines.dropFirst() {
       guard let colon = line.firstIndex(of: ":") else { continue }
       let value = line[line.index(after: colon)...].drop { $0 == " " }
-      fields.append(HTTPField(String(line[..<colon]), String(value)))
+      fields.append(HeaderField(String(line[..<colon]), String(value)))
     }
     return fields
   }
@@ -83,14 +83,14 @@ public final class LoopbackExchange {
   public func write(_ text: String) throws { try connection.write(Array(text.utf8)) }
 
   /// Sends a whole response with its `Content-Length`.
-  public func respond(_ status: Int, _ fields: HTTPFields = [:], body: [UInt8] = []) throws {
+  public func respond(_ status: Int, _ fields: HeaderFields = [:], body: [UInt8] = []) throws {
     var head = "HTTP/1.1 \(status) Status\r\nContent-Length: \(body.count)\r\n"
     for field in fields { head += "\(field.name): \(field.value)\r\n" }
     try write(Array((head + "\r\n").utf8) + body)
   }
 
   /// Sends a whole response with its `Content-Length`.
-  public func respond(_ status: Int, _ fields: HTTPFields = [:], text: String) throws {
+  public func respond(_ status: Int, _ fields: HeaderFields = [:], text: String) throws {
     try respond(status, fields, body: Array(text.utf8))
   }
 

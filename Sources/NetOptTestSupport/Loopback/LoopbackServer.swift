@@ -24,7 +24,7 @@ public final class LoopbackServer: Sendable {
   }
 
   /// Where it listens.
-  public let endpoint: Endpoint
+  public let endpoint: IPEndpoint
   private let core: LoopbackCore
   private let acceptor: JoinableThread?
 
@@ -39,8 +39,8 @@ public final class LoopbackServer: Sendable {
   public init(_ behaviour: Behaviour, on address: IPAddress = .loopback, port: UInt16 = 0) throws {
     let isBlackHole = if case .blackHole = behaviour { true } else { false }
     let listener = try LoopbackSocket.listening(
-      on: Endpoint(address, port: port), backlog: isBlackHole ? 0 : 512)
-    endpoint = Endpoint(address, port: port == 0 ? LoopbackSocket.port(of: listener) : port)
+      on: IPEndpoint(address, port: port), backlog: isBlackHole ? 0 : 512)
+    endpoint = IPEndpoint(address, port: port == 0 ? LoopbackSocket.port(of: listener) : port)
     do {
       core = LoopbackCore(behaviour, listener: listener, stopped: try StopSignal())
       if isBlackHole {

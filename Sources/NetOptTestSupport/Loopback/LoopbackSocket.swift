@@ -4,7 +4,7 @@ package import NetOptCore
 /// The socket calls of the kit. Descriptors are plain numbers here: each is owned, and closed, by one thread.
 package enum LoopbackSocket {
   /// Opens a listening socket, non-blocking.
-  package static func listening(on endpoint: Endpoint, backlog: Int32 = 512) throws -> Int32 {
+  package static func listening(on endpoint: IPEndpoint, backlog: Int32 = 512) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     var yes: Int32 = 1
     // A server that comes back takes its port again, whatever is left in TIME_WAIT.
@@ -19,7 +19,7 @@ package enum LoopbackSocket {
   }
 
   /// Begins to connect, without waiting for an answer.
-  package static func connecting(to endpoint: Endpoint) throws -> Int32 {
+  package static func connecting(to endpoint: IPEndpoint) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     guard withAddress(of: endpoint, { connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
       let code = errno
@@ -30,7 +30,7 @@ package enum LoopbackSocket {
   }
 
   /// Whether a TCP and a UDP socket can be bound there.
-  static func isFree(_ endpoint: Endpoint) -> Bool {
+  static func isFree(_ endpoint: IPEndpoint) -> Bool {
     [SOCK_STREAM, SOCK_DGRAM].allSatisfy { type in
       guard let descriptor = try? open(endpoint.address.family, type) else { return false }
       defer { close(descriptor) }
@@ -82,7 +82,7 @@ package enum LoopbackSocket {
   }
 
   private static func withAddress<Result>(
-    of endpoint: Endpoint, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    of endpoint: IPEndpoint, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
   ) -> Result {
     func call<Address>(_ address: Address) -> Result {
       withUnsafePointer(to: address) { pointer in

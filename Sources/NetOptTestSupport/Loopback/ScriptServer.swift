@@ -6,7 +6,7 @@ import NetOptLocking
 /// connections, one after another: there may be any number of them, which `LoopbackServer` would remember.
 package final class ScriptServer: Sendable {
   /// Where it listens.
-  package let endpoint: Endpoint
+  package let endpoint: IPEndpoint
   private let listener: Int32
   private let stopped: StopSignal
   private let scripts = Scripts()
@@ -23,8 +23,8 @@ package final class ScriptServer: Sendable {
   /// Starts it.
   package init() throws {
     stopped = try StopSignal()
-    listener = try LoopbackSocket.listening(on: Endpoint(.loopback, port: 0))
-    endpoint = Endpoint(.loopback, port: LoopbackSocket.port(of: listener))
+    listener = try LoopbackSocket.listening(on: IPEndpoint(.loopback, port: 0))
+    endpoint = IPEndpoint(.loopback, port: LoopbackSocket.port(of: listener))
     // The thread keeps the descriptors, not the server, which ends it.
     let thread = try JoinableThread { [listener, stopped, scripts] in
       while Self.wait(listener, stopped, limit: nil) {

@@ -19,7 +19,7 @@ extension StubCall {
     return RouteReport(plan: plan, legs: reports)
   }
 
-  func response(_ response: StubResponse) -> HTTPResponse {
+  func response(_ response: StubResponse) -> NetOptResponse {
     let winner = race.winner.map { legs[$0] }
     let connection = race.winner.map { self.connection(to: race.legs[$0].target) }
     let isKept = request.options.connection == .pooled
@@ -33,7 +33,7 @@ extension StubCall {
       timings.send = leg.ended - (leg.secured ?? connected)
       timings.wait = offset - leg.ended
     }
-    return HTTPResponse(
+    return NetOptResponse(
       url: request.url,
       head: ResponseHead(
         status: response.status, version: connection?.multiplexes == true ? .http2 : .http1_1,
@@ -42,7 +42,7 @@ extension StubCall {
         StubBody(
           response, timings, at: now, deadline: context.deadline, on: isKept ? connection : nil, of: transport
         )),
-      route: route, remote: winner?.report?.address.map { Endpoint($0, port: plan.origin.port) },
+      route: route, remote: winner?.report?.address.map { IPEndpoint($0, port: plan.origin.port) },
       reused: winner?.report?.reused ?? false,
       tls: plan.origin.scheme == .https
         ? TLSReport(verified: request.options.verification == .full, version: "TLSv1.3") : nil)

@@ -3,7 +3,7 @@ import NetOptCore
 /// One call on a `StubTransport`: performs the plan's race with tasks in the place of sockets and timers. Everything
 /// that happens becomes an event, and events are handled one after another.
 struct StubCall {
-  typealias Outcome = Result<HTTPResponse, NetOptError>
+  typealias Outcome = Result<NetOptResponse, NetOptError>
 
   private enum Event: Sendable {
     case alarm
@@ -32,7 +32,7 @@ struct StubCall {
     var isOver = false
   }
 
-  let request: HTTPRequest
+  let request: NetOptRequest
   let context: CallContext
   let plan: RoutePlan
   let transport: StubTransport
@@ -47,7 +47,7 @@ struct StubCall {
   var lookupError: NetOptError?
 
   private init(
-    _ request: HTTPRequest, _ plan: RoutePlan, _ context: CallContext, _ transport: StubTransport,
+    _ request: NetOptRequest, _ plan: RoutePlan, _ context: CallContext, _ transport: StubTransport,
     _ events: Events
   ) {
     self.request = request
@@ -62,8 +62,8 @@ struct StubCall {
 
   /// Performs a call.
   static func run(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext, on transport: StubTransport
-  ) async throws(NetOptError) -> HTTPResponse {
+    _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext, on transport: StubTransport
+  ) async throws(NetOptError) -> NetOptResponse {
     let (stream, continuation) = AsyncStream<(Event, MonotonicInstant)>.makeStream()
     let events = Events(stream: continuation, clock: transport.timeSource)
     let outcome = await withTaskGroup(of: Void.self) { group -> Outcome in
@@ -188,7 +188,7 @@ struct StubCall {
       return
     }
     end(leg, .won)
-    context.attempt?.isSent(to: race.legs[leg].address.map { Endpoint($0, port: plan.origin.port) })
+    context.attempt?.isSent(to: race.legs[leg].address.map { IPEndpoint($0, port: plan.origin.port) })
     let exchange = StubExchange(
       request: request, place: .init(race.legs[leg].target, of: plan), transport: transport)
     let events = events

@@ -2,7 +2,7 @@ import NetOptCore
 
 /// Sends the request on a connection that has won, and gets the answer, the way the script says.
 struct StubExchange: Sendable {
-  let request: HTTPRequest
+  let request: NetOptRequest
   let place: StubTransport.Place
   let transport: StubTransport
 

@@ -83,7 +83,7 @@ struct StubLeg: Sendable {
   private func failure(_ kind: LegFailure.Kind) -> LegError {
     let destination =
       switch place {
-      case .address(let address): "\(Endpoint(address, port: origin.port))"
+      case .address(let address): "\(IPEndpoint(address, port: origin.port))"
       case .name: "DNS"
       case .proxy(let url): "the proxy \(url)"
       }

@@ -13,21 +13,21 @@ public struct StubOutcome: Sendable {
   }
 
   var connection = Connection.ready
-  var answer: @Sendable (HTTPRequest, [UInt8]) -> StubAnswer = { _, _ in .response(StubResponse()) }
+  var answer: @Sendable (NetOptRequest, [UInt8]) -> StubAnswer = { _, _ in .response(StubResponse()) }
   var connectTime = Duration.zero
   var tlsTime = Duration.zero
   var answerTime = Duration.zero
 
   /// Connections are ready at once, and each request gets this response.
   public static func respond(
-    _ status: Int = 200, fields: HTTPFields = [:], body: [UInt8] = []
+    _ status: Int = 200, fields: HeaderFields = [:], body: [UInt8] = []
   ) -> StubOutcome {
     answer { _, _ in .response(StubResponse(status, fields: fields, body: body)) }
   }
 
   /// Connections are ready at once, and the closure says what becomes of each request; it gets the body as well.
   public static func answer(
-    _ answer: @escaping @Sendable (HTTPRequest, [UInt8]) -> StubAnswer
+    _ answer: @escaping @Sendable (NetOptRequest, [UInt8]) -> StubAnswer
   ) -> StubOutcome {
     StubOutcome(answer: answer)
   }

@@ -60,7 +60,7 @@ public final class StubResolver: Resolver {
   public var lookups: [Lookup] { state.state.lookups }
 
   /// Looks a name up in the table.
-  public func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses {
+  package func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses {
     let outcome: Outcome? = state.update { state in
       guard !state.isShutDown else { return nil }
       state.lookups.append(Lookup(name, fresh: fresh))
@@ -85,7 +85,7 @@ public final class StubResolver: Resolver {
   }
 
   /// Fails what is under way and returns when nothing of it is left.
-  public func shutdown() async {
+  package func shutdown() async {
     state.update { $0.isShutDown = true }
     _ = await state.wait { $0.underWay == 0 }
   }

@@ -25,7 +25,7 @@ public struct StubResponse: Sendable {
   /// The status code.
   public var status: Int
   /// The header fields; nothing is added to them.
-  public var fields: HTTPFields
+  public var fields: HeaderFields
   /// The chunk with an index from 0, or `nil` after the last one. It is asked for when the consumer wants it: nothing
   /// is read ahead.
   public var chunk: @Sendable (Int) -> [UInt8]?
@@ -34,7 +34,7 @@ public struct StubResponse: Sendable {
 
   /// Makes a response from chunks.
   public init(
-    _ status: Int = 200, fields: HTTPFields = [:], end: End = .complete,
+    _ status: Int = 200, fields: HeaderFields = [:], end: End = .complete,
     chunk: @escaping @Sendable (Int) -> [UInt8]?
   ) {
     self.status = status
@@ -44,7 +44,7 @@ public struct StubResponse: Sendable {
   }
 
   /// Makes a response whose body is one chunk, or none when it is empty.
-  public init(_ status: Int = 200, fields: HTTPFields = [:], body: [UInt8] = [], end: End = .complete) {
+  public init(_ status: Int = 200, fields: HeaderFields = [:], body: [UInt8] = [], end: End = .complete) {
     self.init(status, fields: fields, end: end) { $0 == 0 && !body.isEmpty ? body : nil }
   }
 }

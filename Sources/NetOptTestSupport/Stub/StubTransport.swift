@@ -11,7 +11,7 @@ public final class StubTransport: Transport {
   /// A request that was sent.
   public struct Received: Sendable {
     /// The request.
-    public let request: HTTPRequest
+    public let request: NetOptRequest
     /// Its body.
     public let body: [UInt8]
     /// The address that received it; `nil` when it went through a proxy.
@@ -65,10 +65,20 @@ public final class StubTransport: Transport {
   ///   - script: how each address behaves; others refuse connections.
   ///   - proxies: how each proxy behaves, by its URL.
   ///   - resolver: what legs that look the name up ask. Default: one that finds nothing.
-  ///   - timeSource: where its times come from. With a `ManualTimeSource` its timers are on that clock.
-  public init(
+  ///   - timeSource: the clock that its times and timers are on; `nil` for the system's.
+  public convenience init(
     _ script: [IPAddress: StubOutcome] = [:], proxies: [String: StubOutcome] = [:],
-    resolver: any Resolver = StubResolver(), timeSource: any TimeSource = SystemTimeSource()
+    resolver: StubResolver = StubResolver(), timeSource: ManualTimeSource? = nil
+  ) {
+    self.init(
+      script, proxies: proxies, resolver: resolver as any Resolver,
+      timeSource: timeSource ?? SystemTimeSource() as any TimeSource)
+  }
+
+  /// Makes a transport with a resolver and a clock of any kind.
+  package init(
+    _ script: [IPAddress: StubOutcome] = [:], proxies: [String: StubOutcome] = [:],
+    resolver: any Resolver, timeSource: any TimeSource
   ) {
     var outcomes: [Place: StubOutcome] = [:]
     for (address, outcome) in script { outcomes[.address(address)] = outcome }
@@ -99,17 +109,17 @@ public final class StubTransport: Transport {
   public var openBodies: Int { state.state.openBodies }
 
   /// Performs a request along a plan's legs, by the script.
-  public func execute(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
-  ) async throws(NetOptError) -> HTTPResponse {
+  package func execute(
+    _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> NetOptResponse {
     guard begin() else { throw Self.shutDownError(RouteReport(plan: plan, legs: [])) }
     defer { end() }
     return try await StubCall.run(request, along: plan, in: context, on: self)
   }
 
   /// Opens a connection to an endpoint, by the script.
-  public func connect(
-    to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+  package func connect(
+    to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
     guard begin() else { throw Self.shutDownLegError }
     defer { end() }
@@ -121,7 +131,7 @@ public final class StubTransport: Transport {
   }
 
   /// Fails what is under way and returns when nothing of it is left.
-  public func shutdown() async {
+  package func shutdown() async {
     state.update { state in
       state.isShutDown = true
       state.pool = [:]

@@ -13,7 +13,7 @@ package enum Traffic: String, CaseIterable, Sendable {
 
   static let downloadSize = 131_072
 
-  var method: HTTPMethod { self == .get || self == .down ? .get : .post }
+  var method: NetOptRequest.Method { self == .get || self == .down ? .get : .post }
 
   /// The first part of the path, which tells the server what to answer.
   var kind: String { self == .down ? "down" : "answer" }

@@ -41,8 +41,8 @@ struct NetOptCaller: Sendable {
       id: id, began: began, ended: ended, outcome: outcome, allowance: lateness.allowance(since: began))
   }
 
-  private func request(_ id: String, _ traffic: Traffic, _ version: HTTPVersion) throws -> HTTPRequest {
-    var request = try HTTPRequest(traffic.method, site.url(traffic, id))
+  private func request(_ id: String, _ traffic: Traffic, _ version: HTTPVersion) throws -> NetOptRequest {
+    var request = try NetOptRequest(traffic.method, site.url(traffic, id))
     request.options.version = version == .http2 ? .http2 : .http1
     request.options.timeout = deadline
     request.body = traffic.body(of: id)
@@ -51,7 +51,7 @@ struct NetOptCaller: Sendable {
   }
 
   private func outcome(
-    of request: HTTPRequest, _ id: String, _ traffic: Traffic, _ version: HTTPVersion
+    of request: NetOptRequest, _ id: String, _ traffic: Traffic, _ version: HTTPVersion
   ) async -> Call.Outcome {
     var hadHead = false
     do throws(NetOptError) {

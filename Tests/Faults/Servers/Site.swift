@@ -15,9 +15,9 @@ final class Site: Sendable {
   let port: UInt16
   let authorityFile: String
   let names: Program
-  let namesEndpoint: Endpoint
+  let namesEndpoint: IPEndpoint
   let proxy: Program
-  let proxyEndpoint: Endpoint
+  let proxyEndpoint: IPEndpoint
   /// The wire, where the servers are behind one.
   let wire: Program?
 
@@ -49,7 +49,7 @@ final class Site: Sendable {
     }
     self.origins = origins
     let (namesAddress, proxyAddress) = (inner[count], inner[count + 1])
-    namesEndpoint = Endpoint(namesAddress, port: try FreePort.find(on: [namesAddress]))
+    namesEndpoint = IPEndpoint(namesAddress, port: try FreePort.find(on: [namesAddress]))
     let namesDirectory = try TemporaryDirectory.make("names")
     names = try await Program(
       "names.py", in: namesDirectory,
@@ -57,7 +57,7 @@ final class Site: Sendable {
         "\(namesAddress)", "\(namesEndpoint.port)", Program.controlFile(in: namesDirectory),
         "\(outer[1])", "\(proxyAddress)",
       ])
-    proxyEndpoint = Endpoint(proxyAddress, port: try FreePort.find(on: [proxyAddress]))
+    proxyEndpoint = IPEndpoint(proxyAddress, port: try FreePort.find(on: [proxyAddress]))
     let proxyDirectory = try TemporaryDirectory.make("proxy")
     proxy = try await Program(
       "proxy.py", in: proxyDirectory,

@@ -19,9 +19,10 @@ import Testing
     return (server, bodies)
   }
 
-  private static func put(_ server: LoopbackServer, _ length: Int64?, _ chunks: Chunks) throws -> HTTPRequest
+  private static func put(_ server: LoopbackServer, _ length: Int64?, _ chunks: Chunks) throws
+    -> NetOptRequest
   {
-    try HTTPRequest(.put, "http://\(server.endpoint)/", body: .stream(length: length, chunks))
+    try NetOptRequest(.put, "http://\(server.endpoint)/", body: .stream(length: length, chunks))
   }
 
   @Test(
@@ -55,7 +56,7 @@ import Testing
     defer { origin.stop() }
     let bench = try await TransportBench()
     for _ in 0..<50 {
-      let request = try HTTPRequest(
+      let request = try NetOptRequest(
         .put, "https://api.test:\(origin.port)/upload",
         body: .stream(length: announced, Chunks([[1], [2, 3]])))
       let error = await failure { () throws(NetOptError) in
@@ -108,7 +109,7 @@ import Testing
     let bench = try await TransportBench()
     let asked = EventRecorder<Int>()
     let stream = EndlessStream(asked, fails: end == .failure)
-    var request = try HTTPRequest(.put, "http://\(server.endpoint)/", body: .stream(length: 0, stream))
+    var request = try NetOptRequest(.put, "http://\(server.endpoint)/", body: .stream(length: 0, stream))
     request.options.timeout = end == .deadline ? .milliseconds(200) : .seconds(60)
     let sent = request
     let call = Task { () -> NetOptError? in

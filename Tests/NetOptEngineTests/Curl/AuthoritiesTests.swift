@@ -11,7 +11,7 @@ import Testing
     let origin = try await NginxOrigin.start([NginxOrigin.Listener(.loopback, .certificate(certificate))])
     defer { origin.stop() }
     let bench = try await TransportBench { $0.caFile = file }
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let error = await failure { () throws(NetOptError) in _ = try await bench.execute(request, [.loopback]) }
     await bench.end()
     return try #require(error)

@@ -8,7 +8,7 @@ import Testing
 /// it for the answer to the next request.
 @Suite struct BodilessAnswerTests {
   /// What a server answers with, and whether the next request is sent on the connection at once.
-  private static let answers: [(HTTPMethod, String, Bool)] = [
+  private static let answers: [(NetOptRequest.Method, String, Bool)] = [
     (.head, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", false),
     (.head, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false),
     (.head, "HTTP/1.1 404 Not Found\r\n\r\n", false),
@@ -41,9 +41,9 @@ import Testing
     defer { server.stop() }
     let bench = try await TransportBench()
     let url = "http://api.test:\(server.endpoint.port)"
-    let first = try await bench.execute(try HTTPRequest(method, "\(url)/first"), [server.endpoint.address])
+    let first = try await bench.execute(try NetOptRequest(method, "\(url)/first"), [server.endpoint.address])
     _ = try await first.body.collect(upTo: 100)
-    let next = try await bench.execute(try HTTPRequest(.get, "\(url)/next"), [server.endpoint.address])
+    let next = try await bench.execute(try NetOptRequest(.get, "\(url)/next"), [server.endpoint.address])
     let text = String(decoding: try await next.body.collect(upTo: 100), as: UTF8.self)
     #expect(next.reused == isReused)
     #expect(server.requests.map(\.connection) == (isReused ? [1, 1] : [1, 2]), "\(text)")
@@ -56,10 +56,10 @@ import Testing
     defer { server.stop() }
     let bench = try await TransportBench()
     let url = "http://api.test:\(server.endpoint.port)"
-    _ = try await bench.execute(try HTTPRequest(.head, "\(url)/first"), [server.endpoint.address])
+    _ = try await bench.execute(try NetOptRequest(.head, "\(url)/first"), [server.endpoint.address])
     // The time is what is tested.
     try await Task.sleep(for: LiveConnection.quietTime + .milliseconds(1))
-    let next = try await bench.execute(try HTTPRequest(.get, "\(url)/next"), [server.endpoint.address])
+    let next = try await bench.execute(try NetOptRequest(.get, "\(url)/next"), [server.endpoint.address])
     #expect(next.reused)
     #expect(try await next.body.collect(upTo: 100) == Array("reused".utf8))
     await bench.end()

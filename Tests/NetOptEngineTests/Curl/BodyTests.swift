@@ -14,9 +14,9 @@ import Testing
 
   private func get(
     _ target: String, _ origin: NginxOrigin, _ bench: TransportBench,
-    _ change: (inout HTTPRequest) -> Void = { _ in }
-  ) async throws -> HTTPResponse {
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)\(target)")
+    _ change: (inout NetOptRequest) -> Void = { _ in }
+  ) async throws -> NetOptResponse {
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)\(target)")
     change(&request)
     return try await bench.execute(request, origin.endpoints.map(\.address))
   }
@@ -80,7 +80,7 @@ import Testing
       for version in [RequestOptions.Version.automatic, .http1] {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"] {
           let response = try await get("/echo", origin, bench) {
-            $0.method = HTTPMethod(rawValue: method)
+            $0.method = NetOptRequest.Method(rawValue: method)
             $0.headers = ["X-One": "1", "X-Empty": "", "X-Two": "a", "X-Two": "b", "X-Space": "  padded  "]
             $0.options.version = version
           }
@@ -133,7 +133,7 @@ import Testing
     try await withOrigin { origin, bench in
       for announced in [Int64(5), 7] {
         let error = await failure { () throws(NetOptError) in
-          let request = try HTTPRequest(
+          let request = try NetOptRequest(
             .put, "https://api.test:\(origin.port)/upload",
             body: .stream(length: announced, Chunks([[1, 2, 3], [4, 5, 6]])))
           _ = try await bench.execute(request, origin.endpoints.map(\.address))
@@ -142,7 +142,7 @@ import Testing
         #expect(error?.message.contains("\(announced) were announced") == true)
       }
       let error = await failure { () throws(NetOptError) in
-        let request = try HTTPRequest(
+        let request = try NetOptRequest(
           .put, "https://api.test:\(origin.port)/upload", body: .stream(Chunks([[1]], thenFails: true)))
         _ = try await bench.execute(request, origin.endpoints.map(\.address))
       }

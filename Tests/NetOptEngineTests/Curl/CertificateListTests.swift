@@ -23,10 +23,10 @@ import Testing
   }
 
   /// The answer of an origin, or why there is none.
-  private func outcome(of origin: NginxOrigin) async throws -> Result<HTTPResponse, NetOptError> {
+  private func outcome(of origin: NginxOrigin) async throws -> Result<NetOptResponse, NetOptError> {
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
-    let outcome: Result<HTTPResponse, NetOptError>
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
+    let outcome: Result<NetOptResponse, NetOptError>
     do throws(NetOptError) {
       outcome = .success(try await bench.execute(request, origin.endpoints.map(\.address)))
     } catch { outcome = .failure(error) }
@@ -35,7 +35,7 @@ import Testing
   }
 
   private func expectFailure(
-    _ outcome: Result<HTTPResponse, NetOptError>, _ words: String,
+    _ outcome: Result<NetOptResponse, NetOptError>, _ words: String,
     sourceLocation: SourceLocation = #_sourceLocation
   ) {
     guard case .failure(let error) = outcome else {
@@ -64,8 +64,8 @@ import Testing
       other.stop()
     }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
-    let otherRequest = try HTTPRequest(.get, "http://other.test:\(other.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
+    let otherRequest = try NetOptRequest(.get, "http://other.test:\(other.port)/")
     _ = try await bench.execute(otherRequest, other.endpoints.map(\.address)).body.collect(upTo: 100)
     let calls = Task {
       var longest = Duration.zero
@@ -128,7 +128,7 @@ import Testing
     let bench = try await TransportBench()
     func call(_ numbers: Range<Int>) async throws {
       for number in numbers {
-        let request = try HTTPRequest(.get, "https://h\(number).api.test:\(origin.port)/")
+        let request = try NetOptRequest(.get, "https://h\(number).api.test:\(origin.port)/")
         let response = try await bench.execute(request, origin.endpoints.map(\.address))
         _ = try await response.body.collect(upTo: 100)
       }

@@ -15,7 +15,7 @@ import Testing
     let origin = try await origin(.valid, for: "other.test")
     defer { origin.stop() }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, origin.endpoints.map(\.address))
     }
@@ -39,7 +39,7 @@ import Testing
     let origin = try await origin(kind, for: "api.test")
     defer { origin.stop() }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, origin.endpoints.map(\.address))
     }
@@ -52,7 +52,7 @@ import Testing
     let origin = try await origin(.valid, for: "other.test")
     defer { origin.stop() }
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     request.options.verification = .none
     let response = try await bench.execute(request, origin.endpoints.map(\.address))
     #expect(response.tls?.verified == false)
@@ -74,13 +74,13 @@ import Testing
     let origin = try await NginxOrigin.start([NginxOrigin.Listener(addresses[0], .certificate(certificate))])
     defer { origin.stop() }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     for order in [addresses, addresses.reversed()] {
       let error = await failure { () throws(NetOptError) in
         _ = try await bench.execute(request, order, dns: true)
       }
       #expect(error?.code == .certificateName)
-      #expect(error?.endpoint == Endpoint(addresses[0], port: origin.port))
+      #expect(error?.endpoint == IPEndpoint(addresses[0], port: origin.port))
       #expect(error?.isRetryable == false)
       let message = error?.message ?? ""
       #expect(
@@ -96,7 +96,7 @@ import Testing
     let origin = try await origin(.expired, for: "api.test")
     defer { origin.stop() }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, origin.endpoints.map(\.address))
     }
@@ -108,7 +108,7 @@ import Testing
     let origin = try await origin(.valid, for: "api.test")
     defer { origin.stop() }
     let bench = try await TransportBench { $0.caFile = nil }
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, origin.endpoints.map(\.address))
     }

@@ -17,18 +17,18 @@ import Testing
       let before = ProcessFootprint.now
       let bench = try await TransportBench()
       let addresses = origin.endpoints.map(\.address)
-      let outcomes = await withTaskGroup(of: Result<HTTPResponse, NetOptError>.self) { group in
+      let outcomes = await withTaskGroup(of: Result<NetOptResponse, NetOptError>.self) { group in
         for index in 0..<1000 {
           // Half of them are asked to wait at the server, and are cancelled there.
           let target = index % 2 == 0 ? "/" : "/slow?s=60"
           group.addTask {
             do throws(NetOptError) {
-              let request = try HTTPRequest(.get, "https://api.test:\(origin.port)\(target)")
+              let request = try NetOptRequest(.get, "https://api.test:\(origin.port)\(target)")
               return .success(try await bench.execute(request, addresses))
             } catch { return .failure(error) }
           }
         }
-        var outcomes: [Result<HTTPResponse, NetOptError>] = []
+        var outcomes: [Result<NetOptResponse, NetOptError>] = []
         for await outcome in group {
           outcomes.append(outcome)
           if outcomes.count == 500 { group.cancelAll() }
@@ -56,11 +56,11 @@ import Testing
       defer { origin.stop() }
       let bench = try await TransportBench()
       let addresses = origin.endpoints.map(\.address)
-      let small = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+      let small = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
       _ = try await bench.execute(small, addresses).body.collect(upTo: 100)
       let before = ProcessFootprint.now.memoryBytes
       let large = try await bench.execute(
-        try HTTPRequest(.get, "https://api.test:\(origin.port)/bytes/100000000"), addresses)
+        try NetOptRequest(.get, "https://api.test:\(origin.port)/bytes/100000000"), addresses)
       // Five seconds in which nobody reads, and the connection's other streams are used.
       let end = bench.loop.now() + .seconds(5)
       var others = 0
@@ -90,13 +90,13 @@ import Testing
       // Both ways, over both versions.
       func transfer(_ size: Int) async throws {
         for version in [RequestOptions.Version.automatic, .http1] {
-          var get = try HTTPRequest(.get, "https://api.test:\(origin.port)/bytes/\(size)")
+          var get = try NetOptRequest(.get, "https://api.test:\(origin.port)/bytes/\(size)")
           get.options.version = version
           var received = 0
           for try await chunk in try await bench.execute(get, addresses).body { received += chunk.count }
           #expect(received == size)
           let chunks = Repeated(chunk: [UInt8](repeating: 1, count: 100_000), times: size / 100_000)
-          var put = try HTTPRequest(.put, "https://api.test:\(origin.port)/upload", body: .stream(chunks))
+          var put = try NetOptRequest(.put, "https://api.test:\(origin.port)/upload", body: .stream(chunks))
           put.options.version = version
           let answer = try await bench.execute(put, addresses).body.collect(upTo: 100)
           #expect(String(decoding: answer, as: UTF8.self) == "\(size)\n")

@@ -3,8 +3,8 @@ import NetOptCore
 import Testing
 
 @Suite struct ConnectionGroupTests {
-  private let a = Endpoint(IPAddress(v4: 0x7f00_0001), port: 443)
-  private let b = Endpoint(IPAddress(v4: 0x7f00_0002), port: 443)
+  private let a = IPEndpoint(IPAddress(v4: 0x7f00_0001), port: 443)
+  private let b = IPEndpoint(IPAddress(v4: 0x7f00_0002), port: 443)
   private let group = ConnectionGroup(
     ConnectionKey(Origin(.https, host: "api.test"), RequestOptions()),
     OriginBundles(of: Origin(.https, host: "api.test")))

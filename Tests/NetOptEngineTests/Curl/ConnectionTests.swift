@@ -8,7 +8,7 @@ import Testing
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/echo?a=b%20c&d=../e")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/echo?a=b%20c&d=../e")
     let response = try await bench.execute(request, origin.endpoints.map(\.address))
     _ = try await response.body.collect(upTo: 10_000)
     let entry = try #require(try await origin.waitForLog(1).first)
@@ -38,7 +38,7 @@ import Testing
     for version in [RequestOptions.Version.automatic, .http1] {
       let bench = try await TransportBench()
       for round in 0..<3 {
-        var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+        var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
         request.options.version = version
         let response = try await bench.execute(request, origin.endpoints.map(\.address))
         #expect(try await response.body.collect(upTo: 100) == Array("hello\n".utf8))
@@ -56,7 +56,7 @@ import Testing
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     request.options.connection = .fresh
     for _ in 0..<3 {
       let response = try await bench.execute(request, origin.endpoints.map(\.address))
@@ -76,7 +76,7 @@ import Testing
     defer { origin.stop() }
     let bench = try await TransportBench()
     let response = try await bench.execute(
-      try HTTPRequest(.get, "http://api.test:\(origin.port)/"), [address])
+      try NetOptRequest(.get, "http://api.test:\(origin.port)/"), [address])
     #expect(try await response.body.collect(upTo: 100) == Array("hello\n".utf8))
     #expect(response.version == .http1_1)
     #expect(response.tls == nil)
@@ -91,7 +91,7 @@ import Testing
       for: ["api.test"], on: IPAddress.freshLoopback(1), settings: settings)
     defer { origin.stop() }
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     request.options.version = .http2
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, origin.endpoints.map(\.address))
@@ -105,7 +105,7 @@ import Testing
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/slow-body?s=0.2")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/slow-body?s=0.2")
     let before = bench.loop.now()
     let response = try await bench.execute(request, origin.endpoints.map(\.address))
     #expect(response.timings.transfer < .milliseconds(200))

@@ -9,8 +9,8 @@ import Testing
   private func get(
     _ bench: TransportBench, _ origin: NginxOrigin, _ target: String = "/",
     _ version: RequestOptions.Version = .automatic
-  ) async throws -> HTTPResponse {
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)\(target)")
+  ) async throws -> NetOptResponse {
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)\(target)")
     request.options.version = version
     return try await bench.execute(request, origin.endpoints.map(\.address))
   }
@@ -66,7 +66,7 @@ import Testing
     defer { server.stop() }
     let bench = try await TransportBench()
     let address = server.endpoint.address
-    let request = try HTTPRequest(.get, "https://api.test:\(server.endpoint.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(server.endpoint.port)/")
     let calls = (0..<3).map { _ in Task { try await bench.execute(request, [address]) } }
     try await wait(for: "the race") { server.connections == 1 }
     // One after the other: of those who wait, one runs the race that the others wait for.
@@ -90,7 +90,7 @@ import Testing
     defer { server.stop() }
     let bench = try await TransportBench()
     let address = server.endpoint.address
-    var request = try HTTPRequest(.get, "https://api.test:\(server.endpoint.port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(server.endpoint.port)/")
     let first = Task { [request] in try await bench.execute(request, [address]) }
     try await wait(for: "the race") { server.connections == 1 }
     request.options.timeout = .milliseconds(300)
@@ -117,20 +117,20 @@ import Testing
       let bench = try await TransportBench()
       let url = "https://api.test:\(origin.port)"
       let addresses = origin.endpoints.map(\.address)
-      _ = try await bench.execute(try HTTPRequest(.get, url + "/"), addresses).body.collect(upTo: 100)
+      _ = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses).body.collect(upTo: 100)
       let before = ProcessFootprint.now.descriptors
       for _ in 0..<10 {
         bench.transport.networkChanged()
-        _ = try await bench.execute(try HTTPRequest(.get, url + "/"), addresses).body.collect(upTo: 100)
+        _ = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses).body.collect(upTo: 100)
       }
       try await wait(for: "the old ones to be closed") { ProcessFootprint.now.descriptors <= before }
       // One that is used to its end is closed then.
-      let slow = try await bench.execute(try HTTPRequest(.get, url + "/slow-body?s=0.2"), addresses)
+      let slow = try await bench.execute(try NetOptRequest(.get, url + "/slow-body?s=0.2"), addresses)
       bench.transport.networkChanged()
       _ = try await slow.body.collect(upTo: 100)
       try await wait(for: "that one to be closed") { ProcessFootprint.now.descriptors < before }
       // The end comes with an old one in use as well.
-      let unread = try await bench.execute(try HTTPRequest(.get, url + "/bytes/10000000"), addresses)
+      let unread = try await bench.execute(try NetOptRequest(.get, url + "/bytes/10000000"), addresses)
       bench.transport.networkChanged()
       await bench.end()
       withExtendedLifetime(unread) {}
@@ -143,7 +143,7 @@ import Testing
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench(answers: origin.endpoints.map(\.address))
-    let request = try HTTPRequest(.head, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.head, "https://api.test:\(origin.port)/")
     let now = bench.loop.now()
     let context = CallContext(id: 1, started: now, deadline: now + .seconds(10))
     // Along DNS, which no single leg could do.
@@ -156,7 +156,7 @@ import Testing
     #expect(try await origin.waitForLog(1).map(\.target) == ["/"])
     let nobody = await failure { () throws(NetOptError) in
       _ = try await bench.transport.warmUp(
-        HTTPRequest(.head, "https://api.test:1/"),
+        NetOptRequest(.head, "https://api.test:1/"),
         along: bench.plan(try HTTPURL("https://api.test:1/"), [.loopback]),
         in: context)
     }

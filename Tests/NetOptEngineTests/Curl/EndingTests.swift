@@ -12,9 +12,10 @@ import Testing
   }
 
   private func request(
-    _ method: HTTPMethod = .get, _ server: LoopbackServer, _ change: (inout HTTPRequest) -> Void = { _ in }
-  ) throws -> HTTPRequest {
-    var request = try HTTPRequest(method, "http://api.test:\(server.endpoint.port)/")
+    _ method: NetOptRequest.Method = .get, _ server: LoopbackServer,
+    _ change: (inout NetOptRequest) -> Void = { _ in }
+  ) throws -> NetOptRequest {
+    var request = try NetOptRequest(method, "http://api.test:\(server.endpoint.port)/")
     change(&request)
     return request
   }
@@ -50,7 +51,7 @@ import Testing
     let black = try LoopbackServer(.blackHole, on: addresses[1], port: port)
     defer { for server in [silent, black] { server.stop() } }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.head, "https://api.test:\(port)/")
+    let request = try NetOptRequest(.head, "https://api.test:\(port)/")
     for address in addresses {
       let now = bench.loop.now()
       let context = CallContext(id: 1, started: now, deadline: now + .milliseconds(100))
@@ -67,7 +68,8 @@ import Testing
     for (address, kind) in zip(addresses, [LegFailure.Kind.tlsTimeout, .connectTimeout]) {
       do throws(LegError) {
         _ = try await bench.transport.connect(
-          to: Endpoint(address, port: port), of: request.url.origin, within: .milliseconds(100), keep: false)
+          to: IPEndpoint(address, port: port), of: request.url.origin, within: .milliseconds(100), keep: false
+        )
         Issue.record("a connection to a server that stays silent")
       } catch {
         #expect(error.failure.kind == kind && !error.isCancellation)
@@ -148,7 +150,7 @@ import Testing
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/slow-body?s=60")
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/slow-body?s=60")
     request.options.version = version
     let response = try await bench.execute(request, origin.endpoints.map(\.address))
     var iterator = response.body.makeAsyncIterator()
@@ -217,7 +219,7 @@ import Testing
     let server = try server { $0.close() }
     defer { server.stop() }
     let bench = try await TransportBench()
-    for (method, isRetryable) in [(HTTPMethod.get, true), (.post, false)] {
+    for (method, isRetryable) in [(NetOptRequest.Method.get, true), (.post, false)] {
       let error = await failure { () throws(NetOptError) in
         guard let request = try? request(method, server) else { return }
         _ = try await bench.execute(request, [server.endpoint.address])
@@ -252,7 +254,7 @@ import Testing
     }
   }
 
-  private static let unsendable: [(String, HTTPFields, String)] = [
+  private static let unsendable: [(String, HeaderFields, String)] = [
     ("GET ", [:], "token"), ("CONNECT", [:], "proxies"), ("GET", ["Bad Name": "x"], "token"),
     ("GET", ["X": "a\r\nHost: evil"], "line end"), ("GET", ["X": "a\0b"], "NUL"),
     ("GET", ["Host": "other.test"], "URL"), ("GET", ["Transfer-Encoding": "chunked"], "own business"),
@@ -260,10 +262,11 @@ import Testing
   ]
 
   @Test(arguments: unsendable)
-  func whatCannotBeSentIsRefused(_ method: String, _ headers: HTTPFields, _ word: String) async throws {
+  func whatCannotBeSentIsRefused(_ method: String, _ headers: HeaderFields, _ word: String) async throws {
     let bench = try await TransportBench()
     let error = await failure { () throws(NetOptError) in
-      let request = try HTTPRequest(HTTPMethod(rawValue: method), "http://api.test/", headers: headers)
+      let request = try NetOptRequest(
+        NetOptRequest.Method(rawValue: method), "http://api.test/", headers: headers)
       _ = try await bench.execute(request, [.loopback])
     }
     #expect(error?.code == .invalidRequest)

@@ -25,7 +25,7 @@ import Testing
           #expect(error.code == .invalidConfiguration && error.message.hasPrefix("\(name) is "), "\(error)")
           continue
         }
-        let request = try HTTPRequest(.get, "http://\(server.endpoint)/")
+        let request = try NetOptRequest(.get, "http://\(server.endpoint)/")
         let body = try await bench.execute(request, [server.endpoint.address]).body.collect(upTo: 5)
         #expect(body == Array("hello".utf8), "\(name), extreme \(index)")
         await bench.end()
@@ -51,7 +51,7 @@ import Testing
         continue
       }
       _ = try await bench.execute(
-        try HTTPRequest(.get, "http://\(server.endpoint)/"), [server.endpoint.address])
+        try NetOptRequest(.get, "http://\(server.endpoint)/"), [server.endpoint.address])
       let head = String(decoding: server.requests.last?.head ?? [], as: UTF8.self)
       #expect(head.contains("User-Agent: \(text)"), "\(text.debugDescription): \(head)")
       let names = head.split(separator: "\r\n").dropFirst().map { $0.prefix { $0 != ":" }.lowercased() }
@@ -76,7 +76,7 @@ import Testing
     let server = try LoopbackServer(.blackHole)
     let bench = try await TransportBench()
     for limit in [.milliseconds(50), limit] {
-      var request = try HTTPRequest(.get, "http://\(server.endpoint)/")
+      var request = try NetOptRequest(.get, "http://\(server.endpoint)/")
       request.options.connectTimeout = limit
       request.options.timeout = .milliseconds(800)
       let sent = request

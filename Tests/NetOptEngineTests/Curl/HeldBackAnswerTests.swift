@@ -16,7 +16,7 @@ import Testing
       })
     let bench = try await TransportBench()
     for number in 0..<80 {
-      let request = try HTTPRequest(.get, "http://a.test:\(server.endpoint.port)/\(number)")
+      let request = try NetOptRequest(.get, "http://a.test:\(server.endpoint.port)/\(number)")
       let response = try await bench.execute(request, [.loopback])
       let text = String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
       #expect(text == "/\(number)")

@@ -25,9 +25,9 @@ import Testing
     return try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1), settings: settings)
   }
 
-  private func answer(of origin: NginxOrigin) async throws -> HTTPResponse {
+  private func answer(of origin: NginxOrigin) async throws -> NetOptResponse {
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     request.options.verification = .none
     do {
       let response = try await bench.execute(request, origin.endpoints.map(\.address))

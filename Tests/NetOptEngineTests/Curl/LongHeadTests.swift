@@ -26,7 +26,7 @@ import Testing
     return try await NginxOrigin.start(for: ["api.test"], on: [.loopback], settings: settings)
   }
 
-  private static func check(_ response: HTTPResponse, _ name: String, _ count: Int) async throws {
+  private static func check(_ response: NetOptResponse, _ name: String, _ count: Int) async throws {
     #expect(
       response.headers.filter { $0.name.lowercased().hasPrefix("x-") && $0.value.utf8.count == 3900 }.count
         == count)
@@ -40,7 +40,7 @@ import Testing
     defer { origin.stop() }
     let bench = try await TransportBench()
     for (name, count) in Self.fillings.keys.sorted().flatMap({ name in (1...Self.most).map { (name, $0) } }) {
-      var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/\(name)/\(count)")
+      var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/\(name)/\(count)")
       request.options.version = version
       request.options.timeout = .seconds(30)
       try await Self.check(bench.execute(request, [.loopback]), name, count)
@@ -54,7 +54,7 @@ import Testing
     let bench = try await TransportBench()
     try await withThrowingTaskGroup { group in
       for (name, count) in Self.fillings.keys.flatMap({ name in (1...Self.most).map { (name, $0) } }) {
-        var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/\(name)/\(count)")
+        var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/\(name)/\(count)")
         request.options.timeout = .seconds(30)
         group.addTask { [request] in try await Self.check(bench.execute(request, [.loopback]), name, count) }
       }
@@ -68,7 +68,7 @@ import Testing
     defer { origin.stop() }
     let bench = try await TransportBench()
     for name in Self.fillings.keys {
-      var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/\(name)/\(Self.tooMany)")
+      var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/\(name)/\(Self.tooMany)")
       request.options.version = .http2
       request.options.timeout = .seconds(30)
       let limited = request

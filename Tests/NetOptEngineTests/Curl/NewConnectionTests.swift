@@ -69,8 +69,8 @@ import Testing
     }
   }
 
-  private func warmUp(_ bench: TransportBench, _ server: Server) async throws -> HTTPRequest {
-    let request = try HTTPRequest(.get, "https://api.test:\(server.port)/")
+  private func warmUp(_ bench: TransportBench, _ server: Server) async throws -> NetOptRequest {
+    let request = try NetOptRequest(.get, "https://api.test:\(server.port)/")
     let now = bench.loop.now()
     try await wait(for: "a connection") {
       let context = CallContext(id: 1, started: now, deadline: now + .seconds(60))

@@ -4,8 +4,8 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("Connections of different origins or versions share no bundle") struct OriginBundlesTests {
-  private let a = Endpoint(IPAddress(v4: 0x7f00_0001), port: 443)
-  private let b = Endpoint(IPAddress(v4: 0x7f00_0002), port: 443)
+  private let a = IPEndpoint(IPAddress(v4: 0x7f00_0001), port: 443)
+  private let b = IPEndpoint(IPAddress(v4: 0x7f00_0002), port: 443)
   private let start = MonotonicInstant(nanoseconds: 0)
 
   @Test("each origin and each offer has a bundle of its own")
@@ -42,7 +42,7 @@ import Testing
   @Test("the limits of some endpoints are remembered")
   func manyIdleLimits() {
     let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
-    let endpoints = (0..<200).map { Endpoint(IPAddress(v4: 0x7f00_0001 + UInt32($0)), port: 443) }
+    let endpoints = (0..<200).map { IPEndpoint(IPAddress(v4: 0x7f00_0001 + UInt32($0)), port: 443) }
     for endpoint in endpoints { bundles.forgets(endpoint, idleFor: .seconds(2), at: start) }
     #expect(endpoints.count { bundles.idleLimit(of: $0, at: start) != nil } <= 64)
     #expect(bundles.idleLimit(of: endpoints[199], at: start) == .seconds(1))

@@ -151,7 +151,7 @@ import Testing
       legs: [RoutePlan.Leg(.proxy, source: .dns)])
     let now = bench.loop.now()
     let context = CallContext(id: 1, started: now, deadline: now + .seconds(20))
-    var request = HTTPRequest(.get, url)
+    var request = NetOptRequest(.get, url)
     request.options.connectTimeout = .seconds(1)
     let limited = request
     return try #require(

@@ -73,7 +73,7 @@ import Testing
         let now = bench.loop.now()
         let context = CallContext(id: 1, started: now, deadline: now + .seconds(10))
         let error = await failure { () async throws(NetOptError) in
-          _ = try await bench.transport.execute(HTTPRequest(.get, url), along: plan, in: context)
+          _ = try await bench.transport.execute(NetOptRequest(.get, url), along: plan, in: context)
         }
         #expect(error != nil, "\(scheme) \(text)")
       }

@@ -32,7 +32,7 @@ import Testing
     let field = try await Field([nil, nil])
     defer { field.stop() }
     let bench = try await TransportBench()
-    let response = try await bench.execute(try HTTPRequest(.get, field.url), field.addresses)
+    let response = try await bench.execute(try NetOptRequest(.get, field.url), field.addresses)
     #expect(response.remote?.address == field.addresses[2])
     #expect(response.route.legs.map(\.outcome) == [.failed, .failed, .won])
     #expect(response.route.legs.prefix(2).allSatisfy { $0.failure?.kind == .refused })
@@ -46,7 +46,7 @@ import Testing
     let field = try await Field([behaviour])
     defer { field.stop() }
     let bench = try await TransportBench()
-    let response = try await bench.execute(try HTTPRequest(.get, field.url), field.addresses)
+    let response = try await bench.execute(try NetOptRequest(.get, field.url), field.addresses)
     #expect(response.remote?.address == field.addresses[1])
     #expect(response.route.legs.map(\.outcome) == [.cancelled, .won])
     let waited = response.route.legs[1].started
@@ -55,7 +55,8 @@ import Testing
     #expect(waited >= .milliseconds(isTLSUnderWay ? 500 : 250))
     #expect((response.route.legs[0].connected != nil) == isTLSUnderWay)
     // The next request does not wait again: the connection that is there wins.
-    let second = try await bench.execute(try HTTPRequest(.get, field.url), Array(field.addresses.reversed()))
+    let second = try await bench.execute(
+      try NetOptRequest(.get, field.url), Array(field.addresses.reversed()))
     #expect(second.reused)
     #expect(second.route.legs.count == 1)
     await bench.end()
@@ -65,7 +66,7 @@ import Testing
     let field = try await Field([.silent, .blackHole])
     defer { field.stop() }
     let bench = try await TransportBench()
-    let response = try await bench.execute(try HTTPRequest(.get, field.url), field.addresses)
+    let response = try await bench.execute(try NetOptRequest(.get, field.url), field.addresses)
     let starts = response.route.legs.map(\.started)
     #expect(starts.count == 3)
     #expect(starts[1] - starts[0] >= .milliseconds(500))
@@ -78,7 +79,7 @@ import Testing
     let field = try await Field([.silent, nil, .blackHole, .closing])
     defer { field.stop() }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.post, field.url, body: .text("once"))
+    let request = try NetOptRequest(.post, field.url, body: .text("once"))
     let response = try await bench.execute(request, field.addresses)
     let echo = String(decoding: try await response.body.collect(upTo: 10_000), as: UTF8.self)
     #expect(echo.hasPrefix("POST /echo"))
@@ -99,7 +100,7 @@ import Testing
     defer { field.stop() }
     let bench = try await TransportBench(answers: [field.addresses[0], field.addresses[2]])
     let response = try await bench.execute(
-      try HTTPRequest(.get, field.url), Array(field.addresses[..<2]), dns: true)
+      try NetOptRequest(.get, field.url), Array(field.addresses[..<2]), dns: true)
     #expect(response.route.source == .dns)
     #expect(response.route.fallback == .noAnswerInTime)
     // The answer that had failed from the list is not tried again.
@@ -113,7 +114,7 @@ import Testing
     defer { field.stop() }
     let bench = try await TransportBench(answers: [field.addresses[8]])
     let response = try await bench.execute(
-      try HTTPRequest(.get, field.url), Array(field.addresses[..<8]), dns: true)
+      try NetOptRequest(.get, field.url), Array(field.addresses[..<8]), dns: true)
     #expect(response.remote?.address == field.addresses[8])
     #expect(response.route.fallback == .noAnswerInTime)
     #expect(response.timings.timeToFirstByte < .milliseconds(1500))
@@ -125,7 +126,7 @@ import Testing
     defer { field.stop() }
     // The last address of the list is the one that DNS gives.
     let bench = try await TransportBench(answers: [field.addresses[6]])
-    let response = try await bench.execute(try HTTPRequest(.get, field.url), field.addresses, dns: true)
+    let response = try await bench.execute(try NetOptRequest(.get, field.url), field.addresses, dns: true)
     #expect(response.remote?.address == field.addresses[6])
     #expect(response.route.source == .dns)
     #expect(response.route.legs.count { $0.address == field.addresses[6] } == 1)
@@ -139,7 +140,7 @@ import Testing
     let look = SilentAnswers()
     let bench = try await TransportBench(legs: look)
     // Three of the list are silent, so the look-up starts; the fourth is started by the first one's end.
-    var request = try HTTPRequest(.get, field.url)
+    var request = try NetOptRequest(.get, field.url)
     request.options.connectTimeout = .milliseconds(1200)
     let response = try await bench.execute(request, field.addresses, dns: true)
     #expect(response.remote?.address == field.addresses[3])
@@ -154,14 +155,14 @@ import Testing
     let addresses = IPAddress.freshLoopback(3)
     let port = try FreePort.find(on: addresses)
     let bench = try await TransportBench(answers: [addresses[2]])
-    let request = try HTTPRequest(.get, "https://api.test:\(port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(port)/")
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, Array(addresses[..<2]), dns: true)
     }
     #expect(error?.code == .connectFailed)
     #expect(error?.isRetryable == true)
     // They failed in the same way, so the order is that of their names.
-    let endpoints = addresses.map { Endpoint($0, port: port) }.sorted { "\($0)" < "\($1)" }
+    let endpoints = addresses.map { IPEndpoint($0, port: port) }.sorted { "\($0)" < "\($1)" }
     #expect(error?.endpoint == endpoints[0])
     #expect(
       error?.message
@@ -175,9 +176,9 @@ import Testing
     let field = try await Field([.blackHole])
     defer { field.stop() }
     let bench = try await TransportBench()
-    let responses = try await withThrowingTaskGroup(of: HTTPResponse.self) { group in
+    let responses = try await withThrowingTaskGroup(of: NetOptResponse.self) { group in
       for _ in 0..<20 {
-        group.addTask { try await bench.execute(try HTTPRequest(.get, field.url), field.addresses) }
+        group.addTask { try await bench.execute(try NetOptRequest(.get, field.url), field.addresses) }
       }
       return try await group.reduce(into: []) { $0.append($1) }
     }
@@ -199,7 +200,7 @@ import Testing
       silent.stop()
     }
     let bench = try await TransportBench(answers: [addresses[2]])
-    let request = try HTTPRequest(.get, "https://api.test:\(port)/echo")
+    let request = try NetOptRequest(.get, "https://api.test:\(port)/echo")
     async let first = bench.execute(request, Array(addresses[..<2]))
     try await wait(for: "the first call to race") { silent.connections == 1 }
     let second = try await bench.execute(request, [addresses[2]], dns: true)
@@ -215,7 +216,7 @@ import Testing
     let origin = try await NginxOrigin.start(for: ["api.test"], on: addresses, port: port)
     defer { origin.stop() }
     let bench = try await TransportBench(answers: [addresses[1]])
-    let request = try HTTPRequest(.get, "https://api.test:\(port)/echo")
+    let request = try NetOptRequest(.get, "https://api.test:\(port)/echo")
     let listed = try await bench.execute(request, [addresses[0]])
     #expect(listed.remote?.address == addresses[0])
     let answered = try await bench.execute(request, [], dns: true)
@@ -234,7 +235,7 @@ import Testing
     let server = try LoopbackServer(.blackHole, on: addresses[0], port: port)
     defer { server.stop() }
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(port)/")
     request.options.connectTimeout = .milliseconds(300)
     let sent = request
     let errors = await withTaskGroup(of: NetOptError?.self) { group in
@@ -258,7 +259,7 @@ import Testing
     let server = try LoopbackServer(.silent, on: addresses[0], port: port)
     defer { server.stop() }
     let bench = try await TransportBench()
-    var hasty = try HTTPRequest(.get, "https://api.test:\(port)/")
+    var hasty = try NetOptRequest(.get, "https://api.test:\(port)/")
     hasty.options.connectTimeout = .milliseconds(200)
     var patient = hasty
     patient.options.connectTimeout = .milliseconds(400)

@@ -38,7 +38,7 @@ import Testing
     try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<8 {
         group.addTask {
-          let request = try HTTPRequest(.get, "http://slow.test:\(port)/slow")
+          let request = try NetOptRequest(.get, "http://slow.test:\(port)/slow")
           let response = try await bench.execute(request, [.loopback])
           return try await response.body.collect(upTo: 1 << 20).count
         }
@@ -61,7 +61,7 @@ import Testing
         group.addTask {
           let begun = clock.now()
           let error = await failure { () async throws(NetOptError) in
-            var request = try HTTPRequest(.get, "http://slow.test:\(port)/slow")
+            var request = try NetOptRequest(.get, "http://slow.test:\(port)/slow")
             request.options.timeout = limit
             _ = try await bench.execute(request, [.loopback]).body.collect(upTo: 64 << 20)
           }
@@ -72,7 +72,7 @@ import Testing
       for number in 0..<10 {
         let begun = clock.now()
         let error = await failure { () async throws(NetOptError) in
-          let request = try HTTPRequest(.get, "http://other.test:\(port)/\(number)")
+          let request = try NetOptRequest(.get, "http://other.test:\(port)/\(number)")
           let body = try await bench.execute(request, [.loopback]).body.collect(upTo: 100)
           #expect(String(decoding: body, as: UTF8.self) == "/\(number)")
         }

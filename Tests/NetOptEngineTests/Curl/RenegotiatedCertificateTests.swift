@@ -65,7 +65,7 @@ import Testing
     defer { server.stop() }
     try await server.wait(untilReady: { TextFile.read(server.output).contains("ready") })
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(port)/")
     request.options.timeout = .seconds(10)
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, [address])

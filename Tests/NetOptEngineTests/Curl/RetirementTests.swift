@@ -11,9 +11,9 @@ import Testing
     let bench = try await TransportBench()
     let addresses = origin.endpoints.map(\.address)
     let url = "https://api.test:\(origin.port)"
-    for _ in 0..<2 { _ = try await bench.execute(try HTTPRequest(.get, url + "/"), addresses) }
+    for _ in 0..<2 { _ = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses) }
     origin.freeze()
-    var request = try HTTPRequest(.get, url + "/late")
+    var request = try NetOptRequest(.get, url + "/late")
     request.options.timeout = .milliseconds(150)
     for round in 0..<2 {
       let error = await failure { () throws(NetOptError) in _ = try await bench.execute(request, addresses) }
@@ -21,7 +21,7 @@ import Testing
       #expect(error?.route?.winner?.reused == true, "round \(round)")
     }
     origin.thaw()
-    let response = try await bench.execute(try HTTPRequest(.get, url + "/after"), addresses)
+    let response = try await bench.execute(try NetOptRequest(.get, url + "/after"), addresses)
     #expect(!response.reused)
     let log = try await origin.waitForLog(1) { $0.target == "/after" }
     let first = try await origin.waitForLog(2) { $0.target == "/" }
@@ -35,8 +35,8 @@ import Testing
     let bench = try await TransportBench()
     let addresses = origin.endpoints.map(\.address)
     let url = "https://api.test:\(origin.port)"
-    _ = try await bench.execute(try HTTPRequest(.get, url + "/"), addresses)
-    var request = try HTTPRequest(.get, url + "/late")
+    _ = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses)
+    var request = try NetOptRequest(.get, url + "/late")
     request.options.timeout = .milliseconds(150)
     let late = request
     for _ in 0..<3 {
@@ -46,7 +46,7 @@ import Testing
       }
       origin.thaw()
       // A byte comes between two stalls.
-      let response = try await bench.execute(try HTTPRequest(.get, url + "/"), addresses)
+      let response = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses)
       #expect(response.reused)
     }
     await bench.end()
@@ -56,7 +56,7 @@ import Testing
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench { $0.idleAge = .seconds(1) }
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let addresses = origin.endpoints.map(\.address)
     _ = try await bench.execute(request, addresses).body.collect(upTo: 100)
     #expect(try await bench.execute(request, addresses).reused)

@@ -18,7 +18,7 @@ import Testing
     _ count: Int, of origin: NginxOrigin, at addresses: [IPAddress], version: RequestOptions.Version
   ) async throws -> [AccessLogEntry] {
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     request.options.version = version
     for index in 0..<count {
       let response = try await bench.execute(request, [addresses[index % addresses.count]])
@@ -50,7 +50,7 @@ import Testing
     let origin = try await origin(1)
     defer { origin.stop() }
     let bench = try await TransportBench()
-    var request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     for verification in [RequestOptions.Verification.none, .none, .full, .full] {
       request.options.verification = verification
       let response = try await bench.execute(request, origin.endpoints.map(\.address))
@@ -71,7 +71,7 @@ import Testing
     let origin = try await NginxOrigin.start(for: all, on: IPAddress.freshLoopback(1), settings: settings)
     defer { origin.stop() }
     let bench = try await TransportBench()
-    let request = try HTTPRequest(.get, "https://api.test:\(origin.port)/")
+    let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     for _ in 0..<4 {
       let response = try await bench.execute(request, origin.endpoints.map(\.address))
       _ = try await response.body.collect(upTo: 100)

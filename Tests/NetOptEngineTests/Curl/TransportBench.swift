@@ -37,13 +37,13 @@ struct TransportBench {
     if dns { legs.append(RoutePlan.Leg(.dns, source: .dns)) }
     return RoutePlan(
       origin: url.origin, policy: "test",
-      candidates: addresses.map { RoutePlan.Candidate($0, score: nil, source: .list) }, legs: legs,
+      candidates: addresses.map { RouteReport.Candidate($0, score: nil, source: .list) }, legs: legs,
       multiplexes: url.origin.scheme == .https)
   }
 
   func execute(
-    _ request: HTTPRequest, _ addresses: [IPAddress], dns: Bool = false
-  ) async throws(NetOptError) -> HTTPResponse {
+    _ request: NetOptRequest, _ addresses: [IPAddress], dns: Bool = false
+  ) async throws(NetOptError) -> NetOptResponse {
     let now = loop.now()
     let context = CallContext(id: 1, started: now, deadline: request.options.timeout.map { now + $0 })
     return try await transport.execute(request, along: plan(request.url, addresses, dns: dns), in: context)

@@ -4,7 +4,7 @@ import Testing
 @testable import NetOptEngine
 
 @Suite struct AresStatusTests {
-  private let servers = [Endpoint(IPAddress(v4: 0x7f00_0001), port: 5353)]
+  private let servers = [IPEndpoint(IPAddress(v4: 0x7f00_0001), port: 5353)]
 
   /// ENODATA, ENOTFOUND, EBADNAME.
   @Test(arguments: [1, 4, 8] as [Int32])

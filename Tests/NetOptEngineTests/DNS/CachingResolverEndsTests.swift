@@ -34,7 +34,7 @@ import Testing
 
   @Test func aPortThatNobodyListensOnFailsAtOnce() async throws {
     // The times would add up to minutes.
-    try await withResolver(asking: [Endpoint(.loopback, port: 1)], timeout: .seconds(60)) { resolver in
+    try await withResolver(asking: [IPEndpoint(.loopback, port: 1)], timeout: .seconds(60)) { resolver in
       let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
       #expect(error?.code == .resolverFailed)
       #expect(error?.message.contains("127.0.0.1:1") == true)
@@ -148,7 +148,7 @@ import Testing
 
   @Test func aResolverWhoseLoopHasStoppedFails() async throws {
     let loop = try EventLoop()
-    let resolver = try CachingResolver(loop, .asking([Endpoint(.loopback, port: 1)]))
+    let resolver = try CachingResolver(loop, .asking([IPEndpoint(.loopback, port: 1)]))
     loop.stop()
     for fresh in [false, true] {
       let error = await #expect(throws: NetOptError.self) {

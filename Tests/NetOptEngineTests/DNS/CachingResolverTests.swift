@@ -130,7 +130,7 @@ import Testing
   @Test func goesOnToTheNextServer() async throws {
     let silent = try FakeNameServer(.holding)
     let server = try await DNSServer.start(["api.test": [v4]])
-    let nobody = Endpoint(.loopback, port: 1)
+    let nobody = IPEndpoint(.loopback, port: 1)
     let servers = [nobody, silent.endpoint, server.endpoint]
     try await withResolver(asking: servers, timeout: .milliseconds(500)) { resolver in
       try await #expect(resolver.resolve("api.test").addresses == [v4])

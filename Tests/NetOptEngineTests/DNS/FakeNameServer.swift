@@ -22,7 +22,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     let sender: sockaddr_in
   }
 
-  let endpoint: Endpoint
+  let endpoint: IPEndpoint
   private let behaviour: Behaviour
   private let loop: EventLoop
   private let descriptor: Int32
@@ -36,7 +36,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
   init(_ behaviour: Behaviour) throws {
     self.behaviour = behaviour
     loop = try EventLoop(name: "name-server")
-    endpoint = Endpoint(.loopback, port: try FreePort.find(on: [.loopback]))
+    endpoint = IPEndpoint(.loopback, port: try FreePort.find(on: [.loopback]))
     listener = try LoopbackSocket.listening(on: endpoint)
     let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     descriptor = socket(AF_INET, kind, 0)

@@ -4,7 +4,7 @@ import NetOptEngine
 
 extension ResolverConfiguration {
   /// Asks some servers, with patience for a busy machine unless less is asked for.
-  static func asking(_ servers: [Endpoint], timeout: Duration = .seconds(5)) -> ResolverConfiguration {
+  static func asking(_ servers: [IPEndpoint], timeout: Duration = .seconds(5)) -> ResolverConfiguration {
     var configuration = ResolverConfiguration()
     configuration.servers = servers.map(\.description)
     configuration.timeout = timeout
@@ -14,7 +14,7 @@ extension ResolverConfiguration {
 
 /// Runs a test with a resolver that has a loop of its own, and ends both.
 func withResolver(
-  asking servers: [Endpoint], timeout: Duration = .seconds(5),
+  asking servers: [IPEndpoint], timeout: Duration = .seconds(5),
   timeSource: any TimeSource = SystemTimeSource(), _ test: (CachingResolver) async throws -> Void
 ) async throws {
   let loop = try EventLoop()

@@ -28,7 +28,7 @@ struct Judge {
   /// Judges the head.
   ///
   /// - Parameter generator: knows the requests whose answers may be in a cache.
-  mutating func head(_ response: HTTPResponse, _ generator: RequestGenerator) {
+  mutating func head(_ response: NetOptResponse, _ generator: RequestGenerator) {
     let fields = response.headers
     way = describe(response)
     let mine = fields.filter { $0.name.lowercased().hasPrefix("x-") }
@@ -64,16 +64,16 @@ struct Judge {
     if !plan.answer.hasBody(for: plan.method.rawValue) { expected = [] }
   }
 
-  private func judge(_ mine: HTTPFields, of asked: RequestPlan, _ response: HTTPResponse) {
+  private func judge(_ mine: HeaderFields, of asked: RequestPlan, _ response: NetOptResponse) {
     let received = asked.answer.isEarly ? nil : asked.upload.size
     var wanted = AnswerFields.expected(
       index: asked.index, method: asked.method.rawValue, authority: authority, plan: asked.answer,
       received: received)
     if let space = plan.answer.cached {
-      wanted.append(HTTPField("X-Version", mine["X-Version"] ?? ""))
-      if space.varies { wanted.append(HTTPField("X-Flavour", asked.flavour)) }
+      wanted.append(HeaderField("X-Version", mine["X-Version"] ?? ""))
+      if space.varies { wanted.append(HeaderField("X-Flavour", asked.flavour)) }
     }
-    func sorted(_ fields: some Sequence<HTTPField>) -> [String] {
+    func sorted(_ fields: some Sequence<HeaderField>) -> [String] {
       fields.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
     }
     let (there, expected) = (sorted(mine), sorted(wanted))
@@ -83,7 +83,7 @@ struct Judge {
     add(.wrongFields, "missing \(missing), not expected \(surplus)")
   }
 
-  private func judgeVersion(_ response: HTTPResponse) {
+  private func judgeVersion(_ response: NetOptResponse) {
     let isHTTP2 = response.version == .http2
     let isAllowed =
       switch plan.version {
@@ -99,7 +99,7 @@ struct Judge {
     if !isAllowed { add(.wrongVersion, "the answer came over HTTP/\(response.version)") }
   }
 
-  private mutating func judgeCached(_ space: AnswerPlan.Cached, _ text: String?, _ response: HTTPResponse) {
+  private mutating func judgeCached(_ space: AnswerPlan.Cached, _ text: String?, _ response: NetOptResponse) {
     guard let version = text.flatMap({ Int($0) }) else { return }
     let flavour = space.varies ? plan.flavour : "0"
     let url = authority + plan.answer.target
@@ -143,7 +143,7 @@ struct Judge {
     add(.shortBody, "\(position) of \(expected.count) bytes were taken for whole")
   }
 
-  private func describe(_ response: HTTPResponse) -> String {
+  private func describe(_ response: NetOptResponse) -> String {
     let remote = response.remote.map { "\($0)" } ?? "no endpoint"
     let cache = response.cacheStatus.text ?? "no cache"
     return "\(remote) over HTTP/\(response.version), reused \(response.reused), \(cache)"

@@ -12,7 +12,7 @@ final class Backend: Sendable {
     var ended: [JoinableThread] = []
   }
 
-  let endpoint: Endpoint
+  let endpoint: IPEndpoint
   private let ledger: Ledger
   private let listener: Int32
   private let stopped: StopSignal
@@ -23,8 +23,8 @@ final class Backend: Sendable {
   init(on address: IPAddress, _ ledger: Ledger) throws {
     self.ledger = ledger
     stopped = try StopSignal()
-    listener = try LoopbackSocket.listening(on: Endpoint(address, port: 0))
-    endpoint = Endpoint(address, port: LoopbackSocket.port(of: listener))
+    listener = try LoopbackSocket.listening(on: IPEndpoint(address, port: 0))
+    endpoint = IPEndpoint(address, port: LoopbackSocket.port(of: listener))
     let thread = try JoinableThread { [unowned self] in accept() }
     acceptor.withLock { $0 = thread }
   }

@@ -89,16 +89,16 @@ enum AnswerFields {
   /// All fields of the answer whose names begin with `X-`, those of cached answers excepted.
   static func expected(
     index: Int, method: String, authority: String, plan: AnswerPlan, received: Int?
-  ) -> [HTTPField] {
+  ) -> [HeaderField] {
     var fields = [
-      HTTPField("X-Id", "\(index)"), HTTPField("X-Method", method), HTTPField("X-Host", authority),
-      HTTPField("X-Target", plan.target),
+      HeaderField("X-Id", "\(index)"), HeaderField("X-Method", method), HeaderField("X-Host", authority),
+      HeaderField("X-Target", plan.target),
     ]
-    if let received { fields.append(HTTPField("X-Received", "\(received)")) }
+    if let received { fields.append(HeaderField("X-Received", "\(received)")) }
     for number in 0..<plan.fields {
       let length = AnswerPlan.fieldLength(number, of: index)
       fields.append(
-        HTTPField(
+        HeaderField(
           "X-Field-\(number)", String(decoding: Content.field(number, of: index).bytes(length), as: UTF8.self)
         ))
     }

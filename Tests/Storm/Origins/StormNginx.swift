@@ -8,7 +8,7 @@ import TestTools
 final class StormNginx: Sendable {
   /// One of the addresses that it listens on.
   struct Listener: Sendable {
-    let endpoint: Endpoint
+    let endpoint: IPEndpoint
     var isSecure = true
     var http2 = false
     /// How many requests a connection carries.
@@ -20,14 +20,14 @@ final class StormNginx: Sendable {
 
   private let listeners: [Listener]
   private let certificate: TestCertificate
-  private let backend: Endpoint
+  private let backend: IPEndpoint
   private let directory: String
   private let process = Locked<ChildProcess?>(nil)
   /// Reads the requests that it logged.
   let log: AccessLogTail
 
   /// Starts an nginx.
-  init(_ listeners: [Listener], _ certificate: TestCertificate, backend: Endpoint) async throws {
+  init(_ listeners: [Listener], _ certificate: TestCertificate, backend: IPEndpoint) async throws {
     self.listeners = listeners
     self.certificate = certificate
     self.backend = backend

@@ -73,7 +73,7 @@ final class StormOrigins: Sendable {
     authorityFile = try await TestCertificates.authorityFile()
     backend = try Backend(on: behind, ledger)
     let certificate = try await TestCertificates.certificate(for: StormHost.names)
-    let inner = try (0..<6).map { _ in Endpoint(behind, port: try FreePort.find(on: [behind])) }
+    let inner = try (0..<6).map { _ in IPEndpoint(behind, port: try FreePort.find(on: [behind])) }
     lasting = try await StormNginx(
       [
         StormNginx.Listener(endpoint: inner[0], http2: true), StormNginx.Listener(endpoint: inner[1]),
@@ -93,11 +93,11 @@ final class StormOrigins: Sendable {
 
   /// Which server a name leads to differs between addresses and ports, and where there are two, between connections.
   private static func doors(
-    _ addresses: Addresses, _ ports: [StormHost.Port: UInt16], _ inner: [Endpoint]
+    _ addresses: Addresses, _ ports: [StormHost.Port: UInt16], _ inner: [IPEndpoint]
   ) -> [Splice.Door] {
     let (new, old, plain) = (inner[0], inner[1], inner[2])
     let (goaway, brief, tls12) = (inner[3], inner[4], inner[5])
-    var first: [String: [Endpoint]] = [
+    var first: [String: [IPEndpoint]] = [
       "new.test": [new], "old.test": [old], "older.test": [old], "mixed.test": [new, old],
       "split.test": [new], "goaway.test": [goaway], "brief.test": [brief], "tls12.test": [tls12],
       "dead.test": [new], "hole.test": [new], "six.test": [new, old], "unlisted-new.test": [new],
@@ -109,10 +109,10 @@ final class StormOrigins: Sendable {
         first["mixed.test"] = [old, new]
         first["split.test"] = [old]
       }
-      doors.append(Splice.Door(Endpoint(address, port: ports[.first] ?? 0), first))
+      doors.append(Splice.Door(IPEndpoint(address, port: ports[.first] ?? 0), first))
       doors.append(
-        Splice.Door(Endpoint(address, port: ports[.second] ?? 0), ["new.test": [old], "old.test": [new]]))
-      doors.append(Splice.Door(Endpoint(address, port: ports[.plain] ?? 0), ["": [plain]]))
+        Splice.Door(IPEndpoint(address, port: ports[.second] ?? 0), ["new.test": [old], "old.test": [new]]))
+      doors.append(Splice.Door(IPEndpoint(address, port: ports[.plain] ?? 0), ["": [plain]]))
     }
     return doors
   }

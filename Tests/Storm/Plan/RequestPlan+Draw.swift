@@ -22,7 +22,9 @@ package struct RequestGenerator: Sendable {
     self.adapt = adapt
   }
 
-  private static let methods: [HTTPMethod] = [.get, .get, .get, .get, .head, .post, .post, .put, .delete]
+  private static let methods: [NetOptRequest.Method] = [
+    .get, .get, .get, .get, .head, .post, .post, .put, .delete,
+  ]
 
   /// The request with an index: always the same one.
   package func plan(_ index: Int) -> RequestPlan {

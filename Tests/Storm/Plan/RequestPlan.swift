@@ -48,7 +48,7 @@ package struct RequestPlan: Sendable, Hashable {
   /// Which of the clients sends it.
   var client = 0
   var host: StormHost
-  var method = HTTPMethod.get
+  var method = NetOptRequest.Method.get
   var upload = Upload.none
   var answer = AnswerPlan()
   var version = RequestOptions.Version.automatic

@@ -36,8 +36,8 @@ extension RequestPlan {
   /// The request.
   ///
   /// - Parameter authority: host and port.
-  func request(to authority: String) throws(NetOptError) -> HTTPRequest {
-    var request = try HTTPRequest(method, "\(host.scheme.rawValue)://\(authority)\(answer.target)")
+  func request(to authority: String) throws(NetOptError) -> NetOptRequest {
+    var request = try NetOptRequest(method, "\(host.scheme.rawValue)://\(authority)\(answer.target)")
     request.headers["X-Id"] = "\(index)"
     request.headers["X-Flavour"] = flavour
     if onlyIfCached { request.headers["Cache-Control"] = "only-if-cached, max-stale" }

@@ -10,11 +10,11 @@ package final class Splice: Sendable {
   /// An address that connections come to.
   package struct Door: Sendable {
     /// Where it listens.
-    package let endpoint: Endpoint
+    package let endpoint: IPEndpoint
     /// The servers by TLS server name. A door with one entry, `""`, does not read the hello and takes any protocol.
-    package let servers: [String: [Endpoint]]
+    package let servers: [String: [IPEndpoint]]
 
-    package init(_ endpoint: Endpoint, _ servers: [String: [Endpoint]]) {
+    package init(_ endpoint: IPEndpoint, _ servers: [String: [IPEndpoint]]) {
       self.endpoint = endpoint
       self.servers = servers
     }

@@ -15,7 +15,7 @@ package final class SharedAddress: Sendable {
   /// The host that speaks HTTP/2.
   package static let newHost = "new.test"
 
-  package let endpoint: Endpoint
+  package let endpoint: IPEndpoint
   private let servers: [NginxOrigin]
   private let splice: Splice
 
@@ -30,7 +30,7 @@ package final class SharedAddress: Sendable {
     settings.http2 = false
     let old = try await NginxOrigin.start(listeners, settings: settings)
     servers = [new, old]
-    endpoint = Endpoint(addresses[0], port: try FreePort.find(on: [addresses[0]]))
+    endpoint = IPEndpoint(addresses[0], port: try FreePort.find(on: [addresses[0]]))
     splice = try Splice([
       Splice.Door(endpoint, [Self.newHost: new.endpoints, Self.oldHost: old.endpoints])
     ])

@@ -77,7 +77,7 @@ package final class SharedAddressTrial: Sendable {
       return String(id)
     }
     do throws(NetOptError) {
-      var request = try HTTPRequest(.get, "https://\(host):\(address.endpoint.port)\(path)")
+      var request = try NetOptRequest(.get, "https://\(host):\(address.endpoint.port)\(path)")
       request.headers["X-Id"] = id
       let response = try await client.execute(request)
       whenBegun()

@@ -63,7 +63,7 @@ extension ConformanceRun {
 
   func connects() async throws {
     let (address, origin) = (bench.address(.working), bench.origin)
-    let endpoint = Endpoint(address, port: origin.port)
+    let endpoint = IPEndpoint(address, port: origin.port)
     let first = try await bench.transport.connect(to: endpoint, of: origin, within: .seconds(30), keep: true)
     try require(!first.reused, "the first connection counts as reused")
     try require(first.tls != nil, "the report has no time of TLS")
@@ -121,7 +121,7 @@ extension ConformanceRun {
   private func failureToConnect(
     _ behaviour: ConformanceBehaviour, within limit: Duration
   ) async throws -> LegError {
-    let endpoint = Endpoint(bench.address(behaviour), port: bench.origin.port)
+    let endpoint = IPEndpoint(bench.address(behaviour), port: bench.origin.port)
     do throws(LegError) {
       _ = try await bench.transport.connect(to: endpoint, of: bench.origin, within: limit, keep: true)
     } catch {

@@ -8,7 +8,7 @@ extension ConformanceRun {
     let address = bench.address(.working)
     try require(response.status, equals: 200, "the status")
     try require(String(decoding: body, as: UTF8.self), equals: "hello\n", "the body")
-    try require(response.remote, equals: Endpoint(address, port: bench.origin.port), "the remote endpoint")
+    try require(response.remote, equals: IPEndpoint(address, port: bench.origin.port), "the remote endpoint")
     try require(response.attempts, equals: 1, "the number of attempts")
     try require(!response.reused, "the first connection counts as reused")
     try require(response.tls?.verified, equals: true, "tls.verified")
@@ -115,7 +115,7 @@ extension ConformanceRun {
     try require(error.code, equals: .connectFailed, "the code")
     try require(error.phase, equals: .connect, "the phase")
     try require(error.isRetryable, "a refused connection cannot be retried")
-    let endpoint = Endpoint(bench.address(.refusing), port: bench.origin.port)
+    let endpoint = IPEndpoint(bench.address(.refusing), port: bench.origin.port)
     try require(error.endpoint, equals: endpoint, "the endpoint")
     try require(
       error.message.contains("\(endpoint)"), "the message does not name \(endpoint): \(error.message)")

@@ -32,10 +32,10 @@ struct ConformanceRun: Sendable {
 
   /// A request for a resource, with a mark in its query by which it can be found again.
   func request(
-    _ method: HTTPMethod = .get, _ resource: ConformanceResource = .small, mark: String = "",
+    _ method: NetOptRequest.Method = .get, _ resource: ConformanceResource = .small, mark: String = "",
     of origin: Origin? = nil, body: RequestBody = .none
-  ) throws -> HTTPRequest {
-    var request = try HTTPRequest(
+  ) throws -> NetOptRequest {
+    var request = try NetOptRequest(
       method, "\(origin ?? bench.origin)\(bench.path(resource))?\(mark)", body: body)
     request.options.version = bench.version
     return request
@@ -45,8 +45,8 @@ struct ConformanceRun: Sendable {
   ///
   /// - Parameter limit: the time until its deadline.
   func call(
-    _ request: HTTPRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
-  ) async throws(NetOptError) -> HTTPResponse {
+    _ request: NetOptRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
+  ) async throws(NetOptError) -> NetOptResponse {
     let now = bench.timeSource.now()
     let id = Self.callIDs.wrappingAdd(1, ordering: .relaxed).oldValue
     return try await bench.transport.execute(
@@ -55,9 +55,9 @@ struct ConformanceRun: Sendable {
 
   /// Performs a call that has to fail.
   func failure(
-    of request: HTTPRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
+    of request: NetOptRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
   ) async throws -> NetOptError {
-    let response: HTTPResponse
+    let response: NetOptResponse
     do throws(NetOptError) { response = try await call(request, along: plan, limit: limit) } catch {
       return error
     }

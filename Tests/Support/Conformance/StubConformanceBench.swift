@@ -70,7 +70,7 @@ package final class StubConformanceBench: ConformanceBench {
     return IPAddress(v4: 0xc000_0201 + UInt32(number))
   }
 
-  private static func answer(_ request: HTTPRequest, _ body: [UInt8]) -> StubAnswer {
+  private static func answer(_ request: NetOptRequest, _ body: [UInt8]) -> StubAnswer {
     switch ConformanceResource(rawValue: String(request.url.path.dropFirst())) {
     case .small: .response(StubResponse(body: Array("hello\n".utf8)))
     case .upload: .response(StubResponse(body: Array("\(body.count)\n".utf8)))

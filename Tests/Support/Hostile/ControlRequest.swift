@@ -7,7 +7,7 @@ import NetOptCore
 enum ControlRequest {
   /// Performs it, and returns the body of the answer. It blocks: the controls answer at once.
   static func perform(
-    _ target: String, of host: String, at endpoint: Endpoint, body: [UInt8] = []
+    _ target: String, of host: String, at endpoint: IPEndpoint, body: [UInt8] = []
   ) throws -> String {
     let descriptor = try LoopbackSocket.connecting(to: endpoint)
     defer { close(descriptor) }

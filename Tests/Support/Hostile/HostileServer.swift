@@ -9,9 +9,9 @@ package final class HostileServer: Sendable {
   package static let shared = Task { try await HostileServer() }
 
   /// Where it serves HTTP.
-  package let plain: Endpoint
+  package let plain: IPEndpoint
   /// Where it serves HTTPS.
-  package let secure: Endpoint
+  package let secure: IPEndpoint
   /// The authority of its certificate.
   package let authorityFile: String
   private let process: ChildProcess
@@ -38,8 +38,8 @@ package final class HostileServer: Sendable {
     let ports = line.split(separator: " ").compactMap { UInt16($0) }
     guard ports.count == 2 else { throw TestSupportError("the hostile server has no ports: \(line)") }
     printed = Locked(line.utf8.count)
-    plain = Endpoint(.loopback, port: ports[0])
-    secure = Endpoint(.loopback, port: ports[1])
+    plain = IPEndpoint(.loopback, port: ports[0])
+    secure = IPEndpoint(.loopback, port: ports[1])
   }
 
   /// What it has printed besides its ports, since it was last asked: the traces of faults of its own.

@@ -19,11 +19,11 @@ package final class DNSServer: Sendable {
   }
 
   /// Where it listens, UDP and TCP; its description is what `--dns-servers` takes.
-  package let endpoint: Endpoint
+  package let endpoint: IPEndpoint
 
   private let process: ChildProcess
 
-  private init(_ endpoint: Endpoint, _ process: ChildProcess) {
+  private init(_ endpoint: IPEndpoint, _ process: ChildProcess) {
     self.endpoint = endpoint
     self.process = process
   }
@@ -40,7 +40,7 @@ package final class DNSServer: Sendable {
     _ records: [String: [IPAddress]], timeToLive: Int = 60, on address: IPAddress = .loopback,
     port: UInt16? = nil
   ) async throws -> DNSServer {
-    let endpoint = Endpoint(address, port: try port ?? FreePort.find(on: [address]))
+    let endpoint = IPEndpoint(address, port: try port ?? FreePort.find(on: [address]))
     let directory = try TemporaryDirectory.make("dnsmasq")
     let lines = records.sorted { $0.key < $1.key }.flatMap { name, addresses in
       addresses.map { "\($0) \(name)\n" }

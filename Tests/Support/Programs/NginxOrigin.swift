@@ -82,7 +82,7 @@ package final class NginxOrigin: Sendable {
   }
 
   /// The endpoints, in the listeners' order.
-  package var endpoints: [Endpoint] { listeners.map { Endpoint($0.address, port: port) } }
+  package var endpoints: [IPEndpoint] { listeners.map { IPEndpoint($0.address, port: port) } }
 
   /// What nginx printed: its error log.
   package var errorLog: String { TextFile.read(process.output) }

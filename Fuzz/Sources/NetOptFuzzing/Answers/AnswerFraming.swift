@@ -13,7 +13,7 @@ struct AnswerField {
     let trimmed = ByteClass.trimmed(Array(name))
     self.name = String(decoding: trimmed, as: UTF8.self).lowercased()
     self.value = Array(ByteClass.trimmed(Array(value)))
-    isToken = HTTPFields.isToken(String(decoding: name, as: UTF8.self))
+    isToken = HeaderFields.isToken(String(decoding: name, as: UTF8.self))
   }
 
   /// Whether it says where the body ends.

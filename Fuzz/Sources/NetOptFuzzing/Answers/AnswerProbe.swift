@@ -66,9 +66,9 @@ final class AnswerProbe: Sendable {
     }
   }
 
-  private func ask(_ url: String, _ endpoint: Endpoint, _ authorityFile: String?) async -> Outcome {
+  private func ask(_ url: String, _ endpoint: IPEndpoint, _ authorityFile: String?) async -> Outcome {
     do {
-      var request = try HTTPRequest(.get, url)
+      var request = try NetOptRequest(.get, url)
       request.options.routing = .pinned(endpoint.address)
       request.options.timeout = Self.deadline
       request.options.maxAttempts = 1
@@ -83,7 +83,7 @@ final class AnswerProbe: Sendable {
     }
   }
 
-  private static func outcome(of request: HTTPRequest, by client: NetOptClient) async -> Outcome {
+  private static func outcome(of request: NetOptRequest, by client: NetOptClient) async -> Outcome {
     do throws(NetOptError) {
       let response = try await client.execute(request)
       return .answer(response.head, body: try await response.body.collect(upTo: mostBytes))

@@ -45,7 +45,7 @@ enum AnswerRules {
       return nil
     case .answer(let head, let body):
       for field in head.fields {
-        if let fault = HTTPFields.fault(of: field) {
+        if let fault = HeaderFields.fault(of: field) {
           return "a field that is none reaches the caller: \(fault)"
         }
       }

@@ -56,7 +56,7 @@ struct MessageReference {
       if field.name.first == 0x3a { throw .broken("a pseudo-field out of place") }
       let name = String(decoding: field.name, as: UTF8.self)
       // Section 8.2.1: malformed; some pass over such a field instead.
-      if !HTTPFields.isToken(name) || name != name.lowercased() || field.value.contains(where: Self.isOdd)
+      if !HeaderFields.isToken(name) || name != name.lowercased() || field.value.contains(where: Self.isOdd)
         || field.value.count != ByteClass.trimmed(field.value).count || name == "te"
       {
         isStrict = false

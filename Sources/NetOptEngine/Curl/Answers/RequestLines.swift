@@ -3,20 +3,20 @@ import NetOptCore
 /// The header lines of a request, as libcurl takes them (CURLOPT_HTTPHEADER(3)).
 enum RequestLines {
   /// Says what keeps a request from being sent, or `nil`.
-  static func fault(of request: HTTPRequest) -> String? {
+  static func fault(of request: NetOptRequest) -> String? {
     if request.method != .get, let fault = methodFault(of: request) { return fault }
     // libcurl refuses a length below -1, keeps that of the request before, and takes -1 for an unknown one.
     if let length = request.body.length, length < 0 {
       return "the body was announced with \(length) bytes; leave the length out when it is not known"
     }
     for field in request.headers {
-      if let fault = HTTPFields.fault(of: field) ?? fault(of: field, in: request) { return fault }
+      if let fault = HeaderFields.fault(of: field) ?? fault(of: field, in: request) { return fault }
     }
     return nil
   }
 
-  private static func methodFault(of request: HTTPRequest) -> String? {
-    guard HTTPFields.isToken(request.method.rawValue) else {
+  private static func methodFault(of request: NetOptRequest) -> String? {
+    guard HeaderFields.isToken(request.method.rawValue) else {
       return "the method \"\(request.method)\" is not a token"
     }
     if request.method.rawValue == "CONNECT" { return "CONNECT is for proxies, which are configured" }
@@ -26,8 +26,8 @@ enum RequestLines {
     return nil
   }
 
-  private static func fault(of field: HTTPField, in request: HTTPRequest) -> String? {
-    func isNamed(_ name: String) -> Bool { HTTPFields.equal(field.name, name) }
+  private static func fault(of field: HeaderField, in request: NetOptRequest) -> String? {
+    func isNamed(_ name: String) -> Bool { HeaderFields.equal(field.name, name) }
     if isNamed("host") { return "Host comes from the URL; change the URL instead" }
     if isNamed("transfer-encoding") || isNamed("connection") || isNamed("upgrade")
       || isNamed("http2-settings")
@@ -42,7 +42,7 @@ enum RequestLines {
 
   /// The lines, with those that libcurl would write itself from options: as options they are put together anew for each
   /// request, byte by byte and twice, a tenth of what libcurl does for it.
-  static func make(for request: HTTPRequest, userAgent: String) -> [String] {
+  static func make(for request: NetOptRequest, userAgent: String) -> [String] {
     var lines: [String] = []
     lines.reserveCapacity(request.headers.count + 3)
     if !userAgent.isEmpty, !request.headers.contains(name: "User-Agent") {
@@ -51,7 +51,7 @@ enum RequestLines {
     if request.options.decompress, !request.headers.contains(name: "Accept-Encoding") {
       lines.append("Accept-Encoding: \(ContentDecoder.codings)")
     }
-    for field in request.headers where !HTTPFields.equal(field.name, "content-length") {
+    for field in request.headers where !HeaderFields.equal(field.name, "content-length") {
       let value = trimmed(field.value)
       // A line with nothing behind the colon would take the header out.
       lines.append(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")

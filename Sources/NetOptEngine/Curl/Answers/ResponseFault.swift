@@ -26,7 +26,7 @@ enum ResponseFault: Hashable, Sendable {
   /// - Parameters:
   ///   - place: who sent the response.
   ///   - mayBeRepeated: whether the request may be sent again.
-  func error(from place: String, _ endpoint: Endpoint?, mayBeRepeated: Bool) -> NetOptError {
+  func error(from place: String, _ endpoint: IPEndpoint?, mayBeRepeated: Bool) -> NetOptError {
     func made(_ code: NetOptError.Code, _ phase: NetOptError.Phase, _ message: String) -> NetOptError {
       let isRetryable = mayBeRepeated && (code == .receiveFailed || code == .protocolViolation)
       return NetOptError(code, phase: phase, message, endpoint: endpoint, isRetryable: isRetryable)

@@ -35,7 +35,7 @@ final class ConnectionGroup {
   /// The sockets that have come to the gate, in use or not.
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var ready:
-    [(descriptor: Int32, endpoint: Endpoint, source: AddressSource)] = []
+    [(descriptor: Int32, endpoint: IPEndpoint, source: AddressSource)] = []
   @exclusivity(unchecked) private var racer: Exchange?
   @exclusivity(unchecked) private var waiting: [Exchange] = []
   /// The TLS sessions of its connections.
@@ -54,21 +54,21 @@ final class ConnectionGroup {
   var isReady: Bool { !ready.isEmpty }
 
   /// - Parameter source: where the endpoint's address came from.
-  func becameReady(_ descriptor: Int32, to endpoint: Endpoint, from source: AddressSource) {
+  func becameReady(_ descriptor: Int32, to endpoint: IPEndpoint, from source: AddressSource) {
     ready.append((descriptor, endpoint, source))
   }
 
   func closed(_ descriptor: Int32) { ready.removeAll { $0.descriptor == descriptor } }
 
   /// Whether an endpoint has a connection that is ready.
-  func isReady(_ endpoint: Endpoint) -> Bool { ready.contains { $0.endpoint == endpoint } }
+  func isReady(_ endpoint: IPEndpoint) -> Bool { ready.contains { $0.endpoint == endpoint } }
 
   /// The endpoint with the most connections that are ready and that DNS gave the address of; of several the lowest address.
   /// A plan that begins with DNS has no endpoint of the list in it: one that was left out of it, or is no longer listed,
   /// must not come back by way of its connections.
   ///
   /// - Parameter avoidance: which are not asked for.
-  func readyAnswer(avoiding avoidance: RoutePlan.Avoidance? = nil) -> Endpoint? {
+  func readyAnswer(avoiding avoidance: RoutePlan.Avoidance? = nil) -> IPEndpoint? {
     let answers = ready.filter {
       $0.source == .dns && avoidance?.addresses.contains($0.endpoint.address) != true
     }
@@ -79,12 +79,12 @@ final class ConnectionGroup {
   }
 
   /// The connections to an endpoint that are ready.
-  func sockets(to endpoint: Endpoint) -> [Int32] {
+  func sockets(to endpoint: IPEndpoint) -> [Int32] {
     ready.filter { $0.endpoint == endpoint }.map(\.descriptor)
   }
 
   /// The one connection to an endpoint that is ready; `nil` when there are more, or none.
-  func onlySocket(to endpoint: Endpoint) -> Int32? {
+  func onlySocket(to endpoint: IPEndpoint) -> Int32? {
     var found: Int32?
     for (descriptor, candidate, _) in ready where candidate == endpoint {
       if found != nil { return nil }

@@ -5,7 +5,7 @@ import NetOptCore
 struct ConnectionTable {
   private final class Socket {
     let group: ConnectionGroup
-    let endpoint: Endpoint?
+    let endpoint: IPEndpoint?
     /// Where the endpoint's address came from for the leg that opened it.
     let source: AddressSource
     let opener: ObjectIdentifier
@@ -20,7 +20,7 @@ struct ConnectionTable {
     @exclusivity(unchecked) var isWanted = false
 
     init(
-      _ group: ConnectionGroup, _ endpoint: Endpoint?, _ source: AddressSource, openedBy transfer: Transfer
+      _ group: ConnectionGroup, _ endpoint: IPEndpoint?, _ source: AddressSource, openedBy transfer: Transfer
     ) {
       self.group = group
       self.endpoint = endpoint
@@ -40,7 +40,7 @@ struct ConnectionTable {
   /// The group that was asked for last, found without hashing.
   private var last: ConnectionGroup?
   private var lastPlan: RoutePlan?
-  private var connecting: [Endpoint: Int] = [:]
+  private var connecting: [IPEndpoint: Int] = [:]
 
   private(set) var count = 0
 
@@ -144,11 +144,11 @@ struct ConnectionTable {
   }
 
   /// Whether connections to an endpoint are being opened, and none is ready.
-  func isOnlyConnecting(_ endpoint: Endpoint, _ group: ConnectionGroup?) -> Bool {
+  func isOnlyConnecting(_ endpoint: IPEndpoint, _ group: ConnectionGroup?) -> Bool {
     !connecting.isEmpty && connecting[endpoint] != nil && group?.isReady(endpoint) != true
   }
 
-  private mutating func connected(_ endpoint: Endpoint) {
+  private mutating func connected(_ endpoint: IPEndpoint) {
     guard let count = connecting[endpoint] else { return }
     connecting[endpoint] = count > 1 ? count - 1 : nil
   }

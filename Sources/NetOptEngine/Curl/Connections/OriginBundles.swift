@@ -31,7 +31,7 @@ final class OriginBundles {
 
   /// What is known of an endpoint that chose HTTP/1.1.
   private struct Choice {
-    let endpoint: Endpoint?
+    let endpoint: IPEndpoint?
     let http1: UInt32
     let http2: UInt32
     let until: MonotonicInstant
@@ -49,7 +49,8 @@ final class OriginBundles {
   /// The least time after which an idle connection is taken for lost: what is lost sooner is lost for another reason.
   static let shortestIdle = Duration.milliseconds(200)
   /// How long connections to an endpoint may be idle where that is known, until when it counts.
-  @exclusivity(unchecked) private var idleLimits: [Endpoint: (limit: Duration, until: MonotonicInstant)] = [:]
+  @exclusivity(unchecked) private var idleLimits: [IPEndpoint: (limit: Duration, until: MonotonicInstant)] =
+    [:]
 
   init(of origin: Origin) { isSecure = origin.scheme == .https }
 
@@ -71,7 +72,7 @@ final class OriginBundles {
   ///   - isAlone: whether it is to have a bundle of its own: libcurl counts the connections to a host by bundles, and a probe has to connect
   ///     also where requests use all that there may be.
   func connectionClass(
-    for version: RequestOptions.Version, to endpoint: Endpoint?, isAlone: Bool = false,
+    for version: RequestOptions.Version, to endpoint: IPEndpoint?, isAlone: Bool = false,
     at now: MonotonicInstant
   ) -> ConnectionClass {
     guard !isAlone else {
@@ -89,7 +90,7 @@ final class OriginBundles {
   }
 
   /// An endpoint went silent on a connection of a class: it is not used any more, nor are the others of the time before.
-  func leave(_ connectionClass: ConnectionClass, to endpoint: Endpoint?, at now: MonotonicInstant) {
+  func leave(_ connectionClass: ConnectionClass, to endpoint: IPEndpoint?, at now: MonotonicInstant) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
     let current = known.map { [choices[$0].http1, choices[$0].http2] } ?? [http1, http2, proxied]
     guard current.contains(connectionClass.bundle) else { return }
@@ -101,7 +102,7 @@ final class OriginBundles {
 
   /// A connection to an endpoint was lost while it was idle, as load balancers and firewalls forget those that carry nothing. How long they
   /// wait is known only to have been less.
-  func forgets(_ endpoint: Endpoint?, idleFor idle: Duration, at now: MonotonicInstant) {
+  func forgets(_ endpoint: IPEndpoint?, idleFor idle: Duration, at now: MonotonicInstant) {
     guard let endpoint, idle >= Self.shortestIdle else { return }
     if idleLimits.count >= Self.mostEndpoints, idleLimits[endpoint] == nil { idleLimits = [:] }
     let limit = max(idle / 2, Self.shortestIdle)
@@ -110,7 +111,7 @@ final class OriginBundles {
   }
 
   /// How long a connection to an endpoint may have been idle to be used over HTTP/1.1, if there is a limit.
-  func idleLimit(of endpoint: Endpoint?, at now: MonotonicInstant) -> Duration? {
+  func idleLimit(of endpoint: IPEndpoint?, at now: MonotonicInstant) -> Duration? {
     guard !idleLimits.isEmpty, let endpoint, let known = idleLimits[endpoint], now < known.until else {
       return nil
     }
@@ -119,7 +120,7 @@ final class OriginBundles {
 
   /// An endpoint chose a version of HTTP on a new connection that offered both.
   func endpoint(
-    _ endpoint: Endpoint?, choseHTTP2: Bool, in connectionClass: ConnectionClass, at now: MonotonicInstant
+    _ endpoint: IPEndpoint?, choseHTTP2: Bool, in connectionClass: ConnectionClass, at now: MonotonicInstant
   ) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
     if choseHTTP2 {

@@ -52,7 +52,7 @@ extension CurlConfiguration {
   ///
   /// - Throws: `invalidConfiguration`.
   package static func checkUserAgent(_ value: String) throws(NetOptError) {
-    guard HTTPFields.fault(of: HTTPField("User-Agent", value)) != nil else { return }
+    guard HeaderFields.fault(of: HeaderField("User-Agent", value)) != nil else { return }
     throw NetOptError(
       .invalidConfiguration, phase: .connect,
       "userAgent is \(value.debugDescription); it may be any text without line ends and NUL")

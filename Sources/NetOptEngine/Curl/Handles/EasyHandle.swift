@@ -24,13 +24,13 @@ final class EasyHandle {
   private var sessions: SessionCache?
   private var head = RequestHead()
   private var headers: UnsafeMutablePointer<curl_slist>?
-  private var endpoint: Endpoint?
+  private var endpoint: IPEndpoint?
   private var connectTo: UnsafeMutablePointer<curl_slist>?
 
   /// Of the request, what is only set when it differs from the transfer before.
   private struct RequestHead: Equatable {
     var method = MethodSettings()
-    var fields: HTTPFields = [:]
+    var fields: HeaderFields = [:]
     var decompress = false
   }
 
@@ -38,7 +38,7 @@ final class EasyHandle {
   private struct MethodSettings: Equatable {
     /// Whether there is a body to be sent, be it an empty one.
     var sendsBody = false
-    var method = HTTPMethod.get
+    var method = NetOptRequest.Method.get
     var length: Int64? = 0
   }
 
@@ -194,7 +194,7 @@ final class EasyHandle {
     settings = wanted
   }
 
-  private func setHead(_ request: HTTPRequest) {
+  private func setHead(_ request: NetOptRequest) {
     let sendsBody =
       if case .none = request.body.source {
         // These say that they have a body, be it an empty one (RFC 9110, section 8.6).
@@ -247,7 +247,7 @@ final class EasyHandle {
   /// Has the connection go to an address. Host and port of the URL are left out of the entry, so that it stands for every
   /// one: comparing them with the URL's costs as much as a fiftieth of a request, and there is only the one, since libcurl
   /// never follows a redirect here.
-  private func setEndpoint(_ wanted: Endpoint?) {
+  private func setEndpoint(_ wanted: IPEndpoint?) {
     guard wanted != endpoint else { return }
     let list = wanted.flatMap { curl_slist_append(nil, "::\($0)") }
     netopt_setopt_slist(raw, CURLOPT_CONNECT_TO, list)

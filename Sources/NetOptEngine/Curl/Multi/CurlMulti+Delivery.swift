@@ -106,14 +106,14 @@ extension CurlMulti {
       endpoint: transfer.endpoint)
   }
 
-  private func response(_ transfer: Transfer, _ body: ResponseBody) -> HTTPResponse {
+  private func response(_ transfer: Transfer, _ body: ResponseBody) -> NetOptResponse {
     let exchange = transfer.exchange
     let options = exchange.request.options
     var tls: TLSReport? =
       exchange.plan.isSecure
       ? TLSReport(verified: options.verification == .full, version: transfer.tlsVersion) : nil
     if transfer.descriptor != nil { tls = tls.map { CertificateSummary(of: transfer).added(to: $0) } }
-    var response = HTTPResponse(
+    var response = NetOptResponse(
       url: exchange.request.url, head: transfer.takeHead(), body: body, route: exchange.route,
       remote: transfer.endpoint, reused: transfer.descriptor == nil, tls: tls, attempts: exchange.sends)
     response.socket = transfer.socket

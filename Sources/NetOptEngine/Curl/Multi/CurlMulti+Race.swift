@@ -38,7 +38,7 @@ extension CurlMulti {
   /// Tries an endpoint before all others: it has a connection, or has just won.
   ///
   /// - Parameter source: where its address came from for the leg that opened the connection.
-  private func putFirst(_ endpoint: Endpoint, from source: AddressSource, in exchange: Exchange) {
+  private func putFirst(_ endpoint: IPEndpoint, from source: AddressSource, in exchange: Exchange) {
     guard endpoint.port == exchange.plan.origin.port, !exchange.plan.avoids(endpoint.address) else { return }
     let target = RoutePlan.Leg.Target.address(endpoint.address)
     var legs = exchange.race.legs
@@ -87,7 +87,7 @@ extension CurlMulti {
     var report = RouteReport.Leg(
       address: nil, source: planned.source,
       startedNanoseconds: now.nanoseconds(since: exchange.context.started), outcome: .cancelled, index: leg)
-    var endpoint: Endpoint?
+    var endpoint: IPEndpoint?
     var proxy: String?
     switch planned.target {
     case .dns:
@@ -96,7 +96,7 @@ extension CurlMulti {
       return true
     case .address(let address):
       report.address = address
-      endpoint = Endpoint(address, port: exchange.plan.origin.port)
+      endpoint = IPEndpoint(address, port: exchange.plan.origin.port)
     case .proxy: proxy = exchange.plan.proxy
     }
     exchange.reports.append(report)
@@ -108,9 +108,10 @@ extension CurlMulti {
   /// - Parameter opensNew: whether it uses no connection that is open already.
   /// - Returns: why it could not be started.
   func connect(
-    _ leg: Int, of exchange: Exchange, to endpoint: Endpoint?, through proxy: String?, opensNew: Bool = false,
+    _ leg: Int, of exchange: Exchange, to endpoint: IPEndpoint?, through proxy: String?,
+    opensNew: Bool = false,
     at now: MonotonicInstant
-  ) -> (failure: LegFailure, endpoint: Endpoint?)? {
+  ) -> (failure: LegFailure, endpoint: IPEndpoint?)? {
     var easy: EasyHandle?
     do throws(NetOptError) {
       let handle = try idleHandle()
@@ -366,7 +367,7 @@ extension CurlMulti {
 
   /// Whether requests wait for answers of an endpoint, or for their end. Where the deadlines of thousands of calls pass together, it is looked
   /// up once for those of 10 ms.
-  private func isBusy(_ endpoint: Endpoint?) -> Bool {
+  private func isBusy(_ endpoint: IPEndpoint?) -> Bool {
     guard let endpoint else { return false }
     let now = loop.now()
     if now >= busy.until {

@@ -139,7 +139,7 @@ extension CurlMulti {
   }
 
   /// The endpoints that owe a request its answer, or the rest of it.
-  var busyEndpoints: Set<Endpoint> { Set(underWay.compactMap { $0.winner?.endpoint }) }
+  var busyEndpoints: Set<IPEndpoint> { Set(underWay.compactMap { $0.winner?.endpoint }) }
 
   /// Starts the next leg of each call that has waited for `longestQueue` because other requests use all connections to its endpoint. Their answers
   /// may be slow, or have stopped in their bodies. The leg is tried once more when the others have failed.
@@ -262,7 +262,7 @@ extension CurlMulti {
   /// Where transfers wait for one of as many connections as there may be.
   private struct Queue: Hashable {
     let origin: ObjectIdentifier
-    let endpoint: Endpoint?
+    let endpoint: IPEndpoint?
     let connections: ConnectionClass
 
     init(_ transfer: Transfer) {

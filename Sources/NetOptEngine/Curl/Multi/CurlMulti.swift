@@ -33,9 +33,9 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var urls = URLHandles()
   @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
   /// Where a request last waited in vain for its answer, and until when. Those that waited for its connection fail with it.
-  var lastUnanswered: (endpoint: Endpoint, at: MonotonicInstant)?
+  var lastUnanswered: (endpoint: IPEndpoint, at: MonotonicInstant)?
   /// The last `busyEndpoints` of `isBusy`, and until when it uses them.
-  var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<Endpoint>())
+  var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<IPEndpoint>())
   @exclusivity(unchecked) private var launches = Launches()
   // Records that are walked are swapped with these, so that no turn allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
@@ -254,7 +254,7 @@ actor CurlMulti: LoopActor {
   }
 
   /// A request waits for a connection that a probe is opening: the probe does not wait for its turn any more.
-  func hurryHandshake(with endpoint: Endpoint) {
+  func hurryHandshake(with endpoint: IPEndpoint) {
     if handshakes.hurry({ $0.endpoint == endpoint }) { scheduleHandshake() }
   }
 

@@ -26,9 +26,9 @@ public final class CurlTransport: Transport {
   /// Performs a request along a plan.
   ///
   /// - Throws: `NetOptError`; `invalidRequest` before anything is sent when method, headers or body cannot be.
-  public func execute(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
-  ) async throws(NetOptError) -> HTTPResponse {
+  package func execute(
+    _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
+  ) async throws(NetOptError) -> NetOptResponse {
     let exchange = try exchange(request, plan, context)
     await exchange.perform()
     return try exchange.takeResponse()
@@ -37,7 +37,7 @@ public final class CurlTransport: Transport {
   /// Not inlined: what it needs room for would be kept by every call that waits.
   @inline(never)
   private func exchange(
-    _ request: HTTPRequest, _ plan: RoutePlan, _ context: CallContext
+    _ request: NetOptRequest, _ plan: RoutePlan, _ context: CallContext
   ) throws(NetOptError) -> Exchange {
     if let fault = RequestLines.fault(of: request) {
       throw NetOptError(.invalidRequest, phase: .send, fault, route: RouteReport(plan: plan, legs: []))
@@ -47,14 +47,14 @@ public final class CurlTransport: Transport {
   }
 
   /// Opens a connection and stops at the gate. Over HTTP/2 one to be kept stays in libcurl's pool.
-  public func connect(
-    to endpoint: Endpoint, of origin: Origin, within limit: Duration, keep: Bool
+  package func connect(
+    to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
     var options = RequestOptions()
     // The call's deadline is the limit; libcurl's own comes behind it.
     options.connectTimeout = limit + .seconds(1)
     options.connection = keep ? .pooled : .fresh
-    let request = HTTPRequest(.head, HTTPURL(origin: origin, target: "/"), options: options)
+    let request = NetOptRequest(.head, HTTPURL(origin: origin, target: "/"), options: options)
     let plan = RoutePlan(
       origin: origin, policy: "probe", legs: [RoutePlan.Leg(.address(endpoint.address), source: .list)])
     let now = loop.now()
@@ -67,8 +67,8 @@ public final class CurlTransport: Transport {
 
   /// Opens a connection along a plan and stops at the gate. One that speaks HTTP/1.1 is not kept: libcurl closes what ends
   /// there.
-  public func warmUp(
-    _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext
+  package func warmUp(
+    _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport {
     let exchange = Exchange(
       .warmUp, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)

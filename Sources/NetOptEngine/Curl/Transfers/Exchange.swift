@@ -20,7 +20,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     var endsAtGate: Bool { self != .request }
   }
 
-  let request: HTTPRequest
+  let request: NetOptRequest
   let plan: RoutePlan
   let context: CallContext
   let bodyBuffer: Int
@@ -66,7 +66,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   /// What a caller is given.
   enum Answer {
-    case response(HTTPResponse)
+    case response(NetOptResponse)
     case connection(ConnectReport)
     case failure(NetOptError)
   }
@@ -81,7 +81,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   }
 
   init(
-    _ purpose: Purpose, _ request: HTTPRequest, along plan: RoutePlan, in context: CallContext,
+    _ purpose: Purpose, _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext,
     on multis: Multis,
     loop: EventLoop, bodyBuffer: Int
   ) {
@@ -118,7 +118,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// Takes the answer to a request, when `perform` has returned. Not inlined: what it needs room for would be kept by
   /// every call that waits.
   @inline(never)
-  func takeResponse() throws(NetOptError) -> HTTPResponse {
+  func takeResponse() throws(NetOptError) -> NetOptResponse {
     // Taken out: a response whose body streams leads back here.
     switch answer.take() {
     case .response(let response): return response

@@ -8,7 +8,7 @@ final class Transfer {
   let exchange: Exchange
   let easy: EasyHandle
   let leg: Int
-  let endpoint: Endpoint?
+  let endpoint: IPEndpoint?
   let proxy: String?
   /// The connections that it may use.
   let connectionClass: ConnectionClass
@@ -95,7 +95,7 @@ final class Transfer {
   ///   - bundles: those of the request's origin.
   ///   - opensNew: whether no connection is used that is open already.
   init(
-    _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: Endpoint?, proxy: String?,
+    _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: IPEndpoint?, proxy: String?,
     bundles: OriginBundles, opensNew: Bool, records: TurnRecords, spareChunks: SpareChunks,
     at now: MonotonicInstant
   ) {

@@ -1,10 +1,10 @@
 /// A request: what is sent, and how. A value that is one reference: copies share what they hold until one of them is changed.
-public struct HTTPRequest: Sendable {
+public struct NetOptRequest: Sendable {
   @usableFromInline
   struct Parts: Sendable {
-    @usableFromInline var method: HTTPMethod
+    @usableFromInline var method: Method
     @usableFromInline var url: HTTPURL
-    @usableFromInline var headers: HTTPFields
+    @usableFromInline var headers: HeaderFields
     @usableFromInline var body: RequestBody
     @usableFromInline var options: RequestOptions
   }
@@ -12,7 +12,7 @@ public struct HTTPRequest: Sendable {
   @usableFromInline var parts: SharedParts<Parts>
 
   /// The method.
-  @inlinable public var method: HTTPMethod {
+  @inlinable public var method: Method {
     _read { yield parts.value.method }
     _modify { yield &parts.value.method }
   }
@@ -22,7 +22,7 @@ public struct HTTPRequest: Sendable {
     _modify { yield &parts.value.url }
   }
   /// The header fields; `Host`, `Content-Length` and what `RequestOptions` asks for are added when it is sent.
-  @inlinable public var headers: HTTPFields {
+  @inlinable public var headers: HeaderFields {
     _read { yield parts.value.headers }
     _modify { yield &parts.value.headers }
   }
@@ -42,7 +42,7 @@ public struct HTTPRequest: Sendable {
 
   /// Makes a request.
   public init(
-    _ method: HTTPMethod, _ url: HTTPURL, headers: HTTPFields = [:], body: RequestBody = .none,
+    _ method: Method, _ url: HTTPURL, headers: HeaderFields = [:], body: RequestBody = .none,
     options: RequestOptions = RequestOptions()
   ) {
     parts = SharedParts(Parts(method: method, url: url, headers: headers, body: body, options: options))
@@ -52,7 +52,7 @@ public struct HTTPRequest: Sendable {
   ///
   /// - Throws: `NetOptError.Code.invalidURL`.
   public init(
-    _ method: HTTPMethod, _ url: String, headers: HTTPFields = [:], body: RequestBody = .none,
+    _ method: Method, _ url: String, headers: HeaderFields = [:], body: RequestBody = .none,
     options: RequestOptions = RequestOptions()
   ) throws(NetOptError) {
     self.init(method, try HTTPURL(url), headers: headers, body: body, options: options)
@@ -65,7 +65,7 @@ public struct HTTPRequest: Sendable {
   }
 }
 
-extension HTTPRequest: CustomStringConvertible, CustomReflectable {
+extension NetOptRequest: CustomStringConvertible, CustomReflectable {
   /// Method and URL, without secret parameters (`HTTPURL.shown`).
   public var description: String { "\(method) \(url.shown)" }
 

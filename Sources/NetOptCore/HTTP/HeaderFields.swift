@@ -1,5 +1,5 @@
 /// One header or trailer field (RFC 9110, section 5).
-public struct HTTPField: Hashable, Sendable {
+public struct HeaderField: Hashable, Sendable {
   /// The name. Names are compared without regard to case.
   public var name: String
   /// The value, without the white space around it.
@@ -12,23 +12,23 @@ public struct HTTPField: Hashable, Sendable {
   }
 
   /// Whether both have the same bytes in name and value.
-  public static func == (one: HTTPField, other: HTTPField) -> Bool {
+  public static func == (one: HeaderField, other: HeaderField) -> Bool {
     one.name.hasSameBytes(as: other.name) && one.value.hasSameBytes(as: other.value)
   }
 }
 
 /// Header fields in the order in which they are sent or came; a name may occur more than once.
-public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, RandomAccessCollection,
+public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, RandomAccessCollection,
   MutableCollection, RangeReplaceableCollection
 {
-  private var fields: [HTTPField]
+  private var fields: [HeaderField]
 
   /// Makes an empty list.
   public init() { fields = [] }
 
   /// Makes a list from names and values; a name may be repeated.
   public init(dictionaryLiteral elements: (String, String)...) {
-    fields = elements.map { HTTPField($0, $1) }
+    fields = elements.map { HeaderField($0, $1) }
   }
 
   /// The first position.
@@ -37,16 +37,16 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
   public var endIndex: Int { fields.count }
 
   /// Iterates over the fields as over an array, which is faster than by their positions.
-  public func makeIterator() -> IndexingIterator<[HTTPField]> { fields.makeIterator() }
+  public func makeIterator() -> IndexingIterator<[HeaderField]> { fields.makeIterator() }
 
   /// The field at a position.
-  public subscript(position: Int) -> HTTPField {
+  public subscript(position: Int) -> HeaderField {
     get { fields[position] }
     set { fields[position] = newValue }
   }
 
   /// Replaces a range of fields.
-  public mutating func replaceSubrange(_ range: Range<Int>, with new: some Collection<HTTPField>) {
+  public mutating func replaceSubrange(_ range: Range<Int>, with new: some Collection<HeaderField>) {
     fields.replaceSubrange(range, with: new)
   }
 
@@ -64,7 +64,7 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
         return
       }
       guard let first else {
-        fields.append(HTTPField(name, newValue))
+        fields.append(HeaderField(name, newValue))
         return
       }
       fields[first].value = newValue
@@ -79,8 +79,8 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
   }
 
   /// The same without spare room, for what is kept for long.
-  package var fitted: HTTPFields {
-    var copy = HTTPFields()
+  package var fitted: HeaderFields {
+    var copy = HeaderFields()
     copy.fields = fields.map { $0 }
     return copy
   }
@@ -103,7 +103,7 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, Ra
 
   /// Says why a field cannot be sent, or `nil`: the name must be a token and the value free of line ends and NUL
   /// (RFC 9110, section 5.5), so that no caller's data can add a field or a request of its own.
-  package static func fault(of field: HTTPField) -> String? {
+  package static func fault(of field: HeaderField) -> String? {
     guard isToken(field.name) else {
       // Where the colon is missing, the value is taken for a part of the name.
       let start = String(decoding: field.name.utf8.prefix(while: tokenByte), as: UTF8.self)

@@ -1,7 +1,7 @@
 import NetOptCore
 
 /// A mistake that a signer makes. The names are stable.
-public enum Mutation: String, Hashable, Sendable, CaseIterable {
+public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   /// Spaces in parameters were written as "+", not as "%20".
   case plusForSpace = "plus-for-space"
   /// Percent-encodings have hexadecimal digits in lower case.
@@ -99,9 +99,9 @@ public enum Mutation: String, Hashable, Sendable, CaseIterable {
 }
 
 /// The mistakes that are tried at once.
-package typealias Mutations = Set<Mutation>
+package typealias Mutations = Set<SignerMistake>
 
-extension Set<Mutation> {
+extension Set<SignerMistake> {
   /// How parameters are written.
   var style: PercentEncoding.Style {
     if isEmpty { return .plain }
@@ -138,7 +138,7 @@ extension Set<Mutation> {
     if isEmpty { return body }
     if contains(.bodyLeftOut) { return [] }
     if contains(.bodyLineEnd) { return body.last == 0x0a ? Array(body.dropLast()) : body + [0x0a] }
-    let shapes: [(Mutation, JSONShape)] = [
+    let shapes: [(SignerMistake, JSONShape)] = [
       (.bodyCompact, .compact), (.bodySorted, .sorted), (.bodySpaced, .spaced),
       (.bodySortedAndSpaced, .sortedAndSpaced),
     ]

@@ -1,13 +1,13 @@
 /// A response: its head, and a body that streams. A value that is one reference: copies share what they hold until one of them
 /// is changed.
-public struct HTTPResponse: Sendable {
+public struct NetOptResponse: Sendable {
   @usableFromInline
   struct Parts: Sendable {
     @usableFromInline var url: HTTPURL
     @usableFromInline var head: ResponseHead
     @usableFromInline var body: ResponseBody
     @usableFromInline var route: RouteReport
-    @usableFromInline var remote: Endpoint?
+    @usableFromInline var remote: IPEndpoint?
     @usableFromInline var reused: Bool
     @usableFromInline var tls: TLSReport?
     @usableFromInline var attempts: Int
@@ -24,7 +24,7 @@ public struct HTTPResponse: Sendable {
     _modify { yield &parts.value.url }
   }
   /// The head.
-  @inlinable public var head: ResponseHead {
+  @inlinable package var head: ResponseHead {
     _read { yield parts.value.head }
     _modify { yield &parts.value.head }
   }
@@ -39,7 +39,7 @@ public struct HTTPResponse: Sendable {
     _modify { yield &parts.value.route }
   }
   /// The endpoint that answered, when there was one.
-  @inlinable public var remote: Endpoint? {
+  @inlinable public var remote: IPEndpoint? {
     _read { yield parts.value.remote }
     _modify { yield &parts.value.remote }
   }
@@ -76,9 +76,22 @@ public struct HTTPResponse: Sendable {
     set { parts.value.cacheStatus = newValue }
   }
 
+  /// Makes a response that no server gave, for an interceptor that answers by itself.
+  ///
+  /// - Parameters:
+  ///   - url: what was requested.
+  ///   - status: from 100 to 999.
+  ///   - headers: the header fields.
+  ///   - body: the body.
+  public init(url: HTTPURL, status: Int, headers: HeaderFields = [:], body: ResponseBody = ResponseBody([])) {
+    let route = RouteReport(plan: RoutePlan(origin: url.origin, policy: "none", legs: []), legs: [])
+    self.init(
+      url: url, head: ResponseHead(status: status, fields: headers), body: body, route: route, attempts: 0)
+  }
+
   /// Makes a response.
-  public init(
-    url: HTTPURL, head: ResponseHead, body: ResponseBody, route: RouteReport, remote: Endpoint? = nil,
+  package init(
+    url: HTTPURL, head: ResponseHead, body: ResponseBody, route: RouteReport, remote: IPEndpoint? = nil,
     reused: Bool = false, tls: TLSReport? = nil, attempts: Int = 1
   ) {
     parts = SharedParts(
@@ -92,7 +105,7 @@ public struct HTTPResponse: Sendable {
   /// The version of HTTP that was used.
   public var version: HTTPVersion { head.version }
   /// The header fields. They are parsed each time: keep them when they are needed more than once.
-  public var headers: HTTPFields { head.fields }
+  public var headers: HeaderFields { head.fields }
   /// What the phases took, as far as they are over: `transfer` and `total` grow until the body has ended.
   public var timings: Timings { body.timings }
 }
