@@ -36,10 +36,10 @@ LAB_ORIGINS ?=
 # How often `make lab-check` ranks.
 LAB_RUNS ?= 20
 
-# Which runs of the simulator: `make simulate SEEDS=100000 FROM=5001`, `make simulate MUTATION=no-half-open`.
+# Which runs of the simulator: `make simulate SEEDS=100000 FROM=5001`. Which wrong policies: `make mutants MUTANTS='no-blame no-rest'`.
 SEEDS ?= 5000
 FROM ?= 1
-MUTATION ?=
+MUTANTS ?=
 
 # How long `make storm` lasts, and which requests it sends: `make storm SECONDS=3600 SEED=7`. How many answers `make storm-trial` counts.
 SECONDS ?= 600
@@ -60,7 +60,7 @@ HOSTILE_ONLY ?=
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs dns-messages heads chunks frames
 
-.PHONY: help dependencies build test api bench lab-up lab-check lab-down install simulate storm storm-trial faults fault-soak hostile lint tsan asan coverage \
+.PHONY: help dependencies build test api bench lab-up lab-check lab-down install simulate mutants storm storm-trial faults fault-soak hostile lint tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
@@ -75,12 +75,14 @@ build: dependencies ## Build .build/release/netopt
 
 test: dependencies ## Run the tests
 	$(TEST)
-	$(MAKE) --no-print-directory simulate
+	$(MAKE) --no-print-directory simulate mutants
 
 simulate: dependencies ## Run the routing policy in SEEDS simulated networks
 	$(BUILD) -c release --product netopt-simulate
-	.build/release/netopt-simulate --seeds $(SEEDS) --from $(FROM) $(if $(MUTATION),--mutation $(MUTATION))
-	$(if $(MUTATION),,.build/release/netopt-simulate --mutants)
+	.build/release/netopt-simulate --seeds $(SEEDS) --from $(FROM)
+
+mutants: dependencies ## Make the routing policy wrong in a copy, and look whether the simulator notices
+	scripts/mutants $(MUTANTS)
 
 storm: dependencies ## Load clients at failing servers for SECONDS, and check every answer
 	$(BUILD) -c release --product netopt-storm
@@ -126,6 +128,7 @@ api: dependencies ## Write the public API to docs/api
 lint: dependencies ## Check format, layers, file lengths, scripts and the public API
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)
 	scripts/check-layers
+	scripts/mutants --check
 	@if grep -rnE '\.(lower|upper)cased\(\)' Sources/NetOpt Sources/NetOptC* Sources/NetOptSigning --include='*.swift' \
 	  | grep -v '^Sources/NetOptCommands'; then echo "What HTTP compares in any case is ASCII: use loweredASCII" >&2; exit 1; fi
 	python3 -m doctest Benchmarks/perf/report.py Benchmarks/perf/ratios.py

@@ -102,7 +102,7 @@ let package = Package(
       name: "NetOptSimulation", dependencies: ["NetOptCore", "NetOptRouting"], path: "Tests/Simulation",
       swiftSettings: settings),
     .executableTarget(
-      name: "netopt-simulate", dependencies: ["NetOptSimulation", "NetOptRouting"],
+      name: "netopt-simulate", dependencies: ["NetOptSimulation"],
       path: "Tests/netopt-simulate",
       swiftSettings: settings),
 

@@ -1,5 +1,4 @@
 import NetOptCore
-import NetOptRouting
 import Testing
 
 @testable import NetOptSimulation
@@ -9,22 +8,26 @@ import Testing
   /// A few seeds, without optimisation; `make test` goes on with `make simulate`, which runs five thousand.
   @Test func everyRuleHolds() {
     var stories: [String] = []
-    let result = SimulationSeries.run(1..<21) { stories.append($0) }
+    let result = SimulationSeries.run(1..<21, report: { stories.append($0) })
     #expect(result.broken.isEmpty, "\(stories.joined(separator: "\n\n"))")
     #expect(result.requests > 1500)
   }
 
-  /// A rule that no wrong policy breaks is no rule. `make simulate` tries every mutation.
-  @Test(arguments: [
-    PlannerMutation.noLookUp, .noProbes, .endlessProbes, .longQuarantine, .steadyChecks, .unverifiedRelease,
-  ])
-  func aMutationBreaksARule(_ mutation: PlannerMutation) {
-    #expect(SimulationSeries.firstFault(of: mutation, in: 1..<1000) != nil)
+  @Test("a run is selected by its kind")
+  func selection() throws {
+    let calm = try #require(SimulationSeries.Selection(named: "calm"))
+    let calmSeeds = (1..<41 as Range<UInt64>).filter { Scenario(seed: $0).kind == .calm }
+    var asked: Set<UInt64> = []
+    for seed in 1..<41 as Range<UInt64> {
+      if SimulationSeries.run(seed..<(seed + 1), calm).requests > 0 { asked.insert(seed) }
+    }
+    #expect(!calmSeeds.isEmpty && asked == Set(calmSeeds))
+    #expect(SimulationSeries.Selection(named: "none") == nil)
   }
 
   @Test func aFleetIsSpread() {
     #expect(Fleet(seed: 200).faults.isEmpty)
-    #expect(!Fleet(seed: 200, mutation: .noSpread).faults.isEmpty)
+    #expect(!Fleet(seed: 200, drawsDiffer: false).faults.isEmpty)
   }
 
   @Test func aRunFollowsFromItsSeed() {
@@ -41,11 +44,15 @@ import Testing
 
   @Test func aBrokenRuleComesWithItsStory() throws {
     var stories: [String] = []
-    let result = SimulationSeries.run(1..<3, mutation: .noLookUp) { stories.append($0) }
+    let result = SimulationSeries.run(
+      1..<3, demand: { $0.legs.contains { $0.target == .dns } ? "a plan has DNS" : nil }
+    ) {
+      stories.append($0)
+    }
     let story = try #require(stories.first)
     #expect(!result.broken.isEmpty)
     #expect(story.hasPrefix("seed "))
-    #expect(story.contains("BROKEN: a plan has no DNS"))
+    #expect(story.contains("BROKEN: a plan has DNS"))
     #expect(story.contains("client 1 probed "))
   }
 

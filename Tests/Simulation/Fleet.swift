@@ -1,6 +1,6 @@
 import FoundationEssentials
 import NetOptCore
-package import NetOptRouting
+import NetOptRouting
 
 /// Many clients that probe the same near-equal addresses, each seeing slightly different times: none of the addresses
 /// may get more than twice its share, whatever the clients draw.
@@ -9,7 +9,9 @@ package struct Fleet {
   package private(set) var faults: [String] = []
 
   /// Lets the clients of a seed choose.
-  package init(seed: UInt64, clients: Int = 1000, mutation: PlannerMutation? = nil) {
+  ///
+  /// - Parameter drawsDiffer: whether each client has a seed of its own, as clients have. With one seed they all choose alike.
+  package init(seed: UInt64, clients: Int = 1000, drawsDiffer: Bool = true) {
     var random = SplitMix64(seed: seed)
     let count = random.number(in: 2...8)
     let origin = Origin(.https, host: "api.example")
@@ -24,8 +26,7 @@ package struct Fleet {
     let today = Date(timeIntervalSince1970: 1_795_219_200)
     var chosen: [IPAddress: Int] = [:]
     for client in 0..<clients {
-      var planner = RoutePlanner(list: list, seed: seed &* 1_000_003 &+ UInt64(client))
-      planner.mutation = mutation
+      var planner = RoutePlanner(list: list, seed: seed &* 1_000_003 &+ UInt64(drawsDiffer ? client : 0))
       for (endpoint, time) in zip(endpoints, times) {
         let half = Duration.milliseconds(time / 2 * Double.random(in: 0.99...1.01, using: &random))
         let report = ConnectReport(connect: half, tls: half)

@@ -8,6 +8,7 @@ extension Simulation {
   /// A plan is never empty, has DNS in it, and explains every endpoint of the list.
   func check(_ plan: RoutePlan, of client: Int) {
     if !plan.legs.contains(where: { $0.target == .dns }) { fault("a plan has no DNS") }
+    if let broken = demand?(plan) { fault(broken) }
     if Set(plan.legs.map(\.target)).count != plan.legs.count { fault("a plan has a leg twice") }
     let candidates = plan.candidates
     if Set(candidates.map(\.address)) != Set(servers.prefix(scenario.listed).map(\.address)) {

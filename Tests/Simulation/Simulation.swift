@@ -1,6 +1,6 @@
 import FoundationEssentials
-import NetOptCore
-package import NetOptRouting
+package import NetOptCore
+import NetOptRouting
 
 /// One run of the routing policy in a simulated network, with a virtual clock. The very `RoutePlanner` and `Race` that
 /// the client uses decide; servers, DNS and the network do what a scenario says that was drawn from the seed. What
@@ -67,15 +67,17 @@ package final class Simulation {
   var rules: Rules
   /// What each client has seen of wrong certificates.
   var certificates: [CertificateWatch] = []
+  let demand: ((RoutePlan) -> String?)?
   /// Written down when it is wanted: a run makes a thousand lines.
   package private(set) var trace: [String]?
 
   /// Makes the run that follows from a seed.
   ///
   /// - Parameters:
-  ///   - mutation: how the policy is made wrong, to see whether a rule notices.
+  ///   - demand: a further rule for plans: says what is wrong with one.
   ///   - isTraced: whether everything that happens is written down.
-  package init(seed: UInt64, mutation: PlannerMutation? = nil, isTraced: Bool = false) {
+  package init(seed: UInt64, demand: ((RoutePlan) -> String?)? = nil, isTraced: Bool = false) {
+    self.demand = demand
     scenario = Scenario(seed: seed)
     random = SplitMix64(seed: seed ^ 0x5eed)
     trace = isTraced ? [] : nil
@@ -92,10 +94,9 @@ package final class Simulation {
     let listed = servers.prefix(scenario.listed).map { ListedEndpoint($0.address) }
     let list = EndpointList(hosts: [origin.host: HostEntry(endpoints: listed)])
     for number in 0..<scenario.clients {
-      var planner = RoutePlanner(
+      let planner = RoutePlanner(
         list: list, configuration: RoutingConfiguration(policy: scenario.policy),
         seed: seed &* 1_000_003 &+ UInt64(number))
-      planner.mutation = mutation
       clients.append(Client(planner: planner))
       certificates.append(CertificateWatch(servers: servers.count))
     }

@@ -1,4 +1,4 @@
-package import NetOptRouting
+package import NetOptCore
 
 /// Many runs, one for each seed.
 package enum SimulationSeries {
@@ -6,6 +6,42 @@ package enum SimulationSeries {
   package static let fleetEvery: UInt64 = 100
   /// The lines of what happened before a rule was broken that are shown.
   private static let shown = 60
+
+  /// Which runs are made of the seeds.
+  package enum Selection: Hashable, Sendable {
+    /// All, with a fleet for every hundredth.
+    case all
+    /// Those of a kind.
+    case kind(String)
+    /// A fleet for each seed, and nothing else.
+    case fleets
+
+    /// A selection by its name, or `nil` when there is none with it.
+    package init?(named name: String) {
+      if name == "fleet" {
+        self = .fleets
+      } else if Scenario.Kind(rawValue: name) != nil {
+        self = .kind(name)
+      } else {
+        return nil
+      }
+    }
+
+    /// The names of all selections.
+    package static var names: [String] { Scenario.Kind.allCases.map(\.rawValue) + ["fleet"] }
+
+    fileprivate func runs(_ seed: UInt64) -> Bool {
+      switch self {
+      case .all: true
+      case .kind(let name): Scenario(seed: seed).kind.rawValue == name
+      case .fleets: false
+      }
+    }
+
+    fileprivate func hasFleet(_ seed: UInt64) -> Bool {
+      self == .fleets || self == .all && seed % fleetEvery == 0
+    }
+  }
 
   /// What the runs came to.
   package struct Result: Sendable {
@@ -17,68 +53,47 @@ package enum SimulationSeries {
     package var examples: [String: String] = [:]
   }
 
-  /// Runs all seeds.
+  /// Runs the selected seeds.
   ///
   /// - Parameters:
-  ///   - mutation: how the policy is made wrong.
+  ///   - demand: a further rule for plans: says what is wrong with one.
+  ///   - stopsAtFirst: whether a broken rule is the end.
   ///   - report: is given a text for the first seeds that break a rule: the seed, the rule, and what happened.
   package static func run(
-    _ seeds: Range<UInt64>, mutation: PlannerMutation? = nil, report: (String) -> Void = { _ in }
+    _ seeds: Range<UInt64>, _ selection: Selection = .all, demand: ((RoutePlan) -> String?)? = nil,
+    stopsAtFirst: Bool = false, report: (String) -> Void = { _ in }
   ) -> Result {
     var result = Result()
     for seed in seeds {
-      let simulation = Simulation(seed: seed, mutation: mutation)
-      simulation.run()
-      result.requests += simulation.work.requests
-      result.probes += simulation.work.probes
-      var faults = simulation.faults
-      if seed % fleetEvery == 0 { faults += Fleet(seed: seed, mutation: mutation).faults }
+      var faults: [String] = []
+      var subject = "fleet"
+      if selection.runs(seed) {
+        let simulation = Simulation(seed: seed, demand: demand)
+        simulation.run()
+        result.requests += simulation.work.requests
+        result.probes += simulation.work.probes
+        faults = simulation.faults
+        subject = simulation.subject
+      }
+      let isOfFleet = faults.isEmpty
+      if selection.hasFleet(seed) { faults += Fleet(seed: seed).faults }
       guard let fault = faults.first else { continue }
       result.broken.append(seed)
-      if result.examples[simulation.subject] == nil {
-        result.examples[simulation.subject] = fault
-        report("seed \(seed) (\(simulation.subject)): \(fault)\n" + story(seed, mutation))
+      if result.examples[subject] == nil {
+        result.examples[subject] = fault
+        report("seed \(seed) (\(subject)): \(fault)" + (isOfFleet ? "" : "\n" + story(seed, demand)))
       }
+      if stopsAtFirst { break }
     }
     return result
   }
 
   /// What happened in a run until the first rule was broken: time in seconds, and what happened.
-  package static func story(_ seed: UInt64, _ mutation: PlannerMutation? = nil) -> String {
-    let simulation = Simulation(seed: seed, mutation: mutation, isTraced: true)
+  private static func story(_ seed: UInt64, _ demand: ((RoutePlan) -> String?)?) -> String {
+    let simulation = Simulation(seed: seed, demand: demand, isTraced: true)
     simulation.run()
     let trace = simulation.trace ?? []
     let end = trace.firstIndex { $0.contains("BROKEN") } ?? trace.count - 1
     return trace[max(0, end - shown)...max(end, 0)].joined(separator: "\n")
-  }
-
-  /// The first seed that shows what a mutation gets wrong, and the rule that it breaks: in runs in which that matters
-  /// most.
-  package static func firstFault(
-    of mutation: PlannerMutation, in seeds: Range<UInt64>
-  ) -> (seed: UInt64, fault: String)? {
-    let kind: Scenario.Kind? =
-      switch mutation {
-      case .noHysteresis: .calm
-      case .noProbes, .noBlame: .deaths
-      case .failureLooksFast: .listDead
-      case .noFirstByte: .slowness
-      case .noWaits: .stalls
-      case .noNetwork: .outage
-      case .noRest, .noHalfOpen: .unavailable
-      case .longQuarantine, .steadyChecks, .unverifiedRelease: .certificates
-      case .noSpread, .noLookUp, .endlessProbes: nil
-      }
-    for seed in seeds {
-      if mutation == .noSpread {
-        if let fault = Fleet(seed: seed, mutation: mutation).faults.first { return (seed, fault) }
-        continue
-      }
-      guard kind == nil || Scenario(seed: seed).kind == kind else { continue }
-      let simulation = Simulation(seed: seed, mutation: mutation)
-      simulation.run()
-      if let fault = simulation.faults.first { return (seed, fault) }
-    }
-    return nil
   }
 }

@@ -1,16 +1,15 @@
 import Glibc
-import NetOptRouting
 import NetOptSimulation
 
-// Runs the routing policy in simulated networks: `netopt-simulate [--seeds N] [--from SEED] [--mutation NAME] [--trace]`.
+// Runs the routing policy in simulated networks.
 let usage = """
-  Usage: netopt-simulate [--seeds N] [--from SEED] [--mutation NAME] [--trace]
-         netopt-simulate --mutants
+  Usage: netopt-simulate [--seeds N] [--from SEED] [--only KIND] [--first] [--trace]
 
   Runs the routing policy in N simulated networks that follow from the seeds beginning with SEED (default: 5000 from 1),
   and a fleet of 1000 clients for every hundredth. A broken rule is printed with its seed and what happened before it.
-  --trace prints all that happens. --mutants makes the policy wrong in every known way and looks whether a rule
-  breaks. Exit codes: 0 every rule holds; 1 one is broken; 64 usage.
+  --only KIND runs the seeds whose network is of a kind: \(SimulationSeries.Selection.names.joined(separator: ", ")).
+  --first ends with the first broken rule. --trace prints all that happens with the first seed.
+  Exit codes: 0 every rule holds; 1 one is broken; 64 usage.
   """
 
 func complain(_ text: String) -> Never {
@@ -20,44 +19,36 @@ func complain(_ text: String) -> Never {
 
 var count: UInt64 = 5000
 var first: UInt64 = 1
-var mutation: PlannerMutation?
+var selection = SimulationSeries.Selection.all
 var isTraced = false
-var triesMutants = false
+var stopsAtFirst = false
 var arguments = CommandLine.arguments.dropFirst()
 while let argument = arguments.popFirst() {
   switch argument {
   case "--help": print(usage); exit(0)
   case "--trace": isTraced = true
-  case "--mutants": triesMutants = true
+  case "--first": stopsAtFirst = true
   case "--seeds", "--from":
     guard let text = arguments.popFirst(), let number = UInt64(text), number < 1 << 40 else {
       complain("netopt-simulate: \(argument) takes a number\n\(usage)")
     }
     if argument == "--seeds" { count = number } else { first = number }
-  case "--mutation":
+  case "--only":
     let name = arguments.popFirst() ?? ""
-    mutation = PlannerMutation(rawValue: name)
-    if mutation == nil {
-      let known = PlannerMutation.allCases.map(\.rawValue).joined(separator: ", ")
-      complain("netopt-simulate: there is no mutation \"\(name)\"; there are: \(known)")
+    guard let named = SimulationSeries.Selection(named: name) else {
+      complain("netopt-simulate: there is no kind \"\(name)\"\n\(usage)")
     }
+    selection = named
   default: complain("netopt-simulate: what is \"\(argument)\"?\n\(usage)")
   }
 }
 
 let start = ContinuousClock.now
-if triesMutants {
-  var survivors = 0
-  for mutation in PlannerMutation.allCases {
-    let found = SimulationSeries.firstFault(of: mutation, in: 1..<5001)
-    if found == nil { survivors += 1 }
-    print("\(mutation.rawValue): " + (found.map { "seed \($0.seed): \($0.fault)" } ?? "BREAKS NO RULE"))
-  }
-  exit(survivors == 0 ? 0 : 1)
+let result = SimulationSeries.run(first..<(first + count), selection, stopsAtFirst: stopsAtFirst) {
+  print($0)
 }
-let result = SimulationSeries.run(first..<(first + count), mutation: mutation) { print($0) }
 if isTraced {
-  let simulation = Simulation(seed: first, mutation: mutation, isTraced: true)
+  let simulation = Simulation(seed: first, isTraced: true)
   simulation.run()
   for line in simulation.trace ?? [] { print(line) }
 }

@@ -135,7 +135,7 @@ extension HostRoutes {
     let health = endpoints[index].health
     let state = health.state(at: now, unverified: unverified)
     let score = health.score(secure: isSecure, at: now)
-    let isShut = state == .open || state == .halfOpen && (health.isTried(at: now) || mutation == .noHalfOpen)
+    let isShut = state == .open || state == .halfOpen && health.isTried(at: now)
     if isShut || state == .quarantined {
       return .leftOut(
         LeftOut(

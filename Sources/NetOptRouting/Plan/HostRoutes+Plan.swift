@@ -111,7 +111,7 @@ extension HostRoutes {
   private func front(of ranking: Ranking, using random: inout SplitMix64) -> Int {
     switch policy {
     case .fastest:
-      ranking.front(leader: mutation == .noHysteresis ? nil : leader, draw: draw)
+      ranking.front(leader: leader, draw: draw)
     case .pinned: ranking.front(leader: leader, draw: draw, isSticky: true)
     case .balanced: ranking.betterOfTwo(inFlight: { endpoints[$0].inFlight }, using: &random)
     }
@@ -157,7 +157,7 @@ extension HostRoutes {
       }
       if front < entries.count { write(listedLegs[entries[front].index]) }
       for position in entries.indices where position != front { write(listedLegs[entries[position].index]) }
-      if mutation != .noLookUp || written == 0 { write(Self.lookUp) }
+      write(Self.lookUp)
       for leg in lastResorts { write(leg) }
     }
   }

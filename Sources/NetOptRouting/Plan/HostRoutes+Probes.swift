@@ -121,8 +121,6 @@ extension HostRoutes {
 
   /// When an endpoint's next probe is due; `nil` when something else has to happen first.
   private func nextProbe(of index: Int, at now: MonotonicInstant) -> NextProbe? {
-    if mutation == .noProbes { return nil }
-    if mutation == .endlessProbes { return .look(now) }
     let health = endpoints[index].health
     if let check = health.certificateCheck(at: now) { return .attempt(check) }
     switch health.state(at: now) {

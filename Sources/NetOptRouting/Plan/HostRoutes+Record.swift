@@ -179,7 +179,6 @@ extension HostRoutes {
         $0.succeeded(connect: connect, ready: ready, answered: answered, at: now)
       }
     case .unavailable(let status, let rest):
-      let rest = mutation == .noRest ? nil : rest
       serviceFailed(
         address, connect, ready, "it answered \(status)", as: .useless, rest, isAnswer: true, at: now,
         using: &random)
@@ -210,10 +209,8 @@ extension HostRoutes {
     _ address: IPAddress, _ connect: Duration?, _ ready: Duration?, _ what: String, as fault: Circuit.Fault,
     _ rest: Duration?, isAnswer: Bool = false, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
-    let mutation = mutation
     update(address, at: now) {
       $0.measured(connect: connect, ready: ready, at: now)
-      if mutation == .noBlame { return true }
       $0.serviceFailed(what, as: fault, rest: rest, isAnswer: isAnswer, at: now, using: &random)
       return true
     }
@@ -225,26 +222,14 @@ extension HostRoutes {
   ) {
     let host = origin.host
     let pace = quarantinePace(of: address)
-    let mutation = mutation
     update(address, at: now) {
-      switch mutation {
-      case .failureLooksFast:
-        return $0.succeeded(connect: .milliseconds(1), ready: .milliseconds(2), at: now)
-      case .noBlame: return false
-      default:
-        return $0.failed(
-          failure, of: host, as: fault, from: begun, pace: pace, at: now, using: &random)
-      }
+      $0.failed(failure, of: host, as: fault, from: begun, pace: pace, at: now, using: &random)
     }
   }
 
   /// How soon a wrong certificate of an address is checked again. Addresses that only DNS has are not probed.
   private func quarantinePace(of address: IPAddress) -> Quarantine.Pace {
-    switch mutation {
-    case .longQuarantine: Quarantine.Pace(first: .seconds(600), longest: .seconds(600))
-    case .steadyChecks: Quarantine.Pace(longest: .seconds(1))
-    default: Quarantine.Pace(isProbed: isProbed && index(of: address) != nil)
-    }
+    Quarantine.Pace(isProbed: isProbed && index(of: address) != nil)
   }
 
   /// Whether a leg of a plan shows that an endpoint in quarantine has the right certificate again: its connection was new,
@@ -253,9 +238,7 @@ extension HostRoutes {
     _ leg: RouteReport.Leg, _ address: IPAddress, theCertificateAlong plan: RoutePlan,
     from begun: MonotonicInstant?
   ) -> Bool {
-    guard let secured = leg.secured, !leg.reused, plan.verifies || mutation == .unverifiedRelease else {
-      return false
-    }
+    guard let secured = leg.secured, !leg.reused, plan.verifies else { return false }
     guard leg.outcome == .won || leg.outcome == .lost, let health = health(of: address), health.isQuarantined
     else { return false }
     guard let begun, let failed = health.lastFailed else { return true }
@@ -264,7 +247,6 @@ extension HostRoutes {
 
   /// An answer of an endpoint began.
   private mutating func answered(_ index: Int, after wait: Duration, at now: MonotonicInstant) {
-    if mutation == .noFirstByte { return }
     if endpoints[index].health.answered(after: wait.nanoseconds, of: index, usual: &usual, at: now) {
       reassess(index, at: now)
     }

@@ -61,7 +61,7 @@ extension HostRoutes {
       let positions = Set(lost.map(\.position))
       findings.taken += lost
       let evidence = late.map(\.request).filter { isEvidence($0, against: index) }
-      guard !isFrozen, mutation != .noWaits, let first = evidence.map(\.sent).min() else {
+      guard !isFrozen, let first = evidence.map(\.sent).min() else {
         update(address, at: now) { $0.clearSilence() }
         continue
       }

@@ -74,22 +74,18 @@ struct HostRoutes: Sendable {
   var nextProbes: NextProbes?
   /// Whether the origin's servers were seen to speak HTTP/1.1 alone.
   var speaksHTTP1 = false
-  /// How the policy is made wrong for the simulator.
-  let mutation: PlannerMutation?
 
   /// Makes the state of an origin of which nothing is known yet.
   ///
   /// - Parameter listed: its endpoints in the list. Of several with one address, the first counts.
   init(
-    _ origin: Origin, listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64,
-    mutation: PlannerMutation? = nil
+    _ origin: Origin, listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64
   ) {
     self.origin = origin
-    self.mutation = mutation
     policy = configuration.policy
     isProbed = configuration.probesInBackground
     var random = SplitMix64(seed: seed ^ StableHash.fnv1a(origin.description.utf8))
-    draw = mutation == .noSpread ? 0 : random.next()
+    draw = random.next()
     var endpoints: [IPEndpoint] = []
     var indices: [IPAddress: Int] = [:]
     for endpoint in listed where indices[endpoint.address] == nil {

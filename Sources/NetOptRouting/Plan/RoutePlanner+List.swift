@@ -28,7 +28,7 @@ extension HostRoutes {
     _ listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64, at now: MonotonicInstant
   ) -> HostRoutes {
     var routes = HostRoutes(
-      origin, listed: listed, configuration: configuration, seed: seed, mutation: mutation)
+      origin, listed: listed, configuration: configuration, seed: seed)
     for index in routes.endpoints.indices {
       let address = routes.endpoints[index].listed.address
       if let old = self.index(of: address) {

@@ -63,7 +63,7 @@ extension RoutePlanner {
 
   /// Takes the look that is overdue most, unless the last one was a moment ago.
   private mutating func takeLook(at now: MonotonicInstant) -> DueProbe? {
-    if let nextLook, now < nextLook, mutation != .endlessProbes { return nil }
+    if let nextLook, now < nextLook { return nil }
     var first: (place: Int, index: Int, due: MonotonicInstant)?
     for place in hosts.indices {
       guard let look = hosts[place].nextProbes(at: now)?.look, look.due <= now else { continue }

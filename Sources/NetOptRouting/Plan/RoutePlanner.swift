@@ -18,8 +18,6 @@ package struct RoutePlanner: Sendable {
   let seed: UInt64
   /// Whether what fails is this machine's network.
   var network = LocalNetwork()
-  /// How the policy is made wrong, for the simulator to notice. Set before the first plan.
-  package var mutation: PlannerMutation?
   /// Before this no endpoint is looked at against which nothing is held.
   var nextLook: MonotonicInstant?
   /// The random numbers of jitter.
@@ -260,7 +258,6 @@ package struct RoutePlanner: Sendable {
   }
 
   private mutating func judgeNetwork(at now: MonotonicInstant) {
-    if mutation == .noNetwork { network.succeeded() }
     guard network.judge(at: now) else { return }
     for place in hosts.indices {
       hosts[place].forgive(since: now + LocalNetwork.forgiven * -1, at: now)
@@ -304,8 +301,7 @@ package struct RoutePlanner: Sendable {
 
   func routes(to origin: Origin) -> HostRoutes {
     HostRoutes(
-      origin, listed: entry(of: origin)?.endpoints ?? [], configuration: configuration, seed: seed,
-      mutation: mutation)
+      origin, listed: entry(of: origin)?.endpoints ?? [], configuration: configuration, seed: seed)
   }
 
   /// What is known of an origin that is remembered.
