@@ -60,7 +60,7 @@ HOSTILE_ONLY ?=
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs dns-messages heads chunks frames
 
-.PHONY: help dependencies build test api bench lab-up lab-check lab-down install simulate mutants storm storm-trial faults fault-soak hostile lint tsan asan coverage \
+.PHONY: help dependencies build test api docs bench lab-up lab-check lab-down install simulate mutants storm storm-trial faults fault-soak hostile lint tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
@@ -124,6 +124,10 @@ install: build ## Install netopt to PREFIX, /usr/local by default
 api: dependencies ## Write the public API to docs/api
 	$(BUILD)
 	scripts/api write
+
+docs: dependencies ## Write the documentation of the library as a static site to .build/docs
+	$(BUILD)
+	scripts/docs
 
 lint: dependencies ## Check format, layers, file lengths, scripts and the public API
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)

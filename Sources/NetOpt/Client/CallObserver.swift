@@ -9,12 +9,15 @@ public protocol CallObserver: Sendable {
   /// An attempt did not go well, and another one is made.
   ///
   /// - Parameters:
+  ///   - id: the call's number.
   ///   - attempt: the one that did not.
   ///   - delay: how long the next one is waited with.
   func callWillRetry(_ id: UInt64, _ attempt: AttemptReport, after delay: Duration)
   /// The first attempt is slow, and a copy is sent beside it.
   ///
-  /// - Parameter delay: for how long the first one had no answer.
+  /// - Parameters:
+  ///   - id: the call's number.
+  ///   - delay: for how long the first one had no answer.
   func callWillHedge(_ id: UInt64, after delay: Duration)
   /// The head of the response is there, redirects followed.
   func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse)

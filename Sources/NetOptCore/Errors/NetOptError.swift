@@ -193,8 +193,13 @@ public struct NetOptError: Error, Sendable {
   /// Makes an error.
   ///
   /// - Parameters:
+  ///   - code: the kind of failure.
+  ///   - phase: the part of the call in which it happened.
   ///   - message: one sentence that names what failed and says what to do; never a secret.
+  ///   - endpoint: the endpoint at which it failed.
+  ///   - underlying: the code of the C library that failed.
   ///   - isRetryable: whether the same request may well succeed later or elsewhere, and may be sent again.
+  ///   - route: the way that the request took.
   ///   - otherAttempts: the call's attempts before the one that failed with this error.
   public init(
     _ code: Code, phase: Phase, _ message: String, endpoint: IPEndpoint? = nil, underlying: Underlying? = nil,

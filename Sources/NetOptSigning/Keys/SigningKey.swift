@@ -73,7 +73,11 @@ public final class SigningKey: Sendable {
   ///   - id: letters, digits, ".", "_" and "-", 64 at most, for `netopt1`.
   ///   - secret: is copied; the caller's own copy is the caller's to wipe.
   ///   - salt: is public, and belongs to this version of the key.
+  ///   - schemes: the schemes that may use it.
   ///   - legacy: whether weak schemes may use it.
+  ///   - notBefore: the second since 1970 from which it is valid; `nil` for always.
+  ///   - notAfter: the last second since 1970 at which it is valid; `nil` for ever.
+  ///   - scopes: the requests that it may sign; none for all.
   public convenience init(
     id: String, secret: [UInt8], salt: String = "", schemes: Set<SchemeName> = [.netopt1],
     legacy: Bool = false, notBefore: Int64? = nil, notAfter: Int64? = nil, scopes: [KeyScope] = []

@@ -12,6 +12,7 @@ public struct RequestSigner: Sendable {
   /// Makes a signer in `netopt1`.
   ///
   /// - Parameters:
+  ///   - keys: the keys.
   ///   - keyID: which key of the ring.
   ///   - fields: the names of the header fields to sign; `nil` for content-type, content-encoding and idempotency-key
   ///     where a request has them. A field that is named has to be there.
@@ -85,6 +86,7 @@ extension RequestSigner {
   /// Makes a signer in any scheme.
   ///
   /// - Parameters:
+  ///   - keys: the keys.
   ///   - keyID: which key of the ring.
   ///   - scheme: the scheme.
   ///   - options: its options as a JSON object (docs/signing.md).
@@ -107,9 +109,11 @@ extension SignatureVerifier {
   /// Verifies a request that is signed in some scheme.
   ///
   /// - Parameters:
+  ///   - request: the request as it was received.
   ///   - scheme: the scheme that it has to be signed in. In `rfc9421` all has to be signed that a signer signs unless it is told
   ///     otherwise, or what the options name as `components`.
   ///   - options: its options as a JSON object (docs/signing.md).
+  ///   - expectation: what is known beforehand of the key, the moment or the string to sign.
   /// - Throws: `invalidConfiguration` for options that make no sense. What is wrong with the request is in the report.
   public func verify(
     _ request: SigningRequest, scheme: SchemeName, options: String = "{}",

@@ -52,6 +52,7 @@ public struct SignatureVerifier: Sendable {
   /// - Parameters:
   ///   - keys: the keys.
   ///   - nonces: where used nonces are kept; `nil` leaves replays undetected, and the report says so.
+  ///   - policy: the time window, and what is diagnosed.
   public init(keys: KeyRing, nonces: (any NonceStore)?, policy: Policy = Policy()) {
     self.keys = keys
     self.nonces = nonces

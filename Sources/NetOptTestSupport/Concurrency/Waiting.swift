@@ -6,6 +6,7 @@ import NetOptCore
 ///   - what: the condition in words, for the error.
 ///   - limit: how long to wait before it counts as failed. Default: 60 s, which is for what hangs and leaves room for a
 ///     sanitizer on a busy machine; it is never waited out when the condition holds.
+///   - isolation: the actor on which the condition is asked; the caller's unless it is given.
 ///   - condition: the condition.
 /// - Throws: `TestSupportError` when the limit passes; what `condition` throws; `CancellationError`.
 public func wait(

@@ -13,12 +13,14 @@ struct StubExchange: Sendable {
     do {
       let body = try await wholeBody()
       let address: IPAddress? = if case .address(let address) = place { address } else { nil }
+      let clock = transport.timeSource
+      // Before the test can see that the request was received: it may move the clock at once.
+      let received = clock.now()
       let outcome = transport.state.update { state in
         state.received.append(.init(request: request, body: body, address: address))
         return state.outcomes[place] ?? .refuse
       }
-      let clock = transport.timeSource
-      if outcome.answerTime > .zero { try await clock.sleep(until: clock.now() + outcome.answerTime) }
+      if outcome.answerTime > .zero { try await clock.sleep(until: received + outcome.answerTime) }
       switch outcome.answer(request, body) {
       case .response(let response): return .success(response)
       case .silence: return nil

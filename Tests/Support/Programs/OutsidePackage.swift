@@ -8,26 +8,71 @@ package enum OutsidePackage {
   ///
   /// - Parameters:
   ///   - source: the text of the file.
+  ///   - isScript: whether its statements stand at the top level.
   ///   - modules: the texts of other modules that it may import, by their names.
   ///   - directory: an empty directory for the files.
   /// - Throws: `TestSupportError` with what the compiler says.
   package static func check(
-    _ source: String, beside modules: [String: String] = [:], in directory: String
+    _ source: String, isScript: Bool = false, beside modules: [String: String] = [:], in directory: String
   ) async throws {
     for (name, text) in modules {
       try Data(text.utf8).write(to: URL(filePath: "\(directory)/\(name).swift"))
       try await compile(
-        ["-emit-module", "-module-name", name, "-emit-module-path", "\(directory)/\(name).swiftmodule"],
+        [
+          "-parse-as-library", "-emit-module", "-module-name", name, "-emit-module-path",
+          "\(directory)/\(name).swiftmodule",
+        ],
         "\(name).swift", in: directory)
     }
     try Data(source.utf8).write(to: URL(filePath: "\(directory)/main.swift"))
     try await compile(
-      ["-typecheck", "-module-name", "outside", "-I", directory, "-I", try built + "/Modules"] + (try maps),
+      (isScript ? [] : ["-parse-as-library"]) + [
+        "-typecheck", "-module-name", "outside", "-I", directory, "-I", try built + "/Modules",
+      ] + (try maps),
       "main.swift", in: directory)
   }
 
+  /// Compiles a program whose statements stand at the top level, links it with this package's library and test kit, and runs it.
+  ///
+  /// - Returns: what it printed.
+  /// - Throws: `TestSupportError` with what the compiler, the linker or the program said.
+  package static func run(_ source: String, in directory: String) async throws -> String {
+    try Data(source.utf8).write(to: URL(filePath: "\(directory)/main.swift"))
+    let program = "\(directory)/outside"
+    try await compile(
+      ["-module-name", "outside", "-I", try built + "/Modules", "-o", program] + (try maps) + (try objects)
+        + libraries.map { "-l\($0)" }, "main.swift", in: directory)
+    let child = try ChildProcess(program, [], in: directory)
+    try await NetOptTestSupport.wait(for: "the program to end") { child.exitStatus() != nil }
+    let output = TextFile.read(child.output)
+    guard child.exitStatus() == 0 else { throw TestSupportError("the program failed: \(output)") }
+    return output
+  }
+
+  /// What the product NetOpt and the test kit are made of.
+  private static let modules = [
+    "NetOpt", "NetOptCore", "NetOptLocking", "NetOptCaching", "NetOptCrypto", "NetOptEngine", "NetOptRouting",
+    "NetOptSQLite", "NetOptSigning", "NetOptTestSupport",
+  ]
+  private static let libraries = [
+    "curl", "cares", "ssl", "crypto", "sqlite3", "z", "brotlidec", "zstd", "nghttp2",
+  ]
+
+  /// The object files of the sources that there are. The build directory may have those of others, which are gone.
+  private static var objects: [String] {
+    get throws {
+      let files = FileManager.default
+      let swift = try modules.flatMap { module in
+        try files.subpathsOfDirectory(atPath: RepositoryFile.path("Sources/\(module)"))
+          .filter { $0.hasSuffix(".swift") }
+          .map { "\(try built)/\(module).build/\($0.split(separator: "/").last ?? "").o" }
+      }
+      return swift + ["\(try built)/CFrameObserver.build/FrameObserver.c.o"]
+    }
+  }
+
   private static func compile(_ options: [String], _ file: String, in directory: String) async throws {
-    let language = ["-swift-version", "6", "-warnings-as-errors", "-parse-as-library"]
+    let language = ["-swift-version", "6", "-warnings-as-errors"]
     try await ChildProcess.run("swiftc", options + language + ["\(directory)/\(file)"], in: directory)
   }
 

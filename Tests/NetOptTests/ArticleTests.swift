@@ -1,0 +1,46 @@
+import NetOptTestSupport
+import TestTools
+import Testing
+
+/// The articles of the documentation (`make docs`).
+@Suite struct ArticleTests {
+  static let articles = ["GettingStarted", "Routing", "Signing", "Caching", "Testing"]
+
+  /// What a reader has typed in the end, who follows an article from top to bottom.
+  private static func program(_ article: String) throws -> String {
+    let text = try RepositoryFile.text("docs/NetOpt.docc/\(article).md")
+    let blocks = text.matches(of: /(?s)```swift\n(.*?)```/).map { String($0.output.1) }
+    #expect(blocks.count >= 3, "\(article) shows too little code")
+    return blocks.joined(separator: "\n")
+  }
+
+  @Test("the code of an article compiles in its reader's program", arguments: articles)
+  func compiles(_ article: String) async throws {
+    try await OutsidePackage.check(
+      try Self.program(article), isScript: true, in: try TemporaryDirectory.make("article"))
+  }
+
+  @Test("what the articles on testing and signing print is what they say")
+  func runs() async throws {
+    let testing = try await OutsidePackage.run(
+      try Self.program("Testing"), in: try TemporaryDirectory.make("article"))
+    #expect(
+      testing == """
+        true
+        ["/v1/oslo"] [192.0.2.1, 192.0.2.2]
+        false
+        receive-failed
+        200
+
+        """)
+    let signing = try await OutsidePackage.run(
+      try Self.program("Signing"), in: try TemporaryDirectory.make("article"))
+    #expect(signing.contains("\ntrue ok \nfalse signature-mismatch\nplus-for-space\n"), "\(signing)")
+  }
+
+  @Test("the landing page leads to every article")
+  func landingPage() throws {
+    let page = try RepositoryFile.text("docs/NetOpt.docc/NetOpt.md")
+    for article in Self.articles { #expect(page.contains("<doc:\(article)>"), "\(article)") }
+  }
+}
