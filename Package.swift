@@ -157,7 +157,11 @@ let package = Package(
     tests("NetOptRouting", ["NetOptRouting", "NetOptCore", "NetOptTestSupport", "TestTools"]),
     tests(
       "NetOptEngine",
-      ["NetOptEngine", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "TestTools", "CZlib", "CZstd"]),
+      [
+        "CFrameObserver", "NetOptEngine", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "TestTools",
+        "CZlib",
+        "CZstd",
+      ]),
     tests(
       "NetOpt",
       [

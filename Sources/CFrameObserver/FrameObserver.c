@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <nghttp2/nghttp2.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 typedef nghttp2_on_frame_recv_callback callback;
 
@@ -16,15 +17,14 @@ static _Thread_local int misses_requests;
 // Whether a stream of this thread has ever ended before its request: only of those is it told that they are closed.
 static _Thread_local int has_early_ends;
 
-// Some sessions of this thread.
+// Some sessions of this thread. A list that is empty has no memory, so that a thread that ends leaves none behind.
 struct sessions {
-  const void *list[64];
-  int count;
+  const void **list;
+  int count, room;
 };
-// Those that nghttp2 gave up or that failed in one call of libcurl. Calls on those that find no room are not told: they end at their
-// deadlines.
+// Those that nghttp2 gave up or that failed in one call of libcurl.
 static _Thread_local struct sessions given_up;
-// Those that failed and are not freed yet. Who finds no room is not held back; libcurl frees such sessions at once.
+// Those that failed and are not freed yet. There are as many as fail in one turn of the loop.
 static _Thread_local struct sessions failed;
 
 static int find(const struct sessions *some, const void *session) {
@@ -34,13 +34,29 @@ static int find(const struct sessions *some, const void *session) {
 }
 
 static void add(struct sessions *some, const void *session) {
-  if (find(some, session) < 0 && some->count < (int)(sizeof some->list / sizeof *some->list))
-    some->list[some->count++] = session;
+  if (find(some, session) >= 0) return;
+  if (some->count == some->room) {
+    int room = some->room ? 2 * some->room : 16;
+    const void **list = realloc(some->list, (size_t)room * sizeof *list);
+    // A session that is not in the list would be read on, in the middle of a frame. Swift ends the process as well when there is no memory.
+    if (!list) abort();
+    some->list = list;
+    some->room = room;
+  }
+  some->list[some->count++] = session;
+}
+
+static void take_out_at(struct sessions *some, int place) {
+  some->list[place] = some->list[--some->count];
+  if (some->count) return;
+  free(some->list);
+  some->list = NULL;
+  some->room = 0;
 }
 
 static void take_out(struct sessions *some, const void *session) {
   int place = find(some, session);
-  if (place >= 0) some->list[place] = some->list[--some->count];
+  if (place >= 0) take_out_at(some, place);
 }
 
 // The callbacks that libcurl sets, each with a function of ours in its place. There is one, and newer ones have another for proxies.
@@ -246,5 +262,8 @@ int netopt_frames_are_observed(void) { return is_observed; }
 int netopt_requests_are_observed(void) { return is_observed && !misses_requests; }
 
 const void *netopt_session_given_up(void) {
-  return given_up.count ? given_up.list[--given_up.count] : NULL;
+  if (!given_up.count) return NULL;
+  const void *session = given_up.list[given_up.count - 1];
+  take_out_at(&given_up, given_up.count - 1);
+  return session;
 }
