@@ -86,4 +86,40 @@ import Testing
       #expect(head.first("aa") == head.fields.values(of: "aa").first)
     }
   }
+
+  @Test("a reference keeps the bytes that came, whatever their encoding, up to a length")
+  func references() throws {
+    func reference(_ value: [UInt8]) -> String? {
+      ResponseHead(status: 302, version: .http1_1, lines: Array("Location: ".utf8) + value + [0x0d, 0x0a])
+        .reference(
+          "location")
+    }
+    #expect(reference(Array("/caf".utf8) + [0xe9]) == "/caf%E9")
+    #expect(reference(Array("/caf".utf8) + [0xe8]) == "/caf%E8")
+    #expect(reference(Array("/café?q= b".utf8)) == "/caf%C3%A9?q= b")
+    #expect(reference([]) == "")
+    let longest = [UInt8](repeating: 0x61, count: HTTPURL.longestReference)
+    #expect(reference(longest)?.utf8.count == longest.count)
+    #expect(reference(longest + [0x61]) == nil)
+    #expect(ResponseHead(status: 302, fields: ["Locations": "/"]).reference("Location") == nil)
+    var random = SplitMix64(seed: 5)
+    for _ in 0..<2000 {
+      let bytes = (0..<random.number(in: 0...12)).map { _ in UInt8(random.number(in: 0x21...0xff)) }
+      let text = try #require(reference(bytes))
+      var back: [UInt8] = []
+      var rest = Array(text.utf8)[...]
+      while let byte = rest.popFirst() {
+        let isOwn =
+          byte == 0x25 && rest.count >= 2
+          && UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16).map { $0 >= 0x80 } == true
+        if isOwn {
+          back.append(UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) ?? 0)
+          rest = rest.dropFirst(2)
+        } else {
+          back.append(byte)
+        }
+      }
+      #expect(back == bytes || bytes.contains(0x25), "\(bytes)")
+    }
+  }
 }

@@ -223,4 +223,19 @@ import NetOptLocking
       #expect(try await follow(try NetOptRequest(.get, "https://a.test/"), script).status == status)
     }
   }
+
+  @Test("a redirect to a reference that is too long is an error that says so")
+  func longReference() async throws {
+    let long = "/" + String(repeating: "a", count: HTTPURL.longestReference)
+    let script = Script(["https://a.test/": (302, long)])
+    let error = await #expect(throws: NetOptError.self) {
+      _ = try await InterceptorChain(
+        [RedirectInterceptor(), script],
+        context: CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
+      ).proceed(NetOptRequest(.get, "https://a.test/"))
+    }
+    #expect(error?.code == .invalidURL && error?.phase == .receive)
+    #expect(error?.message.contains("a Location of more than 16 KiB") == true, "\(error?.message ?? "")")
+    #expect(script.requests.count == 1)
+  }
 }

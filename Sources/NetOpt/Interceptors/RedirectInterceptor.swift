@@ -67,8 +67,13 @@ struct RedirectInterceptor: Interceptor {
   private func following(_ response: NetOptResponse, of request: NetOptRequest) throws(NetOptError)
     -> NetOptRequest?
   {
-    guard Self.isRedirect(response.status), let location = response.head.first("Location")
-    else { return nil }
+    guard Self.isRedirect(response.status), response.head.first("Location") != nil else { return nil }
+    guard let location = response.head.reference("Location") else {
+      throw NetOptError(
+        .invalidURL, phase: .receive,
+        "\(request.url.shown) was answered \(response.status) with a Location of more than \(HTTPURL.longestReference / 1024) KiB, which is not followed",
+        endpoint: response.remote, route: response.route)
+    }
     let url: HTTPURL
     do throws(NetOptError) { url = try request.url.resolving(location) } catch {
       throw NetOptError(

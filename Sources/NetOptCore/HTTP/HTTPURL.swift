@@ -152,8 +152,14 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
 
   /// Percent-encodes what a request line cannot carry: bytes beyond ASCII, and spaces.
   static func encoded(_ text: Substring.UTF8View) -> String {
-    let isFine = { (byte: UInt8) in byte > 0x20 && byte < 0x80 }
-    if text.allSatisfy(isFine) { return String(Substring(text)) }
+    encoded(text) { $0 > 0x20 && $0 < 0x80 }
+  }
+
+  /// Bytes of a reference, those beyond ASCII percent-encoded.
+  static func encodedBeyondASCII(_ bytes: some Collection<UInt8>) -> String { encoded(bytes) { $0 < 0x80 } }
+
+  private static func encoded(_ text: some Collection<UInt8>, _ isFine: (UInt8) -> Bool) -> String {
+    if text.allSatisfy(isFine) { return String(decoding: text, as: UTF8.self) }
     var out: [UInt8] = []
     let digits = Array("0123456789ABCDEF".utf8)
     for byte in text {

@@ -51,12 +51,22 @@ package struct ResponseHead: Sendable, Hashable {
 
   /// The first value of a field, found without parsing the others.
   package func first(_ name: String) -> String? {
-    var found: String?
+    firstBytes(name).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The first field of this name whose value is a reference to a resource, such as `Location`. Bytes beyond ASCII are percent-encoded as they
+  /// came: two references in another encoding than UTF-8 would be one text. `nil` also for more than `HTTPURL.longestReference` bytes.
+  package func reference(_ name: String) -> String? {
+    firstBytes(name).flatMap { $0.count > HTTPURL.longestReference ? nil : HTTPURL.encodedBeyondASCII($0) }
+  }
+
+  private func firstBytes(_ name: String) -> ArraySlice<UInt8>? {
+    var found: ArraySlice<UInt8>?
     forEachLine { candidate, value in
       let matches =
         candidate.count == name.utf8.count
         && zip(candidate, name.utf8).allSatisfy { $0 == $1 || (isLetter($0) && $0 | 0x20 == $1 | 0x20) }
-      if matches { found = String(decoding: value, as: UTF8.self) }
+      if matches { found = value }
       return !matches
     }
     return found
