@@ -29,11 +29,11 @@ import Testing
       answered.withLock { $0[target] = max($0[target, default: 0], version) }
     }
 
-    func answer(_ request: NetOptRequest) async -> NetOptResponse {
+    func answer(_ request: NetOptRequest, changes: Bool? = nil) async -> NetOptResponse {
       let target = request.url.target
-      await pause()
+      if changes == nil { await pause() }
       let version = versions.withLock { versions in
-        if request.method != .get { versions[target, default: 0] += 1 }
+        if changes ?? (request.method != .get) { versions[target, default: 0] += 1 }
         return versions[target, default: 0]
       }
       await pause()
@@ -73,6 +73,95 @@ import Testing
       }
     }
     await lab.client.shutdown()
+  }
+
+  @Test("a call that begins after an answer gets nothing older, whether or not the answer was stored")
+  func nothingOlderThanAnswers() async throws {
+    // Requests reach the origin in the order in which they are sent: nobody could tell which answer is newer otherwise.
+    let thread = DedicatedThread()
+    let origin = Origin(seed: 12)
+    let lab = try CacheLab { request, _ in
+      let response = await origin.answer(request, changes: origin.draw(2) == 0)
+      guard let body = response.body.whole else { return response }
+      // Some are gone, or not to be stored any more.
+      switch origin.draw(4) {
+      case 0:
+        return CacheLab.response(
+          request, 410, ["Cache-Control": "no-store"], String(decoding: body, as: UTF8.self))
+      case 1:
+        return CacheLab.response(
+          request, 200, ["Cache-Control": "no-store"], String(decoding: body, as: UTF8.self))
+      default: return response
+      }
+    }
+    for round in 0..<300 {
+      let target = "/thing?\(round)"
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<6 {
+          group.addTask(executorPreference: thread) {
+            for _ in 0..<12 {
+              let fields: HeaderFields = origin.draw(2) == 0 ? [:] : ["Cache-Control": "no-cache"]
+              let floor = origin.floor(of: target)
+              let (response, text) = try await lab.ask(.get, target, fields)
+              let version = try #require(Int(text))
+              #expect(version >= floor, "\(target) \(fields.count): \(response.cacheStatus.text ?? "")")
+              origin.hasAnswered(target, version)
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+    await lab.client.shutdown()
+  }
+
+  @Test(
+    "an answer that came while an older one was under way is not followed by that",
+    arguments: [
+      (410, "no-store"), (200, "no-store"), (403, "no-cache, no-store"), (404, "private, no-store"),
+    ])
+  func olderAnswerComesLate(status: Int, control: String) async throws {
+    let isLater = Latch()
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      switch number {
+      case 1:
+        try? await isLater.wait()
+        return CacheLab.response(request, 200, ["Cache-Control": "max-age=600"], "old")
+      case 2: return CacheLab.response(request, status, ["Cache-Control": control], "later")
+      default: return CacheLab.response(request, 200, ["Cache-Control": "max-age=600"], "new")
+      }
+    }
+    async let older = lab.ask(.get, "/thing")
+    try await wait(for: "the older request") { lab.sent == 1 }
+    #expect(try await lab.ask(.get, "/thing", ["Cache-Control": "no-cache"]).text == "later")
+    isLater.open()
+    #expect(try await older.text == "old")
+    #expect(try await lab.ask(.get, "/thing").text == "new")
+    await lab.client.shutdown()
+  }
+
+  @Test(
+    "what the caller asks past the cache for, and is gone, is not in the cache any more",
+    arguments: [["Cache-Control": "no-cache"], ["Pragma": "no-cache"], ["Range": "bytes=900-"]]
+      as [HeaderFields])
+  func goneBehindTheCache(fields: HeaderFields) async throws {
+    for mode in [CacheOptions.http, .api(.init(name: "thing", timeToLive: .seconds(600)))] {
+      let lab = try CacheLab { request, number throws(NetOptError) in
+        number == 2
+          ? CacheLab.response(request, 410, ["Cache-Control": "no-store"], "gone")
+          : CacheLab.response(request, 200, ["Cache-Control": "max-age=600"], "answer \(number)")
+      }
+      func ask(_ fields: HeaderFields = [:]) async throws -> String {
+        var request = try NetOptRequest(.get, "https://a.test/thing", headers: fields)
+        request.options.cache = mode
+        return String(decoding: try await lab.client.execute(request).body.collect(upTo: 100), as: UTF8.self)
+      }
+      #expect(try await ask() == "answer 1")
+      #expect(try await ask() == "answer 1")
+      #expect(try await ask(fields) == "gone")
+      #expect(try await ask() == "answer 3", "\(mode) \(fields)")
+      await lab.client.shutdown()
+    }
   }
 
   @Test("the answer to a change that another change overtakes is not stored")

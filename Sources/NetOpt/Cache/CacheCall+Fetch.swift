@@ -9,6 +9,8 @@ extension CacheCall {
     var rule: CacheRule
     /// What is stored, and stale.
     var entry: CacheEntry?
+    /// Whether something is stored that was not asked for.
+    var hasOthers = false
     /// The fields that ask whether it still holds.
     var conditions = HeaderFields()
     /// The duty to tell others of the outcome.
@@ -24,7 +26,11 @@ extension CacheCall {
   }
 
   /// Goes on when no stored response answers at once.
-  func goOn(_ decision: CacheDecision, _ next: InterceptorChain) async throws(NetOptError) -> NetOptResponse {
+  ///
+  /// - Parameter hasEntries: whether something is stored for the key.
+  func goOn(
+    _ decision: CacheDecision, hasEntries: Bool, _ next: InterceptorChain
+  ) async throws(NetOptError) -> NetOptResponse {
     switch decision {
     case .serve(let service): return serve(service, refreshingWith: next)
     case .refuse(let rule):
@@ -32,9 +38,11 @@ extension CacheCall {
     case .bypass(let rule):
       var fetch = Fetch(forward: .bypass, rule: rule)
       fetch.stores = false
+      fetch.hasOthers = hasEntries
       return try await perform(fetch, next)
     case .fetch(let forward, let rule):
-      return try await share(Fetch(forward: forward, rule: rule), next)
+      return try await share(
+        Fetch(forward: forward, rule: rule, hasOthers: hasEntries && forward.isOfRequest), next)
     case .validate(let entry, let conditions, let forward, let rule):
       return try await share(Fetch(forward: forward, rule: rule, entry: entry, conditions: conditions), next)
     }
@@ -101,7 +109,7 @@ extension CacheCall {
     fetch.requested = cache.now()
     fetch.begun = cache.timeSource.now()
     fetch.deadline = next.deadline
-    fetch.changes = cache.flights.changes(of: key)
+    fetch.changes = cache.changes.count(of: key)
     do throws(NetOptError) {
       let response = try await next.proceed(forwarded)
       guard response.status == 304, !fetch.conditions.isEmpty, let entry = fetch.entry else {
@@ -111,7 +119,7 @@ extension CacheCall {
       if entry.terms.validators.admit(news) { return validated(entry, response, news, fetch) }
       // The 304 is about something else than what is stored (RFC 9111, section 4.3.4).
       fetch.conditions = [:]
-      cache.store.remove(entry)
+      cache.forget(.entry(entry), for: key, begun: fetch.begun)
       return answered(try await next.proceed(request), fetch)
     } catch {
       fetch.ticket?.fail(error, deadline: fetch.deadline, at: cache.timeSource.now())
@@ -170,7 +178,7 @@ extension CacheCall {
     } else if !isShared {
       fetch.ticket?.complete(.unshared)
     }
-    if !storing.isStored { replaced(response.status, fetch) }
+    if !storing.isStored { replaced(response.status, terms.control, fetch) }
     response.cacheStatus = CacheStatus(
       .miss, by: fetch.rule, forward: fetch.forward, forwardedStatus: response.status,
       timeToLive: storing.isStored && version == nil
@@ -225,9 +233,11 @@ extension CacheCall {
   private static let silent: Set = [206, 226, 304, 408, 416, 421, 425, 429]
 
   /// The answer is not stored: what it replaces is forgotten. That the resource is elsewhere, gone or forbidden now replaces it
-  /// as well; that the server is in trouble does not.
-  private func replaced(_ status: Int, _ fetch: Fetch) {
-    guard fetch.stores, wanted.method == .get, status < 500, !Self.silent.contains(status) else { return }
+  /// as well; that the server is in trouble does not. A success that the caller alone kept from being stored says nothing of what is.
+  private func replaced(_ status: Int, _ control: CacheControl, _ fetch: Fetch) {
+    guard wanted.method == .get, status < 500, !Self.silent.contains(status) else { return }
+    guard fetch.stores || control.noStore || !(200..<300 ~= status) else { return }
+    cache.forget(fetch.hasOthers ? .all : .selected(by: wanted), for: key, begun: fetch.begun)
     if let entry = fetch.entry { cache.store.remove(entry) }
   }
 
@@ -246,9 +256,10 @@ extension CacheCall {
       }
       for key in keys {
         // In this order: what is stored between the two knows that it was overtaken.
-        cache.flights.invalidate(key)
+        cache.changes.changed(key)
+        cache.flights.leave(key)
         cache.store.removeAll(for: key)
-        if cache.flights.shareChanges(key, self.key) { count += 1 }
+        if cache.changes.areShared(key, self.key) { count += 1 }
       }
     }
     return count
@@ -261,7 +272,7 @@ extension CacheCall {
       let updated = Freshening.updated(
         entry, with: fields, for: wanted, requested: fetch.requested, received: received)
       _ = replace(entry, with: updated, after: fields, fetch)
-    case .remove: cache.store.remove(entry)
+    case .remove: cache.forget(.entry(entry), for: key, begun: fetch.begun)
     case .nothing: break
     }
   }
@@ -271,9 +282,13 @@ extension CacheCall {
     _ entry: CacheEntry, with updated: CacheEntry, after news: HeaderFields, _ fetch: Fetch
   ) -> Bool {
     let isKept = Freshening.isKept(updated, after: news)
-    if updated.selectors != entry.selectors || !isKept { cache.store.remove(entry) }
-    if isKept { cache.insert(updated, unlessChangedSince: fetch.changes) }
-    return isKept
+    if !isKept {
+      cache.forget(.entry(entry), for: key, begun: fetch.begun)
+      return false
+    }
+    if updated.selectors != entry.selectors { cache.store.remove(entry) }
+    cache.insert(updated, unlessChangedSince: fetch.changes, begun: fetch.begun)
+    return true
   }
 
   // MARK: Beside the call
@@ -304,6 +319,16 @@ extension CacheCall {
       // To its end: only then it is stored. What is too large to be stored is not waited for.
       guard response.cacheStatus.isStored else { return }
       _ = try? await response.body.collect(upTo: cache.entryLimit)
+    }
+  }
+}
+
+extension CacheStatus.Forward {
+  /// Whether the request goes to the origin for what it asks, and not for what is stored.
+  fileprivate var isOfRequest: Bool {
+    switch self {
+    case .bypass, .request, .partial: true
+    case .method, .uriMiss, .varyMiss, .miss, .stale: false
     }
   }
 }

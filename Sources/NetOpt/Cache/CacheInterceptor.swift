@@ -10,11 +10,12 @@ struct CacheInterceptor: Interceptor {
   {
     guard let call = CacheCall(request, cache) else { return try await next.proceed(request) }
     // Most are answered from memory, without a wait.
-    let decision =
-      if let found = cache.entriesInMemory(for: call.key) { call.decide(found) } else {
-        call.decide(await cache.store.entries(for: call.key, within: cache.patience(until: next.deadline)))
+    let found =
+      if let found = cache.entriesInMemory(for: call.key) { found } else {
+        await cache.store.entries(for: call.key, within: cache.patience(until: next.deadline))
       }
+    let decision = call.decide(found)
     if case .serve(let service) = decision { return call.serve(service, refreshingWith: next) }
-    return try await call.goOn(decision, next)
+    return try await call.goOn(decision, hasEntries: !found.isEmpty, next)
   }
 }

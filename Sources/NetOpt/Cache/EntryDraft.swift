@@ -32,8 +32,14 @@ struct EntryDraft: Sendable {
       key: key, selectors: selectors, status: status, fields: fields, body: body.fitted, requested: requested,
       received: received, declaredExpiry: declaredExpiry, resourceVersion: resourceVersion,
       fetchMicroseconds: (cache.timeSource.now() - begun).microseconds)
-    if isStored { cache.insert(entry, unlessChangedSince: changes) }
+    if isStored { cache.insert(entry, unlessChangedSince: changes, begun: begun) }
     ticket?.complete(isStored ? .entry(entry) : .trouble(entry))
+  }
+
+  /// Its body is larger than what is kept. What it replaces is older.
+  func isTooLarge() {
+    if isStored { cache.forget(.all, for: key, begun: begun) }
+    ticket?.complete(.unshared)
   }
 
   /// Its body did not come.

@@ -299,31 +299,8 @@ final class Flights: Sendable {
     }
   }
 
-  /// How often some resources were changed.
-  private final class Changes: Sendable {
-    let count = Locked<UInt32>(0)
-  }
-
-  /// The resources whose keys have the same place share a count, which only refuses too much.
-  private let changes = (0..<256).map { _ in Changes() }
-
-  private func index(of key: CacheKey) -> Int { Int(key.place & 255) }
-
-  /// How often a key's resource was changed, since some moment.
-  func changes(of key: CacheKey) -> UInt32 { changes[index(of: key)].count.withLock { $0 } }
-
-  /// Whether a change of one key's resource counts as one of another's.
-  func shareChanges(_ key: CacheKey, _ other: CacheKey) -> Bool { index(of: key) == index(of: other) }
-
-  /// Stores something of a key's resource unless that was changed. Changes wait meanwhile: whoever makes one empties the store afterwards, and
-  /// nobody finds what was stored late when its change has been answered.
-  func unlessChanged(_ key: CacheKey, since changes: UInt32, _ store: () -> Void) {
-    self.changes[index(of: key)].count.withLock { if $0 == changes { store() } }
-  }
-
-  /// A key's resource was changed: what is being fetched is not stored, and nobody joins it any more.
-  func invalidate(_ key: CacheKey) {
-    changes[index(of: key)].count.withLock { $0 &+= 1 }
+  /// Nobody joins the fetches of a key any more that are under way.
+  func leave(_ key: CacheKey) {
     state.withLock { state in
       for flight in state.underWay.values where flight.key.key == key {
         state.underWay[flight.key] = nil

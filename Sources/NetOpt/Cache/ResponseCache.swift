@@ -25,6 +25,7 @@ final class ResponseCache: Sendable {
   /// What requests have in `User-Agent` when their caller sets none.
   let userAgent: String
   let flights: Flights
+  let changes = ResourceChanges()
   let timeSource: any TimeSource
   /// The date: milliseconds since 1970.
   let now: @Sendable () -> Int64
@@ -113,18 +114,46 @@ final class ResponseCache: Sendable {
 
   /// Keeps an entry, unless a response to a later request has been stored meanwhile (RFC 9111, section 4: the most recent).
   ///
-  /// - Parameter changes: how often its resource had been changed when it was asked for. What a change has overtaken is from
-  ///   before it.
-  func insert(_ entry: CacheEntry, unlessChangedSince changes: UInt32) {
+  /// - Parameters:
+  ///   - count: how often its resource had been changed when it was asked for.
+  ///   - begun: when that was.
+  func insert(_ entry: CacheEntry, unlessChangedSince count: UInt32, begun: MonotonicInstant) {
     let now = now()
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
     // What was stale when it came is kept to be validated: for how long that is of use is not known.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
-    flights.unlessChanged(entry.key, since: changes) {
+    changes.unlessOvertaken(entry.key, since: count, begun: begun, isOnly: entry.selectors.isEmpty) {
       let isOvertaken = store.memory.entries(for: entry.key).contains {
         $0.selectors == entry.selectors && $0.requested > entry.requested && $0.requested <= now
       }
       if !isOvertaken { store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil) }
+    }
+  }
+
+  /// Which stored responses are forgotten.
+  enum Forgotten {
+    /// This one.
+    case entry(CacheEntry)
+    /// Those that a request selects of what has been stored since it began.
+    case selected(by: CacheRequest)
+    /// All of the key.
+    case all
+  }
+
+  /// An answer is not stored that replaces what is: its resource is elsewhere, gone, forbidden, or not to be stored any more.
+  ///
+  /// - Parameters:
+  ///   - what: what it replaces.
+  ///   - begun: when the answer's fetch began. What was asked for earlier and comes later is not stored.
+  func forget(_ what: Forgotten, for key: CacheKey, begun: MonotonicInstant) {
+    // In this order: what is stored between the two knows that it was overtaken.
+    changes.answered(key, begun: begun)
+    flights.leave(key)
+    switch what {
+    case .entry(let entry): store.remove(entry)
+    case .selected(let request):
+      for entry in store.memory.entries(for: key) where Vary.selects(entry, request) { store.remove(entry) }
+    case .all: store.removeAll(for: key)
     }
   }
 

@@ -149,7 +149,7 @@ final class StoringBody: BodySource {
     }
     guard let released else { return }
     draft.cache.release(released)
-    draft.ticket?.complete(.unshared)
+    draft.isTooLarge()
   }
 
   private func complete() {

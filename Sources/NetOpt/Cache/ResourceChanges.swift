@@ -1,0 +1,89 @@
+import NetOptCaching
+import NetOptCore
+import NetOptLocking
+
+/// What became known of resources while fetches of them are under way, so that nothing older is stored afterwards. Safe from any thread.
+///
+/// A change (RFC 9111, section 4.4) overtakes all fetches that began before its answer. An answer, stored or not, overtakes the fetches that
+/// began before its own.
+final class ResourceChanges: Sendable {
+  /// What is known of the resources whose keys have one place. They share the count and the floor, which only refuse too much.
+  private struct Place {
+    var count: UInt32 = 0
+    /// The latest answers of resources.
+    var latest: [CacheKey: Answer] = [:]
+    /// The keys of `latest`, oldest first.
+    var order: [CacheKey] = []
+    /// When the latest fetch began whose answer was not stored and is not remembered: what began before it is not stored.
+    var floor: MonotonicInstant?
+
+    mutating func add(_ answer: Answer, of key: CacheKey) {
+      if let known = latest[key] {
+        if known.begun < answer.begun { latest[key] = answer }
+        return
+      }
+      latest[key] = answer
+      order.append(key)
+      guard order.count > ResourceChanges.most, let oldest = latest.removeValue(forKey: order.removeFirst()),
+        !oldest.isStored
+      else { return }
+      floor = max(floor ?? oldest.begun, oldest.begun)
+    }
+
+    func isOvertaken(_ key: CacheKey, begun: MonotonicInstant) -> Bool {
+      if let floor, begun < floor { return true }
+      return latest[key].map { begun < $0.begun } ?? false
+    }
+  }
+
+  private struct Answer {
+    /// When its fetch began.
+    let begun: MonotonicInstant
+    /// Whether it is stored. Those that are have a date as well, by which they are told from older ones.
+    let isStored: Bool
+  }
+
+  private final class LockedPlace: Sendable {
+    let state = Locked(Place())
+  }
+
+  /// The most resources of one place whose latest answers are remembered.
+  private static let most = 256
+  private let places = (0..<256).map { _ in LockedPlace() }
+
+  private func index(of key: CacheKey) -> Int { Int(key.place & 255) }
+  private func place(of key: CacheKey) -> LockedPlace { places[index(of: key)] }
+
+  /// How often a key's resource was changed, since some moment.
+  func count(of key: CacheKey) -> UInt32 { place(of: key).state.withLock { $0.count } }
+
+  /// Whether a change of one key's resource counts as one of another's.
+  func areShared(_ key: CacheKey, _ other: CacheKey) -> Bool { index(of: key) == index(of: other) }
+
+  /// A key's resource was changed.
+  func changed(_ key: CacheKey) { place(of: key).state.withLock { $0.count &+= 1 } }
+
+  /// A fetch of a key's resource was answered, and the answer is not stored.
+  ///
+  /// - Parameter begun: when the fetch began.
+  func answered(_ key: CacheKey, begun: MonotonicInstant) {
+    place(of: key).state.withLock { $0.add(Answer(begun: begun, isStored: false), of: key) }
+  }
+
+  /// Stores something of a key's resource unless something newer is known. Whoever makes that known waits meanwhile, and empties the store
+  /// afterwards: nobody finds what was stored late.
+  ///
+  /// - Parameters:
+  ///   - count: how often the resource had been changed when the fetch began.
+  ///   - begun: when that was.
+  ///   - isOnly: whether nothing else is stored of the resource, for other values of fields.
+  func unlessOvertaken(
+    _ key: CacheKey, since count: UInt32, begun: MonotonicInstant, isOnly: Bool, _ store: () -> Void
+  ) {
+    place(of: key).state.withLock { place in
+      guard place.count == count, !place.isOvertaken(key, begun: begun) else { return }
+      if isOnly { place.add(Answer(begun: begun, isStored: true), of: key) }
+      store()
+    }
+  }
+}
