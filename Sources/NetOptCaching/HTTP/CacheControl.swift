@@ -33,20 +33,32 @@ package struct CacheControl: Hashable, Sendable {
   /// `min-fresh`.
   package var minFresh: Int64?
 
-  /// Reads the directives of a message. More than `FieldText.mostMembers` of them are taken for `no-store`.
+  /// Whether there was more than is read: it may forbid anything.
+  package var isTooLong = false
+
+  /// Reads the directives of a message, unless there are more than `FieldText.mostMembers`, or a line has more than `FieldText.mostBytes`.
   package init(_ fields: HeaderFields) {
     var count = 0
     for line in fields.values(of: "Cache-Control") {
+      guard line.utf8.count <= FieldText.mostBytes else {
+        refuse()
+        return
+      }
       var reader = DirectiveReader(line)
       while let directive = reader.next() {
         count += 1
         guard count <= FieldText.mostMembers else {
-          noStore = true
+          refuse()
           return
         }
         take(directive)
       }
     }
+  }
+
+  private mutating func refuse() {
+    isTooLong = true
+    noStore = true
   }
 
   private mutating func take(_ directive: Directive) {
@@ -159,9 +171,12 @@ enum FieldText {
 
   /// How many members of a list are read. Real ones have ten. A head has room for 120,000, and reading them takes 0.1 s.
   static let mostMembers = 256
+  /// How long a value may be that is read member by member. A line of a head has 100 KB at most, and three times that when it is not UTF-8.
+  static let mostBytes = 16 * 1024
 
-  /// The members of a list that are not empty; `nil` when there are more than `mostMembers`.
+  /// The members of a list that are not empty; `nil` when there are more than `mostMembers`, or one of the values has more than `mostBytes`.
   static func members(_ values: [String]) -> [Substring]? {
+    guard values.allSatisfy({ $0.utf8.count <= mostBytes }) else { return nil }
     guard values.reduce(values.count, { $0 + $1.utf8.count { $0 == 0x2c } }) <= mostMembers else {
       return nil
     }

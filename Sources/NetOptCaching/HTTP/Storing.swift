@@ -40,7 +40,7 @@ package struct Storing: Sendable {
     if request.control.noStore { return .refused(.requestNoStore) }
     if control.mustUnderstand, !understood.contains(status) { return .refused(.notUnderstood) }
     // A cache that understands the status need not look at no-store beside must-understand (section 5.2.2.3).
-    if control.noStore, !control.mustUnderstand { return .refused(.noStore) }
+    if control.isTooLong || control.noStore && !control.mustUnderstand { return .refused(.noStore) }
     if status == 206 { return .refused(.partialContent) }
     // 226, 304 and 416 answer what a request has (RFC 3229), a condition and a range, not the next request.
     if status < 200 || [226, 304, 416].contains(status) { return .refused(.statusNotStored) }
@@ -84,7 +84,10 @@ package enum Invalidation {
   /// - Returns: none for a safe method, and for an error.
   package static func urls(_ request: CacheRequest, status: Int, _ fields: HeaderFields) -> [HTTPURL] {
     guard !request.method.isSafe, (200...399).contains(status) else { return [] }
-    let named = ["Location", "Content-Location"].compactMap { fields[$0] }
+    // What is longer names nothing that a redirect led to.
+    let named = ["Location", "Content-Location"].compactMap { fields[$0] }.filter {
+      $0.utf8.count <= HTTPURL.longestReference
+    }
     let urls = named.compactMap { try? request.url.resolving($0) }
     return [request.url] + urls.filter { $0.origin == request.url.origin && $0 != request.url }
   }

@@ -7,11 +7,17 @@ package struct EntityTag: Hashable, Sendable {
   /// The rest, quotes included.
   package let opaque: String
 
+  /// The longest tag that is used, in bytes. Real ones have less than a hundred.
+  package static let longest = 1024
+
   /// Reads a tag as it stands in a field. One without quotes is taken as it is: it is handed back to the server as it came. The result is `nil` for a
-  /// tag that is not valid UTF-8, because its bytes are lost, and for one such as `*`, which means something else in `If-None-Match`.
+  /// tag that is not valid UTF-8, because its bytes are lost, for one such as `*`, which means something else in `If-None-Match`, and for one of more
+  /// than `longest` bytes: a server may refuse a request that is so long, or the protocol, and would be taken for out of reach.
   package init?(_ text: some StringProtocol) {
     let text = FieldText.trimmed(Substring(text))
-    guard !text.isEmpty, !text.unicodeScalars.contains("\u{fffd}") else { return nil }
+    guard !text.isEmpty, text.utf8.count <= Self.longest, !text.unicodeScalars.contains("\u{fffd}") else {
+      return nil
+    }
     let bytes = text.utf8
     isWeak = bytes.starts(with: "W/".utf8)
     opaque = String(Substring(isWeak ? bytes.dropFirst(2) : bytes))

@@ -254,6 +254,14 @@ import Testing
     #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder(many) }
     #expect(ProcessFootprint.now.memoryBytes - before < 100 << 20)
     #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder("gzip, identity,gzip,br") }
+    // As long as no cache reads them, empty members count as well.
+    #expect(throws: CodingFailure.tooMany) {
+      _ = try ContentDecoder("gzip" + String(repeating: ",", count: 64))
+    }
+    #expect(throws: CodingFailure.tooMany) {
+      _ = try ContentDecoder("gzip," + String(repeating: " ", count: 2000) + "identity")
+    }
+    #expect(try ContentDecoder("gzip" + String(repeating: ",", count: 63)) != nil)
     #expect(try ContentDecoder("identity") == nil)
     #expect(try ContentDecoder(" , ") == nil)
   }

@@ -10,6 +10,10 @@ struct ContentDecoder {
   static let codings = "gzip, deflate, br, zstd"
   /// More codings than this on one body are refused. Each has a window of up to 16 MiB, which a few bytes can fill.
   static let mostCodings = 2
+  /// More members of the field than this are refused, empty ones and `identity` included, and more bytes than this: a cache reads no longer list, and
+  /// would take the body for one that is still coded.
+  static let mostMembers = 64
+  static let mostBytes = 1024
   /// How much codings may give to each other for each byte that comes out, and beyond that once. What a coding adds to what it cannot shrink
   /// is far less. Of empty blocks within empty blocks hardly anything ever comes out, and reading 4 MiB of them takes 0.15 s. A coding may want a
   /// block as a whole before it gives anything, 128 KiB of Zstandard (RFC 8878, section 3.1.1.2.4).
@@ -59,7 +63,10 @@ struct ContentDecoder {
     let applied = names.filter { $0 != "identity" && !$0.isEmpty }
     if applied.isEmpty { return nil }
     // Before any is made: a head has room for a hundred thousand.
-    guard applied.count <= Self.mostCodings else { throw .tooMany }
+    guard applied.count <= Self.mostCodings,
+      contentEncoding.utf8.count(where: { $0 == 0x2c }) < Self.mostMembers,
+      contentEncoding.utf8.count <= Self.mostBytes
+    else { throw .tooMany }
     for name in applied.reversed() { stages.append(Stage(coding: try Self.decoder(named: name))) }
   }
 
