@@ -1,7 +1,7 @@
 import NetOptCore
 import Testing
 
-@Suite struct HTTPResponseTests {
+@Suite struct NetOptResponseTests {
   @Test func showsItsHeadAndTimings() async throws {
     var timings = Timings()
     timings.queue = .milliseconds(1)

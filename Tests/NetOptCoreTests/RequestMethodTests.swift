@@ -1,7 +1,7 @@
 import NetOptCore
 import Testing
 
-@Suite struct HTTPMethodTests {
+@Suite struct RequestMethodTests {
   @Test(arguments: [
     (NetOptRequest.Method.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
     (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),

@@ -1,7 +1,7 @@
 import NetOptCore
 import Testing
 
-@Suite struct HTTPRequestTests {
+@Suite struct NetOptRequestTests {
   @Test func hasDefaults() throws {
     let request = try NetOptRequest(.get, "https://a.test/x")
     #expect(request.method == .get)

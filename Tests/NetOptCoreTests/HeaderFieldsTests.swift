@@ -1,7 +1,7 @@
 import NetOptCore
 import Testing
 
-@Suite struct HTTPFieldsTests {
+@Suite struct HeaderFieldsTests {
   private let fields: HeaderFields = ["Accept": "a", "Set-Cookie": "x=1", "ACCEPT": "b", "set-cookie": "y=2"]
 
   @Test func keepsOrderAndRepeats() {
