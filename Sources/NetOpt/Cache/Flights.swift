@@ -151,13 +151,30 @@ final class Flights: Sendable {
   }
 
   private struct State {
-    var underWay: [Key: Flight] = [:]
+    /// By the key of what is stored, so that those of one are found at once.
+    private var underWay: [CacheKey: [Key: Flight]] = [:]
     /// Who waits, and for what.
     var waiting: [UInt64: Flight] = [:]
     /// Those who are about to wait, and who of them had to leave before.
     var joining: Set<UInt64> = []
     var gone: [UInt64: NetOptError] = [:]
     var lastID: UInt64 = 0
+
+    var count: Int { underWay.values.reduce(0) { $0 + $1.count } }
+
+    func flight(of key: Key) -> Flight? { underWay[key.key]?[key] }
+
+    mutating func add(_ flight: Flight) { underWay[flight.key.key, default: [:]][flight.key] = flight }
+
+    /// Removes a fetch, unless another one has taken its place.
+    mutating func remove(_ flight: Flight) {
+      let key = flight.key
+      guard self.flight(of: key) === flight else { return }
+      underWay[key.key]?[key] = nil
+      if underWay[key.key]?.isEmpty == true { underWay[key.key] = nil }
+    }
+
+    mutating func removeAll(for key: CacheKey) { underWay[key] = nil }
   }
 
   private let state = Locked(State())
@@ -166,7 +183,7 @@ final class Flights: Sendable {
   init(_ timeSource: any TimeSource) { self.timeSource = timeSource }
 
   /// How many fetches are under way.
-  var count: Int { state.withLock(\.underWay.count) }
+  var count: Int { state.withLock(\.count) }
 
   /// How many calls wait.
   var waiting: Int { state.withLock(\.waiting.count) }
@@ -176,9 +193,9 @@ final class Flights: Sendable {
   /// - Parameter fields: those of the request.
   func lead(_ key: Key, _ fields: HeaderFields) -> Ticket? {
     let flight = state.withLock { state -> Flight? in
-      guard state.underWay[key] == nil else { return nil }
+      guard state.flight(of: key) == nil else { return nil }
       let flight = Flight(key)
-      state.underWay[key] = flight
+      state.add(flight)
       return flight
     }
     return flight.map { Ticket($0, self, fields) }
@@ -225,9 +242,9 @@ final class Flights: Sendable {
   private func wait(_ waiter: Flight.Waiter, _ key: Key) {
     let admission = state.withLock { state -> Admission in
       if let error = state.gone.removeValue(forKey: waiter.id) { return .left(error) }
-      guard let flight = state.underWay[key] else {
+      guard let flight = state.flight(of: key) else {
         let flight = Flight(key)
-        state.underWay[key] = flight
+        state.add(flight)
         return .leads(flight)
       }
       state.waiting[waiter.id] = flight
@@ -263,7 +280,7 @@ final class Flights: Sendable {
   /// - Parameter fields: those of its request, when the outcome is for those who ask with the same ones only.
   private func complete(_ flight: Flight, _ outcome: Outcome, of fields: HeaderFields? = nil) {
     let waiters = state.withLock { state in
-      if state.underWay[flight.key] === flight { state.underWay[flight.key] = nil }
+      state.remove(flight)
       let waiters = flight.state.withLock { state in
         defer { state.waiters = [] }
         return state.waiters
@@ -301,11 +318,7 @@ final class Flights: Sendable {
 
   /// Nobody joins the fetches of a key any more that are under way.
   func leave(_ key: CacheKey) {
-    state.withLock { state in
-      for flight in state.underWay.values where flight.key.key == key {
-        state.underWay[flight.key] = nil
-      }
-    }
+    state.withLock { $0.removeAll(for: key) }
   }
 
   private static let cancelled = NetOptError(
