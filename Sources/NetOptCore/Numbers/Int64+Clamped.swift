@@ -2,13 +2,13 @@
 // does, instead of a trap.
 extension Int64 {
   /// The sum, or the nearest end of 64 bits.
-  package func addingClamped(_ other: Int64) -> Int64 {
+  @inlinable package func addingClamped(_ other: Int64) -> Int64 {
     let (sum, overflow) = addingReportingOverflow(other)
     return !overflow ? sum : other < 0 ? .min : .max
   }
 
   /// The difference, or the nearest end of 64 bits.
-  package func subtractingClamped(_ other: Int64) -> Int64 {
+  @inlinable package func subtractingClamped(_ other: Int64) -> Int64 {
     let (difference, overflow) = subtractingReportingOverflow(other)
     return !overflow ? difference : other > 0 ? .min : .max
   }

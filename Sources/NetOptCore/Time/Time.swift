@@ -1,28 +1,32 @@
 import Glibc
 
 /// A moment on the monotonic clock (`clock_gettime(2)`, `CLOCK_MONOTONIC`), in nanoseconds since an unspecified start.
+///
+/// Its operations are marked to be inlined: the compiler does that by itself across modules for what is public alone, and each request has a
+/// hundred of them.
+@usableFromInline
 package struct MonotonicInstant: Hashable, Comparable, Sendable {
   /// Nanoseconds since the clock's start.
-  package var nanoseconds: Int64
+  @usableFromInline package var nanoseconds: Int64
 
   /// Makes a moment from nanoseconds since the clock's start.
-  package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+  @inlinable package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   /// The earlier of two moments is less.
-  package static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
+  @inlinable package static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
 
   /// The moment that lies `duration` later, saturating.
-  package static func + (a: Self, duration: Duration) -> Self {
+  @inlinable package static func + (a: Self, duration: Duration) -> Self {
     Self(nanoseconds: a.nanoseconds.addingClamped(duration.nanoseconds))
   }
 
   /// The time from an earlier moment to this one, saturating, where a `Duration` would be a burden.
-  package func nanoseconds(since earlier: MonotonicInstant) -> Int64 {
+  @inlinable package func nanoseconds(since earlier: MonotonicInstant) -> Int64 {
     nanoseconds.subtractingClamped(earlier.nanoseconds)
   }
 
   /// The time from `b` to `a`.
-  package static func - (a: Self, b: Self) -> Duration {
+  @inlinable package static func - (a: Self, b: Self) -> Duration {
     let (difference, overflow) = a.nanoseconds.subtractingReportingOverflow(b.nanoseconds)
     return overflow ? .nanoseconds(a.nanoseconds) - .nanoseconds(b.nanoseconds) : .nanoseconds(difference)
   }
