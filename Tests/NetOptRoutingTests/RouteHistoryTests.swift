@@ -178,7 +178,7 @@ import Testing
 
   @Test func aLongHistoryIsCut() throws {
     let endpoints = (0..<400).map {
-      RouteHistory.IPEndpoint(IPAddress(v4: 0x0100_0000 + UInt32($0)), ready: nil, roundTrip: nil)
+      RouteHistory.Endpoint(IPAddress(v4: 0x0100_0000 + UInt32($0)), ready: nil, roundTrip: nil)
     }
     let hosts = (0..<50).map { number in
       RouteHistory.Host(

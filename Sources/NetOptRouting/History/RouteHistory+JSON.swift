@@ -85,14 +85,14 @@ private struct File: Decodable {
     let port: UInt16
     let learned: String
     let leader: String?
-    let endpoints: [IPEndpoint]
+    let endpoints: [Endpoint]
 
     var value: RouteHistory.Host? {
       guard let scheme = Origin.Scheme(rawValue: scheme), HTTPURL.hostNameFault(host) == nil, port > 0,
         // What is before 1970 nobody learned, and calendars differ about how it is written.
         let learned = Date(rfc3339: learned), learned.timeIntervalSince1970 >= 0
       else { return nil }
-      var known: [RouteHistory.IPEndpoint] = []
+      var known: [RouteHistory.Endpoint] = []
       for endpoint in endpoints {
         guard let value = endpoint.value else { return nil }
         known.append(value)
@@ -103,16 +103,16 @@ private struct File: Decodable {
     }
   }
 
-  struct IPEndpoint: Decodable {
+  struct Endpoint: Decodable {
     let ip: String
     let ready_us: [Int64]?
     let rtt_us: [Int64]?
 
-    var value: RouteHistory.IPEndpoint? {
+    var value: RouteHistory.Endpoint? {
       guard let address = IPAddress(ip), ready_us == nil || Self.estimate(ready_us) != nil,
         rtt_us == nil || Self.estimate(rtt_us) != nil
       else { return nil }
-      return RouteHistory.IPEndpoint(
+      return RouteHistory.Endpoint(
         address, ready: Self.estimate(ready_us), roundTrip: Self.estimate(rtt_us))
     }
 

@@ -19,7 +19,7 @@ package struct RouteHistory: Hashable, Sendable {
   }
 
   /// An endpoint of the list.
-  package struct IPEndpoint: Hashable, Sendable {
+  package struct Endpoint: Hashable, Sendable {
     /// The address.
     package var address: IPAddress
     /// The time until a request can be sent, TLS included where there is any.
@@ -44,10 +44,10 @@ package struct RouteHistory: Hashable, Sendable {
     /// The endpoint that was in use, if any was.
     package var leader: IPAddress?
     /// The endpoints that were known to work, in the list's order.
-    package var endpoints: [IPEndpoint]
+    package var endpoints: [Endpoint]
 
     /// Makes a host.
-    package init(_ origin: Origin, learned: Date, leader: IPAddress?, endpoints: [IPEndpoint]) {
+    package init(_ origin: Origin, learned: Date, leader: IPAddress?, endpoints: [Endpoint]) {
       self.origin = origin
       self.learned = learned
       self.leader = leader

@@ -187,7 +187,7 @@ struct ListChecker {
   // MARK: Endpoints
 
   private mutating func endpoint(
-    _ field: RawList.Field<RawList.IPEndpoint>, _ path: JSONPath, _ index: Int
+    _ field: RawList.Field<RawList.Endpoint>, _ path: JSONPath, _ index: Int
   ) -> ListedEndpoint? {
     guard case .value(let raw) = field else {
       report.add(path.index(index), "must be an object such as {\"ip\": \"192.0.2.1\"}")

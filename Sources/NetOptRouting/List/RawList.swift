@@ -31,11 +31,11 @@ struct RawList {
 
   /// The endpoints of a host. Those beyond the limit are counted, but not read.
   struct Endpoints {
-    let elements: [Field<IPEndpoint>]
+    let elements: [Field<Endpoint>]
     let count: Int
   }
 
-  struct IPEndpoint {
+  struct Endpoint {
     var ip = Field<String>.missing
     var region = Field<String>.missing
     var isp = Field<String>.missing
@@ -108,11 +108,11 @@ extension RawList.Health {
 
 extension RawList.Endpoints {
   init(_ array: JSONElement) {
-    var elements: [RawList.Field<RawList.IPEndpoint>] = []
+    var elements: [RawList.Field<RawList.Endpoint>] = []
     elements.reserveCapacity(min(array.count, EndpointList.maximumEndpoints))
     array.forEachElement { element in
       if elements.count == EndpointList.maximumEndpoints { return false }
-      elements.append(element.object(RawList.IPEndpoint.init))
+      elements.append(element.object(RawList.Endpoint.init))
       return true
     }
     self.elements = elements
@@ -120,7 +120,7 @@ extension RawList.Endpoints {
   }
 }
 
-extension RawList.IPEndpoint {
+extension RawList.Endpoint {
   init(_ object: JSONElement) {
     object.forEachMember { key, value in
       if key.isKey("ip") { ip = value.string }

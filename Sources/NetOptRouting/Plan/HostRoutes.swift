@@ -3,7 +3,7 @@ import NetOptCore
 /// What is known of the ways to one origin: its endpoints in the list, and the addresses that DNS gave for it.
 struct HostRoutes: Sendable {
   /// An endpoint of the list and its health.
-  struct IPEndpoint: Sendable {
+  struct Endpoint: Sendable {
     let listed: ListedEndpoint
     /// In how many respects, of region and provider, it is not where this machine is.
     let distance: Int
@@ -36,7 +36,7 @@ struct HostRoutes: Sendable {
   /// The number by which this client chooses among endpoints that are equally fast.
   let draw: UInt64
   /// In the list's order. Whoever changes the health of one has `reassess` put it in its place.
-  var endpoints: [IPEndpoint]
+  var endpoints: [Endpoint]
   /// The addresses of the endpoints.
   let addresses: [IPAddress]
   private let indices: [IPAddress: Int]
@@ -86,12 +86,12 @@ struct HostRoutes: Sendable {
     isProbed = configuration.probesInBackground
     var random = SplitMix64(seed: seed ^ StableHash.fnv1a(origin.description.utf8))
     draw = random.next()
-    var endpoints: [IPEndpoint] = []
+    var endpoints: [Endpoint] = []
     var indices: [IPAddress: Int] = [:]
     for endpoint in listed where indices[endpoint.address] == nil {
       indices[endpoint.address] = endpoints.count
       endpoints.append(
-        IPEndpoint(
+        Endpoint(
           listed: endpoint, distance: configuration.distance(to: endpoint), probing: ProbeTimes(&random)))
     }
     self.endpoints = endpoints

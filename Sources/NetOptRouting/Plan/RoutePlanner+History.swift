@@ -45,10 +45,10 @@ extension RoutePlanner {
 extension HostRoutes {
   /// What is known of the list's endpoints; `nil` when that is nothing.
   fileprivate func history(at now: MonotonicInstant, date: Date) -> RouteHistory.Host? {
-    let known = endpoints.compactMap { endpoint -> RouteHistory.IPEndpoint? in
+    let known = endpoints.compactMap { endpoint -> RouteHistory.Endpoint? in
       let health = endpoint.health
       guard health.isClear, health.ready != nil || health.roundTrip != nil else { return nil }
-      return RouteHistory.IPEndpoint(
+      return RouteHistory.Endpoint(
         endpoint.listed.address, ready: health.ready?.history, roundTrip: health.roundTrip?.history)
     }
     guard !known.isEmpty else { return nil }
