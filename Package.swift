@@ -91,10 +91,9 @@ let package = Package(
       name: "cache-benchmark", dependencies: ["CHeap", "NetOptCaching", "NetOptCore"],
       path: "Benchmarks/Sources/cache-benchmark", swiftSettings: settings),
 
-    .systemLibrary(name: "CMalloc", path: "Benchmarks/Sources/CMalloc"),
     // Measures the client: requests, plans, lists, signatures, hits.
     .executableTarget(
-      name: "netopt-benchmark", dependencies: ["CMalloc", "NetOpt", "NetOptSigning"],
+      name: "netopt-benchmark", dependencies: ["CHeap", "NetOpt", "NetOptSigning"],
       path: "Benchmarks/Sources/netopt-benchmark", swiftSettings: settings),
 
     // Runs the routing policy in networks that are made up.

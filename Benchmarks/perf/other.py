@@ -12,18 +12,19 @@ from origin import Failure, program
 from programs import BENCHMARK, BENCHMARKS, HERE, Tree
 
 AGAINST = os.path.join(BENCHMARKS, ".build", "against")
-# Which of this tree's files build a program in the other tree as well: the load generators do part of the
-# work that is measured, so that both trees have the same ones.
+# Which of this tree's files build a program in the other tree as well: the load generators do part of the work that is measured, so
+# that both trees have the same ones.
 PRODUCTS = {
     "netopt-benchmark": ["Benchmarks/Sources/netopt-benchmark"],
     "cache-benchmark": ["Benchmarks/Sources/cache-benchmark"],
     "netopt": [],
 }
-# What the library's types were called in older commits, longest names first: this tree's programs are tried there with these.
+# What types and modules were called in older commits, longest names first: this tree's programs are tried there with these.
 FORMER_NAMES = {
     "NetOptRequest.Method": "HTTPMethod", "NetOptRequest": "HTTPRequest", "NetOptResponse": "HTTPResponse",
     "HeaderFields": "HTTPFields", "HeaderField": "HTTPField", "IPEndpoint": "Endpoint",
     "VerificationReport.Reason": "Reason", "SignerMistake": "Mutation", "import NetOptSigning\n": "",
+    "import CHeap": "import CMalloc",
 }
 
 

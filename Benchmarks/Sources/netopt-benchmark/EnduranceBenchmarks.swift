@@ -1,4 +1,4 @@
-import CMalloc
+import CHeap
 import Glibc
 import NetOpt
 import Synchronization
