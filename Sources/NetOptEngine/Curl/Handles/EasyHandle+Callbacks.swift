@@ -152,7 +152,7 @@ private func contextWasMade(
 
 private func closeSocket(_ data: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
   if let data, descriptor >= 0 {
-    Unmanaged<TurnRecords>.fromOpaque(data).takeUnretainedValue().closed(descriptor)
+    TurnRecords.reached(by: data) { $0.closed(descriptor) }
   }
   return close(descriptor)
 }

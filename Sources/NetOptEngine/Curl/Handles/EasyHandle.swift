@@ -43,7 +43,7 @@ final class EasyHandle {
   }
 
   /// Of the options, what is only set when it differs from the transfer before.
-  fileprivate struct Settings: Equatable {
+  fileprivate struct Settings {
     var verification: RequestOptions.Verification
     var connectTimeout: Duration
     var connectionClass: ConnectionClass

@@ -45,19 +45,14 @@ private func socketChanged(
   var readiness: Readiness = []
   if what == CURL_POLL_IN || what == CURL_POLL_INOUT { readiness.insert(.read) }
   if what == CURL_POLL_OUT || what == CURL_POLL_INOUT { readiness.insert(.write) }
-  records(data) { $0.wants(descriptor, readiness) }
+  TurnRecords.reached(by: data) { $0.wants(descriptor, readiness) }
   return 0
-}
-
-/// Unsafe: the records live as long as the multi handle, which is calling, and are not retained.
-private func records(_ data: UnsafeMutableRawPointer, _ body: (TurnRecords) -> Void) {
-  Unmanaged<TurnRecords>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
 }
 
 private func timerChanged(
   _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int32 {
   guard let data else { return 0 }
-  records(data) { $0.timeout = milliseconds }
+  TurnRecords.reached(by: data) { $0.timeout = milliseconds }
   return 0
 }

@@ -36,6 +36,15 @@ final class TurnRecords {
   /// What libcurl wants its timer set to, in milliseconds: -1 for off, `nil` for no change.
   @exclusivity(unchecked) var timeout: Int?
 
+  /// Hands the records to a callback of libcurl.
+  ///
+  /// Unsafe: they live as long as the multi handle that calls, and are not retained.
+  ///
+  /// - Parameter data: the callback's user data.
+  static func reached(by data: UnsafeMutableRawPointer, _ body: (TurnRecords) -> Void) {
+    Unmanaged<TurnRecords>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
+  }
+
   func wants(_ descriptor: Int32, _ readiness: Readiness) {
     if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {
       interests[index].readiness = readiness
