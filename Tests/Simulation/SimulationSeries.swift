@@ -2,7 +2,7 @@ package import NetOptCore
 
 /// Many runs, one for each seed.
 package enum SimulationSeries {
-  /// How many of the seeds have a fleet as well.
+  /// Each seed that this divides runs a fleet as well.
   package static let fleetEvery: UInt64 = 100
   /// The lines of what happened before a rule was broken that are shown.
   private static let shown = 60

@@ -2,12 +2,13 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// What became known of resources while fetches of them are under way, so that nothing older is stored afterwards. Safe from any thread.
+/// Keeps the cache from storing a response that is older than one it knows of. Safe from any thread.
 ///
 /// A change (RFC 9111, section 4.4) overtakes all fetches that began before its answer. An answer, stored or not, overtakes the fetches that
 /// began before its own.
 final class ResourceChanges: Sendable {
-  /// What is known of the resources whose keys have one place. They share the count and the floor, which only refuse too much.
+  /// The state of 1/256 of all keys. These keys share `count` and `floor`, so that a response may be refused that could be stored, and never the
+  /// other way round.
   private struct Place {
     var count: UInt32 = 0
     /// The latest answers of resources.
@@ -47,31 +48,31 @@ final class ResourceChanges: Sendable {
     let state = Locked(Place())
   }
 
-  /// The most resources of one place whose latest answers are remembered.
+  /// Each place keeps the latest answers of at most so many keys.
   private static let most = 256
   private let places = (0..<256).map { _ in LockedPlace() }
 
   private func index(of key: CacheKey) -> Int { Int(key.place & 255) }
   private func place(of key: CacheKey) -> LockedPlace { places[index(of: key)] }
 
-  /// How often a key's resource was changed, since some moment.
+  /// The number of changes so far of a key's resource.
   func count(of key: CacheKey) -> UInt32 { place(of: key).state.withLock { $0.count } }
 
   /// Whether a change of one key's resource counts as one of another's.
   func areShared(_ key: CacheKey, _ other: CacheKey) -> Bool { index(of: key) == index(of: other) }
 
-  /// A key's resource was changed.
+  /// Records a change of a key's resource.
   func changed(_ key: CacheKey) { place(of: key).state.withLock { $0.count &+= 1 } }
 
-  /// A fetch of a key's resource was answered, and the answer is not stored.
+  /// Records an answer that is not stored.
   ///
   /// - Parameter begun: when the fetch began.
   func answered(_ key: CacheKey, begun: MonotonicInstant) {
     place(of: key).state.withLock { $0.add(Answer(begun: begun, isStored: false), of: key) }
   }
 
-  /// Stores something of a key's resource unless something newer is known. Whoever makes that known waits meanwhile, and empties the store
-  /// afterwards: nobody finds what was stored late.
+  /// Stores a response unless a newer one, or a change, is recorded. `changed` and `answered` wait meanwhile. Their callers empty the store
+  /// afterwards, so that a response that was stored just before is removed.
   ///
   /// - Parameters:
   ///   - count: how often the resource had been changed when the fetch began.

@@ -36,6 +36,10 @@ package struct CacheControl: Hashable, Sendable {
   /// Whether there was more than is read: it may forbid anything.
   package var isTooLong = false
 
+  /// Whether the response must not be stored. `must-understand` lifts `no-store` for a status that the cache understands
+  /// (section 5.2.2.3).
+  var forbidsStoring: Bool { isTooLong || noStore && !mustUnderstand }
+
   /// Reads the directives of a message, unless there are more than `FieldText.mostMembers`, or a line has more than `FieldText.mostBytes`.
   package init(_ fields: HeaderFields) {
     var count = 0

@@ -34,8 +34,7 @@ package enum Freshening {
   package static func isKept(_ updated: CacheEntry, after news: HeaderFields) -> Bool {
     let control = updated.terms.control
     return !StoredFields.losesTerms(of: news, CacheControl(news))
-      && !control.isTooLong && (!control.noStore || control.mustUnderstand)
-      && Vary(updated.fields) != .everything
+      && !control.forbidsStoring && Vary(updated.fields) != .everything
       && updated.selectors.count <= Vary.mostNames && updated.fields.count <= most.fields
       && updated.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count } <= most.bytes
   }

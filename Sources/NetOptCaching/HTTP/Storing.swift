@@ -39,8 +39,7 @@ package struct Storing: Sendable {
     let control = terms.control
     if request.control.noStore { return .refused(.requestNoStore) }
     if control.mustUnderstand, !understood.contains(status) { return .refused(.notUnderstood) }
-    // A cache that understands the status need not look at no-store beside must-understand (section 5.2.2.3).
-    if control.isTooLong || control.noStore && !control.mustUnderstand { return .refused(.noStore) }
+    if control.forbidsStoring { return .refused(.noStore) }
     if status == 206 { return .refused(.partialContent) }
     // 226, 304 and 416 answer what a request has (RFC 3229), a condition and a range, not the next request.
     if status < 200 || [226, 304, 416].contains(status) { return .refused(.statusNotStored) }
