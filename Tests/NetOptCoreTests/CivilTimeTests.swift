@@ -43,9 +43,40 @@ struct CivilTimeTests {
     #expect(CivilTime(http: "Thursday, 18-Aug-50 02:01:18 GMT", near: present)?.year == 2050)
     #expect(CivilTime(http: "Thursday, 18-Aug-76 02:01:18 GMT", near: present)?.year == 2076)
     #expect(CivilTime(http: "Thursday, 18-Aug-77 02:01:18 GMT", near: present)?.year == 1977)
+    // The day of the week says which of two is meant, when it is that of only one.
+    #expect(CivilTime(http: "Thu, 01-Jan-70 00:00:00 GMT", near: present)?.seconds == 0)
+    #expect(CivilTime(http: "Wed, 01-Jan-70 00:00:00 GMT", near: present)?.year == 2070)
+    #expect(CivilTime(http: "Moonday, 01-Jan-70 00:00:00 GMT", near: present)?.year == 2070)
   }
 
   @Test func datesAreWrittenInTheFormOfHTTP() {
     #expect(CivilTime(seconds: 784_111_777).http == "Sun, 06 Nov 1994 08:49:37 GMT")
+  }
+
+  @Test(
+    "one form of RFC 3339 is read as a civil time, and all of them as seconds",
+    arguments: [
+      ("2026-11-20T00:00:00Z", 1_795_132_800, true), ("2016-12-31T23:59:60Z", 1_483_228_800, true),
+      ("2026-11-20t00:00:00Z", 1_795_132_800, false), ("2026-11-20T00:00:00z", 1_795_132_800, false),
+      ("2026-11-20T00:00:00.5Z", 1_795_132_800.5, false), ("2026-11-20T00:00:00+00:00", 1_795_132_800, false),
+      ("2026-11-20T08:00:00+08:00", 1_795_132_800, false), ("0000-01-01T00:00:00Z", -62_167_219_200, true),
+    ])
+  func timestamps(_ text: String, _ seconds: Double, _ isStrict: Bool) {
+    #expect(CivilTime.seconds(rfc3339: text) == seconds)
+    let time = CivilTime(rfc3339: text)
+    #expect((time != nil) == isStrict)
+    if let time {
+      #expect(Double(time.seconds) == seconds)
+      #expect(time.rfc3339 == text)
+    }
+  }
+
+  @Test(arguments: [
+    "", "2026-11-20T00:00:00", "2026-11-20 00:00:00Z", "2026-02-29T00:00:00Z", "2026-11-20T24:00:00Z",
+    "2026-11-20T00:00:00Z ", "20261120T000000Z", "２０２６-11-20T00:00:00Z",
+  ])
+  func otherTextsAreNoTimestamps(_ text: String) {
+    #expect(CivilTime(rfc3339: text) == nil)
+    #expect(CivilTime.seconds(rfc3339: text) == nil)
   }
 }

@@ -22,12 +22,4 @@ import Testing
     #expect(path.count == 206)
     #expect(path.hasSuffix("-…\"]"))
   }
-
-  @Test func textIsMadeFitForATerminal() {
-    #expect("plain text".printable(10) == "plain text")
-    #expect("plain text".printable(5) == "plain…")
-    #expect("tab\there, \u{202e}turned, \u{2028}broken".printable(99) == "tab�here, �turned, �broken")
-    #expect("日本語".printable(3) == "日本語")
-    #expect("日本語".printable(2) == "日本…")
-  }
 }

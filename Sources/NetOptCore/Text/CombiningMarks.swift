@@ -43,8 +43,10 @@ package enum CombiningMarks {
   }
 
   /// Whether a scalar is a mark, or made of nothing else: U+0F73, U+0F75 and U+0F81 are, and have the class of a letter.
-  private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
-    scalar.properties.canonicalCombiningClass != .notReordered
+  static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+    // No letter of Latin-1 or of its extensions is; looking up a class costs more than this.
+    if scalar.value < 0x300 { return false }
+    return scalar.properties.canonicalCombiningClass != .notReordered
       || scalar == "\u{f73}" || scalar == "\u{f75}" || scalar == "\u{f81}"
   }
 }

@@ -26,7 +26,8 @@ package struct CivilTime: Hashable, Sendable {
     year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   }
 
-  private init?(_ parts: [Int]) {
+  /// Takes year, month, day, hour, minute and second; `nil` for what no calendar or clock has.
+  init?(_ parts: [Int]) {
     (year, month, day, hour, minute, second) = (parts[0], parts[1], parts[2], parts[3], parts[4], parts[5])
     let isTime = (0...23).contains(hour) && (0...59).contains(minute) && (0...60).contains(second)
     guard isTime, (1...12).contains(month), (1...31).contains(day) else { return nil }
@@ -76,7 +77,7 @@ package struct CivilTime: Hashable, Sendable {
 
   /// Reads an HTTP-date (RFC 9110, section 5.6.7) in any of its three forms: `Sun, 06 Nov 1994 08:49:37 GMT`,
   /// `Sunday, 06-Nov-94 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`. `nil` for anything else. Letters count in either case,
-  /// since some servers write them so; the day of the week is not compared with the date.
+  /// since some servers write them so; the day of the week counts only where the year has two digits.
   ///
   /// - Parameter present: seconds since 1970, from which a year of two digits lies fifty years away at most; without it,
   ///   such a year is one of this century.
@@ -89,7 +90,7 @@ package struct CivilTime: Hashable, Sendable {
     case (0x2c, 26): parts = Self.parts(rest, ", 00 aaa 0000 00:00:00 gmt")
     case (0x2c, 24):
       parts = Self.parts(rest, ", 00-aaa-00 00:00:00 gmt").map { parts in
-        [Self.century(of: parts[0], near: present)] + parts.dropFirst()
+        [Self.year(of: parts, bytes[..<start], near: present)] + parts.dropFirst()
       }
     case (0x20, 21): parts = Self.parts(rest, " aaa 00 00:00:00 0000", monthFirst: true)
     default: parts = nil
@@ -100,11 +101,8 @@ package struct CivilTime: Hashable, Sendable {
 
   /// `Sun, 06 Nov 1994 08:49:37 GMT`.
   package var http: String {
-    let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-    let weekday = Int(seconds.floorDivided(by: 86_400)) % 7
-    return days[(weekday + 7) % 7] + ", " + Self.padded(day) + " " + Self.months[month - 1] + " "
-      + Self.padded(year, 4) + " " + Self.padded(hour) + ":" + Self.padded(minute) + ":" + Self.padded(second)
-      + " GMT"
+    weekday + ", " + Self.padded(day) + " " + Self.months[month - 1] + " " + Self.padded(year, 4) + " "
+      + Self.padded(hour) + ":" + Self.padded(minute) + ":" + Self.padded(second) + " GMT"
   }
 
   /// Reads the numbers and the month of a text that has a form: `0` stands for a digit, `aaa` for the month. A day may
@@ -139,32 +137,27 @@ package struct CivilTime: Hashable, Sendable {
       : [numbers[1], number + 1, numbers[0], numbers[2], numbers[3], numbers[4]]
   }
 
-  /// The year that two digits stand for: none that is more than fifty years ahead (RFC 9110, section 5.6.7).
-  private static func century(of digits: Int, near present: Int64?) -> Int {
-    guard let present else { return 2000 + digits }
+  /// The year that two digits stand for: none that is more than fifty years ahead (RFC 9110, section 5.6.7). A year a hundred years earlier is
+  /// meant when it has the day of the week and the later one does not: servers write `Thu, 01-Jan-70` for a moment long past.
+  private static func year(of parts: [Int], _ weekday: ArraySlice<UInt8>, near present: Int64?) -> Int {
+    guard let present else { return 2000 + parts[0] }
     let now = CivilTime(seconds: present).year
-    let year = now - now % 100 + digits
-    return year > now + 50 ? year - 100 : year
+    let sameCentury = now - now % 100 + parts[0]
+    let year = sameCentury > now + 50 ? sameCentury - 100 : sameCentury
+    let meant = [year, year - 100].first { year in
+      CivilTime([year] + parts.dropFirst()).map { weekday.starts(with: $0.weekday.loweredASCII.utf8) }
+        ?? false
+    }
+    return meant ?? year
   }
 
-  // MARK: RFC 3339
-
-  /// Reads `2026-11-20T00:00:00Z`; `nil` for anything else.
-  package init?(rfc3339 text: some StringProtocol) {
-    let bytes = Array(text.utf8)
-    guard bytes.count == 20, bytes[4] == 0x2d, bytes[7] == 0x2d, bytes[10] == 0x54, bytes[13] == 0x3a,
-      bytes[16] == 0x3a, bytes[19] == 0x5a
-    else { return nil }
-    self.init(basic: String(decoding: bytes.filter { $0 != 0x2d && $0 != 0x3a }, as: UTF8.self))
+  /// `Sun`.
+  private var weekday: String {
+    let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    return days[(Int(seconds.floorDivided(by: 86_400)) % 7 + 7) % 7]
   }
 
-  /// `2026-11-20T00:00:00Z`.
-  package var rfc3339: String {
-    Self.padded(year, 4) + "-" + Self.padded(month) + "-" + Self.padded(day) + "T" + Self.padded(hour) + ":"
-      + Self.padded(minute) + ":" + Self.padded(second) + "Z"
-  }
-
-  private static func padded(_ number: Int, _ width: Int = 2) -> String {
+  static func padded(_ number: Int, _ width: Int = 2) -> String {
     let digits = String(number)
     return String(repeating: "0", count: max(width - digits.count, 0)) + digits
   }

@@ -1,50 +1,49 @@
+import NetOptCore
+
 /// The values of a JSON text: where each one is, and what comes behind it. Nothing is copied out of the text before it is
 /// asked for.
 struct JSONDocument {
-  /// A value, or the key of a member, which stands before its value. What an array or object has follows it.
-  struct Node {
-    /// The kinds of values. The literals are true, false and null.
-    enum Kind: UInt8 { case object, array, string, number, literal }
-
-    let kind: Kind
-    /// Whether a string is all ASCII without escapes: then its bytes are its text.
-    let isPlain: Bool
-    private let start: Int32
-    private var end: Int32
-    private(set) var next: Int32
-    private(set) var count: Int32 = 0
-
-    /// A list has a mebibyte at most: offsets are small.
-    init(_ kind: Kind, _ range: Range<Int>, next: Int, isPlain: Bool = false) {
-      self.kind = kind
-      self.isPlain = isPlain
-      start = Int32(truncatingIfNeeded: range.lowerBound)
-      end = Int32(truncatingIfNeeded: range.upperBound)
-      self.next = Int32(truncatingIfNeeded: next)
-    }
-
-    /// Its bytes; those of a string without the quotes.
-    var range: Range<Int> { Int(start)..<Int(end) }
-
-    /// Notes where an array or object ends.
-    mutating func end(_ position: Int, next: Int, count: Int) {
-      end = Int32(truncatingIfNeeded: position)
-      self.next = Int32(truncatingIfNeeded: next)
-      self.count = Int32(truncatingIfNeeded: count)
-    }
-  }
-
   let bytes: [UInt8]
-  let nodes: [Node]
+  let nodes: [JSONNode]
 
   /// The value that is the whole text.
   var root: JSONElement { JSONElement(document: self, node: 0) }
 
-  /// The text of a string.
-  static func text(of node: Node, in bytes: [UInt8]) -> String {
-    if node.isPlain { return String(decoding: bytes[node.range], as: UTF8.self) }
-    return JSONScan.text(in: bytes, from: node.range.lowerBound)
+  /// Reads `bytes` and reports every duplicate key, and the place where the text stops being JSON.
+  ///
+  /// - Returns: the values, or `nil` when it is not JSON to its end.
+  static func read(_ bytes: [UInt8], _ report: inout FaultReport) -> JSONDocument? {
+    // What is made of a list compares its keys and values as strings.
+    let outline = bytes.withUnsafeBytes {
+      JSONReader.read($0, keys: .sameCharacters, mostDuplicates: FaultReport.limit)
+    }
+    let document = JSONDocument(bytes: bytes, nodes: outline.nodes)
+    for duplicate in outline.duplicates {
+      report.add(
+        document.path(duplicate.place),
+        "this key stands more than once, and only one of them would count; remove the others")
+    }
+    report.count(further: outline.duplicateCount - outline.duplicates.count)
+    guard let fault = outline.fault else { return document }
+    let before = bytes[..<fault.offset]
+    let line = before.count { $0 == 0x0a } + 1
+    // Continuation bytes are no characters of their own.
+    let column = before.reversed().prefix { $0 != 0x0a }.count { $0 & 0xc0 != 0x80 } + 1
+    report.add(document.path(fault.place), "not JSON: line \(line), column \(column): \(fault.rule)")
+    return nil
   }
+
+  private func path(_ place: [JSONStep]) -> JSONPath {
+    place.reduce(JSONPath()) { path, step in
+      switch step {
+      case .index(let index): path.index(index)
+      case .key(let node): path.key(text(of: nodes[node]))
+      }
+    }
+  }
+
+  /// The text of a string.
+  fileprivate func text(of node: JSONNode) -> String { bytes.withUnsafeBytes { node.text(in: $0) } }
 }
 
 /// A value of a JSON text.
@@ -52,18 +51,16 @@ struct JSONElement {
   let document: JSONDocument
   let node: Int
 
-  private var value: JSONDocument.Node { document.nodes[node] }
+  private var value: JSONNode { document.nodes[node] }
 
   /// What kind of value it is.
-  var kind: JSONDocument.Node.Kind { value.kind }
+  var kind: JSONNode.Kind { value.kind }
 
   /// How many elements an array has, or how many members an object.
-  var count: Int { Int(value.count) }
+  var count: Int { value.count }
 
   /// The text of a string.
-  var text: String? {
-    value.kind == .string ? JSONDocument.text(of: value, in: document.bytes) : nil
-  }
+  var text: String? { value.kind == .string ? document.text(of: value) : nil }
 
   /// The number, when it is a whole one that fits; written with a fraction or an exponent too.
   var integer: Int64? {
@@ -81,7 +78,7 @@ struct JSONElement {
     var child = node + 1
     for _ in 0..<count {
       if !body(JSONElement(document: document, node: child)) { return }
-      child = Int(document.nodes[child].next)
+      child = document.nodes[child].next
     }
   }
 
@@ -90,7 +87,7 @@ struct JSONElement {
     var key = node + 1
     for _ in 0..<count {
       body(JSONElement(document: document, node: key), JSONElement(document: document, node: key + 1))
-      key = Int(document.nodes[key + 1].next)
+      key = document.nodes[key + 1].next
     }
   }
 

@@ -45,7 +45,7 @@ extension EndpointList {
       report.add(JSONPath(), "byte \(offset) is not UTF-8 text; save the list as UTF-8")
       return (nil, report)
     }
-    guard let document = JSONScan.read(bytes, &report) else { return (nil, report) }
+    guard let document = JSONDocument.read(bytes, &report) else { return (nil, report) }
     guard let raw = RawList(document) else {
       report.add(JSONPath(), "the list must be a JSON object with schema, serial and hosts")
       return (nil, report)

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// A rule that an IP list breaks, and where.
 package struct ListFault: Hashable, Sendable, CustomStringConvertible {
   /// The place, as a JSON path (RFC 9535): `$.hosts["a.example"].endpoints[3].ip`.
@@ -28,6 +30,9 @@ struct FaultReport {
     count += 1
     if count <= Self.limit { kept.append(ListFault(path(), message())) }
   }
+
+  /// Counts faults beyond those that were added.
+  mutating func count(further faults: Int) { count += faults }
 
   /// The faults that were kept, and one that says how many were not.
   var faults: [ListFault] {

@@ -1,26 +1,15 @@
+import NetOptCore
 package import NetOptCrypto
 
 /// A JSON text (RFC 8259) that was read. The text is wiped when nothing refers to it any more: a key ring has secrets
 /// in it, which must not stay behind in the strings of a decoder. Numbers keep their digits, members their order.
 package final class JSONDocument: Sendable {
-  /// A value, by its place in the text.
-  indirect enum Node: Sendable {
-    case null
-    case bool(Bool)
-    case number(Range<Int>)
-    /// What is between the quotes.
-    case string(Range<Int>)
-    /// Its elements, and where its bracket closes.
-    case array([Node], end: Int)
-    case object([(name: String, value: Node)])
-  }
-
   let text: SecretBytes
-  let node: Node
+  let nodes: [JSONNode]
 
-  private init(_ text: SecretBytes, _ node: Node) {
+  private init(_ text: SecretBytes, _ nodes: [JSONNode]) {
     self.text = text
-    self.node = node
+    self.nodes = nodes
   }
 
   /// Reads a text.
@@ -28,11 +17,15 @@ package final class JSONDocument: Sendable {
   /// - Parameter text: UTF-8. It is referred to, not copied.
   /// - Throws: `JSONFault` with the byte at which it breaks a rule. Two members with one name break one too.
   package static func read(_ text: SecretBytes) throws(JSONFault) -> JSONPart {
-    let node = try text.withUnsafeBytes { (bytes) throws(JSONFault) in
-      var parser = JSONParser(bytes)
-      return try parser.document()
+    // By bytes: names are compared so wherever they are looked up.
+    let outline = text.withUnsafeBytes { JSONReader.read($0, keys: .sameBytes, mostDuplicates: 1) }
+    if let duplicate = outline.duplicates.first {
+      // Behind the second of both names and its quote.
+      let offset = outline.nodes[duplicate.key].range.upperBound + 1
+      throw JSONFault(place: "byte \(offset)", rule: "two members have the same name")
     }
-    return JSONPart(document: JSONDocument(text, node), node: node, path: "$")
+    if let fault = outline.fault { throw JSONFault(place: "byte \(fault.offset)", rule: fault.rule) }
+    return JSONPart(document: JSONDocument(text, outline.nodes), index: 0, path: "$")
   }
 }
 
@@ -47,28 +40,42 @@ package struct JSONFault: Error, Hashable, Sendable {
 /// A value of a document.
 package struct JSONPart: Sendable {
   let document: JSONDocument
-  let node: JSONDocument.Node
+  /// The index of its node.
+  let index: Int
   /// Where it is: `$.keys[0].id`.
   package let path: String
+
+  private var node: JSONNode { document.nodes[index] }
 
   /// A fault at this place.
   package func fault(_ rule: String) -> JSONFault { JSONFault(place: path, rule: rule) }
 
   /// The members of an object.
   package func members() throws(JSONFault) -> [(name: String, value: JSONPart)] {
-    guard case .object(let members) = node else { throw fault("has to be an object") }
-    return members.map {
-      ($0.name, JSONPart(document: document, node: $0.value, path: "\(path).\($0.name)"))
+    guard node.kind == .object else { throw fault("has to be an object") }
+    return document.text.withUnsafeBytes { bytes in
+      var key = index + 1
+      return (0..<node.count).map { _ in
+        defer { key = document.nodes[key + 1].next }
+        let name = document.nodes[key].text(in: bytes)
+        return (name, JSONPart(document: document, index: key + 1, path: "\(path).\(name)"))
+      }
     }
   }
 
   /// A member of an object; `nil` when it is not there or null.
   package func member(_ name: String) throws(JSONFault) -> JSONPart? {
-    guard case .object(let members) = node else { throw fault("has to be an object") }
-    let member = members.first { $0.name.utf8.elementsEqual(name.utf8) }
-    guard let value = member?.value else { return nil }
-    if case .null = value { return nil }
-    return JSONPart(document: document, node: value, path: "\(path).\(name)")
+    guard node.kind == .object else { throw fault("has to be an object") }
+    let value = document.text.withUnsafeBytes { bytes in
+      var key = index + 1
+      for _ in 0..<node.count {
+        if document.nodes[key].isText(name, in: bytes) { return key + 1 as Int? }
+        key = document.nodes[key + 1].next
+      }
+      return nil
+    }
+    guard let value, document.nodes[value].kind != .null else { return nil }
+    return JSONPart(document: document, index: value, path: "\(path).\(name)")
   }
 
   /// A member that has to be there.
@@ -79,29 +86,29 @@ package struct JSONPart: Sendable {
 
   /// The elements of an array.
   package func elements() throws(JSONFault) -> [JSONPart] {
-    guard case .array(let elements, _) = node else { throw fault("has to be an array") }
-    return elements.enumerated().map {
-      JSONPart(document: document, node: $0.element, path: "\(path)[\($0.offset)]")
+    guard node.kind == .array else { throw fault("has to be an array") }
+    var child = index + 1
+    return (0..<node.count).map { position in
+      defer { child = document.nodes[child].next }
+      return JSONPart(document: document, index: child, path: "\(path)[\(position)]")
     }
   }
 
   /// A text.
   package func string() throws(JSONFault) -> String {
-    guard case .string(let range) = node else { throw fault("has to be a text") }
-    return document.text.withUnsafeBytes { bytes in
-      String(decoding: JSONParser.unescaped(bytes[range]), as: UTF8.self)
-    }
+    guard node.kind == .string else { throw fault("has to be a text") }
+    return document.text.withUnsafeBytes { node.text(in: $0) }
   }
 
   /// A text that nobody else is to see.
   package func secret() throws(JSONFault) -> SecretBytes {
-    guard case .string(let range) = node else { throw fault("has to be a text") }
+    guard node.kind == .string else { throw fault("has to be a text") }
     return document.text.withUnsafeBytes { bytes in
       var count = 0
-      JSONParser.unescape(bytes[range]) { _ in count += 1 }
+      node.forEachByte(in: bytes) { _ in count += 1 }
       return SecretBytes(count: count) { memory in
         var next = 0
-        JSONParser.unescape(bytes[range]) { byte in
+        node.forEachByte(in: bytes) { byte in
           memory[next] = byte
           next += 1
         }
@@ -111,22 +118,22 @@ package struct JSONPart: Sendable {
 
   /// A whole number.
   package func integer() throws(JSONFault) -> Int64 {
-    guard case .number(let range) = node else { throw fault("has to be a whole number") }
-    let digits = document.text.withUnsafeBytes { String(decoding: $0[range], as: UTF8.self) }
+    guard node.kind == .number else { throw fault("has to be a whole number") }
+    let digits = document.text.withUnsafeBytes { String(decoding: $0[node.range], as: UTF8.self) }
     guard let number = Int64(digits) else { throw fault("has to be a whole number of 64 bits") }
     return number
   }
 
   /// True or false.
   package func bool() throws(JSONFault) -> Bool {
-    guard case .bool(let value) = node else { throw fault("has to be true or false") }
-    return value
+    guard node.kind == .true || node.kind == .false else { throw fault("has to be true or false") }
+    return node.kind == .true
   }
 
   /// Where the bracket of an array closes, and how many elements are before it.
   package func closing() throws(JSONFault) -> (byte: Int, count: Int) {
-    guard case .array(let elements, let end) = node else { throw fault("has to be an array") }
-    return (end, elements.count)
+    guard node.kind == .array else { throw fault("has to be an array") }
+    return (node.range.upperBound - 1, node.count)
   }
 
   /// Texts.
@@ -137,5 +144,5 @@ package struct JSONPart: Sendable {
   }
 
   /// Whether it is a text.
-  package var isString: Bool { if case .string = node { true } else { false } }
+  package var isString: Bool { node.kind == .string }
 }

@@ -1,5 +1,4 @@
 import NetOptCore
-import NetOptCrypto
 
 /// The forms in which one JSON text is written by different programs. Only for finding out what a signer did: texts
 /// and numbers stay as they were written.
@@ -18,42 +17,58 @@ enum JSONShape: CaseIterable {
 
   /// The text in this form; `nil` when it is no JSON.
   func applied(to text: [UInt8]) -> [UInt8]? {
-    let secret = SecretBytes(copying: text)
-    guard let part = try? JSONDocument.read(secret) else { return nil }
-    var out: [UInt8] = []
-    out.reserveCapacity(text.count)
-    append(part.node, text, to: &out)
-    return out
+    text.withUnsafeBytes { bytes in
+      let outline = JSONReader.read(bytes, keys: .sameBytes, mostDuplicates: 0)
+      guard outline.fault == nil, outline.duplicateCount == 0 else { return nil }
+      var out: [UInt8] = []
+      out.reserveCapacity(bytes.count)
+      append(0, of: outline.nodes, bytes, to: &out)
+      return out
+    }
   }
 
-  private func append(_ node: JSONDocument.Node, _ text: [UInt8], to out: inout [UInt8]) {
-    switch node {
-    case .null: out.append(text: "null")
-    case .bool(let value): out.append(text: value ? "true" : "false")
-    case .number(let range): out += text[range]
-    case .string(let range):
+  /// Calls itself for each level, of which the reader allows `JSONReader.deepest`.
+  private func append(
+    _ index: Int, of nodes: [JSONNode], _ bytes: UnsafeRawBufferPointer, to out: inout [UInt8]
+  ) {
+    let node = nodes[index]
+    switch node.kind {
+    case .null, .true, .false, .number: out += bytes[node.range]
+    case .string:
       out.append(0x22)
-      out += text[range]
+      out += bytes[node.range]
       out.append(0x22)
-    case .array(let elements, _):
+    case .array:
       out.append(0x5b)
-      for (index, element) in elements.enumerated() {
-        if index > 0 { separate(0x2c, &out) }
-        append(element, text, to: &out)
+      var element = index + 1
+      for position in 0..<node.count {
+        if position > 0 { separate(0x2c, &out) }
+        append(element, of: nodes, bytes, to: &out)
+        element = nodes[element].next
       }
       out.append(0x5d)
-    case .object(let members):
+    case .object:
       out.append(0x7b)
-      let members =
-        isSorted ? members.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) } : members
-      for (index, member) in members.enumerated() {
-        if index > 0 { separate(0x2c, &out) }
+      for (position, member) in members(of: index, nodes, bytes).enumerated() {
+        if position > 0 { separate(0x2c, &out) }
         out += JSONValue.string(member.name).bytes()
         separate(0x3a, &out)
-        append(member.value, text, to: &out)
+        append(member.value, of: nodes, bytes, to: &out)
       }
       out.append(0x7d)
     }
+  }
+
+  /// The members of an object in the order of this form.
+  private func members(
+    of object: Int, _ nodes: [JSONNode], _ bytes: UnsafeRawBufferPointer
+  ) -> [(name: String, value: Int)] {
+    var key = object + 1
+    let members = (0..<nodes[object].count).map { _ in
+      defer { key = nodes[key + 1].next }
+      return (name: nodes[key].text(in: bytes), value: key + 1)
+    }
+    return isSorted ? members.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) } : members
   }
 
   private func separate(_ byte: UInt8, _ out: inout [UInt8]) {

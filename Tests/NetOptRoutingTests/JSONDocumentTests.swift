@@ -1,27 +1,14 @@
-import FoundationEssentials
 import NetOptCore
 import Testing
 
 @testable import NetOptRouting
 
-@Suite struct JSONScanTests {
-  private func scan(_ text: String) -> (isJSON: Bool, faults: [String]) { scan(Array(text.utf8)) }
-
-  private func scan(_ bytes: [UInt8]) -> (isJSON: Bool, faults: [String]) {
+/// What a list's JSON is told to be wrong with. The reader has tests of its own in NetOptCoreTests.
+@Suite struct JSONDocumentTests {
+  private func read(_ text: String) -> (isJSON: Bool, faults: [String]) {
     var report = FaultReport()
-    let isJSON = JSONScan.read(bytes, &report) != nil
+    let isJSON = JSONDocument.read(Array(text.utf8), &report) != nil
     return (isJSON, report.faults.map { isJSON ? $0.path : $0.description })
-  }
-
-  @Test(arguments: [
-    "{}", "[]", "0", "-0", "1.5e+10", "-1E2", "true", "false", "null", "\"\"", " \t\r\n[ ] ",
-    "[1, \"a\", null, {\"a\": [{}]}]", "{\"a\": 1, \"b\": {\"a\": 1}, \"c\": [{\"a\": 1}, {\"a\": 2}]}",
-    "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\"", "\"é😀\u{7f}\"", "\u{feff}{}",
-  ])
-  func takesJSON(_ text: String) {
-    let result = scan(text)
-    #expect(result.isJSON)
-    #expect(result.faults.isEmpty)
   }
 
   @Test(arguments: [
@@ -62,7 +49,7 @@ import Testing
     ("[\"\\u00", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
   ])
   func saysWhereJSONEnds(_ text: String, _ fault: String) {
-    let result = scan(text)
+    let result = read(text)
     #expect(!result.isJSON)
     #expect(result.faults == [fault])
   }
@@ -82,7 +69,7 @@ import Testing
     ("{\"A\": 1, \"a\": 2}", []),
   ])
   func findsDuplicateKeys(_ text: String, _ paths: [String]) {
-    let result = scan(text)
+    let result = read(text)
     #expect(result.isJSON)
     #expect(result.faults == paths)
   }
@@ -90,7 +77,7 @@ import Testing
   @Test func countsDuplicatesBeyondThoseItNames() {
     var report = FaultReport()
     let text = "{" + String(repeating: "\"a\":1,", count: 1000) + "\"b\":1}"
-    #expect(JSONScan.read(Array(text.utf8), &report) != nil)
+    #expect(JSONDocument.read(Array(text.utf8), &report) != nil)
     #expect(report.count == 999)
     #expect(report.faults.count == FaultReport.limit + 1)
     #expect(report.faults.last?.description == "$: and 899 more faults")
@@ -104,65 +91,45 @@ import Testing
     for marks in [plain, escaped] {
       for text in ["{\"a\(marks)\": 1}", "{\"a\": [\"\(marks)\"]}"] {
         var report = FaultReport()
-        #expect(JSONScan.read(Array(text.utf8), &report) == nil)
+        #expect(JSONDocument.read(Array(text.utf8), &report) == nil)
         #expect(report.faults.first?.message.contains("combining marks") == true, "\(report)")
       }
     }
   }
 
-  @Test func stopsAtDeepNesting() {
-    let deepest = JSONScan.deepest
-    #expect(scan(String(repeating: "[", count: deepest) + String(repeating: "]", count: deepest)).isJSON)
-    let result = scan(String(repeating: "[", count: 1 << 20))
+  @Test func duplicatesAreToldBeforeWhereJSONEnds() {
+    let result = read("{\"a\": 1, \"a\": [0,\n \"é\" x")
+    #expect(!result.isJSON)
+    #expect(
+      result.faults == [
+        "$.a: this key stands more than once, and only one of them would count; remove the others",
+        "$.a[1]: not JSON: line 2, column 6: a comma or ] belongs here",
+      ])
+  }
+
+  @Test func deepNestingIsAFault() {
+    let result = read(String(repeating: "[", count: 1 << 20))
     #expect(!result.isJSON)
     #expect(result.faults.first?.hasSuffix("nested deeper than 128 levels") == true)
   }
 
-  /// Documents in which a scan that is not linear would take minutes.
-  @Test(arguments: ["{\"a\":0,", "[", "\"\\u0061", "{\"\\ud83d\\ude00\":[", "[{\"a\":{},\"a\":"])
-  func readsLargeDocumentsOfOnePattern(_ pattern: String) {
-    let bytes = Array(pattern.utf8)
-    let body = (0..<(1 << 19)).map { bytes[$0 % bytes.count] }
-    #expect(!scan(body).isJSON)
-    let object = "{" + (0..<40_000).map { "\"\\u0061\($0 / 2)\":0" }.joined(separator: ",") + "}"
+  @Test("a value that JSON writes in another way than Swift is the same value")
+  func values() throws {
     var report = FaultReport()
-    #expect(JSONScan.read(Array(object.utf8), &report) != nil)
-    #expect(report.count == 20_000)
-  }
-
-  @Test func takesAnyBytes() {
-    var random = SplitMix64(seed: 7)
-    let alphabet = Array("{}[]\":,\\u00ad8tfn-1.e \n\u{0}é".utf8) + [0xff, 0xc0, 0x80]
-    var valid = 0
-    for _ in 0..<20_000 {
-      let length = Int.random(in: 0...40, using: &random)
-      let bytes = (0..<length).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &random)] }
-      let result = scan(bytes)
-      if result.isJSON { valid += 1 } else { #expect(!result.faults.isEmpty) }
-      // What it takes for JSON the decoder takes too.
-      if result.isJSON, String(validating: bytes, as: UTF8.self) != nil {
-        #expect(throws: Never.self) { try JSONDecoder().decode(Anything.self, from: Data(bytes)) }
+    let text = #"{"\u0061": "\ud83d\ude00\n", "b": [12, -0, 1.0e3, 1.5, 9223372036854775808, true, "1"]}"#
+    let root = try #require(JSONDocument.read(Array(text.utf8), &report)).root
+    var texts: [String?] = []
+    var numbers: [Int64?] = []
+    root.forEachMember { key, value in
+      if key.isKey("a") { texts.append(value.text) }
+      if key.isKey("b") {
+        value.forEachElement { element in
+          numbers.append(element.integer)
+          return true
+        }
       }
     }
-    #expect(valid > 0)
-  }
-
-  @Test func readsEscapesAsTheDecoderDoes() throws {
-    var random = SplitMix64(seed: 11)
-    let pieces = [
-      "a", "\\n", "\\\"", "\\\\", "\\/", "\\u0041", "\\u00E9", "\\u20ac", "\\ud83d\\ude00", "é", "😀",
-    ]
-    for _ in 0..<500 {
-      let count = Int.random(in: 0...6, using: &random)
-      let key = (0..<count).map { _ in pieces[Int.random(in: 0..<pieces.count, using: &random)] }.joined()
-      let decoded = try JSONDecoder().decode(String.self, from: Data("\"\(key)\"".utf8))
-      let plain = String(decoding: try JSONEncoder().encode(decoded), as: UTF8.self)
-      #expect(scan("{\"\(key)\": 1, \(plain): 2}").faults.count == 1)
-      #expect(scan("{\"\(key)\": 1, \(plain.dropLast())x\": 2}").faults.isEmpty)
-    }
-  }
-
-  private struct Anything: Decodable {
-    init(from decoder: any Decoder) throws {}
+    #expect(texts == ["😀\n"])
+    #expect(numbers == [12, 0, 1000, nil, nil, nil, nil])
   }
 }

@@ -1,0 +1,67 @@
+// What a string says. `bytes` is always the text in which the reader found the node: the ranges lie within it, and escapes are whole.
+
+extension JSONNode {
+  /// The text of a string.
+  package func text(in bytes: UnsafeRawBufferPointer) -> String {
+    let raw = UnsafeRawBufferPointer(rebasing: bytes[range])
+    if isPlain { return String(decoding: raw, as: UTF8.self) }
+    // An escape has more bytes than what it stands for.
+    return String(unsafeUninitializedCapacity: raw.count) { room in
+      var count = 0
+      Self.unescape(raw) { byte in
+        room[count] = byte
+        count += 1
+      }
+      return count
+    }
+  }
+
+  /// Calls a closure with each byte of the UTF-8 of a string's text. For a text that must not get into a String.
+  package func forEachByte(in bytes: UnsafeRawBufferPointer, _ body: (UInt8) -> Void) {
+    Self.unescape(UnsafeRawBufferPointer(rebasing: bytes[range]), body)
+  }
+
+  /// Whether a string has this text, byte for byte.
+  package func isText(_ text: String, in bytes: UnsafeRawBufferPointer) -> Bool {
+    let raw = bytes[range]
+    if isPlain { return raw.count == text.utf8.count && raw.elementsEqual(text.utf8) }
+    var rest = text.utf8[...]
+    var isSame = true
+    forEachByte(in: bytes) { byte in isSame = isSame && rest.popFirst() == byte }
+    return isSame && rest.isEmpty
+  }
+
+  private static func unescape(_ raw: UnsafeRawBufferPointer, _ take: (UInt8) -> Void) {
+    var index = 0
+    func unit() -> UInt32 {
+      defer { index += 4 }
+      return raw[index..<(index + 4)].reduce(0) { $0 << 4 | UInt32(Hex.digit($1) ?? 0) }
+    }
+    while index < raw.count {
+      let byte = raw[index]
+      index += 1
+      guard byte == UInt8(ascii: "\\") else {
+        take(byte)
+        continue
+      }
+      let escape = raw[index]
+      index += 1
+      switch escape {
+      case UInt8(ascii: "b"): take(0x08)
+      case UInt8(ascii: "f"): take(0x0c)
+      case UInt8(ascii: "n"): take(0x0a)
+      case UInt8(ascii: "r"): take(0x0d)
+      case UInt8(ascii: "t"): take(0x09)
+      case UInt8(ascii: "u"):
+        var value = unit()
+        if (0xd800..<0xdc00).contains(value) {
+          index += 2
+          value = 0x10000 + (value - 0xd800) << 10 + (unit() - 0xdc00)
+        }
+        guard let scalar = Unicode.Scalar(value) else { continue }
+        for byte in UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter { take(byte) }
+      default: take(escape)
+      }
+    }
+  }
+}

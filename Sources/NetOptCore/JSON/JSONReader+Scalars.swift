@@ -1,0 +1,178 @@
+extension JSONReader {
+  /// Reads a string, a number, true, false or null.
+  mutating func scalar() throws(Fault) {
+    let start = position
+    let kind: JSONNode.Kind
+    switch bytes[position] {
+    case UInt8(ascii: "\""): return try appendString()
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+      try number()
+      kind = .number
+    case UInt8(ascii: "t"): kind = try literal("true", .true)
+    case UInt8(ascii: "f"): kind = try literal("false", .false)
+    case UInt8(ascii: "n"): kind = try literal("null", .null)
+    default: throw fault("a value belongs here")
+    }
+    nodes.append(JSONNode(kind, start..<position, next: nodes.count + 1))
+  }
+
+  private mutating func literal(_ text: StaticString, _ kind: JSONNode.Kind) throws(Fault) -> JSONNode.Kind {
+    let count = text.utf8CodeUnitCount
+    let isThere =
+      position + count <= bytes.count && text.withUTF8Buffer { bytes[position...].starts(with: $0) }
+    guard isThere else { throw fault("a value belongs here") }
+    position += count
+    return kind
+  }
+
+  // MARK: Numbers
+
+  private mutating func number() throws(Fault) {
+    let start = position
+    if bytes[position] == UInt8(ascii: "-") { position += 1 }
+    let whole = digits()
+    var isNumber = whole == 1 || whole > 1 && bytes[position - whole] != UInt8(ascii: "0")
+    if position < bytes.count, bytes[position] == UInt8(ascii: ".") {
+      position += 1
+      isNumber = digits() > 0 && isNumber
+    }
+    if position < bytes.count, bytes[position] | 0x20 == UInt8(ascii: "e") {
+      position += 1
+      if position < bytes.count, bytes[position] == 0x2b || bytes[position] == 0x2d { position += 1 }
+      isNumber = digits() > 0 && isNumber
+    }
+    if !isNumber { throw fault("this number is not written as JSON writes numbers", at: start) }
+  }
+
+  /// Passes over digits and returns how many there were.
+  private mutating func digits() -> Int {
+    let start = position
+    while position < bytes.count, ByteClass.isDigit(bytes[position]) { position += 1 }
+    return position - start
+  }
+
+  // MARK: Strings
+
+  /// Reads a string. `position` is at its first quote before, and behind its last one afterwards.
+  mutating func appendString() throws(Fault) {
+    let start = position
+    position += 1
+    passASCII()
+    if position < bytes.count, bytes[position] == UInt8(ascii: "\"") {
+      nodes.append(JSONNode(.string, (start + 1)..<position, next: nodes.count + 1, isPlain: true))
+      position += 1
+      return
+    }
+    let hasLongRun = try skipRest(from: start)
+    nodes.append(JSONNode(.string, (start + 1)..<(position - 1), next: nodes.count + 1))
+    // What is made of the string compares it, which takes minutes for a million bytes of marks.
+    if hasLongRun {
+      throw fault(
+        "this string has more than \(CombiningMarks.most) combining marks in a row, which no text has",
+        at: start)
+    }
+  }
+
+  /// Passes over the rest of a string that has more than plain ASCII, and counts its combining marks on the way.
+  ///
+  /// - Parameter start: its first quote.
+  /// - Returns: whether it has more marks in a row than the rule allows.
+  private mutating func skipRest(from start: Int) throws(Fault) -> Bool {
+    var hasLongRun = false
+    var marks = 0
+    while position < bytes.count {
+      let scalar: Unicode.Scalar
+      switch bytes[position] {
+      case UInt8(ascii: "\""):
+        position += 1
+        return hasLongRun
+      case UInt8(ascii: "\\"): scalar = try escape()
+      case ..<0x20:
+        throw fault("a control character in a string; write it as an escape")
+      case 0x80...: scalar = try encoded()
+      default:
+        passASCII()
+        marks = 0
+        continue
+      }
+      guard rule == .sameCharacters else { continue }
+      marks = CombiningMarks.isMark(scalar) ? marks + 1 : 0
+      if marks > CombiningMarks.most { hasLongRun = true }
+    }
+    throw fault("this string is not closed", at: start)
+  }
+
+  /// Passes over characters that are not special in a string: nearly all of a text.
+  @inline(__always)
+  private mutating func passASCII() {
+    var next = position
+    while next < bytes.count {
+      let byte = bytes[next]
+      guard byte >= 0x20, byte < 0x80, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { break }
+      next += 1
+    }
+    position = next
+  }
+
+  /// Reads a scalar that has more than one byte of UTF-8, and passes over it (Unicode 16, table 3-7).
+  private mutating func encoded() throws(Fault) -> Unicode.Scalar {
+    let first = bytes[position]
+    let count = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
+    if first >= 0xc2, position + count <= bytes.count {
+      var value = UInt32(first) & (0x7f >> UInt32(count))
+      var isWhole = true
+      for byte in bytes[(position + 1)..<(position + count)] {
+        if byte & 0xc0 != 0x80 { isWhole = false }
+        value = value << 6 | UInt32(byte & 0x3f)
+      }
+      // Neither an overlong form nor a surrogate nor a value beyond U+10FFFF, which first bytes from 0xf5 on are.
+      if isWhole, count == 2 || value >= (count == 3 ? 0x800 : 0x10000), first < 0xf5,
+        let scalar = Unicode.Scalar(value)
+      {
+        position += count
+        return scalar
+      }
+    }
+    throw fault("a string that is not UTF-8")
+  }
+
+  /// Reads an escape sequence, both halves of a surrogate pair at once, and passes over it.
+  private mutating func escape() throws(Fault) -> Unicode.Scalar {
+    let start = position
+    position += 2
+    switch position <= bytes.count ? bytes[position - 1] : 0 {
+    case UInt8(ascii: "\""): return "\""
+    case UInt8(ascii: "\\"): return "\\"
+    case UInt8(ascii: "/"): return "/"
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{c}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"):
+      guard let unit = hexadecimal() else { break }
+      if let scalar = Unicode.Scalar(UInt32(unit)) { return scalar }
+      guard UTF16.isLeadSurrogate(unit), position + 2 <= bytes.count,
+        bytes[position] == UInt8(ascii: "\\"), bytes[position + 1] == UInt8(ascii: "u")
+      else { break }
+      position += 2
+      guard let trail = hexadecimal(), UTF16.isTrailSurrogate(trail) else { break }
+      let pair = 0x10000 + (UInt32(unit) - 0xd800) << 10 + (UInt32(trail) - 0xdc00)
+      if let scalar = Unicode.Scalar(pair) { return scalar }
+    default: break
+    }
+    throw fault("this escape does not stand for a character", at: start)
+  }
+
+  /// Reads four hexadecimal digits.
+  private mutating func hexadecimal() -> UInt16? {
+    guard position + 4 <= bytes.count else { return nil }
+    var value: UInt16 = 0
+    for byte in bytes[position..<(position + 4)] {
+      guard let digit = Hex.digit(byte) else { return nil }
+      value = value << 4 | UInt16(digit)
+    }
+    position += 4
+    return value
+  }
+}
