@@ -83,7 +83,7 @@ extension NetOptResponse {
     _ request: NetOptRequest, status: Int = 200, _ timings: Timings = .cold(), reused: Bool? = nil
   ) -> NetOptResponse {
     let origin = request.url.origin
-    let plan = RoutePlan(origin: origin, policy: "pinned", legs: [.init(.dns, source: .dns)])
+    let plan = RoutePlan(origin: origin, policy: .pinned, legs: [.init(.dns, source: .dns)])
     return NetOptResponse(
       url: request.url, head: ResponseHead(status: status, version: .http2),
       body: ResponseBody(Array("pong".utf8), timings: timings), route: RouteReport(plan: plan, legs: []),
@@ -116,7 +116,7 @@ extension NetOptError {
   /// The error of a call whose only leg failed.
   static func leg(_ kind: LegFailure.Kind, _ code: Code = .connectFailed) -> NetOptError {
     let plan = RoutePlan(
-      origin: Origin(.https, host: "api.example.com"), policy: "pinned", legs: [.init(.dns, source: .dns)])
+      origin: Origin(.https, host: "api.example.com"), policy: .pinned, legs: [.init(.dns, source: .dns)])
     let leg = RouteReport.Leg(
       address: nil, source: .list, started: .zero, ended: .zero, outcome: .failed,
       failure: LegFailure(kind, "it failed"))

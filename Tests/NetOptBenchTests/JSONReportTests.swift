@@ -70,6 +70,17 @@ import Testing
       ))
   }
 
+  @Test("a certificate's end is written as in RFC 3339")
+  func certificateEnd() async throws {
+    var report = try await Fixtures.usual()
+    var tls = TLSReport(verified: true)
+    tls.notAfter = 1_795_287_600
+    report.targets[0].tls = tls
+    #expect(
+      JSONReport(report).value.description.contains(
+        #""tls":{"verified":true,"version":null,"subject":null,"not_after":"2026-11-21T19:00:00Z"}"#))
+  }
+
   @Test func blocksThatWereNotReachedHaveNoRounds() async throws {
     let text = JSONReport(try await Fixtures.dead()).value.description
     #expect(text.contains(#""rounds":{"cold":0,"warm":0},"client""#))

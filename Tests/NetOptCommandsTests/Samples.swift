@@ -34,13 +34,13 @@ enum Samples {
   /// A route on which the second listed address won after the first one was refused.
   static let direct = RouteReport(
     plan: RoutePlan(
-      origin: origin, policy: "fastest",
+      origin: origin, policy: .fastest,
       candidates: [
         .init(address("203.0.113.7"), score: .microseconds(20_100), source: .list),
         .init(address("203.0.113.9"), score: .microseconds(24_240), source: .list),
         .init(address("2001:db8::7"), score: nil, source: .list),
         .init(
-          address("192.0.2.66"), score: nil, source: .list, excluded: "the certificate is for *.portal.lan"),
+          address("192.0.2.66"), score: nil, source: .list, excluded: .failures(inARow: 3, last: nil)),
       ],
       legs: [.init(.address(address("203.0.113.7")), source: .list), .init(.dns, source: .dns)]),
     legs: [
@@ -56,7 +56,7 @@ enum Samples {
   /// A route that ended in DNS because the listed addresses were silent.
   static let fallback = RouteReport(
     plan: RoutePlan(
-      origin: origin, policy: "fastest",
+      origin: origin, policy: .fastest,
       candidates: [.init(address("203.0.113.7"), score: nil, source: .list)],
       legs: [.init(.address(address("203.0.113.7")), source: .list), .init(.dns, source: .dns)]),
     legs: [
@@ -71,7 +71,7 @@ enum Samples {
   /// The race of another call, lost in a network that seems to be down.
   static let shared = {
     let plan = RoutePlan(
-      origin: origin, policy: "fastest", candidates: lost.plan.candidates, legs: lost.plan.legs,
+      origin: origin, policy: .fastest, candidates: lost.plan.candidates, legs: lost.plan.legs,
       suspectsNetwork: true)
     var route = RouteReport(plan: plan, legs: lost.legs)
     route.isShared = true
@@ -81,7 +81,7 @@ enum Samples {
   /// A route on which every leg failed.
   static let lost = RouteReport(
     plan: RoutePlan(
-      origin: origin, policy: "fastest",
+      origin: origin, policy: .fastest,
       candidates: [.init(address("203.0.113.7"), score: .milliseconds(5), source: .list)],
       legs: [.init(.address(address("203.0.113.7")), source: .list), .init(.dns, source: .dns)]),
     legs: [

@@ -26,7 +26,7 @@ import Testing
   ) -> RouteReport {
     RouteReport(
       plan: RoutePlan(
-        origin: Samples.origin, policy: "fastest", directOff: off, candidates: candidates,
+        origin: Samples.origin, policy: .fastest, directOff: off, candidates: candidates,
         legs: [.init(.dns, source: .dns)]), legs: legs)
   }
 
@@ -44,7 +44,7 @@ import Testing
          1  203.0.113.7     20.1 ms
          2  203.0.113.9     24.2 ms
          3  2001:db8::7     unknown
-         !  192.0.2.66     excluded  the certificate is for *.portal.lan
+         !  192.0.2.66     excluded  it failed 3 times in a row
 
          LEG          FROM  OUTCOME  |0                                      |   63.8 ms
          203.0.113.7  list  failed   T                                            1.2 ms
@@ -198,7 +198,7 @@ import Testing
   ])
   func saysWhyItFellBack(reason: RouteReport.Fallback, words: String) throws {
     let plan = RoutePlan(
-      origin: Samples.origin, policy: "fastest",
+      origin: Samples.origin, policy: .fastest,
       candidates: [.init(Samples.address("203.0.113.7"), score: nil, source: .list)],
       legs: [.init(.dns, source: .dns)], withoutList: reason)
     let leg = RouteReport.Leg(
@@ -241,7 +241,9 @@ import Testing
       address: Samples.address(long), source: .list, started: .zero, ended: .seconds(75), outcome: .cancelled)
     let candidate = RouteReport.Candidate(
       Samples.address(long), score: .seconds(10), source: .list,
-      excluded: "the certificate is for \u{1b}[31m" + String(repeating: "long.", count: 40))
+      excluded: .failures(
+        inARow: 3,
+        last: LegFailure(.tls, "the handshake\u{1b}[31m took " + String(repeating: "long.", count: 40))))
     let url = "https://api.example.com/" + String(repeating: "path/", count: 60)
     let text = Waterfall(
       try exchange(url, route: route(off: nil, candidates: [candidate], legs: Samples.lost.legs + [leg]))

@@ -23,7 +23,7 @@ import Testing
   private let record = Record()
 
   private func answer(_ request: NetOptRequest, status: Int = 200) -> NetOptResponse {
-    let plan = RoutePlan(origin: request.url.origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
+    let plan = RoutePlan(origin: request.url.origin, policy: .fastest, legs: [.init(.dns, source: .dns)])
     return NetOptResponse(
       url: request.url, head: ResponseHead(status: status), body: ResponseBody([]),
       route: RouteReport(plan: plan, legs: []))

@@ -39,7 +39,7 @@ import Testing
   @Test func keepsEverythingWhenItGetsARoute() {
     let endpoint = IPEndpoint(IPAddress(v4: 1), port: 2)
     let origin = Origin(.https, host: "a.test")
-    let plan = RoutePlan(origin: origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
+    let plan = RoutePlan(origin: origin, policy: .fastest, legs: [.init(.dns, source: .dns)])
     let error = NetOptError(
       .sendFailed, phase: .send, "broken", endpoint: endpoint, underlying: underlying, isRetryable: true
     ).with(route: RouteReport(plan: plan, legs: []))

@@ -6,7 +6,7 @@ import Testing
     var timings = Timings()
     timings.queue = .milliseconds(1)
     let url = try HTTPURL("https://a.test/")
-    let plan = RoutePlan(origin: url.origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
+    let plan = RoutePlan(origin: url.origin, policy: .fastest, legs: [.init(.dns, source: .dns)])
     let response = NetOptResponse(
       url: url, head: ResponseHead(status: 404, version: .http2, fields: ["A": "1"]),
       body: ResponseBody([1], timings: timings), route: RouteReport(plan: plan, legs: []))
@@ -17,6 +17,16 @@ import Testing
     #expect(response.attempts == 1)
     #expect(!response.reused)
     #expect(response.tls == nil && response.remote == nil)
+    #expect(try await response.body.collect(upTo: 1) == [1])
+  }
+
+  @Test("an interceptor makes a response that no server gave")
+  func canned() async throws {
+    let url = try HTTPURL("https://a.test/")
+    let response = NetOptResponse(url: url, status: 204, headers: ["A": "1"], body: ResponseBody([1]))
+    #expect(response.status == 204 && response.attempts == 0 && response.headers["a"] == "1")
+    #expect(response.route.plan.policy == .none && response.route.legs.isEmpty)
+    #expect(response.route.candidates.isEmpty && response.route.fallback == nil)
     #expect(try await response.body.collect(upTo: 1) == [1])
   }
 

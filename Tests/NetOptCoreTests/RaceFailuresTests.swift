@@ -14,7 +14,8 @@ import Testing
 
   private func plan(_ candidates: [RouteReport.Candidate] = []) -> RoutePlan {
     RoutePlan(
-      origin: Self.origin, policy: "test", candidates: candidates, legs: [RoutePlan.Leg(.dns, source: .dns)])
+      origin: Self.origin, policy: .fastest, candidates: candidates, legs: [RoutePlan.Leg(.dns, source: .dns)]
+    )
   }
 
   private func address(_ number: Int) throws -> IPAddress { try #require(IPAddress("127.0.0.\(number)")) }
@@ -79,15 +80,17 @@ import Testing
     let legs = [try leg(.nameNotFound, 4)]
     let lookUp = NetOptError(.nameNotFound, phase: .resolve, "api.test is not known; check the name")
     let impostor = RouteReport.Candidate(
-      try address(2), score: nil, source: .list, excluded: "its certificate is for other.test",
-      failure: .certificateName(presented: ["other.test"]))
+      try address(2), score: nil, source: .list,
+      excluded: .certificate(
+        .certificateName(presented: ["other.test"]), host: "api.test", nextCheck: .seconds(2), byProbe: true))
     let error = try #require(RaceFailures(plan([impostor]), legs).error(lookUp: lookUp))
     #expect(error.code == .certificateName)
     #expect(
       error.message
-        == "127.0.0.2 of the list is left out: its certificate is for other.test; besides, DNS knows no other address for the name"
+        == "127.0.0.2 of the list is left out: its certificate is for other.test, not for api.test; it is probed again in 2 s; besides, DNS knows no other address for the name"
     )
-    let shut = RouteReport.Candidate(try address(2), score: nil, source: .list, excluded: "it failed 3 times")
+    let shut = RouteReport.Candidate(
+      try address(2), score: nil, source: .list, excluded: .failures(inARow: 3, last: nil))
     let other = try #require(RaceFailures(plan([shut]), legs).error(lookUp: lookUp))
     #expect(other.code == .nameNotFound && other.message == lookUp.message)
   }

@@ -10,9 +10,9 @@ import Testing
     let listed = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
     let candidates =
       addresses.map { RouteReport.Candidate($0, score: .milliseconds(1), source: .list) }
-      + [RouteReport.Candidate(c, score: nil, source: .list, excluded: "of weight 0")]
+      + [RouteReport.Candidate(c, score: nil, source: .list, excluded: .attemptUnderWay)]
     return RoutePlan(
-      origin: Origin(.https, host: "a.example"), policy: "fastest", candidates: candidates,
+      origin: Origin(.https, host: "a.example"), policy: .fastest, candidates: candidates,
       legs: listed + (dns ? [RoutePlan.Leg(.dns, source: .dns)] : []), startsTwo: true, multiplexes: false)
   }
 
@@ -21,7 +21,7 @@ import Testing
     let other = try #require(plan.avoiding(.init([a, c])))
     #expect(other.legs.map(\.address) == [b, nil, a, c])
     #expect(other.avoids(a) && !other.avoids(b))
-    #expect(other.startsTwo && !other.multiplexes && other.policy == "fastest")
+    #expect(other.startsTwo && !other.multiplexes && other.policy == .fastest)
     #expect(!plan.avoids(a) && plan.legs.map(\.address) == [a, b, c, nil])
   }
 
@@ -34,9 +34,7 @@ import Testing
     let other = try #require(plan([a, b]).avoiding(.init([a], isStrict: true)))
     #expect(other.legs.map(\.address) == [b, nil])
     // Who is left out is explained, and nobody else.
-    #expect(
-      other.candidates.map { $0.excluded }
-        == ["another attempt of this call waits for its answer", nil, "of weight 0"])
+    #expect(other.candidates.map(\.excluded) == [.otherAttempt, nil, .attemptUnderWay])
     #expect(other.candidates.map(\.score) == plan([a, b]).candidates.map(\.score))
     #expect(plan([a, b]).avoiding(.init([a, c]))?.candidates == plan([a, b]).candidates)
     #expect(plan([a], dns: false).avoiding(.init([a], isStrict: true)) == nil)

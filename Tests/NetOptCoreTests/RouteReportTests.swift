@@ -16,7 +16,7 @@ import Testing
     withoutList: Fallback? = nil
   ) -> RouteReport {
     let plan = RoutePlan(
-      origin: Origin(.https, host: "a.test"), policy: "fastest", directOff: directOff,
+      origin: Origin(.https, host: "a.test"), policy: .fastest, directOff: directOff,
       candidates: hasCandidates ? [.init(address, score: nil, source: .list)] : [],
       legs: [.init(.dns, source: .dns)], withoutList: withoutList)
     return RouteReport(plan: plan, legs: legs.map { leg($0.0, $0.1) })
@@ -93,7 +93,7 @@ import Testing
 @Suite struct RoutePlanTests {
   @Test func hasDefaults() {
     let origin = Origin(.https, host: "a.test")
-    let plan = RoutePlan(origin: origin, policy: "fastest", legs: [.init(.dns, source: .dns)])
+    let plan = RoutePlan(origin: origin, policy: .fastest, legs: [.init(.dns, source: .dns)])
     #expect(plan.origin == origin)
     #expect(plan.directOff == nil && plan.withoutList == nil && plan.candidates.isEmpty)
     #expect(!plan.startsTwo)

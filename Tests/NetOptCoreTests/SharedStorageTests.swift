@@ -20,7 +20,7 @@ import Testing
 
   @Test func aCopyOfAResponseChangesAlone() async throws {
     let url = try HTTPURL("https://a.example/")
-    let plan = RoutePlan(origin: url.origin, policy: "dns", legs: [RoutePlan.Leg(.dns, source: .dns)])
+    let plan = RoutePlan(origin: url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)])
     let original = NetOptResponse(
       url: url, head: ResponseHead(status: 200), body: ResponseBody(Array("a".utf8)),
       route: RouteReport(plan: plan, legs: []))

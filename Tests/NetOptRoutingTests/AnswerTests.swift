@@ -140,7 +140,8 @@ import Testing
     let plan = scene.plan()
     #expect(plan.addresses == [two])
     #expect(
-      plan.exclusion(of: one) == "it asked not to be used for 30 s; the last time: it answered 503")
+      plan.exclusion(of: one)
+        == .resting(for: .seconds(30), last: LegFailure(.other, "it answered 503")))
     scene.wait(29)
     #expect(scene.order() == [two])
     scene.wait(1)
@@ -290,7 +291,7 @@ import Testing
     #expect(scene.order() == [one, two])
     for _ in 0..<40 { scene.probe(two, milliseconds: 1) }
     #expect(scene.order() == [one, two])
-    #expect(scene.plan().policy == "pinned")
+    #expect(scene.plan().policy == .pinned)
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     #expect(scene.order() == [two])
     scene.probe(one, milliseconds: 1)

@@ -96,24 +96,20 @@ import Testing
     #expect(health.lastFailure == nil)
   }
 
+  private func reason(_ kind: LegFailure.Kind, nextCheck: Duration?) -> ExclusionReason {
+    .certificate(kind, host: "a.example", nextCheck: nextCheck, byProbe: true)
+  }
+
   @Test(arguments: [
-    (
-      LegFailure.Kind.certificateName(presented: ["*.portal.lan"]),
-      "its certificate is for *.portal.lan, not for a.example"
-    ),
-    (
-      .certificateName(presented: ["a", "b", "c", "d", "e", "f"]),
-      "its certificate is for a, b, c, d and 2 more, not for a.example"
-    ),
-    (.certificateName(presented: []), "its certificate is for other names, not for a.example"),
-    (.certificateName(presented: ["x\u{1b}[2J"]), "its certificate is for x�[2J, not for a.example"),
-    (.certificateUntrusted, "its certificate for a.example is not signed by a trusted authority"),
-    (.certificateExpired, "its certificate for a.example has expired or is not yet valid"),
+    LegFailure.Kind.certificateName(presented: ["*.portal.lan"]), .certificateName(presented: []),
+    .certificateUntrusted, .certificateExpired,
   ])
-  mutating func aWrongCertificateMeansQuarantine(_ kind: LegFailure.Kind, _ reason: String) {
+  mutating func aWrongCertificateMeansQuarantine(_ kind: LegFailure.Kind) {
     fail(kind, at: 0)
     #expect(health.state(at: .at(0)) == .quarantined)
-    #expect(health.reason(of: .quarantined, at: .at(0)) == reason)
+    #expect(
+      health.exclusion(in: .quarantined, at: .at(0)).reason(at: .at(0))
+        == reason(kind, nextCheck: .seconds(2)))
     #expect(health.state(at: .at(0), unverified: true) == .closed)
   }
 
@@ -158,8 +154,8 @@ import Testing
     #expect(!health.isTried(at: .at(2)))
     #expect(health.state(at: .at(2)) == .quarantined)
     #expect(
-      health.reason(of: .quarantined, at: .at(2))
-        == "its certificate for a.example has expired or is not yet valid")
+      health.exclusion(in: .quarantined, at: .at(2)).reason(at: .at(2))
+        == reason(.certificateExpired, nextCheck: .seconds(3)))
     let next = try #require(health.certificateCheck(at: .at(2)))
     #expect((.at(4) ... .at(4.4)).contains(next))
   }
@@ -182,7 +178,8 @@ import Testing
 
   @Test mutating func saysWhyItIsLeftOut() {
     for _ in 0..<3 { fail(.refused, at: 0) }
-    #expect(health.reason(of: .open, at: .at(0)) == "it failed 3 times in a row; the last time: so it was")
-    #expect(health.reason(of: .halfOpen, at: .at(0)) == "it failed before, and one attempt is under way")
+    let last = LegFailure(.refused, "so it was")
+    #expect(health.exclusion(in: .open, at: .at(0)) == .reason(.failures(inARow: 3, last: last)))
+    #expect(health.exclusion(in: .halfOpen, at: .at(0)) == .reason(.attemptUnderWay))
   }
 }

@@ -136,7 +136,7 @@ import Testing
           let head = ResponseHead(
             status: 503, fields: ["Retry-After": random.element(of: ExtremeNumbers.numerals)])
           let route = RouteReport(
-            plan: RoutePlan(origin: request.url.origin, policy: "x", legs: [.init(.dns, source: .dns)]),
+            plan: RoutePlan(origin: request.url.origin, policy: .fastest, legs: [.init(.dns, source: .dns)]),
             legs: [])
           let response = NetOptResponse(
             url: request.url, head: head, body: ResponseBody([]), route: route, attempts: 1)

@@ -32,3 +32,10 @@ extension LegFailure {
   static let unreachable = LegFailure(.unreachable, "no route to host")
   static let wrongName = LegFailure(.certificateName(presented: ["*.portal.lan"]), "wrong certificate")
 }
+
+extension ExclusionReason {
+  /// That of an endpoint of `a.example` that failed with `LegFailure.wrongName`.
+  static func wrongName(nextCheck: Duration?, byProbe: Bool = true) -> ExclusionReason {
+    .certificate(LegFailure.wrongName.kind, host: "a.example", nextCheck: nextCheck, byProbe: byProbe)
+  }
+}

@@ -7,7 +7,6 @@ import Testing
 @Suite struct QuarantineTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
-  private let wrong = "its certificate is for *.portal.lan, not for a.example"
 
   private func scene(_ seed: UInt64 = 1, isProbed: Bool = true) -> Scene {
     var configuration = RoutingConfiguration()
@@ -139,7 +138,7 @@ import Testing
     let plan = scene.plan()
     #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
     #expect(plan.withoutList == .excluded && !plan.startsTwo)
-    #expect(plan.exclusion(of: one) == "\(wrong); it is being checked again")
+    #expect(plan.exclusion(of: one) == .wrongName(nextCheck: nil))
   }
 
   @Test("without probes a request is the check as soon as the wait is over")
@@ -147,7 +146,7 @@ import Testing
     var scene = scene(isProbed: false)
     scene.call(scene.plan(), [.failed(one, .wrongName), .ready(two, milliseconds: 40)])
     #expect(scene.order() == [two])
-    #expect(scene.plan().exclusion(of: one) == "\(wrong); a request tries it again in 2 s")
+    #expect(scene.plan().exclusion(of: one) == .wrongName(nextCheck: .seconds(2), byProbe: false))
     scene.wait(1.2)
     let check = scene.plan()
     #expect(check.addresses == [one, two])
@@ -222,11 +221,9 @@ import Testing
     let due = try #require(scene.planner.hosts[0].endpoints[0].health.certificateCheck(at: scene.now))
     while scene.now < due + .seconds(0.9) {
       let rest = (due - scene.now).milliseconds / 1000
-      let time = rest > 0 ? "in \(Int(rest.rounded(.up))) s" : "now"
-      #expect(scene.plan().exclusion(of: one) == "\(wrong); it is probed again \(time)", "\(rest)")
-      #expect(
-        scene.planner.status(of: scene.origin, at: scene.now).last?.excluded
-          == "\(wrong); it is probed again \(time)")
+      let reason = ExclusionReason.wrongName(nextCheck: .seconds(max(0, Int(rest.rounded(.up)))))
+      #expect(scene.plan().exclusion(of: one) == reason, "\(rest)")
+      #expect(scene.planner.status(of: scene.origin, at: scene.now).last?.excluded == reason)
       scene.wait(0.13)
     }
     #expect(scene.planner.hosts[0].kept.count <= 2)

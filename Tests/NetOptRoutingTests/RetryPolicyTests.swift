@@ -39,7 +39,7 @@ import Testing
 
   private func route(sent: Bool) -> RouteReport {
     let plan = RoutePlan(
-      origin: Origin(.https, host: "a.example"), policy: "fastest",
+      origin: Origin(.https, host: "a.example"), policy: .fastest,
       legs: [RoutePlan.Leg(.address(address), source: .list)])
     let leg = RouteReport.Leg(
       address: address, source: .list, started: .zero, ended: .zero, outcome: sent ? .won : .failed)

@@ -94,7 +94,7 @@ import Testing
     let plan = scene.plan()
     #expect(plan.addresses == [two, three])
     #expect(plan.lastResorts == [one])
-    #expect(plan.exclusion(of: one) == "it failed 3 times in a row; the last time: connection refused")
+    #expect(plan.exclusion(of: one) == .failures(inARow: 3, last: .refused))
     #expect(scene.state(one) == .open)
   }
 
@@ -200,7 +200,7 @@ import Testing
     #expect(attempt.addresses == [one, two, three])
     let beside = scene.plan()
     #expect(beside.addresses == [two, three])
-    #expect(beside.exclusion(of: one) == "it failed before, and one attempt is under way")
+    #expect(beside.exclusion(of: one) == .attemptUnderWay)
     // It fails: the circuit is open for twice as long.
     scene.call(attempt, [.failed(one, .refused), .ready(two, milliseconds: 40)])
     #expect(scene.state(one) == .open)
@@ -261,9 +261,7 @@ import Testing
     scene.call(scene.plan(), [.failed(one, .wrongName), .ready(two, milliseconds: 40)])
     let plan = scene.plan()
     #expect(plan.addresses == [two, three])
-    #expect(
-      plan.exclusion(of: one)
-        == "its certificate is for *.portal.lan, not for a.example; it is probed again in 2 s")
+    #expect(plan.exclusion(of: one) == .wrongName(nextCheck: .seconds(2)))
     scene.wait(0.9)
     #expect(scene.state(one) == .quarantined)
     scene.probe(one, milliseconds: 20)
@@ -405,9 +403,9 @@ import Testing
         }
       }
     }
-    #expect(routes.ranking.entries.isEmpty && routes.leftOut.count == addresses.count)
+    #expect(routes.ranking.entries.isEmpty && routes.excluded.count == addresses.count)
     let forgiving = clock.measure { routes.forgive(since: start, at: failed) }
-    #expect(routes.ranking.entries == before && routes.leftOut.isEmpty)
+    #expect(routes.ranking.entries == before && routes.excluded.isEmpty)
     #expect(forgiving < holding / 20, "\(forgiving), and \(holding) to hold it against them")
   }
 }

@@ -73,8 +73,8 @@ import Testing
       all.reassessAll(at: now)
       for index in single.endpoints.indices { single.reassess(index, at: now) }
       #expect(all.ranking.entries == single.ranking.entries)
-      #expect(all.leftOut.map(\.index) == single.leftOut.map(\.index))
-      #expect(all.leftOut.map(\.reason) == single.leftOut.map(\.reason))
+      #expect(all.excluded.map(\.index) == single.excluded.map(\.index))
+      #expect(all.excluded.map(\.exclusion) == single.excluded.map(\.exclusion))
       #expect(all.listedLegs == single.listedLegs)
       #expect(all.timed.map(\.index) == single.timed.map(\.index))
       #expect(all.timed.map(\.due) == single.timed.map(\.due))
@@ -90,7 +90,7 @@ import Testing
     let time = ContinuousClock().measure {
       new = old.listing(listed, configuration: RoutingConfiguration(), seed: 1, at: .at(1))
     }
-    #expect((new?.ranking.entries.count ?? 0) + (new?.leftOut.count ?? 0) == 10_000)
+    #expect((new?.ranking.entries.count ?? 0) + (new?.excluded.count ?? 0) == 10_000)
     #expect(time < .seconds(2))
   }
 

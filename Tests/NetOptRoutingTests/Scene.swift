@@ -19,7 +19,7 @@ extension RoutePlan {
   var endsInDNS: Bool { legs.contains { $0.target == .dns } }
 
   /// Why an endpoint is left out.
-  func exclusion(of address: IPAddress) -> String? {
+  func exclusion(of address: IPAddress) -> ExclusionReason? {
     candidates.first { $0.address == address }?.excluded
   }
 }

@@ -121,7 +121,7 @@ import Testing
     #expect(findings.silent == [SilentEndpoint(origin: scene.origin, address: Self.a)])
     #expect(findings.taken.allSatisfy { $0.failure.kind == .silent })
     #expect(scene.state(Self.a) == .open)
-    #expect(scene.plan().exclusion(of: Self.a)?.contains("went silent") == true)
+    #expect(scene.plan().exclusion(of: Self.a)?.description.contains("went silent") == true)
   }
 
   @Test func requestsAreTakenWhenOthersOfTheirKindAreAnsweredElsewhere() {

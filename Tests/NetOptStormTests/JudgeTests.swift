@@ -49,7 +49,7 @@ import Testing
     var judge = Judge(generator.plan(index), authority: Self.authority, record, violations)
     let url = HTTPURL(origin: Origin(.https, host: "new.test", port: 1234), target: "/")
     let head = ResponseHead(status: answer.status, version: answer.version, fields: answer.fields)
-    let plan = RoutePlan(origin: url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
+    let plan = RoutePlan(origin: url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)])
     var response = NetOptResponse(
       url: url, head: head, body: ResponseBody(answer.body), route: RouteReport(plan: plan, legs: []))
     if answer.isHit { response.cacheStatus = CacheStatus(.hit, by: CacheRule("is fresh", "4.2")) }

@@ -8,7 +8,7 @@ import Testing
   private let clock = ManualTimeSource()
 
   private func plan(_ legs: [RoutePlan.Leg], proxy: String? = nil, multiplexes: Bool = true) -> RoutePlan {
-    RoutePlan(origin: origin, proxy: proxy, policy: "test", legs: legs, multiplexes: multiplexes)
+    RoutePlan(origin: origin, proxy: proxy, policy: .fastest, legs: legs, multiplexes: multiplexes)
   }
 
   private func plan(_ addresses: IPAddress..., multiplexes: Bool = true) -> RoutePlan {

@@ -111,7 +111,7 @@ final class CacheLab: Sendable {
       url: request.url, head: ResponseHead(status: status, fields: fields), body: body,
       route: RouteReport(
         plan: RoutePlan(
-          origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)]),
+          origin: request.url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)]),
         legs: []))
   }
 }

@@ -78,7 +78,7 @@ import Testing
         configuration.list = .list(EndpointList(hosts: ["api.test": HostEntry(endpoints: [ListedEndpoint(address)])]))
         let client = try NetOptClient(configuration, transport: transport)
         let response = try await client.execute(NetOptRequest(.get, "https://api.test/"))
-        for candidate in response.route.candidates { print(candidate.address, candidate.excluded ?? "is in the plan") }
+        for candidate in response.route.candidates { print(candidate.address, candidate.excluded?.description ?? "is in the plan") }
         await client.shutdown()
         return response.status
       }

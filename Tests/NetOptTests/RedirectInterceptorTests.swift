@@ -22,7 +22,7 @@ import NetOptLocking
       let answer = answers[request.url.description]
       let fields: HeaderFields = answer.map { ["Location": $0.1] } ?? [:]
       let plan = RoutePlan(
-        origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
+        origin: request.url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)])
       return NetOptResponse(
         url: request.url, head: ResponseHead(status: answer?.0 ?? 200, fields: fields),
         body: ResponseBody([]),
@@ -51,7 +51,7 @@ import NetOptLocking
     {
       let isFirst = request.url.target == "/"
       let plan = RoutePlan(
-        origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
+        origin: request.url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)])
       return NetOptResponse(
         url: request.url,
         head: ResponseHead(status: isFirst ? 302 : 200, fields: isFirst ? ["Location": "/next"] : [:]),

@@ -211,7 +211,7 @@ import Testing
     #expect(next.status == 200)
     #expect(lab.receivers == lab.addresses)
     let rested = try #require(next.route.plan.candidates.first { $0.address == lab.addresses[0] })
-    #expect(rested.excluded?.isEmpty == false)
+    #expect(rested.excluded == .resting(for: .seconds(60), last: LegFailure(.other, "it answered 503")))
     #expect(next.route.plan.candidates.first { $0.address == lab.addresses[1] }?.excluded == nil)
     await lab.client.shutdown()
   }

@@ -32,7 +32,7 @@ import Testing
       let report = verifier.verify(SigningRequest(request, body: body), .init(now: clock))
       seen.withLock { $0.append((request, report)) }
       let plan = RoutePlan(
-        origin: request.url.origin, policy: "test", legs: [RoutePlan.Leg(.dns, source: .dns)])
+        origin: request.url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)])
       var fields: HeaderFields = ["Date": "Tue, 14 Nov 2023 22:13:20 GMT"]
       fields["Age"] = age
       return NetOptResponse(

@@ -45,8 +45,9 @@ extension Simulation {
         + (call.verifies ? ": plan " : " without verification: plan ")
         + call.plan.legs.map { self.name($0.target) }.joined(separator: " ")
         + (call.plan.suspectsNetwork ? ", suspects the network" : "")
-        + call.plan.candidates.filter { $0.excluded != nil }
-        .map { ", not \(self.name(.address($0.address))): \($0.excluded ?? "")" }.joined())
+        + call.plan.candidates.compactMap { candidate in
+          candidate.excluded.map { ", not \(self.name(.address(candidate.address))): \($0)" }
+        }.joined())
     // A plan that holds a half-open endpoint's one attempt is given out once.
     if isNew, scenario.kind != .calm, let address = call.plan.legs.first?.address {
       call.isAttempt = isHalfOpen(address, call.client)

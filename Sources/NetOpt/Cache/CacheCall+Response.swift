@@ -54,8 +54,8 @@ extension CacheCall {
   ) -> NetOptResponse {
     var fields = entry.fields
     if !further.isEmpty { fields += further }
-    // RFC 9111, section 5.1.
-    if let age { fields["Age"] = String(age / 1000) }
+    // RFC 9111, sections 5.1 and 1.2.2.
+    if let age { fields["Age"] = String(min(age / 1000, 1 << 31)) }
     var status = entry.status
     var body: [UInt8] = []
     switch part {
@@ -98,7 +98,7 @@ extension CacheCall {
   /// The way of a request that went nowhere.
   private var noRoute: RouteReport {
     RouteReport(
-      plan: RoutePlan(origin: request.url.origin, policy: "cache", legs: [RoutePlan.Leg(.dns, source: .dns)]),
+      plan: RoutePlan(origin: request.url.origin, policy: .cache, legs: [RoutePlan.Leg(.dns, source: .dns)]),
       legs: [])
   }
 }

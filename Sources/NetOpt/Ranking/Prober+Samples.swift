@@ -161,7 +161,7 @@ extension Prober {
     options.connection = keep ? .pooled : .fresh
     let request = NetOptRequest(.head, HTTPURL(origin: target.origin, target: path), options: options)
     let plan = RoutePlan(
-      origin: target.origin, policy: "probe",
+      origin: target.origin, policy: .probe,
       legs: [RoutePlan.Leg(.address(target.address), source: .list)],
       multiplexes: target.origin.scheme == .https)
     let context = CallContext(id: 0, started: started, deadline: started + limit)

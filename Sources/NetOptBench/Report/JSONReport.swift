@@ -95,7 +95,7 @@ package struct JSONReport {
       result.tls.map {
         [
           "verified": .bool($0.verified), "version": .optional($0.version), "subject": .optional($0.subject),
-          "not_after": .optional($0.notAfter),
+          "not_after": .optional($0.notAfter.map { CivilTime(seconds: $0).rfc3339 }),
         ]
       } ?? .null)
     members.append(

@@ -93,7 +93,7 @@ extension RouteReport {
   var json: JSONValue {
     var json: JSONValue = [
       "source": .string(source.rawValue),
-      "policy": .string(plan.policy),
+      "policy": .string(plan.policy.rawValue),
       "direct": [
         "used": .bool(winner?.source == .list), "off": .optional(plan.directOff?.rawValue),
       ],
@@ -113,7 +113,7 @@ extension RouteReport.Candidate {
       "ip": .string(address.description), "score_us": .microseconds(score),
       "source": .string(source.rawValue),
     ]
-    if let excluded { json.append("excluded", .string(excluded)) }
+    if let excluded { json.append("excluded", .string(excluded.description)) }
     return json
   }
 }

@@ -108,7 +108,8 @@ struct Waterfall: Sendable {
     case .circuitsOpen: return "DNS; all listed addresses failed too often of late"
     case .excluded: return "DNS; all listed addresses are excluded"
     case .noAnswerInTime: return "DNS; it was ready before any listed address"
-    case nil: return route.source == .list ? "direct, from the list, policy \(route.plan.policy)" : "DNS"
+    case nil:
+      return route.source == .list ? "direct, from the list, policy \(route.plan.policy.rawValue)" : "DNS"
     }
   }
 
@@ -139,7 +140,8 @@ struct Waterfall: Sendable {
         Text.right(mark, 2) + "  " + Text.left(candidate.address.description, width) + Text.right(score, 12)
         + "  "
       // The end of a reason says when the address is looked at again: it is not to be cut.
-      let reason = Text.wrapped(Text.printable(candidate.excluded ?? ""), at: columns - start.count)
+      let reason = Text.wrapped(
+        Text.printable(candidate.excluded?.description ?? ""), at: columns - start.count)
       lines.append(Text.cut(start + (reason.first ?? ""), to: columns))
       let indentation = String(repeating: " ", count: start.count)
       lines += reason.dropFirst().map { Text.cut(indentation + $0, to: columns) }

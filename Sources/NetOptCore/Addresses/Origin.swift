@@ -1,4 +1,5 @@
 /// Scheme, host and port: what a connection is opened for (RFC 6454).
+@usableFromInline
 package struct Origin: Hashable, Sendable, CustomStringConvertible {
   /// The schemes that netopt speaks.
   package enum Scheme: String, Hashable, Sendable {
@@ -47,5 +48,5 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
   package var authority: String { port == scheme.defaultPort ? hostText : "\(hostText):\(port)" }
 
   /// `https://example.com`, `https://example.com:8443`.
-  package var description: String { "\(scheme.rawValue)://\(authority)" }
+  @usableFromInline package var description: String { "\(scheme.rawValue)://\(authority)" }
 }

@@ -32,7 +32,7 @@ public struct CacheStatus: Hashable, Sendable {
   }
 
   /// Why a request went to the origin: the values of `fwd` in RFC 9211, section 2.2.
-  public enum Forward: String, Hashable, Sendable {
+  package enum Forward: String, Hashable, Sendable {
     /// The cache is not used for this request.
     case bypass
     /// What the method does has to reach the origin.
@@ -70,7 +70,8 @@ public struct CacheStatus: Hashable, Sendable {
       self.rule = rule
       self.forward = forward
       self.forwardedStatus = forwardedStatus
-      self.timeToLive = timeToLive
+      // The largest integers of structured fields (RFC 8941, section 3.3.1).
+      self.timeToLive = timeToLive.map { min(max($0, -999_999_999_999_999), 999_999_999_999_999) }
       self.storing = storing
       self.isStored = isStored
       self.isCollapsed = isCollapsed
@@ -111,8 +112,6 @@ public struct CacheStatus: Hashable, Sendable {
   public var reason: String { rule.description }
   /// What decided that.
   package var rule: CacheRule { storage?.rule ?? Self.offRule }
-  /// Why the request went to the origin; `nil` when it did not.
-  public var forward: Forward? { storage?.forward }
   /// The status of the origin's answer; `nil` when there was none.
   public var forwardedStatus: Int? { storage?.forwardedStatus }
   /// How many seconds the response stays fresh, negative when it is stale; `nil` when that is not known.

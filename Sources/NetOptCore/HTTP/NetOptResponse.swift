@@ -84,9 +84,10 @@ public struct NetOptResponse: Sendable {
   ///   - headers: the header fields.
   ///   - body: the body.
   public init(url: HTTPURL, status: Int, headers: HeaderFields = [:], body: ResponseBody = ResponseBody([])) {
-    let route = RouteReport(plan: RoutePlan(origin: url.origin, policy: "none", legs: []), legs: [])
+    let plan = RoutePlan(origin: url.origin, policy: .none, legs: [RoutePlan.Leg(.dns, source: .dns)])
     self.init(
-      url: url, head: ResponseHead(status: status, fields: headers), body: body, route: route, attempts: 0)
+      url: url, head: ResponseHead(status: status, fields: headers), body: body,
+      route: RouteReport(plan: plan, legs: []), attempts: 0)
   }
 
   /// Makes a response.
@@ -117,8 +118,8 @@ public struct TLSReport: Hashable, Sendable {
   /// The subject of the server's certificate, as "CN = api.example.com"; `nil` for a connection that was there before, and when
   /// libcurl does not tell.
   public var subject: String?
-  /// The certificate's end, as "2026-11-21T19:00:00Z"; `nil` as with the subject.
-  public var notAfter: String?
+  /// The certificate's end, in seconds since 1970 in UTC; `nil` as with the subject.
+  public var notAfter: Int64?
   /// The protocol's version, as "TLSv1.3"; `nil` when libcurl does not tell.
   public var version: String?
 

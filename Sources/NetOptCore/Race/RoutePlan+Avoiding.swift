@@ -36,7 +36,7 @@ extension RoutePlan.Avoidance {
       guard candidate.excluded == nil, addresses.contains(candidate.address) else { return candidate }
       return RouteReport.Candidate(
         candidate.address, score: candidate.score, source: candidate.source,
-        excluded: "another attempt of this call waits for its answer")
+        excluded: .otherAttempt)
     }
   }
 

@@ -18,6 +18,22 @@ package protocol CandidateSource: Sendable {
 /// `Transport`.
 @usableFromInline
 package struct RoutePlan: Sendable {
+  /// How the legs were chosen.
+  package enum Policy: String, Hashable, Sendable {
+    /// As routing's policy of this name chooses.
+    case fastest
+    /// As routing's policy of this name chooses.
+    case balanced
+    /// As routing's policy of this name chooses, or the caller named the address.
+    case pinned
+    /// A probe's own choice.
+    case probe
+    /// A cache gave the response.
+    case cache
+    /// An interceptor gave the response.
+    case none
+  }
+
   /// Why the list is not used.
   package enum DirectOff: String, Hashable, Sendable {
     /// A proxy is configured.
@@ -33,6 +49,7 @@ package struct RoutePlan: Sendable {
   }
 
   /// One leg: something to connect to. It holds no reference: a plan of a hundred legs is written with each change.
+  @usableFromInline
   package struct Leg: Hashable, Sendable, BitwiseCopyable {
     /// What a leg leads to.
     package enum Target: Hashable, Sendable, BitwiseCopyable {
@@ -74,25 +91,27 @@ package struct RoutePlan: Sendable {
     package var last: Leg { Leg(target, source: source, stagger: stagger, isLast: true) }
   }
 
-  /// A plan is handed through many hands for each request, and copied for each report: it is one reference.
-  private final class Storage: Sendable {
-    let origin: Origin
+  /// A plan is handed through many hands for each request, and copied for each report: it is one reference. What each request asks for is
+  /// inlined, or a getter of another module would copy it.
+  @usableFromInline
+  final class Storage: Sendable {
+    @usableFromInline let origin: Origin
     let proxy: String?
-    let isSecure: Bool
-    let policy: String
+    @usableFromInline let isSecure: Bool
+    let policy: Policy
     let directOff: DirectOff?
     let candidates: any CandidateSource
-    let legs: [Leg]
+    @usableFromInline let legs: [Leg]
     let withoutList: RouteReport.Fallback?
     let startsTwo: Bool
-    let multiplexes: Bool
+    @usableFromInline let multiplexes: Bool
     let suspectsNetwork: Bool
     let verifies: Bool
     let avoidance: Avoidance?
 
     init(
       _ origin: Origin, _ proxy: String?,
-      _ policy: String, _ directOff: DirectOff?, _ candidates: any CandidateSource,
+      _ policy: Policy, _ directOff: DirectOff?, _ candidates: any CandidateSource,
       _ legs: [Leg], _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool,
       _ suspectsNetwork: Bool, _ verifies: Bool, _ avoidance: Avoidance?
     ) {
@@ -119,16 +138,16 @@ package struct RoutePlan: Sendable {
     func candidates() -> [RouteReport.Candidate] { all }
   }
 
-  private let storage: Storage
+  @usableFromInline let storage: Storage
 
   /// What is connected to.
-  package var origin: Origin { storage.origin }
+  @inlinable package var origin: Origin { storage.origin }
   /// The URL of the HTTP or SOCKS proxy, where a leg leads to one.
   package var proxy: String? { storage.proxy }
   /// Whether it is connected to with TLS.
-  package var isSecure: Bool { storage.isSecure }
-  /// The name of the selection policy.
-  package var policy: String { storage.policy }
+  @inlinable package var isSecure: Bool { storage.isSecure }
+  /// How the legs were chosen.
+  package var policy: Policy { storage.policy }
   /// Why the list is not used, or `nil` when it is.
   package var directOff: DirectOff? { storage.directOff }
   /// The list's endpoints, as they were weighed. Put into words each time: keep them when they are needed more than
@@ -139,13 +158,13 @@ package struct RoutePlan: Sendable {
   /// Whether there are candidates.
   package var hasCandidates: Bool { !storage.candidates.isEmpty }
   /// The legs in their order; never empty.
-  package var legs: [Leg] { storage.legs }
+  @inlinable package var legs: [Leg] { storage.legs }
   /// Why the list's endpoints are not tried although the list is used.
   package var withoutList: RouteReport.Fallback? { storage.withoutList }
   /// Whether the first two legs start together: every circuit is open, and one of them is a guess.
   package var startsTwo: Bool { storage.startsTwo }
   /// Whether a connection of this origin carries many requests, so that a leg that loses costs nothing.
-  package var multiplexes: Bool { storage.multiplexes }
+  @inlinable package var multiplexes: Bool { storage.multiplexes }
   /// Whether this machine's network is taken to be down: several endpoints and DNS failed within seconds, and nothing
   /// has worked since. What fails then is held against no endpoint.
   package var suspectsNetwork: Bool { storage.suspectsNetwork }
@@ -159,7 +178,7 @@ package struct RoutePlan: Sendable {
   /// - Precondition: there is a leg, and a proxy when one leads there.
   package init(
     origin: Origin, proxy: String? = nil,
-    policy: String, directOff: DirectOff? = nil, candidates: [RouteReport.Candidate] = [], legs: [Leg],
+    policy: Policy, directOff: DirectOff? = nil, candidates: [RouteReport.Candidate] = [], legs: [Leg],
     withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {
@@ -175,7 +194,7 @@ package struct RoutePlan: Sendable {
   /// - Precondition: there is a leg, and a proxy when one leads there.
   package init(
     origin: Origin, proxy: String? = nil,
-    policy: String, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
+    policy: Policy, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
     legs: [Leg], withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {

@@ -122,20 +122,20 @@ public struct RouteReport: Sendable {
     /// Where the address came from.
     public let source: AddressSource
     /// Why it is not in the plan, or `nil` when it is.
-    public let excluded: String?
+    public let excluded: ExclusionReason?
     /// The failure for which it is not tried at all, or `nil` when something else keeps it out of the plan.
-    public let failure: LegFailure.Kind?
+    public var failure: LegFailure.Kind? {
+      if case .certificate(let kind, _, _, _) = excluded { kind } else { nil }
+    }
 
     /// Makes a candidate.
     package init(
-      _ address: IPAddress, score: Duration?, source: AddressSource, excluded: String? = nil,
-      failure: LegFailure.Kind? = nil
+      _ address: IPAddress, score: Duration?, source: AddressSource, excluded: ExclusionReason? = nil
     ) {
       self.address = address
       self.score = score
       self.source = source
       self.excluded = excluded
-      self.failure = failure
     }
   }
 

@@ -92,12 +92,6 @@ struct EndpointHealth: Sendable {
     return circuit.attemptEnds(at: now) ?? max(quarantine.due, circuit.openUntil(at: now) ?? quarantine.due)
   }
 
-  /// The same for people, where that is why the endpoint is left out in this state.
-  func nextCheck(of state: CircuitState, at now: MonotonicInstant) -> Quarantine.NextCheck? {
-    guard state == .quarantined, let quarantine else { return nil }
-    return quarantine.nextCheck(isTried(at: now) ? nil : certificateCheck(at: now))
-  }
-
   /// Whether the one attempt of the half-open state is under way.
   func isTried(at now: MonotonicInstant) -> Bool { circuit.isTried(at: now) }
 
@@ -110,23 +104,17 @@ struct EndpointHealth: Sendable {
   /// How it failed last.
   var lastFault: Circuit.Fault { circuit.lastFault }
 
-  /// Why the endpoint is left out in this state, for people.
-  func reason(of state: CircuitState, at now: MonotonicInstant) -> String {
-    if state == .quarantined, let quarantine { return quarantine.reason }
-    if state == .halfOpen { return "it failed before, and one attempt is under way" }
-    let last = lastFailure.map { "; the last time: \($0.message)" } ?? ""
-    if let rest = circuit.rest(at: now) {
-      return "it asked not to be used for \(rest.components.seconds) s\(last)"
+  /// Why the endpoint is left out in this state.
+  func exclusion(in state: CircuitState, at now: MonotonicInstant) -> Exclusion {
+    if state == .quarantined, let quarantine {
+      return .quarantine(quarantine.notice(isTried(at: now) ? nil : certificateCheck(at: now)))
     }
+    if state == .halfOpen { return .reason(.attemptUnderWay) }
+    if let rest = circuit.rest(at: now) { return .reason(.resting(for: rest, last: lastFailure)) }
     let failures = circuit.failures(at: now)
-    if failures >= Circuit.threshold { return "it failed \(failures) times in a row\(last)" }
+    if failures >= Circuit.threshold { return .reason(.failures(inARow: failures, last: lastFailure)) }
     let recent = circuit.recentCounts
-    return "\(recent.failures) of the last \(recent.attempts) attempts failed\(last)"
-  }
-
-  /// The failure for which the endpoint is not tried at all in this state, if there is one.
-  func failure(of state: CircuitState) -> LegFailure.Kind? {
-    state == .quarantined ? quarantine?.kind : nil
+    return .reason(.failureRate(failed: recent.failures, attempts: recent.attempts, last: lastFailure))
   }
 
   /// Whether it was seen to work since a moment: what failed and had begun before is no news.
@@ -266,7 +254,7 @@ struct EndpointHealth: Sendable {
       return true
     }
     (lastFailure, lastFailed) = (failure, now)
-    if quarantine?.failedAgain(failure.kind, of: host, from: begun, at: now, using: &random) ?? false {
+    if quarantine?.failedAgain(failure.kind, from: begun, at: now, using: &random) ?? false {
       _ = circuit.giveBack(byProbe: begun == nil)
     }
     if blame == .certificate {

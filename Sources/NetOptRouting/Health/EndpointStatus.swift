@@ -15,7 +15,7 @@ package struct EndpointStatus: Hashable, Sendable {
   /// Whether a request would go to it now.
   package let chosen: Bool
   /// Why it is left out, or `nil` when it is not.
-  package let excluded: String?
+  package let excluded: ExclusionReason?
   /// What happened when it last failed, be that long ago.
   package let lastFailure: LegFailure?
 }

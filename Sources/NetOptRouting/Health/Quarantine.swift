@@ -24,10 +24,10 @@ struct Quarantine: Hashable, Sendable {
   /// How soon a check is made again that did not come to its end.
   private static let pause = Duration.seconds(1)
 
-  /// What was wrong, for people.
-  private(set) var reason: String
-  /// What kind of failure it was.
-  private(set) var kind: LegFailure.Kind
+  /// What was wrong.
+  private var kind: LegFailure.Kind
+  /// For whose certificate it is checked.
+  private let host: String
   /// When the next check is due.
   private(set) var due: MonotonicInstant
   private let pace: Pace
@@ -41,8 +41,8 @@ struct Quarantine: Hashable, Sendable {
     _ kind: LegFailure.Kind, of host: String, pace: Pace, at now: MonotonicInstant,
     using random: inout SplitMix64
   ) {
-    reason = Self.reason(kind, host)
     self.kind = kind
+    self.host = host
     self.pace = pace
     due = now
     putOff(at: now, using: &random)
@@ -54,13 +54,10 @@ struct Quarantine: Hashable, Sendable {
   ///   began after a check was due. Those before say nothing new.
   /// - Returns: whether it was a check.
   mutating func failedAgain(
-    _ kind: LegFailure.Kind, of host: String, from begun: MonotonicInstant?, at now: MonotonicInstant,
+    _ kind: LegFailure.Kind, from begun: MonotonicInstant?, at now: MonotonicInstant,
     using random: inout SplitMix64
   ) -> Bool {
-    if Blame(kind) == .certificate {
-      reason = Self.reason(kind, host)
-      self.kind = kind
-    }
+    if Blame(kind) == .certificate { self.kind = kind }
     guard begun.map({ $0 >= due }) ?? true else { return false }
     putOff(at: now, using: &random)
     return true
@@ -76,23 +73,21 @@ struct Quarantine: Hashable, Sendable {
     due = now + wait * Double.random(in: 1...(1 + Self.jitter), using: &random)
   }
 
-  // MARK: For people
-
-  /// When the certificate is checked again, to be put into words at the moment for which they are.
-  struct NextCheck: Hashable, Sendable {
-    /// When it is due; `nil` while it is under way.
-    let due: MonotonicInstant?
+  /// Why the endpoint is left out, and when its certificate is checked again.
+  struct Notice: Hashable, Sendable {
+    fileprivate let kind: LegFailure.Kind
+    fileprivate let host: String
+    /// When the next check is due; `nil` while it is under way.
+    fileprivate let due: MonotonicInstant?
     fileprivate let isProbed: Bool
 
-    /// The words.
-    func text(at now: MonotonicInstant) -> String {
-      guard let due else { return "it is being checked again" }
-      let seconds = seconds(until: due, at: now)
-      let time = seconds > 0 ? "in \(seconds) s" : "now"
-      return isProbed ? "it is probed again \(time)" : "a request tries it again \(time)"
+    /// The reason, at the moment for which it is asked.
+    func reason(at now: MonotonicInstant) -> ExclusionReason {
+      .certificate(
+        kind, host: host, nextCheck: due.map { .seconds(seconds(until: $0, at: now)) }, byProbe: isProbed)
     }
 
-    /// When the words change by themselves.
+    /// When the reason changes by itself.
     func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
       guard let due, due > now else { return nil }
       return due + .seconds(1 - seconds(until: due, at: now))
@@ -105,22 +100,10 @@ struct Quarantine: Hashable, Sendable {
     }
   }
 
-  /// When the next check is.
+  /// Why the endpoint is left out.
   ///
-  /// - Parameter due: when it is due, for whatever reason; `nil` while it is under way.
-  func nextCheck(_ due: MonotonicInstant?) -> NextCheck { NextCheck(due: due, isProbed: pace.isProbed) }
-
-  /// The most names of a certificate that are repeated.
-  private static let shownNames = 4
-
-  private static func reason(_ kind: LegFailure.Kind, _ host: String) -> String {
-    switch kind {
-    case .certificateName(let presented):
-      let names = presented.prefix(shownNames).map { $0.printable(253) }.joined(separator: ", ")
-      let more = presented.count > shownNames ? " and \(presented.count - shownNames) more" : ""
-      return "its certificate is for \(names.isEmpty ? "other names" : names + more), not for \(host)"
-    case .certificateExpired: return "its certificate for \(host) has expired or is not yet valid"
-    default: return "its certificate for \(host) is not signed by a trusted authority"
-    }
+  /// - Parameter due: when the next check is due, for whatever reason; `nil` while it is under way.
+  func notice(_ due: MonotonicInstant?) -> Notice {
+    Notice(kind: kind, host: host, due: due, isProbed: pace.isProbed)
   }
 }

@@ -1,24 +1,14 @@
 import NetOptCore
 
 /// An endpoint that plans leave out.
-struct LeftOut: Sendable {
+struct ExcludedEndpoint: Sendable {
   let index: Int
   /// Its score with penalties.
   let score: Duration?
-  /// Why, for people.
-  let reason: String
-  /// When its certificate is checked again, when that is why.
-  var nextCheck: Quarantine.NextCheck?
+  /// Why.
+  let exclusion: Exclusion
   /// Whether only failures keep it out, so that it is better than nothing.
   let isShut: Bool
-  /// The failure for which it is not tried at all, if there is one.
-  var failure: LegFailure.Kind?
-
-  /// Why, with what depends on the moment.
-  func text(at now: MonotonicInstant) -> String {
-    guard let nextCheck else { return reason }
-    return "\(reason); \(nextCheck.text(at: now))"
-  }
 }
 
 // Which endpoints may be used and in which order, kept up to date one endpoint at a time.
@@ -26,7 +16,7 @@ extension HostRoutes {
   /// What an endpoint is to plans.
   private enum Assessment {
     case usable(Ranking.Standing)
-    case leftOut(LeftOut)
+    case excluded(ExcludedEndpoint)
   }
 
   /// Puts an endpoint of which something has changed where it belongs.
@@ -38,17 +28,17 @@ extension HostRoutes {
     if endpoints[index].health.isClear {
       let standing = endpoints[index].health.clearScore(secure: isSecure).map { Ranking.Standing.known($0) }
       ranking.place(entry(index, standing ?? .unknown))
-      if !leftOut.isEmpty { leftOut.removeAll { $0.index == index } }
+      if !excluded.isEmpty { excluded.removeAll { $0.index == index } }
       return noteNextChange(of: index, at: now)
     }
     switch assess(index, unverified: false, at: now) {
     case .usable(let standing):
       ranking.place(entry(index, standing))
-      if !leftOut.isEmpty { leftOut.removeAll { $0.index == index } }
-    case .leftOut(let one):
+      if !excluded.isEmpty { excluded.removeAll { $0.index == index } }
+    case .excluded(let one):
       ranking.remove(index)
-      leftOut.removeAll { $0.index == index }
-      leftOut.insert(one, at: leftOut.firstIndex { $0.index > index } ?? leftOut.endIndex)
+      excluded.removeAll { $0.index == index }
+      excluded.insert(one, at: excluded.firstIndex { $0.index > index } ?? excluded.endIndex)
     }
     noteNextChange(of: index, at: now)
   }
@@ -69,7 +59,7 @@ extension HostRoutes {
   mutating func reassessAll(at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
     nextProbes = nil
-    (ranking, leftOut) = assessed(for: PlanWish(), at: now)
+    (ranking, excluded) = assessed(for: PlanWish(), at: now)
     timed.removeAll(keepingCapacity: true)
     reviewDue = MonotonicInstant(nanoseconds: .max)
     for index in endpoints.indices {
@@ -95,21 +85,24 @@ extension HostRoutes {
   }
 
   /// All endpoints as they are now, for a request with wishes, or without looking at what is kept.
-  func assessed(for wish: PlanWish, at now: MonotonicInstant) -> (ranking: Ranking, leftOut: [LeftOut]) {
+  func assessed(for wish: PlanWish, at now: MonotonicInstant) -> (
+    ranking: Ranking, excluded: [ExcludedEndpoint]
+  ) {
     var entries: [Ranking.Entry] = []
-    var leftOut: [LeftOut] = []
+    var excluded: [ExcludedEndpoint] = []
     for index in endpoints.indices {
       if let family = wish.family, addresses[index].family != family {
-        let reason = "only \(family == .v4 ? "IPv4" : "IPv6") was asked for"
-        leftOut.append(LeftOut(index: index, score: score(index, at: now), reason: reason, isShut: false))
+        excluded.append(
+          ExcludedEndpoint(
+            index: index, score: score(index, at: now), exclusion: .reason(.family(family)), isShut: false))
         continue
       }
       switch assess(index, unverified: wish.unverified, at: now) {
       case .usable(let standing): entries.append(entry(index, standing))
-      case .leftOut(let one): leftOut.append(one)
+      case .excluded(let one): excluded.append(one)
       }
     }
-    return (Ranking(entries), leftOut)
+    return (Ranking(entries), excluded)
   }
 
   /// The addresses of the list in the order in which they are worth probing: the nearest first.
@@ -137,11 +130,9 @@ extension HostRoutes {
     let score = health.score(secure: isSecure, at: now)
     let isShut = state == .open || state == .halfOpen && health.isTried(at: now)
     if isShut || state == .quarantined {
-      return .leftOut(
-        LeftOut(
-          index: index, score: score, reason: health.reason(of: state, at: now),
-          nextCheck: health.nextCheck(of: state, at: now), isShut: isShut, failure: health.failure(of: state))
-      )
+      return .excluded(
+        ExcludedEndpoint(
+          index: index, score: score, exclusion: health.exclusion(in: state, at: now), isShut: isShut))
     }
     if health.isSuspected, state == .closed {
       return .usable(

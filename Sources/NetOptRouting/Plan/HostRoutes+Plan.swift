@@ -21,7 +21,7 @@ struct KeptPlan: Sendable {
   let wish: PlanWish
   /// The index of the endpoint in front.
   let front: Int?
-  /// When the words change in which it says why an endpoint is left out.
+  /// When the reason why an endpoint is left out changes.
   let until: MonotonicInstant
 }
 
@@ -31,7 +31,7 @@ private struct Weighed: CandidateSource {
   let entries: [Ranking.Entry]
   /// The position of the one in front.
   let front: Int
-  let leftOut: [LeftOut]
+  let excluded: [ExcludedEndpoint]
   /// When that was.
   let moment: MonotonicInstant
 
@@ -44,10 +44,9 @@ private struct Weighed: CandidateSource {
       let entry = entries[position]
       return RouteReport.Candidate(addresses[entry.index], score: entry.standing.score, source: .list)
     }
-      + leftOut.map {
+      + excluded.map {
         RouteReport.Candidate(
-          addresses[$0.index], score: $0.score, source: .list, excluded: $0.text(at: moment),
-          failure: $0.failure)
+          addresses[$0.index], score: $0.score, source: .list, excluded: $0.exclusion.reason(at: moment))
       }
   }
 }
@@ -66,16 +65,16 @@ extension HostRoutes {
   ) -> RoutePlan {
     if now >= reviewDue { review(at: now) }
     if policy != .balanced, let kept = kept.first, kept.wish == wish, now < kept.until { return kept.plan }
-    let (ranking, leftOut) = wish.isUsual ? (ranking, leftOut) : assessed(for: wish, at: now)
+    let (ranking, excluded) = wish.isUsual ? (ranking, excluded) : assessed(for: wish, at: now)
     guard !ranking.entries.isEmpty else {
-      return keep(planWithoutList(leftOut, wish, at: now), nil, wish, leftOut, at: now)
+      return keep(planWithoutList(excluded, wish, at: now), nil, wish, excluded, at: now)
     }
     let front = front(of: ranking, using: &random)
     let index = ranking.entries[front].index
     if let kept = kept.first(where: { $0.wish == wish && $0.front == index && now < $0.until }) {
       return kept.plan
     }
-    let plan = plan(ranking.entries, front: front, leftOut, wish, at: now)
+    let plan = plan(ranking.entries, front: front, excluded, wish, at: now)
     if !endpoints[index].health.isClear,
       endpoints[index].health.state(at: now, unverified: wish.unverified) == .halfOpen
     {
@@ -87,7 +86,7 @@ extension HostRoutes {
     if wish.isUsual {
       if case .known = ranking.entries[front].standing { leader = index } else { leader = nil }
     }
-    return keep(plan, index, wish, leftOut, at: now)
+    return keep(plan, index, wish, excluded, at: now)
   }
 
   /// Takes the one attempt of a half-open endpoint.
@@ -98,14 +97,14 @@ extension HostRoutes {
 
   /// The list's endpoints in the order of a plan made now, those that it leaves out last.
   func statuses(at now: MonotonicInstant) -> [EndpointStatus] {
-    let (ranking, leftOut) = assessed(for: PlanWish(), at: now)
+    let (ranking, excluded) = assessed(for: PlanWish(), at: now)
     var order = ranking.entries
     if policy != .balanced, !order.isEmpty {
       let front = ranking.front(leader: leader, draw: draw, isSticky: policy == .pinned)
       order.insert(order.remove(at: front), at: 0)
     }
     return order.enumerated().map { status($1.index, rank: $0 + 1, excluded: nil, at: now) }
-      + leftOut.map { status($0.index, rank: nil, excluded: $0.text(at: now), at: now) }
+      + excluded.map { status($0.index, rank: nil, excluded: $0.exclusion.reason(at: now), at: now) }
   }
 
   private func front(of ranking: Ranking, using random: inout SplitMix64) -> Int {
@@ -118,15 +117,16 @@ extension HostRoutes {
   }
 
   private mutating func keep(
-    _ plan: RoutePlan, _ front: Int?, _ wish: PlanWish, _ leftOut: [LeftOut], at now: MonotonicInstant
+    _ plan: RoutePlan, _ front: Int?, _ wish: PlanWish, _ excluded: [ExcludedEndpoint],
+    at now: MonotonicInstant
   ) -> RoutePlan {
     if policy != .balanced || kept.first?.wish != wish {
       kept.removeAll(keepingCapacity: true)
     } else {
       kept.removeAll { $0.until <= now }
     }
-    let until = leftOut.reduce(MonotonicInstant?.none) {
-      $0.earlier($1.nextCheck?.nextChange(after: now), after: now)
+    let until = excluded.reduce(MonotonicInstant?.none) {
+      $0.earlier($1.exclusion.nextChange(after: now), after: now)
     }
     kept.append(
       KeptPlan(plan: plan, wish: wish, front: front, until: until ?? MonotonicInstant(nanoseconds: .max)))
@@ -134,14 +134,14 @@ extension HostRoutes {
   }
 
   private func plan(
-    _ entries: [Ranking.Entry], front: Int, _ leftOut: [LeftOut], _ wish: PlanWish,
+    _ entries: [Ranking.Entry], front: Int, _ excluded: [ExcludedEndpoint], _ wish: PlanWish,
     _ withoutList: RouteReport.Fallback? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
-    let legs = legs(entries, front: front, lastResorts: lastResorts(leftOut, at: now))
+    let legs = legs(entries, front: front, lastResorts: lastResorts(excluded, at: now))
     return RoutePlan(
-      origin: origin, policy: policy.rawValue,
+      origin: origin, policy: RoutePlan.Policy(policy),
       weighed: Weighed(
-        addresses: addresses, entries: entries, front: front, leftOut: leftOut, moment: now), legs: legs,
+        addresses: addresses, entries: entries, front: front, excluded: excluded, moment: now), legs: legs,
       withoutList: withoutList, startsTwo: withoutList == .circuitsOpen, multiplexes: wish.multiplexes,
       suspectsNetwork: wish.suspectsNetwork, verifies: !wish.unverified)
   }
@@ -166,9 +166,9 @@ extension HostRoutes {
   /// them may be back. Those that could not be connected to come first, then those whose connections broke; of each kind
   /// the one that failed the longest ago. Those that are silent, or whose service failed, are tried when nothing else is
   /// under way any more, and those that asked for a rest are not tried.
-  private func lastResorts(_ leftOut: [LeftOut], at now: MonotonicInstant) -> [RoutePlan.Leg] {
-    if leftOut.isEmpty { return [] }
-    let shut = leftOut.filter { $0.isShut && !endpoints[$0.index].health.isResting(at: now) }.map(\.index)
+  private func lastResorts(_ excluded: [ExcludedEndpoint], at now: MonotonicInstant) -> [RoutePlan.Leg] {
+    if excluded.isEmpty { return [] }
+    let shut = excluded.filter { $0.isShut && !endpoints[$0.index].health.isResting(at: now) }.map(\.index)
     return [Circuit.Fault.unreachable, .broke, .useless].flatMap { fault in
       let indices = shut.filter { endpoints[$0].health.lastFault == fault }
       return indices.sorted { lastFailed($0) < lastFailed($1) }.map { index in
@@ -180,18 +180,18 @@ extension HostRoutes {
   /// Every circuit is open, or all are left out for other reasons. The endpoint whose failure is the oldest may be
   /// back; DNS starts beside it. One that asked for a rest is taken when all did.
   private func planWithoutList(
-    _ leftOut: [LeftOut], _ wish: PlanWish, at now: MonotonicInstant
+    _ excluded: [ExcludedEndpoint], _ wish: PlanWish, at now: MonotonicInstant
   ) -> RoutePlan {
-    let shut = leftOut.indices.filter { leftOut[$0].isShut }
-    let awake = shut.filter { !endpoints[leftOut[$0].index].health.isResting(at: now) }
+    let shut = excluded.indices.filter { excluded[$0].isShut }
+    let awake = shut.filter { !endpoints[excluded[$0].index].health.isResting(at: now) }
     guard
       let oldest = (awake.isEmpty ? shut : awake).min(by: {
-        lastFailed(leftOut[$0].index) < lastFailed(leftOut[$1].index)
+        lastFailed(excluded[$0].index) < lastFailed(excluded[$1].index)
       })
     else {
-      return plan([], front: 0, leftOut, wish, .excluded, at: now)
+      return plan([], front: 0, excluded, wish, .excluded, at: now)
     }
-    var others = leftOut
+    var others = excluded
     let chosen = others.remove(at: oldest)
     let standing = chosen.score.map { Ranking.Standing.penalised($0.nanoseconds) } ?? .unknown
     return plan([entry(chosen.index, standing)], front: 0, others, wish, .circuitsOpen, at: now)
@@ -202,7 +202,7 @@ extension HostRoutes {
   }
 
   private func status(
-    _ index: Int, rank: Int?, excluded: String?, at now: MonotonicInstant
+    _ index: Int, rank: Int?, excluded: ExclusionReason?, at now: MonotonicInstant
   ) -> EndpointStatus {
     let endpoint = endpoints[index]
     return EndpointStatus(

@@ -52,7 +52,7 @@ struct HostRoutes: Sendable {
   /// The endpoints that may be used, in their order.
   var ranking = Ranking()
   /// The others, in the list's order.
-  var leftOut: [LeftOut] = []
+  var excluded: [ExcludedEndpoint] = []
   /// The leg to each endpoint, with the time that it is given to be ready. Plans are written from these.
   var listedLegs: [RoutePlan.Leg]
   /// The endpoints that the passing of time changes, and when.

@@ -96,7 +96,7 @@ package struct RoutePlanner: Sendable {
   private func pinned(_ address: IPAddress, _ origin: Origin, _ options: RequestOptions) -> RoutePlan {
     let isListed = entry(of: origin)?.endpoints.contains { $0.address == address } ?? false
     return RoutePlan(
-      origin: origin, policy: "pinned", directOff: isListed ? nil : .flag,
+      origin: origin, policy: .pinned, directOff: isListed ? nil : .flag,
       legs: [RoutePlan.Leg(.address(address), source: isListed ? .list : .dns)],
       multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
       verifies: options.verification == .full)
@@ -113,7 +113,8 @@ package struct RoutePlanner: Sendable {
     through proxy: String? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
     RoutePlan(
-      origin: origin, proxy: proxy, policy: configuration.policy.rawValue, directOff: off, legs: legs,
+      origin: origin, proxy: proxy, policy: RoutePlan.Policy(configuration.policy), directOff: off,
+      legs: legs,
       multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
       suspectsNetwork: network.isClear ? false : network.isSuspected(at: now),
       verifies: options.verification == .full)

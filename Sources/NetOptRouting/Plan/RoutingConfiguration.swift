@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// How one of several endpoints is chosen.
 public enum SelectionPolicy: String, Hashable, Sendable, CaseIterable {
   /// The fastest. Among those within 10 % of it, each client draws one by weight, so that a fleet of clients does not
@@ -36,5 +38,16 @@ public struct RoutingConfiguration: Hashable, Sendable {
       region: environment["NETOPT_REGION"].flatMap { $0.isEmpty ? nil : $0 },
       isp: environment["NETOPT_ISP"].flatMap { $0.isEmpty ? nil : $0 },
       policy: environment["NETOPT_POLICY"].flatMap(SelectionPolicy.init) ?? .fastest)
+  }
+}
+
+extension RoutePlan.Policy {
+  init(_ policy: SelectionPolicy) {
+    self =
+      switch policy {
+      case .fastest: .fastest
+      case .balanced: .balanced
+      case .pinned: .pinned
+      }
   }
 }

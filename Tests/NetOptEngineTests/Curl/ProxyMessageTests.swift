@@ -114,6 +114,10 @@ import Testing
     Case(
       testDescription: "a wrong password", behaviour: .greeting([5, 2, 1, 1]), scheme: "socks5h",
       isRetryable: false, words: ["user name and password of its URL"]),
+    // libcurl would wait for the tokens of GSSAPI on the loop's thread.
+    Case(
+      testDescription: "Kerberos", behaviour: .greeting([5, 1]), scheme: "socks5h", isRetryable: false,
+      words: ["asks for Kerberos (GSSAPI)"]),
     Case(
       testDescription: "a rule", behaviour: socks5(reply: 2), scheme: "socks5h", isRetryable: false,
       words: ["do not allow a connection to api.test:443"]),
@@ -147,7 +151,7 @@ import Testing
   {
     let url = try HTTPURL(url)
     let plan = RoutePlan(
-      origin: url.origin, proxy: proxy, policy: "test", directOff: .proxy,
+      origin: url.origin, proxy: proxy, policy: .fastest, directOff: .proxy,
       legs: [RoutePlan.Leg(.proxy, source: .dns)])
     let now = bench.loop.now()
     let context = CallContext(id: 1, started: now, deadline: now + .seconds(20))

@@ -67,7 +67,7 @@ import Testing
         let text = "%" + String(byte + 256, radix: 16).dropFirst()
         let url = try HTTPURL("http://\(server.endpoint)/")
         let plan = RoutePlan(
-          origin: url.origin, proxy: "\(scheme)://user:p\(text)@127.0.0.1:\(dead)", policy: "test",
+          origin: url.origin, proxy: "\(scheme)://user:p\(text)@127.0.0.1:\(dead)", policy: .fastest,
           directOff: .proxy,
           legs: [RoutePlan.Leg(.proxy, source: .dns)])
         let now = bench.loop.now()

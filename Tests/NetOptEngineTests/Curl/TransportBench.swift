@@ -36,7 +36,7 @@ struct TransportBench {
     var legs = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
     if dns { legs.append(RoutePlan.Leg(.dns, source: .dns)) }
     return RoutePlan(
-      origin: url.origin, policy: "test",
+      origin: url.origin, policy: .fastest,
       candidates: addresses.map { RouteReport.Candidate($0, score: nil, source: .list) }, legs: legs,
       multiplexes: url.origin.scheme == .https)
   }

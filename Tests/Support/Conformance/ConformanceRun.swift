@@ -27,7 +27,7 @@ struct ConformanceRun: Sendable {
     }
     if thenDNS { legs.append(RoutePlan.Leg(.dns, source: .dns, stagger: stagger)) }
     return RoutePlan(
-      origin: origin ?? bench.origin, policy: "conformance", legs: legs, multiplexes: multiplexes)
+      origin: origin ?? bench.origin, policy: .fastest, legs: legs, multiplexes: multiplexes)
   }
 
   /// A request for a resource, with a mark in its query by which it can be found again.

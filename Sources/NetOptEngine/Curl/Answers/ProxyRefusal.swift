@@ -77,6 +77,11 @@ enum ProxyRefusal: Hashable, Sendable {
         .proxyRefused,
         "\(proxy) does not speak SOCKS as its URL says; check the scheme (socks4a, socks5h) and the port"
       )
+    case CURLPX_GSSAPI.number, CURLPX_GSSAPI_PERMSG.number, CURLPX_GSSAPI_PROTECTION.number:
+      return LegFailure(
+        .proxyRefused,
+        "\(proxy) asks for Kerberos (GSSAPI), which netopt does not speak; have it allow a user name and a password"
+      )
     case CURLPX_LONG_HOSTNAME.number, CURLPX_LONG_PASSWD.number, CURLPX_LONG_USER.number:
       return LegFailure(
         .proxyRefused,

@@ -9,6 +9,8 @@ final class EasyHandle {
   let pointer: OpaquePointer
   /// What a head over HTTP/2 may take: see `CurlLibrary.stopsAtLongHeads`. libcurl gives up at longer ones (`DYN_H2_HEADERS`).
   private static let headBuffer = 128 * 1024
+  /// CURLAUTH_BASIC, a macro that Swift does not see.
+  private static let basic = 1
 
   /// The transfer that the handle performs; callbacks get to it from here.
   var transfer: Transfer?
@@ -90,6 +92,8 @@ final class EasyHandle {
     if CurlLibrary.stopsAtLongHeads { set(CURLOPT_BUFFERSIZE, Self.headBuffer) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")
+    // Without GSSAPI: libcurl waits for the proxy's tokens on the loop's thread, however long they take.
+    set(CURLOPT_SOCKS5_AUTH, Self.basic)
     set(CURLOPT_MAXAGE_CONN, Int(configuration.idleAge.components.seconds))
     if let lifetime = configuration.lifetime {
       set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds))
@@ -284,21 +288,20 @@ final class EasyHandle {
 
 extension EasyHandle.Settings {
   fileprivate init(_ transfer: Transfer) {
-    let options = transfer.exchange.request.options
-    verification = options.verification
-    connectTimeout = options.connectTimeout
+    verification = transfer.exchange.request.options.verification
+    connectTimeout = transfer.exchange.request.options.connectTimeout
     connectionClass = transfer.connectionClass
     opensNew = transfer.opensNew
-    fresh = options.connection == .fresh
+    fresh = transfer.exchange.request.options.connection == .fresh
     proxy = transfer.proxy
   }
 
   /// Whether they are what a transfer needs. Field by field: two copies of them would cost each request 400 instructions.
   @inline(__always)
   fileprivate func isWanted(by transfer: Transfer) -> Bool {
-    let options = transfer.exchange.request.options
-    return opensNew == transfer.opensNew && fresh == (options.connection == .fresh)
-      && verification == options.verification && connectTimeout == options.connectTimeout
+    opensNew == transfer.opensNew && fresh == (transfer.exchange.request.options.connection == .fresh)
+      && verification == transfer.exchange.request.options.verification
+      && connectTimeout == transfer.exchange.request.options.connectTimeout
       && connectionClass == transfer.connectionClass && proxy == transfer.proxy
   }
 }

@@ -4,14 +4,14 @@ import NetOptCore
 /// Whose certificate a server presented, and until when it holds.
 struct CertificateSummary {
   private let subject: String?
-  private let notAfter: String?
+  private let notAfter: Int64?
 
   /// - Parameter transfer: one that opened its connection.
   init(of transfer: Transfer) {
     subject = CertificateLine.subject.value(of: transfer).map {
       String($0.unicodeScalars.filter { $0.value >= 0x20 }.prefix(500))
     }
-    notAfter = CertificateLine.expiry.value(of: transfer).flatMap { Self.date($0[...]) }
+    notAfter = CertificateLine.expiry.value(of: transfer).flatMap(Self.date)
   }
 
   /// A report with these.
@@ -22,15 +22,11 @@ struct CertificateSummary {
     return report
   }
 
-  /// A date of OpenSSL's, as `Nov 21 19:00:00 2026 GMT`, in the form of RFC 3339; `nil` for another form.
-  static func date(_ text: Substring) -> String? {
-    let words = text.split(separator: " ")
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    guard words.count == 5, words[4] == "GMT", let month = months.firstIndex(of: String(words[0])),
-      let day = Int(words[1]), words[2].count == 8, let year = Int(words[3])
-    else { return nil }
-    func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    return "\(year)-\(two(month + 1))-\(two(day))T\(words[2])Z"
+  /// The moment of a date of OpenSSL's (ASN1_TIME_print(3)), as `Nov 21 19:00:00 2026 GMT`, in seconds since 1970; `nil` for another form.
+  static func date(_ text: String) -> Int64? {
+    guard text.hasSuffix(" GMT") else { return nil }
+    // With a day of the week it has the form of asctime(3). Which day that is does not matter.
+    return CivilTime(http: "Day \(text.dropLast(4))")?.seconds
   }
 }
 

@@ -56,7 +56,7 @@ public final class CurlTransport: Transport {
     options.connection = keep ? .pooled : .fresh
     let request = NetOptRequest(.head, HTTPURL(origin: origin, target: "/"), options: options)
     let plan = RoutePlan(
-      origin: origin, policy: "probe", legs: [RoutePlan.Leg(.address(endpoint.address), source: .list)])
+      origin: origin, policy: .probe, legs: [RoutePlan.Leg(.address(endpoint.address), source: .list)])
     let now = loop.now()
     let context = CallContext(id: 0, started: now, deadline: now + limit)
     let exchange = Exchange(

@@ -1,0 +1,23 @@
+import NetOptCore
+
+/// Why plans leave an endpoint out, kept until a caller asks for the reason. The time until a certificate is checked again is known
+/// only then.
+enum Exclusion: Hashable, Sendable {
+  /// The reason does not depend on the moment.
+  case reason(ExclusionReason)
+  /// The endpoint is in quarantine.
+  case quarantine(Quarantine.Notice)
+
+  /// The reason, at the moment for which it is asked.
+  func reason(at now: MonotonicInstant) -> ExclusionReason {
+    switch self {
+    case .reason(let reason): reason
+    case .quarantine(let notice): notice.reason(at: now)
+    }
+  }
+
+  /// When the reason changes by itself.
+  func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
+    if case .quarantine(let notice) = self { notice.nextChange(after: now) } else { nil }
+  }
+}
