@@ -47,7 +47,7 @@ let package = Package(
     module("NetOptRouting", ["NetOptCore"]),
     module("NetOptSQLite", ["NetOptCore", "CSQLite"]),
     module("NetOptSigning", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
-    module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite", "CHeap"]),
+    module("NetOptCaching", ["NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptSQLite"]),
     module(
       "NetOptEngine",
       [
@@ -66,8 +66,7 @@ let package = Package(
       "NetOptCommands",
       [
         "NetOptBench", "NetOpt", "NetOptCaching", "NetOptCore", "NetOptCrypto", "NetOptEngine",
-        "NetOptLocking",
-        "NetOptRouting", "NetOptSigning",
+        "NetOptLocking", "NetOptRouting", "NetOptSigning", "CHeap",
       ]),
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
@@ -88,7 +87,7 @@ let package = Package(
 
     // Measures the stores, which are no part of the library's interface that Benchmarks sees.
     .executableTarget(
-      name: "cache-benchmark", dependencies: ["CHeap", "NetOptCaching", "NetOptCore"],
+      name: "cache-benchmark", dependencies: ["CHeap", "NetOptCaching", "NetOptCommands", "NetOptCore"],
       path: "Benchmarks/Sources/cache-benchmark", swiftSettings: settings),
 
     // Measures the client: requests, plans, lists, signatures, hits.

@@ -24,7 +24,7 @@ FORMER_NAMES = {
     "NetOptRequest.Method": "HTTPMethod", "NetOptRequest": "HTTPRequest", "NetOptResponse": "HTTPResponse",
     "HeaderFields": "HTTPFields", "HeaderField": "HTTPField", "IPEndpoint": "Endpoint",
     "VerificationReport.Reason": "Reason", "SignerMistake": "Mutation", "import NetOptSigning\n": "",
-    "import CHeap": "import CMalloc",
+    "import CHeap": "import CMalloc", ", heap: SystemHeap()": "", "import NetOptCommands\n": "",
 }
 
 

@@ -1,5 +1,6 @@
 import CHeap
 import NetOptCore
+import Synchronization
 import Testing
 
 @testable import NetOptCaching
@@ -272,6 +273,39 @@ struct MemoryStoreTests {
     now = now + .milliseconds(2)
     isDue = heap.isDue { now }
     #expect(isDue)
+  }
+
+  @Test("a store asks the heap it was given when sizes change, and counts what did not come back")
+  func heapOfTheProgram() throws {
+    final class Heap: ProcessHeap {
+      let page = 4096
+      let requests = Atomic(0)
+      func giveBack() -> GivenBackHeap {
+        requests.add(1, ordering: .relaxed)
+        return GivenBackHeap(returned: 0, free: .max)
+      }
+    }
+    func fill(_ store: MemoryStore) throws {
+      for number in 0..<4000 {
+        store.insert(
+          Samples.entry(try Samples.key("small \(number)"), body: [UInt8](repeating: 1, count: 1000)))
+      }
+      for number in 0..<8 {
+        store.insert(
+          Samples.entry(try Samples.key("large \(number)"), body: [UInt8](repeating: 1, count: 400_000)))
+      }
+    }
+    let heap = Heap()
+    let store = MemoryStore(CacheLimits(maxBytes: 5_000_000), heap: heap)
+    let other = MemoryStore(CacheLimits(maxBytes: 5_000_000))
+    try fill(store)
+    try fill(other)
+    #expect(heap.requests.load(ordering: .relaxed) > 0)
+    #expect(store.usage.overhead > other.usage.overhead)
+    #expect(store.usage.bytes <= 5_000_000 && other.usage.bytes <= 5_000_000)
+    let before = heap.requests.load(ordering: .relaxed)
+    store.removeAll()
+    #expect(heap.requests.load(ordering: .relaxed) == before + 1)
   }
 
   /// The same body again, as after a 304, frees nothing.

@@ -3,6 +3,7 @@
 import CHeap
 import Glibc
 import NetOptCaching
+import NetOptCommands
 import NetOptCore
 import Synchronization
 
@@ -189,7 +190,7 @@ func memory(_ name: String, threads: Int, mebibytes: Int) throws -> String {
   var limits = CacheLimits.memory
   limits.maxBytes = mebibytes << 20
   guard Load(name, limits, seed: 0) != nil else { fail("there is no load \(name)") }
-  let store = MemoryStore(limits)
+  let store = MemoryStore(limits, heap: SystemHeap())
   let before = resident()
   let usedBefore = Int(netopt_heap_used())
   let most = Atomic(0)

@@ -192,6 +192,8 @@ public struct ClientConfiguration: Sendable {
     public var harmlessFields = CredentialFields.harmless
     /// What is stored from the start.
     package var entries: [CacheEntry] = []
+    /// Has freed memory given back to the system; `nil` leaves that to the program.
+    package var heap: (any ProcessHeap)?
     /// The date: milliseconds since 1970.
     package var now: @Sendable () -> Int64 = { WallClock.now() }
 

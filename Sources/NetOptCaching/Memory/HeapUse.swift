@@ -80,8 +80,7 @@ struct HeapUse: Sendable {
   ///   - heap: what came of it. Of what was returned that of large blocks comes first.
   ///   - begun: when that began.
   ///   - now: when it ended.
-  mutating func gaveBack(_ heap: SystemHeap.GivenBack, from begun: MonotonicInstant, to now: MonotonicInstant)
-  {
+  mutating func gaveBack(_ heap: GivenBackHeap, from begun: MonotonicInstant, to now: MonotonicInstant) {
     // What cannot be known counts as returned.
     let returned = heap.returned.map { max($0 - freed, 0) } ?? .max
     isGivingBack = false

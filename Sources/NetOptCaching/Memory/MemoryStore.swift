@@ -28,16 +28,19 @@ package final class MemoryStore: CacheStore {
   package let limits: CacheLimits
   private let shards: [MemoryShard]
   private let queues: Locked<Queues>
+  private let heap: (any ProcessHeap)?
   private let clock = SystemTimeSource()
   private let now: @Sendable () -> Int64
 
   private struct Queues: Sendable {
     var fifo: S3FIFO<MemorySlot>
     var heap: HeapUse
+    /// The bytes of a page of the heap.
+    let page: Int
     /// What the shards' tables take.
     var tableBytes = 0
     /// What is used beside entries and queues. What stays keeps the pages at its two ends, and no more than that.
-    var overhead: Int { tableBytes + min(heap.gaps, 2 * fifo.count * SystemHeap.page) }
+    var overhead: Int { tableBytes + min(heap.gaps, 2 * fifo.count * page) }
     /// When the next shard is looked through for what is too old, and which one.
     var nextSweep = Int64.min
     var sweptShard = 0
@@ -47,19 +50,24 @@ package final class MemoryStore: CacheStore {
   ///
   /// - Parameters:
   ///   - limits: what it keeps; 64 MiB by default.
+  ///   - heap: gives freed memory back when the sizes of entries change; `nil` leaves that to the program.
   ///   - now: the date in milliseconds since 1970, for `maxAge`.
-  package init(_ limits: CacheLimits = .memory, now: @escaping @Sendable () -> Int64 = WallClock.now) {
+  package init(
+    _ limits: CacheLimits = .memory, heap: (any ProcessHeap)? = nil,
+    now: @escaping @Sendable () -> Int64 = WallClock.now
+  ) {
     self.limits = limits
+    self.heap = heap
     self.now = now
     shards = (0..<Self.shardCount).map { _ in MemoryShard() }
-    queues = Locked(Self.emptyQueues(limits))
+    queues = Locked(Self.emptyQueues(limits, heap))
   }
 
-  private static func emptyQueues(_ limits: CacheLimits) -> Queues {
+  private static func emptyQueues(_ limits: CacheLimits, _ heap: (any ProcessHeap)?) -> Queues {
     let bytes = max(limits.maxBytes, 0)
     return Queues(
       fifo: S3FIFO(capacity: bytes, maxCount: max(limits.maxEntries ?? .max, 0), countsTables: true),
-      heap: HeapUse(most: max(bytes / 64, 1 << 20), mostGaps: bytes / 4 * 3))
+      heap: HeapUse(most: max(bytes / 64, 1 << 20), mostGaps: bytes / 4 * 3), page: heap?.page ?? 0)
   }
 
   /// What the store holds now.
@@ -124,9 +132,9 @@ package final class MemoryStore: CacheStore {
           table.changes += 1
         }
       }
-      queues = Self.emptyQueues(limits)
+      queues = Self.emptyQueues(limits, heap)
     }
-    _ = SystemHeap.giveBack()
+    _ = heap?.giveBack()
   }
 
   // MARK: Coming up from another tier
@@ -169,15 +177,15 @@ package final class MemoryStore: CacheStore {
       apply(change, to: key, in: shard, &queues)
       sweep(&queues)
       settle(&queues)
-      return queues.heap.isDue { clock.now() }
+      return heap != nil && queues.heap.isDue { clock.now() }
     }
-    guard isDue else { return }
+    guard isDue, let heap else { return }
     // Beside the locks: whoever uses the store does not wait for it.
     let begun = clock.now()
-    let heap = SystemHeap.giveBack()
+    let result = heap.giveBack()
     let ended = clock.now()
     queues.withLock { queues in
-      queues.heap.gaveBack(heap, from: begun, to: ended)
+      queues.heap.gaveBack(result, from: begun, to: ended)
       settle(&queues)
     }
   }

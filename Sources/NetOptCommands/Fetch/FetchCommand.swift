@@ -56,6 +56,7 @@ struct FetchCommand: Command {
     // Each line says how it is used.
     configuration.cache?.options = .off
     configuration.cache?.directory = caching.directory
+    configuration.cache?.heap = SystemHeap()
     let concurrency = try arguments.integer(Self.concurrency, in: 1...65_536) ?? 256
     let lines = try LineSource(context.input, limit: Self.largest)
     let output = LineOutput(context.output)
