@@ -13,7 +13,7 @@ import Testing
     let legs = [RoutePlan.Leg.listed(1, stagger: 100), .listed(2, stagger: 200)]
     let origin = Origin(.https, host: "a.test")
     var race = Race(
-      RoutePlan(origin: origin, policy: "p", legs: legs, startsTwo: true, multiplexes: false),
+      RoutePlan(origin: origin, policy: .fastest, legs: legs, startsTwo: true, multiplexes: false),
       mayBeRepeated: false)
     #expect(race.legs == legs)
     #expect(race.started() == [0, 1])
@@ -21,6 +21,25 @@ import Testing
     #expect(race.opened(1, at: .at(0)) == .wait(until: .at(400)))
     #expect(race.ready(0) == .send)
     #expect(race.ready(0) == .replayRefused)
+  }
+
+  @Test(
+    "a leg that is put first replaces the one to its target, starts alone, and the others keep their order")
+  func putFirst() {
+    for startsTwo in [false, true] {
+      var race = Race.of([100, 100, 100], thenDNS: true, startsTwo: startsTwo)
+      race.putFirst(.answer(2))
+      #expect(race.legs == [.answer(2), .listed(0), .listed(1), .lookUp])
+      #expect(race.started() == [0])
+      #expect(race.failed(0) == .start(1))
+      #expect(race.failed(1) == .start(2))
+      #expect(race.failed(2) == .start(3))
+      #expect(race.expanded(3, into: [.answer(5)]) == .start(4))
+      #expect(race.ready(4) == .send)
+    }
+    var other = Race.of([100])
+    other.putFirst(.answer(9))
+    #expect(other.legs == [.answer(9), .listed(0)])
   }
 
   @Test func theClockStartsWhenTheSocketIsOpened() {

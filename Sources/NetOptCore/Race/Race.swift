@@ -11,6 +11,7 @@
 /// The look-up is the last leg, but it does not wait for ever: when nothing is ready a second after the first leg opened
 /// its socket, it starts beside whatever is under way. A list full of addresses that swallow packets costs that second
 /// at most. What the look-up gives is tried before what is left of the list.
+@usableFromInline
 package struct Race: Sendable {
   /// What is to be done next.
   package enum Step: Equatable, Sendable {
@@ -53,7 +54,7 @@ package struct Race: Sendable {
   /// The legs that have not started, in the order in which they will.
   private var queue: ArraySlice<Int>
   /// The legs that have started and not ended.
-  private var underWay = Legs()
+  @usableFromInline var underWay = Legs()
   /// How many of the legs that start without a reason, one or a pair, have not been started.
   private var unprovoked: Int
   /// The leg that is in front. A look-up never is: it opens no socket, so its time would never run.
@@ -63,13 +64,13 @@ package struct Race: Sendable {
   private var lookUp: Int?
   /// When it starts out of its turn.
   private var lookUpDue: MonotonicInstant?
-  private let mayBeRepeated: Bool
+  @usableFromInline let mayBeRepeated: Bool
   private let patience: Int
   /// Where legs lead that were tried once more when all others had failed.
   private var triedLast: [RoutePlan.Leg.Target] = []
 
   /// The leg that won, when there is one.
-  package private(set) var winner: Int?
+  @usableFromInline package private(set) var winner: Int?
 
   /// Makes the race for a plan.
   ///
@@ -80,15 +81,34 @@ package struct Race: Sendable {
       plan.legs, startsTwo: plan.startsTwo, multiplexes: plan.multiplexes, mayBeRepeated: mayBeRepeated)
   }
 
-  /// Makes the race for a plan whose legs have been put in another order.
+  /// Makes the race of some legs.
   package init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool, mayBeRepeated: Bool) {
     self.legs = legs
-    queue = legs.count <= Self.order.count ? Self.order[..<legs.count] : Array(legs.indices)[...]
+    queue = Self.queue(of: legs.count)
     unprovoked = startsTwo ? 2 : 1
     lookUp = legs.firstIndex { $0.target == .dns }
     self.mayBeRepeated = mayBeRepeated
     // Aborting a leg at the gate closes an HTTP/1.1 connection, even a healthy pooled one: be slower to start one.
     patience = multiplexes ? 1 : 2
+  }
+
+  private static func queue(of count: Int) -> ArraySlice<Int> {
+    count <= order.count ? order[..<count] : Array(0..<count)[...]
+  }
+
+  /// Puts a leg before all others, in the place of the one that leads to the same target. It starts alone.
+  ///
+  /// - Precondition: no leg has started.
+  package mutating func putFirst(_ leg: RoutePlan.Leg) {
+    precondition(front == nil && underWay.isEmpty, "the order of legs is settled before the first one starts")
+    var reordered: [RoutePlan.Leg] = []
+    reordered.reserveCapacity(legs.count + 1)
+    reordered.append(leg)
+    for other in legs where other.target != leg.target { reordered.append(other) }
+    legs = reordered
+    queue = Self.queue(of: legs.count)
+    unprovoked = 1
+    lookUp = legs.firstIndex { $0.target == .dns }
   }
 
   /// Starts the race, and goes on after each leg that was started. Call it until it answers something else than
@@ -134,8 +154,9 @@ package struct Race: Sendable {
     return .send
   }
 
-  /// What `ready` would say, without the leg's winning: whether it may send the request.
-  package func maySend(_ leg: Int) -> Bool {
+  /// What `ready` would say, without the leg's winning: whether it may send the request. Inlined: a race that belongs to an object would be
+  /// copied for the call.
+  @inlinable package func maySend(_ leg: Int) -> Bool {
     winner == leg ? mayBeRepeated : winner == nil && underWay.contains(leg)
   }
 
@@ -236,19 +257,20 @@ package struct Race: Sendable {
 }
 
 /// The few legs that are under way, kept in place: a race allocates nothing.
-private struct Legs {
+@usableFromInline
+struct Legs: Sendable {
   /// Three of each source, and the look-up.
-  private var legs = InlineArray<8, Int>(repeating: -1)
-  private(set) var count = 0
+  @usableFromInline var legs = InlineArray<8, Int>(repeating: -1)
+  @usableFromInline private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
 
-  func firstIndex(of leg: Int) -> Int? {
+  @inlinable func firstIndex(of leg: Int) -> Int? {
     for index in 0..<count where legs[index] == leg { return index }
     return nil
   }
 
-  func contains(_ leg: Int) -> Bool { firstIndex(of: leg) != nil }
+  @inlinable func contains(_ leg: Int) -> Bool { firstIndex(of: leg) != nil }
 
   func count(where condition: (Int) -> Bool) -> Int {
     var found = 0

@@ -21,11 +21,11 @@ struct ContentDecoder {
   private static let mostBeforeFirst = 256 * 1024
   /// How long decoding a body may take on the loop, besides a time for each byte that came, 5 MB a second, and for each that came out, 40 MB a
   /// second: slow machines do several times as many. Blocks can be made of which each byte takes a microsecond and more. Each piece has a time of
-  /// its own, that of the five bytes with which HTTP frames it at least. Measuring it takes less.
+  /// its own, about that of the head of an HTTP/2 frame, 9 bytes. Measuring it takes less, also on a slow machine.
   private static let longestTime: Int64 = 20_000_000
   private static let timePerByteIn: Int64 = 200
   private static let timePerByteOut: Int64 = 25
-  private static let timePerPiece: Int64 = 1000
+  private static let timePerPiece: Int64 = 2000
   /// From this size on a piece is measured by the thread's own time, which takes a system call.
   private static let longPiece = 1024
   /// What takes longer than this by the clock may have been interrupted.

@@ -46,8 +46,6 @@ enum CurlCode {
   static func error(_ code: CURLcode, of transfer: Transfer) -> NetOptError {
     let place = transfer.place
     let words = transfer.easy.words
-    let loss = transfer.loss
-    let isAnswered = transfer.isHeadComplete
     if let refusal = transfer.proxyRefusal(code), let proxy = transfer.proxy {
       // libcurl was about to send it again.
       return NetOptError(
@@ -56,57 +54,67 @@ enum CurlCode {
         endpoint: transfer.endpoint, underlying: underlying(code, words),
         isRetryable: transfer.exchange.request.mayBeRepeated)
     }
-    let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
-    let lost = "the \(carrier) to \(place) \(words.ending)"
-    let (kind, phase, message): (NetOptError.Code, NetOptError.Phase, String) =
-      switch code {
-      case CURLE_BAD_CONTENT_ENCODING:
-        (.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
-      // libcurl may say that HTTP/2 failed when nothing is left to do on a connection that the server ends in order.
-      case CURLE_HTTP2 where !isAnswered && (loss.fate.isSafe || loss.wasLeaving):
-        (.sendFailed, .send, loss.description(at: place, usual: ""))
-      case CURLE_HTTP2 where loss.wasLeaving:
-        (.receiveFailed, .receive, "\(place) ended the connection (GOAWAY) before the end of the body")
-      case CURLE_HTTP2, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP3,
-        CURLE_BAD_FUNCTION_ARGUMENT:
-        (.protocolViolation, .receive, "\(place) broke the rules of HTTP")
-      case CURLE_SEND_FAIL_REWIND:
-        (
-          .sendFailed, .send,
-          loss.description(
-            at: place,
-            usual: "the connection to \(place) failed and the body, a stream, cannot be sent a second time")
-        )
-      case _ where isAnswered && connectionLost.contains(code):
-        (.receiveFailed, .receive, "\(lost) \(transfer.whatIsMissing)")
-      case _ where connectionLost.contains(code):
-        (
-          .sendFailed, .send,
-          loss.description(
-            at: place,
-            usual:
-              "\(lost) \(transfer.hasAnswerBegun ? "before the end of the answer" : "before an answer began")"
-          )
-        )
-      case _ where !isAnswered && notReplaced.contains(code):
-        (
-          .sendFailed, .send,
-          loss.description(
-            at: place,
-            usual:
-              "the connection to \(place) died before an answer began, and another one could not be opened: "
-              + legFailure(code, of: transfer).message)
-        )
-      default:
-        (
-          .libraryFailed, .receive,
-          "libcurl ended the exchange with \(place): \(underlying(code, words).text)"
-        )
-      }
+    let (kind, phase, message) = description(of: code, transfer)
     let isRetryable =
       transfer.exchange.request.mayBeRepeated && kind != .decodeFailed && kind != .libraryFailed
     return NetOptError(
       kind, phase: phase, message, endpoint: transfer.endpoint, underlying: underlying(code, words),
       isRetryable: isRetryable)
+  }
+
+  /// Which kind of error it is, of which phase, and what to say of it.
+  private static func description(
+    of code: CURLcode, _ transfer: Transfer
+  ) -> (NetOptError.Code, NetOptError.Phase, String) {
+    let place = transfer.place
+    let words = transfer.easy.words
+    let loss = transfer.loss
+    let isAnswered = transfer.isHeadComplete
+    let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
+    let lost = "the \(carrier) to \(place) \(words.ending)"
+    switch code {
+    case CURLE_BAD_CONTENT_ENCODING:
+      return (.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
+    // libcurl may say that HTTP/2 failed when nothing is left to do on a connection that the server ends in order.
+    case CURLE_HTTP2 where !isAnswered && (loss.fate.isSafe || loss.wasLeaving):
+      return (.sendFailed, .send, loss.description(at: place, usual: ""))
+    case CURLE_HTTP2 where loss.wasLeaving:
+      return (.receiveFailed, .receive, "\(place) ended the connection (GOAWAY) before the end of the body")
+    case CURLE_HTTP2, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP3,
+      CURLE_BAD_FUNCTION_ARGUMENT:
+      return (.protocolViolation, .receive, "\(place) broke the rules of HTTP")
+    case CURLE_SEND_FAIL_REWIND:
+      return (
+        .sendFailed, .send,
+        loss.description(
+          at: place,
+          usual: "the connection to \(place) failed and the body, a stream, cannot be sent a second time")
+      )
+    case _ where isAnswered && connectionLost.contains(code):
+      return (.receiveFailed, .receive, "\(lost) \(transfer.whatIsMissing)")
+    case _ where connectionLost.contains(code):
+      return (
+        .sendFailed, .send,
+        loss.description(
+          at: place,
+          usual:
+            "\(lost) \(transfer.hasAnswerBegun ? "before the end of the answer" : "before an answer began")"
+        )
+      )
+    case _ where !isAnswered && notReplaced.contains(code):
+      return (
+        .sendFailed, .send,
+        loss.description(
+          at: place,
+          usual:
+            "the connection to \(place) died before an answer began, and another one could not be opened: "
+            + legFailure(code, of: transfer).message)
+      )
+    default:
+      return (
+        .libraryFailed, .receive,
+        "libcurl ended the exchange with \(place): \(underlying(code, words).text)"
+      )
+    }
   }
 }

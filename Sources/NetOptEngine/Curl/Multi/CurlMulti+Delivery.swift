@@ -31,7 +31,7 @@ extension CurlMulti {
         return
       } else {
         // The head is handed over all the same, whether or not it came in an earlier turn.
-        if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }
+        if transfer.isHeadComplete, exchange.state.body == nil { deliverHead(transfer) }
         let fault = transfer.fault(code)
         if !transfer.isHeadComplete, fault == nil,
           let failure = CurlCode.failureAfterSending(code, of: transfer)
@@ -53,10 +53,10 @@ extension CurlMulti {
   func deliver(_ transfer: Transfer) {
     transfer.settled()
     let exchange = transfer.exchange
-    guard !exchange.isOver, transfer.isHeadComplete else { return }
+    guard !exchange.state.isFinished, transfer.isHeadComplete else { return }
     if transfer.isAnsweredEarly { return completed(transfer) }
     if transfer.waitsBehindAnswer, !waitLooks.isDue { scheduleWaitLook(in: WaitLooks.interval) }
-    guard let body = exchange.body else { return deliverHead(transfer) }
+    guard let body = exchange.state.body else { return deliverHead(transfer) }
     let (unread, goOn) = body.push(
       transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused && !transfer.waitsForTurn,
       timings: timings(of: transfer))
@@ -69,7 +69,7 @@ extension CurlMulti {
     if let error = versionError(transfer) { return fail(exchange, error) }
     let timings = timings(of: transfer)
     let channel = BodyChannel(lowWater: exchange.bodyBuffer / 2, timings: timings)
-    exchange.body = channel
+    exchange.state.receive(into: channel)
     exchange.prepare(.response(response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))))
     deliver(transfer)
     exchange.resume()
@@ -79,13 +79,13 @@ extension CurlMulti {
   func completed(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let missing = transfer.missing {
-      if transfer.isHeadComplete, exchange.body == nil { deliverHead(transfer) }
+      if transfer.isHeadComplete, exchange.state.body == nil { deliverHead(transfer) }
       let mayBeRepeated = exchange.request.mayBeRepeated
       return fail(
         exchange, missing.error(from: transfer.place, transfer.endpoint, mayBeRepeated: mayBeRepeated))
     }
     let timings = timings(of: transfer)
-    if let body = exchange.body {
+    if let body = exchange.state.body {
       _ = body.push(transfer.takeChunks(), end: .success(()), isPaused: false, timings: timings)
       finish(exchange)
     } else if let error = versionError(transfer) {
@@ -108,10 +108,10 @@ extension CurlMulti {
 
   private func response(_ transfer: Transfer, _ body: ResponseBody) -> NetOptResponse {
     let exchange = transfer.exchange
-    let options = exchange.request.options
     var tls: TLSReport? =
       exchange.plan.isSecure
-      ? TLSReport(verified: options.verification == .full, version: transfer.tlsVersion) : nil
+      ? TLSReport(verified: exchange.request.options.verification == .full, version: transfer.tlsVersion)
+      : nil
     if transfer.descriptor != nil { tls = tls.map { CertificateSummary(of: transfer).added(to: $0) } }
     var response = NetOptResponse(
       url: exchange.request.url, head: transfer.takeHead(), body: body, route: exchange.route,
@@ -122,7 +122,7 @@ extension CurlMulti {
 
   private func timings(of transfer: Transfer) -> Timings {
     let isAnswer = transfer.exchange.race.legs[transfer.leg].source == .dns
-    return transfer.timings(until: loop.now(), lookUp: isAnswer ? transfer.exchange.lookUpTime : .zero)
+    return transfer.timings(until: loop.now(), lookUp: isAnswer ? transfer.exchange.lookUp.time : .zero)
   }
 
   private func succeed(_ exchange: Exchange, _ transfer: Transfer) {
@@ -138,7 +138,7 @@ extension CurlMulti {
 
   /// Ends an exchange with an error, wherever it stands.
   func fail(_ exchange: Exchange, _ error: NetOptError) {
-    guard !exchange.isOver else { return }
+    guard !exchange.state.isFinished else { return }
     // Someone else takes the race over when it was the caller who gave it up.
     let waiting = exchange.leaveRace()
     let now = loop.now() - exchange.context.started
@@ -147,26 +147,31 @@ extension CurlMulti {
     }
     let timings = exchange.winner.map { self.timings(of: $0) }
     let rest = exchange.winner?.takeChunks() ?? []
-    finish(exchange)
+    let ending = finish(exchange)
     let error = error.with(route: exchange.route)
-    if let body = exchange.body {
+    switch ending {
+    case .body(let body):
       _ = body.push(rest, end: .failure(error), isPaused: false, timings: timings ?? body.timings)
-    } else {
-      exchange.answer(.failure(error))
+    case .answer: exchange.answer(.failure(error))
+    case nil: break
     }
-    for waiting in waiting where !waiting.isOver { readmit(waiting) }
+    for waiting in waiting where !waiting.state.isFinished { readmit(waiting) }
   }
 
   /// Frees everything that belongs to an exchange.
-  private func finish(_ exchange: Exchange) {
-    exchange.isOver = true
+  ///
+  /// - Returns: how its caller is told; `nil` when it was.
+  @discardableResult
+  private func finish(_ exchange: Exchange) -> ExchangeState.Ending? {
+    let ending = exchange.state.finish()
     while let transfer = exchange.transfers.last { end(transfer) }
     loop.cancel(exchange)
     if let timer = exchange.raceTimer { loop.cancel(timer) }
-    exchange.lookUp?.task.cancel()
+    exchange.lookUp.running?.task.cancel()
     exchange.pump?.cancel()
     exchange.leave()
     remove(exchange)
+    return ending
   }
 
   /// Ends an exchange that came after the end of everything.

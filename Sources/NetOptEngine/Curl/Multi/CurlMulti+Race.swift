@@ -26,6 +26,8 @@ extension CurlMulti {
       race(exchange)
     } else if group.admit(exchange) {
       race(exchange)
+    } else {
+      exchange.state.waitForRace()
     }
   }
 
@@ -41,25 +43,25 @@ extension CurlMulti {
   private func putFirst(_ endpoint: IPEndpoint, from source: AddressSource, in exchange: Exchange) {
     guard endpoint.port == exchange.plan.origin.port, !exchange.plan.avoids(endpoint.address) else { return }
     let target = RoutePlan.Leg.Target.address(endpoint.address)
-    var legs = exchange.race.legs
-    let planned = legs.first { $0.target == target }
-    // What is not in the plan is used only as the answer of DNS that it is: the list's endpoints are left out for a reason.
-    guard planned != nil || source == .dns && legs.contains(where: { $0.target == .dns }) else { return }
-    legs.removeAll { $0.target == target }
-    // Also when it is a last resort: it works.
-    let leg = planned.map { RoutePlan.Leg(target, source: $0.source, stagger: $0.stagger) }
-    legs.insert(leg ?? RoutePlan.Leg(target, source: .dns), at: 0)
-    exchange.race = Race(
-      legs, startsTwo: false, multiplexes: exchange.plan.multiplexes,
-      mayBeRepeated: exchange.request.mayBeRepeated)
+    let planned = exchange.race.legs.first { $0.target == target }
+    if let planned {
+      // Also when it is a last resort: it works.
+      exchange.race.putFirst(RoutePlan.Leg(target, source: planned.source, stagger: planned.stagger))
+    } else if source == .dns, exchange.race.legs.contains(where: { $0.target == .dns }) {
+      // What is not in the plan is used only as the answer of DNS that it is: the list's endpoints are left out for a reason.
+      exchange.race.putFirst(RoutePlan.Leg(target, source: .dns))
+    }
   }
 
-  private func race(_ exchange: Exchange) { follow(exchange.race.advance(), in: exchange) }
+  private func race(_ exchange: Exchange) {
+    exchange.state.race()
+    follow(exchange.race.advance(), in: exchange)
+  }
 
   /// Does what the race says is next.
   func follow(_ first: Race.Step, in exchange: Exchange) {
     var step = first
-    while !exchange.isOver {
+    while !exchange.state.isFinished {
       switch step {
       case .start(let leg):
         step = start(leg, of: exchange) ? exchange.race.advance() : exchange.race.failed(leg)
@@ -157,15 +159,15 @@ extension CurlMulti {
       }
       exchange.submit { multi, exchange in multi.lookUpEnded(exchange, leg, result) }
     }
-    exchange.lookUp = Exchange.LookUp(leg: leg, started: now, task: task)
+    exchange.lookUp.running = (leg, now, task)
   }
 
   private func lookUpEnded(_ exchange: Exchange, _ leg: Int, _ result: Result<[RoutePlan.Leg], NetOptError>) {
-    guard !exchange.isOver, let lookUp = exchange.lookUp else { return }
-    exchange.lookUp = nil
+    guard !exchange.state.isFinished, let lookUp = exchange.lookUp.running else { return }
+    exchange.lookUp.running = nil
     // The race may have been won meanwhile.
     guard exchange.race.winner == nil else { return }
-    exchange.lookUpTime = loop.now() - lookUp.started
+    exchange.lookUp.time = loop.now() - lookUp.started
     switch result {
     case .failure(let error):
       let kind: LegFailure.Kind = error.code == .nameNotFound ? .nameNotFound : .resolve
@@ -193,7 +195,7 @@ extension CurlMulti {
       $0.failure = failure
       $0.ended = loop.now() - exchange.context.started
     }
-    exchange.lookUpError = error
+    exchange.lookUp.error = error
     follow(exchange.race.failed(leg), in: exchange)
   }
 
@@ -202,12 +204,12 @@ extension CurlMulti {
   func socketOpened(by transfer: Transfer) {
     let exchange = transfer.exchange
     // A leg that is ready already was so on a connection that was there.
-    guard !exchange.isOver, transfer.verdict == nil else { return }
+    guard !exchange.state.isFinished, transfer.verdict == nil else { return }
     follow(exchange.race.opened(transfer.leg, at: loop.now()), in: exchange)
   }
 
   func legHadItsTime(_ exchange: Exchange) {
-    guard !exchange.isOver else { return }
+    guard !exchange.state.isFinished else { return }
     let front = exchange.transfers.first { $0.leg == exchange.race.front }
     let connected = front?.connectedAt != nil
     follow(exchange.race.timeIsUp(at: loop.now(), connected: connected), in: exchange)
@@ -217,26 +219,27 @@ extension CurlMulti {
     let exchange = transfer.exchange
     if let descriptor = transfer.descriptor { connections.becameReady(descriptor, of: transfer) }
     // A replay comes to the gate again, perhaps in the same turn.
-    guard !exchange.isOver, transfer.refusal == nil, transfer.verdict != .lost, !exchange.isWon else {
-      return
-    }
-    exchange.isWon = true
+    guard transfer.refusal == nil, transfer.verdict != .lost,
+      exchange.state.win()
+    else { return }
     note(transfer, .won)
     if let attempt = exchange.context.attempt { attempt.isSent(to: transfer.endpoint) }
     if let timer = exchange.raceTimer { loop.cancel(timer) }
-    if let lookUp = exchange.lookUp {
+    if let lookUp = exchange.lookUp.running {
       lookUp.task.cancel()
       exchange.setReport(of: lookUp.leg) { $0.ended = loop.now() - exchange.context.started }
     }
-    for loser in exchange.transfers where loser !== transfer && loser.verdict == nil {
-      note(loser, .cancelled)
-      end(loser)
+    if exchange.transfers.count > 1 {
+      for loser in exchange.transfers where loser !== transfer && loser.verdict == nil {
+        note(loser, .cancelled)
+        end(loser)
+      }
     }
     if let upload = exchange.upload, exchange.pump == nil {
       exchange.pump = Task { await upload.pump { exchange.goOnSending() } }
     }
     let source = exchange.race.legs[transfer.leg].source
-    for waiting in exchange.leaveRace() where !waiting.isOver {
+    for waiting in exchange.leaveRace() where !waiting.state.isFinished {
       if let endpoint = transfer.endpoint { putFirst(endpoint, from: source, in: waiting) }
       race(waiting)
     }
@@ -266,134 +269,5 @@ extension CurlMulti {
       $0.endedNanoseconds = (transfer.readyAt ?? loop.now()).nanoseconds(since: start)
       $0.reused = transfer.readyAt != nil && transfer.descriptor == nil
     }
-  }
-
-  // MARK: Endings without a winner
-
-  private func exhausted(_ exchange: Exchange) {
-    // Those who waited for this race would find the same: its outcome is theirs, unless they have more patience.
-    let waiting = exchange.leaveRace()
-    var error = raceError(exchange)
-    if exchange.sends > 0 {
-      // It came back, and there was nobody else to send it to. Another attempt may find the first one ready.
-      error = NetOptError(
-        .sendFailed, phase: .send, "\(error.message); \(exchange.sending.outcome)", endpoint: error.endpoint,
-        underlying: error.underlying, isRetryable: true)
-    }
-    let patience = exchange.request.options.connectTimeout
-    fail(exchange, error)
-    for waiting in waiting where !waiting.isOver {
-      guard waiting.request.options.connectTimeout <= patience else {
-        readmit(waiting)
-        continue
-      }
-      let delay = waiting.context.started - exchange.context.started
-      waiting.reports = exchange.reports.map { $0.seen(after: delay) }
-      waiting.sharesReports = true
-      fail(waiting, error)
-    }
-  }
-
-  private func raceError(_ exchange: Exchange) -> NetOptError {
-    guard let error = RaceFailures(exchange.plan, exchange.reports).error(lookUp: exchange.lookUpError) else {
-      return NetOptError(.connectFailed, phase: .connect, "no leg could be started", isRetryable: true)
-    }
-    // What DNS says is the last word only when nothing else was tried.
-    return exchange.reports.allSatisfy { $0.address == nil } ? error.with(exclusionsOf: exchange.plan) : error
-  }
-
-  func deadlinePassed(_ exchange: Exchange) {
-    guard !exchange.isOver else { return }
-    if exchange.purpose == .probe {
-      if exchange.transfers.contains(where: { isHeldBack($0) }) {
-        // A probe that was not let begin says nothing about its endpoint.
-        return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
-      }
-      // Its limit is the endpoint's, not a call's: what was not done in time is blamed on it.
-      for transfer in exchange.transfers {
-        note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer))
-      }
-    }
-    if let winner = exchange.winner {
-      noteStall(of: winner)
-      if let endpoint = winner.endpoint { lastUnanswered = (endpoint, loop.now()) }
-    }
-    let limit = exchange.context.deadline.map { $0 - exchange.context.started } ?? .zero
-    let time = "\(limit.nanoseconds / 1_000_000) ms"
-    let (phase, what): (NetOptError.Phase, String) =
-      if exchange.body != nil {
-        (.receive, "the body was not complete")
-      } else if let winner = exchange.winner, winner.waitsForStream {
-        (.send, "\(winner.place) \(Transfer.noStream)")
-      } else if let winner = exchange.winner, winner.waitsAfterRefusal {
-        (.send, winner.loss.description(at: winner.place, usual: ""))
-      } else if let winner = exchange.winner {
-        (.receive, "\(winner.place) had not answered")
-      } else if exchange.lookUp != nil {
-        (.resolve, "DNS had not answered")
-      } else {
-        (.connect, "no connection was ready" + underWay(exchange))
-      }
-    let isUnsent =
-      exchange.winner.map { $0.waitsForStream || $0.waitsAfterRefusal } ?? (exchange.race.winner == nil)
-    // What has failed by then is why there was no time left.
-    let failures =
-      exchange.race.winner == nil ? RaceFailures(exchange.plan, exchange.reports).inShort : nil
-    fail(
-      exchange,
-      NetOptError(
-        .timeout, phase: phase,
-        "after the call's limit of \(time) \(what)" + (failures.map { "; before, \($0)" } ?? ""),
-        endpoint: exchange.winner?.endpoint,
-        isRetryable: isUnsent || exchange.request.mayBeRepeated))
-  }
-
-  /// What the legs wait for that are under way.
-  private func underWay(_ exchange: Exchange) -> String {
-    guard let first = exchange.transfers.min(by: { $0.leg < $1.leg }) else { return "" }
-    let others = exchange.transfers.count - 1
-    let (opensNone, endpoint) = (first.descriptor == nil, first.endpoint)
-    let isBehindOthers =
-      opensNone
-      && (isBusy(endpoint)
-        || lastUnanswered.map { $0.endpoint == endpoint && $0.at >= exchange.context.started } ?? false)
-    let what =
-      isBehindOthers
-      ? "the connections to \(first.place) were busy with requests that it had not answered in full"
-      : CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: first).message
-    return ": \(what)"
-      + (others > 0 ? ", and \(others) more were under way" : "")
-  }
-
-  /// Whether requests wait for answers of an endpoint, or for their end. Where the deadlines of thousands of calls pass together, it is looked
-  /// up once for those of 10 ms.
-  private func isBusy(_ endpoint: IPEndpoint?) -> Bool {
-    guard let endpoint else { return false }
-    let now = loop.now()
-    if now >= busy.until {
-      busy = (now + .milliseconds(10), busyEndpoints)
-    }
-    return busy.endpoints.contains(endpoint)
-  }
-
-  func cancel(_ exchange: Exchange) {
-    guard !exchange.isOver, exchange.underWayIndex >= 0 else { return }
-    let phase: NetOptError.Phase = exchange.race.winner == nil ? .connect : .receive
-    fail(exchange, NetOptError(.cancelled, phase: phase, "the call was cancelled"))
-  }
-}
-
-extension NetOptError {
-  /// The same error, saying also why the list's endpoints were not tried, when they were not.
-  fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
-    let excluded = plan.candidates.filter { $0.excluded != nil }
-    guard plan.withoutList != nil, !excluded.contains(where: { $0.failure != nil }),
-      let first = excluded.first,
-      let reason = first.excluded
-    else { return self }
-    let others = plan.candidates.count > 1 ? " (of \(plan.candidates.count) addresses, see the route)" : ""
-    return NetOptError(
-      code, phase: phase, "\(message); \(first.address) of the list is left out: \(reason)\(others)",
-      endpoint: endpoint, underlying: underlying, isRetryable: isRetryable)
   }
 }

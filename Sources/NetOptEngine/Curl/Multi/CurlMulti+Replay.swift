@@ -74,7 +74,7 @@ extension CurlMulti {
       return false
     }
     exchange.race.takeBack(from: transfer.leg)
-    exchange.isWon = false
+    exchange.state.takeBack()
     note(transfer, .failed, failure ?? loss.failure(at: transfer.place))
     end(transfer)
     follow(exchange.race.failed(transfer.leg), in: exchange)

@@ -46,7 +46,7 @@ extension CurlMulti {
     let someWait = completeAnswered()
     let time = lookAtWaiting(with: waits)
     // Bodies that come are not waited for. The next request has it go on.
-    if someWait || waitLooks.sawSome || underWay.contains(where: { $0.body == nil }) {
+    if someWait || waitLooks.sawSome || underWay.contains(where: { $0.state.body == nil }) {
       scheduleWaitLook(in: time)
     }
   }
@@ -70,7 +70,7 @@ extension CurlMulti {
     for transfer in waiting {
       // It may be for a moment. Without another address that is the better hope, and when no other one takes the request as well.
       guard let connection = transfer.connection.map(ObjectIdentifier.init), !inUse.contains(connection),
-        !transfer.exchange.isOver, transfer.exchange.race.hasUntriedAddress
+        !transfer.exchange.state.isFinished, transfer.exchange.race.hasUntriedAddress
       else { continue }
       transfer.exchange.race.tryAgainLast(transfer.leg)
       // A limit that many requests meet is one failure.
@@ -147,11 +147,11 @@ extension CurlMulti {
     let now = loop.now()
     // Few calls wait so long. Most looks need no set.
     lazy var busy = busyEndpoints
-    for exchange in underWay where exchange.purpose == .request && !exchange.isOver && exchange.winner == nil
-    {
+    for exchange in underWay
+    where exchange.purpose == .request && !exchange.state.isFinished && exchange.winner == nil {
       guard exchange.race.hasUntriedAddress else { continue }
       for transfer in exchange.transfers where transfer.isQueued {
-        guard let endpoint = transfer.endpoint, !exchange.isOver,
+        guard let endpoint = transfer.endpoint, !exchange.state.isFinished,
           let report = exchange.reports.first(where: { $0.index == transfer.leg }),
           now - exchange.context.started - report.started >= Self.longestQueue, busy.contains(endpoint)
         else { continue }
@@ -172,7 +172,7 @@ extension CurlMulti {
   /// Has the next legs begin of calls that wait for a connection to endpoints that do not answer: as many are open as may be, and what
   /// was sent on them keeps them.
   private func leaveQueues(of silent: Set<SilentEndpoint>) {
-    for exchange in underWay where exchange.purpose == .request && !exchange.isOver {
+    for exchange in underWay where exchange.purpose == .request && !exchange.state.isFinished {
       // Without another way it is better to wait.
       guard exchange.race.hasUntried else { continue }
       func isAtSilent(_ transfer: Transfer) -> Bool {
@@ -184,7 +184,7 @@ extension CurlMulti {
         continue
       }
       let queued = exchange.transfers.filter { $0.isQueued && isAtSilent($0) }
-      for transfer in queued where !exchange.isOver {
+      for transfer in queued where !exchange.state.isFinished {
         // The endpoint was blamed already.
         leaveQueue(transfer, because: "\(transfer.place) went silent, and all connections to it are in use")
       }
@@ -194,7 +194,8 @@ extension CurlMulti {
   /// The transfer of a call whose request was sent to an endpoint of the list, and whose answer has not begun.
   private static func waitingTransfer(of exchange: Exchange) -> Transfer? {
     // What is made beside the calls, to look at an endpoint, has no number.
-    guard exchange.body == nil, exchange.purpose == .request, exchange.context.id != 0, !exchange.isOver,
+    guard exchange.state.body == nil, exchange.purpose == .request, exchange.context.id != 0,
+      !exchange.state.isFinished,
       let transfer = exchange.winner, exchange.race.legs[transfer.leg].source == .list,
       !transfer.isHeadComplete, !transfer.waitsAfterRefusal
     else { return nil }
@@ -224,7 +225,7 @@ extension CurlMulti {
   /// Ends a call whose endpoint or connection has gone silent, and has its connection carry no others.
   private func take(_ transfer: Transfer, _ taken: TakenRequest) {
     let exchange = transfer.exchange
-    guard !exchange.isOver else { return }
+    guard !exchange.state.isFinished else { return }
     let idle = idleTime(of: transfer)
     if taken.isOfConnection, let idle, transfer.speaksHTTP2 != true {
       transfer.bundles.forgets(transfer.endpoint, idleFor: idle, at: loop.now())
@@ -284,10 +285,10 @@ extension CurlMulti {
       left.insert(Queue(transfer))
     }
     if left.isEmpty { return }
-    for exchange in underWay where exchange.purpose == .request && !exchange.isOver && exchange.winner == nil
-    {
+    for exchange in underWay
+    where exchange.purpose == .request && !exchange.state.isFinished && exchange.winner == nil {
       let queued = exchange.transfers.filter { $0.isQueued && left.contains(Queue($0)) }
-      for transfer in queued where !exchange.isOver {
+      for transfer in queued where !exchange.state.isFinished {
         exchange.race.tryAgainNext(transfer.leg)
         leaveQueue(transfer, because: "the connections to \(transfer.place) that it waited for are dead")
       }

@@ -135,7 +135,7 @@ actor CurlMulti: LoopActor {
   }
 
   func unpause(_ exchange: Exchange, receive: Bool, send: Bool) {
-    guard !exchange.isOver, let transfer = exchange.winner else { return }
+    guard !exchange.state.isFinished, let transfer = exchange.winner else { return }
     transfer.unpause(receive: receive, send: send)
     applyInterests()
     // What libcurl held back was no good.
@@ -357,7 +357,7 @@ actor CurlMulti: LoopActor {
   func retire() -> [Exchange] {
     isRetired = true
     askForTurnEnd()
-    let waiting = connections.takeWaiting().filter { !$0.isOver }
+    let waiting = connections.takeWaiting().filter { !$0.state.isFinished }
     for exchange in waiting {
       exchange.leave()
       remove(exchange)

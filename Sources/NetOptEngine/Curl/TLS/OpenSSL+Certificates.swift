@@ -90,16 +90,11 @@ extension OpenSSL {
     private let set: @convention(c) (Int32, Int32, UnsafePointer<CChar>?, OpaquePointer?) -> Void
 
     /// `nil` before OpenSSL 3.0. Then "length mismatch" is told.
-    static let loaded = Errors()
+    static let loaded = try? Errors()
 
-    private init?() {
-      guard let new = OpenSSL.symbol("ERR_new", as: (@convention(c) () -> Void).self),
-        let set = OpenSSL.symbol(
-          "ERR_vset_error",
-          as: (@convention(c) (Int32, Int32, UnsafePointer<CChar>?, OpaquePointer?) -> Void).self)
-      else { return nil }
-      self.new = new
-      self.set = set
+    private init() throws(OpenSSL.MissingFunction) {
+      new = try OpenSSL.function("ERR_new")
+      set = try OpenSSL.function("ERR_vset_error")
     }
 
     func add(_ error: (library: Int32, reason: Int32)) {

@@ -36,6 +36,15 @@ struct OpenSSL: Sendable {
   typealias Decode =
     @convention(c) (OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
   typealias Free = @convention(c) (OpaquePointer) -> Void
+  typealias FreeData =
+    @convention(c) (
+      UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32, Int,
+      UnsafeMutableRawPointer?
+    ) -> Void
+  /// CRYPTO_get_ex_new_index(3).
+  typealias NewIndex =
+    @convention(c) (Int32, Int, UnsafeMutableRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?, FreeData?)
+    -> Int32
   private typealias GetFinished = @convention(c) (OpaquePointer, UnsafeMutableRawPointer?, Int) -> Int
 
   let getNewSession: GetNewSession
@@ -63,55 +72,41 @@ struct OpenSSL: Sendable {
     guard let info = netopt_version_info()?.pointee, let name = info.ssl_version,
       String(cString: name).hasPrefix("OpenSSL/")
     else { return nil }
-    return OpenSSL()
+    return try? OpenSSL()
   }()
 
-  private init?() {
+  private init() throws(MissingFunction) {
     // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_CTX_set_msg_callback(3),
     // SSL_CTX_set_security_callback(3), EVP_PKEY_get_bits(3), SSL_set_session(3), SSL_CTX_ctrl(3), SSL_CTX_set_options(3),
     // SSL_SESSION_new(3), SSL_SESSION_set1_ticket_appdata(3), d2i_SSL_SESSION(3), SSL_SESSION_free(3) and SSL_get_finished(3).
-    guard let getNewSession = Self.symbol("SSL_CTX_sess_get_new_cb", as: GetNewSession.self),
-      let setNewSession = Self.symbol("SSL_CTX_sess_set_new_cb", as: SetNewSession.self),
-      let setInfo = Self.symbol("SSL_CTX_set_info_callback", as: SetInfo.self),
-      let setWatch = Self.symbol("SSL_CTX_set_msg_callback", as: SetWatch.self),
-      let getSecurity = Self.symbol("SSL_CTX_get_security_callback", as: GetSecurity.self),
-      let setSecurity = Self.symbol("SSL_CTX_set_security_callback", as: SetSecurity.self),
-      let getSession = Self.symbol("SSL_get_session", as: GetSession.self),
-      let setSession = Self.symbol("SSL_set_session", as: SetSession.self),
-      let control = Self.symbol("SSL_CTX_ctrl", as: Control.self),
-      let setOptions = Self.symbol("SSL_CTX_set_options", as: SetOptions.self),
-      let newSession = Self.symbol("SSL_SESSION_new", as: Make.self),
-      let setSessionData = Self.symbol("SSL_SESSION_set1_ticket_appdata", as: SetData.self),
-      let getSessionData = Self.symbol("SSL_SESSION_get0_ticket_appdata", as: GetData.self),
-      let encode = Self.symbol("i2d_SSL_SESSION", as: Encode.self),
-      let decode = Self.symbol("d2i_SSL_SESSION", as: Decode.self),
-      let free = Self.symbol("SSL_SESSION_free", as: Free.self),
-      let getFinished = Self.symbol("SSL_get_finished", as: GetFinished.self)
-    else { return nil }
-    self.getNewSession = getNewSession
-    self.setNewSession = setNewSession
-    self.setInfo = setInfo
-    self.setWatch = setWatch
-    self.getSecurity = getSecurity
-    self.setSecurity = setSecurity
-    keyBits = Self.symbol("EVP_PKEY_get_bits", as: KeyBits.self)
-    self.getSession = getSession
-    self.setSession = setSession
-    self.control = control
-    self.setOptions = setOptions
-    self.newSession = newSession
-    self.setSessionData = setSessionData
-    self.getSessionData = getSessionData
-    self.encode = encode
-    self.decode = decode
-    self.free = free
-    self.getFinished = getFinished
+    getNewSession = try Self.function("SSL_CTX_sess_get_new_cb")
+    setNewSession = try Self.function("SSL_CTX_sess_set_new_cb")
+    setInfo = try Self.function("SSL_CTX_set_info_callback")
+    setWatch = try Self.function("SSL_CTX_set_msg_callback")
+    getSecurity = try Self.function("SSL_CTX_get_security_callback")
+    setSecurity = try Self.function("SSL_CTX_set_security_callback")
+    getSession = try Self.function("SSL_get_session")
+    setSession = try Self.function("SSL_set_session")
+    control = try Self.function("SSL_CTX_ctrl")
+    setOptions = try Self.function("SSL_CTX_set_options")
+    newSession = try Self.function("SSL_SESSION_new")
+    setSessionData = try Self.function("SSL_SESSION_set1_ticket_appdata")
+    getSessionData = try Self.function("SSL_SESSION_get0_ticket_appdata")
+    encode = try Self.function("i2d_SSL_SESSION")
+    decode = try Self.function("d2i_SSL_SESSION")
+    free = try Self.function("SSL_SESSION_free")
+    getFinished = try Self.function("SSL_get_finished")
+    keyBits = try? Self.function("EVP_PKEY_get_bits")
   }
 
-  /// A function by its name. Nothing checks the type, which has to be that of the man page.
-  static func symbol<Function>(_ name: String, as type: Function.Type) -> Function? {
+  /// A function that the process's OpenSSL does not have.
+  struct MissingFunction: Error {}
+
+  /// A function by its name, of the type of what it is assigned to. Nothing checks the type, which has to be that of the man page.
+  static func function<Function>(_ name: String) throws(MissingFunction) -> Function {
     // RTLD_DEFAULT, a macro that Swift does not import.
-    dlsym(UnsafeMutableRawPointer(bitPattern: 0), name).map { unsafeBitCast($0, to: type) }
+    guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: 0), name) else { throw MissingFunction() }
+    return unsafeBitCast(address, to: Function.self)
   }
 
   // MARK: Contexts

@@ -84,69 +84,36 @@ final class PeerCertificate {
     /// Where a context's certificate is kept.
     let index: Int32
 
-    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : Functions()
+    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
 
-    private init?() {
-      typealias One = @convention(c) (Pointer) -> Pointer?
-      typealias FreeData =
-        @convention(c) (
-          UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32, Int,
-          UnsafeMutableRawPointer?
-        ) -> Void
-      typealias NewIndex =
-        @convention(c) (Int32, Int, UnsafeMutableRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?, FreeData?)
-        -> Int32
-      guard let context = OpenSSL.symbol("SSL_get_SSL_CTX", as: One.self),
-        let setData = OpenSSL.symbol(
-          "SSL_CTX_set_ex_data", as: (@convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32).self
-        ),
-        let getData = OpenSSL.symbol(
-          "SSL_CTX_get_ex_data", as: (@convention(c) (Pointer, Int32) -> UnsafeMutableRawPointer?).self),
-        // The name before OpenSSL 3.0 is the second.
-        let certificate = OpenSSL.symbol("SSL_get1_peer_certificate", as: One.self)
-          ?? OpenSSL.symbol("SSL_get_peer_certificate", as: One.self),
-        let free = OpenSSL.symbol("X509_free", as: (@convention(c) (Pointer) -> Void).self),
-        let subject = OpenSSL.symbol("X509_get_subject_name", as: One.self),
-        let printName = OpenSSL.symbol(
-          "X509_NAME_print_ex", as: (@convention(c) (Pointer, Pointer, Int32, UInt) -> Int32).self),
-        let notAfter = OpenSSL.symbol("X509_get0_notAfter", as: One.self),
-        let printTime = OpenSSL.symbol(
-          "ASN1_TIME_print", as: (@convention(c) (Pointer, Pointer) -> Int32).self),
-        let findExtension = OpenSSL.symbol(
-          "X509_get_ext_by_NID", as: (@convention(c) (Pointer, Int32, Int32) -> Int32).self),
-        let `extension` = OpenSSL.symbol(
-          "X509_get_ext", as: (@convention(c) (Pointer, Int32) -> Pointer?).self),
-        let printExtension = OpenSSL.symbol(
-          "X509V3_EXT_print", as: (@convention(c) (Pointer, Pointer, UInt, Int32) -> Int32).self),
-        let memory = OpenSSL.symbol("BIO_s_mem", as: (@convention(c) () -> Pointer?).self),
-        let newBIO = OpenSSL.symbol("BIO_new", as: One.self),
-        let freeBIO = OpenSSL.symbol("BIO_free", as: (@convention(c) (Pointer) -> Int32).self),
-        let control = OpenSSL.symbol(
-          "BIO_ctrl",
-          as: (@convention(c) (Pointer, Int32, Int, UnsafeMutablePointer<UnsafePointer<UInt8>?>) -> Int).self),
-        let newIndex = OpenSSL.symbol("CRYPTO_get_ex_new_index", as: NewIndex.self)
-      else { return nil }
+    private init() throws(OpenSSL.MissingFunction) {
+      context = try OpenSSL.function("SSL_get_SSL_CTX")
+      setData = try OpenSSL.function("SSL_CTX_set_ex_data")
+      getData = try OpenSSL.function("SSL_CTX_get_ex_data")
+      // The name before OpenSSL 3.0 is the second.
+      do throws(OpenSSL.MissingFunction) {
+        certificate = try OpenSSL.function("SSL_get1_peer_certificate")
+      } catch {
+        certificate = try OpenSSL.function("SSL_get_peer_certificate")
+      }
+      free = try OpenSSL.function("X509_free")
+      subject = try OpenSSL.function("X509_get_subject_name")
+      printName = try OpenSSL.function("X509_NAME_print_ex")
+      notAfter = try OpenSSL.function("X509_get0_notAfter")
+      printTime = try OpenSSL.function("ASN1_TIME_print")
+      findExtension = try OpenSSL.function("X509_get_ext_by_NID")
+      `extension` = try OpenSSL.function("X509_get_ext")
+      printExtension = try OpenSSL.function("X509V3_EXT_print")
+      memory = try OpenSSL.function("BIO_s_mem")
+      newBIO = try OpenSSL.function("BIO_new")
+      freeBIO = try OpenSSL.function("BIO_free")
+      control = try OpenSSL.function("BIO_ctrl")
+      let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
       // CRYPTO_EX_INDEX_SSL_CTX of crypto.h is 1. What was retained for the context is released with it.
       index = newIndex(1, 0, nil, nil, nil) { _, certificate, _, _, _, _ in
         if let certificate { Unmanaged<PeerCertificate>.fromOpaque(certificate).release() }
       }
-      guard index >= 0 else { return nil }
-      self.context = context
-      self.setData = setData
-      self.getData = getData
-      self.certificate = certificate
-      self.free = free
-      self.subject = subject
-      self.printName = printName
-      self.notAfter = notAfter
-      self.printTime = printTime
-      self.findExtension = findExtension
-      self.extension = `extension`
-      self.printExtension = printExtension
-      self.memory = memory
-      self.newBIO = newBIO
-      self.freeBIO = freeBIO
-      self.control = control
+      guard index >= 0 else { throw OpenSSL.MissingFunction() }
     }
   }
 }

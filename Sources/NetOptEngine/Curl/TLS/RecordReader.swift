@@ -184,73 +184,43 @@ final class RecordReader {
     ///
     /// Unsafe: nothing is written to after it was made.
     nonisolated(unsafe) static let loaded: UnsafePointer<Functions>? = {
-      guard OpenSSL.loaded != nil, let functions = Functions() else { return nil }
+      guard OpenSSL.loaded != nil, let functions = try? Functions() else { return nil }
       let pointer = UnsafeMutablePointer<Functions>.allocate(capacity: 1)
       pointer.initialize(to: functions)
       return UnsafePointer(pointer)
     }()
 
-    private init?() {
-      typealias SetFlags = @convention(c) (BIO, Int32) -> Void
-      guard
-        let new = OpenSSL.symbol("BIO_new", as: (@convention(c) (Method) -> BIO?).self),
-        let next = OpenSSL.symbol("BIO_next", as: (@convention(c) (BIO) -> BIO?).self),
-        let push = OpenSSL.symbol("BIO_push", as: (@convention(c) (BIO, BIO) -> BIO?).self),
-        let retain = OpenSSL.symbol("BIO_up_ref", as: (@convention(c) (BIO) -> Int32).self),
-        let type = OpenSSL.symbol("BIO_method_type", as: (@convention(c) (BIO) -> Int32).self),
-        let setData = OpenSSL.symbol(
-          "BIO_set_data", as: (@convention(c) (BIO, UnsafeMutableRawPointer?) -> Void).self),
-        let data = OpenSSL.symbol(
-          "BIO_get_data", as: (@convention(c) (BIO) -> UnsafeMutableRawPointer?).self),
-        let setReady = OpenSSL.symbol("BIO_set_init", as: SetFlags.self),
-        let setFlags = OpenSSL.symbol("BIO_set_flags", as: SetFlags.self),
-        let clearFlags = OpenSSL.symbol("BIO_clear_flags", as: SetFlags.self),
-        let copyRetry = OpenSSL.symbol("BIO_copy_next_retry", as: (@convention(c) (BIO) -> Void).self),
-        let read = OpenSSL.symbol(
-          "BIO_read", as: (@convention(c) (BIO, UnsafeMutableRawPointer, Int32) -> Int32).self),
-        let control = OpenSSL.symbol(
-          "BIO_ctrl", as: (@convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int).self),
-        let hasPending = OpenSSL.symbol(
-          "SSL_has_pending", as: (@convention(c) (OpaquePointer) -> Int32).self),
-        let isInHandshake = OpenSSL.symbol(
-          "SSL_in_init", as: (@convention(c) (OpaquePointer) -> Int32).self),
-        let readBIO = OpenSSL.symbol("SSL_get_rbio", as: (@convention(c) (OpaquePointer) -> BIO?).self),
-        let setReadBIO = OpenSSL.symbol(
-          "SSL_set0_rbio", as: (@convention(c) (OpaquePointer, BIO) -> Void).self),
-        let newIndex = OpenSSL.symbol("BIO_get_new_index", as: (@convention(c) () -> Int32).self),
-        let newMethod = OpenSSL.symbol(
-          "BIO_meth_new", as: (@convention(c) (Int32, UnsafePointer<CChar>) -> Method?).self),
-        let setRead = OpenSSL.symbol("BIO_meth_set_read", as: (@convention(c) (Method, Read) -> Int32).self),
-        let setControl = OpenSSL.symbol(
-          "BIO_meth_set_ctrl", as: (@convention(c) (Method, Control) -> Int32).self),
-        let setDestroy = OpenSSL.symbol(
-          "BIO_meth_set_destroy", as: (@convention(c) (Method, Destroy) -> Int32).self)
-      else { return nil }
+    private init() throws(OpenSSL.MissingFunction) {
+      new = try OpenSSL.function("BIO_new")
+      next = try OpenSSL.function("BIO_next")
+      push = try OpenSSL.function("BIO_push")
+      retain = try OpenSSL.function("BIO_up_ref")
+      type = try OpenSSL.function("BIO_method_type")
+      setData = try OpenSSL.function("BIO_set_data")
+      data = try OpenSSL.function("BIO_get_data")
+      setReady = try OpenSSL.function("BIO_set_init")
+      setFlags = try OpenSSL.function("BIO_set_flags")
+      clearFlags = try OpenSSL.function("BIO_clear_flags")
+      copyRetry = try OpenSSL.function("BIO_copy_next_retry")
+      read = try OpenSSL.function("BIO_read")
+      control = try OpenSSL.function("BIO_ctrl")
+      hasPending = try OpenSSL.function("SSL_has_pending")
+      isInHandshake = try OpenSSL.function("SSL_in_init")
+      readBIO = try OpenSSL.function("SSL_get_rbio")
+      setReadBIO = try OpenSSL.function("SSL_set0_rbio")
+      let newIndex: @convention(c) () -> Int32 = try OpenSSL.function("BIO_get_new_index")
+      let newMethod: @convention(c) (Int32, UnsafePointer<CChar>) -> Method? = try OpenSSL.function(
+        "BIO_meth_new")
+      let setRead: @convention(c) (Method, Read) -> Int32 = try OpenSSL.function("BIO_meth_set_read")
+      let setControl: @convention(c) (Method, Control) -> Int32 = try OpenSSL.function("BIO_meth_set_ctrl")
+      let setDestroy: @convention(c) (Method, Destroy) -> Int32 = try OpenSSL.function("BIO_meth_set_destroy")
       // BIO_TYPE_FILTER of bio.h.
-      let index = newIndex() | 0x0200
-      guard index > 0, let method = newMethod(index, "records") else { return nil }
+      index = newIndex() | 0x0200
+      guard index > 0, let method = newMethod(index, "records") else { throw OpenSSL.MissingFunction() }
       _ = setRead(method, readCallback)
       _ = setControl(method, controlCallback)
       _ = setDestroy(method, destroyCallback)
-      self.new = new
-      self.next = next
-      self.push = push
-      self.retain = retain
-      self.type = type
-      self.setData = setData
-      self.data = data
-      self.setReady = setReady
-      self.setFlags = setFlags
-      self.clearFlags = clearFlags
-      self.copyRetry = copyRetry
-      self.read = read
-      self.control = control
-      self.hasPending = hasPending
-      self.isInHandshake = isInHandshake
-      self.readBIO = readBIO
-      self.setReadBIO = setReadBIO
       self.method = method
-      self.index = index
     }
   }
 

@@ -108,11 +108,6 @@ struct TLSConnection {
   private struct Functions: Sendable {
     typealias SSL = OpaquePointer
     typealias BIO = OpaquePointer
-    typealias FreeData =
-      @convention(c) (
-        UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32, Int,
-        UnsafeMutableRawPointer?
-      ) -> Void
 
     let version: @convention(c) (SSL) -> UnsafePointer<CChar>?
     let alpn:
@@ -133,54 +128,25 @@ struct TLSConnection {
     /// Where a connection's record is kept; negative when OpenSSL gives no place.
     let index: Int32
 
-    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : Functions()
+    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
 
-    private init?() {
-      typealias NewIndex =
-        @convention(c) (Int32, Int, UnsafeMutableRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?, FreeData?)
-        -> Int32
-      guard
-        let version = OpenSSL.symbol(
-          "SSL_get_version", as: (@convention(c) (SSL) -> UnsafePointer<CChar>?).self),
-        let alpn = OpenSSL.symbol(
-          "SSL_get0_alpn_selected",
-          as: (@convention(c) (
-            SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
-          ) -> Void).self),
-        let setWatch = OpenSSL.symbol(
-          "SSL_set_msg_callback", as: (@convention(c) (SSL, OpenSSL.Watch?) -> Void).self),
-        let hasPending = OpenSSL.symbol("SSL_has_pending", as: (@convention(c) (SSL) -> Int32).self),
-        let peek = OpenSSL.symbol(
-          "SSL_peek", as: (@convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32).self),
-        let error = OpenSSL.symbol("SSL_get_error", as: (@convention(c) (SSL, Int32) -> Int32).self),
-        let readBIO = OpenSSL.symbol("SSL_get_rbio", as: (@convention(c) (SSL) -> BIO?).self),
-        let setReadBIO = OpenSSL.symbol("SSL_set0_rbio", as: (@convention(c) (SSL, BIO) -> Void).self),
-        let writeBIO = OpenSSL.symbol("SSL_get_wbio", as: (@convention(c) (SSL) -> BIO?).self),
-        let setWriteBIO = OpenSSL.symbol("SSL_set0_wbio", as: (@convention(c) (SSL, BIO) -> Void).self),
-        let socketBIO = OpenSSL.symbol("BIO_new_socket", as: (@convention(c) (Int32, Int32) -> BIO?).self),
-        let retain = OpenSSL.symbol("BIO_up_ref", as: (@convention(c) (BIO) -> Int32).self),
-        let clearErrors = OpenSSL.symbol("ERR_clear_error", as: (@convention(c) () -> Void).self),
-        let newIndex = OpenSSL.symbol("CRYPTO_get_ex_new_index", as: NewIndex.self),
-        let setData = OpenSSL.symbol(
-          "SSL_set_ex_data", as: (@convention(c) (SSL, Int32, UnsafeMutableRawPointer?) -> Int32).self),
-        let getData = OpenSSL.symbol(
-          "SSL_get_ex_data", as: (@convention(c) (SSL, Int32) -> UnsafeMutableRawPointer?).self)
-      else { return nil }
-      self.version = version
-      self.alpn = alpn
-      self.setWatch = setWatch
-      self.hasPending = hasPending
-      self.peek = peek
-      self.error = error
-      self.readBIO = readBIO
-      self.setReadBIO = setReadBIO
-      self.writeBIO = writeBIO
-      self.setWriteBIO = setWriteBIO
-      self.socketBIO = socketBIO
-      self.retain = retain
-      self.clearErrors = clearErrors
-      self.setData = setData
-      self.getData = getData
+    private init() throws(OpenSSL.MissingFunction) {
+      version = try OpenSSL.function("SSL_get_version")
+      alpn = try OpenSSL.function("SSL_get0_alpn_selected")
+      setWatch = try OpenSSL.function("SSL_set_msg_callback")
+      hasPending = try OpenSSL.function("SSL_has_pending")
+      peek = try OpenSSL.function("SSL_peek")
+      error = try OpenSSL.function("SSL_get_error")
+      readBIO = try OpenSSL.function("SSL_get_rbio")
+      setReadBIO = try OpenSSL.function("SSL_set0_rbio")
+      writeBIO = try OpenSSL.function("SSL_get_wbio")
+      setWriteBIO = try OpenSSL.function("SSL_set0_wbio")
+      socketBIO = try OpenSSL.function("BIO_new_socket")
+      retain = try OpenSSL.function("BIO_up_ref")
+      clearErrors = try OpenSSL.function("ERR_clear_error")
+      setData = try OpenSSL.function("SSL_set_ex_data")
+      getData = try OpenSSL.function("SSL_get_ex_data")
+      let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
       // CRYPTO_EX_INDEX_SSL of crypto.h is 0. What was retained for the connection is released with it.
       index = newIndex(0, 0, nil, nil, nil) { _, record, _, _, _, _ in
         if let record { Unmanaged<LiveConnection>.fromOpaque(record).release() }

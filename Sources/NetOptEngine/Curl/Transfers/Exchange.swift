@@ -43,22 +43,17 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   @exclusivity(unchecked) var transfers: [Transfer] = []
   /// The report of each leg that was started.
   @exclusivity(unchecked) var reports: [RouteReport.Leg] = []
-  var lookUp: LookUp?
-  var lookUpTime = Duration.zero
-  var lookUpError: NetOptError?
-  var body: BodyChannel?
+  var lookUp = LookUp()
   var pump: Task<Void, Never>?
   /// Whether the reports are those of the call whose race this one waited for.
   var sharesReports = false
-  /// Whether the race is won.
-  var isWon = false
   /// How often the request was sent.
   var sends = 0
   /// How often it came back.
   var returns = Returns()
   /// Whether it was given a connection that was about to end, or silent.
   var wasGivenUselessConnection = false
-  var isOver = false
+  @exclusivity(unchecked) var state = ExchangeState.queued
   /// Its place among the exchanges under way.
   var underWayIndex = -1
   /// The connections that it may share; none of them when it wants one of its own.
@@ -73,11 +68,14 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   private var answer: Answer?
 
-  /// A look-up that is under way, or was.
+  /// The look-up of the race: a race has one at most.
   struct LookUp {
-    let leg: Int
-    let started: MonotonicInstant
-    let task: Task<Void, Never>
+    /// While it is under way.
+    var running: (leg: Int, started: MonotonicInstant, task: Task<Void, Never>)?
+    /// How long it took.
+    var time = Duration.zero
+    /// What it failed of.
+    var error: NetOptError?
   }
 
   init(
@@ -195,10 +193,10 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   func now() -> MonotonicInstant { loop.now() }
 
   func run() {
-    guard !isOver else { return }
+    guard !state.isFinished else { return }
     if purpose == .request, let upload, upload.endsFirst { return read(upload) }
-    // It may have waited for its body's end.
-    self.multi?.onLoop(self) { $0.remove($1) }
+    if case .readingBody = state { self.multi?.onLoop(self) { $0.remove($1) } }
+    state.queueAgain()
     let multi = multis.current
     self.multi = multi
     multi.onLoop(self) { multi, exchange in
@@ -214,6 +212,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     self.multi = multi
     multi.onLoop(self) { multi, exchange in
       guard !multi.isShutDown else { return multi.refuse(exchange) }
+      exchange.state.readBody()
       multi.add(exchange)
       guard !exchange.isCancelled else { return multi.cancel(exchange) }
       if let deadline = exchange.context.deadline { multi.loop.schedule(exchange, at: deadline) }
@@ -226,9 +225,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   override func fire() {
     multi?.onLoop(self) { multi, exchange in
-      guard exchange.purpose == .request, exchange.upload?.endsFirst == true else {
-        return multi.deadlinePassed(exchange)
-      }
+      guard case .readingBody = exchange.state else { return multi.deadlinePassed(exchange) }
       multi.fail(
         exchange,
         NetOptError(
@@ -289,7 +286,12 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   }
 
   /// The leg that won.
-  var winner: Transfer? { transfers.first { $0.leg == race.winner } }
+  var winner: Transfer? {
+    guard let leg = race.winner else { return nil }
+    // Without an iterator, which would hold on to all of them.
+    for index in transfers.indices where transfers[index].leg == leg { return transfers[index] }
+    return nil
+  }
 
   /// How the request was sent until now.
   var sending: RequestLoss.Sending {

@@ -44,7 +44,8 @@ extension Transfer {
     }
     leaveConnection()
     localPort = ends.localPort
-    connection = records.live.connection(opened: descriptor, ends)
+    let connection = records.live.connection(opened: descriptor, ends)
+    self.connection = connection
     // A replay begins anew: what is known of the connection before is of no use.
     readyAt = now
     sentAt = nil

@@ -37,7 +37,7 @@ extension Transfer {
       exchange.returns.add(fate, from: leg), exchange.upload?.rewind() ?? true
     else { return false }
     exchange.race.takeBack(from: leg)
-    exchange.isWon = false
+    exchange.state.takeBack()
     return true
   }
 }

@@ -1,0 +1,134 @@
+import CCurl
+import NetOptCore
+
+// Calls that end before a leg has won, or before the winner's answer: no leg is left, the deadline passed, or the caller cancelled.
+
+extension CurlMulti {
+  func exhausted(_ exchange: Exchange) {
+    // Those who waited for this race would find the same: its outcome is theirs, unless they have more patience.
+    let waiting = exchange.leaveRace()
+    var error = raceError(exchange)
+    if exchange.sends > 0 {
+      // It came back, and there was nobody else to send it to. Another attempt may find the first one ready.
+      error = NetOptError(
+        .sendFailed, phase: .send, "\(error.message); \(exchange.sending.outcome)", endpoint: error.endpoint,
+        underlying: error.underlying, isRetryable: true)
+    }
+    let patience = exchange.request.options.connectTimeout
+    fail(exchange, error)
+    for waiting in waiting where !waiting.state.isFinished {
+      guard waiting.request.options.connectTimeout <= patience else {
+        readmit(waiting)
+        continue
+      }
+      let delay = waiting.context.started - exchange.context.started
+      waiting.reports = exchange.reports.map { $0.seen(after: delay) }
+      waiting.sharesReports = true
+      fail(waiting, error)
+    }
+  }
+
+  private func raceError(_ exchange: Exchange) -> NetOptError {
+    guard let error = RaceFailures(exchange.plan, exchange.reports).error(lookUp: exchange.lookUp.error)
+    else {
+      return NetOptError(.connectFailed, phase: .connect, "no leg could be started", isRetryable: true)
+    }
+    // What DNS says is the last word only when nothing else was tried.
+    return exchange.reports.allSatisfy { $0.address == nil } ? error.with(exclusionsOf: exchange.plan) : error
+  }
+
+  func deadlinePassed(_ exchange: Exchange) {
+    guard !exchange.state.isFinished else { return }
+    if exchange.purpose == .probe {
+      if exchange.transfers.contains(where: { isHeldBack($0) }) {
+        // A probe that was not let begin says nothing about its endpoint.
+        return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
+      }
+      // Its limit is the endpoint's, not a call's: what was not done in time is blamed on it.
+      for transfer in exchange.transfers {
+        note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer))
+      }
+    }
+    if let winner = exchange.winner {
+      noteStall(of: winner)
+      if let endpoint = winner.endpoint { lastUnanswered = (endpoint, loop.now()) }
+    }
+    let limit = exchange.context.deadline.map { $0 - exchange.context.started } ?? .zero
+    let time = "\(limit.nanoseconds / 1_000_000) ms"
+    let (phase, what): (NetOptError.Phase, String) =
+      if exchange.state.body != nil {
+        (.receive, "the body was not complete")
+      } else if let winner = exchange.winner, winner.waitsForStream {
+        (.send, "\(winner.place) \(Transfer.noStream)")
+      } else if let winner = exchange.winner, winner.waitsAfterRefusal {
+        (.send, winner.loss.description(at: winner.place, usual: ""))
+      } else if let winner = exchange.winner {
+        (.receive, "\(winner.place) had not answered")
+      } else if exchange.lookUp.running != nil {
+        (.resolve, "DNS had not answered")
+      } else {
+        (.connect, "no connection was ready" + underWay(exchange))
+      }
+    let isUnsent =
+      exchange.winner.map { $0.waitsForStream || $0.waitsAfterRefusal } ?? (exchange.race.winner == nil)
+    // What has failed by then is why there was no time left.
+    let failures =
+      exchange.race.winner == nil ? RaceFailures(exchange.plan, exchange.reports).inShort : nil
+    fail(
+      exchange,
+      NetOptError(
+        .timeout, phase: phase,
+        "after the call's limit of \(time) \(what)" + (failures.map { "; before, \($0)" } ?? ""),
+        endpoint: exchange.winner?.endpoint,
+        isRetryable: isUnsent || exchange.request.mayBeRepeated))
+  }
+
+  /// What the legs wait for that are under way.
+  private func underWay(_ exchange: Exchange) -> String {
+    guard let first = exchange.transfers.min(by: { $0.leg < $1.leg }) else { return "" }
+    let others = exchange.transfers.count - 1
+    let (opensNone, endpoint) = (first.descriptor == nil, first.endpoint)
+    let isBehindOthers =
+      opensNone
+      && (isBusy(endpoint)
+        || lastUnanswered.map { $0.endpoint == endpoint && $0.at >= exchange.context.started } ?? false)
+    let what =
+      isBehindOthers
+      ? "the connections to \(first.place) were busy with requests that it had not answered in full"
+      : CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: first).message
+    return ": \(what)"
+      + (others > 0 ? ", and \(others) more were under way" : "")
+  }
+
+  /// Whether requests wait for answers of an endpoint, or for their end. Where the deadlines of thousands of calls pass together, it is looked
+  /// up once for those of 10 ms.
+  private func isBusy(_ endpoint: IPEndpoint?) -> Bool {
+    guard let endpoint else { return false }
+    let now = loop.now()
+    if now >= busy.until {
+      busy = (now + .milliseconds(10), busyEndpoints)
+    }
+    return busy.endpoints.contains(endpoint)
+  }
+
+  func cancel(_ exchange: Exchange) {
+    guard !exchange.state.isFinished, exchange.underWayIndex >= 0 else { return }
+    let phase: NetOptError.Phase = exchange.race.winner == nil ? .connect : .receive
+    fail(exchange, NetOptError(.cancelled, phase: phase, "the call was cancelled"))
+  }
+}
+
+extension NetOptError {
+  /// The same error, saying also why the list's endpoints were not tried, when they were not.
+  fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
+    let excluded = plan.candidates.filter { $0.excluded != nil }
+    guard plan.withoutList != nil, !excluded.contains(where: { $0.failure != nil }),
+      let first = excluded.first,
+      let reason = first.excluded
+    else { return self }
+    let others = plan.candidates.count > 1 ? " (of \(plan.candidates.count) addresses, see the route)" : ""
+    return NetOptError(
+      code, phase: phase, "\(message); \(first.address) of the list is left out: \(reason)\(others)",
+      endpoint: endpoint, underlying: underlying, isRetryable: isRetryable)
+  }
+}

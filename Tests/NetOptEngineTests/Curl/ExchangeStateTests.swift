@@ -1,0 +1,99 @@
+import NetOptCore
+import TestTools
+import Testing
+
+@testable import NetOptEngine
+
+@Suite struct ExchangeStateTests {
+  private static func channel() -> BodyChannel { BodyChannel(lowWater: 1, timings: Timings()) }
+
+  /// The states by name: a channel is only compared with itself.
+  private static func name(_ state: ExchangeState) -> String {
+    switch state {
+    case .queued: "queued"
+    case .readingBody: "readingBody"
+    case .waitingForRace: "waitingForRace"
+    case .racing: "racing"
+    case .sending: "sending"
+    case .receiving: "receiving"
+    case .finished: "finished"
+    }
+  }
+
+  private static let states: [@Sendable () -> ExchangeState] = [
+    { .queued }, { .readingBody }, { .waitingForRace }, { .racing }, { .sending }, { .receiving(channel()) },
+    { .finished },
+  ]
+
+  /// What each transition makes of each state, written out. What is not listed stays as it is.
+  private static let transitions:
+    [(name: String, apply: @Sendable (inout ExchangeState) -> Void, leads: [String: String])] = [
+      ("readBody", { $0.readBody() }, ["queued": "readingBody"]),
+      ("queueAgain", { $0.queueAgain() }, ["readingBody": "queued", "waitingForRace": "queued"]),
+      ("waitForRace", { $0.waitForRace() }, ["queued": "waitingForRace"]),
+      ("race", { $0.race() }, ["queued": "racing", "waitingForRace": "racing"]),
+      ("win", { _ = $0.win() }, ["racing": "sending"]),
+      ("takeBack", { $0.takeBack() }, ["sending": "racing"]),
+      ("receive", { $0.receive(into: channel()) }, ["racing": "receiving", "sending": "receiving"]),
+      (
+        "finish", { _ = $0.finish() },
+        [
+          "queued": "finished", "readingBody": "finished", "waitingForRace": "finished", "racing": "finished",
+          "sending": "finished", "receiving": "finished",
+        ]
+      ),
+    ]
+
+  @Test("every transition leads from every state to the state that the table says")
+  func table() {
+    for transition in Self.transitions {
+      for make in Self.states {
+        var state = make()
+        let before = Self.name(state)
+        transition.apply(&state)
+        #expect(
+          Self.name(state) == transition.leads[before] ?? before, "\(transition.name) in \(before)")
+      }
+    }
+  }
+
+  @Test(
+    "in any order of events a caller is told once, one leg sends, and the body has one channel",
+    arguments: 0..<4)
+  func anyOrder(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    for _ in 0..<2000 {
+      var state = ExchangeState.queued
+      var endings = 0
+      var senders = 0
+      var channel: BodyChannel?
+      for _ in 0..<24 {
+        switch random.below(8) {
+        case 0: state.readBody()
+        case 1: state.queueAgain()
+        case 2: state.waitForRace()
+        case 3: state.race()
+        case 4: if state.win() { senders += 1 }
+        case 5:
+          if case .sending = state { senders -= 1 }
+          state.takeBack()
+        case 6:
+          let new = Self.channel()
+          state.receive(into: new)
+          if let body = state.body {
+            #expect(channel == nil || body === channel, "the caller reads from the first channel")
+            channel = body
+          }
+        default:
+          guard random.below(4) == 0, let ending = state.finish() else { continue }
+          endings += 1
+          // Who has a body is told there, and nobody else is.
+          if case .body(let body) = ending { #expect(body === channel) } else { #expect(channel == nil) }
+        }
+        #expect(senders == 0 || senders == 1)
+        #expect(endings == (state.isFinished ? 1 : 0))
+        #expect(!state.isFinished || state.body == nil)
+      }
+    }
+  }
+}
