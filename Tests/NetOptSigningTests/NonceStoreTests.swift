@@ -33,6 +33,36 @@ import Testing
     }
   }
 
+  @Test("no request is new twice, wherever the clock is set", arguments: UInt64(1)...4)
+  func clockJumps(seed: UInt64) throws {
+    for store in [MemoryNonceStore(), try SQLiteNonceStore(try path())] as [any NonceStore] {
+      var random = SplitMix64(seed: seed)
+      var now: Int64 = 1_000_000
+      var accepted: Set<String> = []
+      var requests: [(nonce: String, expiry: Int64)] = []
+      var news = 0
+      for step in 0..<600 {
+        switch random.below(12) {
+        case 0: now += Int64(random.below(400))
+        case 1: now -= Int64(random.below(400))
+        default: now += Int64(random.below(5))
+        }
+        if random.below(2) == 0 { requests.append(("n\(step)", now + 60)) }
+        guard !requests.isEmpty else { continue }
+        // Mostly one of the latest, which are valid.
+        let request = requests[requests.count - 1 - Int(random.below(UInt64(min(requests.count, 20))))]
+        // A verifier refuses by the time before it asks.
+        guard now <= request.expiry, now >= request.expiry - 120 else { continue }
+        guard (try? store.record(request.nonce, of: "a", until: request.expiry, now: now)) == true else {
+          continue
+        }
+        #expect(accepted.insert(request.nonce).inserted, "seed \(seed), step \(step), \(type(of: store))")
+        news += 1
+      }
+      #expect(news > 10)
+    }
+  }
+
   @Test func aReplayIsRefusedAfterARestart() throws {
     let path = try path()
     do {

@@ -12,9 +12,12 @@ public final class MemoryNonceStore: NonceStore {
     var expiries: [Entry: Int64] = [:]
     /// When it is worth looking for what may be forgotten.
     var nextSweep = Int64.min
+    /// The latest expiry of a nonce that was forgotten.
+    var forgotten: Int64?
 
     /// Forgets what has expired. Done at most once in ten seconds of requests, or when there is no room.
     mutating func forget(before now: Int64) {
+      for expiry in expiries.values where expiry < now { forgotten = max(forgotten ?? expiry, expiry) }
       expiries = expiries.filter { $0.value >= now }
       nextSweep = now.addingClamped(10)
     }
@@ -33,18 +36,15 @@ public final class MemoryNonceStore: NonceStore {
     _ nonce: String, of key: String, until expiry: Int64, now: Int64
   ) throws(NonceStoreError) -> Bool {
     let limit = limit
-    let isNew = state.withLock { state -> Bool? in
+    return try state.withLock { state throws(NonceStoreError) in
       if now >= state.nextSweep || state.expiries.count >= limit { state.forget(before: now) }
       let entry = Entry(key: key, nonce: nonce)
       if let known = state.expiries[entry], known >= now { return false }
-      guard state.expiries.count < limit else { return nil }
+      if let forgotten = state.forgotten, expiry <= forgotten { throw .forgotten }
+      guard state.expiries.count < limit else { throw .full(with: limit) }
       state.expiries[entry] = expiry
       return true
     }
-    guard let isNew else {
-      throw NonceStoreError("the store is full with \(limit) nonces; allow more, or shorten the time window")
-    }
-    return isNew
   }
 
   /// How many nonces are kept.

@@ -20,4 +20,13 @@ public struct NonceStoreError: Error, Hashable, Sendable, CustomStringConvertibl
 
   /// Makes an error.
   public init(_ description: String) { self.description = description }
+
+  static func full(with limit: Int) -> Self {
+    Self("the store is full with \(limit) nonces; allow more, or shorten the time window")
+  }
+
+  /// A nonce expires no later than one that was forgotten, although it is still valid: it may have been among those.
+  static let forgotten = Self(
+    "nonces of that time are forgotten already, because the clock was ahead; the request is refused, since it may be a replay"
+  )
 }

@@ -9,26 +9,34 @@ public final class SQLiteNonceStore: NonceStore {
     // Unchecked: used under the lock alone.
     let database: Database
     let insert: Statement
+    let noteForgotten: Statement
     let forget: Statement
+    let forgotten: Statement
     let count: Statement
     var nextSweep = Int64.min
 
-    /// - Returns: whether the nonce is new; `nil` when there is no room.
+    enum Outcome { case new, known, full, forgotten }
+
     mutating func record(
       _ nonce: String, of key: String, until expiry: Int64, now: Int64, limit: Int64
-    ) throws(SQLiteError) -> Bool? {
+    ) throws(SQLiteError) -> Outcome {
       let isDue = now >= nextSweep
       if isDue { nextSweep = now.addingClamped(10) }
-      let (database, insert, forget, count) = (database, insert, forget, count)
-      return try database.transaction { () throws(SQLiteError) -> Bool? in
-        if isDue { try forget.run(.integer(now)) }
+      return try database.transaction { [self] () throws(SQLiteError) -> Outcome in
+        if isDue { try sweep(before: now) }
         if try count.integer() ?? 0 >= limit {
-          try forget.run(.integer(now))
-          if try count.integer() ?? 0 >= limit { return nil }
+          try sweep(before: now)
+          if try count.integer() ?? 0 >= limit { return .full }
         }
+        if let last = try forgotten.integer(), expiry <= last { return .forgotten }
         try insert.run(.text(key), .text(nonce), .integer(expiry))
-        return database.changes == 1
+        return database.changes == 1 ? .new : .known
       }
+    }
+
+    private func sweep(before now: Int64) throws(SQLiteError) {
+      try noteForgotten.run(.integer(now))
+      try forget.run(.integer(now))
     }
   }
 
@@ -58,6 +66,7 @@ public final class SQLiteNonceStore: NonceStore {
     """,
     "CREATE INDEX nonces_expiry ON nonces (expiry)",
     "CREATE TABLE size (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL)",
+    "CREATE TABLE forgotten (one INTEGER PRIMARY KEY CHECK (one = 1), expiry INTEGER NOT NULL)",
     """
     CREATE TRIGGER nonces_added AFTER INSERT ON nonces
       BEGIN UPDATE size SET count = count + 1; END
@@ -84,7 +93,13 @@ public final class SQLiteNonceStore: NonceStore {
       database: database,
       insert: try Statement(
         "INSERT INTO nonces VALUES (?, ?, ?) ON CONFLICT (key, nonce) DO NOTHING", in: database),
+      noteForgotten: try Statement(
+        """
+        INSERT INTO forgotten SELECT 1, max(expiry) FROM nonces WHERE expiry < ? HAVING max(expiry) IS NOT NULL
+          ON CONFLICT (one) DO UPDATE SET expiry = max(expiry, excluded.expiry)
+        """, in: database),
       forget: try Statement("DELETE FROM nonces WHERE expiry < ?", in: database),
+      forgotten: try Statement("SELECT expiry FROM forgotten", in: database),
       count: try Statement("SELECT count FROM size", in: database))
   }
 
@@ -95,10 +110,12 @@ public final class SQLiteNonceStore: NonceStore {
     let limit = limit
     let outcome = connection.withLock { connection -> Result<Bool, NonceStoreError> in
       do throws(SQLiteError) {
-        let isNew = try connection.record(nonce, of: key, until: expiry, now: now, limit: limit)
-        return isNew.map { .success($0) }
-          ?? .failure(
-            NonceStoreError("the store is full with \(limit) nonces; allow more, or shorten the time window"))
+        switch try connection.record(nonce, of: key, until: expiry, now: now, limit: limit) {
+        case .new: return .success(true)
+        case .known: return .success(false)
+        case .full: return .failure(.full(with: Int(limit)))
+        case .forgotten: return .failure(.forgotten)
+        }
       } catch {
         return .failure(NonceStoreError(error.description))
       }
