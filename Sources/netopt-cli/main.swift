@@ -6,7 +6,6 @@ Interruption.holdSignals()
 let interruption = Interruption()
 let context = CommandContext.process()
 Task.detached {
-  let arguments = Array(CommandLine.arguments.dropFirst())
-  exit(await Program.netopt.run(arguments, in: context, interruption: interruption).number)
+  exit(await Program.netopt.run(in: context, interruption: interruption).number)
 }
 interruption.waitForSignals()

@@ -122,6 +122,20 @@ import Testing
     #expect(endpoint["state"].text == "closed")
   }
 
+  @Test("an argument that is not UTF-8 is refused: as text it would be another one")
+  func bytesInArguments() async throws {
+    for arguments in [
+      "get \"$(printf 'http://127.0.0.1:1/caf\\351')\"", "get -d \"$(printf 'a\\377')\" http://127.0.0.1:1/",
+    ] {
+      let child = try ChildProcess(
+        "/bin/sh", ["-c", "\"$0\" \(arguments) 2>&1", try Files.program],
+        in: try TemporaryDirectory.make("bytes"))
+      try await wait(for: "netopt to end") { child.exitStatus() != nil }
+      #expect(try #require(child.exitStatus()) >> 8 == 64)
+      #expect(try Files.read(child.output).contains("is not UTF-8"))
+    }
+  }
+
   @Test func watchingEndsWithTheSignal() async throws {
     let scene = try await Scene()
     defer { scene.origin.stop() }

@@ -1,6 +1,9 @@
+import FoundationEssentials
+import Glibc
 import NetOpt
 import NetOptCore
 import NetOptRouting
+import TestTools
 import Testing
 
 @testable import NetOptCommands
@@ -68,6 +71,18 @@ import Testing
   @Test func readsDataFromStandardInputWithoutLineEnds() async throws {
     let request = try await request(["-d", "@-", "-d", "x"], input: "a=1\r\nb\0c\n")
     #expect(try body(of: request) == "a=1bc&x")
+  }
+
+  @Test("a file of -d that is larger than the limit is refused, whatever is left out of it")
+  func largeFile() async throws {
+    let file = try TemporaryDirectory.make("body") + "/large"
+    try Data([]).write(to: URL(fileURLWithPath: file))
+    // A hole, all of whose NULs would be left out.
+    try #require(truncate(file, (256 << 20) + 1) == 0)
+    let client = ScriptedClient()
+    let run = await Run(["get", "-d", "@\(file)", "https://api.example.com/x"], client: client)
+    #expect(run.errors.contains("the body of -d is larger than 256 MiB"))
+    #expect(client.requests.isEmpty)
   }
 
   @Test func setsLimitsAndWishes() async throws {

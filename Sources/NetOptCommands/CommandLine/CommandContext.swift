@@ -107,6 +107,20 @@ package struct CommandContext: Sendable {
       throw NetOptError(.cancelled, phase: phase, "reading \(FileBytes.shown(file)) was interrupted")
     }
   }
+
+  /// Reads a file that is of no use in part.
+  ///
+  /// - Throws: as `read`, and `unreadableFile` when the file has more than `limit` bytes.
+  func readWhole(
+    _ file: String, upTo limit: Int, for phase: NetOptError.Phase
+  ) throws(NetOptError) -> [UInt8] {
+    let bytes = try read(file, upTo: limit, for: phase)
+    guard bytes.count <= limit else {
+      let name = file == "-" ? "standard input" : FileBytes.shown(file)
+      throw NetOptError(.unreadableFile, phase: phase, "\(name) is larger than \(limit >> 20) MiB")
+    }
+    return bytes
+  }
 }
 
 /// What commands need of a client; `NetOptClient` has it all, tests script it.

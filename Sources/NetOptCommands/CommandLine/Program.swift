@@ -41,6 +41,37 @@ package struct Program: Sendable {
     return interruption.signal.map(ExitCode.signal) ?? code
   }
 
+  /// Runs the command of the program's own command line.
+  package func run(in context: CommandContext, interruption: Interruption) async -> ExitCode {
+    let arguments: [String]
+    do throws(UsageError) {
+      arguments = try Self.arguments(CommandLine.argc, CommandLine.unsafeArgv)
+    } catch {
+      context.say(error.message)
+      return .usage
+    }
+    return await run(arguments, in: context, interruption: interruption)
+  }
+
+  /// The arguments without the program's name.
+  ///
+  /// - Throws: `UsageError` for one that is not UTF-8: as text it would be another one, and be sent so.
+  private static func arguments(
+    _ count: Int32, _ values: UnsafePointer<UnsafeMutablePointer<CChar>?>
+  ) throws(UsageError) -> [String] {
+    var arguments: [String] = []
+    for index in 0..<Int(count) {
+      guard index > 0, let value = values[index] else { continue }
+      guard let argument = String(validatingCString: value) else {
+        throw UsageError(
+          "argument \(index) is not UTF-8; percent-encode the bytes of a URL, and give those of a body in a file (-d @FILE)"
+        )
+      }
+      arguments.append(argument)
+    }
+    return arguments
+  }
+
   private func run(_ arguments: [String], in context: CommandContext) async -> ExitCode {
     do {
       return try await dispatch(arguments, in: context)

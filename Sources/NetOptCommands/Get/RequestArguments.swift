@@ -98,19 +98,20 @@ enum RequestArguments {
 
   /// Joins the values of `-d`. As with curl, line ends and NULs of a file are left out.
   private static func body(_ data: [String], in context: CommandContext) throws(NetOptError) -> [UInt8] {
+    let tooLarge = NetOptError(
+      .invalidRequest, phase: .send, "the body of -d is larger than 256 MiB; send less at once")
     var body: [UInt8] = []
     for (index, part) in data.enumerated() {
       if index > 0 { body.append(0x26) }
       if part.hasPrefix("@") {
         let file = try context.read(String(part.dropFirst()), upTo: largestBody, for: .send)
+        // Before line ends are left out: what follows in the file has not been read.
+        if file.count > largestBody { throw tooLarge }
         body += file.lazy.filter { $0 != 0x0a && $0 != 0x0d && $0 != 0 }
       } else {
         body += part.utf8
       }
-      if body.count > largestBody {
-        throw NetOptError(
-          .invalidRequest, phase: .send, "the body of -d is larger than 256 MiB; send less at once")
-      }
+      if body.count > largestBody { throw tooLarge }
     }
     return body
   }

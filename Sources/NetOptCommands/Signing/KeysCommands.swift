@@ -48,7 +48,7 @@ struct KeysNewCommand: Command {
     if ring?[name] != nil {
       throw UsageError("the key ring has a key \(name) already; give the new version a new id")
     }
-    let before = ring == nil ? nil : try context.read(file, upTo: 4 << 20, for: .sign)
+    let before = ring == nil ? nil : try context.readWhole(file, upTo: 4 << 20, for: .sign)
     let replacement = try FileReplacement(file, mode: 0o600)
     try replacement.write(try Self.text(before, adding: key))
     try replacement.commit()

@@ -61,7 +61,7 @@ struct VerifyCommand: Command {
       keyID: arguments.value(of: SigningOptions.keyID),
       now: try SigningOptions.moment(arguments, in: context))
     if let file = arguments.value(of: Self.compare) {
-      expectation.stringToSign = try context.read(file, upTo: 1 << 20, for: .sign)
+      expectation.stringToSign = try context.readWhole(file, upTo: 1 << 20, for: .sign)
     }
     let named = try SigningOptions.schemeName(arguments)
     let report: VerificationReport
