@@ -1,3 +1,4 @@
+import NetOptCaching
 import NetOptCore
 import NetOptTestSupport
 import Testing
@@ -67,6 +68,26 @@ import Testing
     #expect(response.cacheStatus.outcome == .stale)
     try await wait(for: "the refresh") { try await lab.ask { $0.options.cache = options }.text == "answer 2" }
     #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
+  @Test("a GET with a body is stored for an API with a name, and never without: PUT could not reach it")
+  func getWithBody() async throws {
+    let lab = try numbered()
+    func get(_ options: CacheOptions) async throws -> NetOptResponse {
+      try await lab.ask {
+        $0.body = .text("{}")
+        $0.options.cache = options
+      }.response
+    }
+    _ = try await get(api())
+    #expect(try await get(api()).cacheStatus.outcome == .hit)
+    for _ in 1...2 {
+      let response = try await get(api(nil))
+      #expect(response.cacheStatus.outcome != .hit)
+      #expect(response.cacheStatus.rule == .unnamedBody)
+    }
+    #expect(lab.sent == 3)
     await lab.client.shutdown()
   }
 

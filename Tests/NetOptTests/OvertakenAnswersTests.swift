@@ -75,13 +75,19 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("a call that begins after an answer gets nothing older, whether or not the answer was stored")
-  func nothingOlderThanAnswers() async throws {
+  @Test(
+    "a call that begins after an answer gets nothing older, whether or not the answer was stored",
+    arguments: [0, 1, 2])
+  func nothingOlderThanAnswers(variants: Int) async throws {
     // Requests reach the origin in the order in which they are sent: nobody could tell which answer is newer otherwise.
     let thread = DedicatedThread()
     let origin = Origin(seed: 12)
     let lab = try CacheLab { request, _ in
-      let response = await origin.answer(request, changes: origin.draw(2) == 0)
+      var response = await origin.answer(request, changes: origin.draw(2) == 0)
+      if variants > 0 {
+        response = CacheLab.response(
+          request, 200, ["Cache-Control": "max-age=600", "Vary": "X-Variant"], response.body)
+      }
       guard let body = response.body.whole else { return response }
       // Some are gone, or not to be stored any more.
       switch origin.draw(4) {
@@ -100,12 +106,14 @@ import Testing
         for _ in 0..<6 {
           group.addTask(executorPreference: thread) {
             for _ in 0..<12 {
-              let fields: HeaderFields = origin.draw(2) == 0 ? [:] : ["Cache-Control": "no-cache"]
-              let floor = origin.floor(of: target)
+              var fields: HeaderFields = origin.draw(2) == 0 ? [:] : ["Cache-Control": "no-cache"]
+              let variant = variants > 0 ? "\(origin.draw(variants))" : ""
+              if variants > 0 { fields["X-Variant"] = variant }
+              let floor = origin.floor(of: target + variant)
               let (response, text) = try await lab.ask(.get, target, fields)
               let version = try #require(Int(text))
               #expect(version >= floor, "\(target) \(fields.count): \(response.cacheStatus.text ?? "")")
-              origin.hasAnswered(target, version)
+              origin.hasAnswered(target + variant, version)
             }
           }
         }

@@ -39,8 +39,9 @@ enum CachingRules {
   private static func freshness(_ terms: ResponseTerms, _ script: CacheScript) -> String? {
     if terms.freshness.lifetime < 0 { return "the lifetime is \(terms.freshness.lifetime)" }
     if terms.freshness.initialAge < 0 { return "the initial age is \(terms.freshness.initialAge)" }
-    let ages = [script.received - 1000, script.received, script.now, script.now + 1000].sorted().map(
-      terms.age)
+    let moments = [script.received, script.now, script.now + 1000].sorted().drop { $0 < script.received }
+    let ages = moments.map(terms.age)
+    if terms.age(at: script.received - 1000) != .max { return "it has an age before it came" }
     if zip(ages, ages.dropFirst()).contains(where: { $0 > $1 }) { return "it grows younger: \(ages)" }
     let control = terms.control
     if let maxAge = control.maxAge, terms.freshness.lifetime != maxAge { return "max-age does not count" }

@@ -116,7 +116,9 @@ extension CacheCall {
         return answered(response, fetch)
       }
       let news = response.headers
-      if entry.terms.validators.admit(news) { return validated(entry, response, news, fetch) }
+      if entry.terms.validators.admit(news, at: cache.now() / 1000) {
+        return validated(entry, response, news, fetch)
+      }
       // The 304 is about something else than what is stored (RFC 9111, section 4.3.4).
       fetch.conditions = [:]
       cache.forget(.entry(entry), for: key, begun: fetch.begun)
@@ -208,10 +210,14 @@ extension CacheCall {
       return false
     }
     let isDecoded = wanted.wantsDecoded && ContentCoding.isDecodable(fields)
+    var stored = StoredFields.stored(fields, control: terms.control, isDecoded: isDecoded, received: received)
+    // As text it may have lost what it says: a stored redirect leads where the answer led.
+    if stored.contains(name: "Location"), let location = response.head.reference("Location") {
+      stored["Location"] = location
+    }
     let draft = EntryDraft(
       cache: cache, ticket: fetch.ticket, key: key, selectors: Vary(fields).selectors(of: wanted),
-      status: response.status,
-      fields: StoredFields.stored(fields, control: terms.control, isDecoded: isDecoded, received: received),
+      status: response.status, fields: stored,
       requested: fetch.requested, received: received,
       declaredExpiry: expiry, resourceVersion: version,
       begun: fetch.begun, deadline: fetch.deadline, changes: fetch.changes, isStored: isStored)

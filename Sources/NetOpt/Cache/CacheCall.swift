@@ -56,9 +56,12 @@ struct CacheCall: Sendable {
     _ partition: String
   ) throws -> (CacheKey, Rules) {
     let isRead = request.method == .get || request.method == .head
-    // Only the key of a declared API has the body in it.
     if isRead, request.body.bytesInMemory?.isEmpty != true {
-      guard case .api = mode else {
+      switch mode {
+      case .api(let declaration) where declaration.name != nil: break
+      // PUT and DELETE make all that is stored of a URL invalid, and what is stored by the digest of a body cannot be found by a URL.
+      case .api: return (try RequestKey.url(request.url, partition: partition), .none(.unnamedBody))
+      case .http, .versioned, .off:
         return (try RequestKey.url(request.url, partition: partition), .none(.requestBody))
       }
     }

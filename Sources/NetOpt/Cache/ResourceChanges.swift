@@ -12,36 +12,81 @@ final class ResourceChanges: Sendable {
   private struct Place {
     var count: UInt32 = 0
     /// The latest answers of resources.
-    var latest: [CacheKey: Answer] = [:]
+    var latest: [Resource: Answers] = [:]
     /// The keys of `latest`, oldest first.
-    var order: [CacheKey] = []
+    var order: [Resource] = []
     /// When the latest fetch began whose answer was not stored and is not remembered: what began before it is not stored.
     var floor: MonotonicInstant?
 
-    mutating func add(_ answer: Answer, of key: CacheKey) {
-      if let known = latest[key] {
-        if known.begun < answer.begun { latest[key] = answer }
-        return
-      }
-      latest[key] = answer
-      order.append(key)
+    /// Changes what is remembered of a resource.
+    mutating func note(_ resource: Resource, begun: MonotonicInstant, _ change: (inout Answers) -> Void) {
+      if latest[resource] == nil { order.append(resource) }
+      change(&latest[resource, default: Answers(newest: begun)])
       guard order.count > ResourceChanges.most, let oldest = latest.removeValue(forKey: order.removeFirst()),
-        !oldest.isStored
+        oldest.hasUnstored, let bar = oldest.bar
       else { return }
-      floor = max(floor ?? oldest.begun, oldest.begun)
+      floor = max(floor ?? bar, bar)
     }
 
-    func isOvertaken(_ key: CacheKey, begun: MonotonicInstant) -> Bool {
+    func isOvertaken(_ resource: Resource, begun: MonotonicInstant) -> Bool {
       if let floor, begun < floor { return true }
-      return latest[key].map { begun < $0.begun } ?? false
+      return latest[resource]?.bar.map { begun < $0 } ?? false
+    }
+
+    /// Whether an answer to a later fetch is stored.
+    func hasStored(_ resource: Resource, after begun: MonotonicInstant) -> Bool {
+      guard let known = latest[resource], !known.hasUnstored, let bar = known.bar else { return false }
+      return begun < bar
     }
   }
 
-  private struct Answer {
-    /// When its fetch began.
-    let begun: MonotonicInstant
-    /// Whether it is stored. Those that are have a date as well, by which they are told from older ones.
-    let isStored: Bool
+  /// A key without its text, which may have many kilobytes. Two keys with one digest are one resource here: then a response may be refused that
+  /// could be stored, and never the other way round.
+  private struct Resource: Hashable {
+    let place: UInt64
+    let digest: MD5Digest
+    /// Tells the variants of a resource apart; 0 is the resource as a whole.
+    var variant = 0
+
+    init(_ key: CacheKey) {
+      place = key.place
+      digest = key.digest
+    }
+
+    /// The variant that some values of fields select; `nil` when the resource has none.
+    func variant(_ selectors: [CacheEntry.Selector]) -> Resource? {
+      if selectors.isEmpty { return nil }
+      var variant = self
+      variant.variant = selectors.hashValue
+      return variant
+    }
+  }
+
+  /// What is known of the answers of a resource.
+  private struct Answers {
+    /// When the latest fetch began that has an answer.
+    var newest: MonotonicInstant
+    /// What was fetched before this is not stored.
+    var bar: MonotonicInstant?
+    /// Whether the bar stands for an answer that is not stored. One that is stored has a date as well, by which it is told from older ones.
+    var hasUnstored = false
+
+    /// An answer is not stored, and what it replaces is forgotten: also an answer to a later fetch, which stays newer than all before it.
+    mutating func forgot(begun: MonotonicInstant) {
+      newest = max(newest, begun)
+      bar = newest
+      hasUnstored = true
+    }
+
+    /// An answer is stored.
+    ///
+    /// - Parameter replaces: whether it takes the place of all before it. One variant does not replace another one.
+    mutating func stored(begun: MonotonicInstant, replaces: Bool) {
+      newest = max(newest, begun)
+      guard replaces, begun > bar ?? MonotonicInstant(nanoseconds: .min) else { return }
+      bar = begun
+      hasUnstored = false
+    }
   }
 
   private final class LockedPlace: Sendable {
@@ -68,22 +113,33 @@ final class ResourceChanges: Sendable {
   ///
   /// - Parameter begun: when the fetch began.
   func answered(_ key: CacheKey, begun: MonotonicInstant) {
-    place(of: key).state.withLock { $0.add(Answer(begun: begun, isStored: false), of: key) }
+    place(of: key).state.withLock { $0.note(Resource(key), begun: begun) { $0.forgot(begun: begun) } }
   }
 
   /// Stores a response unless a newer one, or a change, is recorded. `changed` and `answered` wait meanwhile. Their callers empty the store
   /// afterwards, so that a response that was stored just before is removed.
   ///
   /// - Parameters:
+  ///   - selectors: which variant of the resource it is.
   ///   - count: how often the resource had been changed when the fetch began.
   ///   - begun: when that was.
-  ///   - isOnly: whether nothing else is stored of the resource, for other values of fields.
+  ///   - store: stores it.
+  ///   - forget: forgets what it would have replaced. Called when it is not stored although nothing newer of its variant is.
   func unlessOvertaken(
-    _ key: CacheKey, since count: UInt32, begun: MonotonicInstant, isOnly: Bool, _ store: () -> Void
+    _ key: CacheKey, _ selectors: [CacheEntry.Selector], since count: UInt32, begun: MonotonicInstant,
+    _ store: () -> Void, orElse forget: () -> Void
   ) {
+    let resource = Resource(key)
+    let variant = resource.variant(selectors)
     place(of: key).state.withLock { place in
-      guard place.count == count, !place.isOvertaken(key, begun: begun) else { return }
-      if isOnly { place.add(Answer(begun: begun, isStored: true), of: key) }
+      guard place.count == count, !place.isOvertaken(resource, begun: begun),
+        !place.isOvertaken(variant ?? resource, begun: begun)
+      else {
+        if !place.hasStored(variant ?? resource, after: begun) { forget() }
+        return
+      }
+      place.note(resource, begun: begun) { $0.stored(begun: begun, replaces: variant == nil) }
+      if let variant { place.note(variant, begun: begun) { $0.stored(begun: begun, replaces: true) } }
       store()
     }
   }

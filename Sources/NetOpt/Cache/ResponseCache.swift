@@ -60,7 +60,9 @@ final class ResponseCache: Sendable {
           warn: warn))
     }
     store = TieredStore(
-      memory: MemoryStore(limits(configuration.maxBytes), now: configuration.now), disk: disk, seeds: seeds)
+      memory: MemoryStore(
+        limits(configuration.maxBytes), heap: configuration.heap, now: configuration.now), disk: disk,
+      seeds: seeds)
     for entry in configuration.entries.reversed() { store.memory.insert(entry) }
     policy = CachePolicy(staleWhenUnreachable: configuration.staleWhenUnreachable.wholeMilliseconds)
     options = configuration.options
@@ -122,11 +124,13 @@ final class ResponseCache: Sendable {
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
     // What was stale when it came is kept to be validated: for how long that is of use is not known.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
-    changes.unlessOvertaken(entry.key, since: count, begun: begun, isOnly: entry.selectors.isEmpty) {
+    changes.unlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
       let isOvertaken = store.memory.entries(for: entry.key).contains {
         $0.selectors == entry.selectors && $0.requested > entry.requested && $0.requested <= now
       }
       if !isOvertaken { store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil) }
+    } orElse: {
+      store.removeAll(for: entry.key)
     }
   }
 
@@ -151,8 +155,7 @@ final class ResponseCache: Sendable {
     flights.leave(key)
     switch what {
     case .entry(let entry): store.remove(entry)
-    case .selected(let request):
-      for entry in store.memory.entries(for: key) where Vary.selects(entry, request) { store.remove(entry) }
+    case .selected(let request): store.remove(key) { Vary.selects($0, request) }
     case .all: store.removeAll(for: key)
     }
   }

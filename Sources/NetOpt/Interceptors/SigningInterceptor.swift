@@ -45,7 +45,7 @@ struct SigningInterceptor: Interceptor {
     // RFC 9111, section 5.1: what has an Age was not made for this request.
     guard response.tls?.verified == true || configuration.trustsPlainDates,
       response.head.first("Age") == nil,
-      let date = response.head.first("Date"), let theirs = CivilTime(http: date)?.seconds,
+      let date = response.head.first("Date"), let theirs = CivilTime(http: date, near: now())?.seconds,
       let offset = offsets.learn(from: request.url.origin, theirs: theirs, ours: now()),
       // Others that were under way with the same wrong time may have learnt it before.
       abs(offset - used) >= ClockOffsets.least,

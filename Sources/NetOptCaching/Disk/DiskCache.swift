@@ -56,7 +56,7 @@ package final class DiskCache: Sendable {
     if !isSubmitted { waiting.withLock { $0 -= weight } }
   }
 
-  /// Has an entry, and what is older with the same selectors, forgotten soon.
+  /// Has what has an entry's selectors forgotten soon.
   package func remove(_ entry: CacheEntry) {
     // Without the body, which would be kept until then.
     let mark = entry.replacing(body: [])

@@ -107,7 +107,7 @@ extension DiskConnection {
     func store(_ file: String?, _ publish: () throws(DiskError) -> Void) throws(DiskError) {
       let removed = try transaction { () throws(DiskError) in
         try database { () throws(SQLiteError) in try flushHits() }
-        let old = try removeRows(place) { found, _ in found == selectors }
+        let old = try removeRows(place) { $0 == selectors }
         let crowded = try removeRows(place, beyond: Self.mostVariants - 1)
         let removed = old.files + crowded + (try makeRoom(limits, for: size, entries: 1, now: now))
         try publish()
@@ -144,13 +144,11 @@ extension DiskConnection {
   }
 
   /// Removes the entries of a key whose selectors are so.
-  func remove(
-    _ key: CacheKey, upTo received: Int64 = .max, where isMeant: ([UInt8]) -> Bool
-  ) throws(DiskError) {
+  func remove(_ key: CacheKey, where isMeant: ([UInt8]) -> Bool) throws(DiskError) {
     let place = try Place(key)
-    let files = try transaction { () throws(DiskError) in
-      try removeRows(place) { selectors, stored in isMeant(selectors) && stored <= received }.files
-    }
+    // Nearly always there is nothing, and nobody waits for the lock of a writer.
+    guard try has(key) else { return }
+    let files = try transaction { () throws(DiskError) in try removeRows(place, where: isMeant).files }
     for file in files { self.files.remove(file) }
   }
 
@@ -158,7 +156,7 @@ extension DiskConnection {
   func remove(_ keys: Set<CacheKey>) throws(DiskError) {
     let files = try transaction { () throws(DiskError) in
       var files: [String] = []
-      for key in keys { files += try removeRows(try Place(key)) { _, _ in true }.files }
+      for key in keys { files += try removeRows(try Place(key)) { _ in true }.files }
       return files
     }
     for file in files { self.files.remove(file) }
@@ -197,12 +195,12 @@ extension DiskConnection {
 
   /// - Returns: the files of the rows, and how often the one that was asked for most was.
   private func removeRows(
-    _ place: Place, where isMeant: ([UInt8], Int64) -> Bool
+    _ place: Place, where isMeant: ([UInt8]) -> Bool
   ) throws(DiskError) -> (files: [String], hits: Int64) {
     try database { () throws(SQLiteError) in
       var files: [String] = []
       var hits: Int64 = 0
-      for row in try variants(place) where isMeant(row.selectors, row.received) {
+      for row in try variants(place) where isMeant(row.selectors) {
         try statements.delete.run(.integer(row.id))
         if let file = row.file { files.append(file) }
         hits = max(hits, row.hits)

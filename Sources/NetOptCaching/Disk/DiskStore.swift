@@ -113,11 +113,11 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// Forgets the entry, and what is older with the same selectors.
+  /// Forgets what has the entry's selectors, also what seems newer: dates of the clock do not tell which came first once it was set back.
   package func remove(_ entry: CacheEntry) {
     let selectors = EntryCoding.bytes(of: entry.selectors)
     perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
-      try connection.remove(entry.key, upTo: entry.received) { $0 == selectors }
+      try connection.remove(entry.key) { $0 == selectors }
     }
   }
 

@@ -89,6 +89,16 @@ package struct CacheControl: Hashable, Sendable {
       if minFresh == nil { minFresh = directive.duration }
     case "max-stale":
       if maxStale == nil { maxStale = directive.value == nil ? .max : directive.duration }
+    default: takeBroken(directive)
+    }
+  }
+
+  /// `no-store; max-age=0` is no list, and is meant to forbid.
+  private mutating func takeBroken(_ directive: Directive) {
+    switch directive.name.prefix(while: { $0 != ";" && $0 != " " && $0 != "\t" }) {
+    case "no-store": noStore = true
+    case "no-cache": noCache = true
+    case "must-revalidate": mustRevalidate = true
     default: break
     }
   }

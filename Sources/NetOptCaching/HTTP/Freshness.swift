@@ -38,7 +38,9 @@ package struct Freshness: Hashable, Sendable {
     } else if Self.heuristicStatuses.contains(status) || control.isMarked,
       let modified = Self.date("Last-Modified", fields, received)
     {
-      (lifetime, rule) = (max((date ?? received).subtractingClamped(modified), 0) / 10, .freshByHeuristic)
+      // A date in the future makes nothing older, which would be fresh for longer.
+      let age = min(date ?? received, received).subtractingClamped(modified)
+      (lifetime, rule) = (max(age, 0) / 10, .freshByHeuristic)
     }
   }
 

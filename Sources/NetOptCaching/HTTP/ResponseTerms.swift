@@ -24,11 +24,11 @@ package struct ResponseTerms: Sendable {
     self.received = received
   }
 
-  /// How old it is (RFC 9111, section 4.2.3), in milliseconds. A clock that was set back makes nothing younger than it was.
+  /// How old it is (RFC 9111, section 4.2.3), in milliseconds. The age of what came later than now is not known, because the clock was set back: it
+  /// counts as older than anything, or it would be fresh until the clock has caught up.
   package func age(at now: Int64) -> Int64 {
-    let (age, overflow) = freshness.initialAge.addingReportingOverflow(
-      max(now.subtractingClamped(received), 0))
-    return overflow ? .max : age
+    guard now >= received else { return .max }
+    return freshness.initialAge.addingClamped(now.subtractingClamped(received))
   }
 
   /// For how long it stays fresh, in milliseconds; negative when it is stale.

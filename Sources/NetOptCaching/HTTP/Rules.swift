@@ -92,6 +92,8 @@ extension CacheRule {
     "the API declares how long a negative answer is fresh", "api mode")
   package static let requestBody = netopt(
     "the request has a body, of which its URL says nothing", "http mode")
+  package static let unnamedBody = netopt(
+    "a GET or HEAD with a body is stored only for an API that is declared by name", "api mode")
   package static let notDeclared = netopt("the API declares no time to live for it", "api mode")
   package static let versionFresh = netopt(
     "it is of the version that is asked for, or of a later one", "versioned mode")

@@ -52,9 +52,10 @@ package enum StoredFields {
     return merged
   }
 
-  /// What decides when a stored response answers, and what its body is.
+  /// What decides when a stored response answers, what its body is, and where it leads.
   private static let terms: Set = [
-    "age", "cache-control", "content-encoding", "date", "etag", "expires", "last-modified", "pragma", "vary",
+    "age", "cache-control", "content-encoding", "date", "etag", "expires", "last-modified", "location",
+    "pragma", "vary",
   ]
 
   /// Whether fields would not be stored that decide when the response answers: what is left of it would be given to more requests than it was

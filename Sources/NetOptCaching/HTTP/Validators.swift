@@ -91,7 +91,9 @@ package struct Validators: Hashable, Sendable {
   /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). Tags decide where both have one.
   /// Otherwise both dates must be equal if both are present: a server may have gone back to an older version. If the 304 has a weak tag and the
   /// stored response has none, both dates must be present. A tag that cannot be read, or that is strong and new, is about another response.
-  package func admit(_ notModified: HeaderFields) -> Bool {
+  ///
+  /// - Parameter present: seconds since 1970, for dates whose years have two digits.
+  package func admit(_ notModified: HeaderFields, at present: Int64) -> Bool {
     var mustCorrespond = false
     if let field = notModified["ETag"] {
       guard let theirs = EntityTag(field) else { return false }
@@ -99,12 +101,15 @@ package struct Validators: Hashable, Sendable {
       guard theirs.isWeak else { return false }
       mustCorrespond = true
     }
-    let (ours, theirs) = (Self.seconds(lastModified), Self.seconds(notModified["Last-Modified"]))
+    let ours = Self.seconds(lastModified, present)
+    let theirs = Self.seconds(notModified["Last-Modified"], present)
     guard let ours, let theirs else { return !mustCorrespond }
     return ours == theirs
   }
 
-  private static func seconds(_ date: String?) -> Int64? { date.flatMap { CivilTime(http: $0) }?.seconds }
+  private static func seconds(_ date: String?, _ present: Int64) -> Int64? {
+    date.flatMap { CivilTime(http: $0, near: present) }?.seconds
+  }
 }
 
 /// The conditions that a request brings (RFC 9110, section 13.1).
@@ -137,11 +142,11 @@ package struct RequestConditions: Sendable {
       guard let ours = entry.terms.validators.entityTag else { return false }
       return list.contains { $0.matches(ours) }
     }
-    guard let since = fields["If-Modified-Since"].flatMap({ CivilTime(http: $0) })?.seconds else {
-      return false
-    }
+    let received = entry.received / 1000
+    guard let since = fields["If-Modified-Since"].flatMap({ CivilTime(http: $0, near: received) })?.seconds
+    else { return false }
     let stored = entry.fields["Last-Modified"] ?? entry.fields["Date"]
-    let modified = stored.flatMap { CivilTime(http: $0) }?.seconds ?? entry.received / 1000
+    let modified = stored.flatMap { CivilTime(http: $0, near: received) }?.seconds ?? received
     return modified <= since
   }
 

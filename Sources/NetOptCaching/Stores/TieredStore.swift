@@ -77,10 +77,17 @@ package final class TieredStore: Sendable {
     return left >= writeThrough.leastAgeLeft
   }
 
-  /// Forgets the entry, and what is older with the same selectors, in all tiers.
+  /// Forgets the entry in all tiers, with what is older and has the same selectors.
   package func remove(_ entry: CacheEntry) {
     disk?.remove(entry)
     memory.remove(entry)
+  }
+
+  /// Forgets entries of a key in memory, and all of them on the disk, which may have others than memory: a variant that memory has let go, or one
+  /// that another process stored.
+  package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {
+    disk?.removeAll(for: key)
+    for entry in memory.entries(for: key) where isMeant(entry) { memory.remove(entry) }
   }
 
   /// Forgets all entries of a key, in all tiers.

@@ -11,11 +11,13 @@ package enum RetryAfter {
   package static func delay(_ head: ResponseHead, wall: () -> Date) -> Duration? {
     guard let text = head.first("Retry-After") else { return nil }
     if let delay = seconds(text) { return delay }
-    guard let date = CivilTime(http: text)?.seconds else { return nil }
-    let now =
-      head.first("Date").flatMap { CivilTime(http: $0).map { Double($0.seconds) } }
-      ?? wall().timeIntervalSince1970
-    return .seconds(min(max(Double(date) - now, 0), Double(UInt32.max)))
+    let wall = wall().timeIntervalSince1970
+    func read(_ text: String) -> Double? {
+      CivilTime(http: text, near: Int64(exactly: wall.rounded(.down)) ?? 0).map { Double($0.seconds) }
+    }
+    guard let date = read(text) else { return nil }
+    let now = head.first("Date").flatMap(read) ?? wall
+    return .seconds(min(max(date - now, 0), Double(UInt32.max)))
   }
 
   /// Reads a number of seconds, delay-seconds in RFC 9110; `nil` for anything else, a date among it. More digits than a

@@ -1,0 +1,145 @@
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import TestTools
+import Testing
+
+@testable import NetOpt
+
+/// What has been superseded is not served again: whichever tier had it, whichever process asks, and wherever the clock was set.
+@Suite struct SupersededAnswersTests {
+  /// An origin whose every answer to a language supersedes the one before, and the clock of the machine.
+  private final class World: Sendable {
+    struct Answer {
+      let received: Int64
+      let lifetime: Int64
+    }
+
+    struct State {
+      var random: SplitMix64
+      var now: Int64 = 1_795_219_200_000
+      var versions: [String: Int] = [:]
+      var answers: [String: Answer] = [:]
+    }
+
+    let state: Locked<State>
+
+    init(seed: UInt64) { state = Locked(State(random: SplitMix64(seed: seed))) }
+
+    var now: Int64 { state.withLock(\.now) }
+
+    func draw(_ count: UInt64) -> Int { state.withLock { Int($0.random.below(count)) } }
+
+    func answer(_ request: NetOptRequest) -> NetOptResponse {
+      let language = request.headers["Accept-Language"] ?? ""
+      return state.withLock { state in
+        let version = state.versions[language, default: 0] + 1
+        state.versions[language] = version
+        let text = "\(language) \(version) "
+        // Long enough to be written to the disk, too short for it, and not to be stored.
+        let kind = state.random.below(6)
+        let lifetime: Int64 = kind < 3 ? 3600 : 5
+        state.answers[text] = Answer(received: state.now, lifetime: kind < 4 ? lifetime * 1000 : 0)
+        // Some are larger than what memory keeps of a key.
+        let body = text + String(repeating: "x", count: Int(state.random.below(9000)))
+        let control = kind < 4 ? "max-age=\(lifetime)" : "no-store"
+        return CacheLab.response(
+          request, kind == 5 ? 410 : 200, ["Cache-Control": control, "Vary": "Accept-Language"], body)
+      }
+    }
+  }
+
+  @Test("a stored redirect leads where its answer led, whatever encoding its reference has")
+  func storedRedirect() async throws {
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      guard request.url.target == "/thing" else {
+        return CacheLab.response(request, 200, ["Cache-Control": "no-store"], request.url.target)
+      }
+      let lines = Array("Cache-Control: max-age=600\r\nLocation: /caf".utf8) + [0xe9, 0x0d, 0x0a]
+      return NetOptResponse(
+        url: request.url, head: ResponseHead(status: 301, version: .http1_1, lines: lines),
+        body: ResponseBody([]),
+        route: RouteReport(
+          plan: RoutePlan(
+            origin: request.url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)]), legs: []
+        ))
+    }
+    for _ in 1...3 { #expect(try await lab.ask().text == "/caf%E9") }
+    #expect(lab.transport.requests.count { $0.url.target == "/thing" } == 1)
+    await lab.client.shutdown()
+  }
+
+  @Test("a date whose year has two digits is not taken for one of the next hundred years")
+  func dateOfTwoDigits() async throws {
+    let lab = try CacheLab { request, _ throws(NetOptError) in
+      CacheLab.response(
+        request, 200,
+        ["Cache-Control": "max-age=600", "Last-Modified": "Fri, 20 Nov 2026 08:00:00 GMT"], "thing")
+    }
+    _ = try await lab.ask()
+    let old = try await lab.ask(.get, "/thing", ["If-Modified-Since": "Sunday, 06-Nov-94 08:49:37 GMT"])
+    #expect(old.response.status == 200 && old.text == "thing")
+    let new = try await lab.ask(.get, "/thing", ["If-Modified-Since": "Saturday, 21-Nov-26 08:49:37 GMT"])
+    #expect(new.response.status == 304)
+    await lab.client.shutdown()
+  }
+
+  @Test(
+    "what is meant to forbid forbids, although it is no list",
+    arguments: [
+      "no-store; max-age=600", "no-store max-age=600", "no-cache; max-age=600", "NO-STORE;max-age=600",
+    ])
+  func brokenDirectives(control: String) async throws {
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      CacheLab.response(
+        request, 200, ["Cache-Control": control, "Last-Modified": "Fri, 20 Nov 1998 08:00:00 GMT"],
+        "\(number)")
+    }
+    for number in 1...2 { #expect(try await lab.ask().text == "\(number)") }
+    await lab.client.shutdown()
+  }
+
+  @Test("an answer is the latest that was given, and is not served after its time", arguments: UInt64(1)...8)
+  func latest(seed: UInt64) async throws {
+    let world = World(seed: seed)
+    let directory = try TemporaryDirectory.make("superseded")
+    func lab() throws -> CacheLab {
+      try CacheLab {
+        $0.directory = directory
+        $0.maxBytes = 64_000
+        $0.now = { world.now }
+      } _: { request, _ in
+        world.answer(request)
+      }
+    }
+    var client = try lab()
+    var hits = 0
+    for step in 0..<400 {
+      switch world.draw(20) {
+      case 0:
+        await client.client.shutdown()
+        client = try lab()
+      case 1: world.state.withLock { $0.now += 1000 * Int64($0.random.below(4000)) }
+      case 2: world.state.withLock { $0.now -= 1000 * Int64($0.random.below(4000)) }
+      case 3: world.state.withLock { $0.now += 1000 * Int64($0.random.below(10)) }
+      default: break
+      }
+      let language = "l\(world.draw(world.draw(4) == 0 ? 20 : 3))"
+      var fields: HeaderFields = ["Accept-Language": language]
+      if world.draw(4) == 0 { fields["Cache-Control"] = "no-cache" }
+      let (response, text) = try await client.ask(.get, "/thing", fields)
+      let (latest, answer, now) = world.state.withLock { state in
+        let latest = "\(language) \(state.versions[language, default: 0]) "
+        return (latest, state.answers[latest], state.now)
+      }
+      #expect(text.hasPrefix(latest), "seed \(seed), step \(step): \(response.cacheStatus.text ?? "")")
+      guard response.cacheStatus.outcome == .hit, let answer else { continue }
+      hits += 1
+      #expect(
+        now >= answer.received && now - answer.received < answer.lifetime,
+        "seed \(seed), step \(step): \(response.cacheStatus.text ?? "")")
+    }
+    #expect(hits > 30, "hardly anything was served from the cache")
+    await client.client.shutdown()
+  }
+}
