@@ -331,8 +331,7 @@ final class Prober: Sendable {
   /// Probes endpoints whose turn it is.
   func probe(_ due: [DueProbe]) async {
     if due.isEmpty { return }
-    // An echo says nothing about whether an endpoint works again, nor does TCP where there is TLS.
-    let method = configuration.method == .icmp || configuration.method == .tcp ? nil : configuration.method
+    let method = configuration.method.flatMap { $0.probe.showsRecovery ? $0 : nil }
     func targets(_ due: [DueProbe]) -> [Target] {
       due.map { Target(origin: $0.origin, address: $0.address, isKept: $0.isKept) }
     }

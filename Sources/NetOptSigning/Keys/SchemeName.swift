@@ -10,7 +10,4 @@ public enum SchemeName: String, Hashable, Sendable, CaseIterable {
   case saltedMD5 = "salted-md5"
   /// The caller's own key, sealed under a platform key, beside the signature that it makes.
   case sealedKey = "sealed-key"
-
-  /// Whether the scheme cannot keep a request from being changed or replayed.
-  public var isWeak: Bool { self == .saltedMD5 }
 }

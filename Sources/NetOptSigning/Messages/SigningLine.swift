@@ -135,14 +135,3 @@ extension JSONPart {
     return .null
   }
 }
-
-extension SchemeName {
-  /// The scheme that a request seems to be signed in. Weak ones are never chosen like that.
-  package static func detected(in request: SigningRequest) -> SchemeName {
-    if request.headers.contains(name: "X-Netopt-Sealed") { return .sealedKey }
-    if request.headers.contains(name: "Signature-Input") { return .rfc9421 }
-    let credential = request.headers["Authorization"] ?? ""
-    let isPresigned = request.query?.contains("X-Amz-Signature=") == true
-    return credential.hasPrefix(SigV4.label) || isPresigned ? .sigv4 : .netopt1
-  }
-}

@@ -1,0 +1,26 @@
+import NetOptCore
+import NetOptEngine
+import NetOptRouting
+
+/// An echo request of ICMP. What comes of it is a measurement, and never a failure of the endpoint's.
+struct EchoProbe: Probe {
+  var furtherSamples: ProbeMethod { .icmp }
+  var judgesEndpoint: Bool { false }
+  /// The machine may be there without the server.
+  var showsRecovery: Bool { false }
+
+  func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
+    guard let loop = prober.loop else {
+      return .failure(
+        LegError(LegFailure(.other, "echo requests need a client with a transport of netopt's own")))
+    }
+    let target = sample.target
+    let result = await Echo.roundTrip(to: target.address, within: sample.limit, on: loop)
+    if case .success(let time) = result, prober.router.isOfThisNetwork(sample.started) {
+      prober.router.withPlanner { planner, now in
+        planner.record(roundTrip: time, of: target.address, for: target.origin, at: now)
+      }
+    }
+    return result.map { ConnectReport(connect: $0) }
+  }
+}

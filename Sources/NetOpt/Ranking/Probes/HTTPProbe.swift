@@ -1,0 +1,65 @@
+import NetOptCore
+import NetOptRouting
+
+/// A HEAD of the host's health path, along one leg.
+struct HTTPProbe: Probe {
+  func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
+    let target = sample.target
+    let health = prober.list?.hosts[target.origin.host]?.health
+    let path = health?.path ?? "/"
+    var options = RequestOptions()
+    options.timeout = sample.limit
+    // The call's deadline is the limit; libcurl's own comes behind it.
+    options.connectTimeout = sample.limit + .seconds(1)
+    options.connection = sample.keep ? .pooled : .fresh
+    let request = NetOptRequest(.head, HTTPURL(origin: target.origin, target: path), options: options)
+    let plan = RoutePlan(
+      origin: target.origin, policy: .probe,
+      legs: [RoutePlan.Leg(.address(target.address), source: .list)],
+      multiplexes: target.origin.scheme == .https)
+    let context = CallContext(
+      id: 0, started: sample.started, deadline: sample.started + sample.limit)
+    do throws(NetOptError) {
+      let response = try await prober.transport.execute(request, along: plan, in: context)
+      let isFine = health.map { response.status == $0.expect } ?? (response.status < 500)
+      guard isFine else {
+        let expected = health.map { "\($0.expect)" } ?? "less than 500"
+        return .failure(
+          LegError(
+            LegFailure(.unhealthy, "HEAD \(path) was answered with \(response.status), not with \(expected)"))
+        )
+      }
+      return .success(ConnectReport(response.route))
+    } catch {
+      return .failure(LegError(healthCheck: error, path, isCut: sample.isCut))
+    }
+  }
+}
+
+extension ConnectReport {
+  /// What the connection of a response took.
+  fileprivate init(_ route: RouteReport) {
+    guard let leg = route.winner, !leg.reused, let connected = leg.connected else {
+      self.init(connect: .zero, reused: true)
+      return
+    }
+    self.init(connect: connected - leg.started, tls: leg.secured.map { $0 - connected })
+  }
+}
+
+extension LegError {
+  /// Why a health check failed: its connection, or what came on it.
+  ///
+  /// - Parameter isCut: whether its limit was shorter than the endpoint's.
+  fileprivate init(healthCheck error: NetOptError, _ path: String, isCut: Bool) {
+    let isExcused = isCut && error.code == .timeout
+    let isCancellation = error.code == .cancelled || error.code == .shutDown || isExcused
+    if let leg = error.route?.legs.last, leg.outcome == .failed, let failure = leg.failure {
+      self.init(failure, isCancellation: isCancellation)
+    } else if error.route?.winner == nil, error.code == .timeout {
+      self.init(LegFailure(.connectTimeout, error.message), isCancellation: isCancellation)
+    } else {
+      self.init(LegFailure(.unhealthy, "HEAD \(path): \(error.message)"), isCancellation: isCancellation)
+    }
+  }
+}

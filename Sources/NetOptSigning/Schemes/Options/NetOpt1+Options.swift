@@ -1,0 +1,17 @@
+import NetOptCore
+
+extension NetOpt1: SchemeKind {
+  static let optionNames = ["headers"]
+
+  static func scheme(
+    _ options: JSONPart?, isLenient: Bool, keys: KeyRing
+  ) throws(JSONFault) -> Result<any SigningScheme, SigningFault> {
+    try made(of: options).map { $0 }
+  }
+
+  /// The scheme of some options, which may be those of a scheme that has it inside.
+  static func made(of options: JSONPart?) throws(JSONFault) -> Result<NetOpt1, SigningFault> {
+    let fields = try options?.member("headers")?.strings()
+    return Result { () throws(SigningFault) in try NetOpt1(fields: fields) }
+  }
+}

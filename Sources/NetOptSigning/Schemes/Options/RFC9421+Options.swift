@@ -1,0 +1,48 @@
+import NetOptCore
+
+extension RFC9421: SchemeKind {
+  static let optionNames = ["label", "components", "created", "expires", "nonce", "tag", "alg"]
+
+  static func scheme(
+    _ options: JSONPart?, isLenient: Bool, keys: KeyRing
+  ) throws(JSONFault) -> Result<any SigningScheme, SigningFault> {
+    var made = RFC9421.Options()
+    if let part = try options?.member("label") {
+      let label = try part.string()
+      guard StructuredFieldSerializer.isKey(label) else {
+        throw part.fault("is a key of RFC 8941: small letters, digits, _ - . *, with a letter or * in front")
+      }
+      made.label = label
+    }
+    if let components = try options?.member("components") {
+      var list: [SignatureComponent] = []
+      for part in try components.elements() {
+        do throws(SigningFault) { list.append(try SignatureComponent(text: try text(part))) } catch {
+          throw part.fault(error.detail)
+        }
+      }
+      made.components = list
+      // Who says exactly what is to be signed gets exactly that.
+      made.makesNonce = false
+    }
+    made.created = try options?.member("created")?.integer()
+    made.expires = try options?.member("expires")?.integer()
+    made.nonce = try options?.member("nonce")?.string()
+    made.tag = try options?.member("tag")?.string()
+    if let part = try options?.member("alg") {
+      guard let algorithm = RFC9421.Algorithm(try part.string()) else {
+        throw part.fault("is hmac-sha256, ed25519, ecdsa-p256-sha256, rsa-pss-sha512 or rsa-v1_5-sha256")
+      }
+      made.algorithm = algorithm
+    }
+    return .success(RFC9421(made, isLenient: isLenient))
+  }
+
+  private static func text(_ part: JSONPart) throws(SigningFault) -> String {
+    do { return try part.string() } catch { throw SigningFault(.malformedSignature, error.rule) }
+  }
+
+  static func recognises(_ request: SigningRequest) -> Bool {
+    request.headers.contains(name: "Signature-Input")
+  }
+}
