@@ -63,6 +63,25 @@ import Testing
     }
   }
 
+  @Test(
+    "a nonce that is known is a replay, one that may have been forgotten an error, in both stores and processes"
+  )
+  func forgotten() throws {
+    let path = try path()
+    for stores in [[MemoryNonceStore()], [try SQLiteNonceStore(path), try SQLiteNonceStore(path)]]
+      as [[any NonceStore]]
+    {
+      let (first, last) = (stores[0], stores[stores.count - 1])
+      #expect(try first.record("old", of: "a", until: 100, now: 1))
+      // The clock is ahead, and what has expired by it is forgotten.
+      #expect(try first.record("kept", of: "a", until: 5000, now: 1000))
+      #expect(throws: NonceStoreError.self) { try last.record("old", of: "a", until: 100, now: 2) }
+      #expect(throws: NonceStoreError.self) { try last.record("other", of: "a", until: 100, now: 2) }
+      #expect(try last.record("later", of: "a", until: 101, now: 2))
+      #expect(try !last.record("kept", of: "a", until: 5000, now: 2))
+    }
+  }
+
   @Test func aReplayIsRefusedAfterARestart() throws {
     let path = try path()
     do {

@@ -40,7 +40,7 @@ public final class MemoryNonceStore: NonceStore {
       if now >= state.nextSweep || state.expiries.count >= limit { state.forget(before: now) }
       let entry = Entry(key: key, nonce: nonce)
       if let known = state.expiries[entry], known >= now { return false }
-      if let forgotten = state.forgotten, expiry <= forgotten { throw .forgotten }
+      if let forgotten = state.forgotten, expiry <= forgotten { throw .forgotten(until: forgotten) }
       guard state.expiries.count < limit else { throw .full(with: limit) }
       state.expiries[entry] = expiry
       return true

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// Remembers which nonces were used. Safe to use from any thread.
 public protocol NonceStore: Sendable {
   /// Records a nonce, atomically: of several callers with the same nonce, in whatever process, one is told that it is new.
@@ -26,7 +28,9 @@ public struct NonceStoreError: Error, Hashable, Sendable, CustomStringConvertibl
   }
 
   /// A nonce expires no later than one that was forgotten, although it is still valid: it may have been among those.
-  static let forgotten = Self(
-    "nonces of that time are forgotten already, because the clock was ahead; the request is refused, since it may be a replay"
-  )
+  static func forgotten(until expiry: Int64) -> Self {
+    Self(
+      "nonces that expire until \(CivilTime(seconds: expiry).rfc3339) are forgotten, and this one does: it may be a replay. The clock was ahead before, or the moment given is a past one; set the clock, wait until then, or name another store"
+    )
+  }
 }

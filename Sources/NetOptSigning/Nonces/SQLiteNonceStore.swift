@@ -8,6 +8,7 @@ public final class SQLiteNonceStore: NonceStore {
   private struct Connection: @unchecked Sendable {
     // Unchecked: used under the lock alone.
     let database: Database
+    let find: Statement
     let insert: Statement
     let noteForgotten: Statement
     let forget: Statement
@@ -15,7 +16,10 @@ public final class SQLiteNonceStore: NonceStore {
     let count: Statement
     var nextSweep = Int64.min
 
-    enum Outcome { case new, known, full, forgotten }
+    enum Outcome {
+      case new, known, full
+      case forgotten(until: Int64)
+    }
 
     mutating func record(
       _ nonce: String, of key: String, until expiry: Int64, now: Int64, limit: Int64
@@ -28,7 +32,8 @@ public final class SQLiteNonceStore: NonceStore {
           try sweep(before: now)
           if try count.integer() ?? 0 >= limit { return .full }
         }
-        if let last = try forgotten.integer(), expiry <= last { return .forgotten }
+        if try find.integer(.text(key), .text(nonce)) != nil { return .known }
+        if let last = try forgotten.integer(), expiry <= last { return .forgotten(until: last) }
         try insert.run(.text(key), .text(nonce), .integer(expiry))
         return database.changes == 1 ? .new : .known
       }
@@ -91,11 +96,12 @@ public final class SQLiteNonceStore: NonceStore {
         + "INSERT OR IGNORE INTO size VALUES (1, (SELECT count(*) FROM nonces)); COMMIT")
     return Connection(
       database: database,
+      find: try Statement("SELECT 1 FROM nonces WHERE key = ? AND nonce = ?", in: database),
       insert: try Statement(
         "INSERT INTO nonces VALUES (?, ?, ?) ON CONFLICT (key, nonce) DO NOTHING", in: database),
       noteForgotten: try Statement(
         """
-        INSERT INTO forgotten SELECT 1, max(expiry) FROM nonces WHERE expiry < ? HAVING max(expiry) IS NOT NULL
+        INSERT INTO forgotten SELECT 1, expiry FROM nonces WHERE expiry < ? ORDER BY expiry DESC LIMIT 1
           ON CONFLICT (one) DO UPDATE SET expiry = max(expiry, excluded.expiry)
         """, in: database),
       forget: try Statement("DELETE FROM nonces WHERE expiry < ?", in: database),
@@ -114,7 +120,7 @@ public final class SQLiteNonceStore: NonceStore {
         case .new: return .success(true)
         case .known: return .success(false)
         case .full: return .failure(.full(with: Int(limit)))
-        case .forgotten: return .failure(.forgotten)
+        case .forgotten(let last): return .failure(.forgotten(until: last))
         }
       } catch {
         return .failure(NonceStoreError(error.description))
