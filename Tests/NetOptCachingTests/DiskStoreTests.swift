@@ -90,6 +90,10 @@ struct DiskStoreTests {
     store.insert(Samples.entry(key))
     store.remove(Samples.entry(key, selectors: selectors))
     #expect(store.entries(for: key).map(\.selectors) == [[]])
+    // What came later than now, before the clock was set back, does not outlive what comes now.
+    store.insert(Samples.entry(key, selectors: selectors, received: WallClock.now() + 1_000_000))
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).map(\.selectors) == [[]])
     store.removeAll(for: key)
     #expect(store.entries(for: key).isEmpty)
     store.insert(Samples.entry(key, body: [UInt8](repeating: 0, count: 200_000)))

@@ -308,6 +308,30 @@ struct MemoryStoreTests {
     #expect(heap.requests.load(ordering: .relaxed) == before + 1)
   }
 
+  @Test("what came later than now, before the clock was set back, does not outlive what comes now")
+  func fromLater() throws {
+    let key = try Samples.key("a")
+    let selectors = [CacheEntry.Selector(name: "accept", value: "x")]
+    let store = MemoryStore(now: { 1_000_000 })
+    store.insert(Samples.entry(key, selectors: selectors, received: 1_000_001))
+    store.insert(Samples.entry(key, received: 1_000_000))
+    #expect(store.entries(for: key).map(\.selectors) == [[]])
+    store.insert(Samples.entry(key, selectors: selectors, received: 999_999))
+    #expect(store.entries(for: key).count == 2)
+  }
+
+  @Test("after a removal nothing comes up that another tier had before, also when memory had nothing")
+  func removalMovesTheMark() throws {
+    let key = try Samples.key("a")
+    let store = MemoryStore()
+    let mark = store.mark(of: key)
+    store.remove(key) { _ in true }
+    store.promote([Samples.entry(key)], for: key, since: mark)
+    #expect(store.entries(for: key).isEmpty)
+    store.promote([Samples.entry(key)], for: key, since: store.mark(of: key))
+    #expect(store.entries(for: key).count == 1)
+  }
+
   /// The same body again, as after a 304, frees nothing.
   @Test func revalidationsGiveNothingBack() throws {
     let key = try Samples.key("a")

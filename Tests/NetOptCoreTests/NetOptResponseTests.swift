@@ -25,7 +25,7 @@ import Testing
     let url = try HTTPURL("https://a.test/")
     let response = NetOptResponse(url: url, status: 204, headers: ["A": "1"], body: ResponseBody([1]))
     #expect(response.status == 204 && response.attempts == 0 && response.headers["a"] == "1")
-    #expect(response.route.plan.policy == .none && response.route.legs.isEmpty)
+    #expect(response.route.plan.policy == .interceptor && response.route.legs.isEmpty)
     #expect(response.route.candidates.isEmpty && response.route.fallback == nil)
     #expect(try await response.body.collect(upTo: 1) == [1])
   }

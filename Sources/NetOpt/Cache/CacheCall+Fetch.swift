@@ -115,7 +115,7 @@ extension CacheCall {
       guard response.status == 304, !fetch.conditions.isEmpty, let entry = fetch.entry else {
         return answered(response, fetch)
       }
-      let news = response.headers
+      let news = response.head.withExactLocation(response.headers)
       if entry.terms.validators.admit(news, at: cache.now() / 1000) {
         return validated(entry, response, news, fetch)
       }
@@ -165,7 +165,9 @@ extension CacheCall {
     var (response, fetch) = (response, fetch)
     // An answer is not older than the change that its own request made. It may be older than a change that another request has made since.
     fetch.changes &+= invalidate(response.status, fields)
-    if wanted.method == .head, fetch.stores { freshen(response.status, fields, fetch, received) }
+    if wanted.method == .head, fetch.stores {
+      freshen(response.status, response.head.withExactLocation(fields), fetch, received)
+    }
     if let entry = fetch.entry, let service = afterFailure(response.status, entry) {
       fetch.ticket?.complete(.answered(response.status))
       return self.response(service, status: response.status)
@@ -210,11 +212,9 @@ extension CacheCall {
       return false
     }
     let isDecoded = wanted.wantsDecoded && ContentCoding.isDecodable(fields)
-    var stored = StoredFields.stored(fields, control: terms.control, isDecoded: isDecoded, received: received)
-    // As text it may have lost what it says: a stored redirect leads where the answer led.
-    if stored.contains(name: "Location"), let location = response.head.reference("Location") {
-      stored["Location"] = location
-    }
+    let stored = StoredFields.stored(
+      response.head.withExactLocation(fields), control: terms.control, isDecoded: isDecoded,
+      received: received)
     let draft = EntryDraft(
       cache: cache, ticket: fetch.ticket, key: key, selectors: Vary(fields).selectors(of: wanted),
       status: response.status, fields: stored,
@@ -336,5 +336,15 @@ extension CacheStatus.Forward {
     case .bypass, .request, .partial: true
     case .method, .uriMiss, .varyMiss, .miss, .stale: false
     }
+  }
+}
+
+extension ResponseHead {
+  /// Fields of this head, whose `Location` may have lost as text what it says: a stored redirect leads where its answer led.
+  fileprivate func withExactLocation(_ fields: HeaderFields) -> HeaderFields {
+    guard fields.contains(name: "Location"), let location = reference("Location") else { return fields }
+    var exact = fields
+    exact["Location"] = location
+    return exact
   }
 }

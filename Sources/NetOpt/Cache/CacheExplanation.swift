@@ -63,6 +63,7 @@ extension CacheDecision {
 extension CacheEntry {
   /// Whether the entry is fresh, for how many seconds it stays so, and what says that.
   package func freshness(at now: Int64) -> (isFresh: Bool, seconds: Int64?, rule: CacheRule) {
+    if now < received, resourceVersion == nil { return (false, nil, .clockSetBack) }
     if let declaredExpiry {
       let left = declaredExpiry - now
       return (left > 0, left / 1000, left > 0 ? .declaredFresh : .declaredStale)

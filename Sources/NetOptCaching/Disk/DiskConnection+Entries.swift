@@ -87,7 +87,7 @@ extension DiskConnection {
   ///
   /// - Parameters:
   ///   - limits: what is kept.
-  ///   - now: the date, for what is said of evicted entries.
+  ///   - now: the date, for what is said of evicted entries. What was received later, before the clock was set back, is removed.
   func insert(_ entry: CacheEntry, _ limits: CacheLimits, now: Int64) throws(DiskError) {
     let place = try Place(entry.key)
     let selectors = EntryCoding.bytes(of: entry.selectors)
@@ -107,7 +107,7 @@ extension DiskConnection {
     func store(_ file: String?, _ publish: () throws(DiskError) -> Void) throws(DiskError) {
       let removed = try transaction { () throws(DiskError) in
         try database { () throws(SQLiteError) in try flushHits() }
-        let old = try removeRows(place) { $0 == selectors }
+        let old = try removeRows(place) { found, received in found == selectors || received > now }
         let crowded = try removeRows(place, beyond: Self.mostVariants - 1)
         let removed = old.files + crowded + (try makeRoom(limits, for: size, entries: 1, now: now))
         try publish()
@@ -148,7 +148,9 @@ extension DiskConnection {
     let place = try Place(key)
     // Nearly always there is nothing, and nobody waits for the lock of a writer.
     guard try has(key) else { return }
-    let files = try transaction { () throws(DiskError) in try removeRows(place, where: isMeant).files }
+    let files = try transaction { () throws(DiskError) in
+      try removeRows(place) { selectors, _ in isMeant(selectors) }.files
+    }
     for file in files { self.files.remove(file) }
   }
 
@@ -156,7 +158,7 @@ extension DiskConnection {
   func remove(_ keys: Set<CacheKey>) throws(DiskError) {
     let files = try transaction { () throws(DiskError) in
       var files: [String] = []
-      for key in keys { files += try removeRows(try Place(key)) { _ in true }.files }
+      for key in keys { files += try removeRows(try Place(key)) { _, _ in true }.files }
       return files
     }
     for file in files { self.files.remove(file) }
@@ -195,12 +197,12 @@ extension DiskConnection {
 
   /// - Returns: the files of the rows, and how often the one that was asked for most was.
   private func removeRows(
-    _ place: Place, where isMeant: ([UInt8]) -> Bool
+    _ place: Place, where isMeant: (_ selectors: [UInt8], _ received: Int64) -> Bool
   ) throws(DiskError) -> (files: [String], hits: Int64) {
     try database { () throws(SQLiteError) in
       var files: [String] = []
       var hits: Int64 = 0
-      for row in try variants(place) where isMeant(row.selectors) {
+      for row in try variants(place) where isMeant(row.selectors, row.received) {
         try statements.delete.run(.integer(row.id))
         if let file = row.file { files.append(file) }
         hits = max(hits, row.hits)

@@ -87,6 +87,7 @@ package struct CachePolicy: Sendable {
     let wanted = request.control
     if wanted.noCache { return Usability(rule: .requestNoCache, forward: .request) }
     if terms.control.noCache { return Usability(rule: .noCache) }
+    if now < terms.received { return Usability(rule: .clockSetBack) }
     if left > 0 {
       // A reload does not ask for what is immutable.
       if terms.control.immutable { return Usability(rule: .immutable, refresh: false) }

@@ -26,8 +26,7 @@ package struct DeclaredPolicy: Sendable {
     guard let part = RangePart(of: entry, for: request) else {
       return .origin(for: request, .partial, .otherRange)
     }
-    // The age of what came later than now is not known: the clock was set back.
-    if now < entry.received { return .origin(for: request, .stale, .declaredStale) }
+    if now < entry.received { return .origin(for: request, .stale, .clockSetBack) }
     if now < expiry {
       return .serve(CacheService(entry, part, .declaredFresh, outcome: .hit, refreshes: false))
     }

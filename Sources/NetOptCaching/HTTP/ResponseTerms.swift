@@ -24,8 +24,8 @@ package struct ResponseTerms: Sendable {
     self.received = received
   }
 
-  /// How old it is (RFC 9111, section 4.2.3), in milliseconds. The age of what came later than now is not known, because the clock was set back: it
-  /// counts as older than anything, or it would be fresh until the clock has caught up.
+  /// How old it is (RFC 9111, section 4.2.3), in milliseconds. When the clock was set back to a moment before the response came, its age is not known,
+  /// and it counts as older than anything. Otherwise it would stay fresh until the clock has caught up.
   package func age(at now: Int64) -> Int64 {
     guard now >= received else { return .max }
     return freshness.initialAge.addingClamped(now.subtractingClamped(received))

@@ -83,6 +83,7 @@ extension CacheRule {
   }
 
   package static let off = netopt("the cache is off for this request", "mode off")
+  package static let clockSetBack = netopt("it came later than now: the clock was set back", "clock")
   package static let declaredFresh = netopt("its declared time to live is not over", "api mode")
   package static let declaredStale = netopt("its declared time to live is over", "api mode")
   package static let declaredRefresh = netopt(

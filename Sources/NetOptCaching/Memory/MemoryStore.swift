@@ -98,10 +98,12 @@ package final class MemoryStore: CacheStore {
   }
 
   /// Keeps an entry in the place of the one with the same selectors. One that is larger than a tenth of `maxBytes` is
-  /// not kept, and the one in its place is forgotten.
+  /// not kept, and the one in its place is forgotten. What came later than now, before the clock was set back, is forgotten too: it would be taken
+  /// for the latest.
   package func insert(_ entry: CacheEntry) {
+    let now = now()
     change(entry.key) { old in
-      let others = old.filter { $0.selectors != entry.selectors }
+      let others = old.filter { $0.selectors != entry.selectors && $0.received <= now }
       guard MemorySlot.weight(of: [entry]) <= mostBytesOfEntry else { return others }
       // With room for these and no more.
       var entries: [CacheEntry] = []
@@ -118,6 +120,11 @@ package final class MemoryStore: CacheStore {
     change(entry.key) { old in
       old.filter { $0.selectors != entry.selectors || $0.received > entry.received }
     }
+  }
+
+  /// Forgets entries of a key. The mark of the key changes also when there is none: what another tier had at that moment does not come up.
+  package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {
+    change(key) { entries in entries.filter { !isMeant($0) } }
   }
 
   /// Forgets all entries of a key.

@@ -77,7 +77,7 @@ package final class TieredStore: Sendable {
     return left >= writeThrough.leastAgeLeft
   }
 
-  /// Forgets the entry in all tiers, with what is older and has the same selectors.
+  /// Forgets the entry: in memory with what is older and has the same selectors, on the disk with all that has them.
   package func remove(_ entry: CacheEntry) {
     disk?.remove(entry)
     memory.remove(entry)
@@ -87,7 +87,7 @@ package final class TieredStore: Sendable {
   /// that another process stored.
   package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {
     disk?.removeAll(for: key)
-    for entry in memory.entries(for: key) where isMeant(entry) { memory.remove(entry) }
+    memory.remove(key, where: isMeant)
   }
 
   /// Forgets all entries of a key, in all tiers.

@@ -84,7 +84,7 @@ public struct NetOptResponse: Sendable {
   ///   - headers: the header fields.
   ///   - body: the body.
   public init(url: HTTPURL, status: Int, headers: HeaderFields = [:], body: ResponseBody = ResponseBody([])) {
-    let plan = RoutePlan(origin: url.origin, policy: .none, legs: [RoutePlan.Leg(.dns, source: .dns)])
+    let plan = RoutePlan(origin: url.origin, policy: .interceptor, legs: [RoutePlan.Leg(.dns, source: .dns)])
     self.init(
       url: url, head: ResponseHead(status: status, fields: headers), body: body,
       route: RouteReport(plan: plan, legs: []), attempts: 0)

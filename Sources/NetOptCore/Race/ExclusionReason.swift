@@ -6,13 +6,13 @@
 /// }
 /// ```
 public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
-  /// The request asked for the other version of IP: this one.
+  /// The request asked for addresses of this version of IP, and the endpoint has one of the other.
   case family(IPAddress.Family)
   /// Its circuit is open after that many failures in a row. `last` is the last one.
   case failures(inARow: Int, last: LegFailure?)
   /// Its circuit is open because too many of its attempts within 30 s failed. `last` is the last failure.
   case failureRate(failed: Int, attempts: Int, last: LegFailure?)
-  /// It asked not to be used for that time, with `Retry-After`. `last` is its last failure.
+  /// It asked not to be used, with `Retry-After`, for so much longer. `last` is its last failure.
   case resting(for: Duration, last: LegFailure?)
   /// Its circuit is half-open, and the one attempt that shows whether it works again is under way.
   case attemptUnderWay

@@ -31,7 +31,7 @@ package struct RoutePlan: Sendable {
     /// A cache gave the response.
     case cache
     /// An interceptor gave the response.
-    case none
+    case interceptor = "none"
   }
 
   /// Why the list is not used.

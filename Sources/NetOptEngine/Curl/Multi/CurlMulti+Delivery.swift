@@ -70,6 +70,8 @@ extension CurlMulti {
     let timings = timings(of: transfer)
     let channel = BodyChannel(lowWater: exchange.bodyBuffer / 2, timings: timings)
     exchange.state.receive(into: channel)
+    // Otherwise `deliver` would come back here.
+    guard exchange.state.body === channel else { return }
     exchange.prepare(.response(response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))))
     deliver(transfer)
     exchange.resume()

@@ -1,7 +1,7 @@
 import CCurl
 import NetOptCore
 
-// Calls that end before a leg has won, or before the winner's answer: no leg is left, the deadline passed, or the caller cancelled.
+// Calls that end without an answer: no leg is left, the deadline passed, or the caller cancelled.
 
 extension CurlMulti {
   func exhausted(_ exchange: Exchange) {
