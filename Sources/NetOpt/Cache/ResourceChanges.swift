@@ -124,23 +124,23 @@ final class ResourceChanges: Sendable {
   ///   - count: how often the resource had been changed when the fetch began.
   ///   - begun: when that was.
   ///   - store: stores it.
-  ///   - forget: forgets what it would have replaced. Called when it is not stored although nothing newer of its variant is.
+  /// - Returns: whether the response, or a newer one of its variant, is stored. If not, the caller forgets what it would have replaced.
   func unlessOvertaken(
     _ key: CacheKey, _ selectors: [CacheEntry.Selector], since count: UInt32, begun: MonotonicInstant,
-    _ store: () -> Void, orElse forget: () -> Void
-  ) {
+    _ store: () -> Void
+  ) -> Bool {
     let resource = Resource(key)
     let variant = resource.variant(selectors)
-    place(of: key).state.withLock { place in
+    return place(of: key).state.withLock { place in
       guard place.count == count, !place.isOvertaken(resource, begun: begun),
         !place.isOvertaken(variant ?? resource, begun: begun)
       else {
-        if !place.hasStored(variant ?? resource, after: begun) { forget() }
-        return
+        return place.hasStored(variant ?? resource, after: begun)
       }
       place.note(resource, begun: begun) { $0.stored(begun: begun, replaces: variant == nil) }
       if let variant { place.note(variant, begun: begun) { $0.stored(begun: begun, replaces: true) } }
       store()
+      return true
     }
   }
 }

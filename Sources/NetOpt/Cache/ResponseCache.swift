@@ -124,14 +124,15 @@ final class ResponseCache: Sendable {
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
     // What was stale when it came is kept to be validated: for how long that is of use is not known.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
-    changes.unlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
+    let isStored = changes.unlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
       let isOvertaken = store.memory.entries(for: entry.key).contains {
         $0.selectors == entry.selectors && $0.requested > entry.requested && $0.requested <= now
       }
       if !isOvertaken { store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil) }
-    } orElse: {
-      store.removeAll(for: entry.key)
     }
+    // A fetch that began earlier has an older answer, which nobody is to share who comes now.
+    flights.leave(entry.key)
+    if !isStored { store.removeAll(for: entry.key) }
   }
 
   /// Which stored responses are forgotten.
