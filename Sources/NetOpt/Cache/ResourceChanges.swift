@@ -68,10 +68,11 @@ final class ResourceChanges: Sendable {
     var newest: MonotonicInstant
     /// What was fetched before this is not stored.
     var bar: MonotonicInstant?
-    /// Whether the bar stands for an answer that is not stored. One that is stored has a date as well, by which it is told from older ones.
+    /// Whether the answer that set the bar is not stored. When it is stored, its date also tells it from older answers.
     var hasUnstored = false
 
-    /// An answer is not stored, and what it replaces is forgotten: also an answer to a later fetch, which stays newer than all before it.
+    /// An answer is not stored, and all that is stored is forgotten. That may include the answer to a later fetch, so the bar is set to the latest
+    /// fetch that is known.
     mutating func forgot(begun: MonotonicInstant) {
       newest = max(newest, begun)
       bar = newest
@@ -80,7 +81,7 @@ final class ResourceChanges: Sendable {
 
     /// An answer is stored.
     ///
-    /// - Parameter replaces: whether it takes the place of all before it. One variant does not replace another one.
+    /// - Parameter replaces: whether it replaces all answers before it. A variant does not replace other variants.
     mutating func stored(begun: MonotonicInstant, replaces: Bool) {
       newest = max(newest, begun)
       guard replaces, begun > bar ?? MonotonicInstant(nanoseconds: .min) else { return }
@@ -132,11 +133,10 @@ final class ResourceChanges: Sendable {
     let resource = Resource(key)
     let variant = resource.variant(selectors)
     return place(of: key).state.withLock { place in
-      guard place.count == count, !place.isOvertaken(resource, begun: begun),
-        !place.isOvertaken(variant ?? resource, begun: begun)
-      else {
-        return place.hasStored(variant ?? resource, after: begun)
-      }
+      let isOvertaken =
+        place.count != count || place.isOvertaken(resource, begun: begun)
+        || variant.map { place.isOvertaken($0, begun: begun) } ?? false
+      if isOvertaken { return place.hasStored(variant ?? resource, after: begun) }
       place.note(resource, begun: begun) { $0.stored(begun: begun, replaces: variant == nil) }
       if let variant { place.note(variant, begun: begun) { $0.stored(begun: begun, replaces: true) } }
       store()

@@ -34,13 +34,14 @@ package final class MemoryStore: CacheStore {
 
   private struct Queues: Sendable {
     var fifo: S3FIFO<MemorySlot>
-    var heap: HeapUse
+    /// What the allocator keeps; `nil` in a store without a heap, which could do nothing about it.
+    var heap: HeapUse?
     /// The bytes of a page of the heap.
     let page: Int
     /// What the shards' tables take.
     var tableBytes = 0
     /// What is used beside entries and queues. What stays keeps the pages at its two ends, and no more than that.
-    var overhead: Int { tableBytes + min(heap.gaps, 2 * fifo.count * page) }
+    var overhead: Int { tableBytes + min(heap?.gaps ?? 0, 2 * fifo.count * page) }
     /// When the next shard is looked through for what is too old, and which one.
     var nextSweep = Int64.min
     var sweptShard = 0
@@ -67,7 +68,8 @@ package final class MemoryStore: CacheStore {
     let bytes = max(limits.maxBytes, 0)
     return Queues(
       fifo: S3FIFO(capacity: bytes, maxCount: max(limits.maxEntries ?? .max, 0), countsTables: true),
-      heap: HeapUse(most: max(bytes / 64, 1 << 20), mostGaps: bytes / 4 * 3), page: heap?.page ?? 0)
+      heap: heap.map { _ in HeapUse(most: max(bytes / 64, 1 << 20), mostGaps: bytes / 4 * 3) },
+      page: heap?.page ?? 0)
   }
 
   /// What the store holds now.
@@ -98,12 +100,11 @@ package final class MemoryStore: CacheStore {
   }
 
   /// Keeps an entry in the place of the one with the same selectors. One that is larger than a tenth of `maxBytes` is
-  /// not kept, and the one in its place is forgotten. What came later than now, before the clock was set back, is forgotten too: it would be taken
-  /// for the latest.
+  /// not kept, and the one in its place is forgotten. So are entries with a date after the present, which the clock had before it was set back:
+  /// they would be taken for the latest.
   package func insert(_ entry: CacheEntry) {
-    let now = now()
     change(entry.key) { old in
-      let others = old.filter { $0.selectors != entry.selectors && $0.received <= now }
+      let others = old.filter { $0.selectors != entry.selectors && $0.received <= now() }
       guard MemorySlot.weight(of: [entry]) <= mostBytesOfEntry else { return others }
       // With room for these and no more.
       var entries: [CacheEntry] = []
@@ -122,7 +123,8 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Forgets entries of a key. The mark of the key changes also when there is none: what another tier had at that moment does not come up.
+  /// Forgets entries of a key. The key's mark changes even when there are none, so that an entry which is being read from another tier is not
+  /// promoted.
   package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {
     change(key) { entries in entries.filter { !isMeant($0) } }
   }
@@ -184,7 +186,7 @@ package final class MemoryStore: CacheStore {
       apply(change, to: key, in: shard, &queues)
       sweep(&queues)
       settle(&queues)
-      return heap != nil && queues.heap.isDue { clock.now() }
+      return queues.heap?.isDue { clock.now() } ?? false
     }
     guard isDue, let heap else { return }
     // Beside the locks: whoever uses the store does not wait for it.
@@ -192,7 +194,7 @@ package final class MemoryStore: CacheStore {
     let result = heap.giveBack()
     let ended = clock.now()
     queues.withLock { queues in
-      queues.heap.gaveBack(result, from: begun, to: ended)
+      queues.heap?.gaveBack(result, from: begun, to: ended)
       settle(&queues)
     }
   }
@@ -206,7 +208,7 @@ package final class MemoryStore: CacheStore {
 
   private func apply(_ change: Change, to key: CacheKey, in shard: MemoryShard, _ queues: inout Queues) {
     queues.tableBytes += change.tableBytes
-    queues.heap.replace(change.old, with: change.new)
+    queues.heap?.replace(change.old, with: change.new)
     // What comes fills gaps before others have to go for it.
     queues.fifo.overhead = queues.overhead
     guard let slot = change.slot else {
@@ -228,7 +230,7 @@ package final class MemoryStore: CacheStore {
         slot, fingerprint: slot.key.place, size: slot.weight, visits: { $0.takeVisits() }, evicted: drop)
     }
     guard let place else {
-      queues.heap.remove(slot.entries)
+      queues.heap?.remove(slot.entries)
       return
     }
     slot.place = place
@@ -252,7 +254,7 @@ package final class MemoryStore: CacheStore {
     }
     return work(&queues.fifo) { slot in
       tableBytes += drop(slot)
-      heap.remove(slot.entries)
+      heap?.remove(slot.entries)
     }
   }
 
@@ -300,7 +302,7 @@ package final class MemoryStore: CacheStore {
     queues.tableBytes += tableBytes
     for slot in old {
       queues.fifo.remove(slot.place)
-      queues.heap.remove(slot.entries)
+      queues.heap?.remove(slot.entries)
     }
   }
 }

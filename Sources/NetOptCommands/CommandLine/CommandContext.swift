@@ -101,14 +101,14 @@ package struct CommandContext: Sendable {
       let reason = String(cString: strerror(number))
       throw NetOptError(
         .unreadableFile, phase: phase,
-        "cannot read \(file == "-" ? "standard input" : FileBytes.shown(file)): \(reason)",
+        "cannot read \(Self.shown(file)): \(reason)",
         underlying: .init(.system, code: number, text: reason))
     } catch {
       throw NetOptError(.cancelled, phase: phase, "reading \(FileBytes.shown(file)) was interrupted")
     }
   }
 
-  /// Reads a file that is of no use in part.
+  /// Reads a whole file. A part of it would be taken for all of it.
   ///
   /// - Throws: as `read`, and `unreadableFile` when the file has more than `limit` bytes.
   func readWhole(
@@ -116,10 +116,14 @@ package struct CommandContext: Sendable {
   ) throws(NetOptError) -> [UInt8] {
     let bytes = try read(file, upTo: limit, for: phase)
     guard bytes.count <= limit else {
-      let name = file == "-" ? "standard input" : FileBytes.shown(file)
-      throw NetOptError(.unreadableFile, phase: phase, "\(name) is larger than \(limit >> 20) MiB")
+      throw NetOptError(
+        .unreadableFile, phase: phase, "\(Self.shown(file)) is larger than \(limit >> 20) MiB")
     }
     return bytes
+  }
+
+  private static func shown(_ file: String) -> String {
+    file == "-" ? "standard input" : FileBytes.shown(file)
   }
 }
 

@@ -35,7 +35,7 @@ public final class SQLiteNonceStore: NonceStore {
         if try find.integer(.text(key), .text(nonce)) != nil { return .known }
         if let last = try forgotten.integer(), expiry <= last { return .forgotten(until: last) }
         try insert.run(.text(key), .text(nonce), .integer(expiry))
-        return database.changes == 1 ? .new : .known
+        return .new
       }
     }
 
@@ -97,8 +97,7 @@ public final class SQLiteNonceStore: NonceStore {
     return Connection(
       database: database,
       find: try Statement("SELECT 1 FROM nonces WHERE key = ? AND nonce = ?", in: database),
-      insert: try Statement(
-        "INSERT INTO nonces VALUES (?, ?, ?) ON CONFLICT (key, nonce) DO NOTHING", in: database),
+      insert: try Statement("INSERT INTO nonces VALUES (?, ?, ?)", in: database),
       noteForgotten: try Statement(
         """
         INSERT INTO forgotten SELECT 1, expiry FROM nonces WHERE expiry < ? ORDER BY expiry DESC LIMIT 1
