@@ -130,7 +130,7 @@ final class ResponseCache: Sendable {
       }
       if !isOvertaken { store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil) }
     }
-    // A fetch that began earlier has an older answer, which nobody is to share who comes now.
+    // A fetch that began earlier brings an older answer. Calls that begin from now on must not share it.
     flights.leave(entry.key)
     if !isStored { store.removeAll(for: entry.key) }
   }

@@ -146,7 +146,7 @@ extension DiskConnection {
   /// Removes the entries of a key whose selectors are so.
   func remove(_ key: CacheKey, where isMeant: ([UInt8]) -> Bool) throws(DiskError) {
     let place = try Place(key)
-    // Nearly always there is nothing, and nobody waits for the lock of a writer.
+    // Usually the key has no rows. Looking takes no lock, a transaction waits for other writers.
     guard try has(key) else { return }
     let files = try transaction { () throws(DiskError) in
       try removeRows(place) { selectors, _ in isMeant(selectors) }.files

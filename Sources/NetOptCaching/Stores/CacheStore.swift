@@ -5,7 +5,7 @@ package protocol CacheStore: Sendable {
   func entries(for key: CacheKey) -> [CacheEntry]
   /// Keeps an entry, in the place of the key's entry with the same selectors.
   func insert(_ entry: CacheEntry)
-  /// Forgets the key's entry with the entry's selectors, in memory unless a newer one has taken its place.
+  /// Forgets the key's entry with the entry's selectors. Memory keeps a newer one.
   func remove(_ entry: CacheEntry)
   /// Forgets all entries of a key.
   func removeAll(for key: CacheKey)

@@ -55,7 +55,7 @@ package struct Program: Sendable {
 
   /// The arguments without the program's name.
   ///
-  /// - Throws: `UsageError` for one that is not UTF-8: as text it would be another one, and be sent so.
+  /// - Throws: `UsageError` for an argument that is not UTF-8. Swift would repair it, and the request would have other bytes.
   private static func arguments(
     _ count: Int32, _ values: UnsafePointer<UnsafeMutablePointer<CChar>?>
   ) throws(UsageError) -> [String] {

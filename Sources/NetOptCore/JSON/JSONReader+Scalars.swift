@@ -53,7 +53,7 @@ extension JSONReader {
 
   // MARK: Strings
 
-  /// Reads a string. `position` is at its first quote before, and behind its last one afterwards.
+  /// Reads a string from its opening quote, where `position` is, to behind its closing quote.
   mutating func appendString() throws(Fault) {
     let start = position
     position += 1

@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// Why plans leave an endpoint out, kept until a caller asks for the reason. The time until a certificate is checked again is known
-/// only then.
+/// Why a plan excludes an endpoint, as the planner keeps it. The reason that a caller gets is made when it asks, because the time until the next
+/// check of a certificate depends on that moment.
 enum Exclusion: Hashable, Sendable {
   /// The reason does not depend on the moment.
   case reason(ExclusionReason)

@@ -27,7 +27,7 @@ public struct NonceStoreError: Error, Hashable, Sendable, CustomStringConvertibl
     Self("the store is full with \(limit) nonces; allow more, or shorten the time window")
   }
 
-  /// A nonce expires no later than one that was forgotten, although it is still valid: it may have been among those.
+  /// The nonce has not expired, but the store has already forgotten nonces with this or a later expiry. The nonce may be one of them.
   static func forgotten(until expiry: Int64) -> Self {
     Self(
       "nonces that expire until \(CivilTime(seconds: expiry).rfc3339) are forgotten, and this one does: it may be a replay. The clock was ahead before, or the moment given is a past one; set the clock, wait until then, or name another store"

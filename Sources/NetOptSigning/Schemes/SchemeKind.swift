@@ -42,7 +42,8 @@ extension SchemeName {
   /// Whether the scheme cannot keep a request from being changed or replayed.
   public var isWeak: Bool { kind.isWeak }
 
-  /// The scheme that a request seems to be signed in. A scheme that has another one inside comes first.
+  /// The scheme in which a request seems to be signed. The last case of `SchemeName` is asked first: a scheme that contains another one is declared
+  /// behind it.
   package static func detected(in request: SigningRequest) -> SchemeName {
     allCases.reversed().first { $0.kind.recognises(request) } ?? .netopt1
   }

@@ -87,7 +87,7 @@ import Testing
         default:
           guard random.below(4) == 0, let ending = state.finish() else { continue }
           endings += 1
-          // Who has a body is told there, and nobody else is.
+          // A caller that reads a body gets the end there. Any other caller gets an answer.
           if case .body(let body) = ending { #expect(body === channel) } else { #expect(channel == nil) }
         }
         #expect(senders == 0 || senders == 1)

@@ -7,7 +7,7 @@ struct TCPProbe: Probe {
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
-    // Without TLS a leg ends where TCP is connected.
+    // For a plain origin the transport stops when TCP is connected.
     let origin = sample.target.origin
     return await sample.connect(Origin(.http, host: origin.host, port: origin.port), by: prober)
   }

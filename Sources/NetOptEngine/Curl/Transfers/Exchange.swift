@@ -288,7 +288,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// The leg that won.
   var winner: Transfer? {
     guard let leg = race.winner else { return nil }
-    // Without an iterator, which would hold on to all of them.
+    // By index, because an iterator would retain the array.
     for index in transfers.indices where transfers[index].leg == leg { return transfers[index] }
     return nil
   }

@@ -9,7 +9,7 @@ enum ExchangeState {
   case readingBody
   /// Waits for the outcome of the race of another exchange.
   case waitingForRace
-  /// Its legs open connections. A leg that has passed the gate in this turn of the loop has won already as far as the race is concerned.
+  /// Its legs open connections. `Race` may have a winner already, which passed the gate in this turn of the loop.
   case racing
   /// The leg that won sends the request and waits for the head of the answer.
   case sending
