@@ -21,25 +21,47 @@ struct BodyFiles: Sendable {
 
   private func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-  /// Writes a body to a draft and brings it to the disk. Nothing is left of it when that fails.
-  func write(_ body: [UInt8]) throws(DiskError) -> Draft {
+  /// Makes an empty draft and locks it. `nil` when another process has taken it for an abandoned one before it was locked.
+  private func makeDraft() throws(DiskError) -> Draft? {
     let name = Hex.text((0..<16).map { _ in UInt8.random(in: 0 ... .max) })
     let path = path(name + Self.draftSuffix)
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .system("written", path, errno) }
     let draft = Draft(name: name, path: path, descriptor: descriptor)
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      unlink(path)
+      if code == EWOULDBLOCK { return nil }
+      throw .system("locked", path, code)
+    }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return nil }
+    return draft
+  }
+
+  /// Writes a body to a draft and brings it to the disk. Nothing is left of it when that fails.
+  func write(_ body: [UInt8]) throws(DiskError) -> Draft {
+    while true {
+      if let draft = try makeDraft() {
+        try fill(draft, body)
+        return draft
+      }
+    }
+  }
+
+  private func fill(_ draft: borrowing Draft, _ body: [UInt8]) throws(DiskError) {
+    let descriptor = draft.descriptor
     var rest = body[...]
-    var code: Int32 = flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno
+    var code: Int32 = 0
     while code == 0, !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count < 0 { code = errno == EINTR ? 0 : errno } else { rest = rest.dropFirst(count) }
     }
     if code == 0, fsync(descriptor) != 0 { code = errno }
     guard code == 0 else {
-      unlink(path)
-      throw .system("written", path, code)
+      unlink(draft.path)
+      throw .system("written", draft.path, code)
     }
-    return draft
   }
 
   /// Gives a draft its name. To be called in the transaction that writes the row, so that nobody takes it for an orphan.
@@ -100,15 +122,26 @@ struct BodyFiles: Sendable {
 
   /// Removes what `orphans` has found.
   func sweep(_ orphans: [String]) {
-    for name in orphans { unlink(path(name)) }
+    for name in orphans {
+      if name.hasSuffix(Self.draftSuffix) {
+        // A draft is locked until it is removed: one that its writer had just made, and locks now, would be lost.
+        _ = isAbandoned(name) { unlink(path(name)) }
+      } else {
+        unlink(path(name))
+      }
+    }
   }
 
   /// Whether nobody has the lock of a draft.
-  private func isAbandoned(_ name: String) -> Bool {
+  ///
+  /// - Parameter action: is done while the lock is held, when nobody else has it.
+  private func isAbandoned(_ name: String, _ action: () -> Void = {}) -> Bool {
     let descriptor = open(path(name), Self.reading)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
-    return flock(descriptor, LOCK_EX | LOCK_NB) == 0
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
+    action()
+    return true
   }
 
   private func names() -> [String] {
