@@ -23,6 +23,13 @@ static inline void netopt_cork(int descriptor, int on) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
+// Has urgent data come in its place in the stream: SO_OOBINLINE, tcp(7), RFC 6093. Otherwise the kernel counts unread bytes up to the urgent one only,
+// and what a server sent behind it would not be seen.
+static inline int netopt_keep_urgent_in_line(int descriptor) {
+  int on = 1;
+  return setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
+}
+
 // How many bytes have come on a socket and were not read: FIONREAD, tcp(7). 0 when the kernel does not say.
 static inline int netopt_unread(int descriptor) {
   int count = 0;

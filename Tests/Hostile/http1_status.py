@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+
+from connection import Gone
 from http1 import Exchange
 from scenarios import http1, http1_bytes
 
@@ -82,3 +85,13 @@ http1_bytes(
 def hints_in_pieces(exchange: Exchange) -> None:
     for byte in HINTS + exchange.right():
         exchange.send(bytes([byte]))
+
+
+@http1("urgent-byte-before")
+def urgent_byte(exchange: Exchange) -> None:
+    """TCP urgent data is a part of the stream (RFC 6093), which the kernel leaves out unless it is asked to keep it."""
+    try:
+        exchange.connection.sock.send(b"u", socket.MSG_OOB)
+    except OSError as error:
+        raise Gone from error
+    exchange.connection.send(exchange.right())

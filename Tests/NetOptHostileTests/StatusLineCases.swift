@@ -2,7 +2,7 @@ import NetOptCore
 
 /// Status lines, and answers before the answer (RFC 9112, section 4; RFC 9110, section 15).
 enum StatusLineCases {
-  static let all: [HostileCase] = .together(statuses, versions, switching, interim)
+  static let all: [HostileCase] = .together(statuses, versions, urgent, switching, interim)
 
   /// Three digits from 100 to 599; what else has three digits counts as a 5xx.
   private static let statuses: [HostileCase] = .together(
@@ -29,6 +29,9 @@ enum StatusLineCases {
     ]),
     // RFC 9110, section 2.5: a higher minor version may be taken for one's own.
     .either(["version-1-2", "version-empty-line-before"]))
+
+  /// Behind a proxy that speaks TLS the byte breaks the record.
+  private static let urgent: [HostileCase] = .fails(as: .lost, ["urgent-byte-before"])
 
   /// RFC 9110, section 7.8: the client has not asked for another protocol.
   private static let switching: [HostileCase] = .fails(
