@@ -90,20 +90,6 @@ struct VaryTests {
     #expect(selected === one)
   }
 
-  @Test("of entries that fit the one that was asked for last is taken, whichever was stored last")
-  func askedLast() throws {
-    func entry(_ names: String, requested: Int64) throws -> CacheEntry {
-      let entry = try self.entry(names, ["Foo": "1", "Bar": "1"])
-      return Freshening.updated(
-        entry, with: [:], for: try asked(["Foo": "1", "Bar": "1"]), requested: requested,
-        received: requested + 10)
-    }
-    let (older, newer) = (try entry("Foo", requested: 1000), try entry("Bar", requested: 2000))
-    for entries in [[older, newer], [newer, older]] {
-      #expect(CachePolicy.selected(entries, for: try asked(["Foo": "1", "Bar": "1"])) === newer)
-    }
-  }
-
   @Test(arguments: ["*", "*, *", ", *", "Foo, *", "*, Foo", " * "])
   func anAsteriskFitsNothing(_ vary: String) throws {
     #expect(Vary(["Vary": vary]) == .everything)

@@ -13,20 +13,33 @@ final class CacheLab: Sendable {
   /// Hands each request to the script, with its number from 1.
   final class ScriptedTransport: Transport {
     private let handler: Handler
+    private let connecting: @Sendable () async -> Void
     private let received = Locked<[NetOptRequest]>([])
 
-    init(_ handler: @escaping Handler) { self.handler = handler }
+    init(_ handler: @escaping Handler, _ connecting: @escaping @Sendable () async -> Void) {
+      self.handler = handler
+      self.connecting = connecting
+    }
 
     var requests: [NetOptRequest] { received.withLock(\.self) }
 
     func execute(
       _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
     ) async throws(NetOptError) -> NetOptResponse {
+      await connecting()
+      var timings = Timings()
+      timings.queue = SystemTimeSource().now() - context.started
       let number = received.withLock { received in
         received.append(request)
         return received.count
       }
-      return try await handler(request, number)
+      var response = try await handler(request, number)
+      if let whole = response.body.whole {
+        response.body = ResponseBody(whole, timings: timings)
+      } else {
+        response.body = ResponseBody(TimedBody(response.body, timings))
+      }
+      return response
     }
 
     func connect(
@@ -44,12 +57,14 @@ final class CacheLab: Sendable {
   /// - Parameters:
   ///   - change: changes the cache's configuration.
   ///   - configure: changes the client's.
+  ///   - connecting: is waited for before a request is sent.
   ///   - handler: answers requests.
   init(
     _ change: (inout ClientConfiguration.Cache) -> Void = { _ in },
-    configure: (inout ClientConfiguration) -> Void = { _ in }, _ handler: @escaping Handler
+    configure: (inout ClientConfiguration) -> Void = { _ in },
+    connecting: @escaping @Sendable () async -> Void = {}, _ handler: @escaping Handler
   ) throws {
-    transport = ScriptedTransport(handler)
+    transport = ScriptedTransport(handler, connecting)
     var configuration = ClientConfiguration()
     configuration.list = .none
     configuration.proxy = .none
@@ -113,6 +128,22 @@ final class CacheLab: Sendable {
         plan: RoutePlan(
           origin: request.url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)]),
         legs: []))
+  }
+}
+
+/// A body that says when its request was sent.
+private final class TimedBody: BodySource {
+  private let base: ResponseBody
+  let timings: Timings
+
+  init(_ base: ResponseBody, _ timings: Timings) {
+    self.base = base
+    self.timings = timings
+  }
+
+  func next() async throws(NetOptError) -> [UInt8]? {
+    var iterator = base.makeAsyncIterator()
+    return try await iterator.next()
   }
 }
 

@@ -17,12 +17,24 @@ extension CacheCall {
     var ticket: Flights.Ticket?
     /// Whether the answer may be stored.
     var stores = true
+    /// When its request was sent, by the date and by the clock that nobody sets.
     var requested: Int64 = 0
     var begun = MonotonicInstant(nanoseconds: 0)
     /// When the call has to be over, or `nil`.
     var deadline: MonotonicInstant?
     /// How often the key's resource had been changed when it began.
     var changes: UInt32 = 0
+
+    /// The same, sent when the request was that a response answers. Connections, handshakes and failed attempts may have taken long, and the origin
+    /// may have answered later requests meanwhile.
+    func sent(for response: NetOptResponse, of chain: InterceptorChain) -> Fetch {
+      let sent = chain.started + response.timings.untilSent
+      guard sent > begun else { return self }
+      var fetch = self
+      fetch.requested += (sent - begun).wholeMilliseconds
+      fetch.begun = sent
+      return fetch
+    }
   }
 
   /// Goes on when no stored response answers at once.
@@ -112,6 +124,7 @@ extension CacheCall {
     fetch.changes = cache.changes.count(of: key)
     do throws(NetOptError) {
       let response = try await next.proceed(forwarded)
+      fetch = fetch.sent(for: response, of: next)
       guard response.status == 304, !fetch.conditions.isEmpty, let entry = fetch.entry else {
         return answered(response, fetch)
       }
@@ -121,8 +134,9 @@ extension CacheCall {
       }
       // The 304 is about something else than what is stored (RFC 9111, section 4.3.4).
       fetch.conditions = [:]
-      cache.forget(.entry(entry), for: key, begun: fetch.begun)
-      return answered(try await next.proceed(request), fetch)
+      cache.forget(.selected(by: wanted), for: key, begun: fetch.begun)
+      let answer = try await next.proceed(request)
+      return answered(answer, fetch.sent(for: answer, of: next))
     } catch {
       fetch.ticket?.fail(error, deadline: fetch.deadline, at: cache.timeSource.now())
       return try recover(from: error, fetch.entry)
@@ -155,7 +169,7 @@ extension CacheCall {
     let isKept = replace(entry, with: updated, after: news, fetch)
     // What must not be kept, or depends on what no request shows, is for the one who asked.
     fetch.ticket?.complete(isKept ? .entry(updated) : .unshared)
-    return self.response(validated: updated, response, fetch)
+    return self.response(validated: updated, response, fetch, isStored: isKept)
   }
 
   /// The origin gave an answer of its own.
@@ -244,7 +258,6 @@ extension CacheCall {
     guard wanted.method == .get, status < 500, !Self.silent.contains(status) else { return }
     guard fetch.stores || control.noStore || !(200..<300 ~= status) else { return }
     cache.forget(fetch.hasOthers ? .all : .selected(by: wanted), for: key, begun: fetch.begun)
-    if let entry = fetch.entry { cache.store.remove(entry) }
   }
 
   /// - Returns: how many changes of the resource that is.
@@ -271,14 +284,24 @@ extension CacheCall {
     return count
   }
 
+  /// Compares an answer to HEAD with what is stored now: a response may have been stored since the decision.
   private func freshen(_ status: Int, _ fields: HeaderFields, _ fetch: Fetch, _ received: Int64) {
-    guard case .http = rules, let entry = fetch.entry else { return }
+    guard case .http = rules else { return }
+    guard
+      let entry = CachePolicy.selected(cache.store.memory.entries(for: key), for: wanted) ?? fetch.entry
+    else {
+      // An older response may be on its way, or on the disk alone.
+      if status == 200, !Validators(fields).isEmpty {
+        cache.forget(.selected(by: wanted), for: key, begun: fetch.begun)
+      }
+      return
+    }
     switch Freshening.afterHead(entry, status: status, fields) {
     case .update:
       let updated = Freshening.updated(
         entry, with: fields, for: wanted, requested: fetch.requested, received: received)
       _ = replace(entry, with: updated, after: fields, fetch)
-    case .remove: cache.forget(.entry(entry), for: key, begun: fetch.begun)
+    case .remove: cache.forget(.selected(by: wanted), for: key, begun: fetch.begun)
     case .nothing: break
     }
   }
@@ -289,7 +312,7 @@ extension CacheCall {
   ) -> Bool {
     let isKept = Freshening.isKept(updated, after: news)
     if !isKept {
-      cache.forget(.entry(entry), for: key, begun: fetch.begun)
+      cache.forget(.selected(by: wanted), for: key, begun: fetch.begun)
       return false
     }
     if updated.selectors != entry.selectors { cache.store.remove(entry) }

@@ -25,7 +25,9 @@ extension CacheCall {
   }
 
   /// A response from a stored one that the origin has said to hold.
-  func response(validated entry: CacheEntry, _ news: NetOptResponse, _ fetch: Fetch) -> NetOptResponse {
+  func response(
+    validated entry: CacheEntry, _ news: NetOptResponse, _ fetch: Fetch, isStored: Bool
+  ) -> NetOptResponse {
     // Cookies are not stored, and these are for this call.
     let cookies = news.headers.filter { HeaderFields.equal($0.name, "Set-Cookie") }
     var response = response(entry, .whole, age: nil, route: news.route, with: HeaderFields(cookies))
@@ -37,7 +39,7 @@ extension CacheCall {
     response.body = ResponseBody(entry.body, timings: news.timings)
     response.cacheStatus = CacheStatus(
       .revalidated, by: .validated, forward: fetch.forward, forwardedStatus: 304,
-      timeToLive: entry.terms.timeLeft(at: cache.now()) / 1000, storing: .validated, isStored: true)
+      timeToLive: entry.terms.timeLeft(at: cache.now()) / 1000, storing: .validated, isStored: isStored)
     return response
   }
 

@@ -15,17 +15,17 @@ final class ResourceChanges: Sendable {
     var latest: [Resource: Answers] = [:]
     /// The keys of `latest`, oldest first.
     var order: [Resource] = []
-    /// When the latest fetch began whose answer was not stored and is not remembered: what began before it is not stored.
+    /// When the latest fetch began whose answer is not remembered any more: what began before it is not stored.
     var floor: MonotonicInstant?
 
     /// Changes what is remembered of a resource.
     mutating func note(_ resource: Resource, begun: MonotonicInstant, _ change: (inout Answers) -> Void) {
       if latest[resource] == nil { order.append(resource) }
       change(&latest[resource, default: Answers(newest: begun)])
-      guard order.count > ResourceChanges.most, let oldest = latest.removeValue(forKey: order.removeFirst()),
-        oldest.hasUnstored, let bar = oldest.bar
-      else { return }
-      floor = max(floor ?? bar, bar)
+      guard order.count > ResourceChanges.most, let oldest = latest.removeValue(forKey: order.removeFirst()) else {
+        return
+      }
+      floor = max(floor ?? oldest.newest, oldest.newest)
     }
 
     func isOvertaken(_ resource: Resource, begun: MonotonicInstant) -> Bool {
@@ -68,8 +68,10 @@ final class ResourceChanges: Sendable {
     var newest: MonotonicInstant
     /// What was fetched before this is not stored.
     var bar: MonotonicInstant?
-    /// Whether the answer that set the bar is not stored. When it is stored, its date also tells it from older answers.
+    /// Whether the answer that set the bar is not stored, or not for all requests.
     var hasUnstored = false
+    /// The fields that the latest stored answer depends on.
+    var names: Set<String> = []
 
     /// An answer is not stored, and all that is stored is forgotten. That may include the answer to a later fetch, so the bar is set to the latest
     /// fetch that is known.
@@ -81,12 +83,15 @@ final class ResourceChanges: Sendable {
 
     /// An answer is stored.
     ///
-    /// - Parameter replaces: whether it replaces all answers before it. A variant does not replace other variants.
-    mutating func stored(begun: MonotonicInstant, replaces: Bool) {
+    /// - Parameter names: the fields that it depends on. A variant does not replace other variants, but those that depend on other fields
+    ///   cannot be compared with it.
+    mutating func stored(begun: MonotonicInstant, names: Set<String>) {
       newest = max(newest, begun)
+      let replaces = names.isEmpty || names != self.names
+      self.names = names
       guard replaces, begun > bar ?? MonotonicInstant(nanoseconds: .min) else { return }
       bar = begun
-      hasUnstored = false
+      hasUnstored = !names.isEmpty
     }
   }
 
@@ -132,13 +137,15 @@ final class ResourceChanges: Sendable {
   ) -> Bool {
     let resource = Resource(key)
     let variant = resource.variant(selectors)
+    let names = Set(selectors.map(\.name))
     return place(of: key).state.withLock { place in
       let isOvertaken =
         place.count != count || place.isOvertaken(resource, begun: begun)
+        || place.latest[resource].map { $0.names != names && begun < $0.newest } ?? false
         || variant.map { place.isOvertaken($0, begun: begun) } ?? false
       if isOvertaken { return place.hasStored(variant ?? resource, after: begun) }
-      place.note(resource, begun: begun) { $0.stored(begun: begun, replaces: variant == nil) }
-      if let variant { place.note(variant, begun: begun) { $0.stored(begun: begun, replaces: true) } }
+      place.note(resource, begun: begun) { $0.stored(begun: begun, names: names) }
+      if let variant { place.note(variant, begun: begun) { $0.stored(begun: begun, names: []) } }
       store()
       return true
     }

@@ -118,17 +118,13 @@ final class ResponseCache: Sendable {
   ///
   /// - Parameters:
   ///   - count: how often its resource had been changed when it was asked for.
-  ///   - begun: when that was.
+  ///   - begun: when its request was sent.
   func insert(_ entry: CacheEntry, unlessChangedSince count: UInt32, begun: MonotonicInstant) {
-    let now = now()
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
     // What was stale when it came is kept to be validated: for how long that is of use is not known.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
     let isStored = changes.unlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
-      let isOvertaken = store.memory.entries(for: entry.key).contains {
-        $0.selectors == entry.selectors && $0.requested > entry.requested && $0.requested <= now
-      }
-      if !isOvertaken { store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil) }
+      store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
     }
     // A fetch that began earlier brings an older answer. Calls that begin from now on must not share it.
     flights.leave(entry.key)
@@ -137,8 +133,6 @@ final class ResponseCache: Sendable {
 
   /// Which stored responses are forgotten.
   enum Forgotten {
-    /// This one.
-    case entry(CacheEntry)
     /// Those that a request selects of what has been stored since it began.
     case selected(by: CacheRequest)
     /// All of the key.
@@ -155,7 +149,6 @@ final class ResponseCache: Sendable {
     changes.answered(key, begun: begun)
     flights.leave(key)
     switch what {
-    case .entry(let entry): store.remove(entry)
     case .selected(let request): store.remove(key) { Vary.selects($0, request) }
     case .all: store.removeAll(for: key)
     }

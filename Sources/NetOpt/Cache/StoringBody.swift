@@ -139,7 +139,6 @@ final class StoringBody: BodySource {
     // What only passes takes no room.
     let isReserved = state.withLock(\.chunks.areKept) && draft.cache.reserve(chunk.count)
     let released = state.withLock { state -> Int? in
-      state.isReading = false
       state.chunks.append(chunk)
       if isReserved { state.count += chunk.count }
       guard state.chunks.areKept, !isReserved || state.count > draft.limit else { return nil }
@@ -147,28 +146,38 @@ final class StoringBody: BodySource {
       defer { state.count = 0 }
       return state.count
     }
-    guard let released else { return }
-    draft.cache.release(released)
-    draft.isTooLarge()
+    if let released {
+      draft.cache.release(released)
+      draft.isTooLarge()
+    }
+    state.withLock { $0.isReading = false }
   }
 
+  /// The response is stored before its reader sees the end: the reader's next call must not get an older one.
   private func complete() {
     let kept = state.withLock { state -> (chunks: [[UInt8]], count: Int)? in
-      state.isReading = false
-      state.end = .some(nil)
       guard state.chunks.areKept else { return nil }
       let kept = (state.chunks.all, state.count)
       state.chunks.keepNoMore()
       state.count = 0
       return kept
     }
-    guard let kept else { return }
-    draft.cache.release(kept.count)
-    if kept.chunks.count == 1 { return draft.complete(kept.chunks[0]) }
+    if let kept {
+      draft.cache.release(kept.count)
+      draft.complete(Self.joined(kept.chunks, count: kept.count))
+    }
+    state.withLock { state in
+      state.isReading = false
+      state.end = .some(nil)
+    }
+  }
+
+  private static func joined(_ chunks: [[UInt8]], count: Int) -> [UInt8] {
+    if chunks.count == 1 { return chunks[0] }
     var body: [UInt8] = []
-    body.reserveCapacity(kept.count)
-    for chunk in kept.chunks { body += chunk }
-    draft.complete(body)
+    body.reserveCapacity(count)
+    for chunk in chunks { body += chunk }
+    return body
   }
 
   private func failed(_ error: NetOptError) {

@@ -56,7 +56,7 @@ package final class DiskCache: Sendable {
     if !isSubmitted { waiting.withLock { $0 -= weight } }
   }
 
-  /// Has what has an entry's selectors forgotten soon.
+  /// Has what an entry overlaps forgotten soon.
   package func remove(_ entry: CacheEntry) {
     // Without the body, which would be kept until then.
     let mark = entry.replacing(body: [])

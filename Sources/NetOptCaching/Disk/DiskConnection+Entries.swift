@@ -83,7 +83,7 @@ extension DiskConnection {
     if let file = row.file { files.remove(file) }
   }
 
-  /// Keeps an entry in the place of the one with the same selectors, and evicts others until there is room.
+  /// Keeps an entry in the place of those that it overlaps, and evicts others until there is room.
   ///
   /// - Parameters:
   ///   - limits: what is kept.
@@ -102,12 +102,12 @@ extension DiskConnection {
     let size = DiskSchema.footprint(
       row: texts + (isInline ? entry.body.count : 0), file: isInline ? nil : entry.body.count)
     guard size <= limits.mostBytesOfDiskEntry, limits.maxEntries ?? 1 > 0 else {
-      return try remove(entry.key) { $0 == selectors }
+      return try remove(entry)
     }
     func store(_ file: String?, _ publish: () throws(DiskError) -> Void) throws(DiskError) {
       let removed = try transaction { () throws(DiskError) in
         try database { () throws(SQLiteError) in try flushHits() }
-        let old = try removeRows(place) { found, received in found == selectors || received > now }
+        let old = try removeRows(place) { overlaps(entry, $0) || $1 > now }
         let crowded = try removeRows(place, beyond: Self.mostVariants - 1)
         let removed = old.files + crowded + (try makeRoom(limits, for: size, entries: 1, now: now))
         try publish()
@@ -141,6 +141,15 @@ extension DiskConnection {
   func has(_ key: CacheKey) throws(DiskError) -> Bool {
     let place = try Place(key)
     return try database { () throws(SQLiteError) in try !variants(place).isEmpty }
+  }
+
+  /// Removes what an entry overlaps.
+  func remove(_ entry: CacheEntry) throws(DiskError) {
+    try remove(entry.key) { overlaps(entry, $0) }
+  }
+
+  private func overlaps(_ entry: CacheEntry, _ selectors: [UInt8]) -> Bool {
+    EntryCoding.selectors(selectors).map(entry.overlaps) ?? false
   }
 
   /// Removes the entries of a key whose selectors are so.

@@ -105,7 +105,7 @@ package final class DiskStore: CacheStore {
     } ?? []
   }
 
-  /// Keeps an entry in the place of the one with the same selectors. One that is larger than a tenth of `maxBytes` is
+  /// Keeps an entry in the place of those that it overlaps. One that is larger than a tenth of `maxBytes` is
   /// not kept, and the one in its place is forgotten.
   package func insert(_ entry: CacheEntry) {
     perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
@@ -113,11 +113,10 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// Forgets what has the entry's selectors, also what seems newer: dates of the clock do not tell which came first once it was set back.
+  /// Forgets what the entry overlaps, also what seems newer: dates of the clock do not tell which came first once it was set back.
   package func remove(_ entry: CacheEntry) {
-    let selectors = EntryCoding.bytes(of: entry.selectors)
     perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
-      try connection.remove(entry.key) { $0 == selectors }
+      try connection.remove(entry)
     }
   }
 

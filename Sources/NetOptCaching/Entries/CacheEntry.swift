@@ -55,6 +55,12 @@ package final class CacheEntry: Sendable {
     }
   }
 
+  /// Whether some request selects both this entry and one with these selectors: they have no field with different values. A store keeps the later
+  /// one only. If it kept both and lost the later one, a request would get the older one.
+  package func overlaps(_ others: [Selector]) -> Bool {
+    selectors.allSatisfy { mine in others.allSatisfy { $0.name != mine.name || $0 == mine } }
+  }
+
   /// Makes an entry.
   package init(
     key: CacheKey, selectors: [Selector] = [], status: Int, fields: HeaderFields, body: [UInt8],

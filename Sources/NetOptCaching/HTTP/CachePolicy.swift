@@ -31,14 +31,9 @@ package struct CachePolicy: Sendable {
     return decide(request, entry, at: now)
   }
 
-  /// Of the entries that were stored for such a request, the one that was asked for last (RFC 9111, section 4). Entries are listed by when they were
-  /// stored, and a slow answer is stored late.
+  /// The entry that was stored for such a request: a store has one at most (`CacheEntry.overlaps`).
   package static func selected(_ entries: [CacheEntry], for request: CacheRequest) -> CacheEntry? {
-    var best: CacheEntry?
-    for entry in entries where Vary.selects(entry, request) {
-      if best.map({ entry.requested > $0.requested }) ?? true { best = entry }
-    }
-    return best
+    entries.first { Vary.selects($0, request) }
   }
 
   private func missing(
@@ -137,7 +132,7 @@ package struct CachePolicy: Sendable {
     } else {
       return nil
     }
-    return CacheService(entry, part, rule, outcome: staleness > 0 ? .stale : .hit, refreshes: false)
+    return CacheService(entry, part, rule, outcome: staleness >= 0 ? .stale : .hit, refreshes: false)
   }
 }
 

@@ -52,7 +52,9 @@ package enum Freshening {
   /// Compares an answer to HEAD with what is stored for GET. It is of the same representation only when a validator that both have says so; where
   /// none does, the stored response stays as it is.
   package static func afterHead(_ entry: CacheEntry, status: Int, _ fields: HeaderFields) -> AfterHead {
-    guard status == 200, entry.status == 200 else { return .nothing }
+    guard status == 200 else { return .nothing }
+    // The resource is not gone, elsewhere or in trouble any more.
+    guard entry.status == 200 else { return .remove }
     // The body was selected by other fields than those that count now.
     if fields.contains(name: "Vary"), Vary(fields) != Vary(entry.fields) { return .remove }
     let (theirs, ours) = (Validators(fields), entry.terms.validators)

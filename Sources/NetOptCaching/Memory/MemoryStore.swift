@@ -99,12 +99,12 @@ package final class MemoryStore: CacheStore {
     return found.allSatisfy { $0.received >= oldest } ? found : found.filter { $0.received >= oldest }
   }
 
-  /// Keeps an entry in the place of the one with the same selectors. One that is larger than a tenth of `maxBytes` is
+  /// Keeps an entry in the place of those that it overlaps. One that is larger than a tenth of `maxBytes` is
   /// not kept, and the one in its place is forgotten. So are entries with a date after the present, which the clock had before it was set back:
   /// they would be taken for the latest.
   package func insert(_ entry: CacheEntry) {
     change(entry.key) { old in
-      let others = old.filter { $0.selectors != entry.selectors && $0.received <= now() }
+      let others = old.filter { !entry.overlaps($0.selectors) && $0.received <= now() }
       guard MemorySlot.weight(of: [entry]) <= mostBytesOfEntry else { return others }
       // With room for these and no more.
       var entries: [CacheEntry] = []
@@ -116,10 +116,10 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Forgets the entry, and what is older with the same selectors.
+  /// Forgets the entry, and what it overlaps and is older.
   package func remove(_ entry: CacheEntry) {
     change(entry.key) { old in
-      old.filter { $0.selectors != entry.selectors || $0.received > entry.received }
+      old.filter { !entry.overlaps($0.selectors) || $0.received > entry.received }
     }
   }
 

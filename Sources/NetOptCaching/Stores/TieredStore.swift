@@ -61,7 +61,7 @@ package final class TieredStore: Sendable {
     return stored
   }
 
-  /// Keeps an entry in the place of the one with the same selectors, on the disk too when that is worth it.
+  /// Keeps an entry in the place of those that it overlaps, on the disk too when that is worth it.
   ///
   /// - Parameter ageLeft: how long it stays fresh; `nil` when that is not known. What has its declared expiry needs none.
   package func insert(_ entry: CacheEntry, ageLeft: Duration? = nil) {
@@ -77,7 +77,7 @@ package final class TieredStore: Sendable {
     return left >= writeThrough.leastAgeLeft
   }
 
-  /// Forgets the entry: in memory with what is older and has the same selectors, on the disk with all that has them.
+  /// Forgets the entry and what it overlaps: in memory what is older, on the disk all.
   package func remove(_ entry: CacheEntry) {
     disk?.remove(entry)
     memory.remove(entry)

@@ -180,6 +180,11 @@ public struct Timings: Hashable, Sendable {
   /// Makes timings of nothing.
   public init() {}
 
+  /// From the start of the call until its request, in the attempt that was answered, could be sent.
+  package var untilSent: Duration {
+    .nanoseconds(queueNanoseconds + dnsNanoseconds + connectNanoseconds + tlsNanoseconds)
+  }
+
   /// From the start of the call to the response's last byte.
   public var total: Duration { queue + dns + connect + tls + send + wait + transfer }
 

@@ -1,0 +1,112 @@
+import Foundation
+import NetOptCore
+import NetOptLocking
+import NetOptTestSupport
+import TestTools
+import Testing
+
+@testable import NetOpt
+
+/// The cache against a model of what is true: overlapping calls, users, variants, changes, failures, both tiers, restarts and the clock, all at
+/// once.
+@Suite struct CacheModelTests {
+  /// The seeds of the tests, or those that `CACHE_MODEL_SEEDS=FROM-TO` says.
+  static let seeds: ClosedRange<UInt64> = {
+    let parts = (ProcessInfo.processInfo.environment["CACHE_MODEL_SEEDS"] ?? "1-12").split(separator: "-")
+      .compactMap { UInt64($0) }
+    return parts[0]...parts[parts.count - 1]
+  }()
+
+  @Test(
+    "an answer is its request's own, whole, fresh and not older than what its caller has seen",
+    arguments: seeds)
+  func everyAnswer(seed: UInt64) async throws {
+    let origin = CacheModelOrigin(seed: seed, refreshes: seed % 3 == 0)
+    let directory = seed % 2 == 0 ? try TemporaryDirectory.make("cache-model") : nil
+    let thread = DedicatedThread()
+    var hits = 0
+    for round in 0..<6 {
+      let lab = try CacheLab {
+        $0.directory = directory
+        $0.maxBytes = [64_000, 1_000_000][origin.draw(2)]
+        $0.maxEntryBytes = 8000
+        $0.now = { origin.now }
+      } connecting: {
+        if origin.draw(3) == 0 { await origin.pause() }
+      } _: { request, _ throws(NetOptError) in
+        try await origin.answer(request)
+      }
+      let counts = await withTaskGroup(of: Int.self) { group in
+        for task in 0..<8 {
+          group.addTask(executorPreference: thread) {
+            await Self.calls(40, of: lab, on: thread, origin, "seed \(seed), round \(round), task \(task)")
+          }
+        }
+        return await group.reduce(0, +)
+      }
+      hits += counts
+      let cache = try #require(lab.client.cache)
+      await lab.client.shutdown()
+      #expect(cache.flights.count == 0 && cache.flights.waiting == 0 && cache.pendingBytes == 0)
+      origin.moveClock(by: Int64(origin.pick([0, 3, 100, -50, -2000])))
+    }
+    #expect(origin.faults.isEmpty, "\(origin.faults.prefix(5).joined(separator: "\n"))")
+    #expect(hits > 20, "hardly anything was served from the cache: \(hits)")
+  }
+
+  /// Performs calls, one after the other.
+  ///
+  /// - Returns: how many were answered from the cache.
+  private static func calls(
+    _ count: Int, of lab: CacheLab, on thread: DedicatedThread, _ origin: CacheModelOrigin, _ place: String
+  ) async -> Int {
+    var hits = 0
+    for step in 0..<count {
+      if origin.draw(30) == 0 { origin.moveClock(by: Int64(origin.pick([1, 2, 3, 7, 20, -1, -8, -100]))) }
+      let target = origin.pick(CacheModelOrigin.targets)
+      let method: NetOptRequest.Method = origin.pick([
+        .get, .get, .get, .get, .get, .get, .head, .post, .delete,
+      ])
+      var fields: HeaderFields = [
+        "X-Variant": origin.pick(CacheModelOrigin.variants), "X-Call": "\(place) \(step)",
+      ]
+      if origin.draw(3) == 0 { fields["Authorization"] = "u\(origin.draw(2))" }
+      switch origin.draw(14) {
+      case 0, 1: fields["Cache-Control"] = "no-cache"
+      case 2: fields["Cache-Control"] = "max-age=4"
+      case 3: fields["Cache-Control"] = "max-stale=100"
+      case 4: fields["Cache-Control"] = "only-if-cached"
+      case 5: fields["Range"] = "bytes=2-5"
+      case 6: fields["Cache-Control"] = "no-store"
+      case 7: fields["If-None-Match"] = "\"v0..\(origin.draw(20))\""
+      default: break
+      }
+      guard let request = try? NetOptRequest(method, "https://api.test\(target)", headers: fields) else {
+        continue
+      }
+      let floor = origin.floor(of: CacheModelOrigin.subject(of: request))
+      let settings = origin.settings
+      let attempts = 1 + origin.draw(2)
+      let isCancelled = origin.draw(25) == 0
+      let call = Task(executorPreference: thread) {
+        try await lab.ask(method, target, fields) { $0.options.maxAttempts = attempts }
+      }
+      if isCancelled {
+        await origin.pause()
+        call.cancel()
+      }
+      do {
+        let (response, text) = try await call.value
+        if response.cacheStatus.isFromCache { hits += 1 }
+        origin.judge(response, text, to: request, floor: floor, settings: settings, "\(place), step \(step):")
+      } catch let error as NetOptError {
+        let expected: Set<NetOptError.Code> =
+          isCancelled ? [.cancelled, .connectFailed, .receiveFailed] : [.connectFailed, .receiveFailed]
+        if !expected.contains(error.code) { origin.report("\(place), step \(step): \(error)") }
+      } catch {
+        origin.report("\(place), step \(step): \(error)")
+      }
+    }
+    return hits
+  }
+}

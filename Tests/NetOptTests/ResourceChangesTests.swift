@@ -1,0 +1,65 @@
+import NetOptCaching
+import NetOptCore
+import NetOptTestSupport
+import Testing
+
+@testable import NetOpt
+
+/// What is known of the latest answers of resources, against a list of all of them.
+@Suite struct ResourceChangesTests {
+  private static func key(_ number: Int) throws -> CacheKey {
+    try CacheKey(api: "GET https://a.test/\(number)", parameters: "", partition: "")
+  }
+
+  private static func moment(_ number: Int) -> MonotonicInstant {
+    MonotonicInstant(nanoseconds: Int64(number))
+  }
+
+  @Test("an answer is not stored after a later one, however many other resources were answered meanwhile")
+  func manyResources() throws {
+    let changes = ResourceChanges()
+    let key = try Self.key(0)
+    func store(_ key: CacheKey, begun: Int) -> Bool {
+      var isStored = false
+      _ = changes.unlessOvertaken(key, [], since: 0, begun: Self.moment(begun)) { isStored = true }
+      return isStored
+    }
+    #expect(store(key, begun: 2))
+    for number in 1...70_000 { #expect(store(try Self.key(number), begun: number + 2)) }
+    #expect(!store(key, begun: 1))
+    #expect(store(key, begun: 80_000))
+  }
+
+  @Test(
+    "no answer is stored that is older than one that some request selects as well", arguments: UInt64(1)...20)
+  func variants(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let changes = ResourceChanges()
+    let key = try Self.key(0)
+    var known: [(selectors: [CacheEntry.Selector], begun: Int)] = []
+    var stored = 0
+    for step in 1...400 {
+      let begun = step + Int(random.below(40))
+      let selectors = ["a", "b"].compactMap { name in
+        random.below(8) == 0 ? nil : CacheEntry.Selector(name: name, value: "\(random.below(2))")
+      }
+      if random.below(20) == 0 {
+        changes.answered(key, begun: Self.moment(begun))
+        known.append(([], begun))
+        continue
+      }
+      _ = changes.unlessOvertaken(key, selectors, since: 0, begun: Self.moment(begun)) {
+        stored += 1
+        let newer = known.filter { known in
+          known.begun > begun
+            && selectors.allSatisfy { mine in
+              known.selectors.allSatisfy { $0.name != mine.name || $0 == mine }
+            }
+        }
+        #expect(newer.isEmpty, "step \(step)")
+        known.append((selectors, begun))
+      }
+    }
+    #expect(stored > 40)
+  }
+}
