@@ -56,10 +56,13 @@ final class CacheModelOrigin: Sendable {
   /// Whether stored answers may be refreshed beside a call. A refresh runs on another thread, so requests may arrive in another order than
   /// they were sent in, and no version can be demanded.
   let refreshes: Bool
+  /// Whether the clock may be set back while calls are under way. Then nobody knows how old an answer is.
+  let setsClockBack: Bool
 
-  init(seed: UInt64, refreshes: Bool) {
+  init(seed: UInt64) {
     state = Locked(State(random: SplitMix64(seed: seed)))
-    self.refreshes = refreshes
+    refreshes = seed % 3 == 0
+    setsClockBack = seed % 4 == 1
   }
 
   var now: Int64 { state.withLock(\.now) }
@@ -328,7 +331,7 @@ final class CacheModelOrigin: Sendable {
     }
     guard let answers = state.answers[representation] else { return report("a version that nobody gave") }
     // The date of the decision is known when the clock was not set during the call.
-    guard settings == state.settings else { return }
+    guard settings == state.settings, !setsClockBack else { return }
     switch response.cacheStatus.outcome {
     case .hit where !answers.contains { state.now - $0.given < $0.lifetime }:
       report("served after its time")

@@ -21,7 +21,7 @@ import Testing
     "an answer is its request's own, whole, fresh and not older than what its caller has seen",
     arguments: seeds)
   func everyAnswer(seed: UInt64) async throws {
-    let origin = CacheModelOrigin(seed: seed, refreshes: seed % 3 == 0)
+    let origin = CacheModelOrigin(seed: seed)
     let directory = seed % 2 == 0 ? try TemporaryDirectory.make("cache-model") : nil
     let thread = DedicatedThread()
     var hits = 0
@@ -62,7 +62,10 @@ import Testing
   ) async -> Int {
     var hits = 0
     for step in 0..<count {
-      if origin.draw(30) == 0 { origin.moveClock(by: Int64(origin.pick([1, 2, 3, 7, 20, -1, -8, -100]))) }
+      if origin.draw(30) == 0 {
+        origin.moveClock(
+          by: Int64(origin.pick(origin.setsClockBack ? [1, 7, 20, -1, -8, -100] : [1, 2, 3, 7, 20])))
+      }
       let target = origin.pick(CacheModelOrigin.targets)
       let method: NetOptRequest.Method = origin.pick([
         .get, .get, .get, .get, .get, .get, .head, .post, .delete,

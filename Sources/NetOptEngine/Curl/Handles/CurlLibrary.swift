@@ -29,6 +29,12 @@ package enum CurlLibrary {
     (netopt_version_info()?.pointee.version_num ?? 0) < version
   }
 
+  /// The TLS library as libcurl names it, as "OpenSSL/3.0.15"; empty when libcurl has none.
+  static let tlsName = text(netopt_version_info()?.pointee.ssl_version) ?? ""
+
+  /// What a client cannot do with this TLS library; `nil` with the one that netopt was built for.
+  package static let warning = OpenSSL.loaded == nil ? OpenSSL.warning(of: tlsName) : nil
+
   /// Names and versions of libcurl and the libraries under it that matter here, as they are at run time.
   package static let versions: [(name: String, version: String)] = {
     guard isReady, let info = netopt_version_info()?.pointee else { return [] }

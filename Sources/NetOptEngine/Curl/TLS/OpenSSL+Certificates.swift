@@ -1,3 +1,5 @@
+import COpenSSL
+
 // What a server's certificates may cost before they are verified.
 
 extension OpenSSL {
@@ -13,10 +15,10 @@ extension OpenSSL {
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func limitCertificates(of context: OpaquePointer) {
-    // SSL_CTX_set_max_cert_list(3) is a macro for this: SSL_CTRL_SET_MAX_CERT_LIST.
-    _ = control(context, 51, Self.largestList, nil)
-    // SSL_OP_NO_RX_CERTIFICATE_COMPRESSION, of OpenSSL 3.2: what comes compressed is decoded before anybody can look at it.
-    _ = setOptions(context, 1 << 33)
+    // SSL_CTX_set_max_cert_list(3) is a macro for this.
+    _ = control(context, netopt_ctrl_set_max_cert_list, Self.largestList, nil)
+    // What comes compressed is decoded before anybody can look at it.
+    _ = setOptions(context, netopt_no_certificate_compression)
   }
 
   /// Checks the certificates that come, and looks at nothing else.
@@ -32,18 +34,19 @@ extension OpenSSL {
   static func checkCertificates(
     _ isSent: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
   ) {
-    guard isSent == 0, kind == handshake, count > headOfMessage, let bytes,
-      bytes.load(as: UInt8.self) == certificate
+    guard isSent == 0, kind == netopt_record_handshake, count > Int(netopt_message_head_length), let bytes,
+      bytes.load(as: UInt8.self) == netopt_message_certificate
     else { return }
     let message = UnsafeRawBufferPointer(start: bytes, count: count)
     let describesCurve = describesCurve(message)
-    guard describesCurve || hasTooMany(message, isOfTLS13: version == tls13) else { return }
+    guard describesCurve || hasTooMany(message, isOfTLS13: version == netopt_tls_1_3) else { return }
     // See `FailureWords.tlsReason`.
     Errors.loaded?.add(describesCurve ? Errors.curve : Errors.length)
     // OpenSSL asks nobody whether it shall decode a message. The bytes are those of its own buffer (`init_buf`), which it has added to the hash of
     // the handshake and decodes next. The first one is zero in all messages that it can decode: the context in TLS 1.3 (RFC 8446, section 4.4.2), before
     // that the highest byte of the list's length (RFC 5246, section 7.4.2).
-    UnsafeMutableRawPointer(mutating: bytes).storeBytes(of: 0xff, toByteOffset: headOfMessage, as: UInt8.self)
+    UnsafeMutableRawPointer(mutating: bytes).storeBytes(
+      of: 0xff, toByteOffset: Int(netopt_message_head_length), as: UInt8.self)
   }
 
   /// Whether a list of certificates has one of the object identifiers prime-field and characteristic-two-field (RFC 3279, section 2.3.5). Every
@@ -64,7 +67,7 @@ extension OpenSSL {
       fields.dropFirst(lengthBytes + fields.prefix(lengthBytes).reduce(0) { $0 << 8 | Int($1) })
     }
     // Before the list is its length, and in TLS 1.3 before that the context, which is empty.
-    var list = message.dropFirst(headOfMessage + (isOfTLS13 ? 4 : 3))
+    var list = message.dropFirst(Int(netopt_message_head_length) + (isOfTLS13 ? 4 : 3))
     for _ in 0..<mostCertificates {
       list = rest(list, lengthBytes: 3)
       // Each certificate has extensions there.
@@ -73,23 +76,16 @@ extension OpenSSL {
     return !list.isEmpty
   }
 
-  // SSL3_RT_HANDSHAKE, SSL3_MT_CERTIFICATE and SSL3_HM_HEADER_LENGTH of ssl3.h, TLS1_3_VERSION of prov_ssl.h.
-  private static let handshake: Int32 = 22
-  private static let certificate: UInt8 = 11
-  private static let headOfMessage = 4
-  private static let tls13: Int32 = 0x0304
-
   /// OpenSSL's errors of this thread. The first one is what libcurl tells.
   private struct Errors: Sendable {
-    /// ERR_LIB_EC of err.h, EC_R_EXPLICIT_PARAMS_NOT_SUPPORTED of ecerr.h: "explicit params not supported".
-    static let curve = (library: Int32(16), reason: Int32(127))
-    /// ERR_LIB_SSL of err.h, SSL_R_EXCESSIVE_MESSAGE_SIZE of sslerr.h: "excessive message size", as with `largestList`.
-    static let length = (library: Int32(20), reason: Int32(152))
+    /// "explicit params not supported".
+    static let curve = (library: netopt_error_library_curves, reason: netopt_error_explicit_parameters)
+    /// "excessive message size", as with `largestList`.
+    static let length = (library: netopt_error_library_tls, reason: netopt_error_message_size)
 
     private let new: @convention(c) () -> Void
     private let set: @convention(c) (Int32, Int32, UnsafePointer<CChar>?, OpaquePointer?) -> Void
 
-    /// `nil` before OpenSSL 3.0. Then "length mismatch" is told.
     static let loaded = try? Errors()
 
     private init() throws(OpenSSL.MissingFunction) {

@@ -1,9 +1,11 @@
 import CCurl
+import COpenSSL
 import Glibc
+import NetOptCore
 import Synchronization
 
 /// The OpenSSL that libcurl uses, when it uses OpenSSL: found at run time, so that netopt also runs on a libcurl with
-/// another TLS library.
+/// another TLS library. Constants are those of the headers that netopt was built with (`COpenSSL`).
 struct OpenSSL: Sendable {
   typealias NewSession = @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32
   typealias GetNewSession = @convention(c) (OpaquePointer) -> NewSession?
@@ -53,8 +55,7 @@ struct OpenSSL: Sendable {
   private let setWatch: SetWatch
   private let getSecurity: GetSecurity
   private let setSecurity: SetSecurity
-  /// `nil` before OpenSSL 3.0.
-  private let keyBits: KeyBits?
+  private let keyBits: KeyBits
   let getSession: GetSession
   let setSession: SetSession
   let control: Control
@@ -67,13 +68,21 @@ struct OpenSSL: Sendable {
   let free: Free
   private let getFinished: GetFinished
 
-  /// `nil` with another library, or one older than OpenSSL 1.1.1.
-  static let loaded: OpenSSL? = {
-    guard let info = netopt_version_info()?.pointee, let name = info.ssl_version,
-      String(cString: name).hasPrefix("OpenSSL/")
-    else { return nil }
-    return try? OpenSSL()
-  }()
+  /// `nil` with another library, or another major version than that of the headers.
+  static let loaded: OpenSSL? = isOfHeaders(CurlLibrary.tlsName) ? try? OpenSSL() : nil
+
+  /// Whether a library, as libcurl names it ("OpenSSL/3.0.15"), has the constants of the headers.
+  static func isOfHeaders(_ name: String) -> Bool { name.hasPrefix("OpenSSL/\(netopt_openssl_major).") }
+
+  /// What a client does without when the library is another one.
+  static func warning(of name: String) -> NetOptError {
+    NetOptError(
+      .unsupported, phase: .tls,
+      """
+      libcurl uses \(name.isEmpty ? "no TLS library" : name), and this netopt was built for OpenSSL \(netopt_openssl_major). An answer that was cut, or \
+      sent before it was asked for, is not always noticed, and TLS sessions are resumed less often. Use a libcurl with OpenSSL \(netopt_openssl_major).
+      """)
+  }
 
   private init() throws(MissingFunction) {
     // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_CTX_set_msg_callback(3),
@@ -96,7 +105,7 @@ struct OpenSSL: Sendable {
     decode = try Self.function("d2i_SSL_SESSION")
     free = try Self.function("SSL_SESSION_free")
     getFinished = try Self.function("SSL_get_finished")
-    keyBits = try? Self.function("EVP_PKEY_get_bits")
+    keyBits = try Self.function("EVP_PKEY_get_bits")
   }
 
   /// A function that the process's OpenSSL does not have.
@@ -116,8 +125,8 @@ struct OpenSSL: Sendable {
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func keepBuffers(of context: OpaquePointer) {
-    // SSL_CTX_clear_mode(3) is a macro for this: SSL_CTRL_CLEAR_MODE, SSL_MODE_RELEASE_BUFFERS.
-    _ = control(context, 78, 0x10, nil)
+    // SSL_CTX_clear_mode(3) is a macro for this.
+    _ = control(context, netopt_ctrl_clear_mode, netopt_mode_release_buffers, nil)
   }
 
   /// Has what happens in handshakes, and their alerts, looked at. It takes the place of no callback of libcurl's.
@@ -126,19 +135,19 @@ struct OpenSSL: Sendable {
   func followHandshakes(of context: OpaquePointer) {
     setInfo(context) { ssl, what, value in
       guard let openSSL = OpenSSL.loaded, let ssl else { return }
-      if what == OpenSSL.readAlert, value & 0xff == OpenSSL.closeNotify {
+      if what == netopt_read_alert, value & 0xff == netopt_close_notify {
         TLSConnection.record(of: ssl)?.hasCloseNotify = true
       }
       // TLS 1.3 reads tickets and changes of keys in the way of a handshake.
-      if what == OpenSSL.stateChange, openSSL.getFinished(ssl, nil, 0) > 0 {
+      if what == netopt_state_change, openSSL.getFinished(ssl, nil, 0) > 0 {
         RecordReader.of(ssl)?.chargeStateChange()
       }
       // A renegotiation (TLS 1.2) begins a handshake too, on a connection whose session must stay.
-      if what & OpenSSL.handshakeStart != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
+      if what & netopt_handshake_start != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
         openSSL.unpackSession(of: ssl)
         RecordReader.attach(to: ssl)
       }
-      if what & OpenSSL.handshakeDone != 0 { PeerCertificate.keep(of: ssl) }
+      if what & netopt_handshake_done != 0 { PeerCertificate.keep(of: ssl) }
     }
   }
 
@@ -153,15 +162,15 @@ struct OpenSSL: Sendable {
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func limitGroups(of context: OpaquePointer) {
-    guard keyBits != nil, let judgement = getSecurity(context) else { return }
+    guard let judgement = getSecurity(context) else { return }
     Self.judgement.store(UInt(bitPattern: unsafeBitCast(judgement, to: Int.self)), ordering: .releasing)
     setSecurity(context) { ssl, context, operation, bits, kind, other, data in
-      if operation == OpenSSL.temporaryGroup, let other, let count = OpenSSL.loaded?.keyBits?(other),
+      if operation == netopt_operation_temporary_group, let other, let count = OpenSSL.loaded?.keyBits(other),
         count > OpenSSL.largestGroup
       {
         return 0
       }
-      if operation >> 16 == OpenSSL.curve, let other,
+      if operation >> 16 == netopt_operations_of_curves, let other,
         OpenSSL.largeGroups.contains(UInt16(bigEndian: other.loadUnaligned(as: UInt16.self)))
       {
         return 0
@@ -181,31 +190,19 @@ struct OpenSSL: Sendable {
   func watchRecords(of context: OpaquePointer) {
     setWatch(context) { isSent, version, kind, bytes, count, ssl, _ in
       OpenSSL.checkCertificates(isSent, version, kind, bytes, count)
-      guard isSent == 0, kind == OpenSSL.recordHeader || kind == OpenSSL.recordType, count > 0, let bytes,
+      guard isSent == 0, kind == netopt_record_header || kind == netopt_record_inner_type, count > 0,
+        let bytes,
         let ssl,
-        bytes.load(as: UInt8.self) == OpenSSL.applicationData, let connection = TLSConnection.record(of: ssl),
+        bytes.load(as: UInt8.self) == netopt_record_application_data,
+        let connection = TLSConnection.record(of: ssl),
         let reader = RecordReader.of(ssl)
       else { return }
       // TLS 1.3 says in the header of each record that it is data, and hides what it is inside (RFC 8446, section 5.2).
-      if kind == OpenSSL.recordHeader, connection.tlsVersion == "TLSv1.3" { return }
+      if kind == netopt_record_header, connection.tlsVersion == "TLSv1.3" { return }
       connection.receivedData(inRecordAt: reader.budget.recordStart)
     }
   }
 
-  // Constants of ssl.h: SSL_CB_CONNECT_LOOP, SSL_CB_HANDSHAKE_START, SSL_CB_HANDSHAKE_DONE, SSL_CB_READ_ALERT, SSL_AD_CLOSE_NOTIFY.
-  private static let stateChange: Int32 = 0x1001
-  private static let handshakeStart: Int32 = 0x10
-  private static let handshakeDone: Int32 = 0x20
-  private static let readAlert: Int32 = 0x4004
-  private static let closeNotify: Int32 = 0
-  // SSL3_RT_HEADER, SSL3_RT_INNER_CONTENT_TYPE, SSL3_RT_APPLICATION_DATA.
-  private static let recordHeader: Int32 = 256
-  private static let recordType: Int32 = 257
-  private static let applicationData: UInt8 = 23
-  /// SSL_SECOP_TMP_DH of OpenSSL 3, whose object is an EVP_PKEY.
-  private static let temporaryGroup: Int32 = 0x4_0007
-  /// SSL_SECOP_OTHER_CURVE, whose object is the two bytes of a group's number, in the upper half of an operation.
-  private static let curve: Int32 = 2
   /// ffdhe6144 and ffdhe8192 (RFC 7919, section 2).
   private static let largeGroups: Set<UInt16> = [0x0103, 0x0104]
 }

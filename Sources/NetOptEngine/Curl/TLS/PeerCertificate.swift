@@ -1,3 +1,5 @@
+import COpenSSL
+
 /// The certificate with which the server of a connection, or its proxy, has presented itself. OpenSSL keeps it as long as the connection; whoever opened
 /// the connection keeps it too, to say what was wrong with it.
 ///
@@ -41,21 +43,19 @@ final class PeerCertificate {
     defer { _ = functions.freeBIO(output) }
     switch line {
     case .subject:
-      // XN_FLAG_ONELINE of x509.h, as libcurl has it.
       guard let name = functions.subject(certificate) else { return nil }
-      _ = functions.printName(output, name, 0, 0x82_031f)
+      _ = functions.printName(output, name, 0, netopt_name_on_one_line)
     case .expiry:
       guard let time = functions.notAfter(certificate) else { return nil }
       _ = functions.printTime(output, time)
     case .alternativeNames:
-      // NID_subject_alt_name of obj_mac.h.
-      let index = functions.findExtension(certificate, 85, -1)
+      let index = functions.findExtension(certificate, netopt_nid_alternative_names, -1)
       guard index >= 0, let names = functions.extension(certificate, index) else { return nil }
       _ = functions.printExtension(output, names, 0, 0)
     }
-    // BIO_get_mem_data(3) is a macro for this: BIO_CTRL_INFO.
+    // BIO_get_mem_data(3) is a macro for this.
     var start: UnsafePointer<UInt8>?
-    let count = functions.control(output, 3, 0, &start)
+    let count = functions.control(output, netopt_bio_info, 0, &start)
     return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
   }
 
@@ -90,12 +90,7 @@ final class PeerCertificate {
       context = try OpenSSL.function("SSL_get_SSL_CTX")
       setData = try OpenSSL.function("SSL_CTX_set_ex_data")
       getData = try OpenSSL.function("SSL_CTX_get_ex_data")
-      // The name before OpenSSL 3.0 is the second.
-      do throws(OpenSSL.MissingFunction) {
-        certificate = try OpenSSL.function("SSL_get1_peer_certificate")
-      } catch {
-        certificate = try OpenSSL.function("SSL_get_peer_certificate")
-      }
+      certificate = try OpenSSL.function("SSL_get1_peer_certificate")
       free = try OpenSSL.function("X509_free")
       subject = try OpenSSL.function("X509_get_subject_name")
       printName = try OpenSSL.function("X509_NAME_print_ex")
@@ -109,8 +104,8 @@ final class PeerCertificate {
       freeBIO = try OpenSSL.function("BIO_free")
       control = try OpenSSL.function("BIO_ctrl")
       let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
-      // CRYPTO_EX_INDEX_SSL_CTX of crypto.h is 1. What was retained for the context is released with it.
-      index = newIndex(1, 0, nil, nil, nil) { _, certificate, _, _, _, _ in
+      // What was retained for the context is released with it.
+      index = newIndex(netopt_ex_index_context, 0, nil, nil, nil) { _, certificate, _, _, _, _ in
         if let certificate { Unmanaged<PeerCertificate>.fromOpaque(certificate).release() }
       }
       guard index >= 0 else { throw OpenSSL.MissingFunction() }

@@ -1,3 +1,4 @@
+import COpenSSL
 import Glibc
 import NetOptCore
 
@@ -56,7 +57,7 @@ final class RecordReader {
     _ bio: OpaquePointer, into buffer: UnsafeMutableRawPointer, _ count: Int32,
     _ functions: borrowing Functions
   ) -> Int32 {
-    functions.clearFlags(bio, Functions.retryFlags)
+    functions.clearFlags(bio, netopt_bio_retry_flags)
     guard let next = functions.next(bio) else { return -1 }
     // What the connection to the proxy has decrypted does not show at the socket: nothing would have it read. Its own reader limits both.
     guard outer != nil || mayRead else { return refuse(bio, functions) }
@@ -95,7 +96,7 @@ final class RecordReader {
     hasRefused = true
     unbudgeted = 0
     // BIO_set_retry_read(3) is a macro for this.
-    functions.setFlags(bio, Functions.readFlag | Functions.shouldRetry)
+    functions.setFlags(bio, netopt_bio_read | netopt_bio_should_retry)
     return -1
   }
 
@@ -154,11 +155,6 @@ final class RecordReader {
     typealias Control = @convention(c) (BIO?, Int32, Int, UnsafeMutableRawPointer?) -> Int
     typealias Destroy = @convention(c) (BIO?) -> Int32
 
-    // Constants of bio.h: BIO_FLAGS_READ, BIO_FLAGS_SHOULD_RETRY and both with BIO_FLAGS_WRITE and BIO_FLAGS_IO_SPECIAL.
-    static let readFlag: Int32 = 0x01
-    static let shouldRetry: Int32 = 0x08
-    static let retryFlags: Int32 = 0x0f
-
     let new: @convention(c) (Method) -> BIO?
     let next: @convention(c) (BIO) -> BIO?
     let push: @convention(c) (BIO, BIO) -> BIO?
@@ -214,8 +210,7 @@ final class RecordReader {
       let setRead: @convention(c) (Method, Read) -> Int32 = try OpenSSL.function("BIO_meth_set_read")
       let setControl: @convention(c) (Method, Control) -> Int32 = try OpenSSL.function("BIO_meth_set_ctrl")
       let setDestroy: @convention(c) (Method, Destroy) -> Int32 = try OpenSSL.function("BIO_meth_set_destroy")
-      // BIO_TYPE_FILTER of bio.h.
-      index = newIndex() | 0x0200
+      index = newIndex() | netopt_bio_type_filter
       guard index > 0, let method = newMethod(index, "records") else { throw OpenSSL.MissingFunction() }
       _ = setRead(method, readCallback)
       _ = setControl(method, controlCallback)
@@ -235,9 +230,9 @@ final class RecordReader {
   }
 
   private static let controlCallback: Functions.Control = { bio, command, number, pointer in
-    // BIO_CTRL_PUSH and BIO_CTRL_POP of bio.h concern this BIO alone; BIO_CTRL_GET_KTLS_RECV asks twice for each record whether the
-    // kernel decrypts, which it does not behind a filter.
-    guard command != 6, command != 7, command != 76, let functions = Functions.loaded, let bio,
+    // To push and to pop concern this BIO alone. Twice for each record it is asked whether the kernel decrypts, which it does not behind a filter.
+    guard command != netopt_bio_push, command != netopt_bio_pop, command != netopt_bio_get_ktls_receive,
+      let functions = Functions.loaded, let bio,
       let next = functions.pointee.next(bio)
     else { return 0 }
     return functions.pointee.control(next, command, number, pointer)

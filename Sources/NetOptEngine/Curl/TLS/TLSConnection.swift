@@ -1,4 +1,5 @@
 import CCurl
+import COpenSSL
 import Glibc
 import NetOptCore
 
@@ -97,8 +98,8 @@ struct TLSConnection {
     functions.setWriteBIO(ssl, writing)
     // A record that has begun is no answer to what is asked now.
     if count > 0 || hasBufferedData || limited.reader.hasRefused { return true }
-    // SSL_ERROR_WANT_READ of ssl.h: there is nothing more.
-    return reason == 2 ? false : nil
+    // There is nothing more.
+    return reason == netopt_ssl_error_want_read ? false : nil
   }
 
   /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_version(3),
@@ -147,8 +148,8 @@ struct TLSConnection {
       setData = try OpenSSL.function("SSL_set_ex_data")
       getData = try OpenSSL.function("SSL_get_ex_data")
       let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
-      // CRYPTO_EX_INDEX_SSL of crypto.h is 0. What was retained for the connection is released with it.
-      index = newIndex(0, 0, nil, nil, nil) { _, record, _, _, _, _ in
+      // What was retained for the connection is released with it.
+      index = newIndex(netopt_ex_index_connection, 0, nil, nil, nil) { _, record, _, _, _, _ in
         if let record { Unmanaged<LiveConnection>.fromOpaque(record).release() }
       }
     }

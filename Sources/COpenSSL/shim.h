@@ -1,0 +1,69 @@
+// Constants of OpenSSL's headers. Its functions are found at run time, in the library that libcurl uses; so nothing is linked here. Macros are of
+// several forms, of which Swift imports some: each constant that is used has a name of its own.
+#pragma once
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/objects.h>
+#include <openssl/prov_ssl.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+// The library that is loaded must have the same major version: only within one do constants and structures stay what they are.
+static const int netopt_openssl_major = OPENSSL_VERSION_MAJOR;
+
+static const int netopt_ctrl_clear_mode = SSL_CTRL_CLEAR_MODE;
+static const long netopt_mode_release_buffers = SSL_MODE_RELEASE_BUFFERS;
+static const int netopt_ctrl_set_max_cert_list = SSL_CTRL_SET_MAX_CERT_LIST;
+// Of OpenSSL 3.2; other releases do not look at it.
+#ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
+static const uint64_t netopt_no_certificate_compression = SSL_OP_NO_RX_CERTIFICATE_COMPRESSION;
+#else
+static const uint64_t netopt_no_certificate_compression = (uint64_t)1 << 33;
+#endif
+
+// SSL_CTX_set_info_callback(3).
+static const int netopt_state_change = SSL_CB_CONNECT_LOOP;
+static const int netopt_handshake_start = SSL_CB_HANDSHAKE_START;
+static const int netopt_handshake_done = SSL_CB_HANDSHAKE_DONE;
+static const int netopt_read_alert = SSL_CB_READ_ALERT;
+static const int netopt_close_notify = SSL_AD_CLOSE_NOTIFY;
+
+// SSL_CTX_set_msg_callback(3).
+static const int netopt_record_header = SSL3_RT_HEADER;
+static const int netopt_record_inner_type = SSL3_RT_INNER_CONTENT_TYPE;
+static const uint8_t netopt_record_application_data = SSL3_RT_APPLICATION_DATA;
+static const int netopt_record_handshake = SSL3_RT_HANDSHAKE;
+static const uint8_t netopt_message_certificate = SSL3_MT_CERTIFICATE;
+static const int netopt_message_head_length = SSL3_HM_HEADER_LENGTH;
+static const int netopt_tls_1_3 = TLS1_3_VERSION;
+
+// SSL_CTX_set_security_callback(3): the first has an EVP_PKEY as its object; of the second, whose object is the two bytes of a group's number, the
+// upper half of an operation.
+static const int netopt_operation_temporary_group = SSL_SECOP_TMP_DH;
+static const int netopt_operations_of_curves = SSL_SECOP_OTHER_CURVE >> 16;
+
+// "explicit params not supported" and "excessive message size".
+static const int netopt_error_library_curves = ERR_LIB_EC;
+static const int netopt_error_explicit_parameters = EC_R_EXPLICIT_PARAMS_NOT_SUPPORTED;
+static const int netopt_error_library_tls = ERR_LIB_SSL;
+static const int netopt_error_message_size = SSL_R_EXCESSIVE_MESSAGE_SIZE;
+static const int netopt_ssl_error_want_read = SSL_ERROR_WANT_READ;
+
+static const int netopt_ex_index_connection = CRYPTO_EX_INDEX_SSL;
+static const int netopt_ex_index_context = CRYPTO_EX_INDEX_SSL_CTX;
+
+// X509_NAME_print_ex(3), as libcurl calls it; X509_get_ext_by_NID(3).
+static const unsigned long netopt_name_on_one_line = XN_FLAG_ONELINE;
+static const int netopt_nid_alternative_names = NID_subject_alt_name;
+
+// BIO_ctrl(3), BIO_meth_new(3).
+static const int netopt_bio_type_filter = BIO_TYPE_FILTER;
+static const int netopt_bio_info = BIO_CTRL_INFO;
+static const int netopt_bio_push = BIO_CTRL_PUSH;
+static const int netopt_bio_pop = BIO_CTRL_POP;
+static const int netopt_bio_get_ktls_receive = BIO_CTRL_GET_KTLS_RECV;
+static const int netopt_bio_read = BIO_FLAGS_READ;
+static const int netopt_bio_should_retry = BIO_FLAGS_SHOULD_RETRY;
+static const int netopt_bio_retry_flags = BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY;

@@ -1,0 +1,30 @@
+import NetOptCore
+import Testing
+
+@testable import NetOptEngine
+
+/// Which OpenSSL is used as the headers describe it.
+@Suite struct OpenSSLVersionTests {
+  @Test("the OpenSSL of this machine's libcurl has the major version of the headers")
+  func loaded() {
+    #expect(OpenSSL.isOfHeaders(CurlLibrary.tlsName))
+    #expect(OpenSSL.loaded != nil)
+    #expect(CurlLibrary.warning == nil)
+  }
+
+  @Test(
+    "another library, or another major version, is not taken for the one of the headers",
+    arguments: [
+      "OpenSSL/1.1.1w", "OpenSSL/4.0.0", "OpenSSL/30.0.1", "OpenSSL/3", "(OpenSSL/3.0.15)", "GnuTLS/3.7.9",
+      "BoringSSL", "LibreSSL/3.8.2", "quictls/3.0.15", "mbedTLS/3.4.0", "",
+    ])
+  func others(name: String) {
+    #expect(!OpenSSL.isOfHeaders(name))
+    let warning = OpenSSL.warning(of: name)
+    #expect(warning.message.contains(name.isEmpty ? "no TLS library" : name))
+    #expect(warning.message.contains("OpenSSL 3"))
+  }
+
+  @Test("all 3.x releases are", arguments: ["OpenSSL/3.0.15", "OpenSSL/3.5.4", "OpenSSL/3.0.19-dev"])
+  func sameMajor(name: String) { #expect(OpenSSL.isOfHeaders(name)) }
+}
