@@ -262,8 +262,9 @@ final class CacheModelOrigin: Sendable {
         return
       }
       if response.headers["Cache-Control"]?.contains("no-store") == true {
-        state.unshared[serial, default: 0] += 1
-        if state.unshared[serial]! > 1 { report("two callers have one answer that must not be stored") }
+        let count = state.unshared[serial, default: 0] + 1
+        state.unshared[serial] = count
+        if count > 1 { report("two callers have one answer that must not be stored") }
         if status.isStored || status.outcome == .hit || status.outcome == .stale {
           report("an answer that must not be stored was")
         }

@@ -22,7 +22,8 @@ final class ResourceChanges: Sendable {
     mutating func note(_ resource: Resource, begun: MonotonicInstant, _ change: (inout Answers) -> Void) {
       if latest[resource] == nil { order.append(resource) }
       change(&latest[resource, default: Answers(newest: begun)])
-      guard order.count > ResourceChanges.most, let oldest = latest.removeValue(forKey: order.removeFirst()) else {
+      guard order.count > ResourceChanges.most, let oldest = latest.removeValue(forKey: order.removeFirst())
+      else {
         return
       }
       floor = max(floor ?? oldest.newest, oldest.newest)
