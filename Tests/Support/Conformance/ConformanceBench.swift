@@ -80,8 +80,5 @@ package enum ConformanceResource: String, CaseIterable, Sendable {
 extension Duration {
   /// By how much a call may outlast its deadline: 50 ms. Under a sanitizer ten times that, for it slows a program down
   /// about as much.
-  package static let callGrace: Duration = {
-    let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
-    return .milliseconds(isSanitized ? 500 : 50)
-  }()
+  package static let callGrace = Duration.milliseconds(Sanitizer.isOn ? 500 : 50)
 }

@@ -52,11 +52,18 @@ struct ContentDecoder {
   /// Whether that is the thread's own time, from which other threads take nothing. Short pieces are measured by the clock until one takes
   /// long.
   private var isExact = false
+  /// Reads a clock, in nanoseconds (clock_gettime(2)).
+  private let clock: @Sendable (clockid_t) -> Int64
 
-  /// - Parameter contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
+  /// - Parameters:
+  ///   - contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
+  ///   - clock: reads a clock, in nanoseconds; the system's by default.
   /// - Returns: `nil` when nothing is to be undone.
   /// - Throws: `CodingFailure` when a coding is not known.
-  init?(_ contentEncoding: String) throws(CodingFailure) {
+  init?(
+    _ contentEncoding: String, clock: @escaping @Sendable (clockid_t) -> Int64 = ContentDecoder.systemClock
+  ) throws(CodingFailure) {
+    self.clock = clock
     let names = contentEncoding.split(byte: 0x2c).map { name in
       Substring(ByteClass.trimmed(name.utf8)).loweredASCII
     }
@@ -119,9 +126,11 @@ struct ContentDecoder {
     guard spent <= Self.longestTime + forBytes + Self.timePerPiece * Int64(pieces) else { throw .tooSlow }
   }
 
-  private func time() -> Int64 {
+  private func time() -> Int64 { clock(isExact ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC) }
+
+  private static let systemClock: @Sendable (clockid_t) -> Int64 = { clock in
     var time = timespec()
-    clock_gettime(isExact ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time)
+    clock_gettime(clock, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
