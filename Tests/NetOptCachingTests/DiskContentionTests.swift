@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import NetOptCore
 import NetOptLocking
@@ -229,6 +230,33 @@ struct DiskContentionTests {
     }
     #expect(found == 1)
     await tiers.shutdown()
+  }
+
+  @Test(
+    "what waits to be removed from a disk that hangs takes bounded room, and is removed when the disk is back"
+  )
+  func floodWhileHeld() async throws {
+    try fill(3)
+    let kept = try Samples.key("kept")
+    let cache = DiskCache(
+      DiskStore(directory, rest: .zero) { [warnings] in warnings.add($0) }, mostWaiting: 1 << 20)
+    let isBack = DispatchSemaphore(value: 0)
+    let hung = Task { await cache.run { isBack.wait() } }
+    let name = String(repeating: "x", count: 1000)
+    let before = ProcessFootprint.now.memoryBytes
+    for number in 0..<60_000 {
+      let key = try Samples.key("\(name)\(number)")
+      if number.isMultiple(of: 2) { cache.removeAll(for: key) } else { cache.remove(Samples.entry(key)) }
+    }
+    for number in 0..<3 { cache.removeAll(for: try Samples.key("\(number)")) }
+    #expect(ProcessFootprint.now.memoryBytes - before < 30 << 20)
+    isBack.signal()
+    _ = await hung.value
+    await cache.flush()
+    for number in 0..<3 { #expect(await cache.entries(for: try Samples.key("\(number)")).isEmpty) }
+    cache.insert(Samples.entry(kept))
+    #expect(await cache.entries(for: kept).count == 1)
+    await cache.shutdown()
   }
 
   @Test("a shutdown does not wait for a disk that hangs, and everybody who waits for it is answered")

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import NetOptCore
+import NetOptSigning
 import NetOptTestSupport
 import TestTools
 import Testing
@@ -196,6 +197,20 @@ import Testing
     let signed = await Run(["sign", "--keys", file, "--key-id", "app.v1", "https://example.com/"])
     let field = String(signed.output.dropLast())
     #expect(await Run(["verify", "--keys", file, "-H", field, "https://example.com/"]).code == 0)
+  }
+
+  @Test("keys that are added at the same time are all in the key ring")
+  func newKeysAtOnce() async throws {
+    let file = try TemporaryDirectory.make("new-keys") + "/keys.json"
+    let codes = await withTaskGroup(of: Int32.self) { group in
+      for number in 0..<16 {
+        group.addTask { await Run(["keys", "new", "--keys", file, "--key-id", "app.v\(number)"]).code }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(codes.allSatisfy { $0 == 0 })
+    let ring = try KeyRing.load(file)
+    for number in 0..<16 { #expect(ring["app.v\(number)"] != nil, "app.v\(number)") }
   }
 
   @Test func weakSchemesNeedLeaveAndALegacyKey() async throws {

@@ -230,6 +230,35 @@ import Testing
   }
 
   @Test(
+    "an answer under way for a declared URL is not given to a request of another URL that is cached as the server says",
+    arguments: [
+      ("/p?b=1&a=2", "/p?a=2&b=1"), ("/p?x=%41", "/p?x=A"), ("/p?", "/p"), ("/p?q=1+1", "/p?q=1%201"),
+    ])
+  func canonicalNeighbours(declared: String, other: String) async throws {
+    let isAsked = Latch()
+    let lab = try CacheLab { (request, _) throws(NetOptError) in
+      if request.url.target == declared {
+        try? await isAsked.wait()
+        return CacheLab.response(request, 503, ["Cache-Control": "max-age=60"], declared)
+      }
+      return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], request.url.target)
+    }
+    let options = api(nil)
+    async let first = lab.ask(.get, declared) { $0.options.cache = options }
+    try await wait(for: "the declared request") { lab.sent == 1 }
+    async let second = lab.ask(.get, other)
+    try await wait(for: "the other request") {
+      let waiting = try lab.flights.waiting
+      return lab.sent == 2 || waiting > 0
+    }
+    isAsked.open()
+    #expect(try await second.text == other)
+    #expect(try await first.text == declared)
+    #expect(try await lab.ask(.head, other).response.cacheStatus.outcome == .hit)
+    await lab.client.shutdown()
+  }
+
+  @Test(
     "a redirect whose body stays open is let go of before its target is asked",
     arguments: ["/loop", "/other"])
   func openRedirects(target: String) async throws {

@@ -172,6 +172,69 @@ import Testing
     }
   }
 
+  @Test(
+    "an answer that is not stored, and depends on no field, has all variants forgotten",
+    arguments: [(410, "no-store"), (200, "no-store"), (302, "no-store"), (404, "private, no-store")])
+  func goneForAllVariants(status: Int, control: String) async throws {
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      number == 3
+        ? CacheLab.response(request, status, ["Cache-Control": control], "gone")
+        : CacheLab.response(
+          request, 200, ["Cache-Control": "max-age=600", "Vary": "X-Variant"], "answer \(number)")
+    }
+    for variant in 1...2 {
+      #expect(try await lab.ask(.get, "/thing", ["X-Variant": "\(variant)"]).text == "answer \(variant)")
+    }
+    #expect(
+      try await lab.ask(.get, "/thing", ["X-Variant": "1", "Cache-Control": "no-cache"]).text == "gone")
+    #expect(try await lab.ask(.get, "/thing", ["X-Variant": "2"]).text == "answer 4")
+    await lab.client.shutdown()
+  }
+
+  /// What makes the stored response something that is not served any more.
+  enum Change: String, CaseIterable { case put, delete, reload, gone }
+
+  /// How the validation fails that was under way meanwhile.
+  enum Failure: String, CaseIterable { case trouble, lost }
+
+  @Test(
+    "a failure is not covered with what was replaced or made invalid meanwhile, for nobody who waited",
+    arguments: Change.allCases, Failure.allCases)
+  func replacedDuringFailure(change: Change, failure: Failure) async throws {
+    let mayFail = Latch()
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      let fields: HeaderFields = ["ETag": "\"\(number)\"", "Cache-Control": "max-age=0, stale-if-error=600"]
+      switch number {
+      case 1: return CacheLab.response(request, 200, fields, "old")
+      case 2:
+        try? await mayFail.wait()
+        if failure == .lost { throw NetOptError(.receiveFailed, phase: .receive, "the connection ended") }
+        return CacheLab.response(request, 503, ["Cache-Control": "no-store"], "trouble")
+      default:
+        if change == .gone { return CacheLab.response(request, 410, ["Cache-Control": "no-store"], "gone") }
+        return CacheLab.response(request, 200, fields, "new")
+      }
+    }
+    #expect(try await lab.ask().text == "old")
+    let waiters = (0..<3).map { _ in Task { try await lab.ask().text } }
+    try await wait(for: "the validation, and those who wait for it") {
+      let waiting = try lab.flights.waiting
+      return lab.sent == 2 && waiting == 2
+    }
+    switch change {
+    case .put: _ = try await lab.ask(.put)
+    case .delete: _ = try await lab.ask(.delete)
+    case .reload, .gone: _ = try await lab.ask(.get, "/thing", ["Cache-Control": "no-cache"])
+    }
+    mayFail.open()
+    for waiter in waiters {
+      let text = try? await waiter.value
+      #expect(text != "old")
+      if change == .reload { #expect(text == "new") }
+    }
+    await lab.client.shutdown()
+  }
+
   @Test("the answer to a change that another change overtakes is not stored")
   func overtakenChange() async throws {
     let isDeleted = Latch()

@@ -1,6 +1,7 @@
 import NetOptCaching
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt
@@ -28,6 +29,19 @@ import Testing
     for number in 1...70_000 { #expect(store(try Self.key(number), begun: number + 2)) }
     #expect(!store(key, begun: 1))
     #expect(store(key, begun: 80_000))
+  }
+
+  @Test("what is known of a resource takes the same room however long the names of its variants are")
+  func longNames() throws {
+    let changes = ResourceChanges()
+    let before = ProcessFootprint.now.memoryBytes
+    for number in 0..<2000 {
+      let selectors = (0..<64).map {
+        CacheEntry.Selector(name: String(repeating: "x", count: 1000) + "\(number) \($0)", value: nil)
+      }
+      _ = changes.unlessOvertaken(try Self.key(number), selectors, since: 0, begun: Self.moment(number)) {}
+    }
+    #expect(ProcessFootprint.now.memoryBytes - before < 20 << 20)
   }
 
   @Test(

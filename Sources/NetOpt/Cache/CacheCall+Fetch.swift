@@ -94,12 +94,12 @@ extension CacheCall {
     // Those who are alike have one fetch, which is not of others.
     case .ofOthers: if !isAlone { return try await share(fetch, next, isAgain: isAgain, isAlone: true) }
     case .answered(let status):
-      if let service = fetch.entry.flatMap({ afterFailure(status, $0) }) {
+      if let service = await storedNow(fetch, next).flatMap({ afterFailure(status, $0) }) {
         return response(service, isCollapsed: true)
       }
     case .trouble(let entry):
       if wanted.decodes(entry), Vary.selects(entry, wanted) { return response(trouble: entry, fetch) }
-    case .failed(let error): return try recover(from: error, fetch.entry)
+    case .failed(let error): return try await recover(from: error, fetch, next)
     }
     return try await perform(fetch, next)
   }
@@ -126,7 +126,7 @@ extension CacheCall {
       let response = try await next.proceed(forwarded)
       fetch = fetch.sent(for: response, of: next)
       guard response.status == 304, !fetch.conditions.isEmpty, let entry = fetch.entry else {
-        return answered(response, fetch)
+        return await answered(response, fetch, next)
       }
       let news = response.head.withExactLocation(response.headers)
       if entry.terms.validators.admit(news, at: cache.now() / 1000) {
@@ -134,12 +134,12 @@ extension CacheCall {
       }
       // The 304 is about something else than what is stored (RFC 9111, section 4.3.4).
       fetch.conditions = [:]
-      cache.forget(.selected(by: wanted), for: key, begun: fetch.begun)
+      cache.forget(.overlapping(entry.selectors), for: key, begun: fetch.begun)
       let answer = try await next.proceed(request)
-      return answered(answer, fetch.sent(for: answer, of: next))
+      return await answered(answer, fetch.sent(for: answer, of: next), next)
     } catch {
       fetch.ticket?.fail(error, deadline: fetch.deadline, at: cache.timeSource.now())
-      return try recover(from: error, fetch.entry)
+      return try await recover(from: error, fetch, next)
     }
   }
 
@@ -150,11 +150,25 @@ extension CacheCall {
 
   /// Answers in the place of an origin that could not be reached: with what is stored, or with the word that it may not be
   /// used.
-  private func recover(from error: NetOptError, _ entry: CacheEntry?) throws(NetOptError) -> NetOptResponse {
-    guard let entry, Self.unreachable.contains(error.code), case .http = rules else { throw error }
-    if let service = afterFailure(nil, entry) { return response(service, error: error) }
+  private func recover(
+    from error: NetOptError, _ fetch: Fetch, _ next: InterceptorChain
+  ) async throws(NetOptError) -> NetOptResponse {
+    guard fetch.entry != nil, Self.unreachable.contains(error.code), case .http = rules else { throw error }
+    if let entry = await storedNow(fetch, next), let service = afterFailure(nil, entry) {
+      return response(service, error: error)
+    }
     return gatewayTimeout(
       .unreachable, "the origin could not be reached: \(error.message)", route: error.route)
+  }
+
+  /// What is stored for the request now, when something was stored at the decision: it may have been replaced or made invalid since.
+  private func storedNow(_ fetch: Fetch, _ next: InterceptorChain) async -> CacheEntry? {
+    guard fetch.entry != nil else { return nil }
+    let entries =
+      if let entries = cache.entriesInMemory(for: key) { entries } else {
+        await cache.store.entries(for: key, within: cache.patience(until: next.deadline))
+      }
+    return CachePolicy.selected(ofRules(entries), for: wanted)
   }
 
   // MARK: Answers of the origin
@@ -173,7 +187,9 @@ extension CacheCall {
   }
 
   /// The origin gave an answer of its own.
-  private func answered(_ response: NetOptResponse, _ fetch: Fetch) -> NetOptResponse {
+  private func answered(
+    _ response: NetOptResponse, _ fetch: Fetch, _ next: InterceptorChain
+  ) async -> NetOptResponse {
     let fields = response.headers
     let received = cache.now()
     var (response, fetch) = (response, fetch)
@@ -182,7 +198,9 @@ extension CacheCall {
     if wanted.method == .head, fetch.stores {
       freshen(response.status, response.head.withExactLocation(fields), fetch, received)
     }
-    if let entry = fetch.entry, let service = afterFailure(response.status, entry) {
+    if CachePolicy.troubles.contains(response.status), let entry = await storedNow(fetch, next),
+      let service = afterFailure(response.status, entry)
+    {
       fetch.ticket?.complete(.answered(response.status))
       return self.response(service, status: response.status)
     }
@@ -196,7 +214,7 @@ extension CacheCall {
     } else if !isShared {
       fetch.ticket?.complete(.unshared)
     }
-    if !storing.isStored { replaced(response.status, terms.control, fetch) }
+    if !storing.isStored { replaced(response.status, fields, terms.control, fetch) }
     response.cacheStatus = CacheStatus(
       .miss, by: fetch.rule, forward: fetch.forward, forwardedStatus: response.status,
       timeToLive: storing.isStored && version == nil
@@ -254,10 +272,11 @@ extension CacheCall {
 
   /// The answer is not stored: what it replaces is forgotten. That the resource is elsewhere, gone or forbidden now replaces it
   /// as well; that the server is in trouble does not. A success that the caller alone kept from being stored says nothing of what is.
-  private func replaced(_ status: Int, _ control: CacheControl, _ fetch: Fetch) {
+  private func replaced(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch) {
     guard wanted.method == .get, status < 500, !Self.silent.contains(status) else { return }
     guard fetch.stores || control.noStore || !(200..<300 ~= status) else { return }
-    cache.forget(fetch.hasOthers ? .all : .selected(by: wanted), for: key, begun: fetch.begun)
+    cache.forget(
+      fetch.hasOthers ? .all : .overlapping(Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
   }
 
   /// - Returns: how many changes of the resource that is.
@@ -288,11 +307,12 @@ extension CacheCall {
   private func freshen(_ status: Int, _ fields: HeaderFields, _ fetch: Fetch, _ received: Int64) {
     guard case .http = rules else { return }
     guard
-      let entry = CachePolicy.selected(cache.store.memory.entries(for: key), for: wanted) ?? fetch.entry
+      let entry = CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: wanted)
+        ?? fetch.entry
     else {
       // An older response may be on its way, or on the disk alone.
       if status == 200, !Validators(fields).isEmpty {
-        cache.forget(.selected(by: wanted), for: key, begun: fetch.begun)
+        cache.forget(.overlapping(Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
       }
       return
     }
@@ -301,7 +321,7 @@ extension CacheCall {
       let updated = Freshening.updated(
         entry, with: fields, for: wanted, requested: fetch.requested, received: received)
       _ = replace(entry, with: updated, after: fields, fetch)
-    case .remove: cache.forget(.selected(by: wanted), for: key, begun: fetch.begun)
+    case .remove: cache.forget(.overlapping(entry.selectors), for: key, begun: fetch.begun)
     case .nothing: break
     }
   }
@@ -312,7 +332,7 @@ extension CacheCall {
   ) -> Bool {
     let isKept = Freshening.isKept(updated, after: news)
     if !isKept {
-      cache.forget(.selected(by: wanted), for: key, begun: fetch.begun)
+      cache.forget(.overlapping(updated.selectors), for: key, begun: fetch.begun)
       return false
     }
     if updated.selectors != entry.selectors { cache.store.remove(entry) }

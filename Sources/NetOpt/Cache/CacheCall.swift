@@ -92,14 +92,17 @@ struct CacheCall: Sendable {
 
   private func decideByRules(_ entries: [CacheEntry]) -> CacheDecision {
     switch rules {
-    case .http(let policy):
-      // What others declared of it is not what the server says.
-      return policy.decide(
-        wanted, entries.filter { $0.declaredExpiry == nil && $0.resourceVersion == nil }, at: cache.now())
+    case .http(let policy): return policy.decide(wanted, ofRules(entries), at: cache.now())
     case .declared(let policy): return policy.decide(wanted, entries, at: cache.now())
     case .versioned(let policy, let version): return policy.decide(wanted, wanted: version, entries)
     case .none(let rule): return .bypass(rule)
     }
+  }
+
+  /// The entries that the rules concern: what others declared of a resource is not what the server says.
+  func ofRules(_ entries: [CacheEntry]) -> [CacheEntry] {
+    guard case .http = rules else { return entries }
+    return entries.filter { $0.declaredExpiry == nil && $0.resourceVersion == nil }
   }
 
   /// What takes the place of an answer that did not come, or that says that the server is in trouble.

@@ -33,12 +33,6 @@ final class ResourceChanges: Sendable {
       if let floor, begun < floor { return true }
       return latest[resource]?.bar.map { begun < $0 } ?? false
     }
-
-    /// Whether an answer to a later fetch is stored.
-    func hasStored(_ resource: Resource, after begun: MonotonicInstant) -> Bool {
-      guard let known = latest[resource], !known.hasUnstored, let bar = known.bar else { return false }
-      return begun < bar
-    }
   }
 
   /// A key without its text, which may have many kilobytes. Two keys with one digest are one resource here: then a response may be refused that
@@ -69,30 +63,26 @@ final class ResourceChanges: Sendable {
     var newest: MonotonicInstant
     /// What was fetched before this is not stored.
     var bar: MonotonicInstant?
-    /// Whether the answer that set the bar is not stored, or not for all requests.
-    var hasUnstored = false
-    /// The fields that the latest stored answer depends on.
-    var names: Set<String> = []
+    /// Tells the names of the fields that the latest stored answer depends on from others; 0 for none. The names may have many kilobytes.
+    var names = 0
 
     /// An answer is not stored, and all that is stored is forgotten. That may include the answer to a later fetch, so the bar is set to the latest
     /// fetch that is known.
     mutating func forgot(begun: MonotonicInstant) {
       newest = max(newest, begun)
       bar = newest
-      hasUnstored = true
     }
 
     /// An answer is stored.
     ///
     /// - Parameter names: the fields that it depends on. A variant does not replace other variants, but those that depend on other fields
     ///   cannot be compared with it.
-    mutating func stored(begun: MonotonicInstant, names: Set<String>) {
+    mutating func stored(begun: MonotonicInstant, names: Int) {
       newest = max(newest, begun)
-      let replaces = names.isEmpty || names != self.names
+      let replaces = names == 0 || names != self.names
       self.names = names
       guard replaces, begun > bar ?? MonotonicInstant(nanoseconds: .min) else { return }
       bar = begun
-      hasUnstored = !names.isEmpty
     }
   }
 
@@ -131,22 +121,23 @@ final class ResourceChanges: Sendable {
   ///   - count: how often the resource had been changed when the fetch began.
   ///   - begun: when that was.
   ///   - store: stores it.
-  /// - Returns: whether the response, or a newer one of its variant, is stored. If not, the caller forgets what it would have replaced.
+  /// - Returns: whether the response is stored. If not, the caller forgets all that is stored of the key: the answer that overtook it was not
+  ///   necessarily made later, since a request may wait behind others on its connection.
   func unlessOvertaken(
     _ key: CacheKey, _ selectors: [CacheEntry.Selector], since count: UInt32, begun: MonotonicInstant,
     _ store: () -> Void
   ) -> Bool {
     let resource = Resource(key)
     let variant = resource.variant(selectors)
-    let names = Set(selectors.map(\.name))
+    let names = selectors.isEmpty ? 0 : Set(selectors.map(\.name)).hashValue
     return place(of: key).state.withLock { place in
       let isOvertaken =
         place.count != count || place.isOvertaken(resource, begun: begun)
         || place.latest[resource].map { $0.names != names && begun < $0.newest } ?? false
         || variant.map { place.isOvertaken($0, begun: begun) } ?? false
-      if isOvertaken { return place.hasStored(variant ?? resource, after: begun) }
+      if isOvertaken { return false }
       place.note(resource, begun: begun) { $0.stored(begun: begun, names: names) }
-      if let variant { place.note(variant, begun: begun) { $0.stored(begun: begun, names: []) } }
+      if let variant { place.note(variant, begun: begun) { $0.stored(begun: begun, names: 0) } }
       store()
       return true
     }

@@ -133,8 +133,8 @@ final class ResponseCache: Sendable {
 
   /// Which stored responses are forgotten.
   enum Forgotten {
-    /// Those that a request selects of what has been stored since it began.
-    case selected(by: CacheRequest)
+    /// What an answer with these selectors would replace (`CacheEntry.overlaps`).
+    case overlapping([CacheEntry.Selector])
     /// All of the key.
     case all
   }
@@ -149,7 +149,7 @@ final class ResponseCache: Sendable {
     changes.answered(key, begun: begun)
     flights.leave(key)
     switch what {
-    case .selected(let request): store.remove(key) { Vary.selects($0, request) }
+    case .overlapping(let selectors): store.remove(key) { $0.overlaps(selectors) }
     case .all: store.removeAll(for: key)
     }
   }

@@ -9,9 +9,19 @@ package final class DiskCache: Sendable {
   private let thread = DiskThread()
   private let lookUps = LookUps<[CacheEntry]>()
   private let closing = LookUps<Void>()
-  private let waiting = Locked(0)
-  /// How many bytes may wait to be written. They are not in the bounds of the memory tier.
+  private let waiting = Locked(Waiting())
+  /// How many bytes may wait to be written, and to be removed. They are not in the bounds of the memory tier.
   private let mostWaiting: Int
+
+  /// What waits for the disk, which may hang.
+  private struct Waiting {
+    /// The bytes of entries that wait to be written.
+    var entries = 0
+    /// The bytes of marks of what waits to be removed.
+    var removals = 0
+    /// Whether everything waits to be removed: then nothing else needs to wait.
+    var isClearing = false
+  }
 
   /// Makes a cache of a store.
   ///
@@ -44,27 +54,56 @@ package final class DiskCache: Sendable {
   package func insert(_ entry: CacheEntry) {
     let weight = entry.weight
     let isTaken = waiting.withLock { waiting in
-      guard waiting + weight <= mostWaiting else { return false }
-      waiting += weight
+      guard !waiting.isClearing, waiting.entries + weight <= mostWaiting else { return false }
+      waiting.entries += weight
       return true
     }
     guard isTaken else { return remove(entry) }
     let isSubmitted = submit { [self] store in
       store.insert(entry)
-      waiting.withLock { $0 -= weight }
+      waiting.withLock { $0.entries -= weight }
     }
-    if !isSubmitted { waiting.withLock { $0 -= weight } }
+    if !isSubmitted { waiting.withLock { $0.entries -= weight } }
   }
 
   /// Has what an entry overlaps forgotten soon.
   package func remove(_ entry: CacheEntry) {
-    // Without the body, which would be kept until then.
-    let mark = entry.replacing(body: [])
-    submit { $0.remove(mark) }
+    // Without fields and body, which would be kept until then.
+    let mark = CacheEntry(
+      key: entry.key, selectors: entry.selectors, status: entry.status, fields: [:], body: [],
+      requested: entry.requested, received: entry.received, fetchMicroseconds: 0)
+    remove(mark.weight) { $0.remove(mark) }
   }
 
   /// Has all entries of a key forgotten soon.
-  package func removeAll(for key: CacheKey) { submit { $0.removeAll(for: key) } }
+  package func removeAll(for key: CacheKey) {
+    remove(key.text.utf8.count + key.partition.utf8.count) { $0.removeAll(for: key) }
+  }
+
+  /// - Parameter weight: how many bytes wait with it. When there are too many, everything is removed instead: that is one piece of work.
+  private func remove(_ weight: Int, _ work: @escaping @Sendable (DiskStore) -> Void) {
+    let weight = weight + 256
+    let fits = waiting.withLock { waiting -> Bool? in
+      if waiting.isClearing { return nil }
+      waiting.isClearing = waiting.removals + weight > mostWaiting
+      if !waiting.isClearing { waiting.removals += weight }
+      return !waiting.isClearing
+    }
+    switch fits {
+    case nil: return
+    case true?:
+      submit { [self] store in
+        work(store)
+        waiting.withLock { $0.removals -= weight }
+      }
+    case false?:
+      submit { [self] store in
+        // What comes from now on is not removed by this.
+        waiting.withLock { $0.isClearing = false }
+        store.removeAll()
+      }
+    }
+  }
 
   /// Has everything forgotten soon.
   package func removeAll() { submit { $0.removeAll() } }

@@ -38,7 +38,7 @@ package enum RequestKey {
     return try CacheKey(
       api: name ?? undeclared(request.method == .head ? .get : request.method, request.url),
       parameters: String(decoding: parameters, as: UTF8.self),
-      partition: name == nil ? partition : partition + "\0at \(request.url.origin)")
+      partition: name == nil ? declared(partition) : partition + "\0at \(request.url.origin)")
   }
 
   /// The key of a GET of a URL whose caller declared how it is cached, and gave it no name.
@@ -46,8 +46,12 @@ package enum RequestKey {
     try CacheKey(
       api: undeclared(.get, url),
       parameters: String(decoding: try canonical(url.query.map(String.init) ?? ""), as: UTF8.self),
-      partition: partition)
+      partition: declared(partition))
   }
+
+  /// The partition of what callers have declared of a URL. Without it, a declared key with canonical parameters would be the `http` key of another
+  /// URL.
+  private static func declared(_ partition: String) -> String { partition + "\0declared" }
 
   private static func canonical(_ query: String) throws(CryptoError) -> [UInt8] {
     var parameters: [UInt8] = []

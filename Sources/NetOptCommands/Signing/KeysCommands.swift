@@ -44,6 +44,10 @@ struct KeysNewCommand: Command {
       throw UsageError(
         "--keys takes the name of a file, and what was given is none; it may be what is in one")
     }
+    // Another process may add a key at the same time.
+    let lock = try FileLock(
+      FileBytes.folder(of: FileBytes.resolved(file)), .folder, as: "the key ring", in: .sign)
+    defer { withExtendedLifetime(lock) {} }
     let ring = access(file, F_OK) == 0 ? try KeyRing.load(file) : nil
     if ring?[name] != nil {
       throw UsageError("the key ring has a key \(name) already; give the new version a new id")
