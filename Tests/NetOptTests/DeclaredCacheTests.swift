@@ -141,6 +141,24 @@ import Testing
     await lab.client.shutdown()
   }
 
+  @Test(
+    "a change of a versioned resource takes away what was stored for it, whatever version it names",
+    arguments: [NetOptRequest.Method.put, .delete, .post])
+  func versionedChanges(method: NetOptRequest.Method) async throws {
+    let lab = try numbered()
+    let options = CacheOptions(.versioned(CacheOptions.Versions()))
+    func ask(_ method: NetOptRequest.Method, _ target: String) async throws -> String {
+      try await lab.ask(method, target) { $0.options.cache = options }.text
+    }
+    for query in ["cachevers=7", "a=1&cachevers=7"] {
+      let first = try await ask(.get, "/app.js?\(query)")
+      #expect(try await ask(.get, "/app.js?\(query)") == first)
+      _ = try await ask(method, "/app.js?\(query.replacing("7", with: "8"))")
+      #expect(try await ask(.get, "/app.js?\(query)") != first)
+    }
+    await lab.client.shutdown()
+  }
+
   @Test func versionsDecide() async throws {
     let lab = try numbered()
     var versions = CacheOptions.Versions()

@@ -291,6 +291,13 @@ extension CacheCall {
       for partition in concerned {
         if let key = try? RequestKey.url(url, partition: partition) { keys.insert(key) }
         if let key = try? RequestKey.canonical(url, partition: partition) { keys.insert(key) }
+        // What versioned mode stores has the version beside its key.
+        if case .versioned(let versions) = (request.options.cache ?? cache.options).mode,
+          let query = VersionedPolicy(versions).version(of: url)?.query,
+          let key = try? RequestKey.canonical(url, query: query, partition: partition)
+        {
+          keys.insert(key)
+        }
       }
       for key in keys {
         // In this order: what is stored between the two knows that it was overtaken.

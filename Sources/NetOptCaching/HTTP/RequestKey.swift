@@ -42,10 +42,14 @@ package enum RequestKey {
   }
 
   /// The key of a GET of a URL whose caller declared how it is cached, and gave it no name.
-  package static func canonical(_ url: HTTPURL, partition: String) throws(CryptoError) -> CacheKey {
+  ///
+  /// - Parameter query: the query that counts; the URL's by default.
+  package static func canonical(
+    _ url: HTTPURL, query: String? = nil, partition: String
+  ) throws(CryptoError) -> CacheKey {
     try CacheKey(
       api: undeclared(.get, url),
-      parameters: String(decoding: try canonical(url.query.map(String.init) ?? ""), as: UTF8.self),
+      parameters: String(decoding: try canonical(query ?? url.query.map(String.init) ?? ""), as: UTF8.self),
       partition: declared(partition))
   }
 
