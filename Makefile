@@ -56,11 +56,13 @@ RATE ?= 200
 # Parts of the names of scenarios that `make hostile` runs; all unless it is set.
 HOSTILE_ONLY ?=
 
+# What `make sanitize` runs.
+SANITIZED := NetOptEngineTests|NetOptCachingTests|NetOptCryptoTests|NetOptSQLiteTests
 # How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs dns-messages heads chunks frames
 
-.PHONY: help dependencies build test api docs bench lab-up lab-check lab-down install simulate mutants storm storm-trial faults fault-soak hostile lint tsan asan coverage \
+.PHONY: help dependencies build test api docs bench lab-up lab-check lab-down install simulate mutants storm storm-trial faults fault-soak hostile lint sanitize tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
@@ -146,6 +148,10 @@ lint: dependencies ## Check format, layers, file lengths, scripts and the public
 	fi
 	$(BUILD)
 	scripts/api check
+
+sanitize: dependencies ## Run the tests of the modules with C or concurrency under both sanitizers
+	$(MAKE) --no-print-directory tsan TESTFLAGS="--filter '$(SANITIZED)'"
+	$(MAKE) --no-print-directory asan TESTFLAGS="--filter '$(SANITIZED)'"
 
 tsan: dependencies ## Run the tests under the thread sanitizer
 	TSAN_OPTIONS="halt_on_error=1:suppressions=$(CURDIR)/scripts/tsan-suppressions" \
