@@ -4,8 +4,8 @@ import NetOptLocking
 
 /// Keeps the cache from storing a response that is older than one it knows of. Safe from any thread.
 ///
-/// A change (RFC 9111, section 4.4) overtakes all fetches that began before its answer. An answer, stored or not, overtakes the fetches that
-/// began before its own.
+/// A change (RFC 9111, section 4.4) overtakes all fetches that began before its answer. An answer, stored or not, overtakes the answers to requests
+/// that were sent before its own. A fetch begins here when its request is sent.
 final class ResourceChanges: Sendable {
   /// The state of 1/256 of all keys. These keys share `count` and `floor`, so that a response may be refused that could be stored, and never the
   /// other way round.

@@ -83,24 +83,22 @@ package final class DiskCache: Sendable {
   /// - Parameter weight: how many bytes wait with it. When there are too many, everything is removed instead: that is one piece of work.
   private func remove(_ weight: Int, _ work: @escaping @Sendable (DiskStore) -> Void) {
     let weight = weight + 256
-    let fits = waiting.withLock { waiting -> Bool? in
-      if waiting.isClearing { return nil }
-      waiting.isClearing = waiting.removals + weight > mostWaiting
-      if !waiting.isClearing { waiting.removals += weight }
-      return !waiting.isClearing
-    }
-    switch fits {
-    case nil: return
-    case true?:
-      submit { [self] store in
-        work(store)
-        waiting.withLock { $0.removals -= weight }
-      }
-    case false?:
-      submit { [self] store in
-        // What comes from now on is not removed by this.
-        waiting.withLock { $0.isClearing = false }
-        store.removeAll()
+    // Submitted within the lock: whoever leaves without removing anything finds the disk empty afterwards.
+    waiting.withLock { waiting in
+      if waiting.isClearing { return }
+      if waiting.removals + weight <= mostWaiting {
+        waiting.removals += weight
+        submit { [self] store in
+          work(store)
+          self.waiting.withLock { $0.removals -= weight }
+        }
+      } else {
+        waiting.isClearing = true
+        submit { [self] store in
+          // What comes from now on is not removed by this.
+          self.waiting.withLock { $0.isClearing = false }
+          store.removeAll()
+        }
       }
     }
   }
