@@ -46,6 +46,14 @@ struct StoringTests {
     #expect(try storing(fields) == (false, "RFC 9110, section 7.6.1"))
   }
 
+  @Test("RFC 6585 forbids to store some statuses", arguments: [428, 429, 431, 511])
+  func statusesOfRFC6585(status: Int) throws {
+    let fields: HeaderFields = ["Cache-Control": "max-age=600", "ETag": "\"a\""]
+    let terms = ResponseTerms(status: status, fields: fields, requested: 0, received: 0)
+    let request = CacheRequest(try NetOptRequest(.get, "https://a.test/"), userAgent: "")
+    #expect(!Storing(request, status: status, fields, terms).isStored)
+  }
+
   @Test func whatTheRequestForbidsIsNotStored() throws {
     let fresh: HeaderFields = ["Cache-Control": "max-age=10"]
     #expect(try storing(fresh, to: ["Cache-Control": "no-store"]) == (false, "RFC 9111, section 5.2.1.5"))

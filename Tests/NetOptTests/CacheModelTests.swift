@@ -90,9 +90,16 @@ import Testing
       let floor = origin.floor(of: CacheModelOrigin.subject(of: request))
       let settings = origin.settings
       let attempts = 1 + origin.draw(2)
+      let isLetGo = origin.draw(3) == 0
       let isCancelled = origin.draw(25) == 0
       let call = Task(executorPreference: thread) {
-        try await lab.ask(method, target, fields) { $0.options.maxAttempts = attempts }
+        // Nobody else waits for the answer to a reload.
+        if fields["Cache-Control"] == "no-cache", isLetGo {
+          let head = try await lab.begin(method, target, fields) { $0.options.maxAttempts = attempts }
+          return (response: head.withoutBody, text: nil as String?)
+        }
+        let answer = try await lab.ask(method, target, fields) { $0.options.maxAttempts = attempts }
+        return (response: answer.response, text: answer.text)
       }
       if isCancelled {
         await origin.pause()
@@ -111,5 +118,14 @@ import Testing
       }
     }
     return hits
+  }
+}
+
+extension NetOptResponse {
+  /// The same without the body, which is let go of.
+  fileprivate var withoutBody: NetOptResponse {
+    var response = self
+    response.body = ResponseBody([])
+    return response
   }
 }

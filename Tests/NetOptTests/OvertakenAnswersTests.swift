@@ -191,6 +191,46 @@ import Testing
     await lab.client.shutdown()
   }
 
+  @Test("a redirect that is followed before its body came replaces what is stored", arguments: [302, 307])
+  func redirectWithLateBody(status: Int) async throws {
+    let gate = Latch()
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      if request.url.target == "/new" {
+        return CacheLab.response(request, 200, ["Cache-Control": "no-store"], "new")
+      }
+      if number == 1 { return CacheLab.response(request, 200, ["Cache-Control": "max-age=600"], "old") }
+      return CacheLab.response(
+        request, status, ["Cache-Control": "max-age=600", "Location": "/new"],
+        ResponseBody(GatedBody(["elsewhere"], gates: [gate])))
+    }
+    #expect(try await lab.ask().text == "old")
+    #expect(try await lab.ask(.get, "/thing", ["Cache-Control": "no-cache"]).text == "new")
+    #expect(try await lab.ask().text == "new")
+    gate.open()
+    await lab.client.shutdown()
+  }
+
+  @Test(
+    "an answer about a part that names another version has the older one forgotten, and one that names the same does not",
+    arguments: [206, 304, 416], [true, false])
+  func partOfAnother(status: Int, isOfAnother: Bool) async throws {
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      let tag = number == 1 || !isOfAnother ? "\"1\"" : "\"2\""
+      let fields: HeaderFields = ["ETag": tag, "Cache-Control": "max-age=600"]
+      guard number == 2 else { return CacheLab.response(request, 200, fields, "answer \(number)") }
+      var part = fields
+      if status == 206 { part["Content-Range"] = "bytes 90-93/100" }
+      if status == 416 { part["Content-Range"] = "bytes */100" }
+      return CacheLab.response(request, status, part, status == 206 ? "part" : "")
+    }
+    #expect(try await lab.ask().text == "answer 1")
+    var own: HeaderFields = ["Cache-Control": "no-cache"]
+    if status == 304 { own["If-None-Match"] = "\"2\", \"1\"" } else { own["Range"] = "bytes=90-93" }
+    #expect(try await lab.ask(.get, "/thing", own).response.status == status)
+    #expect(try await lab.ask().text == (isOfAnother ? "answer 3" : "answer 1"))
+    await lab.client.shutdown()
+  }
+
   /// What makes the stored response something that is not served any more.
   enum Change: String, CaseIterable { case put, delete, reload, gone }
 

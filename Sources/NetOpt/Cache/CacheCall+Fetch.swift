@@ -268,15 +268,34 @@ extension CacheCall {
   }
 
   /// Answers that say nothing of what is stored.
-  private static let silent: Set = [206, 226, 304, 408, 416, 421, 425, 429]
+  private static let silent: Set = [206, 226, 304, 408, 416, 421, 425, 428, 429, 431, 511]
+  /// Those of them that are about the selected representation, of which they may bring a validator.
+  private static let partial: Set = [206, 304, 416]
 
   /// The answer is not stored: what it replaces is forgotten. That the resource is elsewhere, gone or forbidden now replaces it
   /// as well; that the server is in trouble does not. A success that the caller alone kept from being stored says nothing of what is.
   private func replaced(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch) {
+    if Self.partial.contains(status), fetch.stores { return compare(fields, fetch) }
     guard wanted.method == .get, status < 500, !Self.silent.contains(status) else { return }
     guard fetch.stores || control.noStore || !(200..<300 ~= status) else { return }
     cache.forget(
       fetch.hasOthers ? .all : .overlapping(Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
+  }
+
+  /// Forgets what is stored when an answer about a part of the representation has a validator of another version.
+  private func compare(_ fields: HeaderFields, _ fetch: Fetch) {
+    guard case .http = rules, wanted.method == .get, !Validators(fields).isEmpty else { return }
+    var whole = fields
+    // Those of the part.
+    whole.removeAll {
+      HeaderFields.equal($0.name, "Content-Length") || HeaderFields.equal($0.name, "Content-Range")
+    }
+    let entry =
+      CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: wanted) ?? fetch.entry
+    if let entry, Freshening.afterHead(entry, status: 200, whole) != .remove { return }
+    // Without an entry an older one may be on its way, or on the disk alone.
+    cache.forget(
+      .overlapping(entry?.selectors ?? Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
   }
 
   /// - Returns: how many changes of the resource that is.

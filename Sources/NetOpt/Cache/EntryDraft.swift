@@ -42,6 +42,11 @@ struct EntryDraft: Sendable {
     ticket?.complete(.unshared)
   }
 
+  /// Its reader has let go of it before its end: a redirect's body is not read, and a caller may have seen enough. What it replaces is older.
+  func isLetGo() {
+    if isStored { cache.forget(.overlapping(selectors), for: key, begun: begun) }
+  }
+
   /// Its body did not come.
   func failed(_ error: NetOptError) {
     ticket?.fail(error, deadline: deadline, at: cache.timeSource.now())

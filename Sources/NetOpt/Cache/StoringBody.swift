@@ -36,7 +36,9 @@ final class StoringBody: BodySource {
   }
 
   deinit {
-    draft.cache.release(state.withLock(\.count))
+    let (count, isLetGo) = state.withLock { ($0.count, $0.end == nil && $0.chunks.areKept) }
+    draft.cache.release(count)
+    if isLetGo { draft.isLetGo() }
     // Unless it is over, one who waits fetches it again.
     draft.ticket?.handOver()
   }

@@ -41,8 +41,11 @@ package struct Storing: Sendable {
     if control.mustUnderstand, !understood.contains(status) { return .refused(.notUnderstood) }
     if control.forbidsStoring { return .refused(.noStore) }
     if status == 206 { return .refused(.partialContent) }
-    // 226, 304 and 416 answer what a request has (RFC 3229), a condition and a range, not the next request.
-    if status < 200 || [226, 304, 416].contains(status) { return .refused(.statusNotStored) }
+    // 226, 304 and 416 answer what a request has (RFC 3229), a condition and a range, not the next request. RFC 6585 forbids to store 428, 429,
+    // 431 and 511.
+    if status < 200 || [226, 304, 416, 428, 429, 431, 511].contains(status) {
+      return .refused(.statusNotStored)
+    }
     if Vary(fields) == .everything { return .refused(.varyStar) }
     if StoredFields.losesTerms(of: fields, control) { return .refused(.termsNotStored) }
     if request.method == .post { return afterPost(request, status, fields, terms) }
