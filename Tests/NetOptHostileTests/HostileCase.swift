@@ -34,6 +34,8 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
   let verdict: Verdict
   /// How the server is asked.
   var access = Access.any
+  /// Whether it is one of TCP, which a proxy that passes bytes on does not pass on.
+  var isOfTCP = false
   /// The method of the request that is answered badly.
   var method = NetOptRequest.Method.get
   /// Its fields.

@@ -21,7 +21,8 @@ enum Selection {
   private static func modes(of hostile: HostileCase) -> [HostileRun.Mode] {
     let modes = HostileRun.Mode.allCases.filter { mode in
       switch mode {
-      case .fresh, .cached, .tunneled: true
+      case .fresh, .cached: true
+      case .tunneled: !hostile.isOfTCP
       // A scenario of a connection's beginning cannot be played on one that has begun well.
       case .pooled: !hostile.isOfFirstConnection
       case .proxied: hostile.access == .any

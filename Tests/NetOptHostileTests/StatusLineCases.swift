@@ -31,7 +31,7 @@ enum StatusLineCases {
     .either(["version-1-2", "version-empty-line-before"]))
 
   /// Behind a proxy that speaks TLS the byte breaks the record.
-  private static let urgent: [HostileCase] = .fails(as: .lost, ["urgent-byte-before"])
+  private static let urgent: [HostileCase] = .fails(as: .lost, ["urgent-byte-before"]) { $0.isOfTCP = true }
 
   /// RFC 9110, section 7.8: the client has not asked for another protocol.
   private static let switching: [HostileCase] = .fails(
