@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetOptCaching
 
-/// The files of bodies, with several writers and those who remove what dead writers have left.
+/// Body files with several writers, beside a process that removes abandoned drafts.
 @Suite struct BodyFilesTests {
   @Test("a draft is not taken for abandoned between its making and its locking")
   func draftsOfTheLiving() throws {

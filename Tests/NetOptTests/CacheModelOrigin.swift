@@ -207,7 +207,7 @@ final class CacheModelOrigin: Sendable {
 
   private static func body(of representation: Representation, _ state: inout State) -> String {
     if let known = state.bodies[representation] { return known }
-    // Some are too short to be cut, and some too long to be stored.
+    // Some bodies are too short to be cut, and some are too long to be stored.
     let length = [0, 10, 300, 9000][Int(state.random.below(4))]
     let subject = representation.subject
     let body =
@@ -283,7 +283,7 @@ final class CacheModelOrigin: Sendable {
           Representation(subject: Self.representedSubject(of: request), version: version), settings, state,
           report)
       }
-      // A caller who wants nothing stored leaves what is stored as it is.
+      // A request with `no-store` does not change what is stored.
       if control.contains("no-store"), 200..<300 ~= response.status { return }
       // Without a validator an answer to HEAD does not say which version it is of, and an error may be about the method.
       if request.method == .head, response.status != 200 || !response.headers.contains(name: "ETag") {

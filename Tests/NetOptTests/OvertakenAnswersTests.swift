@@ -231,10 +231,10 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// What makes the stored response something that is not served any more.
+  /// What replaces or invalidates the stored response.
   enum Change: String, CaseIterable { case put, delete, reload, gone }
 
-  /// How the validation fails that was under way meanwhile.
+  /// How the validation in flight fails.
   enum Failure: String, CaseIterable { case trouble, lost }
 
   @Test(

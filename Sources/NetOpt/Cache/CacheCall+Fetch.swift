@@ -161,13 +161,11 @@ extension CacheCall {
       .unreachable, "the origin could not be reached: \(error.message)", route: error.route)
   }
 
-  /// What is stored for the request now, when something was stored at the decision: it may have been replaced or made invalid since.
+  /// The stored response that the request selects now; `nil` when none was stored when the call was decided. The one of the decision may have been
+  /// replaced or made invalid since.
   private func storedNow(_ fetch: Fetch, _ next: InterceptorChain) async -> CacheEntry? {
     guard fetch.entry != nil else { return nil }
-    let entries =
-      if let entries = cache.entriesInMemory(for: key) { entries } else {
-        await cache.store.entries(for: key, within: cache.patience(until: next.deadline))
-      }
+    let entries = await cache.store.entries(for: key, within: cache.patience(until: next.deadline))
     return CachePolicy.selected(ofRules(entries), for: wanted)
   }
 
@@ -180,7 +178,7 @@ extension CacheCall {
     let received = cache.now()
     let updated = Freshening.updated(
       entry, with: news, for: wanted, requested: fetch.requested, received: received)
-    let isKept = replace(entry, with: updated, after: news, fetch)
+    let isKept = keepUpdated(updated, after: news, fetch)
     // What must not be kept, or depends on what no request shows, is for the one who asked.
     fetch.ticket?.complete(isKept ? .entry(updated) : .unshared)
     return self.response(validated: updated, response, fetch, isStored: isKept)

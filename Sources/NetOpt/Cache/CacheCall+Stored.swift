@@ -26,12 +26,16 @@ extension CacheCall {
     whole.removeAll {
       HeaderFields.equal($0.name, "Content-Length") || HeaderFields.equal($0.name, "Content-Range")
     }
-    let entry =
-      CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: wanted) ?? fetch.entry
+    let entry = selectedInMemory(fetch)
     if let entry, Freshening.afterHead(entry, status: 200, whole) != .remove { return }
     // Without an entry an older one may be on its way, or on the disk alone.
     cache.forget(
       .overlapping(entry?.selectors ?? Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
+  }
+
+  /// The stored response that the request selects now, as far as memory has it, or the one of the decision.
+  private func selectedInMemory(_ fetch: Fetch) -> CacheEntry? {
+    CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: wanted) ?? fetch.entry
   }
 
   /// - Returns: how many changes of the resource that is.
@@ -68,10 +72,7 @@ extension CacheCall {
   /// Compares an answer to HEAD with what is stored now: a response may have been stored since the decision.
   func freshen(_ status: Int, _ fields: HeaderFields, _ fetch: Fetch, _ received: Int64) {
     guard case .http = rules else { return }
-    guard
-      let entry = CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: wanted)
-        ?? fetch.entry
-    else {
+    guard let entry = selectedInMemory(fetch) else {
       // An older response may be on its way, or on the disk alone.
       if status == 200, !Validators(fields).isEmpty {
         cache.forget(.overlapping(Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
@@ -82,22 +83,19 @@ extension CacheCall {
     case .update:
       let updated = Freshening.updated(
         entry, with: fields, for: wanted, requested: fetch.requested, received: received)
-      _ = replace(entry, with: updated, after: fields, fetch)
+      _ = keepUpdated(updated, after: fields, fetch)
     case .remove: cache.forget(.overlapping(entry.selectors), for: key, begun: fetch.begun)
     case .nothing: break
     }
   }
 
   /// - Returns: whether the updated entry is kept.
-  func replace(
-    _ entry: CacheEntry, with updated: CacheEntry, after news: HeaderFields, _ fetch: Fetch
-  ) -> Bool {
+  func keepUpdated(_ updated: CacheEntry, after news: HeaderFields, _ fetch: Fetch) -> Bool {
     let isKept = Freshening.isKept(updated, after: news)
     if !isKept {
       cache.forget(.overlapping(updated.selectors), for: key, begun: fetch.begun)
       return false
     }
-    if updated.selectors != entry.selectors { cache.store.remove(entry) }
     cache.insert(updated, unlessChangedSince: fetch.changes, begun: fetch.begun)
     return true
   }

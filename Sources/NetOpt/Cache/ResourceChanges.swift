@@ -63,7 +63,7 @@ final class ResourceChanges: Sendable {
     var newest: MonotonicInstant
     /// What was fetched before this is not stored.
     var bar: MonotonicInstant?
-    /// Tells the names of the fields that the latest stored answer depends on from others; 0 for none. The names may have many kilobytes.
+    /// A hash of the field names in the `Vary` of the latest stored answer; 0 without `Vary`. The names themselves may have many kilobytes.
     var names = 0
 
     /// An answer is not stored, and all that is stored is forgotten. That may include the answer to a later fetch, so the bar is set to the latest

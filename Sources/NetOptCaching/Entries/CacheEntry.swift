@@ -83,11 +83,11 @@ package final class CacheEntry: Sendable {
 }
 
 extension CacheEntry {
-  /// The same with another key, or another body.
-  package func replacing(key: CacheKey? = nil, body: [UInt8]? = nil) -> CacheEntry {
+  /// The same with another key.
+  package func replacing(key: CacheKey) -> CacheEntry {
     CacheEntry(
-      key: key ?? self.key, selectors: selectors, status: status, fields: fields,
-      body: body ?? self.body, requested: requested, received: received, declaredExpiry: declaredExpiry,
+      key: key, selectors: selectors, status: status, fields: fields, body: body, requested: requested,
+      received: received, declaredExpiry: declaredExpiry,
       resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }
 }

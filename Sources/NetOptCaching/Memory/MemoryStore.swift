@@ -116,7 +116,7 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Forgets the entry, and what it overlaps and is older.
+  /// Removes the entry and all overlapping entries that are not newer.
   package func remove(_ entry: CacheEntry) {
     change(entry.key) { old in
       old.filter { !entry.overlaps($0.selectors) || $0.received > entry.received }

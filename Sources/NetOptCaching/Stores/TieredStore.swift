@@ -77,12 +77,6 @@ package final class TieredStore: Sendable {
     return left >= writeThrough.leastAgeLeft
   }
 
-  /// Forgets the entry and what it overlaps: in memory what is older, on the disk all.
-  package func remove(_ entry: CacheEntry) {
-    disk?.remove(entry)
-    memory.remove(entry)
-  }
-
   /// Forgets entries of a key in memory, and all of them on the disk, which may have others than memory: a variant that memory has let go, or one
   /// that another process stored.
   package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {

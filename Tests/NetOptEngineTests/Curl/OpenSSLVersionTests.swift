@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptEngine
 
-/// Which OpenSSL is used as the headers describe it.
+/// The check that the loaded OpenSSL has the major version of the headers.
 @Suite struct OpenSSLVersionTests {
   @Test("the OpenSSL of this machine's libcurl has the major version of the headers")
   func loaded() {

@@ -32,7 +32,7 @@ package enum CurlLibrary {
   /// The TLS library as libcurl names it, as "OpenSSL/3.0.15"; empty when libcurl has none.
   static let tlsName = text(netopt_version_info()?.pointee.ssl_version) ?? ""
 
-  /// What a client cannot do with this TLS library; `nil` with the one that netopt was built for.
+  /// The warning that libcurl uses a TLS library that netopt was not built for; `nil` otherwise.
   package static let warning = OpenSSL.loaded == nil ? OpenSSL.warning(of: tlsName) : nil
 
   /// Names and versions of libcurl and the libraries under it that matter here, as they are at run time.
