@@ -204,7 +204,7 @@ import Testing
       configuration.allowPrivateAddresses = true
       configuration.probing.atStart = false
       await (try NetOptClient(configuration)).shutdown()
-      // The first use of clocks opens descriptors of the runtime's own. Of this client some may be open for a moment still.
+      // The first sleep opens descriptors of libdispatch. Of this client some may be open for a moment still.
       try await Task.sleep(for: .milliseconds(1))
       let before = ProcessFootprint.now.descriptors
       for round in 0..<6 {

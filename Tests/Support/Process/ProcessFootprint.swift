@@ -3,7 +3,8 @@ import Glibc
 
 /// What this process takes of the system now (proc(5)).
 package struct ProcessFootprint: Sendable, Equatable {
-  /// How many descriptors are open.
+  /// How many descriptors are open, without libdispatch's timers (timerfd_create(2)): it opens one when a timer first
+  /// has to wait, which a late one need not. netopt has none.
   package let descriptors: Int
   /// The names of its threads.
   package let threadNames: [String]
@@ -19,7 +20,7 @@ package struct ProcessFootprint: Sendable, Equatable {
     }
     return ProcessFootprint(
       // One of them is the directory's own.
-      descriptors: entries("/proc/self/fd").count - 1, threadNames: threads.sorted(),
+      descriptors: entries("/proc/self/fd").count { !isTimer($0) } - 1, threadNames: threads.sorted(),
       memoryBytes: allocatedBytes ?? (pages ?? 0) * sysconf(Int32(_SC_PAGESIZE)))
   }
 
@@ -27,6 +28,12 @@ package struct ProcessFootprint: Sendable, Equatable {
   private static var allocatedBytes: Int? {
     guard let symbol = dlsym(nil, "__sanitizer_get_current_allocated_bytes") else { return nil }
     return unsafeBitCast(symbol, to: (@convention(c) () -> Int).self)()
+  }
+
+  private static func isTimer(_ descriptor: String) -> Bool {
+    var target = [UInt8](repeating: 0, count: 64)
+    let length = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+    return length > 0 && target.prefix(length).elementsEqual("anon_inode:[timerfd]".utf8)
   }
 
   private static func entries(_ path: String) -> [String] {
