@@ -131,43 +131,6 @@ def data_behind_trailers(stream: Stream) -> None:
     stream.send(answer + stream.data(b"forged", end=True))
 
 
-def length(name: str, *values: bytes, status: bytes = b"200", body: bool = True, end: bool = False) -> None:
-    """Adds an answer with these lengths; `#` in them stands for the right one."""
-
-    @http2(name)
-    def play(stream: Stream) -> None:
-        count = b"%d" % len(stream.body)
-        lines = [(b"content-length", value.replace(b"#", count)) for value in values]
-        head = block((b":status", status), *stream.fields[1:], *lines)
-        stream.send(stream.headers(head, end=end) + (stream.data(end=True) if body else b""))
-
-
-length("length-right", b"#")
-length("length-too-long", b"1#")
-length("length-too-short", b"1")
-length("length-zero-with-body", b"0")
-length("length-without-body", b"#", body=False, end=True)
-length("length-two-different", b"#", b"1#")
-length("length-two-equal", b"#", b"#")
-length("length-list", b"#, #")
-length("length-negative", b"-1")
-length("length-plus", b"+#")
-length("length-1e30", b"1" + b"0" * 30)
-length("length-letters", b"#abc")
-length("length-empty", b"")
-length("no-content-with-data", status=b"204")
-length("not-modified-with-data", status=b"304")
-length("no-content-with-length", b"#", status=b"204", body=False, end=True)
-# The method is the test's: this answers HEAD.
-length("head-with-data", b"#")
-
-
-@http2("data-beyond-length-in-a-second-frame")
-def data_beyond(stream: Stream) -> None:
-    count = b"%d" % len(stream.body)
-    stream.send(stream.head((b"content-length", count)) + stream.data() + stream.data(b"forged", end=True))
-
-
 def raw(name: str, make: bytes, *, before: bool = False) -> None:
     """Adds an answer whose block has these bytes behind the usual fields, or before them."""
 

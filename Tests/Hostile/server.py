@@ -31,6 +31,7 @@ import http2_ends  # noqa: F401
 import http2_fields  # noqa: F401
 import http2_floods  # noqa: F401
 import http2_frames  # noqa: F401
+import http2_lengths  # noqa: F401
 import http2_refusals  # noqa: F401
 import http2_together  # noqa: F401
 import tls_control  # noqa: F401

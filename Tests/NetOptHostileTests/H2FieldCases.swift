@@ -2,7 +2,7 @@ import NetOptCore
 
 /// Fields and field blocks of HTTP/2 (RFC 9113, section 8; RFC 7541).
 enum H2FieldCases {
-  static let all: [HostileCase] = .h2(names, values, statuses, interim, trailers, lengths, compression)
+  static let all: [HostileCase] = .h2(names, values, statuses, interim, trailers, compression)
 
   /// RFC 9113, section 8.2: these make a message malformed. nghttp2 passes over some of the fields instead.
   private static let names: [HostileCase] = .together(
@@ -52,21 +52,6 @@ enum H2FieldCases {
         "trailers-with-connection", "head-twice",
       ]),
     .either(or: .lost, ["trailers-twice", "data-behind-trailers"]))
-
-  /// RFC 9113, section 8.1.1.
-  private static let lengths: [HostileCase] = .together(
-    .answers(["length-right"]),
-    .fails(
-      as: .lost,
-      [
-        "length-too-long", "length-too-short", "length-zero-with-body", "length-without-body",
-        "length-two-different", "length-negative", "length-plus", "length-1e30", "length-letters",
-        "length-empty", "data-beyond-length-in-a-second-frame", "no-content-with-data",
-      ]),
-    .either(or: .lost, ["length-two-equal", "length-list"]),
-    .fails(as: .lost, ["not-modified-with-data"]) { $0.headers = ["If-None-Match": "\"1\""] },
-    .either(with: ExpectedAnswer(status: 204, body: .empty), or: .lost, ["no-content-with-length"]),
-    .fails(as: .lost, ["head-with-data"]) { $0.method = .head })
 
   /// RFC 7541: what cannot be decoded ends the connection.
   private static let compression: [HostileCase] = .together(

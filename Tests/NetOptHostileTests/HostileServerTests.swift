@@ -50,6 +50,11 @@ import Testing
     try await HostileGroup.perform(H2FrameCases.all)
   }
 
+  @Test("lengths of HTTP/2")
+  func h2Lengths() async throws {
+    try await HostileGroup.perform(H2LengthCases.all)
+  }
+
   @Test("HTTP/2 answers that end")
   func h2Ends() async throws {
     try await HostileGroup.perform(H2EndCases.all)
@@ -74,6 +79,6 @@ import Testing
 
   private static let all: [HostileCase] = .together(
     StatusLineCases.all, FieldCases.all, BodyCases.all, CodingCases.all, EndCases.all, LeftoverCases.all,
-    FloodCases.all, H2FieldCases.all, H2FrameCases.all, H2EndCases.all, H2FloodCases.all, RecordCases.all,
-    TogetherTests.cases, UnsentRequestsTests.cases, RefusalTests.cases, TunnelTests.cases)
+    FloodCases.all, H2FieldCases.all, H2FrameCases.all, H2LengthCases.all, H2EndCases.all, H2FloodCases.all,
+    RecordCases.all, TogetherTests.cases, UnsentRequestsTests.cases, RefusalTests.cases, TunnelTests.cases)
 }

@@ -168,6 +168,11 @@ final class EasyHandle {
     didSet { if isVerbose != oldValue { set(CURLOPT_VERBOSE, isVerbose ? 1 : 0) } }
   }
 
+  /// Whether libcurl takes no notice of a Content-Length (CURLOPT_IGNORE_CONTENT_LENGTH(3)), and an answer ends with its stream.
+  var ignoresLength = false {
+    didSet { if ignoresLength != oldValue { set(CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0) } }
+  }
+
   private func apply(_ wanted: Settings) throws(NetOptError) {
     settings = nil
     set(CURLOPT_SSL_VERIFYPEER, wanted.verification == .full ? 1 : 0)

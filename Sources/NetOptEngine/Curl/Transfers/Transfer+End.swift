@@ -47,7 +47,7 @@ extension Transfer {
     if !hasBody, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
       return .codingCut
     }
-    if head.framing == .end, speaksHTTP2 == true, FrameObserver.isInPlace, !frames.areAll(of: receivedBytes) {
+    if speaksHTTP2 == true, FrameObserver.isInPlace, !frames.areAll(of: receivedBytes) {
       return http2Reason ?? .streamCut
     }
     if speaksHTTP2 == false, head.framing == .end, let connection,

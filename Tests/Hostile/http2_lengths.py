@@ -1,0 +1,97 @@
+"""Lengths that HTTP/2 answers announce, and what comes behind as many bytes (RFC 9113, section 8.1.1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hpack import block
+from http2 import Stream, goaway
+from scenarios import http2
+
+
+def length(name: str, *values: bytes, status: bytes = b"200", body: bool = True, end: bool = False) -> None:
+    """Adds an answer with these lengths; `#` in them stands for the right one."""
+
+    @http2(name)
+    def play(stream: Stream) -> None:
+        count = b"%d" % len(stream.body)
+        lines = [(b"content-length", value.replace(b"#", count)) for value in values]
+        head = block((b":status", status), *stream.fields[1:], *lines)
+        stream.send(stream.headers(head, end=end) + (stream.data(end=True) if body else b""))
+
+
+length("length-right", b"#")
+length("length-too-long", b"1#")
+length("length-too-short", b"1")
+length("length-zero-with-body", b"0")
+length("length-without-body", b"#", body=False, end=True)
+length("length-two-different", b"#", b"1#")
+length("length-two-equal", b"#", b"#")
+length("length-list", b"#, #")
+length("length-negative", b"-1")
+length("length-plus", b"+#")
+length("length-1e30", b"1" + b"0" * 30)
+length("length-letters", b"#abc")
+length("length-empty", b"")
+length("no-content-with-data", status=b"204")
+length("not-modified-with-data", status=b"304")
+length("no-content-with-length", b"#", status=b"204", body=False, end=True)
+# The method is the test's: this answers HEAD.
+length("head-with-data", b"#")
+
+
+def counted(name: str, rest: Callable[[Stream], bytes], then: Callable[[Stream], None] = lambda _: None) -> None:
+    """Adds an answer that goes on, or breaks off, behind as many bytes as it announced: at once, in further records, and after a while."""
+
+    def frames(stream: Stream) -> list[bytes]:
+        count = b"%d" % len(stream.body)
+        return [stream.head((b"content-length", count)), stream.data(), rest(stream)]
+
+    @http2("counted-" + name)
+    def play(stream: Stream) -> None:
+        stream.send(b"".join(frames(stream)))
+        then(stream)
+
+    @http2(f"counted-{name}-by-records")
+    def play_by_records(stream: Stream) -> None:
+        for piece in frames(stream):
+            stream.send(piece)
+        then(stream)
+
+    @http2(f"counted-{name}-later")
+    def play_later(stream: Stream) -> None:
+        """By then a client that only counts has its answer."""
+        head, data, last = frames(stream)
+        stream.send(head + data)
+        time.sleep(0.05)
+        stream.send(last)
+        then(stream)
+
+
+counted("then-the-end", lambda s: s.data(b"", end=True))
+counted("then-a-padded-end", lambda s: s.frame(0, 0x9, b"\3\0\0\0"))
+counted("then-trailers", lambda s: s.headers(block((b"x-trailer", b"one")), end=True))
+counted("then-empty-data-and-the-end", lambda s: s.data(b"") * 3 + s.data(b"", end=True))
+counted("then-goaway-and-the-end", lambda s: goaway(s.id, 0) + s.data(b"", end=True))
+counted("then-more-and-the-end", lambda s: s.data(b"forged", end=True))
+counted("then-more", lambda s: s.data(b"forged"))
+counted("then-more-and-trailers", lambda s: s.data(b"f") + s.headers(block((b"x-trailer", b"one")), end=True))
+counted("then-open-trailers", lambda s: s.headers(block((b"x-trailer", b"one"))))
+for each_code in (0, 1, 2, 8, 0xB):
+    counted(f"then-rst-{each_code:x}", lambda s, code=each_code: s.reset(code))  # type: ignore[misc]
+counted("then-goaway-without-it", lambda _: goaway(0, 0), Stream.close)
+counted("then-close", lambda _: b"", Stream.close)
+counted("then-fin", lambda _: b"", lambda s: s.session.connection.cut())
+counted("then-tcp-reset", lambda _: b"", lambda s: s.session.connection.reset())
+counted("then-silence", lambda _: b"")
+
+
+@http2("counted-then-more-in-many-records")
+def more_in_many_records(stream: Stream) -> None:
+    """The client reads while the server writes, and may have counted enough between two records."""
+    stream.send(stream.head((b"content-length", b"40000")))
+    data = stream.body.ljust(1000)
+    for _ in range(59):
+        stream.send(stream.data(data))
+    stream.send(stream.data(data, end=True))
