@@ -20,12 +20,12 @@ struct DiskFaultTests {
     directory = parent + "/cache"
   }
 
-  private func store(_ directory: String? = nil) -> DiskStore {
+  func store(_ directory: String? = nil) -> DiskStore {
     DiskStore(directory ?? self.directory, patience: 200, rest: .zero) { [warnings] in warnings.add($0) }
   }
 
   /// Uses a store that cannot work in every way.
-  private func useInVain(_ store: DiskStore) throws {
+  func useInVain(_ store: DiskStore) throws {
     let key = try Samples.key("a")
     for _ in 0..<3 {
       store.open()
@@ -40,7 +40,7 @@ struct DiskFaultTests {
     }
   }
 
-  private func fill(_ count: Int = 40) throws {
+  func fill(_ count: Int = 40) throws {
     let store = store()
     for number in 0..<count {
       store.insert(
@@ -379,71 +379,6 @@ struct DiskFaultTests {
     return stat(folder, &status) == 0 ? status.st_mode & 0o7777 : nil
   }
 
-  @Test func anOlderSchemaIsPutAside() throws {
-    try fill(1)
-    try Database(directory + "/responses.db").execute("PRAGMA user_version = 1")
-    let store = store()
-    #expect(store.entries(for: try Samples.key("0")).isEmpty)
-    let key = try Samples.key("a")
-    store.insert(Samples.entry(key))
-    #expect(store.entries(for: key).count == 1)
-    #expect(warnings.messages.count == 1)
-    #expect(warnings.messages[0].contains("its schema is that of an older version of netopt; it is now"))
-    #expect(FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
-  }
-
-  /// What was stored by other rules could be given to another user. Whoever changes the rules raises `DiskSchema.version`, and then what
-  /// stands here.
-  @Test func rulesByWhichUsersAreToldApartHaveASchemaOfTheirOwn() throws {
-    let rules =
-      [CredentialFields(CredentialFields.usual).text] + SecretNames.parts + SecretNames.words
-      + SecretNames.names
-    var digest: [UInt8] = []
-    digest.append(hex: Array(try Digest.of(rules.joined(separator: "\n"), .sha256).prefix(4)))
-    #expect("\(DiskSchema.version) \(String(decoding: digest, as: UTF8.self))" == "4 5aabfe9c")
-  }
-
-  /// A trigger or a view may be without end, and a rule may refuse everything: what else is in a database than netopt makes is not run.
-  @Test(arguments: [
-    """
-    CREATE TRIGGER endless AFTER INSERT ON entries BEGIN
-      INSERT INTO evictions SELECT NULL, x'', x'', x'', 0, '' FROM entries a, entries b, entries c, entries d, entries e, entries f;
-    END
-    """,
-    """
-    CREATE TRIGGER endless AFTER UPDATE ON entries BEGIN
-      UPDATE entries SET cost = (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n);
-    END
-    """,
-    "DROP TRIGGER entries_added", "DROP INDEX entries_key", "CREATE TABLE more (a)",
-    "CREATE VIEW endless AS SELECT * FROM entries a, entries b",
-    "ALTER TABLE totals RENAME TO other; CREATE VIEW totals AS SELECT * FROM other",
-    "ALTER TABLE entries ADD COLUMN more DEFAULT 1",
-    "CREATE UNIQUE INDEX refusing ON entries (owner) WHERE 0",
-  ])
-  func whatElseIsInADatabaseIsNotRun(change: String) throws {
-    try fill(5)
-    try Database(directory + "/responses.db").execute(change)
-    let store = store()
-    #expect(store.entries(for: try Samples.key("0")).isEmpty)
-    let key = try Samples.key("a")
-    store.insert(Samples.entry(key))
-    #expect(store.entries(for: key).count == 1)
-    store.close()
-    #expect(warnings.messages.count == 1)
-    #expect(
-      warnings.messages[0].contains("it has other tables, indices or triggers than netopt makes; it is now"))
-  }
-
-  @Test func whatAnalyzeLeavesIsNothingElse() throws {
-    try fill(5)
-    try Database(directory + "/responses.db").execute("ANALYZE")
-    let store = store()
-    #expect(store.entries(for: try Samples.key("0")).count == 1)
-    store.close()
-    #expect(warnings.messages.isEmpty)
-  }
-
   @Test("a file with holes that seems larger than memory is no body")
   func aBodyOfATerabyte() throws {
     try fill(1)
@@ -484,26 +419,5 @@ struct DiskFaultTests {
     #expect(try look("large").isEmpty)
     #expect(try read(directory + "/responses.db") == text)
     #expect(!FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
-  }
-
-  @Test func aNewerSchemaIsLeftAlone() throws {
-    try fill(1)
-    try Database(directory + "/responses.db").execute("PRAGMA user_version = \(DiskSchema.version + 1)")
-    try useInVain(store())
-    #expect(warnings.messages.count == 1)
-    #expect(warnings.messages[0].contains("has a schema that this version of netopt does not know"))
-    #expect(
-      try Statement("SELECT count(*) FROM entries", in: Database(directory + "/responses.db")).integer() == 2)
-  }
-
-  @Test func somebodyElsesDatabaseIsPutAside() throws {
-    mkdir(directory, 0o700)
-    try Database(directory + "/responses.db").execute(
-      "CREATE TABLE entries (x); PRAGMA user_version = \(DiskSchema.version)")
-    let store = store()
-    let key = try Samples.key("a")
-    store.insert(Samples.entry(key))
-    #expect(store.entries(for: key).count == 1)
-    #expect(warnings.messages.count == 1)
   }
 }

@@ -1,0 +1,97 @@
+import FoundationEssentials
+import Glibc
+import NetOptCrypto
+import NetOptSQLite
+import Testing
+
+@testable import NetOptCaching
+@testable import NetOptCore
+
+/// Databases of other versions, of other programs, and with more in them than netopt makes.
+extension DiskFaultTests {
+  @Test func anOlderSchemaIsPutAside() throws {
+    try fill(1)
+    try Database(directory + "/responses.db").execute("PRAGMA user_version = 1")
+    let store = store()
+    #expect(store.entries(for: try Samples.key("0")).isEmpty)
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(warnings.messages.count == 1)
+    #expect(warnings.messages[0].contains("its schema is that of an older version of netopt; it is now"))
+    #expect(FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
+  }
+
+  /// What was stored by other rules could be given to another user. Whoever changes the rules raises `DiskSchema.version`, and then what
+  /// stands here.
+  @Test func rulesByWhichUsersAreToldApartHaveASchemaOfTheirOwn() throws {
+    let rules =
+      [CredentialFields(CredentialFields.usual).text] + SecretNames.parts + SecretNames.words
+      + SecretNames.names
+    var digest: [UInt8] = []
+    digest.append(hex: Array(try Digest.of(rules.joined(separator: "\n"), .sha256).prefix(4)))
+    #expect("\(DiskSchema.version) \(String(decoding: digest, as: UTF8.self))" == "4 5aabfe9c")
+  }
+
+  /// A trigger or a view may be without end, and a rule may refuse everything: what else is in a database than netopt makes is not run.
+  @Test(arguments: [
+    """
+    CREATE TRIGGER endless AFTER INSERT ON entries BEGIN
+      INSERT INTO evictions SELECT NULL, x'', x'', x'', 0, '' FROM entries a, entries b, entries c, entries d, entries e, entries f;
+    END
+    """,
+    """
+    CREATE TRIGGER endless AFTER UPDATE ON entries BEGIN
+      UPDATE entries SET cost = (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n);
+    END
+    """,
+    "DROP TRIGGER entries_added", "DROP INDEX entries_key", "CREATE TABLE more (a)",
+    "CREATE VIEW endless AS SELECT * FROM entries a, entries b",
+    "ALTER TABLE totals RENAME TO other; CREATE VIEW totals AS SELECT * FROM other",
+    "ALTER TABLE entries ADD COLUMN more DEFAULT 1",
+    "CREATE UNIQUE INDEX refusing ON entries (owner) WHERE 0",
+  ])
+  func whatElseIsInADatabaseIsNotRun(change: String) throws {
+    try fill(5)
+    try Database(directory + "/responses.db").execute(change)
+    let store = store()
+    #expect(store.entries(for: try Samples.key("0")).isEmpty)
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    store.close()
+    #expect(warnings.messages.count == 1)
+    #expect(
+      warnings.messages[0].contains("it has other tables, indices or triggers than netopt makes; it is now"))
+  }
+
+  @Test func whatAnalyzeLeavesIsNothingElse() throws {
+    try fill(5)
+    try Database(directory + "/responses.db").execute("ANALYZE")
+    let store = store()
+    #expect(store.entries(for: try Samples.key("0")).count == 1)
+    store.close()
+    #expect(warnings.messages.isEmpty)
+  }
+
+  @Test func aNewerSchemaIsLeftAlone() throws {
+    try fill(1)
+    try Database(directory + "/responses.db").execute("PRAGMA user_version = \(DiskSchema.version + 1)")
+    try useInVain(store())
+    #expect(warnings.messages.count == 1)
+    #expect(warnings.messages[0].contains("has a schema that this version of netopt does not know"))
+    #expect(
+      try Statement("SELECT count(*) FROM entries", in: Database(directory + "/responses.db")).integer() == 2)
+  }
+
+  @Test func somebodyElsesDatabaseIsPutAside() throws {
+    mkdir(directory, 0o700)
+    try Database(directory + "/responses.db").execute(
+      "CREATE TABLE entries (x); PRAGMA user_version = \(DiskSchema.version)")
+    let store = store()
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(warnings.messages.count == 1)
+  }
+}
