@@ -68,6 +68,16 @@ static uint32_t stream_limit(nghttp2_session *session) {
   return nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
+// The head of a frame has come. How much of it is padding stands behind the head.
+static int begins(nghttp2_session *session, const nghttp2_frame_hd *head, void *data) {
+  (void)data;
+  if (!is_ours || head->type != NGHTTP2_DATA) return 0;
+  if ((head->flags & (NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_PADDED)) != NGHTTP2_FLAG_END_STREAM) return 0;
+  void *easy = nghttp2_session_get_stream_user_data(session, head->stream_id);
+  if (easy) handlers.ending(easy, head->length);
+  return 0;
+}
+
 static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   int is_data = frame->hd.type == NGHTTP2_DATA;
   if (is_data || frame->hd.type == NGHTTP2_HEADERS) {
@@ -183,6 +193,8 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
   }
   is_observed = 1;
   nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, writing);
+  // No libcurl sets one. If one does, no end is known before it has come.
+  nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, begins);
 }
 
 STANDS_BEFORE void nghttp2_session_callbacks_set_on_stream_close_callback(

@@ -12,6 +12,8 @@ enum netopt_failure { netopt_failed, netopt_flooded, netopt_too_many_continuatio
 // Told of frames, from within libcurl. A stream has the easy handle that libcurl gave to nghttp2, which it does for servers; its HTTP/2 for proxies
 // (CURLPROXY_HTTPS2) gives something else, and must not be used. A session is one of nghttp2's.
 struct netopt_frame_handlers {
+  // The head of a DATA frame without padding has come, which ends its stream. bytes: how much of a body comes with it.
+  void (*ending)(void *easy, size_t bytes);
   // A DATA or HEADERS frame has come whole. bytes: how much of a body it had.
   void (*received)(void *easy, size_t bytes, enum netopt_end end);
   // The head of a request is about to be written on a stream: some of it may leave from now on. limit: how many streams the server is known to

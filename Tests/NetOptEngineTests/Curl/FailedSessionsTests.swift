@@ -24,7 +24,8 @@ import Testing
   private static func observe() {
     netopt_observe_frames(
       netopt_frame_handlers(
-        received: { _, _, _ in }, requested: { _, _, _, _ in }, closed: { _ in }, refused: { _, _ in },
+        ending: { _, _ in }, received: { _, _, _ in }, requested: { _, _, _, _ in }, closed: { _ in },
+        refused: { _, _ in },
         leaving: { _, _ in }, rejected: { _, _, _ in }, failed: { _, _ in }, deleted: { _ in },
         hides_reset: { _ in 0 }))
   }

@@ -41,6 +41,9 @@ struct ResponseHeadReader {
   private var folds = 0
   private var lines: [UInt8] = []
 
+  /// Whether the next line is the first one of a head.
+  var isAtStatusLine: Bool { state == .statusLine }
+
   /// Whether the final head has come.
   var isComplete: Bool { state == .complete }
 

@@ -7,7 +7,8 @@ enum FrameObserver {
   static func start() {
     netopt_observe_frames(
       netopt_frame_handlers(
-        received: received, requested: requested, closed: closed, refused: refused, leaving: leaving,
+        ending: ending, received: received, requested: requested, closed: closed, refused: refused,
+        leaving: leaving,
         rejected: rejected, failed: failed, deleted: deleted, hides_reset: hidesReset))
   }
 
@@ -25,16 +26,32 @@ enum FrameObserver {
 struct ReceivedFrames {
   private var bytes = 0
   private(set) var hasEnded = false
+  /// What is in the last frame, of which more than the head need not have come.
+  private var last: Int?
+
+  /// The head of the last frame came.
+  mutating func end(with count: Int) { last = count }
 
   mutating func add(_ count: Int, ends: Bool) {
     bytes += count
     if ends { hasEnded = true }
   }
 
-  /// Whether the stream was ended (END_STREAM; RFC 9113, section 8.1), and all of its body was handed over.
+  /// How long the body is, once that is known: its last frame (END_STREAM; RFC 9113, section 8.1) has come or begun.
+  private var length: Int? { hasEnded ? bytes : last.map { bytes + $0 } }
+
+  /// Whether it is known where the stream ends.
+  var knowEnd: Bool { length != nil }
+
+  /// Whether the stream was ended, and all of its body was handed over.
   ///
   /// - Parameter received: how many bytes were handed over.
-  func areAll(of received: Int) -> Bool { hasEnded && bytes == received }
+  func areAll(of received: Int) -> Bool { length == received }
+}
+
+private func ending(_ easy: UnsafeMutableRawPointer?, _ bytes: Int) {
+  guard let easy else { return }
+  EasyHandle.transfer(of: easy)?.frames.end(with: bytes)
 }
 
 private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ end: netopt_end) {

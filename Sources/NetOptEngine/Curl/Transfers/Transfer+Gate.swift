@@ -77,10 +77,8 @@ extension Transfer {
         connection?.asks(tls?.reader)
         // For folds, chunk sizes, what follows the answer in the same read, and to see what is written.
         easy.isVerbose = true
+        easy.ignoresLength = false
       }
-      // libcurl would end the transfer at the last byte that was announced, and learn nothing of what the stream has behind it. nghttp2 compares
-      // the length with what comes (RFC 9113, section 8.1.1).
-      easy.ignoresLength = speaksHTTP2 == true && FrameObserver.isInPlace
       sent = SentRequest(seesWrites: speaksHTTP2 != true)
       if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
     } else if verdict == .lost, exchange.plan.isSecure, let descriptor {

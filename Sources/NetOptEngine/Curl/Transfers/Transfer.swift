@@ -68,7 +68,7 @@ final class Transfer {
   /// How many bytes of the body libcurl has handed over, before they were decoded.
   private(set) var receivedBytes = 0
   /// What the stream's DATA frames had, and whether one ended it; nothing where frames are not seen.
-  private(set) var frames = ReceivedFrames()
+  var frames = ReceivedFrames()
   /// How far a stream is that ended before the request was sent whole.
   private enum EarlyEnd { case none, answered, closed }
   private var earlyEnd = EarlyEnd.none
@@ -166,6 +166,7 @@ final class Transfer {
     // Where the TLS library does not tell what was negotiated, the first answer does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
     let wasComplete = head.isComplete
+    if isMultiplexed, head.isAtStatusLine { followLength() }
     if let fault = head.read(line, isMultiplexed: isMultiplexed) {
       self.fault = .head(fault)
       return false
@@ -230,9 +231,6 @@ final class Transfer {
     frames.add(bytes, ends: ends)
     if isEarly { earlyEnd = .answered }
   }
-
-  /// Whether the server has ended the answer (END_STREAM).
-  var hasStreamEnded: Bool { frames.hasEnded }
 
   /// nghttp2 has given the stream up, because what came on it breaks a rule.
   func wasRejected(_ code: UInt32) { http2Fault = HTTP2Fault(cause: .code(code), isOfConnection: false) }
