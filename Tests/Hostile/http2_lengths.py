@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from hpack import block
-from http2 import Stream, goaway
+from http2 import Stream, goaway, settings
 from scenarios import http2
 
 
@@ -41,11 +41,14 @@ length("no-content-with-length", b"#", status=b"204", body=False, end=True)
 length("head-with-data", b"#")
 
 
-def counted(name: str, rest: Callable[[Stream], bytes], then: Callable[[Stream], None] = lambda _: None) -> None:
-    """Adds an answer that goes on, or breaks off, behind as many bytes as it announced: at once, in further records, and after a while."""
+def counted(
+    name: str, rest: Callable[[Stream], bytes], then: Callable[[Stream], None] = lambda _: None, *, missing: int = 0
+) -> None:
+    """Adds an answer that goes on, or breaks off, behind as many bytes as it announced, or all but some: at once, in further records, and after
+    a while."""
 
     def frames(stream: Stream) -> list[bytes]:
-        count = b"%d" % len(stream.body)
+        count = b"%d" % (len(stream.body) + missing)
         return [stream.head((b"content-length", count)), stream.data(), rest(stream)]
 
     @http2("counted-" + name)
@@ -85,6 +88,32 @@ counted("then-close", lambda _: b"", Stream.close)
 counted("then-fin", lambda _: b"", lambda s: s.session.connection.cut())
 counted("then-tcp-reset", lambda _: b"", lambda s: s.session.connection.reset())
 counted("then-silence", lambda _: b"")
+
+
+END = {
+    "end": lambda s: s.data(b"", end=True),
+    "trailers": lambda s: s.headers(block((b"x-trailer", b"one")), end=True),
+    "some": lambda s: s.data(b"1234", end=True),
+}
+for each_name, each_end in END.items():
+    short = "short-" + each_name
+    counted(short, each_end, missing=5)
+    counted(short + "-rst", lambda s, end=each_end: end(s) + s.reset(0), missing=5)  # type: ignore[misc]
+    counted(short + "-data", lambda s, end=each_end: end(s) + s.data(b"1"), missing=5)  # type: ignore[misc]
+    counted(short + "-bad", lambda s, end=each_end: end(s) + settings((2, 2)), missing=5)  # type: ignore[misc]
+    counted(short + "-away", lambda s, end=each_end: end(s) + goaway(0, 0), Stream.close, missing=5)  # type: ignore[misc]
+    counted(short + "-close", each_end, Stream.close, missing=5)
+
+
+@http2("counted-short-and-large-then-close")
+def short_and_large(stream: Stream) -> None:
+    """The client is still reading when the connection has ended."""
+    stream.send(stream.head((b"content-length", b"60000")))
+    for _ in range(30):
+        stream.send(stream.data(stream.body.ljust(1600)))
+    time.sleep(0.03)
+    stream.send(stream.data(b"", end=True))
+    stream.close()
 
 
 @http2("counted-then-more-in-many-records")

@@ -2,7 +2,7 @@ import NetOptCore
 
 /// Lengths that HTTP/2 answers announce, and what comes behind as many bytes (RFC 9113, section 8.1.1).
 enum H2LengthCases {
-  static let all: [HostileCase] = .h2(announced, ended, goOn, breakOff)
+  static let all: [HostileCase] = .h2(announced, ended, goOn, breakOff, short)
 
   private static let announced: [HostileCase] = .together(
     .answers(["length-right"]),
@@ -38,6 +38,16 @@ enum H2LengthCases {
       as: .lost, ["then-close", "then-fin", "then-tcp-reset"].flatMap(ways)),
     .fails(as: .lost, ways("then-goaway-without-it")) { $0.isUnprocessed = true },
     .fails(as: .slow, ways("then-silence")) { $0.timeout = .milliseconds(300) })
+
+  /// Less than was announced, and then the end: nghttp2 refuses it with RST_STREAM, which never leaves when the connection or the stream is gone.
+  private static let short: [HostileCase] = .together(
+    .fails(
+      as: .lost,
+      ends.flatMap { end in ["", "-rst", "-data", "-bad", "-close"].flatMap { ways("short-\(end)\($0)") } }
+        + ["counted-short-and-large-then-close"]),
+    .fails(as: .lost, ends.flatMap { ways("short-\($0)-away") }) { $0.isUnprocessed = true })
+
+  private static let ends = ["end", "trailers", "some"]
 
   /// All in one record, each frame in one of its own, and what is behind the last byte a while later.
   private static func ways(_ name: String) -> [String] {

@@ -38,15 +38,8 @@ struct ReceivedFrames {
   }
 
   /// How long the body is, once that is known: its last frame (END_STREAM; RFC 9113, section 8.1) has come or begun.
-  private var length: Int? { hasEnded ? bytes : last.map { bytes + $0 } }
+  var length: Int? { hasEnded ? bytes : last.map { bytes + $0 } }
 
-  /// Whether it is known where the stream ends.
-  var knowEnd: Bool { length != nil }
-
-  /// Whether the stream was ended, and all of its body was handed over.
-  ///
-  /// - Parameter received: how many bytes were handed over.
-  func areAll(of received: Int) -> Bool { length == received }
 }
 
 private func ending(_ easy: UnsafeMutableRawPointer?, _ bytes: Int) {

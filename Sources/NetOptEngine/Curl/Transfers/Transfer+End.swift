@@ -16,7 +16,7 @@ extension Transfer {
   /// learn nothing of what the stream has behind it; nghttp2 alone compares the two (RFC 9113, section 8.1.1). Without one it takes a further
   /// turn for the end of the stream, an eighth of what a small answer costs. That is saved where the end has come already.
   func followLength() {
-    if FrameObserver.isInPlace { easy.ignoresLength = !frames.knowEnd }
+    if FrameObserver.isInPlace { easy.ignoresLength = frames.length == nil }
   }
 
   /// Whether the server has ended the answer (END_STREAM).
@@ -46,6 +46,15 @@ extension Transfer {
   /// The rule of HTTP/2 that was broken, when nghttp2 gave the stream or its connection up.
   private var http2Reason: ResponseFault? { (http2Fault ?? connection?.fault)?.responseFault }
 
+  /// Whether the stream was ended (END_STREAM; RFC 9113, section 8.1), and all of its body was handed over. A last frame that has begun to come
+  /// suffices where all bytes came that were announced: nghttp2 may still refuse it, when they are not as many.
+  var isWholeStream: Bool {
+    guard frames.length == receivedBytes else { return false }
+    return if case .length(let announced) = head.framing { announced == receivedBytes } else {
+      frames.hasEnded
+    }
+  }
+
   /// What is wrong with a response that libcurl takes for whole, or missing of it; `nil` when it is whole.
   var missing: ResponseFault? {
     // libcurl forgets what was refused of a piece that it had held back.
@@ -57,7 +66,7 @@ extension Transfer {
     if !hasBody, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
       return .codingCut
     }
-    if speaksHTTP2 == true, FrameObserver.isInPlace, !frames.areAll(of: receivedBytes) {
+    if speaksHTTP2 == true, FrameObserver.isInPlace, !isWholeStream {
       return http2Reason ?? .streamCut
     }
     if speaksHTTP2 == false, head.framing == .end, let connection,

@@ -245,14 +245,14 @@ final class Transfer {
   /// Whether all of an answer was handed over that ended before the request was sent whole, and nothing more is to be sent: the request
   /// has been, or the server wants no more of it.
   var isAnsweredEarly: Bool {
-    earlyEnd == .closed && head.isComplete && fault == nil && frames.areAll(of: receivedBytes)
+    earlyEnd == .closed && head.isComplete && fault == nil && isWholeStream
   }
 
   /// Whether all of an answer was handed over that ended before the request was sent whole, and libcurl waits for room to send the rest. A
   /// server that needs no more of a request may leave it so, although it is to end the stream (RFC 9113, section 8.1).
   var waitsBehindAnswer: Bool {
     earlyEnd == .answered && head.isComplete && fault == nil && !isSendPaused && !isReceivePaused
-      && frames.areAll(of: receivedBytes)
+      && isWholeStream
   }
 
   /// What becomes of a piece of the body.
