@@ -14,6 +14,7 @@
 static const int netopt_openssl_major = OPENSSL_VERSION_MAJOR;
 
 static const int netopt_ctrl_clear_mode = SSL_CTRL_CLEAR_MODE;
+static const int netopt_ctrl_set_read_ahead = SSL_CTRL_SET_READ_AHEAD;
 static const long netopt_mode_release_buffers = SSL_MODE_RELEASE_BUFFERS;
 static const int netopt_ctrl_set_max_cert_list = SSL_CTRL_SET_MAX_CERT_LIST;
 // Of OpenSSL 3.2; other releases do not look at it.

@@ -14,6 +14,8 @@ enum HeadFault: Hashable, Sendable {
   case unasked
   /// It is in another version of HTTP than the connection speaks.
   case otherVersion
+  /// A line has no end.
+  case lineCut
   /// A line is no field: it has no colon.
   case noColon
   /// A field has no name.
@@ -65,6 +67,7 @@ enum HeadFault: Hashable, Sendable {
     case .interim101: "status 101, although no other protocol was asked for (RFC 9110, section 15.2.2)"
     case .unasked: "data before it was asked for anything, which is no answer (RFC 9112, section 9.2)"
     case .otherVersion: "a response in another version of HTTP than the connection speaks"
+    case .lineCut: "a line without its end in its head (RFC 9112, section 2.2)"
     case .noColon: "a line without a colon among the fields of its head (RFC 9112, section 5)"
     case .noName: "a field without a name (RFC 9110, section 5.1)"
     case .name(let byte): "a field whose name has \(byte.named) in it (RFC 9110, section 5.1)"

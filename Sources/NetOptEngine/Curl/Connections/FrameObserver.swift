@@ -89,7 +89,7 @@ private func failed(_ session: UnsafeRawPointer?, _ failure: netopt_failure) {
   switch failure {
   case netopt_flooded: connection.wasRejected(.flood)
   case netopt_too_many_continuations: connection.wasRejected(.continuations)
-  case netopt_callback_failed: connection.wasRejected(.room)
+  case netopt_callback_failed: connection.wasRejected(CurlLibrary.refusesInvalidFrames ? .refusal : .room)
   default: break
   }
 }

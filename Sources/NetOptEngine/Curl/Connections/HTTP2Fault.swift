@@ -10,6 +10,8 @@ struct HTTP2Fault: Hashable, Sendable {
     case continuations
     /// A callback of libcurl's refused something: it has no room for more of a head.
     case room
+    /// A callback of libcurl's refused something: it has no room for more of a head, or a frame breaks a rule (`CurlLibrary.refusesInvalidFrames`).
+    case refusal
   }
 
   let cause: Cause
@@ -39,6 +41,7 @@ struct HTTP2Fault: Hashable, Sendable {
       case .code: "broke a rule of HTTP/2 (\(name); RFC 9113, section 5.4.1)"
       case .flood: "sent more frames that have to be answered than nghttp2 takes"
       case .continuations: "sent \(HeadFault.continuations.description)"
+      case .refusal: "sent an HTTP/2 frame that breaks a rule, or a head of more than 128 KiB"
       case .room: "sent \(HeadFault.tooLargeForLibcurl(kibibytes: 128).description)"
       }
     return "\(place) \(what), for which the connection was ended"

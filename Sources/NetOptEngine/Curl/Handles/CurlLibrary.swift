@@ -24,6 +24,13 @@ package enum CurlLibrary {
   /// Whether this libcurl keeps TLS sessions encoded: all from 8.10.0 on do (`Curl_ossl_add_session` in lib/vtls/openssl.c).
   static let encodesSessions = !isBefore(0x08_0a_00)
 
+  /// Whether this libcurl may give a request an idle HTTP/2 connection without reading what has come on it: all from 8.22.0 on do, until a second
+  /// after they last did (`Curl_cpool_conn_seems_healthy` in lib/conncache.c).
+  static let readsIdleConnectionsSeldom = !isBefore(0x08_16_00)
+
+  /// Whether this libcurl has nghttp2 fail when a frame breaks a rule: all from 8.13.0 on do (`cf_h2_on_invalid_frame_recv` in lib/http2.c).
+  static let refusesInvalidFrames = !isBefore(0x08_0d_00)
+
   /// - Parameter version: a number as libcurl counts its releases (curl_version_info(3)).
   private static func isBefore(_ version: UInt32) -> Bool {
     (netopt_version_info()?.pointee.version_num ?? 0) < version

@@ -146,11 +146,14 @@ private func contextWasMade(
   if let context = context.map({ OpaquePointer($0) }), let openSSL = OpenSSL.loaded {
     openSSL.keepSessions(of: context)
     openSSL.keepBuffers(of: context)
+    openSSL.readRecordByRecord(in: context)
     openSSL.limitGroups(of: context)
     openSSL.limitCertificates(of: context)
     openSSL.followHandshakes(of: context)
     openSSL.watchRecords(of: context)
-    easy.flatMap { EasyHandle.transfer(of: $0) }?.certificate = PeerCertificate.expect(in: context)
+    guard let transfer = easy.flatMap({ EasyHandle.transfer(of: $0) }) else { return CURLE_OK }
+    transfer.certificate = PeerCertificate.expect(in: context)
+    if let connection = transfer.ownConnection { TLSConnection.expect(in: context, on: connection) }
   }
   return CURLE_OK
 }

@@ -45,6 +45,8 @@ struct FailureWords: Sendable {
     case CURLE_BAD_FUNCTION_ARGUMENT: return .head(has("chunked-encoded stream") ? .trailer : .name(0x0d))
     // Without memory Swift would have ended. libcurl says this of a line that is longer than it takes.
     case CURLE_OUT_OF_MEMORY where !isHeadComplete: return .head(.lineTooLong)
+    // CURLE_TOO_LARGE, which the headers of older releases do not have.
+    case CURLcode(rawValue: 100) where !isHeadComplete: return .head(.lineTooLong)
     default: return nil
     }
   }

@@ -129,6 +129,15 @@ struct OpenSSL: Sendable {
     _ = control(context, netopt_ctrl_clear_mode, netopt_mode_release_buffers, nil)
   }
 
+  /// Has connections read no further than the record that they need. libcurl from 8.15.0 on has OpenSSL read several at once, and `RecordReader`
+  /// would not know in which of them data came, nor the gate whether what was read is data or tickets.
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
+  func readRecordByRecord(in context: OpaquePointer) {
+    // SSL_CTX_set_read_ahead(3) is a macro for this.
+    _ = control(context, netopt_ctrl_set_read_ahead, 0, nil)
+  }
+
   /// Has what happens in handshakes, and their alerts, looked at. It takes the place of no callback of libcurl's.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
@@ -146,6 +155,7 @@ struct OpenSSL: Sendable {
       if what & netopt_handshake_start != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
         openSSL.unpackSession(of: ssl)
         RecordReader.attach(to: ssl)
+        TLSConnection.began(ssl)
       }
       if what & netopt_handshake_done != 0 { PeerCertificate.keep(of: ssl) }
     }

@@ -51,7 +51,8 @@ extension Transfer {
     sentAt = nil
     // What is known of a connection does not change, and the streams of HTTP/2 need nothing else.
     let isKnown = connection?.reportsItsEnd == true && connection?.isMultiplexed == true
-    let tls = !isKnown && isEncrypted ? TLSConnection(of: easy) : nil
+    let tls =
+      isKnown || !isEncrypted ? nil : TLSConnection(of: easy) ?? TLSConnection(outermostOf: connection)
     if isKnown {
       tlsVersion = connection?.tlsVersion
       speaksHTTP2 = true
@@ -86,6 +87,9 @@ extension Transfer {
     }
     return verdict == .send
   }
+
+  /// The connection that the leg opened for itself, before it is ready.
+  var ownConnection: LiveConnection? { descriptor.flatMap { records.live[$0] } }
 
   /// Its connection, when requests on it were given up because the server had gone silent.
   var silentConnection: LiveConnection? {
@@ -152,7 +156,11 @@ extension Transfer {
   private func refusal(with tls: TLSConnection?, at now: MonotonicInstant) -> GateRefusal? {
     if speaksHTTP2 == true {
       guard let connection else { return nil }
-      return connection.isGivenUp ? .givenUp : connection.lastStream == nil ? nil : .leaving
+      if connection.isGivenUp { return .givenUp }
+      if connection.lastStream != nil { return .leaving }
+      // It may be an answer to the stream that the request is about to open.
+      return CurlLibrary.readsIdleConnectionsSeldom && connection.hasCarried && connection.isIdle
+        && connection.hasArrivals ? .stale : nil
     }
     guard let connection else {
       // Whether somebody else uses it cannot be told, and libcurl asks only where it takes the connection for HTTP/2.
@@ -183,6 +191,13 @@ extension LiveConnection {
   /// Whether it is known to carry nothing.
   var isIdle: Bool {
     isMultiplexed ? reader?.budget.streams == 0 : carrier == nil
+  }
+
+  /// Whether something came on it that was not read, or its end.
+  var hasArrivals: Bool {
+    var byte: UInt8 = 0
+    let count = recv(descriptor, &byte, 1, netopt_peek_without_waiting)
+    return count >= 0 || errno != EAGAIN && errno != EINTR || reader?.hasBufferedData == true
   }
 
   /// What came on a connection on which nothing was to come.
