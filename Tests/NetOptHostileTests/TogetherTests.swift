@@ -1,5 +1,6 @@
 import NetOpt
 import NetOptCore
+import NetOptEngine
 import NetOptTestSupport
 import TestTools
 import Testing
@@ -22,7 +23,11 @@ import Testing
     (0..<4).filter { $0 != place }.map { "forged-in-the-head-of-\(place)-for-\($0)" }
   }
 
-  @Test("each of them has its answer or an error, soon", arguments: cases)
+  /// libcurl from 8.1.0 on fails one stream alone over a head that is too large. The other requests of these scenarios then wait for the rest of their
+  /// answers, as they should.
+  private static let played = cases.filter { CurlLibrary.stopsAtLongHeads || !$0.name.contains("too-large") }
+
+  @Test("each of them has its answer or an error, soon", arguments: played)
   func together(_ hostile: HostileCase) async throws {
     let server = try await HostileServer.shared.value
     let host = "\(hostile.name)--together.hostile.test"

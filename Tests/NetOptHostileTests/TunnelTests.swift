@@ -1,5 +1,6 @@
 import NetOpt
 import NetOptCore
+import NetOptEngine
 import NetOptTestSupport
 import TestTools
 import Testing
@@ -33,7 +34,8 @@ import Testing
     #expect(other.fault(.answers(.usual), for: 3) == nil)
     let outcome = await call.value
     #expect(outcome.fault(.fails([.proxyFailed]), for: 2) == nil)
-    #expect(outcome.error?.message.contains("64 KiB") == true)
+    // Newer releases of libcurl have a lower limit of their own.
+    if CurlLibrary.stopsAtLongHeads { #expect(outcome.error?.message.contains("64 KiB") == true) }
     #expect(outcome.time < .seconds(10))
     #expect(await peak.end() < 32 << 20)
     await client.shutdown()

@@ -54,7 +54,7 @@ public final class NetOptClient: Sendable {
         CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router), waits: waits,
         loop: loop)
       let engine = Engine(transport: transport, resolver: resolver, loop: loop, waits: waits)
-      if let warning = CurlLibrary.warning { configuration.warningHandler?(warning) }
+      for warning in CurlLibrary.warnings { configuration.warningHandler?(warning) }
       self.init(configuration, start, router, engine, cache, SystemTimeSource())
     } catch {
       loop.stop()

@@ -9,7 +9,7 @@ import Testing
   func loaded() {
     #expect(OpenSSL.isOfHeaders(CurlLibrary.tlsName))
     #expect(OpenSSL.loaded != nil)
-    #expect(CurlLibrary.warning == nil)
+    #expect(CurlLibrary.warnings.isEmpty)
   }
 
   @Test(

@@ -29,7 +29,8 @@ struct ChunkReader: Sendable {
   private static let longestLine = 4096
 
   private var state = State.size(0, digits: 0)
-  private var data = 0
+  /// How many bytes of data came.
+  private(set) var data = 0
   /// How many bytes were no data, and how many of them were taken.
   private var (framing, taken) = (0, 0)
   /// How long the line is until now.

@@ -16,6 +16,8 @@ enum ResponseFault: Hashable, Sendable {
   case codingCut
   /// The HTTP/2 stream or connection ended before the end of its body was announced.
   case streamCut
+  /// libcurl has read more of its body than it has handed over.
+  case partLost
   /// It refuses what the request expects (417), and libcurl drops it.
   case expectationRefused
   /// The end of its body is the end of TLS, which came without close_notify: anybody on the way can have cut it.
@@ -66,6 +68,11 @@ enum ResponseFault: Hashable, Sendable {
       return made(
         .receiveFailed, .receive,
         "\(place) ended the HTTP/2 stream before it announced the end of the body: that may have been cut short"
+      )
+    case .partLost:
+      return made(
+        .receiveFailed, .receive,
+        "libcurl \(CurlLibrary.release) has lost a part of the body from \(place), as some releases do with a body whose reader is behind; use another one"
       )
     case .expectationRefused:
       return made(

@@ -114,7 +114,7 @@ private func says(
   // libcurl takes the line from here next. What it gets instead begins no fold; the transfer refuses it.
   // CURLINFO_REQUEST_SIZE counts the first write alone, which may find no room.
   case CURLINFO_HEADER_OUT, CURLINFO_DATA_OUT: if size > 0 { transfer.sent.wasWritten() }
-  case CURLINFO_DATA_IN: transfer.follow(chunks: bytes)
+  case CURLINFO_DATA_IN: transfer.follow(body: bytes)
   case CURLINFO_HEADER_IN: if transfer.mustHide(bytes) { text.pointee = 0x78 }
   default: break
   }

@@ -45,8 +45,7 @@ struct FailureWords: Sendable {
     case CURLE_BAD_FUNCTION_ARGUMENT: return .head(has("chunked-encoded stream") ? .trailer : .name(0x0d))
     // Without memory Swift would have ended. libcurl says this of a line that is longer than it takes.
     case CURLE_OUT_OF_MEMORY where !isHeadComplete: return .head(.lineTooLong)
-    // CURLE_TOO_LARGE, which the headers of older releases do not have.
-    case CURLcode(rawValue: 100) where !isHeadComplete: return .head(.lineTooLong)
+    case _ where code.isTooLarge && !isHeadComplete: return .head(.lineTooLong)
     default: return nil
     }
   }
@@ -112,4 +111,9 @@ struct FailureWords: Sendable {
   var isAboutLongAnswer: Bool { has("CONNECT response too large") }
 
   private func has(_ words: String) -> Bool { text.utf8.firstRange(of: words.utf8) != nil }
+}
+
+extension CURLcode {
+  /// CURLE_TOO_LARGE, which the headers of older releases do not have: something is longer than libcurl takes.
+  var isTooLarge: Bool { rawValue == 100 }
 }

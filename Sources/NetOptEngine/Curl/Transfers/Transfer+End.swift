@@ -39,7 +39,7 @@ extension Transfer {
   /// What is wrong with the response, when that is why libcurl has ended the transfer.
   func fault(_ code: CURLcode) -> ResponseFault? {
     if let fault { return fault }
-    if let fault = easy.words.fault(code, isHeadComplete: head.isComplete) { return fault }
+    if !isConnecting, let fault = easy.words.fault(code, isHeadComplete: head.isComplete) { return fault }
     return http2Reason
   }
 
@@ -53,6 +53,29 @@ extension Transfer {
     return if case .length(let announced) = head.framing { announced == receivedBytes } else {
       frames.hasEnded
     }
+  }
+
+  /// Whether libcurl has handed over all that it has read of an HTTP/1.1 answer's body. It may drop what waits for a reader
+  /// (`CurlLibrary.losesPausedBodies`).
+  private var hasAllThatWasRead: Bool {
+    switch head.framing {
+    case .length(let length): receivedBytes == length
+    case .chunked: receivedBytes == (CurlLibrary.showsChunks ? chunks.data : readBytes)
+    case .end: receivedBytes == readBytes
+    }
+  }
+
+  /// Whether all of an answer was handed over that ended before the request was sent whole, and nothing more is to be sent: the request
+  /// has been, or the server wants no more of it.
+  var isAnsweredEarly: Bool {
+    earlyEnd == .closed && head.isComplete && fault == nil && isWholeStream
+  }
+
+  /// Whether all of an answer was handed over that ended before the request was sent whole, and libcurl waits for room to send the rest. A
+  /// server that needs no more of a request may leave it so, although it is to end the stream (RFC 9113, section 8.1).
+  var waitsBehindAnswer: Bool {
+    earlyEnd == .answered && head.isComplete && fault == nil && !isSendPaused && !isReceivePaused
+      && isWholeStream
   }
 
   /// What is wrong with a response that libcurl takes for whole, or missing of it; `nil` when it is whole.
@@ -69,6 +92,7 @@ extension Transfer {
     if speaksHTTP2 == true, FrameObserver.isInPlace, !isWholeStream {
       return http2Reason ?? .streamCut
     }
+    if speaksHTTP2 == false, !hasAllThatWasRead { return .partLost }
     if speaksHTTP2 == false, head.framing == .end, let connection,
       connection.reportsItsEnd, !connection.hasCloseNotify
     {

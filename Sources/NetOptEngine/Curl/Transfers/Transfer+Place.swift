@@ -43,15 +43,18 @@ extension Transfer {
       return .noAnswer("sent more than \(ProxyRefusal.mostRead / 1024) KiB, which is netopt's limit,")
     }
     // libcurl says of everything that goes wrong with CONNECT that it could not receive.
-    guard code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING,
+    guard
+      code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING || code.isTooLarge,
       exchange.plan.isSecure, !ProxyURL.isSOCKS(proxy)
     else { return nil }
     if connectStatus > 0, connectStatus / 100 != 2 { return .status(connectStatus) }
     let words = easy.words
+    if words.isAboutLongAnswer || code.isTooLarge {
+      return .noAnswer("sent an answer that is longer than libcurl takes")
+    }
     if case .head(let fault) = words.fault(code, isHeadComplete: false) {
       return .noAnswer("sent \(fault.description)")
     }
-    if words.isAboutLongAnswer { return .noAnswer("sent an answer that is longer than libcurl takes") }
     if words.wasReset { return .noAnswer("reset the connection") }
     return .noAnswer(
       words.isAboutTunnel ? "sent something that is not HTTP" : "closed the connection without an answer")

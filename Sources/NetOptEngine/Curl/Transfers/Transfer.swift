@@ -59,7 +59,7 @@ final class Transfer {
   @exclusivity(unchecked) private var body: ReceivedBody
   /// What is wrong with the response, when something is.
   private(set) var fault: ResponseFault?
-  private var chunks = ChunkReader()
+  private(set) var chunks = ChunkReader()
   /// Why nghttp2 gave the stream up, when it did.
   private(set) var http2Fault: HTTP2Fault?
   /// Undoes the body's content coding, once the body has begun.
@@ -67,11 +67,13 @@ final class Transfer {
   private(set) var hasBody = false
   /// How many bytes of the body libcurl has handed over, before they were decoded.
   private(set) var receivedBytes = 0
+  /// How many bytes of an HTTP/1.1 answer's body libcurl has read, unless its chunks are followed.
+  private(set) var readBytes = 0
   /// What the stream's DATA frames had, and whether one ended it; nothing where frames are not seen.
   var frames = ReceivedFrames()
   /// How far a stream is that ended before the request was sent whole.
-  private enum EarlyEnd { case none, answered, closed }
-  private var earlyEnd = EarlyEnd.none
+  enum EarlyEnd { case none, answered, closed }
+  private(set) var earlyEnd = EarlyEnd.none
   /// How much of a piece of the body was decoded before the transfer paused: libcurl hands over all of it again.
   private var decodedOfPiece = 0
   /// What the consumer had not read when it was last asked.
@@ -194,6 +196,7 @@ final class Transfer {
     firstByteAt = nil
     frames = ReceivedFrames()
     chunks = ChunkReader()
+    readBytes = 0
     earlyEnd = .none
     // libcurl rewinds only a body of which it has written something, which may be less than it has taken.
     // The race refuses a stream that cannot begin anew.
@@ -211,8 +214,12 @@ final class Transfer {
   }
 
   /// libcurl has read a piece of an HTTP/1.1 answer's body, and takes it from its chunks next.
-  func follow(chunks bytes: UnsafeRawBufferPointer) {
-    guard fault == nil, head.isComplete, head.framing == .chunked, !hasNoBody else { return }
+  func follow(body bytes: UnsafeRawBufferPointer) {
+    guard fault == nil, head.isComplete, !hasNoBody else { return }
+    guard head.framing == .chunked, CurlLibrary.showsChunks else {
+      readBytes += bytes.count
+      return
+    }
     defer { records.receiving.read(framing: chunks.takeFraming()) }
     guard let chunkFault = chunks.read(bytes) else { return }
     fault = .chunk(chunkFault)
@@ -240,19 +247,6 @@ final class Transfer {
     guard earlyEnd == .answered else { return }
     earlyEnd = .closed
     touch()
-  }
-
-  /// Whether all of an answer was handed over that ended before the request was sent whole, and nothing more is to be sent: the request
-  /// has been, or the server wants no more of it.
-  var isAnsweredEarly: Bool {
-    earlyEnd == .closed && head.isComplete && fault == nil && isWholeStream
-  }
-
-  /// Whether all of an answer was handed over that ended before the request was sent whole, and libcurl waits for room to send the rest. A
-  /// server that needs no more of a request may leave it so, although it is to end the stream (RFC 9113, section 8.1).
-  var waitsBehindAnswer: Bool {
-    earlyEnd == .answered && head.isComplete && fault == nil && !isSendPaused && !isReceivePaused
-      && isWholeStream
   }
 
   /// What becomes of a piece of the body.
@@ -297,7 +291,9 @@ final class Transfer {
   }
 
   /// Whether more may be taken in this turn. libcurl 7.88 may end a transfer by itself whose answer ended before its upload, and keep a piece of it.
-  private var mayReceive: Bool { !records.receiving.isOver || earlyEnd != .none }
+  private var mayReceive: Bool {
+    !records.receiving.isOver || earlyEnd != .none || CurlLibrary.losesPausedBodies && speaksHTTP2 == false
+  }
 
   private var hasRoom: Bool { unread + body.count < exchange.bodyBuffer }
 
