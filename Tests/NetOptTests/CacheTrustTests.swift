@@ -64,32 +64,95 @@ import Testing
     #expect(sent == [1, 1, 1, 0])
   }
 
-  @Test("clients that sign with other keys or schemes do not share answers, also when the keys have one id")
-  func signers() async throws {
+  /// How many requests clients send that share a directory, each for the same resource.
+  private static func sent(
+    _ url: String, by configurations: [(inout ClientConfiguration) -> Void]
+  ) async throws -> [Int] {
     let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
-    func ring(_ secret: String, salt: String = "s") throws -> KeyRing {
-      let key = #"{"id":"a","secret":"\#(secret)","salt":"\#(salt)","schemes":["netopt1","sigv4"]}"#
-      return try KeyRing(json: SecretBytes(copying: Array(#"{"schema":1,"keys":[\#(key)]}"#.utf8)))
-    }
-    let signers = try [
-      RequestSigner(keys: ring("one"), keyID: "a"), RequestSigner(keys: ring("two"), keyID: "a"),
-      RequestSigner(keys: ring("one", salt: "t"), keyID: "a"),
-      RequestSigner(keys: ring("one"), keyID: "a", scheme: .sigv4, options: #"{"region":"r","service":"s"}"#),
-      RequestSigner(keys: ring("one"), keyID: "a"),
-    ]
     var sent: [Int] = []
-    for signer in signers {
-      let lab = try CacheLab(
-        { $0.directory = directory },
-        configure: { $0.signing = ClientConfiguration.Signing(signer: signer, hosts: ["api.test"]) }
-      ) { (request, number) throws(NetOptError) in
-        CacheLab.response(request, 200, ["Cache-Control": "private, max-age=600"], "for one key")
+    for configure in configurations {
+      let lab = try CacheLab({ $0.directory = directory }, configure: configure) {
+        (request, number) throws(NetOptError) in
+        CacheLab.response(request, 200, ["Cache-Control": "private, max-age=600"], "for one user")
       }
-      #expect(try await lab.ask().text == "for one key")
+      let response = try await lab.client.execute(NetOptRequest(.get, url))
+      #expect(try await response.body.collect(upTo: 100) == Array("for one user".utf8))
       sent.append(lab.sent)
       await lab.client.shutdown()
     }
-    #expect(sent == [1, 1, 1, 1, 0])
+    return sent
+  }
+
+  private static func signing(_ signer: RequestSigner) -> (inout ClientConfiguration) -> Void {
+    { $0.signing = ClientConfiguration.Signing(signer: signer, hosts: ["api.test"]) }
+  }
+
+  private static func ring(_ keys: String...) throws -> KeyRing {
+    let text = #"{"schema":1,"keys":[\#(keys.joined(separator: ","))]}"#
+    return try KeyRing(json: SecretBytes(copying: Array(text.utf8)))
+  }
+
+  @Test("clients that sign with other keys or schemes do not share answers, also when the keys have one id")
+  func signers() async throws {
+    func ring(_ secret: String, salt: String = "s", token: String? = nil) throws -> KeyRing {
+      let token = token.map { #","session_token":"\#($0)""# } ?? ""
+      return try Self.ring(
+        #"{"id":"a","secret":"\#(secret)","salt":"\#(salt)","schemes":["netopt1","sigv4"]\#(token)}"#)
+    }
+    func signer(_ ring: KeyRing) throws -> RequestSigner {
+      try RequestSigner(keys: ring, keyID: "a", scheme: .sigv4, options: #"{"region":"r","service":"s"}"#)
+    }
+    let signers = try [
+      RequestSigner(keys: ring("one"), keyID: "a"), RequestSigner(keys: ring("two"), keyID: "a"),
+      RequestSigner(keys: ring("one", salt: "t"), keyID: "a"), signer(ring("one")),
+      signer(ring("one", token: "T1")), signer(ring("one", token: "T2")), signer(ring("one", token: "T1")),
+      RequestSigner(keys: ring("one"), keyID: "a"),
+    ]
+    #expect(
+      try await Self.sent("https://api.test/", by: signers.map(Self.signing)) == [1, 1, 1, 1, 1, 1, 0, 0])
+  }
+
+  @Test("users whose keys travel sealed for different platforms do not share answers")
+  func platforms() async throws {
+    func signer(_ platform: String, _ inner: String = "netopt1") throws -> RequestSigner {
+      let secret = String(repeating: "0123456789abcdef", count: 2)
+      let keys = try Self.ring(
+        #"{"id":"a","secret":"one","salt":"s","schemes":["sealed-key","netopt1"]}"#,
+        #"{"id":"p1","secret":"\#(secret)","schemes":["sealed-key"]}"#,
+        #"{"id":"p2","secret":"\#(secret)","schemes":["sealed-key"]}"#)
+      return try RequestSigner(
+        keys: keys, keyID: "a", scheme: .sealedKey,
+        options: #"{"platform_key_id":"\#(platform)","inner":"\#(inner)"}"#)
+    }
+    let signers = try [signer("p1"), signer("p2"), signer("p1")]
+    #expect(try await Self.sent("https://api.test/", by: signers.map(Self.signing)) == [1, 1, 0])
+  }
+
+  /// A vault that is out of reach for a moment: the request is signed all the same, by a second call of the command.
+  @Test("keys whose secret cannot be had the first time do not share answers, though they have one id")
+  func unknownKeys() async throws {
+    let directory = try TemporaryDirectory.make("secret-commands")
+    let signers = try ["one", "two", "one"].enumerated().map { (number, secret) in
+      let command =
+        "test -e \(directory)/\(number) && echo \(secret) || { touch \(directory)/\(number); exit 1; }"
+      let keys = try Self.ring(#"{"id":"a","secret_command":"\#(command)","schemes":["netopt1"]}"#)
+      return try RequestSigner(keys: keys, keyID: "a")
+    }
+    #expect(try await Self.sent("https://api.test/", by: signers.map(Self.signing)) == [1, 1, 1])
+    // As long as the key lives it has one identity.
+    #expect(signers[0].identity == signers[0].identity)
+    #expect(Set(signers.map(\.identity)).count == 3)
+  }
+
+  @Test("users of a proxy that answers by itself do not share answers")
+  func proxyUsers() async throws {
+    let proxies = ["http://alice:pa@p:1", "http://bob:pb@p:1", "http://p:1", "http://alice:pa@p:1"]
+    let configurations = proxies.map { url in
+      { (configuration: inout ClientConfiguration) in configuration.proxy = .url(url) }
+    }
+    #expect(try await Self.sent("http://api.test/", by: configurations) == [1, 1, 1, 0])
+    // The proxy does not see what goes through a tunnel.
+    #expect(try await Self.sent("https://api.test/", by: configurations) == [1, 0, 0, 0])
   }
 
   @Test("what Vary names is also the User-Agent that the client adds")

@@ -42,7 +42,8 @@ struct CacheCall: Sendable {
     try RequestKey.partition(
       (request.options.cache ?? cache.options).partition, wanted, credentialFields: cache.credentialFields,
       isVerified: request.options.verification == .full, trust: cache.trust,
-      signedBy: cache.signer(for: request.url.origin.host), isAnonymous: isAnonymous)
+      signedBy: cache.signer(for: request.url.origin.host),
+      proxyUser: cache.proxies?.credentials(for: request.url.origin), isAnonymous: isAnonymous)
   }
 
   /// The partitions whose responses a change concerns: the caller's, and the one of the same caller without credentials.

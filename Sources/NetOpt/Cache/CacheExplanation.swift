@@ -22,16 +22,17 @@ package struct CacheExplanation: Sendable {
   ///   - signing: how the request would be signed.
   ///   - userAgent: what requests have in `User-Agent` when their caller sets none.
   ///   - authorities: the file with the authorities that would be believed instead of the system's.
+  ///   - proxy: which proxy the request would go through.
   ///   - warn: is told what is wrong with the directory.
   /// - Throws: `invalidRequest` for one that is never answered from a cache; `unreadableFile` for a seed pack or the authorities.
   package static func of(
     _ request: NetOptRequest, _ configuration: ClientConfiguration.Cache,
     signing: ClientConfiguration.Signing? = nil, userAgent: String = ClientConfiguration().userAgent,
-    authorities: String? = nil,
+    authorities: String? = nil, proxy: ClientConfiguration.Proxy = .environment,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) async throws(NetOptError) -> CacheExplanation {
     let cache = try ResponseCache(
-      configuration, SystemTimeSource(), signing: signing,
+      configuration, SystemTimeSource(), signing: signing, proxies: ProxyChoice(proxy),
       trust: try configuration.trust(authorities: authorities), userAgent: userAgent, changes: false,
       warn: warn)
     guard let call = CacheCall(request, cache) else {

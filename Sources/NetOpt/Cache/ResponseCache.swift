@@ -30,11 +30,14 @@ final class ResponseCache: Sendable {
   /// The date: milliseconds since 1970.
   let now: @Sendable () -> Int64
   private let signing: ClientConfiguration.Signing?
+  /// Which proxy requests go through; `nil` for none.
+  let proxies: ProxyChoice?
   private let pendingLimit: Int
   private let state = Locked(State())
 
   /// - Parameters:
   ///   - signing: how requests are signed on their way: who signs sees other answers than who does not.
+  ///   - proxies: which proxy requests go through: one with a user name may answer each user differently.
   ///   - trust: what tells its entries from those of clients that share its directory (`Cache.trust`).
   ///   - userAgent: what requests have in `User-Agent` when their caller sets none.
   ///   - trustedKeys: those who may sign seed packs; without any, signatures are not looked at.
@@ -43,7 +46,8 @@ final class ResponseCache: Sendable {
   /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
-    signing: ClientConfiguration.Signing? = nil, trust: String = "", userAgent: String = "",
+    signing: ClientConfiguration.Signing? = nil, proxies: ProxyChoice? = nil, trust: String = "",
+    userAgent: String = "",
     trustedKeys: [MinisignPublicKey] = [],
     changes: Bool = true,
     warn: @escaping @Sendable (NetOptError) -> Void
@@ -72,6 +76,7 @@ final class ResponseCache: Sendable {
     self.userAgent = userAgent
     pendingLimit = configuration.maxPendingBytes
     self.signing = signing
+    self.proxies = proxies
     now = configuration.now
     self.timeSource = timeSource
     flights = Flights(timeSource)
@@ -233,7 +238,8 @@ extension ClientConfiguration {
     guard let cache else { return nil }
     let warningHandler = warningHandler
     return try ResponseCache(
-      cache, timeSource, signing: signing, trust: try cache.trust(authorities: tls.caFile),
+      cache, timeSource, signing: signing, proxies: ProxyChoice(proxy),
+      trust: try cache.trust(authorities: tls.caFile),
       userAgent: userAgent, trustedKeys: trustedKeys
     ) {
       warningHandler?($0)

@@ -1,4 +1,37 @@
+import FoundationEssentials
 import NetOptCore
+import NetOptEngine
+
+/// Which proxy a client uses for an origin.
+struct ProxyChoice: Sendable {
+  let setting: ClientConfiguration.Proxy
+  let environment: ProxyEnvironment
+
+  /// - Parameter environment: the variables of the process.
+  init(
+    _ setting: ClientConfiguration.Proxy,
+    _ environment: [String: String] = ProcessInfo.processInfo.environment
+  ) {
+    self.setting = setting
+    self.environment = ProxyEnvironment(environment)
+  }
+
+  /// The proxy's URL, or `nil`.
+  func proxy(for origin: Origin) -> String? {
+    switch setting {
+    case .environment: environment.proxy(for: origin)
+    case .none: nil
+    case .url(let url): url
+    }
+  }
+
+  /// The user name and password with which a proxy is asked for a resource itself, `nil` when there are none. A tunnel to an `https` origin
+  /// is opened with them, and the requests in it go to the origin.
+  func credentials(for origin: Origin) -> String? {
+    guard origin.scheme == .http, let proxy = proxy(for: origin) else { return nil }
+    return ProxyURL.credentials(of: proxy)
+  }
+}
 
 /// The proxy that environment variables name, with the rules of curl(1): `http_proxy` (lower case only: a web server
 /// passes a request's `Proxy` field on as `HTTP_PROXY`), `https_proxy`, `all_proxy`, and `no_proxy` for exceptions.

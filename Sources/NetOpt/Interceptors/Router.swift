@@ -8,8 +8,7 @@ import Synchronization
 final class Router: Sendable {
   private let planner: Locked<RoutePlanner>
   private let timeSource: any TimeSource
-  private let proxy: ClientConfiguration.Proxy
-  private let environment: ProxyEnvironment
+  private let proxies: ProxyChoice
   /// When this machine came into its network. What began before says nothing about this one.
   private let networkBegan = Atomic<Int64>(.min)
 
@@ -22,13 +21,12 @@ final class Router: Sendable {
     planner = Locked(
       RoutePlanner(list: list, configuration: routing, seed: UInt64.random(in: .min ... .max)))
     self.timeSource = timeSource
-    proxy = configuration.proxy
-    environment = ProxyEnvironment(ProcessInfo.processInfo.environment)
+    proxies = ProxyChoice(configuration.proxy)
   }
 
   private func plan(for request: NetOptRequest, isUse: Bool) -> RoutePlan {
     let origin = request.url.origin
-    let proxy = proxy(for: origin)
+    let proxy = proxies.proxy(for: origin)
     let now = timeSource.now()
     return planner.withLock {
       let plan = $0.plan(
@@ -78,7 +76,7 @@ final class Router: Sendable {
 
   /// Whether requests to an origin of the list go to its endpoints: no proxy is in the way, and the list has not expired.
   func isDirect(_ origin: Origin) -> Bool {
-    guard proxy(for: origin) == nil else { return false }
+    guard proxies.proxy(for: origin) == nil else { return false }
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
@@ -172,14 +170,6 @@ final class Router: Sendable {
   {
     let now = timeSource.now()
     return planner.withLock { body(&$0, now) }
-  }
-
-  private func proxy(for origin: Origin) -> String? {
-    switch proxy {
-    case .environment: environment.proxy(for: origin)
-    case .none: nil
-    case .url(let url): url
-    }
   }
 }
 

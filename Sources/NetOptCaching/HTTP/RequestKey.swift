@@ -76,16 +76,18 @@ package enum RequestKey {
   ///   - credentialFields: the fields that carry credentials.
   ///   - trust: tells apart whose answers are believed, and by which rules users are told apart; empty for what is usual.
   ///   - signedBy: what tells the key from others, with the scheme.
+  ///   - proxyUser: the user name and password of the proxy that answers the request, if it has any.
   ///   - isAnonymous: whether credentials are left out of it.
   package static func partition(
     _ named: String, _ request: CacheRequest, credentialFields: CredentialFields, isVerified: Bool,
-    trust: String = "", signedBy: String? = nil, isAnonymous: Bool = false
+    trust: String = "", signedBy: String? = nil, proxyUser: String? = nil, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
     // What follows begins with a NUL of its own, which no name can stand for.
     var partition = named.utf8.contains(0) ? named.replacing("\0", with: "\0\0") : named
     if !trust.isEmpty { partition += "\0trust \(trust)" }
     if !isVerified { partition += "\0unverified" }
     if let signedBy { partition += "\0signed by \(signedBy)" }
+    if let proxyUser { partition += "\0proxy \(try digest(of: Array(proxyUser.utf8)))" }
     if request.fields.isEmpty || isAnonymous { return partition }
     var credentials: [UInt8] = []
     for (name, value) in credentialFields.of(request.fields) {
@@ -93,10 +95,12 @@ package enum RequestKey {
       credentials.append(text: "\0\(name)\0\(value.utf8.count)\0\(value)")
     }
     if credentials.isEmpty { return partition }
-    // Half a digest tells credentials apart, and is of no use to who finds it.
-    var digest: [UInt8] = []
-    digest.append(hex: Array(try Digest.of("netopt cache".utf8 + credentials, .sha256).prefix(16)))
-    return partition + "\0" + String(decoding: digest, as: UTF8.self)
+    return partition + "\0" + (try digest(of: credentials))
+  }
+
+  /// Half a digest of credentials. It tells them apart, and does not reveal them.
+  private static func digest(of credentials: [UInt8]) throws(CryptoError) -> String {
+    Hex.text(Array(try Digest.of("netopt cache".utf8 + credentials, .sha256).prefix(16)))
   }
 
   private static func undeclared(_ method: NetOptRequest.Method, _ url: HTTPURL) -> String {

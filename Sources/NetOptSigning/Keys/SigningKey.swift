@@ -26,8 +26,6 @@ public final class SigningKey: Sendable {
     var plain: HMAC?
     var sigV4: (scope: String, mac: HMAC)?
     var fingerprint: String?
-    /// When the material could not be had.
-    var failed: ContinuousClock.Instant?
   }
 
   /// The id.
@@ -122,29 +120,35 @@ public final class SigningKey: Sendable {
     return secret
   }
 
-  /// The time after a failure in which the key's source is not asked for the fingerprint again.
-  private static let rest = Duration.seconds(5)
-
-  /// Tells keys with one id apart, by what they are made of; empty when that cannot be had. A text of an HMAC, so that a secret shows in it to
-  /// nobody who cannot guess it.
+  /// Tells keys with one id apart, by their secret, salt and session token, or by their public key. A text of an HMAC, so that only someone who can
+  /// guess the secret can find it from the fingerprint.
+  ///
+  /// When the secret cannot be had the first time, the fingerprint is random, and stays so as long as the key lives: nothing may be taken for
+  /// another key's, and what was stored under it must still be found when it changes.
   package var fingerprint: String {
-    let (known, failed) = fetched.withLock { ($0.fingerprint, $0.failed) }
-    if let known { return known }
-    // The command of a key may take long to fail.
-    if let failed, failed.duration(to: .now) < Self.rest { return "" }
-    let code: [UInt8]? =
-      switch try? material() {
-      case .secret(let secret): try? HMAC(.sha256, key: secret).code(of: "netopt fingerprint\0" + salt)
-      case .pair(let key): try? Digest.of(key.publicBytes, .sha256)
-      case nil: nil
-      }
-    guard let code else {
-      fetched.withLock { $0.failed = .now }
-      return ""
+    if let known = fetched.withLock(\.fingerprint) { return known }
+    let text = (try? derivedFingerprint()).map { Hex.text(Array($0.prefix(16))) } ?? Self.randomFingerprint()
+    return fetched.withLock { fetched in
+      let first = fetched.fingerprint ?? text
+      fetched.fingerprint = first
+      return first
     }
-    let text = Hex.text(Array(code.prefix(16)))
-    fetched.withLock { $0.fingerprint = text }
-    return text
+  }
+
+  private func derivedFingerprint() throws -> [UInt8] {
+    switch try material() {
+    case .pair(let key): return try Digest.of(key.publicBytes, .sha256)
+    case .secret(let secret):
+      var text = Array(("netopt fingerprint\0" + salt).utf8)
+      defer { wipe(&text) }
+      if let sessionToken { sessionToken.withUnsafeBytes { text += [0] + $0 } }
+      return try HMAC(.sha256, key: secret).code(of: text)
+    }
+  }
+
+  private static func randomFingerprint() -> String {
+    "random " + String(UInt64.random(in: .min ... .max), radix: 16)
+      + String(UInt64.random(in: .min ... .max), radix: 16)
   }
 
   /// The HMAC of `netopt1`: its key is HMAC-SHA256(secret, "netopt1" LF salt).

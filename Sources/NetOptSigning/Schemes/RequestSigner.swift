@@ -43,8 +43,11 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// Identifies the signer: the scheme, the key's id and the key's fingerprint. It does not reveal the key.
-  package var identity: String { "\(scheme.name.rawValue) \(key.id) \(key.fingerprint)" }
+  /// Identifies the signer: the scheme, the key's id, the key's fingerprint, and what the scheme adds. It does not reveal the key.
+  package var identity: String {
+    let added = scheme.identity
+    return "\(scheme.name.rawValue) \(key.id) \(key.fingerprint)" + (added.isEmpty ? "" : " " + added)
+  }
 
   /// Signs a request, now.
   ///

@@ -29,6 +29,9 @@ package struct SealedKey: SigningScheme {
 
   package let name = SchemeName.sealedKey
   package var isWeak: Bool { inner.scheme.isWeak }
+  package var identity: String {
+    "\(inner.scheme.name.rawValue)" + (platform.map { " \($0.id) \($0.fingerprint)" } ?? "")
+  }
   package let inner: Inner
   /// The platform's key, for signing.
   private let platform: SigningKey?

@@ -10,6 +10,9 @@ package protocol SigningScheme: Sendable {
   /// Whether it cannot keep a request from being changed or replayed.
   var isWeak: Bool { get }
 
+  /// What of the scheme's options tells its signers apart besides the key. It reveals no secret.
+  var identity: String { get }
+
   /// Signs a request.
   func sign(
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
@@ -64,6 +67,8 @@ package struct KeyCandidate: Sendable {
 }
 
 extension SigningScheme {
+  package var identity: String { "" }
+
   package var isWeak: Bool { name.isWeak }
 
   /// Checks whether the scheme is for what is signed: a request or a response.

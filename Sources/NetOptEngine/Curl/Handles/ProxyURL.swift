@@ -13,6 +13,12 @@ package enum ProxyURL {
   /// Whether the URL has a user name or a password.
   static func hasCredentials(_ url: String) -> Bool { !parts(of: url).user.isEmpty }
 
+  /// The user name and password as the URL has them, `nil` when it has none.
+  package static func credentials(of url: String) -> String? {
+    let user = parts(of: url).user
+    return user.isEmpty ? nil : String(user)
+  }
+
   /// The host that the URL names.
   static func host(of url: String) -> String {
     let place = parts(of: url).place
