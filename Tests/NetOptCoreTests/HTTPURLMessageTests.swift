@@ -7,6 +7,18 @@ import Testing
     #expect(throws: NetOptError.self) { try HTTPURL(text) }?.message
   }
 
+  @Test func showTheStartOfALongURL() throws {
+    let tail = String(repeating: "%41&b=", count: 2_000_000)
+    let message = try #require(refusal(of: "ftp://a.test/?token=secret&a=" + tail))
+    let brief = try HTTPURL("https://a.test/?token=secret&a=" + tail).brief
+    for text in [message, brief] {
+      #expect(text.contains("?token=[hidden]&a=%41&b="))
+      #expect(text.count < 300)
+    }
+    #expect(brief.count == 201 && brief.hasSuffix("…"))
+    #expect(try HTTPURL("https://a.test/?a=1").brief == "https://a.test/?a=1")
+  }
+
   @Test(arguments: [
     "https://user:secret@a.test/", "https://secret@a.test/", "ftp://user:secret@a.test/",
     "user:secret@a.test",

@@ -51,7 +51,7 @@ struct RedirectInterceptor: Interceptor {
     guard followed < request.options.maxRedirects else {
       throw NetOptError(
         .tooManyRedirects, phase: .receive,
-        "after \(followed) redirects \(request.url.shown) redirects once more, to \(following.url.shown)",
+        "after \(followed) redirects \(request.url.brief) redirects once more, to \(following.url.brief)",
         endpoint: response.remote, route: response.route)
     }
     // The redirect's own body came with its head or is not waited for: letting go of it ends its transfer. The cache would have a redirect that
@@ -71,14 +71,14 @@ struct RedirectInterceptor: Interceptor {
     guard let location = response.head.reference("Location") else {
       throw NetOptError(
         .invalidURL, phase: .receive,
-        "\(request.url.shown) was answered \(response.status) with a Location of more than \(HTTPURL.longestReference / 1024) KiB, which is not followed",
+        "\(request.url.brief) was answered \(response.status) with a Location of more than \(HTTPURL.longestReference / 1024) KiB, which is not followed",
         endpoint: response.remote, route: response.route)
     }
     let url: HTTPURL
     do throws(NetOptError) { url = try request.url.resolving(location) } catch {
       throw NetOptError(
         error.code, phase: .receive,
-        "\(request.url.shown) was answered \(response.status), and where that leads cannot be requested: \(error.message)",
+        "\(request.url.brief) was answered \(response.status), and where that leads cannot be requested: \(error.message)",
         endpoint: response.remote, route: response.route)
     }
     // Credentials and answers would travel in the clear from here on. The caller sees the redirect and may decide.

@@ -108,7 +108,7 @@ private struct Fetches: Sendable {
       if line.redirect == .error, [301, 302, 303, 307, 308].contains(response.status) {
         throw NetOptError(
           .tooManyRedirects, phase: .receive,
-          "\(line.url.shown) redirects, and the line says that this is an error"
+          "\(line.url.brief) redirects, and the line says that this is an error"
         )
       }
       let body = try await response.body.collect(upTo: FetchCommand.largest)

@@ -54,11 +54,25 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// The whole URL, without default port and fragment. It has what its parameters have: logs are better given `shown`.
   public var description: String { origin.description + target }
 
+  /// The number of bytes of `description`, without making it.
+  package var length: Int { origin.description.utf8.count + target.utf8.count }
+
   /// The URL for logs and other texts that people and files keep, where `description` would show secrets. The values of parameters whose
   /// names speak of secrets are `[hidden]`, in path and query, percent-encoded, and in URLs and JSON within a parameter:
   /// `https://a.test/?q=1&access_token=[hidden]`. A secret in a parameter called `q`, or in a segment of the path, is not known for one
   /// (docs/security.md).
   public var shown: String { SecretParameters.hidden(inURL: description) }
+
+  /// The first 200 characters of `shown`, for messages. Takes the same time for a URL of any length.
+  package var brief: String { SecretParameters.hidden(inURL: Self.start(of: description)).printable(200) }
+
+  /// The first 16 KiB of a text. Hiding the secrets of a text takes up to 0.8 s for each MB, and a message shows 200 characters of it.
+  private static func start(of text: String) -> String {
+    text.utf8.count <= longestRead ? text : String(decoding: text.utf8.prefix(longestRead), as: UTF8.self)
+  }
+
+  /// The most bytes of a URL that are read for a message.
+  private static let longestRead = 16 * 1024
 
   /// Parses an absolute URL.
   ///
@@ -220,7 +234,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// The text in quotation marks as a message may show it: without secrets, control characters out of the way, cut at 200 characters.
   static func quoted(_ text: String) -> String {
     var shown = "\""
-    shown.unicodeScalars += withoutSecrets(text).unicodeScalars
+    shown.unicodeScalars += withoutSecrets(start(of: text)).unicodeScalars
     var cut = String.UnicodeScalarView()
     cut += shown.unicodeScalars.prefix(200).map { $0.steersTerminal ? "\u{fffd}" : $0 }
     return String(cut) + (shown.unicodeScalars.count > 200 ? "…\"" : "\"")

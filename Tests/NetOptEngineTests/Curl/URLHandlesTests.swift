@@ -25,4 +25,29 @@ import Testing
     let again = try handles.handle(for: url)
     #expect(again !== first)
   }
+
+  /// CURL_MAX_INPUT_LENGTH is 8,000,000.
+  @Test func aURLThatLibcurlRefusesIsFreedOnce() throws {
+    let start = "https://api.test/?token=secret&a="
+    let url = try HTTPURL(start + String(repeating: "a", count: 8_000_001 - start.utf8.count))
+    for _ in 0..<3 {
+      let error = #expect(throws: NetOptError.self) { try URLHandle(url) }
+      #expect(error?.code == .invalidURL)
+      #expect(error?.message.contains("8000001 bytes") == true)
+      #expect(error?.message.contains("https://api.test/?token=[hidden]&a=aaa") == true)
+      #expect(error?.message.count ?? 0 < 400)
+    }
+  }
+
+  @Test func keepsNoLongURL() throws {
+    var handles = URLHandles()
+    let start = "https://api.test/"
+    let longest = try HTTPURL(start + String(repeating: "a", count: URLHandles.longest - start.utf8.count))
+    let longer = try HTTPURL(longest.description + "a")
+    let kept = try handles.handle(for: longest)
+    weak let released = try handles.handle(for: longer)
+    #expect(released == nil)
+    let again = try handles.handle(for: longest)
+    #expect(again === kept)
+  }
 }

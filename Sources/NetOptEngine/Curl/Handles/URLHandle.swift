@@ -16,9 +16,11 @@ final class URLHandle {
     self.pointer = pointer
     let code = curl_url_set(pointer, CURLUPART_URL, url.description, UInt32(CURLU_PATH_AS_IS))
     guard code == CURLUE_OK else {
-      curl_url_cleanup(pointer)
+      // `deinit` frees the handle: it runs when an initialiser throws after the last property was set.
       let reason = String(cString: curl_url_strerror(code))
-      throw NetOptError(.invalidURL, phase: .send, "libcurl does not take the URL \(url.shown): \(reason)")
+      throw NetOptError(
+        .invalidURL, phase: .send,
+        "libcurl does not take the URL \(url.brief) of \(url.length) bytes: \(reason)")
     }
   }
 
@@ -29,6 +31,8 @@ final class URLHandle {
 struct URLHandles {
   /// Beyond so many all are forgotten: who asks for ever other URLs gains nothing from remembering them.
   static let most = 512
+  /// The most bytes of a URL that is remembered. A parsed URL takes several times its length.
+  static let longest = 16 * 1024
 
   private var handles: [HTTPURL: URLHandle] = [:]
   /// The one that was asked for last, found without hashing.
@@ -37,6 +41,7 @@ struct URLHandles {
   /// The handle for a URL. Whoever uses it keeps it.
   mutating func handle(for url: HTTPURL) throws(NetOptError) -> URLHandle {
     if let last, last.url == url { return last.handle }
+    guard url.length <= Self.longest else { return try URLHandle(url) }
     let handle: URLHandle
     if let known = handles[url] {
       handle = known
