@@ -59,9 +59,18 @@ public struct NetOptRequest: Sendable {
   }
 
   /// Whether the request may be sent a second time when nothing is known of the first: the method is idempotent, or
-  /// an `Idempotency-Key` tells the server that both are one; and the body is not a stream, which is gone.
-  public var mayBeRepeated: Bool {
-    (method.isIdempotent || headers.contains(name: "Idempotency-Key")) && !body.isStream
+  /// an `Idempotency-Key` tells the server that both are one; and the body is not a stream, which is gone. An empty key, or an empty string in
+  /// quotation marks (RFC 9651, section 3.3.3), tells a server nothing.
+  public var mayBeRepeated: Bool { (method.isIdempotent || hasIdempotencyKey) && !body.isStream }
+
+  /// Whether there is a field `Idempotency-Key`, and none without a key: of several fields a server may read any one.
+  private var hasIdempotencyKey: Bool {
+    let values = headers.values(of: "Idempotency-Key")
+    return !values.isEmpty
+      && values.allSatisfy { value in
+        let key = value.utf8.prefix { $0 != UInt8(ascii: ";") }.filter { !" \t".utf8.contains($0) }
+        return !key.isEmpty && !key.elementsEqual("\"\"".utf8)
+      }
   }
 }
 
