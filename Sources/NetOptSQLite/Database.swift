@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import NetOptCore
 
 /// A connection to an SQLite database: sqlite3_open_v2. Not to be used by two threads at once: whoever owns it keeps it
 /// behind a lock. Other processes may have the same file open.
@@ -49,6 +50,39 @@ package final class Database: @unchecked Sendable {
     self.path = path
     sqlite3_busy_timeout(opened, patience)
     sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, Self.longestValue)
+    sqlite3_progress_handler(
+      opened, Self.stepsPerLook,
+      { context in
+        guard let context else { return 0 }
+        return Unmanaged<Database>.fromOpaque(context).takeUnretainedValue().mustEnd() ? 1 : 0
+      }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// How many instructions of SQLite's virtual machine pass between two looks at what a statement has done.
+  private static let stepsPerLook: Int32 = 10_000
+  /// The looks that every statement gets: 10 million instructions, some 0.2 s.
+  private static let leastLooks: Int64 = 1000
+  /// The instructions that a statement gets for each byte of the file. On a cache of 100,000 entries without bodies PRAGMA integrity_check, or the
+  /// removal of all entries, takes 0.3 for each byte.
+  private static let stepsPerByte: Int64 = 4
+
+  private var looks: Int64 = 0
+  private var mostLooks = Database.leastLooks
+
+  /// Counts the instructions from here on: a statement begins. More than the file's size allows interrupts it, as in a file whose pages lead
+  /// in circles it would never end: sqlite3_progress_handler(3).
+  func begin() { (looks, mostLooks) = (0, Self.leastLooks) }
+
+  private func mustEnd() -> Bool {
+    looks += 1
+    if looks == Self.leastLooks {
+      let bytes = ["", "-wal"].reduce(Int64(0)) { sum, suffix in
+        var status = stat()
+        return stat(path + suffix, &status) == 0 ? sum.addingClamped(Int64(status.st_size)) : sum
+      }
+      mostLooks += bytes / Int64(Self.stepsPerLook) * Self.stepsPerByte
+    }
+    return looks > mostLooks
   }
 
   /// The most bytes of a value and of a row. Beyond what is ever written, and far less than a file can claim that leads in circles.
@@ -76,6 +110,7 @@ package final class Database: @unchecked Sendable {
 
   /// Performs statements that return nothing of interest and take no values.
   package func execute(_ sql: String) throws(SQLiteError) {
+    begin()
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw SQLiteError(path, code, handle) }
   }

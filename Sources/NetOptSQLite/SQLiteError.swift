@@ -26,6 +26,12 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
 
   init(_ path: String, _ code: Int32, _ handle: OpaquePointer?) {
     self.path = path
+    // Nothing but `Database.begin` interrupts statements.
+    guard code & 0xff != SQLITE_INTERRUPT else {
+      self.code = SQLITE_CORRUPT
+      reason = "a statement takes longer than any on a file of this size; its pages lead in circles"
+      return
+    }
     self.code = code
     let text = handle.flatMap { sqlite3_errcode($0) == SQLITE_OK ? nil : sqlite3_errmsg($0) }
     reason = String(cString: text ?? sqlite3_errstr(code))

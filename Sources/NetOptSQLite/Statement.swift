@@ -27,6 +27,8 @@ package final class Statement: @unchecked Sendable {
 
   /// Prepares a statement that is to be used often.
   package init(_ sql: String, in database: Database) throws(SQLiteError) {
+    // The first statement reads the schema.
+    database.begin()
     var prepared: OpaquePointer?
     let code = sqlite3_prepare_v3(
       database.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
@@ -63,6 +65,7 @@ package final class Statement: @unchecked Sendable {
       sqlite3_reset(handle)
       sqlite3_clear_bindings(handle)
     }
+    database.begin()
     for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
     while true {
       let code = sqlite3_step(handle)

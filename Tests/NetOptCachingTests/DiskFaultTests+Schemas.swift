@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import NetOptCrypto
 import NetOptSQLite
+import TestTools
 import Testing
 
 @testable import NetOptCaching
@@ -93,5 +94,38 @@ extension DiskFaultTests {
     store.insert(Samples.entry(key))
     #expect(store.entries(for: key).count == 1)
     #expect(warnings.messages.count == 1)
+  }
+
+  /// A row of `totals`, and one of `evictions` or `entries`, of which SQLite would read 10^18.
+  @Test("a table whose pages lead in circles is put aside", arguments: ["totals", "evictions", "entries"])
+  func circularTable(name: String) throws {
+    try fill(3)
+    let path = directory + "/responses.db"
+    var root: Int64?
+    do {
+      let database = try Database(path)
+      try database.execute("PRAGMA journal_mode = DELETE")
+      root = try Statement("SELECT rootpage FROM sqlite_master WHERE name = ?", in: database).integer(
+        .text(name))
+    }
+    // NULL for the number of the row, and ones.
+    let columns = ["totals": 4, "evictions": 6, "entries": 15][name] ?? 0
+    let row = [UInt8(columns + 1), 0] + [UInt8](repeating: 1, count: 2 * (columns - 1))
+    try CircularTable.write(to: path, root: Int(try #require(root)), row: row)
+    let inspection = try DiskInspection(directory)
+    // The totals are not what usage adds up.
+    let looks = [{ _ = try inspection.clear() }] + (name == "totals" ? [] : [{ _ = try inspection.usage() }])
+    for look in looks {
+      let error = #expect(throws: NetOptError.self) { try look() }
+      #expect(error?.code == .unreadableFile, "\(error?.message ?? "")")
+    }
+    guard name == "totals" else { return }
+    let store = store()
+    let key = try Samples.key("a")
+    store.insert(Samples.entry(key))
+    store.insert(Samples.entry(key))
+    #expect(store.entries(for: key).count == 1)
+    #expect(warnings.messages.count == 1 && warnings.messages[0].contains("totals"), "\(warnings.messages)")
+    #expect(FileManager.default.fileExists(atPath: path + ".broken"))
   }
 }

@@ -45,6 +45,40 @@ import Testing
   }
 
   @Test(
+    "a table whose pages lead in circles is damage",
+    arguments: ["SELECT a FROM t", "UPDATE t SET a = 2", "INSERT INTO u SELECT a FROM t"])
+  func circularTable(sql: String) throws {
+    let path = try path()
+    let database = try Database(path)
+    try database.execute("CREATE TABLE t (a); CREATE TABLE u (a)")
+    let root = try Statement("SELECT rootpage FROM sqlite_master WHERE name = 't'", in: database).integer()
+    try CircularTable.write(to: path, root: Int(try #require(root)), row: [2, 1, 1])
+    let again = try Database(path)
+    let statement = try Statement(sql, in: again)
+    var rows = 0
+    let error = #expect(throws: SQLiteError.self) {
+      try again.transaction { () throws(SQLiteError) in _ = try statement.rows { _ in rows += 1 } }
+    }
+    #expect(error?.isCorrupt == true && error?.reason.contains("circles") == true, "\(error?.reason ?? "")")
+    #expect(rows < 10_000_000)
+  }
+
+  @Test("a statement on many rows ends as it always did")
+  func manyRows() throws {
+    let path = try path()
+    let database = try Database(path)
+    try database.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (a INTEGER PRIMARY KEY, b)")
+    try database.execute("CREATE INDEX i ON t (b)")
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
+    try database.execute("\(numbers) INSERT INTO t SELECT i, hex(i) FROM n")
+    #expect(try Statement("PRAGMA integrity_check", in: database).rows { $0.text(0) } == ["ok"])
+    #expect(
+      try Statement("SELECT a FROM t ORDER BY b DESC", in: database).rows { $0.integer(0) }.count == 300_000)
+    try database.execute("DELETE FROM t WHERE true")
+    #expect(database.changes == 300_000)
+  }
+
+  @Test(
     "a pipe or a folder in the place of one of SQLite's files is refused, and not waited for",
     arguments: ["", "-journal", "-wal", "-shm"], [true, false])
   func noFiles(suffix: String, isPipe: Bool) throws {

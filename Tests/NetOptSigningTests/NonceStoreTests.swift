@@ -33,6 +33,23 @@ import Testing
     }
   }
 
+  @Test("a table whose pages lead in circles lets no request through", arguments: ["size", "forgotten"])
+  func circularTable(name: String) throws {
+    let path = try path()
+    var root: Int64?
+    do {
+      #expect(try SQLiteNonceStore(path).record("n", of: "a", until: 100, now: 1))
+      let database = try Database(path)
+      try database.execute("PRAGMA journal_mode = DELETE")
+      root = try Statement("SELECT rootpage FROM sqlite_master WHERE name = ?", in: database).integer(
+        .text(name))
+    }
+    try CircularTable.write(to: path, root: Int(try #require(root)), row: [3, 0, 1, 1])
+    let store = try SQLiteNonceStore(path)
+    let error = #expect(throws: NonceStoreError.self) { try store.record("m", of: "a", until: 100, now: 1) }
+    #expect("\(error as Any)".contains("circles"), "\(error as Any)")
+  }
+
   @Test("no request is new twice, wherever the clock is set", arguments: UInt64(1)...4)
   func clockJumps(seed: UInt64) throws {
     for store in [MemoryNonceStore(), try SQLiteNonceStore(try path())] as [any NonceStore] {

@@ -183,11 +183,15 @@ extension DiskConnection {
 
   /// The rows of a key, the newest first.
   private func variants(_ place: Place) throws(SQLiteError) -> [Variant] {
-    try statements.variants.rows(.blob(place.digest), .blob(place.owner), .blob(place.text)) {
+    let rows = try statements.variants.rows(.blob(place.digest), .blob(place.owner), .blob(place.text)) {
       Variant(
         id: $0.integer(0), selectors: $0.bytes(1), received: $0.integer(2), file: $0.text(3),
         hits: $0.integer(4))
     }
+    guard rows.count <= Self.mostVariants else {
+      throw SQLiteError(corrupt: database.path, "a key has more than \(Self.mostVariants) entries")
+    }
+    return rows
   }
 
   /// Removes the oldest rows of a key until no more than so many are left.
@@ -225,7 +229,9 @@ extension DiskConnection {
     pendingHits = [:]
     let orphans = try transaction { () throws(DiskError) in
       try database { () throws(SQLiteError) in
-        try database.execute("DELETE FROM entries; DELETE FROM evictions; UPDATE totals SET clock = 0")
+        // Without a condition SQLite would free the table's pages in one instruction, which nothing interrupts.
+        try database.execute(
+          "DELETE FROM entries; DELETE FROM evictions WHERE true; UPDATE totals SET clock = 0")
       }
       return try self.orphans()
     }

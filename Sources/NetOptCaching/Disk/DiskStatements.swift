@@ -4,13 +4,13 @@ import NetOptSQLite
 struct DiskStatements {
   /// By digest, owner and text: id, selectors, head, checksum, file, length, body; the newest first.
   let find: Statement
-  /// By digest, owner and text: id, selectors, received, file, hits; the newest first.
+  /// By digest, owner and text: id, selectors, received, file, hits; the newest first, one more than there may be.
   let variants: Statement
   let insert: Statement
   let delete: Statement
   /// By id and checksum.
   let deleteDamaged: Statement
-  /// How many entries and bytes there are, and the clock.
+  /// How many entries and bytes there are, and the clock; one row, or two in a damaged database.
   let totals: Statement
   let setClock: Statement
   /// The entry to evict next: id, priority, file, digest, owner, text.
@@ -35,7 +35,7 @@ struct DiskStatements {
     variants = try prepare(
       """
       SELECT id, selectors, received, file, hits FROM entries WHERE digest = ? AND owner = ? AND text = ?
-      ORDER BY received DESC, id DESC
+      ORDER BY received DESC, id DESC LIMIT \(DiskConnection.mostVariants + 1)
       """)
     insert = try prepare(
       """
@@ -44,7 +44,7 @@ struct DiskStatements {
       """)
     delete = try prepare("DELETE FROM entries WHERE id = ?")
     deleteDamaged = try prepare("DELETE FROM entries WHERE id = ? AND CAST(checksum AS BLOB) = ?")
-    totals = try prepare("SELECT entries, bytes, clock FROM totals")
+    totals = try prepare("SELECT entries, bytes, clock FROM totals LIMIT 2")
     setClock = try prepare("UPDATE totals SET clock = max(clock, ?)")
     let victim = "SELECT id, priority, file, digest, owner, text FROM entries"
     cheapest = try prepare("\(victim) ORDER BY priority LIMIT 1")

@@ -93,7 +93,9 @@ public final class SQLiteNonceStore: NonceStore {
     let create = definitions.map { $0.replacing(/^CREATE [A-Z]+/) { "\($0.output) IF NOT EXISTS" } }
     try database.execute(
       "BEGIN IMMEDIATE; \(create.joined(separator: ";\n"));"
-        + "INSERT OR IGNORE INTO size VALUES (1, (SELECT count(*) FROM nonces)); COMMIT")
+        // With a condition the rows are counted one by one; without, in one instruction, which nothing interrupts.
+        + "INSERT OR IGNORE INTO size SELECT 1, count(*) FROM nonces WHERE NOT EXISTS (SELECT 1 FROM size); COMMIT"
+    )
     return Connection(
       database: database,
       find: try Statement("SELECT 1 FROM nonces WHERE key = ? AND nonce = ?", in: database),
