@@ -109,16 +109,30 @@ import Testing
     for name in names { request.headers.append(HeaderField(name, "1")) }
     var options = RFC9421.Options()
     for count in [256, 257] {
-      let netopt1 = try NetOpt1(fields: Array(names.prefix(count)))
-      let isFine = count == 256
-      #expect(report(try signed(request, netopt1), netopt1).reason == (isFine ? .ok : .malformedSignature))
       options.components = names.prefix(count).map { SignatureComponent($0) }
       let rfc9421 = RFC9421(options)
-      #expect(report(try signed(request, rfc9421), rfc9421).reason == (isFine ? .ok : .malformedSignature))
+      let reason: VerificationReport.Reason = count == 256 ? .ok : .malformedSignature
+      #expect(report(try signed(request, rfc9421), rfc9421).reason == reason)
     }
+    // These sign no more than 256, so another name is put before the others.
+    let netopt1 = try NetOpt1(fields: Array(names.prefix(256)))
     var aws = SigV4.Options()
     (aws.region, aws.service) = ("r", "s")
-    #expect(report(try signed(request, SigV4(aws)), SigV4(aws)).reason == .malformedSignature)
+    // The host and the date are signed too.
+    request.headers.removeAll { names.dropFirst(254).contains($0.name) }
+    let sigV4 = SigV4(aws)
+    #expect(report(try signed(request, sigV4), sigV4).reason == .ok)
+    for name in names.dropFirst(254) { request.headers.append(HeaderField(name, "1")) }
+    var sent = try signed(request, netopt1)
+    #expect(report(sent, netopt1).reason == .ok)
+    sent.headers["Authorization"] = sent.headers["Authorization"]?.replacing(
+      "headers=", with: "headers=x-0999;")
+    #expect(report(sent, netopt1).reason == .malformedSignature)
+    request.headers.removeAll { names.dropFirst(254).contains($0.name) }
+    sent = try signed(request, sigV4)
+    sent.headers["Authorization"] = sent.headers["Authorization"]?.replacing(
+      "SignedHeaders=", with: "SignedHeaders=a;")
+    #expect(report(sent, sigV4).detail.contains("up to 256 names"))
   }
 
   @Test(.timeLimit(.minutes(1))) func aFieldOfManyFoldsIsRead() throws {

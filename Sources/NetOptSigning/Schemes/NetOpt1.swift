@@ -17,12 +17,17 @@ package struct NetOpt1: SigningScheme {
   ///
   /// - Parameter fields: the names of the fields to sign, and to insist on when verifying; `nil` for content-type,
   ///   content-encoding and idempotency-key where they are present.
-  /// - Throws: `malformedRequest` for a name that is none.
+  /// - Throws: `malformedRequest` for a name that is none, and for more than 256 names.
   package init(fields: [String]? = nil) throws(SigningFault) {
     for field in fields ?? [] where !HeaderFields.isToken(field) {
       throw SigningFault(.malformedRequest, "a field to sign is no token")
     }
-    self.fields = fields.map { Set($0.map { $0.loweredASCII }).sorted() }
+    let sorted = fields.map { Set($0.map { $0.loweredASCII }).sorted() }
+    guard sorted?.count ?? 0 <= Claim.mostCovered else {
+      throw SigningFault(
+        .malformedRequest, "\(sorted?.count ?? 0) fields are to be signed, \(Claim.mostCovered) is the most")
+    }
+    self.fields = sorted
   }
 
   /// The scheme with the usual fields.

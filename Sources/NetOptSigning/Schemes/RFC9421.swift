@@ -186,10 +186,11 @@ package struct RFC9421: SigningScheme {
     guard case .rfc9421(let parts) = claim.parts else { return SigningStrings([]) }
     var out: [UInt8] = []
     out.reserveCapacity(512)
+    var parsed = ParsedRequest(request)
     for component in parts.components {
       out.append(text: component.identifier)
       out.append(text: ": ")
-      try component.appendValue(of: request, to: &out, mutations)
+      try component.appendValue(of: &parsed, to: &out, mutations)
       out.append(0x0a)
     }
     out.append(text: "\"@signature-params\": ")
@@ -290,10 +291,11 @@ package struct RFC9421: SigningScheme {
     if claim.created == nil {
       return SigningFault(.notCovered, "the signature does not say when it was made (created)")
     }
+    var parsed = ParsedRequest(request)
     for component in parts.components {
       do throws(SigningFault) {
         var value: [UInt8] = []
-        try component.appendValue(of: request, to: &value, [])
+        try component.appendValue(of: &parsed, to: &value, [])
       } catch { return error }
     }
     let required = options.components ?? (isLenient ? [] : Self.usual(request))

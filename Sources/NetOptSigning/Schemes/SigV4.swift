@@ -74,7 +74,7 @@ package struct SigV4: SigningScheme {
     if let token, !options.omitSessionToken { added.append(token) }
     for field in added { request.headers[field.name] = field.value }
     let claim = Claim(
-      keyID: key.id, covered: Self.names(request), signature: [], parts: .sigV4(parts))
+      keyID: key.id, covered: try Self.names(request), signature: [], parts: .sigV4(parts))
     let strings = try strings(claim, request, [])
     let signature = Hex.text(try code(of: strings.toSign, parts, key))
     if let token, options.omitSessionToken { added.append(token) }
@@ -93,7 +93,7 @@ package struct SigV4: SigningScheme {
       throw SigningFault(.malformedSignature, "a presigned URL is valid for 1 to 604800 seconds")
     }
     request.headers["X-Amz-Date"] = nil
-    let names = Self.names(request)
+    let names = try Self.names(request)
     var added = [
       ("X-Amz-Algorithm", Self.label), ("X-Amz-Credential", "\(key.id)/\(parts.scope)"),
       ("X-Amz-Date", parts.date), ("X-Amz-Expires", String(seconds)),
@@ -125,10 +125,17 @@ package struct SigV4: SigningScheme {
   }
 
   /// All fields of the request and the host, which need not be a field. What carries the signature cannot be signed.
-  private static func names(_ request: SigningRequest) -> [String] {
+  ///
+  /// - Throws: `malformedRequest` for more than 256 names.
+  private static func names(_ request: SigningRequest) throws(SigningFault) -> [String] {
     var names = Set(request.headers.map { $0.name.loweredASCII })
     names.insert("host")
     names.remove("authorization")
+    guard names.count <= Claim.mostCovered else {
+      throw SigningFault(
+        .malformedRequest,
+        "sigv4 signs all fields, the request has \(names.count), and \(Claim.mostCovered) is the most")
+    }
     return names.sorted()
   }
 

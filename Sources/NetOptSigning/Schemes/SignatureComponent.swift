@@ -75,8 +75,9 @@ package struct SignatureComponent: Hashable, Sendable {
 
   /// Appends the value of the component (RFC 9421, sections 2.1 and 2.2).
   func appendValue(
-    of request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations
+    of parsed: inout ParsedRequest, to out: inout [UInt8], _ mutations: Mutations
   ) throws(SigningFault) {
+    let request = parsed.request
     if name.hasPrefix("@"), (name == "@status") != (request.status != nil) {
       throw SigningFault(
         .malformedSignature, "a \(request.status == nil ? "request" : "response") has no component \(name)")
@@ -96,8 +97,8 @@ package struct SignatureComponent: Hashable, Sendable {
     case "@query":
       out.append(0x3f)
       if !mutations.contains(.queryLeftOut) { Self.append(query: request.query ?? "", to: &out, mutations) }
-    case "@query-param": try appendParameter(request, to: &out)
-    default: try appendField(request, to: &out)
+    case "@query-param": try appendParameter(&parsed, to: &out)
+    default: try appendField(&parsed, to: &out)
     }
   }
 
@@ -141,25 +142,24 @@ package struct SignatureComponent: Hashable, Sendable {
     out += mutations.contains(.pathEncodedTwice) ? PercentEncoding.again(text) : text
   }
 
-  private func appendParameter(_ request: SigningRequest, to out: inout [UInt8]) throws(SigningFault) {
+  private func appendParameter(
+    _ parsed: inout ParsedRequest, to out: inout [UInt8]
+  ) throws(SigningFault) {
     guard case .string(let wanted) = item.parameters["name"] else {
       throw SigningFault(.malformedSignature, "the name of \(identifier) is no string")
     }
-    let values = QueryParameters(request.query, plus: true).pairs.filter { pair in
-      var name: [UInt8] = []
-      PercentEncoding.append(pair.key, to: &name, .form)
-      return name.elementsEqual(wanted.utf8)
+    guard let parameter = parsed.parameter(wanted) else {
+      throw SigningFault(.missingField, "the query has \(identifier) not at all")
     }
-    guard values.count == 1 else {
+    guard parameter.count == 1 else {
       throw SigningFault(
-        values.isEmpty ? .missingField : .malformedSignature,
-        "the query has \(identifier) \(values.isEmpty ? "not at all" : "more than once, which cannot be signed")"
-      )
+        .malformedSignature, "the query has \(identifier) more than once, which cannot be signed")
     }
-    PercentEncoding.append(values[0].value, to: &out, .form)
+    PercentEncoding.append(parameter.value, to: &out, .form)
   }
 
-  private func appendField(_ request: SigningRequest, to out: inout [UInt8]) throws(SigningFault) {
+  private func appendField(_ parsed: inout ParsedRequest, to out: inout [UInt8]) throws(SigningFault) {
+    let request = parsed.request
     guard request.headers.contains(name: name) else {
       throw SigningFault(.missingField, "the field \(name) is to be signed and is not there")
     }
@@ -169,10 +169,8 @@ package struct SignatureComponent: Hashable, Sendable {
       }
       out.append(text: values.joined(separator: ", "))
     } else if case .string(let key) = item.parameters["key"] {
-      let dictionary = try structured { () throws(StructuredFieldFault) in
-        try StructuredFieldParser.dictionary((request.headers[name] ?? "").utf8)
-      }
-      guard let member = dictionary[key] else {
+      let found = try structured { () throws(StructuredFieldFault) in try parsed.member(key, of: name) }
+      guard let member = found else {
         throw SigningFault(.missingField, "the field \(name) has no member \(key)")
       }
       out.append(

@@ -16,7 +16,11 @@ extension RFC9421: SchemeKind {
     }
     if let components = try options?.member("components") {
       var list: [SignatureComponent] = []
-      for part in try components.elements() {
+      let elements = try components.elements()
+      guard elements.count <= Claim.mostCovered else {
+        throw components.fault("has more than \(Claim.mostCovered) components")
+      }
+      for part in elements {
         do throws(SigningFault) { list.append(try SignatureComponent(text: try text(part))) } catch {
           throw part.fault(error.detail)
         }
