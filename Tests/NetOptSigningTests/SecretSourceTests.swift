@@ -1,5 +1,6 @@
 import NetOptCore
 import NetOptCrypto
+import TestTools
 import Testing
 
 @testable import NetOptSigning
@@ -23,5 +24,62 @@ import Testing
     }
     #expect(error?.message.contains(name) == isShown, "\(error?.message ?? "")")
     #expect(error?.message.contains("variable") == true)
+  }
+
+  private func output(_ command: String, within patience: Duration = .seconds(20)) throws(SigningFault)
+    -> String
+  {
+    try SecretSource.command(command).fetch(for: "a", within: patience).text
+  }
+
+  @Test("a secret is what the command prints up to its end")
+  func output() throws {
+    let large = String(repeating: "x", count: SecretSource.limit)
+    let cases = [
+      ("echo secret", "secret"), ("printf '12\\n34\\n'", "12\n34"),
+      ("echo $PPID >&2; echo a; sleep 0.1; echo b", "a\nb"),
+      ("head -c \(SecretSource.limit) /dev/zero | tr '\\0' x", large), ("exec sh -c 'echo other'", "other"),
+      ("echo early; exec >&-; sleep 0.1", "early"), ("cat; echo no input", "no input"),
+    ]
+    for (command, secret) in cases { #expect(try output(command) == secret, "\(command)") }
+    for (command, text) in [
+      ("exit 3", "exit code 3"), ("kill -9 $$", "signal 9"), ("true", "printed nothing"),
+      ("echo", "printed nothing"),
+      ("head -c \(SecretSource.limit + 1) /dev/zero", "more than"), ("yes", "more than"),
+      ("none-such", "not found"),
+      ("(", "exit code"),
+    ] {
+      let fault = #expect(throws: SigningFault.self) { try output(command) }
+      #expect(fault?.detail.contains(text) == true, "\(command): \(fault?.detail ?? "")")
+    }
+  }
+
+  @Test("a command ends with its shell, and at its limit")
+  func ends() throws {
+    #expect(try output("sleep 60 & echo secret") == "secret")
+    for command in [
+      "sleep 60", "exec sleep 60", "trap '' TERM PIPE; while :; do sleep 0.05; echo a; done",
+      "exec >&-; sleep 60",
+    ] {
+      let clock = ContinuousClock()
+      let taken = clock.measure {
+        let fault = #expect(throws: SigningFault.self) { try output(command, within: .milliseconds(300)) }
+        #expect(fault?.detail.contains("took longer than 300 ms") == true, "\(fault?.detail ?? "")")
+      }
+      #expect(taken < .seconds(15))
+    }
+  }
+
+  @Test("a command that failed is not run again at once")
+  func rests() throws {
+    let file = try TemporaryDirectory.make("secret") + "/runs"
+    let text =
+      #"{"schema":1,"keys":[{"id":"a","secret_command":"echo run >>\#(file); exit 1","schemes":["netopt1"]}]}"#
+    let key = try #require(try KeyRing(json: SecretBytes(copying: Array(text.utf8)))["a"])
+    for _ in 0..<3 {
+      #expect(throws: SigningFault.self) { try key.material() }
+      #expect(key.fingerprint == "")
+    }
+    #expect(try FileBytes.read(file, upTo: 100, as: "a file", in: .sign).count == 4)
   }
 }

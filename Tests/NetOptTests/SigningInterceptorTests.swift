@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptCrypto
 import NetOptLocking
 import NetOptSigning
 import Testing
@@ -75,6 +76,37 @@ import Testing
     let signing = SigningInterceptor(.init(signer: signer, hosts: ["api.example.com"])) { clock }
     return InterceptorChain(
       [signing, server], context: CallContext(id: 1, started: .init(nanoseconds: 0), deadline: nil))
+  }
+
+  @Test("a call waits for the command of a key until its deadline, and the next one has the secret")
+  func deadlineOfACommand() async throws {
+    let text =
+      #"{"schema":1,"keys":[{"id":"k","salt":"s","secret_command":"sleep 1; printf secret","schemes":["netopt1"]}]}"#
+    let ring = try KeyRing(json: SecretBytes(copying: Array(text.utf8)))
+    let signing = ClientConfiguration.Signing(
+      signer: try RequestSigner(keys: ring, keyID: "k"), hosts: ["api.example.com"])
+    let server = Server(clock: Self.date)
+    let timeSource = SystemTimeSource()
+    func call(within limit: Duration?) async throws -> Int {
+      let now = timeSource.now()
+      return try await InterceptorChain(
+        [
+          SecretInterceptor(signing: signing, timeSource: timeSource),
+          SigningInterceptor(signing) { Self.date }, server,
+        ], context: CallContext(id: 1, started: now, deadline: limit.map { now + $0 })
+      ).proceed(try NetOptRequest(.get, "https://api.example.com/")).status
+    }
+    let error = await #expect(throws: NetOptError.self) { try await call(within: .milliseconds(50)) }
+    #expect(error?.code == .timeout && error?.phase == .sign, "\(error?.message ?? "")")
+    #expect(server.requests.isEmpty)
+    let cancelled = Task { try await call(within: nil) }
+    cancelled.cancel()
+    let cancellation = await #expect(throws: NetOptError.self) { try await cancelled.value }
+    #expect(cancellation?.code == .cancelled)
+    async let first = call(within: .seconds(30))
+    async let second = call(within: nil)
+    #expect(try await [first, second] == [200, 200])
+    #expect(server.reports.allSatisfy { $0.isValid })
   }
 
   @Test func eachAttemptIsSignedAfresh() async throws {

@@ -107,6 +107,9 @@ public final class NetOptClient: Sendable {
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
     links += configuration.interceptors
     self.cache = cache
+    if let signing = configuration.signing, signing.signer.key.hasCommand {
+      links.append(SecretInterceptor(signing: signing, timeSource: timeSource))
+    }
     if let cache { links.append(CacheInterceptor(cache: cache)) }
     let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep, transport: engine.transport)
     if let signing = configuration.signing {

@@ -8,8 +8,8 @@ enum SecretSource: Sendable {
   case bytes(SecretBytes)
   /// An environment variable.
   case environment(String)
-  /// What a command prints, without one line end at its end. It is run by `/bin/sh` when the secret is first needed, with
-  /// nothing to read. What it says on standard error is not shown: it may be the secret.
+  /// What a command prints up to its end, without one line end at its end. It is run by `/bin/sh` when the secret is first needed, with
+  /// nothing to read. A shell that takes longer than 30 s is killed. What it says on standard error is not shown: it may be the secret.
   case command(String)
 
   /// The name of an environment variable as messages show it. Somebody may have written the secret itself in its place, so a name is shown only
@@ -24,11 +24,18 @@ enum SecretSource: Sendable {
   /// The most bytes that a secret may have.
   static let limit = 64 * 1024
 
+  /// The longest time that a command may take.
+  static let patience = Duration.seconds(30)
+
   /// Fetches the secret. May block for as long as a command runs.
   ///
-  /// - Parameter id: the key's, for the error.
+  /// - Parameters:
+  ///   - id: the key's, for the error.
+  ///   - patience: how long a command may take.
   /// - Throws: `keyUnavailable`; the detail says why, and nothing of what the secret is.
-  func fetch(for id: String) throws(SigningFault) -> SecretBytes {
+  func fetch(
+    for id: String, within patience: Duration = Self.patience
+  ) throws(SigningFault) -> SecretBytes {
     switch self {
     case .bytes(let bytes): return bytes
     case .environment(let name):
@@ -38,22 +45,31 @@ enum SecretSource: Sendable {
       return SecretBytes(count: strlen(value)) { memory in
         memory.copyMemory(from: UnsafeRawBufferPointer(start: value, count: memory.count))
       }
-    case .command(let command): return try Self.output(of: command, for: id)
+    case .command(let command): return try Self.output(of: command, for: id, within: patience)
     }
   }
 
-  private static func output(of command: String, for id: String) throws(SigningFault) -> SecretBytes {
+  private static func output(
+    of command: String, for id: String, within patience: Duration
+  ) throws(SigningFault) -> SecretBytes {
     // By a line of its own: what is wrong with the command itself is said by the shell.
-    guard let stream = popen("exec </dev/null 2>/dev/null\n" + command, "re") else {
+    guard let stream = popen("exec </dev/null 2>/dev/null\necho $$\n" + command, "re") else {
       throw SigningFault(
         .keyUnavailable,
         "the command of the key \(id) could not be started: \(String(cString: strerror(errno)))")
     }
-    var count = 0
-    let read = SecretBytes(count: limit + 1) { memory in
-      count = fread(memory.baseAddress, 1, memory.count, stream)
+    var output = CommandOutput()
+    // The number of the shell's process, as it has said in its first line.
+    let all = SecretBytes(count: limit + 1 + CommandOutput.longestNumber) { memory in
+      output.read(fileno(stream), into: memory, within: patience)
     }
+    if !output.isEnded, let shell = output.shell { kill(shell, SIGKILL) }
     let status = pclose(stream)
+    guard !output.isLate else {
+      throw SigningFault(
+        .keyUnavailable, "the command of the key \(id) took longer than \(patience.shown), and was ended")
+    }
+    let count = output.count - output.start
     guard count <= limit else {
       throw SigningFault(.keyUnavailable, "the command of the key \(id) printed more than \(limit) bytes")
     }
@@ -63,12 +79,12 @@ enum SecretSource: Sendable {
         "the command of the key \(id) failed with \(Self.ending(status)); run it by hand to see what it says, which is not shown here as it may be the secret"
       )
     }
-    let endsLine = read.withUnsafeBytes { count > 0 && $0[count - 1] == 0x0a }
+    let endsLine = all.withUnsafeBytes { count > 0 && $0[output.count - 1] == 0x0a }
     let length = endsLine ? count - 1 : count
     guard length > 0 else {
       throw SigningFault(.keyUnavailable, "the command of the key \(id) printed nothing")
     }
-    return read.part(0..<length)
+    return all.part(output.start..<output.start + length)
   }
 
   /// How a command ended, by its status as of wait(2).

@@ -26,6 +26,13 @@ public final class SigningKey: Sendable {
     var plain: HMAC?
     var sigV4: (scope: String, mac: HMAC)?
     var fingerprint: String?
+    /// When the material could not be had.
+    var failed: ContinuousClock.Instant?
+    /// Why the command failed then.
+    var fault: SigningFault?
+
+    /// Whether that is not long ago.
+    var rests: Bool { failed.map { $0.duration(to: .now) < SigningKey.rest } ?? false }
   }
 
   /// The id.
@@ -47,6 +54,7 @@ public final class SigningKey: Sendable {
   private let source: Source
   private let allowed: AllowedSchemes
   private let fetched = Locked(Fetched())
+  private let fetch = SecretFetch()
 
   init(
     id: String, source: Source, salt: String = "", schemes: Set<SchemeName>, isLegacy: Bool = false,
@@ -95,13 +103,38 @@ public final class SigningKey: Sendable {
     }
   }
 
-  /// What the key is made of. The first time this may run a command.
+  /// Whether the secret comes from a command.
+  package var hasCommand: Bool { if case .secret(.command) = source { true } else { false } }
+
+  /// Whether `material` would run a command.
+  private var needsCommand: Bool {
+    hasCommand && fetched.withLock { $0.material == nil && ($0.fault == nil || !$0.rests) }
+  }
+
+  /// Has the command of the key run, if `material` would run it, on a thread of its own that all callers share. It goes on when nobody waits
+  /// any more.
+  ///
+  /// - Parameter limit: how long to wait; `nil` for as long as it takes.
+  /// - Returns: false when the time has passed, or the task was cancelled. What the command came to is what `material` gives.
+  package func runCommand(within limit: Duration?) async -> Bool {
+    guard needsCommand else { return true }
+    await fetch.wait(within: limit, while: { self.needsCommand }, { _ = try? self.material() })
+    return !needsCommand
+  }
+
+  /// What the key is made of. The first time this may run a command, for 30 s at most. One that failed is not run again for 5 s.
   package func material() throws(SigningFault) -> Material {
-    if let known = fetched.withLock(\.material) { return known }
+    let (known, fault) = fetched.withLock { ($0.material, $0.rests ? $0.fault : nil) }
+    if let known { return known }
+    if let fault { throw fault }
     let material: Material
     switch source {
     case .pair(let key): material = .pair(key)
-    case .secret(let source): material = .secret(try source.fetch(for: id))
+    case .secret(let source):
+      do throws(SigningFault) { material = .secret(try source.fetch(for: id)) } catch {
+        if hasCommand { fetched.withLock { ($0.failed, $0.fault) = (.now, error) } }
+        throw error
+      }
     }
     return fetched.withLock { fetched in
       let first = fetched.material ?? material
@@ -119,6 +152,9 @@ public final class SigningKey: Sendable {
     }
     return secret
   }
+
+  /// The time after a failure in which the key's command is not run again.
+  private static let rest = Duration.seconds(5)
 
   /// Tells keys with one id apart, by their secret, salt and session token, or by their public key. A text of an HMAC, so that only someone who can
   /// guess the secret can find it from the fingerprint.

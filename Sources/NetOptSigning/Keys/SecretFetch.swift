@@ -1,0 +1,89 @@
+import Glibc
+import NetOptLocking
+
+/// Runs something that blocks on a thread of its own, and lets tasks wait for its end.
+final class SecretFetch: Sendable {
+  private struct State {
+    var isRunning = false
+    var last: UInt64 = 0
+    var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+  }
+
+  private final class Work: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+
+  private let state = Locked(State())
+
+  /// Waits until the work has been done, the time has passed or the task is cancelled. The first caller has the work begun.
+  ///
+  /// - Parameters:
+  ///   - limit: how long to wait; `nil` for as long as it takes.
+  ///   - isNeeded: whether there is something to do still.
+  ///   - work: what is done.
+  func wait(
+    within limit: Duration?, while isNeeded: @Sendable () -> Bool, _ work: @escaping @Sendable () -> Void
+  ) async {
+    let id = state.withLock { state in
+      state.last += 1
+      return state.last
+    }
+    var timer: Task<Void, Never>?
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let (mustWait, isFirst) = state.withLock { state in
+          guard !Task.isCancelled, isNeeded() else { return (false, false) }
+          defer { state.isRunning = true }
+          state.waiting[id] = continuation
+          return (true, !state.isRunning)
+        }
+        guard mustWait else { return continuation.resume() }
+        if isFirst { begin(work) }
+        guard let limit else { return }
+        timer = Task {
+          try? await Task.sleep(for: limit)
+          self.end(id)
+        }
+      }
+    } onCancel: {
+      end(id)
+    }
+    timer?.cancel()
+  }
+
+  private func begin(_ work: @escaping @Sendable () -> Void) {
+    let argument = Unmanaged.passRetained(
+      Work { [self] in
+        work()
+        endAll()
+      })
+    var thread = pthread_t()
+    let code = pthread_create(
+      &thread, nil,
+      { argument in
+        guard let argument else { return nil }
+        // Passed retained by the one who started the thread.
+        Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
+      }, argument.toOpaque())
+    if code == 0 {
+      pthread_detach(thread)
+    } else {
+      // The caller finds that the work is not done.
+      argument.release()
+      endAll()
+    }
+  }
+
+  private func end(_ id: UInt64) { state.withLock { $0.waiting.removeValue(forKey: id) }?.resume() }
+
+  private func endAll() {
+    let waiting = state.withLock { state in
+      defer { (state.isRunning, state.waiting) = (false, [:]) }
+      return state.waiting.values
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+}
