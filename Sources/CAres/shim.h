@@ -32,6 +32,15 @@ static inline void netopt_ares_set_socket_functions(ares_channel channel, const 
 #pragma GCC diagnostic pop
 }
 
+// Without aliases: c-ares reads the file that the environment variable HOSTALIASES names, whatever its length, in the thread that looks up.
+// EDNS is c-ares's default since 1.22 as long as no flags are given. Returns the bit for the options that ares_init_options gets.
+static inline int netopt_ares_without_aliases(struct ares_options *options) {
+  int version = 0;
+  ares_version(&version);
+  options->flags = ARES_FLAG_NOALIASES | (version >= 0x011600 ? ARES_FLAG_EDNS : 0);
+  return ARES_OPT_FLAGS;
+}
+
 // Since 1.31 c-ares has a cache, on by default and without a limit for its size. netopt has one of its own.
 // Returns the bit for the options that ares_init_options gets.
 static inline int netopt_ares_without_cache(struct ares_options *options) {

@@ -39,10 +39,12 @@ struct AresHandle: ~Copyable {
     options.resolvconf_path = strdup(configuration.systemFile)
     defer { free(options.resolvconf_path) }
     let withoutCache = netopt_ares_without_cache(&options)
+    let withoutAliases = netopt_ares_without_aliases(&options)
     var channel: ares_channel?
     let status = ares_init_options(
       &channel, &options,
-      ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF | withoutCache)
+      ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF | withoutCache
+        | withoutAliases)
     guard status == netopt_ares_success, let channel else { throw AresStatus.setUpError(status) }
     let handle = AresHandle(channel, AresSockets())
     // Before the first socket is opened.
