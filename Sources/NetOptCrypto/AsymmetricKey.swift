@@ -1,7 +1,7 @@
 import CCrypto
 
 /// A public key, or a private one with its public half, read from PEM (RFC 7468): Ed25519, ECDSA on P-256, or RSA with
-/// 2048 bits and more. Safe to use from any thread.
+/// 2048 to 16,384 bits. Safe to use from any thread.
 package final class AsymmetricKey: @unchecked Sendable {
   // Unchecked: an EVP_PKEY is not changed after it was made, and libcrypto lets several threads use it.
 
@@ -23,7 +23,9 @@ package final class AsymmetricKey: @unchecked Sendable {
   /// Whether it signs; every key verifies.
   package let isPrivate: Bool
 
-  private static let leastBits = 2048
+  /// The sizes of RSA keys. The time of a signature grows with the third power of the bits: one of 65,536 bits takes minutes. libcrypto itself
+  /// verifies with no key of more than 16,384 (OPENSSL_RSA_MAX_MODULUS_BITS).
+  private static let bits: ClosedRange<Int32> = 2048...16_384
 
   /// Reads a key.
   ///
@@ -37,7 +39,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     guard let key else { throw CryptoError(failed: operation) }
     guard let kind = Self.kind(of: key) else {
       EVP_PKEY_free(key)
-      throw CryptoError(operation, "it is neither Ed25519, nor P-256, nor RSA with 2048 bits or more")
+      throw CryptoError(operation, "it is neither Ed25519, nor P-256, nor RSA with 2048 to 16384 bits")
     }
     self.key = key
     self.kind = kind
@@ -69,8 +71,8 @@ package final class AsymmetricKey: @unchecked Sendable {
   private static func kind(of key: OpaquePointer) -> Kind? {
     switch EVP_PKEY_get_id(key) {
     case EVP_PKEY_ED25519: return .ed25519
-    case EVP_PKEY_RSA: return EVP_PKEY_get_bits(key) >= leastBits ? .rsa : nil
-    case EVP_PKEY_RSA_PSS: return EVP_PKEY_get_bits(key) >= leastBits ? .rsaPSS : nil
+    case EVP_PKEY_RSA: return bits.contains(EVP_PKEY_get_bits(key)) ? .rsa : nil
+    case EVP_PKEY_RSA_PSS: return bits.contains(EVP_PKEY_get_bits(key)) ? .rsaPSS : nil
     case EVP_PKEY_EC:
       var name = [CChar](repeating: 0, count: 64)
       var count = 0

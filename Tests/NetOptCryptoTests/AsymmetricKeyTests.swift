@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NetOptCore
 import NetOptTestSupport
 import TestTools
@@ -37,6 +38,34 @@ import Testing
     #expect(throws: CryptoError.self) { try key.signature(of: [1], .ed25519) }
     #expect(throws: CryptoError.self) { try key.signature(of: [1], .rsaPSS) }
     #expect(throws: CryptoError.self) { try key.isSignature([1], of: [1], .ecdsaP256) }
+  }
+
+  /// PKCS#1 (RFC 8017, appendix A.1) with numbers that are not prime: reading a key does not check it.
+  private func rsa(bits: Int, isPrivate: Bool) -> SecretBytes {
+    func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+      [tag, 0x83] + [16, 8, 0].map { UInt8(content.count >> $0 & 255) } + content
+    }
+    func number(_ bits: Int) -> [UInt8] { element(2, [0] + [UInt8](repeating: 255, count: bits / 8)) }
+    let publicPart = number(bits) + element(2, [1, 0, 1])
+    let rest = number(bits) + [1, 1, 1, 1, 1].flatMap { number($0 * bits / 2) }
+    let bytes = element(0x30, isPrivate ? element(2, [0]) + publicPart + rest : publicPart)
+    let name = isPrivate ? "RSA PRIVATE KEY" : "RSA PUBLIC KEY"
+    let text = Data(bytes).base64EncodedString(options: .lineLength64Characters)
+    return SecretBytes(copying: Array("-----BEGIN \(name)-----\n\(text)\n-----END \(name)-----\n".utf8))
+  }
+
+  @Test("RSA keys have 2048 to 16384 bits", arguments: [true, false])
+  func sizesOfRSA(isPrivate: Bool) throws {
+    for bits in [2048, 16_384] {
+      #expect(
+        try AsymmetricKey(pem: rsa(bits: bits, isPrivate: isPrivate), isPrivate: isPrivate).kind == .rsa)
+    }
+    for bits in [2040, 16_392, 65_536] {
+      let error = #expect(throws: CryptoError.self) {
+        try AsymmetricKey(pem: rsa(bits: bits, isPrivate: isPrivate), isPrivate: isPrivate)
+      }
+      #expect(error?.description.contains("2048 to 16384 bits") == true, "\(error?.description ?? "")")
+    }
   }
 
   @Test(arguments: ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "nonsense"])
