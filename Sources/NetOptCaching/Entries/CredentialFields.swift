@@ -38,9 +38,12 @@ package final class CredentialFields: Sendable {
   package func of(_ fields: HeaderFields) -> [(name: String, value: String)] {
     var found: [(name: String, value: String)] = []
     for field in fields where contains(field.name) {
-      let name = field.name.loweredASCII
-      // Behind those with names that are not greater: they are few.
-      found.insert((name, field.value), at: found.firstIndex { $0.name > name } ?? found.endIndex)
+      found.append((field.name.loweredASCII, field.value))
+    }
+    if found.count > 1 {
+      // By the position too, because `sort` need not keep the order of equal elements.
+      found = found.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
+        .map(\.element)
     }
     guard found.contains(where: { isOfForgery($0.name) }) else { return found }
     let others = found.filter { !isOfForgery($0.name) }
