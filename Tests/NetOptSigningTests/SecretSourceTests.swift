@@ -78,7 +78,7 @@ import Testing
     let key = try #require(try KeyRing(json: SecretBytes(copying: Array(text.utf8)))["a"])
     for _ in 0..<3 {
       #expect(throws: SigningFault.self) { try key.material() }
-      #expect(key.fingerprint == "")
+      #expect(key.fingerprint.hasPrefix("random "))
     }
     #expect(try FileBytes.read(file, upTo: 100, as: "a file", in: .sign).count == 4)
   }

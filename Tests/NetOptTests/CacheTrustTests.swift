@@ -128,8 +128,8 @@ import Testing
     #expect(try await Self.sent("https://api.test/", by: signers.map(Self.signing)) == [1, 1, 0])
   }
 
-  /// A vault that is out of reach for a moment. The fingerprint and the signature may be made by different calls of the command.
-  @Test("keys whose secret cannot be had the first time have identities of their own, though they have one id")
+  /// A vault is out of reach for a moment. Different runs of the command may make fingerprint and signature.
+  @Test("keys with one id whose secret could not be had have identities of their own")
   func unknownKeys() async throws {
     let signers = try (0..<3).map { _ in
       let keys = try Self.ring(#"{"id":"a","secret_command":"exit 1","schemes":["netopt1"]}"#)
