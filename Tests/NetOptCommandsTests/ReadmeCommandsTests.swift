@@ -8,11 +8,11 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct ReadmeCommandsTests {
-  /// The commands in README.md: the lines of its shell blocks that begin with `netopt`, without their comments.
+  /// The commands in README.md and docs/lists.md: the lines of its shell blocks that begin with `netopt`, without their comments.
   private static let commands: [String] = {
-    let readme = (try? RepositoryFile.text("README.md")) ?? ""
-    return readme.split(separator: "\n").filter { $0.hasPrefix("netopt ") }
-      .map { String($0.prefix { $0 != "#" }) }
+    let texts = ["README.md", "docs/lists.md"].compactMap { try? RepositoryFile.text($0) }
+    return texts.joined().matches(of: /```sh\n([^`]*)```/).flatMap { $0.output.1.split(separator: "\n") }
+      .filter { $0.hasPrefix("netopt ") }.map { String($0.prefix { $0 != "#" }) }
   }()
 
   @Test func eachCommandIsShown() {
