@@ -71,9 +71,8 @@ final class SecretFetch: Sendable {
     if code == 0 {
       pthread_detach(thread)
     } else {
-      // The caller finds that the work is not done.
-      argument.release()
-      endAll()
+      // The system has no thread: the work blocks the caller.
+      argument.takeRetainedValue().run()
     }
   }
 
