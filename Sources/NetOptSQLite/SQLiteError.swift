@@ -26,7 +26,7 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
 
   init(_ path: String, _ code: Int32, _ handle: OpaquePointer?) {
     self.path = path
-    // Nothing but `Database.begin` interrupts statements.
+    // Only the limit of `Database` on the steps of a statement interrupts statements.
     guard code & 0xff != SQLITE_INTERRUPT else {
       self.code = SQLITE_CORRUPT
       reason = "a statement takes longer than any on a file of this size; its pages lead in circles"

@@ -148,7 +148,11 @@ import Testing
       { (configuration: inout ClientConfiguration) in configuration.proxy = .url(url) }
     }
     #expect(try await Self.sent("http://api.test/", by: configurations) == [1, 1, 1, 0])
-    // The proxy does not see what goes through a tunnel.
+    // A SOCKS proxy passes requests on, and no proxy sees what goes through a tunnel.
+    let tunnels = ["socks5h://alice:pa@p:1", "socks5h://bob:pb@p:1"].map { url in
+      { (configuration: inout ClientConfiguration) in configuration.proxy = .url(url) }
+    }
+    #expect(try await Self.sent("http://api.test/", by: tunnels) == [1, 0])
     #expect(try await Self.sent("https://api.test/", by: configurations) == [1, 0, 0, 0])
   }
 

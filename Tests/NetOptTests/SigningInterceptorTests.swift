@@ -91,7 +91,7 @@ import Testing
       let now = timeSource.now()
       return try await InterceptorChain(
         [
-          SecretInterceptor(signing: signing, timeSource: timeSource),
+          SecretInterceptor(hosts: signing.hosts, commands: SecretCommands(signing.signer, timeSource)),
           SigningInterceptor(signing) { Self.date }, server,
         ], context: CallContext(id: 1, started: now, deadline: limit.map { now + $0 })
       ).proceed(try NetOptRequest(.get, "https://api.example.com/")).status

@@ -107,8 +107,10 @@ public final class NetOptClient: Sendable {
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
     links += configuration.interceptors
     self.cache = cache
-    if let signing = configuration.signing, signing.signer.key.hasCommand {
-      links.append(SecretInterceptor(signing: signing, timeSource: timeSource))
+    if let signing = configuration.signing, case let commands = SecretCommands(signing.signer, timeSource),
+      commands.isNeeded
+    {
+      links.append(SecretInterceptor(hosts: signing.hosts, commands: commands))
     }
     if let cache { links.append(CacheInterceptor(cache: cache)) }
     let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep, transport: engine.transport)
@@ -117,7 +119,7 @@ public final class NetOptClient: Sendable {
       var first = route
       first.transport = nil
       links.append(RetryInterceptor(retries: retries, route: first))
-      links += [SigningInterceptor(signing), last]
+      links += [SigningInterceptor(signing, timeSource), last]
     } else {
       links.append(RetryInterceptor(retries: retries, route: route))
     }

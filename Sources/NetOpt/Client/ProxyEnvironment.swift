@@ -25,10 +25,10 @@ struct ProxyChoice: Sendable {
     }
   }
 
-  /// The user name and password with which a proxy is asked for a resource itself, `nil` when there are none. A tunnel to an `https` origin
-  /// is opened with them, and the requests in it go to the origin.
+  /// The user name and password with which a client asks a proxy for a resource, or `nil`. Through a tunnel (`https` origins, SOCKS) the origin
+  /// answers.
   func credentials(for origin: Origin) -> String? {
-    guard origin.scheme == .http, let proxy = proxy(for: origin) else { return nil }
+    guard origin.scheme == .http, let proxy = proxy(for: origin), !ProxyURL.isSOCKS(proxy) else { return nil }
     return ProxyURL.credentials(of: proxy)
   }
 }

@@ -13,14 +13,16 @@ import NetOptSigning
 struct SigningInterceptor: Interceptor {
   private let configuration: ClientConfiguration.Signing
   private let now: @Sendable () -> Int64
+  private let commands: SecretCommands
   private let offsets = ClockOffsets()
 
   init(
-    _ configuration: ClientConfiguration.Signing,
+    _ configuration: ClientConfiguration.Signing, _ timeSource: any TimeSource = SystemTimeSource(),
     now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
   ) {
     self.configuration = configuration
     self.now = now
+    commands = SecretCommands(configuration.signer, timeSource)
   }
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
@@ -28,6 +30,8 @@ struct SigningInterceptor: Interceptor {
     guard configuration.hosts.contains(request.url.origin.host) else {
       return try await next.proceed(request)
     }
+    // A command that failed before the cache was asked may be run again by now.
+    if commands.isNeeded { try await commands.run(until: next.deadline) }
     let used = offsets.seconds(of: request.url.origin)
     let response = try await next.proceed(try signed(request, used))
     // What follows is rare, and would need room in every call that waits.

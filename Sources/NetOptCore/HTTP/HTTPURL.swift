@@ -63,12 +63,18 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// (docs/security.md).
   public var shown: String { SecretParameters.hidden(inURL: description) }
 
-  /// The first 200 characters of `shown`, for messages. Takes the same time for a URL of any length.
+  /// The first 200 characters of `shown`, for messages.
   package var brief: String { SecretParameters.hidden(inURL: Self.start(of: description)).printable(200) }
 
-  /// The first 16 KiB of a text. Hiding the secrets of a text takes up to 0.8 s for each MB, and a message shows 200 characters of it.
+  /// The first 16 KiB of a text. Hiding the secrets of a text takes up to 0.8 s for each MB, and a message shows 200 characters of it. What stands
+  /// before an "@" may be a password: when there is one in the rest, the start goes no further than the scheme.
   private static func start(of text: String) -> String {
-    text.utf8.count <= longestRead ? text : String(decoding: text.utf8.prefix(longestRead), as: UTF8.self)
+    guard text.utf8.count > longestRead else { return text }
+    let rest = text.utf8.dropFirst(longestRead - 2)
+    guard !rest.contains(UInt8(ascii: "@")), rest.firstRange(of: "%40".utf8) == nil else {
+      return text[..<authorityStart(text)] + "…"
+    }
+    return String(decoding: text.utf8.prefix(longestRead), as: UTF8.self)
   }
 
   /// The most bytes of a URL that are read for a message.

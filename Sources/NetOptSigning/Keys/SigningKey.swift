@@ -177,7 +177,11 @@ public final class SigningKey: Sendable {
     case .secret(let secret):
       var text = Array(("netopt fingerprint\0" + salt).utf8)
       defer { wipe(&text) }
-      if let sessionToken { sessionToken.withUnsafeBytes { text += [0] + $0 } }
+      if let sessionToken {
+        text.reserveCapacity(text.count + 1 + sessionToken.count)
+        text.append(0)
+        sessionToken.withUnsafeBytes { text += $0 }
+      }
       return try HMAC(.sha256, key: secret).code(of: text)
     }
   }

@@ -43,6 +43,9 @@ public struct RequestSigner: Sendable {
     }
   }
 
+  /// The keys that it signs with whose secrets commands print.
+  package var keysWithCommands: [SigningKey] { ([key] + scheme.keys).filter(\.hasCommand) }
+
   /// Identifies the signer: the scheme, the key's id, the key's fingerprint, and what the scheme adds. It does not reveal the key.
   package var identity: String {
     let added = scheme.identity

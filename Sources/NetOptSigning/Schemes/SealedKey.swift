@@ -29,6 +29,7 @@ package struct SealedKey: SigningScheme {
 
   package let name = SchemeName.sealedKey
   package var isWeak: Bool { inner.scheme.isWeak }
+  package var keys: [SigningKey] { platform.map { [$0] } ?? [] }
   package var identity: String {
     "\(inner.scheme.name.rawValue)" + (platform.map { " \($0.id) \($0.fingerprint)" } ?? "")
   }

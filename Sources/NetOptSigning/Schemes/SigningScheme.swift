@@ -13,6 +13,9 @@ package protocol SigningScheme: Sendable {
   /// What of the scheme's options tells its signers apart besides the key. It reveals no secret.
   var identity: String { get }
 
+  /// The keys that it signs with besides the signer's own.
+  var keys: [SigningKey] { get }
+
   /// Signs a request.
   func sign(
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
@@ -68,6 +71,7 @@ package struct KeyCandidate: Sendable {
 
 extension SigningScheme {
   package var identity: String { "" }
+  package var keys: [SigningKey] { [] }
 
   package var isWeak: Bool { name.isWeak }
 

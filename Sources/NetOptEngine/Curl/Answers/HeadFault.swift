@@ -14,7 +14,7 @@ enum HeadFault: Hashable, Sendable {
   case unasked
   /// It is in another version of HTTP than the connection speaks.
   case otherVersion
-  /// A line has no end.
+  /// A line has no end, because the connection ended in it.
   case lineCut
   /// A line is no field: it has no colon.
   case noColon

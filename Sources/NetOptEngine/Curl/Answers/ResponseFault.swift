@@ -72,7 +72,9 @@ enum ResponseFault: Hashable, Sendable {
     case .partLost:
       return made(
         .receiveFailed, .receive,
-        "libcurl \(CurlLibrary.release) has lost a part of the body from \(place), as some releases do with a body whose reader is behind; use another one"
+        "libcurl \(CurlLibrary.release) has lost a part of the body from \(place)"
+          + (CurlLibrary.losesPausedBodies
+            ? ", as this release does when the reader is behind; use another one" : "")
       )
     case .expectationRefused:
       return made(

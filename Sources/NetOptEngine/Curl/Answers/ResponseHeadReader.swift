@@ -73,7 +73,7 @@ struct ResponseHeadReader {
     lineCount += 1
     guard total <= Self.limit else { return .tooLarge }
     guard lineCount <= Self.mostLines else { return .tooManyLines }
-    // When the connection ends there, libcurl from 8.20 on hands over a piece of a line.
+    // When the connection ends there, newer releases of libcurl hand over a piece of a line.
     guard line.last == 0x0a else { return .lineCut }
     switch state {
     case .statusLine: return readStatus(line, isMultiplexed: isMultiplexed)

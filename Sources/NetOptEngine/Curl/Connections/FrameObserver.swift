@@ -39,7 +39,6 @@ struct ReceivedFrames {
 
   /// How long the body is, once that is known: its last frame (END_STREAM; RFC 9113, section 8.1) has come or begun.
   var length: Int? { hasEnded ? bytes : last.map { bytes + $0 } }
-
 }
 
 private func ending(_ easy: UnsafeMutableRawPointer?, _ bytes: Int) {

@@ -27,8 +27,8 @@ final class LiveConnection {
   var hasUnreadBytes = false
   /// The version of TLS that it speaks, when that was found out.
   var tlsVersion: String?
-  /// OpenSSL's connection right above the socket, which OpenSSL frees when libcurl closes the socket.
-  var outermostTLS: OpaquePointer?
+  /// The TLS connection to the proxy, when plain HTTP goes through one over TLS.
+  var proxyTLS: ProxyTLS?
   /// What limits how much of it is read, when it speaks HTTP/2 over OpenSSL.
   var reader: RecordReader?
   /// nghttp2's session on it, once a request was sent: only to be compared.

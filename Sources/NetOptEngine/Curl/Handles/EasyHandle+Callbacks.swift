@@ -153,7 +153,7 @@ private func contextWasMade(
     openSSL.watchRecords(of: context)
     guard let transfer = easy.flatMap({ EasyHandle.transfer(of: $0) }) else { return CURLE_OK }
     transfer.certificate = PeerCertificate.expect(in: context)
-    if let connection = transfer.ownConnection { TLSConnection.expect(in: context, on: connection) }
+    if !transfer.exchange.plan.isSecure { transfer.proxyTLS = ProxyTLS.expect(in: context) }
   }
   return CURLE_OK
 }

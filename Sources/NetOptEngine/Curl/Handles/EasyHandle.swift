@@ -144,6 +144,7 @@ final class EasyHandle {
   func release() {
     transfer = nil
     isVerbose = false
+    ignoresLength = false
   }
 
   /// Has libcurl free what it holds back of a body. It keeps it when it ends a transfer that is paused by itself while others use the

@@ -8,7 +8,7 @@ package enum ProxyURL {
   static func isSecure(_ url: String) -> Bool { parts(of: url).scheme == "https" }
 
   /// Whether it is a SOCKS proxy.
-  static func isSOCKS(_ url: String) -> Bool { parts(of: url).scheme.hasPrefix("socks") }
+  package static func isSOCKS(_ url: String) -> Bool { parts(of: url).scheme.hasPrefix("socks") }
 
   /// Whether the URL has a user name or a password.
   static func hasCredentials(_ url: String) -> Bool { !parts(of: url).user.isEmpty }

@@ -155,7 +155,7 @@ struct OpenSSL: Sendable {
       if what & netopt_handshake_start != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
         openSSL.unpackSession(of: ssl)
         RecordReader.attach(to: ssl)
-        TLSConnection.began(ssl)
+        ProxyTLS.began(ssl)
       }
       if what & netopt_handshake_done != 0 { PeerCertificate.keep(of: ssl) }
     }

@@ -21,31 +21,12 @@ struct TLSConnection {
     self.functions = functions
   }
 
-  /// The TLS connection right above a connection's socket; `nil` when none was seen to begin. For plain HTTP through a proxy over TLS libcurl from
-  /// 8.15.0 on does not tell (CURLINFO_TLS_SSL_PTR(3)).
-  init?(outermostOf connection: LiveConnection?) {
-    guard let functions = Functions.loaded, let ssl = connection?.outermostTLS else { return nil }
+  /// The TLS connection to a proxy; `nil` when it has not begun, or has ended. For plain HTTP through a proxy libcurl from 8.15.0 on does not tell
+  /// of it (CURLINFO_TLS_SSL_PTR(3)).
+  init?(_ proxy: ProxyTLS?) {
+    guard let functions = Functions.loaded, let ssl = proxy?.ssl else { return nil }
     self.ssl = ssl
     self.functions = functions
-  }
-
-  /// Has the TLS connection that a context is for be known as the one of a connection. OpenSSL keeps the connection's record as long as the context.
-  ///
-  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one connection.
-  static func expect(in context: OpaquePointer, on connection: LiveConnection) {
-    guard let functions = Functions.loaded, functions.contextIndex >= 0 else { return }
-    let record = Unmanaged.passRetained(connection)
-    if functions.setContextData(context, functions.contextIndex, record.toOpaque()) != 1 { record.release() }
-  }
-
-  /// A connection begins its handshake.
-  static func began(_ ssl: OpaquePointer) {
-    guard let functions = Functions.loaded, functions.contextIndex >= 0, let context = functions.context(ssl),
-      let record = functions.getContextData(context, functions.contextIndex)
-    else { return }
-    let connection = Unmanaged<LiveConnection>.fromOpaque(record).takeUnretainedValue()
-    // The one to a proxy begins before the one that goes through it.
-    if connection.outermostTLS == nil { connection.outermostTLS = ssl }
   }
 
   /// The protocol's version, as "TLSv1.3".
@@ -132,7 +113,7 @@ struct TLSConnection {
   /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_version(3),
   /// SSL_get0_alpn_selected(3), SSL_CTX_set_msg_callback(3), SSL_has_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3),
   /// SSL_set0_wbio(3), SSL_get_rbio(3),
-  /// BIO_s_socket(3), BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3), SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3).
+  /// BIO_s_socket(3), BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
   private struct Functions: Sendable {
     typealias SSL = OpaquePointer
     typealias BIO = OpaquePointer
@@ -155,12 +136,6 @@ struct TLSConnection {
     let getData: @convention(c) (SSL, Int32) -> UnsafeMutableRawPointer?
     /// Where a connection's record is kept; negative when OpenSSL gives no place.
     let index: Int32
-    let context: @convention(c) (SSL) -> OpaquePointer?
-    let setContextData: @convention(c) (OpaquePointer, Int32, UnsafeMutableRawPointer?) -> Int32
-    let getContextData: @convention(c) (OpaquePointer, Int32) -> UnsafeMutableRawPointer?
-    /// Where a context has the record of the connection that it is for.
-    let contextIndex: Int32
-
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
 
     private init() throws(OpenSSL.MissingFunction) {
@@ -181,14 +156,9 @@ struct TLSConnection {
       getData = try OpenSSL.function("SSL_get_ex_data")
       let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
       // What was retained for the connection is released with it.
-      let release: OpenSSL.FreeData = { _, record, _, _, _, _ in
+      index = newIndex(netopt_ex_index_connection, 0, nil, nil, nil) { _, record, _, _, _, _ in
         if let record { Unmanaged<LiveConnection>.fromOpaque(record).release() }
       }
-      index = newIndex(netopt_ex_index_connection, 0, nil, nil, nil, release)
-      context = try OpenSSL.function("SSL_get_SSL_CTX")
-      setContextData = try OpenSSL.function("SSL_CTX_set_ex_data")
-      getContextData = try OpenSSL.function("SSL_CTX_get_ex_data")
-      contextIndex = newIndex(netopt_ex_index_context, 0, nil, nil, nil, release)
     }
   }
 }

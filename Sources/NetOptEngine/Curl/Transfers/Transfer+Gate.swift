@@ -51,8 +51,8 @@ extension Transfer {
     sentAt = nil
     // What is known of a connection does not change, and the streams of HTTP/2 need nothing else.
     let isKnown = connection?.reportsItsEnd == true && connection?.isMultiplexed == true
-    let tls =
-      isKnown || !isEncrypted ? nil : TLSConnection(of: easy) ?? TLSConnection(outermostOf: connection)
+    if let connection, !connection.hasCarried, connection.proxyTLS == nil { connection.proxyTLS = proxyTLS }
+    let tls = isKnown || !isEncrypted ? nil : TLSConnection(of: easy) ?? TLSConnection(connection?.proxyTLS)
     if isKnown {
       tlsVersion = connection?.tlsVersion
       speaksHTTP2 = true
@@ -87,9 +87,6 @@ extension Transfer {
     }
     return verdict == .send
   }
-
-  /// The connection that the leg opened for itself, before it is ready.
-  var ownConnection: LiveConnection? { descriptor.flatMap { records.live[$0] } }
 
   /// Its connection, when requests on it were given up because the server had gone silent.
   var silentConnection: LiveConnection? {

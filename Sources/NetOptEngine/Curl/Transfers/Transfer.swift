@@ -46,6 +46,8 @@ final class Transfer {
   var tlsVersion: String?
   /// The server's certificate, on a connection that the leg opened for itself.
   var certificate: PeerCertificate?
+  /// The TLS connection to a proxy that the leg opened for plain HTTP.
+  var proxyTLS: ProxyTLS?
   /// What the kernel measured of the connection that the leg opened for itself, until it was ready. Later it may be closed.
   var socket: SocketReport?
   /// What is known of the request that was sent last.
@@ -170,7 +172,7 @@ final class Transfer {
     let wasComplete = head.isComplete
     if isMultiplexed, head.isAtStatusLine { followLength() }
     if let fault = head.read(line, isMultiplexed: isMultiplexed) {
-      self.fault = .head(fault)
+      self.fault = fault == .lineCut ? .headCut : .head(fault)
       return false
     }
     if head.isComplete, !wasComplete {

@@ -1,0 +1,73 @@
+import COpenSSL
+
+/// The TLS connection to a proxy, from the beginning of its handshake until OpenSSL frees it. The leg that opens the connection keeps it, and then the
+/// connection's record. Confined to the loop.
+final class ProxyTLS {
+  /// OpenSSL's connection, while there is one.
+  private(set) var ssl: OpaquePointer?
+
+  private init() {}
+
+  /// Has the connection that a context is for be known.
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one connection.
+  static func expect(in context: OpaquePointer) -> ProxyTLS? {
+    guard let functions = Functions.loaded else { return nil }
+    let expected = ProxyTLS()
+    let reference = Unmanaged.passRetained(expected)
+    if functions.setContextData(context, functions.contextIndex, reference.toOpaque()) == 1 {
+      return expected
+    }
+    reference.release()
+    return nil
+  }
+
+  /// A connection begins its first handshake.
+  static func began(_ ssl: OpaquePointer) {
+    guard let functions = Functions.loaded, let context = functions.context(ssl),
+      let data = functions.contextData(context, functions.contextIndex)
+    else { return }
+    let expected = Unmanaged<ProxyTLS>.fromOpaque(data).takeUnretainedValue()
+    guard expected.ssl == nil else { return }
+    // Released by OpenSSL when it frees the connection.
+    let reference = Unmanaged.passRetained(expected)
+    if functions.setData(ssl, functions.index, reference.toOpaque()) == 1 {
+      expected.ssl = ssl
+    } else {
+      reference.release()
+    }
+  }
+
+  /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3), SSL_set_ex_data(3),
+  /// CRYPTO_get_ex_new_index(3).
+  private struct Functions: Sendable {
+    typealias Pointer = OpaquePointer
+
+    let context: @convention(c) (Pointer) -> Pointer?
+    let setContextData: @convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32
+    let contextData: @convention(c) (Pointer, Int32) -> UnsafeMutableRawPointer?
+    let setData: @convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32
+    /// Where a context has what is expected of its connection, and where the connection has it.
+    let contextIndex, index: Int32
+
+    static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
+
+    private init() throws(OpenSSL.MissingFunction) {
+      context = try OpenSSL.function("SSL_get_SSL_CTX")
+      setContextData = try OpenSSL.function("SSL_CTX_set_ex_data")
+      contextData = try OpenSSL.function("SSL_CTX_get_ex_data")
+      setData = try OpenSSL.function("SSL_set_ex_data")
+      let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
+      contextIndex = newIndex(netopt_ex_index_context, 0, nil, nil, nil) { _, data, _, _, _, _ in
+        if let data { Unmanaged<ProxyTLS>.fromOpaque(data).release() }
+      }
+      index = newIndex(netopt_ex_index_connection, 0, nil, nil, nil) { _, data, _, _, _, _ in
+        guard let data else { return }
+        let ended = Unmanaged<ProxyTLS>.fromOpaque(data)
+        ended._withUnsafeGuaranteedRef { $0.ssl = nil }
+        ended.release()
+      }
+      guard contextIndex >= 0, index >= 0 else { throw OpenSSL.MissingFunction() }
+    }
+  }
+}
