@@ -1,11 +1,12 @@
-/// What the allocator takes for an object: it rounds up to multiples of 16 bytes, with 8 bytes of its own.
+/// The number of bytes that the allocator uses for an object. It adds a header of 8 bytes and rounds up to
+/// multiples of 16 bytes.
 enum Allocation {
-  /// An array's header and its elements.
+  /// The bytes of an array: header and elements.
   static func array(of count: Int, each stride: Int) -> Int {
     count == 0 ? 0 : block(of: 32 + count * stride)
   }
 
-  /// A text's storage; short ones have none.
+  /// The bytes of a string's storage; 0 for strings of up to 15 bytes, which need none.
   static func text(_ text: String) -> Int {
     let count = text.utf8.count
     return count <= 15 ? 0 : block(of: 32 + count + 1)

@@ -1,23 +1,25 @@
-/// What left a cache a while ago, by fingerprint and size, first in, first out: as much as would fill the capacity.
+/// A first-in first-out queue of fingerprints and sizes of items that left a cache. The sizes add up to the
+/// capacity at most.
 struct GhostQueue: Sendable {
   private struct Ghost: Sendable {
     let fingerprint: UInt64
-    /// At least 0; less when it was taken out of the middle.
+    /// The size in bytes, or -1 when the ghost was removed from the middle of the queue.
     var size: Int
   }
 
-  /// What remembering one takes at most, when the tables have just grown.
+  /// The maximum number of bytes that one ghost takes, right after the tables have grown.
   static let mostBytesOfEach = 96
-  /// Tables that are no larger than this are left as they are.
+  /// The size up to which tables are never shrunk.
   private static let least = 64
 
   private let capacity: Int
   private let maxCount: Int
   private var bytes = 0
-  /// Oldest first, from `first` on; what is before it is gone.
+  /// The ghosts, oldest first. Elements before the index `first` are removed.
   private var ghosts: [Ghost] = []
   private var first = 0
-  /// Where each one is, counted from the beginning of time.
+  /// The position of each ghost, as an index into `ghosts` plus `dropped`, the number of positions dropped so
+  /// far.
   private var places: [UInt64: Int] = [:]
   private var dropped = 0
 
@@ -26,13 +28,14 @@ struct GhostQueue: Sendable {
     self.maxCount = maxCount
   }
 
-  /// How many there are.
+  /// The number of ghosts.
   var count: Int { places.count }
 
-  /// What the tables take.
+  /// The bytes that the tables take.
   var tableBytes: Int { TableSize.bytes(of: ghosts) + TableSize.bytes(of: places) }
 
-  /// Remembers one, and forgets the oldest until there is room; one that is there stays where it is.
+  /// Adds a fingerprint, and removes the oldest ones until there is room. A fingerprint that is in the queue
+  /// keeps its position.
   mutating func insert(_ fingerprint: UInt64, size: Int) {
     guard size <= capacity, places[fingerprint] == nil else { return }
     while bytes > capacity - size || places.count >= maxCount { removeOldest() }
@@ -41,9 +44,9 @@ struct GhostQueue: Sendable {
     bytes += size
   }
 
-  /// Forgets one.
+  /// Removes a fingerprint.
   ///
-  /// - Returns: whether it was there.
+  /// - Returns: whether the queue contained the fingerprint.
   mutating func remove(_ fingerprint: UInt64) -> Bool {
     guard let place = places.removeValue(forKey: fingerprint) else { return false }
     bytes -= ghosts[place - dropped].size
@@ -52,7 +55,7 @@ struct GhostQueue: Sendable {
     return true
   }
 
-  /// Forgets the oldest one.
+  /// Removes the oldest fingerprint.
   mutating func removeOldest() {
     while first < ghosts.count, ghosts[first].size < 0 { first += 1 }
     guard first < ghosts.count else { return }
@@ -62,8 +65,8 @@ struct GhostQueue: Sendable {
     compact()
   }
 
-  /// Gives back the room of those that are gone, once they are as many as those that are there; and that of tables that
-  /// were made for many more. Either has been preceded by as many removals.
+  /// Drops removed elements once they outnumber the remaining ones, and shrinks tables with room for many
+  /// more. As many removals came before in either case, so the cost per removal is constant.
   private mutating func compact() {
     let count = places.count
     guard count > 0 else {
@@ -76,7 +79,7 @@ struct GhostQueue: Sendable {
     if isSparse { places = Dictionary(minimumCapacity: 2 * count) }
     dropped += ghosts.count
     var rest: [Ghost] = []
-    // As many as there may be when this is due again.
+    // The number of elements that makes the next compaction due.
     rest.reserveCapacity(2 * count + Self.least + 1)
     for ghost in ghosts[first...] where ghost.size >= 0 {
       places[ghost.fingerprint] = dropped + rest.count

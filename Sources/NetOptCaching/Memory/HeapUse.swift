@@ -1,62 +1,65 @@
 import NetOptCore
 
-/// How much memory of a store the allocator may keep that nothing is in any more.
+/// An estimate of the freed memory of a store that the allocator still keeps resident.
 ///
-/// What is freed inside glibc's heap stays resident for the next that fits into it. That is how a store whose entries are of
-/// one kind goes on using the same memory. When small entries give way to large ones it is not: what was freed stays where it is,
-/// and the large ones get memory of their own. So sizes are kept apart by powers of eight, with how much there is of each
-/// and how much there was: what is missing may be lying idle, until whole pages of it are given back to the system. Gaps between
-/// small blocks that stay have no whole pages; they take their part of the room until they are filled.
+/// glibc keeps freed heap memory resident for the next allocation that fits. A store whose entries have
+/// similar sizes reuses that memory. When large entries replace small ones, the freed blocks stay where they
+/// are, and the large entries get new memory. So this type counts bytes in size classes that are powers of
+/// eight, and remembers the peak of each class. The difference between peak and current bytes may be idle
+/// until whole pages of it are returned to the system. Gaps between small blocks that stay contain no whole
+/// pages; they count as used until new blocks fill them.
 struct HeapUse: Sendable {
-  /// Blocks from 16 KiB on, which are whole pages but for their ends.
+  /// The first size class of large blocks, from 16 KiB on. Such blocks are whole pages except for their ends.
   private static let large = 5
 
-  /// Giving back holds up others who allocate (malloc_trim(3) locks each arena of the process), so it is done the less often the
-  /// longer it takes. What takes so long may be done again after as long a time; what takes 100 ms, after 500 ms.
+  /// Returning memory delays other allocations, because malloc_trim(3) locks each arena of the process. So
+  /// the pause after a call grows with the square of the call's duration: 20 ms of work are followed by a
+  /// pause of 20 ms, 100 ms by one of 500 ms.
   private static let briefWork = Duration.milliseconds(20)
-  /// The longest rest, in nanoseconds.
+  /// The longest pause, in nanoseconds.
   private static let longestRest = 86_400e9
 
   private let most: Int
   private let mostGaps: Int
   private var held = InlineArray<9, Int>(repeating: 0)
   private var peaks = InlineArray<9, Int>(repeating: 0)
-  /// The sum of what is missing of each size.
+  /// The bytes by which all classes are below their peaks.
   private(set) var idle = 0
-  /// What could not be given back of it, and has not been filled since. It is an estimate, from what the whole process gave back,
-  /// so that there is a limit to what goes for its sake.
+  /// The part of `idle` that could not be returned to the system and has not been reused since. It is an
+  /// estimate, because only the process-wide change of resident memory is known; so `mostGaps` limits it.
   private(set) var gaps = 0
-  /// How much of large blocks was freed since the last time.
+  /// The bytes of large blocks freed since memory was returned last.
   private var freed = 0
   private var isGivingBack = false
   private var restsUntil: MonotonicInstant?
 
   /// - Parameters:
-  ///   - most: how many bytes may lie idle before they are given back.
-  ///   - mostGaps: the most that gaps count for.
+  ///   - most: how many bytes may be idle before memory is returned.
+  ///   - mostGaps: the upper limit of `gaps`, in bytes.
   init(most: Int, mostGaps: Int) {
     self.most = most
     self.mostGaps = mostGaps
   }
 
-  /// Whether it is time to give back: true for one caller, who calls `gaveBack` afterwards.
+  /// Whether to return memory to the system now. It is true for one caller only, who must call `gaveBack`
+  /// afterwards.
   ///
-  /// - Parameter now: asked for when nothing else speaks against it.
+  /// - Parameter now: returns the time; called only when enough memory is idle.
   mutating func isDue(at now: () -> MonotonicInstant) -> Bool {
-    // A large block that is freed is seldom filled by the next one, which has another size.
+    // A freed large block is rarely reused by the next one, which has another size.
     guard !isGivingBack, idle - gaps > most || freed > 2 * most else { return false }
     if let restsUntil, now() < restsUntil { return false }
     isGivingBack = true
     return true
   }
 
-  /// Takes note of a slot's entries.
+  /// Counts the entries of a new slot.
   mutating func add(_ entries: [CacheEntry]) { count(entries, 1) }
 
-  /// Takes note of the end of a slot's entries.
+  /// Stops counting the entries of a removed slot.
   mutating func remove(_ entries: [CacheEntry]) { count(entries, -1) }
 
-  /// Takes note of entries that took the place of others. A body that is in both, as after a revalidation, was not freed.
+  /// Counts new entries in place of old ones. A body that is in both, as after a revalidation, was not freed.
   mutating func replace(_ old: [CacheEntry], with new: [CacheEntry]) {
     remove(old)
     add(new)
@@ -74,24 +77,24 @@ struct HeapUse: Sendable {
     min((Int.bitWidth - body.capacity.leadingZeroBitCount) / 3, 8)
   }
 
-  /// Whole pages were given back.
+  /// Updates the estimates after the heap returned whole pages.
   ///
   /// - Parameters:
-  ///   - heap: what came of it. Of what was returned that of large blocks comes first.
-  ///   - begun: when that began.
-  ///   - now: when it ended.
+  ///   - heap: the result. The returned bytes count as those of large blocks first.
+  ///   - begun: when the call began.
+  ///   - now: when the call ended.
   mutating func gaveBack(_ heap: GivenBackHeap, from begun: MonotonicInstant, to now: MonotonicInstant) {
-    // What cannot be known counts as returned.
+    // An unknown result counts as everything returned.
     let returned = heap.returned.map { max($0 - freed, 0) } ?? .max
     isGivingBack = false
     let work = now - begun
-    // A process that was stopped meanwhile rests for a day at most.
+    // The pause is at most a day, for example when the process was stopped during the call.
     let rest = min(Double(work.nanoseconds) * (work / Self.briefWork), Self.longestRest)
     restsUntil = now + .nanoseconds(Int64(rest))
     freed = 0
     for sizes in Self.large..<held.count { peaks[sizes] = held[sizes] }
     let small = (0..<Self.large).reduce(0) { $0 + peaks[$1] - held[$1] }
-    // More than what is free cannot be left.
+    // The rest cannot exceed the free bytes of the heap.
     let left = min(max(small - min(returned, small), 0), heap.free, mostGaps)
     let share = Double(left) / Double(max(small, 1))
     idle = 0
@@ -102,7 +105,7 @@ struct HeapUse: Sendable {
     gaps = idle
   }
 
-  /// A body is in one block, everything else in many small ones.
+  /// Counts the entries. A body is one block; all other parts are many small blocks.
   private mutating func count(_ entries: [CacheEntry], _ sign: Int) {
     if entries.isEmpty { return }
     var rest = MemorySlot.weight(of: entries)

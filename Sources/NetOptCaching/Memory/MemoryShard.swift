@@ -1,17 +1,17 @@
 import NetOptLocking
 
-/// A part of a memory store's table, behind a lock of its own.
+/// A part of the table of a memory store, with its own lock.
 final class MemoryShard: Sendable {
   struct Table: Sendable {
-    /// Tables that are no larger than this are left as they are.
+    /// The capacity up to which a table is never shrunk.
     private static let least = 3
 
-    /// By the keys' places. Keys with the same place form a chain.
+    /// The slots by the places of their keys. Keys with the same place form a chain.
     private(set) var slots: [UInt64: MemorySlot] = [:]
-    /// Counts what was put in and taken out.
+    /// Counts insertions and removals.
     var changes: UInt64 = 0
 
-    /// What the table itself takes.
+    /// The bytes that the table takes, without the slots.
     var bytes: Int { TableSize.bytes(of: slots) }
 
     func slot(of key: CacheKey) -> MemorySlot? {
@@ -39,7 +39,8 @@ final class MemoryShard: Sendable {
 
     mutating func removeAll() { slots = [:] }
 
-    /// A dictionary keeps the room of all that it ever had.
+    /// Replaces the dictionary when it is sparse: a dictionary keeps the room of the most elements it ever
+    /// had.
     private mutating func shrink() {
       guard TableSize.isSparse(slots, least: Self.least) else { return }
       var rest = [UInt64: MemorySlot](minimumCapacity: 2 * slots.count)

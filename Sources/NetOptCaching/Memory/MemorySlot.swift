@@ -1,21 +1,21 @@
 import Synchronization
 
-/// What a memory store has for one key.
+/// The entries of one key in a memory store.
 final class MemorySlot: @unchecked Sendable {
-  // Unchecked: `entries` and `next` are touched under the lock of the slot's shard, `place` under that of the queues; `key` and
-  // `weight` are changed under both, so that either is enough to read them.
+  // Unchecked: the lock of the slot's shard protects `entries` and `next`; the lock of the queues protects
+  // `place`. `key` and `weight` change only under both locks, so either lock is enough to read them.
 
-  /// That of the newest entry: one text for both.
+  /// The key of the newest entry. Slot and entry share one string.
   private(set) var key: CacheKey
-  /// One for each set of selectors, the newest first. An array that is handed out as it is.
+  /// One entry for each set of selectors, newest first. Callers get this array itself, not a copy.
   private(set) var entries: [CacheEntry]
-  /// What the slot takes.
+  /// The bytes that the slot takes.
   private(set) var weight: Int
-  /// Another key with the same place in the shard.
+  /// The next slot in the chain of keys with the same place in the shard.
   var next: MemorySlot?
-  /// Where it is in the queues.
+  /// The slot's place in the queues.
   var place: S3FIFO<MemorySlot>.Place = -1
-  /// How often it was asked for since the queues looked at it last; as far as they count.
+  /// The number of visits since the queues read it last; at most 3, because the queues count no further.
   private let visits = Atomic<Int>(0)
 
   init(_ key: CacheKey, _ entries: [CacheEntry]) {
@@ -24,29 +24,31 @@ final class MemorySlot: @unchecked Sendable {
     weight = Self.weight(of: entries)
   }
 
-  /// Puts others in the place of the entries.
+  /// Replaces the entries.
   func replace(_ entries: [CacheEntry]) {
     self.entries = entries
     if let newest = entries.first { key = newest.key }
     weight = Self.weight(of: entries)
   }
 
-  /// Counts a visit. The queues may take the count at the same time: then a visit is lost, which is no harm.
+  /// Counts a visit. When the queues reset the count at the same time, this visit may be lost, which does no
+  /// harm.
   func visit() {
     let count = visits.load(ordering: .relaxed)
     if count < 3 { visits.store(count + 1, ordering: .relaxed) }
   }
 
-  /// The visits since the last time this was asked.
+  /// Returns the visits since the last call, and resets the count.
   func takeVisits() -> Int {
     visits.load(ordering: .relaxed) == 0 ? 0 : visits.exchange(0, ordering: .relaxed)
   }
 
-  /// What a slot with such entries takes: they and the list of them, and itself. Tables are counted where they are.
+  /// The bytes of a slot with these entries: the entries, their array and the slot object. `TableSize` counts
+  /// the tables separately.
   static func weight(of entries: [CacheEntry]) -> Int {
     entries.reduce(object + Allocation.array(of: entries.count, each: 8)) { $0 + $1.weight }
   }
 
-  /// This object itself.
+  /// The bytes of the slot object itself.
   static let object = 128
 }

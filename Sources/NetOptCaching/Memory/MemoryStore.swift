@@ -1,30 +1,33 @@
 import NetOptCore
 import NetOptLocking
 
-/// Entries in memory: what was asked for often or of late, weighed in bytes, and evicted by `S3FIFO`.
+/// The memory tier of the cache. It weighs entries in bytes and evicts them with `S3FIFO`, which keeps
+/// frequently and recently requested entries.
 ///
-/// A hit takes the lock of one shard, counts a visit and shares the entries; it neither allocates nor copies, and never waits
-/// for one that inserts or evicts elsewhere. The queues are one for all shards, because S3-FIFO touches them on a miss
-/// alone: so capacity is not split, and the hit ratio is that of the undivided algorithm (docs/adr/0018).
+/// A hit takes the lock of one shard, counts a visit and returns the shared array of entries. A hit does not
+/// allocate or copy, and does not wait for insertions or evictions in other shards. All shards share one set
+/// of queues, because S3-FIFO changes its queues only on a miss. So the capacity is not split between shards,
+/// and the hit ratio is that of the undivided algorithm (docs/adr/0018).
 ///
-/// All variants of a key live and are evicted together, sixteen of them at most. Safe from any thread.
+/// The store keeps at most 16 variants of a key, and evicts all variants of a key together. Safe from any
+/// thread.
 package final class MemoryStore: CacheStore {
-  /// What a store holds.
+  /// The amount of memory that a store uses.
   package struct Usage: Hashable, Sendable {
-    /// Bytes, with what it takes to keep them.
+    /// The bytes in use, including `overhead`.
     package var bytes: Int
-    /// What the tables, and gaps in memory, take of them.
+    /// The part of `bytes` that tables and gaps in the heap take.
     package var overhead = 0
-    /// Keys.
+    /// The number of keys.
     package var keys: Int
   }
 
-  /// How many variants of a key are kept: a server whose answers vary by something that never repeats must not push
-  /// out everything else.
+  /// The maximum number of variants of a key. The limit keeps a server whose responses vary by a value that
+  /// never repeats from pushing out all other entries.
   private static let mostVariants = 16
   private static let shardCount = 16
 
-  /// What the store keeps.
+  /// The limits of the store.
   package let limits: CacheLimits
   private let shards: [MemoryShard]
   private let queues: Locked<Queues>
@@ -34,15 +37,19 @@ package final class MemoryStore: CacheStore {
 
   private struct Queues: Sendable {
     var fifo: S3FIFO<MemorySlot>
-    /// What the allocator keeps; `nil` in a store without a heap, which could do nothing about it.
+    /// The estimate of freed memory that the allocator still holds. `nil` in a store without a heap, which
+    /// cannot return that memory.
     var heap: HeapUse?
-    /// The bytes of a page of the heap.
+    /// The size of a heap page, in bytes; 0 without a heap.
     let page: Int
-    /// What the shards' tables take.
+    /// The bytes that the tables of the shards take.
     var tableBytes = 0
-    /// What is used beside entries and queues. What stays keeps the pages at its two ends, and no more than that.
+    /// The bytes used in addition to entries and queues: tables and gaps. Each key that stays can keep at
+    /// most two otherwise free pages resident, those at its two ends, so gaps count for at most two pages per
+    /// key.
     var overhead: Int { tableBytes + min(heap?.gaps ?? 0, 2 * fifo.count * page) }
-    /// When the next shard is looked through for what is too old, and which one.
+    /// The time of the next sweep for entries older than `maxAge`, in milliseconds since 1970, and below it
+    /// the index of the shard swept last.
     var nextSweep = Int64.min
     var sweptShard = 0
   }
@@ -50,9 +57,10 @@ package final class MemoryStore: CacheStore {
   /// Makes an empty store.
   ///
   /// - Parameters:
-  ///   - limits: what it keeps; 64 MiB by default.
-  ///   - heap: gives freed memory back when the sizes of entries change; `nil` leaves that to the program.
-  ///   - now: the date in milliseconds since 1970, for `maxAge`.
+  ///   - limits: the limits of the store; 64 MiB by default.
+  ///   - heap: returns freed memory to the system when the sizes of entries change; `nil` leaves that to the
+  ///     program.
+  ///   - now: returns the date in milliseconds since 1970, for `maxAge`.
   package init(
     _ limits: CacheLimits = .memory, heap: (any ProcessHeap)? = nil,
     now: @escaping @Sendable () -> Int64 = WallClock.now
@@ -72,7 +80,7 @@ package final class MemoryStore: CacheStore {
       page: heap?.page ?? 0)
   }
 
-  /// What the store holds now.
+  /// The current usage.
   package var usage: Usage {
     queues.withLock { queues in
       let fifo = queues.fifo
@@ -80,14 +88,14 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// How large an entry may be to be kept.
+  /// The maximum size of an entry, in bytes: a tenth of `maxBytes`.
   package var mostBytesOfEntry: Int { max(limits.maxBytes, 0) / 10 }
 
   private func shard(of key: CacheKey) -> MemoryShard {
     shards[Int(truncatingIfNeeded: key.place >> 32) & (Self.shardCount - 1)]
   }
 
-  /// The entries of a key. Those that are too old are left out.
+  /// The entries of a key, without entries older than `maxAge`.
   package func entries(for key: CacheKey) -> [CacheEntry] {
     let found = shard(of: key).table.withLock { table -> [CacheEntry] in
       guard let slot = table.slot(of: key) else { return [] }
@@ -99,14 +107,15 @@ package final class MemoryStore: CacheStore {
     return found.allSatisfy { $0.received >= oldest } ? found : found.filter { $0.received >= oldest }
   }
 
-  /// Keeps an entry in the place of those that it overlaps. One that is larger than a tenth of `maxBytes` is
-  /// not kept, and the one in its place is forgotten. So are entries with a date after the present, which the clock had before it was set back:
-  /// they would be taken for the latest.
+  /// Inserts an entry and removes the entries that it overlaps. The store rejects an entry larger than a
+  /// tenth of `maxBytes`, but still removes the entries that it overlaps. It also removes entries of the key
+  /// with a `received` date after the present, which occur when the clock was set back: they would count as
+  /// the newest.
   package func insert(_ entry: CacheEntry) {
     change(entry.key) { old in
       let others = old.filter { !entry.overlaps($0.selectors) && $0.received <= now() }
       guard MemorySlot.weight(of: [entry]) <= mostBytesOfEntry else { return others }
-      // With room for these and no more.
+      // Reserves no more room than these entries need.
       var entries: [CacheEntry] = []
       entries.reserveCapacity(min(others.count + 1, Self.mostVariants))
       entries.append(entry)
@@ -123,16 +132,16 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Forgets entries of a key. The key's mark changes even when there are none, so that an entry which is being read from another tier is not
-  /// promoted.
+  /// Removes the entries of a key that match the predicate. The key's mark changes even when no entry
+  /// matches, so that `promote` rejects entries that are being read from another tier.
   package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {
     change(key) { entries in entries.filter { !isMeant($0) } }
   }
 
-  /// Forgets all entries of a key.
+  /// Removes all entries of a key.
   package func removeAll(for key: CacheKey) { change(key) { _ in [] } }
 
-  /// Forgets everything, what was evicted lately included.
+  /// Removes all entries, and clears the ghost queue.
   package func removeAll() {
     queues.withLock { queues in
       for shard in shards {
@@ -148,11 +157,12 @@ package final class MemoryStore: CacheStore {
 
   // MARK: Coming up from another tier
 
-  /// A mark of what the store knows about a key and some others: another one after every insertion and removal.
+  /// A change counter for a key. It changes with every insertion and removal of this key, and of other keys
+  /// in the same shard.
   package func mark(of key: CacheKey) -> UInt64 { shard(of: key).table.withLock { $0.changes } }
 
-  /// Keeps what another tier had of a key, unless something was put in or taken out since the mark was taken: what has been
-  /// forgotten meanwhile must not come back.
+  /// Inserts entries of a key from another tier, unless the mark has changed since it was taken. The check
+  /// keeps entries that were removed meanwhile from coming back.
   package func promote(_ entries: [CacheEntry], for key: CacheKey, since mark: UInt64) {
     change(key, since: mark) { old in
       guard old.isEmpty else { return old }
@@ -164,8 +174,8 @@ package final class MemoryStore: CacheStore {
 
   // MARK: Changes
 
-  /// Replaces the entries of a key by what the closure makes of them. The queues are locked first, the shards inside,
-  /// one at a time.
+  /// Replaces the entries of a key with the result of the closure. It locks the queues first, and the shards
+  /// inside, one at a time.
   private func change(
     _ key: CacheKey, since mark: UInt64? = nil, _ update: ([CacheEntry]) -> [CacheEntry]
   ) {
@@ -189,7 +199,7 @@ package final class MemoryStore: CacheStore {
       return queues.heap?.isDue { clock.now() } ?? false
     }
     guard isDue, let heap else { return }
-    // Beside the locks: whoever uses the store does not wait for it.
+    // Runs outside the locks, so that other callers of the store do not wait.
     let begun = clock.now()
     let result = heap.giveBack()
     let ended = clock.now()
@@ -209,7 +219,7 @@ package final class MemoryStore: CacheStore {
   private func apply(_ change: Change, to key: CacheKey, in shard: MemoryShard, _ queues: inout Queues) {
     queues.tableBytes += change.tableBytes
     queues.heap?.replace(change.old, with: change.new)
-    // What comes fills gaps before others have to go for it.
+    // New entries fill gaps first. The overhead shrinks accordingly before the queues evict anything.
     queues.fifo.overhead = queues.overhead
     guard let slot = change.slot else {
       if !change.new.isEmpty { add(MemorySlot(key, change.new), to: shard, &queues) }
@@ -241,12 +251,13 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Does something with the queues that may evict, and takes note of what is evicted.
+  /// Runs work on the queues that may evict slots, and removes evicted slots from their tables and from
+  /// `heap`.
   private func evicting<Result>(
     _ queues: inout Queues, _ work: (inout S3FIFO<MemorySlot>, (MemorySlot) -> Void) -> Result
   ) -> Result {
     var tableBytes = 0
-    // The closure cannot have a part of what is worked on.
+    // A copy: the closure must not access `queues` while `work` changes `queues.fifo`.
     var heap = queues.heap
     defer {
       queues.heap = heap
@@ -258,9 +269,9 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Takes a slot out of its table.
+  /// Removes a slot from its table.
   ///
-  /// - Returns: by how much the table has grown.
+  /// - Returns: the growth of the table, in bytes; negative when the table shrank.
   private func drop(_ slot: MemorySlot) -> Int {
     shard(of: slot.key).table.withLock { table in
       let before = table.bytes
@@ -269,7 +280,8 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Has tables that have grown, and gaps, take their part of the room, and those that have become too large made anew.
+  /// Evicts entries when grown tables and gaps exceed the capacity, and shrinks the queues' table when it is
+  /// sparse.
   private func settle(_ queues: inout Queues) {
     queues.fifo.overhead = queues.overhead
     if queues.fifo.used > queues.fifo.capacity {
@@ -279,7 +291,8 @@ package final class MemoryStore: CacheStore {
     if queues.fifo.isSparse { queues.fifo.compact { $0.place = $1 } }
   }
 
-  /// Looks through one shard, when it is time, for what is too old: each has its turn four times in `maxAge`.
+  /// Removes the slots of one shard whose entries are all older than `maxAge`, if a sweep is due. The sweep
+  /// reaches each shard four times per `maxAge`.
   private func sweep(_ queues: inout Queues) {
     guard let maxAge = limits.maxAgeMilliseconds else { return }
     let now = now()

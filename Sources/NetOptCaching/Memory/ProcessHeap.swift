@@ -1,18 +1,18 @@
-/// The heap of the process. It belongs to the program, not to a library: a store that is given one asks it to return freed pages, and a
-/// store without one leaves the heap alone.
+/// The heap of the process. The heap belongs to the program, not to a library. A store with a heap asks it to
+/// return freed pages to the system; a store without one leaves the heap alone.
 package protocol ProcessHeap: Sendable {
-  /// The bytes of a page, the least that is given back.
+  /// The size of a page in bytes, the smallest unit that can be returned.
   var page: Int { get }
 
-  /// Gives whole pages that nothing is in back to the system. It may take milliseconds.
+  /// Returns whole free pages to the system. It may take milliseconds.
   func giveBack() -> GivenBackHeap
 }
 
-/// What came of giving freed memory back.
+/// The result of returning freed memory to the system.
 package struct GivenBackHeap: Sendable {
-  /// By how many bytes the process's resident memory has shrunk; `nil` when that cannot be known.
+  /// The decrease of the process's resident memory in bytes; `nil` when it is unknown.
   var returned: Int?
-  /// How many bytes of its heap are free, resident or not.
+  /// The number of free bytes in the heap of the process, resident or not.
   var free: Int
 
   package init(returned: Int?, free: Int) {

@@ -1,14 +1,17 @@
-/// The queues of S3-FIFO (Yang, Zhang, Qiu, Yue, Vigfusson: "FIFO queues are all you need for cache eviction", SOSP 2023):
-/// a small queue for what is new, a main one for what was asked for again, and a ghost, which remembers what left the
-/// small queue too early. It weighs items in bytes, and decides; it holds nothing itself.
+/// The queues of S3-FIFO (Yang, Zhang, Qiu, Yue, Vigfusson: "FIFO queues are all you need for cache
+/// eviction", SOSP 2023). The small queue holds new items. The main queue holds items that were requested
+/// again. The ghost queue remembers the fingerprints of items that left the small queue early. This type
+/// weighs items in bytes and decides which to evict; the caller stores the entries.
 ///
-/// It behaves as libCacheSim's does, whose hit ratios it has to the last request: a tenth for the small queue, nine
-/// tenths of the capacity in the ghost, two visits for going on to the main queue; what comes when nothing has been
-/// evicted yet and the small queue is full goes to the main queue at once.
+/// The hits equal those of libCacheSim's implementation, request for request. The small queue has a tenth of
+/// the capacity, the ghost queue remembers nine tenths of it, and an item with two visits moves to the main
+/// queue. While nothing has been evicted and the small queue is full, a new item goes to the main queue at
+/// once.
 ///
-/// A value: not to be used by two threads at once.
+/// A value type: two threads must not use one value at the same time.
 package struct S3FIFO<Item: Sendable>: Sendable {
-  /// An item's place. It is the item's own until that is removed or evicted, or `compact` gives it another one.
+  /// The index of an item. It is valid until the item is removed or evicted, or until `compact` assigns a new
+  /// one.
   package typealias Place = Int32
 
   enum Queue: Sendable { case small, main, free }
@@ -23,13 +26,13 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     var previous: Place
   }
 
-  /// The most bytes.
+  /// The capacity in bytes.
   package let capacity: Int
-  /// The most items.
+  /// The maximum number of items.
   package let maxCount: Int
-  /// How many bytes there are.
+  /// The total size of all items, in bytes.
   package private(set) var bytes = 0
-  /// How many items there are.
+  /// The number of items.
   package private(set) var count = 0
 
   private var nodes: [Node] = []
@@ -52,10 +55,11 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// Makes empty queues.
   ///
   /// - Parameters:
-  ///   - capacity: the most bytes of all items.
-  ///   - maxCount: the most items.
-  ///   - countsTables: whether the tables take their part of the capacity: those of the queues, of the ghost, which remembers
-  ///     no more than what takes a tenth, and `overhead`.
+  ///   - capacity: the maximum total size of all items, in bytes.
+  ///   - maxCount: the maximum number of items.
+  ///   - countsTables: whether tables count against the capacity: those of the queues and of the ghost queue,
+  ///     and `overhead`. If so, the ghost queue remembers at most as many items as a tenth of the capacity
+  ///     holds.
   package init(capacity: Int, maxCount: Int = .max, countsTables: Bool = false) {
     self.capacity = capacity
     self.maxCount = maxCount
@@ -68,15 +72,16 @@ package struct S3FIFO<Item: Sendable>: Sendable {
       maxCount: max(min(maxCount / 10 * 9, mostGhosts), 1))
   }
 
-  /// What the owner's tables and the like take of the capacity, where tables count.
+  /// The bytes that the owner's tables and gaps take. They count against the capacity only if tables count.
   package var overhead = 0
 
-  /// What the items take of the capacity and, where they count, the tables, however full they are.
+  /// The bytes of capacity in use: the items and, if tables count, the allocated size of the tables, full or
+  /// not.
   package var used: Int {
     countsTables ? bytes + overhead + TableSize.bytes(of: nodes) + ghost.tableBytes : bytes
   }
 
-  /// How many items the ghost remembers.
+  /// The number of items that the ghost queue remembers.
   package var ghostCount: Int { ghost.count }
 
   /// The item at a place.
@@ -88,17 +93,20 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// Counts a visit.
   package mutating func visit(_ place: Place) { nodes[Int(place)].visits &+= 1 }
 
-  /// Whether an item of a size has a chance: like libCacheSim's, this takes nothing larger than the small queue.
+  /// Whether the queues can accept an item of a size. Like libCacheSim, they reject items larger than the
+  /// small queue.
   package func admits(size: Int) -> Bool { size <= smallCapacity && size >= 0 && maxCount > 0 }
 
-  /// Takes an item that was asked for and is not there, and evicts others until there is room.
+  /// Inserts an item that was requested and missed, and evicts others until there is room.
   ///
   /// - Parameters:
-  ///   - fingerprint: what the ghost knows it by. Items with one fingerprint are taken for each other there.
-  ///   - size: in bytes.
-  ///   - visits: how often an item was visited elsewhere since this was last asked about it.
-  ///   - evicted: is told of each item that is evicted. The item's place is free then.
-  /// - Returns: its place; `nil` when it is not taken.
+  ///   - fingerprint: identifies the item in the ghost queue. The ghost queue does not distinguish items with
+  ///     the same fingerprint.
+  ///   - size: the size in bytes.
+  ///   - visits: returns the number of visits that the caller counted for an item since the last call for
+  ///     that item.
+  ///   - evicted: receives each evicted item. The item's place is free by then.
+  /// - Returns: the item's place, or `nil` when the queues reject the item.
   package mutating func insert(
     _ item: Item, fingerprint: UInt64, size: Int, visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void
   ) -> Place? {
@@ -110,7 +118,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     return add(item, fingerprint, size, to: wasKnown || isFilling ? .main : .small)
   }
 
-  /// Takes note of an item's new size, and evicts until there is room, maybe the item itself.
+  /// Sets an item's new size, and evicts items until there is room. The item itself may be evicted.
   package mutating func resize(
     _ place: Place, to size: Int, visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void
   ) {
@@ -121,7 +129,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     makeRoom(for: 0, 0, visits, evicted)
   }
 
-  /// Forgets an item.
+  /// Removes an item.
   package mutating func remove(_ place: Place) {
     unlink(place)
     release(place)
@@ -129,16 +137,17 @@ package struct S3FIFO<Item: Sendable>: Sendable {
 
   // MARK: Tables
 
-  /// Whether the queues' table was made for more than four times as many items as there are.
+  /// Whether the queues' table has room for more than four times the current number of items.
   package var isSparse: Bool { nodes.capacity > Self.least && count < nodes.capacity / 4 }
 
-  /// Tables that are no larger than this are left as they are.
+  /// The capacity up to which a table never counts as sparse.
   private static var least: Int { 64 }
 
-  /// Makes the queues' table one for twice as many items as there are. Done whenever it is sparse this costs a constant for
-  /// each item that was removed or is added until the next time.
+  /// Replaces the queues' table with one that has room for twice the current number of items. When the caller
+  /// compacts whenever the table is sparse, the cost is constant per item removed before or added until the
+  /// next time.
   ///
-  /// - Parameter moved: is told each item's new place.
+  /// - Parameter moved: receives each item and its new place.
   package mutating func compact(_ moved: (Item, Place) -> Void) {
     var rest: [Node] = []
     rest.reserveCapacity(2 * count)
@@ -148,7 +157,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     free = -1
   }
 
-  /// Copies a queue, the oldest first, so that neighbours are neighbours.
+  /// Copies a queue, oldest item first, so that neighbours in the queue are neighbours in the table.
   private func move(_ ends: Ends, to rest: inout [Node], _ moved: (Item, Place) -> Void) -> Ends {
     guard ends.oldest >= 0 else { return ends }
     var new = ends
@@ -169,7 +178,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
 
   // MARK: Eviction
 
-  /// Evicts until what there is fits: after `overhead` has grown, or an item has come that made the tables grow.
+  /// Evicts items until the rest fits. Call it after `overhead` has grown, or after a new item made the
+  /// tables grow.
   package mutating func makeRoom(visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void) {
     makeRoom(for: 0, 0, visits, evicted)
   }
@@ -179,7 +189,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   ) {
     while count > 0, used > capacity - size || count > maxCount - more {
       hasEvicted = true
-      // Of what is left for items: the rest of the room is no item's, and must not keep the main queue from being full.
+      // The room that is left for items. The main queue's share counts from this room: counted from the whole
+      // capacity, the main queue might never be full, because tables and overhead use a part.
       let room = capacity - (used - bytes)
       let isMainFull = main.bytes > room - smallCapacity || main.count > maxCount - smallCount
       if isMainFull && main.count > 0 || small.count == 0 {
@@ -188,7 +199,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
         evictFromSmall(visits, evicted)
       }
     }
-    // What is remembered gives way to what is there, if that alone does not fit.
+    // The ghost queue shrinks if evicting all items does not free enough.
     while used > capacity - size, ghost.count > 0 { ghost.removeOldest() }
     if count == 0, used > capacity - size {
       nodes = []
@@ -196,7 +207,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     }
   }
 
-  /// Moves what was visited to the main queue, until one is evicted or none is left.
+  /// Evicts the oldest item of the small queue that has fewer than two visits. Older items with at least two
+  /// visits move to the main queue. Evicts nothing when all have moved.
   private mutating func evictFromSmall(_ visits: (Item) -> Int, _ evicted: (Item) -> Void) {
     while small.oldest >= 0 {
       let place = small.oldest
@@ -216,7 +228,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     }
   }
 
-  /// Gives what was visited another round, until one is evicted or none is left.
+  /// Evicts the oldest item of the main queue that has no visit. Older items with visits lose one (of at most
+  /// three) and go to the back of the queue.
   private mutating func evictFromMain(_ visits: (Item) -> Int, _ evicted: (Item) -> Void) {
     while main.oldest >= 0 {
       let place = main.oldest

@@ -1,13 +1,13 @@
 import NetOptCore
 
-/// How much a store keeps, and for how long. All hold at once.
+/// The limits of a store. All of them apply at the same time.
 package struct CacheLimits: Hashable, Sendable {
-  /// The most bytes, with keys, fields and what it takes to keep them.
+  /// The maximum number of bytes, including keys, header fields and the overhead of the store.
   package var maxBytes: Int
-  /// The most entries; `nil` for as many as fit.
+  /// The maximum number of entries; `nil` for as many as fit.
   package var maxEntries: Int?
-  /// How long an entry is kept at most, from when its response came; `nil` for as long as there is room. It says nothing
-  /// about freshness.
+  /// How long the store keeps an entry at most, counted from when the response was received; `nil` for as
+  /// long as there is room. It does not affect freshness.
   package var maxAge: Duration?
 
   /// Makes limits.
@@ -17,9 +17,9 @@ package struct CacheLimits: Hashable, Sendable {
     self.maxAge = maxAge
   }
 
-  /// For memory: 64 MiB.
+  /// The default limits of a memory store: 64 MiB.
   package static let memory = CacheLimits(maxBytes: 64 << 20)
-  /// For a disk: 1 GiB.
+  /// The default limits of a disk store: 1 GiB.
   package static let disk = CacheLimits(maxBytes: 1 << 30)
 
   /// `maxAge` in milliseconds.

@@ -1,14 +1,14 @@
-/// A place where entries are kept. Its calls may come from any thread; a store that reads or writes files is called on no
-/// event loop.
+/// A store of cache entries. All methods may be called from any thread. A store that reads or writes files
+/// must not be called on an event loop.
 package protocol CacheStore: Sendable {
-  /// All entries of a key, one for each set of selectors, the newest first.
+  /// All entries of a key, one for each set of selectors, newest first.
   func entries(for key: CacheKey) -> [CacheEntry]
-  /// Keeps an entry, in the place of the key's entry with the same selectors.
+  /// Inserts an entry, and removes the key's entries that it overlaps (`CacheEntry.overlaps`).
   func insert(_ entry: CacheEntry)
-  /// Forgets the key's entry with the entry's selectors. Memory keeps a newer one.
+  /// Removes the key's entries that this entry overlaps. A store in memory keeps newer ones.
   func remove(_ entry: CacheEntry)
-  /// Forgets all entries of a key.
+  /// Removes all entries of a key.
   func removeAll(for key: CacheKey)
-  /// Forgets everything.
+  /// Removes all entries.
   func removeAll()
 }
