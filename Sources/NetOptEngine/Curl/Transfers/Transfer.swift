@@ -1,103 +1,104 @@
 import CCurl
 import NetOptCore
 
-/// One leg of an exchange on an easy handle: it connects, asks the race at the gate, and when it has won carries
-/// request and response. Confined to the loop; the methods that callbacks call only record.
+/// The libcurl transfer of one leg. It connects, asks the race at the gate, and carries request and response
+/// if it wins. Confined to the event loop. Methods that libcurl's callbacks call only record.
 final class Transfer {
-  /// The call. A cycle until the transfer ends: what libcurl still records of it must find the call.
+  /// The call. A reference cycle until the transfer ends: libcurl's records have to find the call.
   let exchange: Exchange
   let easy: EasyHandle
   let leg: Int
   let endpoint: IPEndpoint?
   let proxy: String?
-  /// The connections that it may use.
+  /// The connections of libcurl's pool that the transfer may use.
   let connectionClass: ConnectionClass
-  /// Whether it uses none that is open already.
+  /// Whether the transfer opens a new connection and uses no pooled one.
   let opensNew: Bool
   let bundles: OriginBundles
   let records: TurnRecords
 
   let started: MonotonicInstant
   private(set) var openedAt: MonotonicInstant?
-  /// When TCP was connected, if this leg did that. libcurl's own time is zero until TLS is done as well.
+  /// When TCP connected, if this leg opened the connection. libcurl's own time stays zero until TLS is done.
   var connectedAt: MonotonicInstant?
-  /// For how long the leg, a probe's, then waited for its turn to begin TLS.
+  /// How long the leg of a probe waited, with TCP connected, for its turn to begin TLS (`Handshakes`).
   var waitForTurn = Duration.zero
   var readyAt: MonotonicInstant?
   var sentAt: MonotonicInstant?
   private(set) var firstByteAt: MonotonicInstant?
 
-  /// The socket that the leg opened for itself; `nil` on a pooled connection.
+  /// The socket that the leg opened; `nil` on a pooled connection.
   private(set) var descriptor: Int32?
-  /// Why the leg could not open one: libcurl does not keep that.
+  /// The `errno` of a failed attempt to open a socket. libcurl does not keep it.
   private(set) var socketError: Int32?
   var verdict: Race.Verdict?
-  /// Why the connection is not used, when it is not.
+  /// Why the gate refused the connection; `nil` when it did not.
   var refusal: GateRefusal?
-  /// The connection on which the transfer came to the gate; `nil` when it is not known.
+  /// The connection on which the transfer reached the gate; `nil` when netopt does not know it.
   var connection: LiveConnection?
-  /// What limits how much of it is read, while the transfer is one of its streams.
+  /// Limits how much libcurl reads from the connection while the transfer is one of its HTTP/2 streams.
   var streamReader: RecordReader?
-  /// The port on this side of the connection, which tells it apart from others to the endpoint.
+  /// The local port, which distinguishes the connection from others to the same endpoint.
   var localPort: Int32 = 0
-  /// Whether the connection speaks HTTP/2; `nil` when that shows in the answer.
+  /// Whether the connection speaks HTTP/2; `nil` while only the response can show it.
   var speaksHTTP2: Bool?
-  /// The version of TLS, asked for while the connection is the transfer's own: afterwards libcurl does not tell.
+  /// The TLS version, read at the gate: libcurl does not give it once the transfer has left the connection.
   var tlsVersion: String?
-  /// The server's certificate, on a connection that the leg opened for itself.
+  /// The server's certificate, if the leg opened the connection.
   var certificate: PeerCertificate?
   /// The TLS connection to a proxy that the leg opened for plain HTTP.
   var proxyTLS: ProxyTLS?
   /// What the kernel measured of the connection that the leg opened for itself, until it was ready. Later it may be closed.
   var socket: SocketReport?
-  /// What is known of the request that was sent last.
+  /// What netopt knows of the last sending of the request.
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) var sent = SentRequest()
-  /// How the request was lost that libcurl wanted to send again.
+  /// How the request was lost before libcurl tried to send it again.
   var lastLoss = RequestLoss()
 
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private(set) var head = ResponseHeadReader()
   @exclusivity(unchecked) private var body: ReceivedBody
-  /// What is wrong with the response, when something is.
+  /// What is wrong with the response; `nil` when nothing is.
   private(set) var fault: ResponseFault?
   private(set) var chunks = ChunkReader()
-  /// Why nghttp2 gave the stream up, when it did.
+  /// Why nghttp2 rejected the stream; `nil` when it did not.
   private(set) var http2Fault: HTTP2Fault?
-  /// Undoes the body's content coding, once the body has begun.
+  /// Decodes the body's content coding; set when the body begins.
   @exclusivity(unchecked) private(set) var decoder: ContentDecoder?
   private(set) var hasBody = false
-  /// How many bytes of the body libcurl has handed over, before they were decoded.
+  /// How many bytes of the body libcurl has delivered, before content decoding.
   private(set) var receivedBytes = 0
-  /// How many bytes of an HTTP/1.1 answer's body libcurl has read, unless its chunks are followed.
+  /// How many bytes of an HTTP/1.1 response's body libcurl has read. `chunks` counts chunked bodies instead.
   private(set) var readBytes = 0
-  /// What the stream's DATA frames had, and whether one ended it; nothing where frames are not seen.
+  /// The size of the stream's DATA frames, and whether END_STREAM came. Empty where netopt sees none.
   var frames = ReceivedFrames()
-  /// How far a stream is that ended before the request was sent whole.
+  /// Whether the response ended before the request was sent whole (`answered`), and the stream then closed
+  /// (`closed`).
   enum EarlyEnd { case none, answered, closed }
   private(set) var earlyEnd = EarlyEnd.none
-  /// How much of a piece of the body was decoded before the transfer paused: libcurl hands over all of it again.
+  /// How much of a piece was decoded before the transfer paused. libcurl delivers the whole piece again.
   private var decodedOfPiece = 0
-  /// What the consumer had not read when it was last asked.
+  /// How many bytes the consumer had not read at the last delivery.
   var unread = 0
   private(set) var isReceivePaused = false
-  /// Whether it paused because the turn's time for bodies is used up (`ReceivingTurn`), and not because its reader is behind.
+  /// Whether it paused because the turn's time for bodies was used up (`ReceivingTurn`), not for the reader.
   @exclusivity(unchecked) var waitsForTurn = false
-  /// Whether it ever paused, so that libcurl may still keep a piece of the body.
+  /// Whether the transfer ever paused. libcurl may then still hold a piece of the body.
   private(set) var hasPaused = false
   private(set) var isSendPaused = false
-  /// How often libcurl has said that it goes on while a connection was being opened; `nil` when none is.
+  /// How often libcurl called the progress callback while opening a connection; `nil` when it opens none.
   var tunnelReads: Int? = 0
-  /// Whether what still comes is dropped.
+  /// Whether the transfer drops what libcurl still delivers.
   private var isDiscarding = false
-  /// How much of the request's body libcurl has taken, and whether it took its end.
+  /// How many bytes of the request's body libcurl has taken, and whether it has taken the end of the body.
   private(set) var sentBytes = 0
   private var sentEnd = false
   private var isTouched = false
 
   /// - Parameters:
-  ///   - bundles: those of the request's origin.
-  ///   - opensNew: whether no connection is used that is open already.
+  ///   - bundles: the bundles of the request's origin.
+  ///   - opensNew: whether the transfer opens a new connection and uses no pooled one.
   init(
     _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: IPEndpoint?, proxy: String?,
     bundles: OriginBundles, opensNew: Bool, records: TurnRecords, spareChunks: SpareChunks,
@@ -118,11 +119,11 @@ final class Transfer {
     started = now
   }
 
-  /// Whether TLS waits for its turn: a probe's does, if it has any.
+  /// Whether the transfer waits for its turn to begin TLS: probes and warm-ups of HTTPS origins do.
   var takesTurn: Bool { exchange.purpose.endsAtGate && exchange.plan.isSecure }
 
   var isHeadComplete: Bool { head.isComplete }
-  /// Whether something of an answer has come.
+  /// Whether a part of a response has come, an interim response included.
   var hasAnswerBegun: Bool { firstByteAt != nil || sent.isAnswered }
   var version: HTTPVersion { head.version }
 
@@ -137,7 +138,7 @@ final class Transfer {
 
   // MARK: From callbacks
 
-  /// No socket could be opened.
+  /// Records that no socket could be opened.
   func couldNotOpen(_ errno: Int32) { socketError = errno }
 
   func opened(_ descriptor: Int32) {
@@ -147,27 +148,28 @@ final class Transfer {
     records.opened(descriptor, by: self)
   }
 
-  /// Takes a line of a head or of trailers.
+  /// Takes a line of a response head or of trailers.
   ///
-  /// - Returns: whether the transfer goes on.
+  /// - Returns: whether the transfer continues.
   func receive(header line: UnsafeRawBufferPointer) -> Bool {
-    // Of a proxy's answer to CONNECT libcurl hands over the trailers alone.
+    // From a proxy's response to CONNECT libcurl delivers only the trailers.
     if isDiscarding || isConnecting { return true }
-    // It was found before libcurl took the line.
+    // `mustHide` or `follow` found the fault before libcurl took the line.
     guard fault == nil else { return false }
     if firstByteAt == nil {
-      // The gate has seen nothing, and the kernel may have had no room for the request since.
+      // The gate saw no data. The response still precedes the request when the kernel had no room for any
+      // byte of the request.
       if connection?.hasUnaskedData == true || speaksHTTP2 == false && sent.isUnwritten {
         fault = .head(.unasked)
         return false
       }
       firstByteAt = now()
       connection?.lastAnswered = firstByteAt
-      // What a head may have in all is far below what no request has claimed (`RecordBudget.unclaimed`).
+      // Once per head suffices: a head's size limit is far below `RecordBudget.unclaimed`.
       streamReader?.budget.claimed()
       sent.wasAnswered()
     }
-    // Where the TLS library does not tell what was negotiated, the first answer does.
+    // Where the TLS library does not tell the negotiated version, the first status line does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
     let wasComplete = head.isComplete
     if isMultiplexed, head.isAtStatusLine { followLength() }
@@ -184,12 +186,12 @@ final class Transfer {
     return true
   }
 
-  /// The request is about to be sent again, by libcurl itself.
+  /// Clears the response before the request is sent again.
   ///
-  /// - Returns: whether the answer can begin anew.
+  /// - Returns: whether a new response can begin; false when a complete head has come.
   func restartAnswer() -> Bool {
     guard !head.isComplete else {
-      // libcurl drops this answer, and sends the request again without what it added itself. The field is the caller's.
+      // libcurl drops a 417 and resends without the Expect that it added. This Expect is the caller's.
       fault = head.status == 417 ? .expectationRefused : .streamCut
       return false
     }
@@ -200,22 +202,22 @@ final class Transfer {
     chunks = ChunkReader()
     readBytes = 0
     earlyEnd = .none
-    // libcurl rewinds only a body of which it has written something, which may be less than it has taken.
-    // The race refuses a stream that cannot begin anew.
+    // libcurl rewinds a body only if it has written some of it. It may have taken more than it has written.
+    // The race refuses to resend a stream that cannot be rewound.
     _ = rewind(to: 0)
     return true
   }
 
-  /// libcurl is about to take a line of a head, while it is asked to say what it does.
+  /// Checks a line of a head before libcurl parses it. Called only while the handle is verbose.
   ///
-  /// - Returns: whether the line is a fold of a field that there is not, which libcurl must not see (`foldsIntoFreedFields`).
+  /// - Returns: whether to hide a fold that comes before any field (`CurlLibrary.foldsIntoFreedFields`).
   func mustHide(_ line: UnsafeRawBufferPointer) -> Bool {
     guard let first = line.first, first == 0x20 || first == 0x09, !head.hasFields else { return false }
     fault = .head(.firstFold)
     return true
   }
 
-  /// libcurl has read a piece of an HTTP/1.1 answer's body, and takes it from its chunks next.
+  /// Follows a piece of an HTTP/1.1 response's body that libcurl has read but not yet taken from its chunks.
   func follow(body bytes: UnsafeRawBufferPointer) {
     guard fault == nil, head.isComplete, !hasNoBody else { return }
     guard head.framing == .chunked, CurlLibrary.showsChunks else {
@@ -225,41 +227,41 @@ final class Transfer {
     defer { records.receiving.read(framing: chunks.takeFraming()) }
     guard let chunkFault = chunks.read(bytes) else { return }
     fault = .chunk(chunkFault)
-    // libcurl may take it for the last one, and the connection for free.
+    // libcurl may take the chunk for the last one and the connection for idle.
     connection?.isTainted = true
     if chunkFault.endsConnection { connection?.end() }
   }
 
-  /// A frame came that belongs to the transfer's stream. libcurl hands over what is in it afterwards.
+  /// Records a frame of the transfer's stream. libcurl delivers the frame's content afterwards.
   ///
-  /// - Parameter isEarly: whether it ends the answer before the request was sent whole.
+  /// - Parameter isEarly: whether the frame ends the response before the request was sent whole.
   func received(frameOf bytes: Int, ends: Bool, isEarly: Bool) {
     sent.wasAnswered()
-    // What libcurl holds back for a reader that pauses is within the stream's window, and no flood.
+    // What libcurl holds back for a paused reader fits the stream's window, and is no flood.
     if bytes > 0 { streamReader?.budget.claimed() }
     frames.add(bytes, ends: ends)
     if isEarly { earlyEnd = .answered }
   }
 
-  /// nghttp2 has given the stream up, because what came on it breaks a rule.
+  /// Records that nghttp2 rejected the stream because its data breaks a rule.
   func wasRejected(_ code: UInt32) { http2Fault = HTTP2Fault(cause: .code(code), isOfConnection: false) }
 
-  /// The stream is closed. libcurl may not look at it again when it is still sending.
+  /// Records that the stream is closed. libcurl may not look at the stream again while it still sends.
   func streamClosed() {
     guard earlyEnd == .answered else { return }
     earlyEnd = .closed
     touch()
   }
 
-  /// What becomes of a piece of the body.
+  /// What the transfer does with a piece of the body.
   enum Reception { case taken, paused, refused }
 
-  /// Takes a piece of the body, unless the consumer is too far behind.
+  /// Takes a piece of the body. Pauses when the consumer is too far behind or the turn's time is used up.
   func receive(body bytes: UnsafeRawBufferPointer) -> Reception {
     if isDiscarding { return .taken }
     guard fault == nil else { return .refused }
     streamReader?.budget.claimed()
-    // Once a turn is enough.
+    // Once per turn suffices.
     if !isTouched { connection?.lastAnswered = now() }
     touch()
     if !hasBody {
@@ -292,7 +294,9 @@ final class Transfer {
     return .paused
   }
 
-  /// Whether more may be taken in this turn. libcurl 7.88 may end a transfer by itself whose answer ended before its upload, and keep a piece of it.
+  /// Whether the transfer may take more in this turn. The time limit does not apply where a pause can lose
+  /// data: libcurl 7.88 may end a transfer whose response ended before its upload, and keep a piece of the
+  /// body.
   private var mayReceive: Bool {
     !records.receiving.isOver || earlyEnd != .none || CurlLibrary.losesPausedBodies && speaksHTTP2 == false
   }
@@ -304,7 +308,7 @@ final class Transfer {
     return nil
   }
 
-  /// Decodes a piece until the consumer is too far behind. A few bytes can stand for gigabytes.
+  /// Decodes a piece until the consumer is too far behind. A few bytes can decode to gigabytes.
   private func decode(_ bytes: UnsafeRawBufferPointer) -> Reception {
     let skipped = min(decodedOfPiece, bytes.count)
     decodedOfPiece -= skipped
@@ -353,32 +357,32 @@ final class Transfer {
     return true
   }
 
-  /// Whether libcurl has taken all of the request's body.
+  /// Whether libcurl has taken the whole request body.
   var hasSentBody: Bool { exchange.request.body.length.map { sentBytes >= $0 } ?? sentEnd }
 
   // MARK: After callbacks
 
-  /// Takes what has come of the body, chunk by chunk.
+  /// Takes the received body, chunk by chunk.
   func takeChunks() -> [[UInt8]] { body.takeChunks() }
 
-  /// Takes what has come of the body as one.
+  /// Takes the received body as one array.
   func takeBody() -> [UInt8] { body.takeAll() }
 
   func takeHead() -> ResponseHead { head.take() }
 
-  /// Takes from libcurl what it holds back for a transfer that is paused and about to end: it would not free it.
+  /// Drops the data that libcurl holds back for a paused transfer about to end. libcurl would not free it.
   ///
-  /// - Returns: whether it was there to be taken: libcurl gives nothing of a transfer that it has ended itself.
+  /// - Returns: whether libcurl gave the data up: it gives none of a transfer that it has ended itself.
   func discard() -> Bool {
     guard isReceivePaused else { return true }
     isDiscarding = true
     return unpause(receive: true, send: false) == CURLE_OK
   }
 
-  /// Tells that what was received has been looked at.
+  /// Marks what the transfer received in this turn as delivered.
   func settled() { isTouched = false }
 
-  /// Goes on with the directions that have reason to: libcurl sets both at once (curl_easy_pause(3)).
+  /// Resumes the given directions. libcurl sets both at once (curl_easy_pause(3)).
   @discardableResult func unpause(receive: Bool, send: Bool) -> CURLcode {
     let wasReceivePaused = isReceivePaused
     let wasPaused = isReceivePaused || isSendPaused
@@ -389,7 +393,7 @@ final class Transfer {
     if isReceivePaused { mask |= CURLPAUSE_RECV }
     if isSendPaused { mask |= CURLPAUSE_SEND }
     let code = curl_easy_pause(easy.raw, mask)
-    // What libcurl holds back of a transfer that it has ended by itself is still there.
+    // libcurl has ended the transfer by itself, and still holds the data back.
     if code != CURLE_OK, wasReceivePaused, fault == nil { isReceivePaused = true }
     return code
   }
