@@ -1,29 +1,29 @@
 public import NetOptCore
 import Synchronization
 
-/// Sees calls, without the power to change them. Called in the task of the caller, or of the one who reads the body;
-/// never on the event loop. Every method has a default that does nothing.
+/// Observes calls but cannot change them. The client calls the methods in the task of the caller, or in the
+/// task that reads the body; never on the event loop. Every method has a default that does nothing.
 public protocol CallObserver: Sendable {
   /// A call begins.
   func callWillStart(_ id: UInt64, _ request: NetOptRequest)
-  /// An attempt did not go well, and another one is made.
+  /// An attempt failed, and the client will send the request again.
   ///
   /// - Parameters:
-  ///   - id: the call's number.
-  ///   - attempt: the one that did not.
-  ///   - delay: how long the next one is waited with.
+  ///   - id: the number of the call.
+  ///   - attempt: the failed attempt.
+  ///   - delay: the wait before the next attempt.
   func callWillRetry(_ id: UInt64, _ attempt: AttemptReport, after delay: Duration)
-  /// The first attempt is slow, and a copy is sent beside it.
+  /// The first attempt is slow, and the client sends a hedge to another endpoint.
   ///
   /// - Parameters:
-  ///   - id: the call's number.
-  ///   - delay: for how long the first one had no answer.
+  ///   - id: the number of the call.
+  ///   - delay: how long the first attempt has waited for a response.
   func callWillHedge(_ id: UInt64, after delay: Duration)
-  /// The head of the response is there, redirects followed.
+  /// The head of the final response has arrived, after all redirects.
   func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse)
-  /// The body has been read to its end.
+  /// The caller has read the body to its end.
   func callDidFinish(_ id: UInt64, _ timings: Timings)
-  /// The call failed, or its body did; a body that is let go before its end is `cancelled`.
+  /// The call or its body failed. The error is `cancelled` when the caller releases the body before its end.
   func callDidFail(_ id: UInt64, _ error: NetOptError)
 }
 
@@ -42,9 +42,10 @@ extension CallObserver {
   public func callDidFail(_ id: UInt64, _ error: NetOptError) {}
 }
 
-/// Tells observers of a call, from its start to the end of its body.
+/// Reports a call to the observers, from its start to the end of its body.
 ///
-/// What it stands around is not the next link of the chain but a part of it: see `RetryInterceptor`.
+/// The redirect interceptor is a part of this link of the chain and not the next link; `RetryInterceptor`
+/// explains why.
 struct EventInterceptor: Interceptor {
   let observers: [any CallObserver]
   let redirect: RedirectInterceptor
@@ -62,7 +63,8 @@ struct EventInterceptor: Interceptor {
   }
 }
 
-/// Tells observers of one call. Not inlined: what it needs room for would be kept by every call that waits.
+/// Reports one call to the observers. Its methods are not inlined: their local variables would enlarge the
+/// frame of every waiting call.
 private struct ObservedCall: BodyEndObserver {
   let id: UInt64
   let observers: [any CallObserver]
@@ -72,7 +74,7 @@ private struct ObservedCall: BodyEndObserver {
     for observer in observers { observer.callWillStart(id, request) }
   }
 
-  /// - Returns: the response, with a body that tells how it ends.
+  /// - Returns: the response, with a body that reports its end.
   @inline(never)
   func didReceiveHead(_ response: consuming NetOptResponse) -> NetOptResponse {
     for observer in observers { observer.callDidReceiveHead(id, response) }
@@ -88,7 +90,7 @@ private struct ObservedCall: BodyEndObserver {
   func bodyDidFail(_ error: NetOptError) { for observer in observers { observer.callDidFail(id, error) } }
 }
 
-/// A body that streams, and tells of its end.
+/// A streamed body that reports its end to the observers.
 private final class ObservedBody: BodySource {
   private let base: ResponseBody
   private let call: ObservedCall

@@ -3,10 +3,10 @@ import NetOptCore
 import NetOptEngine
 
 extension ClientConfiguration {
-  /// Refuses values that make no sense, before anything is made of them: numbers that would stop a transfer or a clock further down,
-  /// and a name that would add header fields to every request.
+  /// Checks all settings before the client creates anything: numbers that would block a transfer or a timer
+  /// later, and a `User-Agent` that would add header fields to every request.
   ///
-  /// - Throws: `invalidConfiguration` with the setting, its value and what it may be.
+  /// - Throws: `invalidConfiguration` with the setting, its value and the allowed range.
   func checkValues() throws(NetOptError) {
     let hour = Duration.seconds(3600)
     try SettingRange(.milliseconds(1)...hour, "1 ms to 1 h").check(probing.budget, "probing.budget")
@@ -23,12 +23,13 @@ extension ClientConfiguration {
     try CurlConfiguration.checkUserAgent(userAgent)
   }
 
-  /// Looks whether the file with the authorities is one: otherwise it would show at the first handshake.
+  /// Checks that the file of certificate authorities is a regular file with a certificate. Without this check
+  /// the fault would appear only at the first handshake.
   ///
   /// - Throws: `invalidConfiguration`.
   func checkAuthorities() throws(NetOptError) {
     guard let path = tls.caFile else { return }
-    // What is not there is for the error of reading it.
+    // For a missing file, the read below throws the error.
     guard access(path, F_OK) != 0 || FileBytes.isRegular(path) else {
       throw NetOptError(
         .invalidConfiguration, phase: .tls,
@@ -36,12 +37,12 @@ extension ClientConfiguration {
     }
     let bytes: [UInt8]
     do throws(NetOptError) {
-      // Bundles have some hundred kilobytes.
+      // CA bundles have some hundred kilobytes.
       bytes = try FileBytes.read(path, upTo: 1 << 24, as: "the file with the authorities", in: .tls)
     } catch {
       throw NetOptError(.invalidConfiguration, phase: .tls, error.message, underlying: error.underlying)
     }
-    // RFC 7468, and the form that OpenSSL writes for certificates with trust settings.
+    // The certificate label of RFC 7468, and the label of OpenSSL for certificates with trust settings.
     let marks = ["-----BEGIN CERTIFICATE-----", "-----BEGIN TRUSTED CERTIFICATE-----"]
     guard marks.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) else {
       throw NetOptError(

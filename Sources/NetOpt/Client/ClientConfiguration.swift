@@ -4,229 +4,258 @@ import NetOptEngine
 public import NetOptRouting
 public import NetOptSigning
 
-/// How a `NetOptClient` works. Every value has a default that is right for most services. A number that makes no sense is refused when the
-/// client is made, with `invalidConfiguration`.
+/// The settings of a `NetOptClient`. Every setting has a default that suits most services.
+///
+/// Making a client with a number outside its range throws `invalidConfiguration`.
 public struct ClientConfiguration: Sendable {
-  /// Where the list of server IPs comes from.
+  /// The source of the list of server IPs.
   public enum ListSource: Sendable {
     /// The list compiled into the library: public services with stable addresses.
     case builtIn
-    /// None: every request goes over DNS.
+    /// No list: every request goes over DNS.
     case none
-    /// A file. It is read when the client is made, and again when it changes.
+    /// The file at this path. The client reads the file when it is made, and again when the file changes.
     case file(String)
-    /// A list that has been read already.
+    /// A list that the program has already read or made.
     case list(EndpointList)
   }
 
-  /// How the list is kept up to date.
+  /// How the client keeps its list up to date.
   public struct ListUpdates: Sendable {
-    /// Whether newer issues are looked for at the URL that the list names in `refresh`, at the first start of a day
-    /// and then as often as it says. Default: yes.
+    /// Whether the client fetches newer issues of the list from the URL in the list's `refresh`: at the first
+    /// start of a day, and then at the interval in `refresh`. Default: yes.
     public var refresh = true
-    /// Whether the last good copy of what was found is kept, and used when its serial is higher than that of the
-    /// configured list. Default: yes.
+    /// Whether the client saves the newest good list that it fetched (the last good copy), and uses this copy
+    /// when its serial is higher than the configured list's. Default: yes.
     public var keepCopy = true
-    /// Whether a list from a file is read again when the file changes. Default: yes.
+    /// Whether the client reads a list file again when the file changes. Default: yes.
     public var watchFile = true
-    /// Where last good copies are kept. Default: `netopt/lists` in `$XDG_STATE_HOME`, or in `~/.local/state`.
+    /// The directory for last good copies. Default: `netopt/lists` in `$XDG_STATE_HOME`, or in
+    /// `~/.local/state`.
     public var stateDirectory: String?
   }
 
-  /// Where the list of server IPs comes from. Default: `builtIn`.
+  /// The source of the list of server IPs. Default: `builtIn`.
   public var list = ListSource.builtIn
-  /// How the list is kept up to date.
+  /// How the client keeps its list up to date.
   public var listUpdates = ListUpdates()
-  /// The keys of those who may issue lists. When there are any, a list from a file or a URL is used only when one of
-  /// them has signed it: `FILE.minisig` is beside the file, `URL.minisig` beside the URL. Default: none, and signatures
-  /// are not looked at.
+  /// The public keys of the issuers of lists. With at least one key, the client uses a list from a file or a
+  /// URL only if one of the keys signed it. The signature of a file is in `FILE.minisig`, the signature of a
+  /// URL at `URL.minisig`. Default: no keys, and the client does not read signatures.
   public var trustedKeys: [MinisignPublicKey] = []
-  /// Whether a list from a file or a URL may name private and loopback addresses. Default: no.
+  /// Whether a list from a file or a URL may contain private and loopback addresses. Default: no.
   public var allowPrivateAddresses = false
-  /// How endpoints are ranked.
+  /// How the client ranks endpoints.
   public var routing = RoutingConfiguration()
-  /// How endpoints are probed.
+  /// How the client probes endpoints.
   public var probing = Probing()
-  /// Where the ranking is kept from run to run, so that a first request need not wait for probes. Default: in the state
-  /// directory. It is read when the client is made, and written when the client is shut down, and every five minutes
-  /// while it is in use; by a client that has sent no request along its list, not at all.
+  /// Where the client saves the ranking from run to run, so that a first request need not wait for probes.
+  /// Default: in the state directory.
+  ///
+  /// The client reads the ranking when it is made. It writes the ranking every five minutes while it is in
+  /// use, and when it shuts down. A client that has sent no request along its list writes nothing.
   public var rankingHistory = History.stateDirectory
-  /// How names are looked up.
+  /// How the client resolves host names.
   public var dns = DNS()
-  /// What is trusted.
+  /// Which certificate authorities the client trusts.
   public var tls = TLS()
-  /// How many connections there are, and how long they are kept.
+  /// How many connections the client opens, and how long it keeps them.
   public var connections = Connections()
-  /// Which proxy is used. Default: the one that the environment names.
+  /// The proxy for requests. Default: the proxy that the environment variables name.
   public var proxy = Proxy.environment
-  /// The value of `User-Agent` for requests that bring none; empty for not sending it. Default: `netopt/` and the version.
+  /// The value of `User-Agent` for requests without this field; with an empty string the client sends no
+  /// `User-Agent`. Default: `netopt/` and the version.
   public var userAgent = "netopt/\(NetOptVersion.string)"
-  /// How requests are signed; `nil` for not at all, the default.
+  /// How the client signs requests; `nil`, the default, for no signatures.
   public var signing: Signing?
-  /// How responses are cached; `nil`, the default, for not at all: requests then pass by no cache.
+  /// How the client caches responses; `nil`, the default, for no cache.
   public var cache: Cache?
-  /// Interceptors around each call, outermost first, within netopt's own events and redirects: each hop of a
-  /// redirected call passes through them, once for all of its attempts.
+  /// Interceptors around each call, outermost first. They run inside netopt's own events and redirects: each
+  /// hop of a redirected call passes through them, once for all attempts of the hop.
   public var interceptors: [any Interceptor] = []
-  /// Who is told of calls.
+  /// The observers of calls. Default: none.
   public var observers: [any CallObserver] = []
-  /// Who is told what becomes of the list.
+  /// The observers of the list. Default: none.
   public var listObservers: [any ListObserver] = []
-  /// Who is told of what goes wrong beside calls and keeps none from being made, such as a file that cannot be written.
-  /// Called on any thread but the event loop's; it must not block. Default: nobody.
+  /// Receives the errors of background work that do not fail a request, such as a file that cannot be
+  /// written. The client calls the handler on any thread except the event loop's. The handler must not block.
+  /// Default: none.
   public var warningHandler: (@Sendable (NetOptError) -> Void)?
 
-  /// Where rankings are kept from run to run: one file for each network that this machine was in, at most 16 of them, no
-  /// entry older than a day. A file that cannot be read or written, or is none of netopt's, is ignored with a warning.
+  /// Where the client saves rankings from run to run. There is one file for each network that this machine
+  /// was in, and at most 16 files. The client ignores entries that are older than a day. It ignores a file
+  /// that it cannot read or write, or that is not a ranking file of netopt's, and warns about it.
   public enum History: Hashable, Sendable {
-    /// `$XDG_STATE_HOME/netopt`, by default `~/.local/state/netopt`; nowhere when neither variable is set.
+    /// `$XDG_STATE_HOME/netopt`, by default `~/.local/state/netopt`. When neither `XDG_STATE_HOME` nor `HOME`
+    /// is set, the client saves no rankings.
     case stateDirectory
-    /// This directory, which is made when there is something to be kept.
+    /// The directory at this path. The client creates it when there is a ranking to save.
     case directory(String)
-    /// Nowhere.
+    /// The client saves no rankings.
     case none
   }
 
-  /// How endpoints are probed.
+  /// How the client probes endpoints.
   public struct Probing: Sendable {
-    /// Whether the list's endpoints are probed when the client is made. A host of a list of more than 256 endpoints
-    /// is probed when it is first used. Default: yes.
+    /// Whether the client probes the endpoints of the list when it is made. When the list has more than 256
+    /// endpoints, the client probes a host at the first request to it instead. Default: yes.
     public var atStart = true
-    /// Whether probing goes on at a low rate while requests are sent: endpoints that failed, as soon as their time is over,
-    /// those with a wrong certificate after 1 s to 1 min, and each other one every few minutes. A client that sends none
-    /// costs nothing. Default: yes.
+    /// Whether the client sends background probes, at a low rate, while requests are sent. It probes an
+    /// endpoint that failed as soon as its circuit breaker allows it, an endpoint with a wrong certificate
+    /// after 1 s to 1 min, and every other endpoint every few minutes. A client that sends no requests sends
+    /// no background probes. Default: yes.
     public var inBackground = true
-    /// How; `nil` means TLS, and TCP for port 80.
+    /// The probe method. Default: `nil`, which means TLS, and TCP for port 80.
     public var method: ProbeMethod?
-    /// How long probing a host may take, 1 ms to 1 h. Default: 1 s.
+    /// The time limit for probing a host, 1 ms to 1 h. Default: 1 s.
     public var budget = Duration.seconds(1)
-    /// How many of the probes that begin together are under way at once, 1 to 65,536. Default: 64.
+    /// The maximum number of concurrent probes among those that start together, 1 to 65,536. Default: 64.
     public var concurrency = 64
-    /// How long the first request to a host waits for the first answer, up to 1 h. Default: 100 ms.
+    /// How long the first request to a host waits for the first successful probe, 0 s to 1 h. Default: 100
+    /// ms.
     public var firstRequestWait = Duration.milliseconds(100)
   }
 
-  /// How names are looked up.
+  /// How the client resolves host names.
   public struct DNS: Sendable {
     /// The name servers, as `ip`, `ip:port` or `[ip]:port`. Default: the system's.
     public var servers: [String] = []
-    /// How long a server is given, 1 ms to 60 s. Default: 500 ms.
+    /// How long the resolver waits for the response of a name server, 1 ms to 60 s. Default: 500 ms.
     public var timeout = Duration.milliseconds(500)
-    /// How often each server is asked, 1 to 10 times. Default: 2.
+    /// How often the resolver asks each name server, 1 to 10 times. Default: 2.
     public var tries = 2
   }
 
-  /// What is trusted.
+  /// Which certificate authorities the client trusts.
   public struct TLS: Sendable {
-    /// A PEM file with the authorities to trust instead of the system's, of servers and of a proxy over TLS.
+    /// The path of a PEM file with the certificate authorities that the client trusts instead of the
+    /// system's, for servers and for a proxy over TLS. Default: `nil`, the system's authorities.
     public var caFile: String?
   }
 
-  /// How many connections there are, and how long they are kept.
+  /// How many connections the client opens, and how long it keeps them.
   public struct Connections: Sendable {
-    /// The most of one origin to one endpoint, at least 1; more requests wait. Default: 16.
+    /// The maximum number of connections from one origin to one endpoint, at least 1; further requests wait.
+    /// Default: 16.
     public var perEndpoint = 16
-    /// The most in all, at least 1. Default: 256.
+    /// The maximum number of connections in all, at least 1. Default: 256.
     public var total = 256
-    /// The most idle ones, at least 0. Default: 64.
+    /// The maximum number of idle connections, at least 0. Default: 64.
     public var idle = 64
-    /// How long one may have been idle to be used again, 1 s to 365 days. Default: 55 s, below what load balancers allow.
+    /// How long a connection may be idle and still carry another request, 1 s to 365 days. Default: 55 s,
+    /// less than the idle timeout of load balancers.
     public var idleAge = Duration.seconds(55)
-    /// How long one may be used at all, 1 s to 365 days. Default: no limit.
+    /// How long after it was opened a connection may carry another request, 1 s to 365 days. Default: `nil`,
+    /// no limit.
     public var lifetime: Duration?
-    /// How many bytes of a response's body are held for a consumer that does not read, 1 to 1 GiB. Default: 512 KiB.
+    /// How many bytes of a response body the client buffers for a consumer that does not read, 1 B to 1 GiB.
+    /// Default: 512 KiB.
     public var bodyBuffer = 512 * 1024
   }
 
-  /// How requests are signed: each attempt afresh, right before it is sent.
+  /// How the client signs requests. It signs each attempt anew, right before the attempt is sent.
   public struct Signing: Sendable {
-    /// Who signs.
+    /// The signer of requests.
     public var signer: RequestSigner
-    /// The hosts whose requests are signed, in lower case. A redirect to another host is followed without a signature; one from another
-    /// host to one of these is not followed, but is the answer.
+    /// The hosts whose requests the client signs, in lower case. The client follows a redirect to a host
+    /// outside this set, without a signature. It does not follow a redirect from another origin to a host in
+    /// this set, but returns the redirect response.
     public var hosts: Set<String>
-    /// Whether a `Date` that came without TLS may correct the clock. Anybody on the path can then have requests signed for
-    /// another time, at most a day away. Default: no.
+    /// Whether the `Date` of a response without TLS may correct the signer's clock. Anybody on the path can
+    /// then make the client sign requests for another time, at most a day away. Default: no.
     public var trustsPlainDates = false
 
-    /// Makes a setting.
+    /// Makes a setting with the default for `trustsPlainDates`.
     public init(signer: RequestSigner, hosts: Set<String>) {
       self.signer = signer
       self.hosts = hosts
     }
   }
 
-  /// How responses are cached.
+  /// How the client caches responses.
   public struct Cache: Sendable {
-    /// How the cache is used for requests whose own options do not say it. Default: as RFC 9111 says.
+    /// How the cache handles requests whose own options do not say so. Default: as in RFC 9111.
     public var options = CacheOptions.http
-    /// How many bytes are kept in memory, 0 to 1 PiB. Default: 64 MiB.
+    /// The size limit of the memory cache in bytes, 0 to 1 PiB. Default: 64 MiB.
     public var maxBytes = 64 << 20
-    /// Where entries are kept on disk too, to be found by other processes and after a restart: a directory of this user's,
-    /// which is made when it is not there. What goes wrong with it goes to `warningHandler`, and requests go on without it.
-    /// Default: nowhere.
+    /// The directory of the disk cache, which outlives a restart and which other processes can share. The
+    /// directory must belong to this user; the cache creates it if it does not exist. The cache reports
+    /// errors of the directory to `warningHandler`, and requests continue without it. Default: `nil`, no disk
+    /// cache.
     public var directory: String?
-    /// How many bytes are kept on disk, 0 to 1 PiB. Default: 1 GiB.
+    /// The size limit of the disk cache in bytes, 0 to 1 PiB. Default: 1 GiB.
     public var maxDiskBytes = 1 << 30
-    /// How long an entry is kept at most, up to 36,500 days; it says nothing about freshness. Default: as long as there is room.
+    /// How long the cache keeps an entry at most, 0 s to 36,500 days. This limit does not change how long the
+    /// entry is fresh. Default: `nil`, no limit except the size of the cache.
     public var maxAge: Duration?
-    /// How many bytes the body of an entry may have, 0 to 1 PiB; a larger one passes and is not stored. Default: 4 MiB.
+    /// The size limit of the body of an entry in bytes, 0 to 1 PiB. The caller receives a larger body, but
+    /// the cache does not store it. Default: 4 MiB.
     public var maxEntryBytes = 4 << 20
-    /// How many bytes of bodies that are on their way are kept in all, to be stored at their end, 0 to 1 PiB. What comes
-    /// beyond passes and is not stored. Default: 32 MiB.
+    /// The size limit in bytes of all unfinished bodies together, which the cache keeps in order to store
+    /// them at their end, 0 to 1 PiB. The caller receives a body beyond the limit, but the cache does not
+    /// store it. Default: 32 MiB.
     public var maxPendingBytes = 32 << 20
-    /// For how long after it went stale a response may be used when the origin cannot be reached and nothing forbids it
-    /// (RFC 9111, section 4.2.4), up to 36,500 days. Default: a day; zero for not at all.
+    /// How long after it became stale the cache may serve a response when the client cannot reach the origin
+    /// and no directive forbids a stale response (RFC 9111, section 4.2.4), 0 s to 36,500 days. With zero the
+    /// cache never does so. Default: one day.
     public var staleWhenUnreachable = Duration.seconds(86_400)
-    /// Folders with resources that are shipped with the service, each with an `index.json`
-    /// (docs/schemas/seed-pack.schema.json). They are read only, count nowhere, and lose to whatever is newer. With
-    /// `trustedKeys` their indexes have to be signed by one of them.
+    /// The paths of seed packs: directories with resources that ship with the service, each with an
+    /// `index.json` (docs/schemas/seed-pack.schema.json). The cache only reads them and does not count them
+    /// toward its size limits. A newer stored response takes precedence over them. With `trustedKeys`, one of
+    /// these keys must have signed each index.
     public var seedPacks: [String] = []
-    /// The names of the request fields that tell for whom a request speaks. Requests that differ in one of them are kept apart as
-    /// partitions are: what one user was answered no other one sees, also where the answer may be stored. Fields whose names speak of
-    /// secrets (`X-Client-Secret`, `DD-API-KEY`) are among them without being listed. A redirect to another origin leaves all of
-    /// them behind. Add the fields of your services to `usualCredentialFields`. Case does not matter.
+    /// The names of the request fields that identify the user of a request. Requests that differ in one of
+    /// these fields use separate parts of the cache, as with partitions: no user receives the response to
+    /// another user, even if the response may be stored. Fields whose names suggest a secret
+    /// (`X-Client-Secret`, `DD-API-KEY`) count as credential fields without being listed. A redirect to
+    /// another origin drops all credential fields.
+    ///
+    /// Add the fields of your services to `usualCredentialFields`. Case does not matter.
     public var credentialFields = usualCredentialFields
-    /// The names of request fields that only seem to speak of secrets: requests that differ in one of them share what is stored, and a
-    /// redirect takes them along. Case does not matter. Default: `Idempotency-Key`, `X-Idempotency-Key` and `Sec-WebSocket-Key`.
+    /// The names of request fields whose names suggest a secret although they contain none. Requests that
+    /// differ only in these fields share stored responses, and a redirect keeps the fields. Case does not
+    /// matter. Default: `Idempotency-Key`, `X-Idempotency-Key` and `Sec-WebSocket-Key`.
     public var harmlessFields = CredentialFields.harmless
-    /// What is stored from the start.
+    /// The entries that the memory cache has at the start.
     package var entries: [CacheEntry] = []
-    /// Has freed memory given back to the system; `nil` leaves that to the program.
+    /// Returns freed memory to the system; `nil` leaves this to the program.
     package var heap: (any ProcessHeap)?
-    /// The date: milliseconds since 1970.
+    /// The clock of the cache, in milliseconds since 1970.
     package var now: @Sendable () -> Int64 = { WallClock.now() }
 
-    /// `Authorization`, `Cookie`, and fields in which gateways tell for whom a request is made, such as `X-Forwarded-User`; docs/caching.md
-    /// lists them.
+    /// The default of `credentialFields`: `Authorization`, `Cookie`, and fields in which gateways pass on the
+    /// user of a request, such as `X-Forwarded-User`. docs/caching.md lists all of them.
     public static let usualCredentialFields = CredentialFields.usual
 
-    /// What `credentialFields` and `harmlessFields` say. A redirect leaves the usual ones behind also where they do not tell users apart.
+    /// The credential fields that `credentialFields` and `harmlessFields` define.
+    ///
+    /// - Parameter orUsual: whether `usualCredentialFields` count too. A redirect drops these even when
+    ///   `credentialFields` does not contain them.
     func credentials(orUsual: Bool = false) -> CredentialFields {
       CredentialFields(
         orUsual ? credentialFields.union(CredentialFields.usual) : credentialFields, harmless: harmlessFields)
     }
 
-    /// Makes the defaults.
+    /// Makes a configuration with the defaults.
     public init() {}
   }
 
-  /// Which proxy is used.
+  /// The proxy for requests.
   public enum Proxy: Hashable, Sendable {
-    /// The one that `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy` name when the client is made.
+    /// The proxy that `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy` name when the client is made.
     case environment
-    /// None, whatever the environment says.
+    /// No proxy, whatever the environment says.
     case none
-    /// This one, by its URL: `http://host:port`, `https://…`, `socks5h://…`.
+    /// The proxy at this URL: `http://host:port`, `https://…`, `socks5h://…`.
     case url(String)
   }
 
-  /// Makes the defaults.
+  /// Makes a configuration with the defaults.
   public init() {}
 }
 
 extension ClientConfiguration.Proxy: CustomStringConvertible, CustomReflectable {
-  /// Which proxy, of a URL scheme, host and port: its user name and password are not shown.
+  /// The proxy in words. For a URL: its scheme, host and port, without the user name and password.
   public var description: String {
     switch self {
     case .environment: "environment"
@@ -235,6 +264,6 @@ extension ClientConfiguration.Proxy: CustomStringConvertible, CustomReflectable 
     }
   }
 
-  /// Has no children: a dump must not show the password.
+  /// A mirror without children, so that a dump does not show the password.
   public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .enum) }
 }

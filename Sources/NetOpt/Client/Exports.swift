@@ -1,4 +1,4 @@
-// One import is enough for those who use the client: requests, responses, errors, the list,
+// A program that uses the client needs one import: the exports add requests, responses, errors, the list and
 // signatures.
 @_exported public import NetOptCore
 @_exported public import NetOptRouting

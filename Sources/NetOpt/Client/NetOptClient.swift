@@ -5,21 +5,23 @@ import NetOptLocking
 public import NetOptRouting
 import Synchronization
 
-/// An HTTP client that sends each request straight to the fastest of a list of server IPs, and over DNS when they
-/// fail. Safe to use from any task; one client is enough for a process.
+/// An HTTP client that sends each request straight to the fastest endpoint of a list of server IPs, and over
+/// DNS when these endpoints fail. Safe to use from any task; one client is enough for a process.
 ///
-/// Call `shutdown()` when it is done with. A client that is let go without it ends its calls and closes its
-/// connections in the background.
+/// Call `shutdown()` when you no longer need the client. A client that is deallocated without `shutdown()`
+/// ends its calls and closes its connections in the background.
 public final class NetOptClient: Sendable {
-  /// The list in use at this moment, or `nil`.
+  /// The list in use now; `nil` without a list.
   public var list: EndpointList? { listInUse.list }
-  /// Which list is in use, where it is from, and how it is kept up to date.
+  /// The status of the list in use: its source, its serial, and its last refresh.
   public var listStatus: ListStatus { listInUse.status }
-  /// What is wrong with the list although it is in use: that it has expired, so that direct mode is off; else that it
-  /// could not be refreshed or read again the last time.
+  /// The problem with the list in use; `nil` when there is none. If the list has expired, direct mode is off
+  /// and this is the expiry error. Otherwise this is the error of the last attempt to refresh or read the
+  /// list, if that attempt failed.
   public var listWarning: NetOptError? { listInUse.warning(at: Date()) }
-  /// Runs tasks on the client's event loop, between its other work: `Task(executorPreference: client.loopExecutor)`
-  /// saves a change of threads per call. Only for tasks that make many calls and neither compute nor block.
+  /// An executor that runs tasks on the client's event loop, between its other work.
+  /// `Task(executorPreference: client.loopExecutor)` saves a thread switch per call. Use it only for tasks
+  /// that make many calls and neither compute nor block.
   public let loopExecutor: any TaskExecutor
 
   private let engine: Engine
@@ -30,16 +32,17 @@ public final class NetOptClient: Sendable {
   private let retries: Retries
   private let listInUse: ListInUse
   private let updater: ListUpdater?
-  /// The cache, when there is one.
+  /// The response cache; `nil` without one.
   let cache: ResponseCache?
   private let links: [any Interceptor]
   private let timeSource: any TimeSource
   private let lastID = Atomic<UInt64>(0)
 
-  /// Makes a client, and starts probing the list's endpoints.
+  /// Makes a client, and starts to probe the endpoints of the list.
   ///
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list or a seed pack, `invalidConfiguration` for a setting that makes no
-  ///   sense and for authorities that cannot be read, `libraryFailed` when the system gives no descriptor or thread.
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list or a seed pack;
+  ///   `invalidConfiguration` for an invalid setting and for a file of certificate authorities that
+  ///   cannot be read; `libraryFailed` when the system provides no descriptor or thread.
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
     try configuration.checkValues()
     let start = try configuration.startList()
@@ -62,12 +65,12 @@ public final class NetOptClient: Sendable {
     }
   }
 
-  /// Makes a client on a transport and a resolver of one's own, for tests and simulations. They are shut down with
-  /// the client. What it learns is nothing about the network that this machine is in: a ranking is kept only in a directory
-  /// that the configuration names.
+  /// Makes a client with the given transport and resolver, for tests and simulations. The client shuts both
+  /// down when it shuts down. Measurements of this client say nothing about this machine's network, so the
+  /// client saves its ranking only in a directory that the configuration names.
   ///
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes
-  ///   no sense.
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for
+  ///   a setting out of range.
   package convenience init(
     _ configuration: ClientConfiguration, transport: any Transport, resolver: any Resolver,
     timeSource: any TimeSource = SystemTimeSource()
@@ -124,7 +127,8 @@ public final class NetOptClient: Sendable {
       links.append(RetryInterceptor(retries: retries, route: route))
     }
     self.links = links
-    // What keeps the list up to date is no call: it is tried again when its schedule says so, and keeps no probe going.
+    // A refresh of the list is not a call of the program: the refresh schedule repeats it instead of the
+    // retries, and it neither waits for probes nor starts background probes.
     var refreshRoute = route
     refreshRoute.isUse = false
     (listInUse, updater) = Self.updates(
@@ -140,8 +144,8 @@ public final class NetOptClient: Sendable {
     updater?.start(on: engine.loop, identities: start.identities)
   }
 
-  /// The list in use, and what keeps it up to date. Its requests are none of the caller's: they pass by the caller's
-  /// interceptors and observers.
+  /// Makes the holder of the list in use, and the updater of the list. The updater's requests skip the
+  /// program's interceptors and observers.
   private static func updates(
     _ configuration: ClientConfiguration, _ start: ListStart, _ router: Router, _ prober: Prober,
     _ links: [any Interceptor], _ timeSource: any TimeSource
@@ -175,15 +179,17 @@ public final class NetOptClient: Sendable {
     engine.shutDownLater(ranking)
   }
 
-  /// Performs a request, and returns when the head of the response is there. The body is read from the response; a
-  /// response that is let go before its end cancels the transfer. Cancelling the task cancels the call.
+  /// Performs a request, and returns when the head of the response has arrived. Read the body from the
+  /// response. Releasing a response before the end of its body cancels the transfer. Cancelling the task
+  /// cancels the call.
   ///
-  /// - Throws: `NetOptError`; its `route` has every connection that was tried, its `otherAttempts` what was sent before.
+  /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
+  ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     try await call(request).proceed(request)
   }
 
-  /// Not inlined: what it needs room for would be kept by every call that waits.
+  /// Not inlined: the local variables of this function would enlarge the frame of every waiting call.
   @inline(never)
   private func call(_ request: NetOptRequest) -> InterceptorChain {
     let started = timeSource.now()
@@ -196,28 +202,29 @@ public final class NetOptClient: Sendable {
   /// Probes endpoints of the list now, each over new connections, and returns their ranking.
   ///
   /// - Parameters:
-  ///   - hosts: names of the list; `nil` for all.
-  ///   - method: how; `nil` for what the configuration says.
-  /// - Throws: `invalidRequest` for a name that the list does not have.
+  ///   - hosts: names of hosts in the list; `nil` for all hosts.
+  ///   - method: the probe method; `nil` for the configured method.
+  /// - Throws: `invalidRequest` for a name that is not in the list.
   public func probe(hosts: [String]? = nil, method: ProbeMethod? = nil) async throws(NetOptError)
     -> [HostProbe]
   {
     try await prober.probe(hosts: hosts, method: method)
   }
 
-  /// Looks a name up the way requests do.
+  /// Resolves a host name in the same way as a request does.
   ///
-  /// - Parameter fresh: whether cached answers are passed over.
+  /// - Parameter fresh: whether to ignore cached responses of DNS.
   /// - Throws: `nameNotFound`, `resolverFailed`.
   package func resolve(_ host: String, fresh: Bool = false) async throws(NetOptError) -> ResolvedAddresses {
     try await engine.resolver.resolve(Origin.normalized(host: host), fresh: fresh)
   }
 
-  /// Looks for a newer list now, at the URL that the list in use names in `refresh`. When that is being done already, it
-  /// waits for the end of it.
+  /// Fetches the newest list now, from the URL in the `refresh` of the list in use. If a refresh is already
+  /// running, this call waits for its end.
   ///
-  /// - Returns: which list is in use afterwards.
-  /// - Throws: why there was no good list; then the old one is in use. `invalidConfiguration` when the list names no URL.
+  /// - Returns: the status of the list in use after the refresh.
+  /// - Throws: the reason why the refresh brought no good list; the list in use then stays in use.
+  ///   `invalidConfiguration` when there is no list, or when the list names no URL.
   @discardableResult
   public func refreshList() async throws(NetOptError) -> ListStatus {
     guard let updater else {
@@ -227,14 +234,15 @@ public final class NetOptClient: Sendable {
     return listStatus
   }
 
-  /// Opens connections to hosts ahead of requests, each the way a request would go now: TCP and TLS are done, and over
-  /// HTTP/2 the next request to the host goes out at once. A connection that speaks HTTP/1.1 is closed again, but its TLS
-  /// session is kept to be resumed.
+  /// Opens connections to hosts ahead of requests, along the route that a request would take now. The
+  /// connections complete TCP and TLS. Over HTTP/2 the next request to the host then needs no handshake. The
+  /// client closes an HTTP/1.1 connection again, but keeps its TLS session for resumption.
   ///
   /// - Parameters:
-  ///   - hosts: names, of the list or others; what the list does not have is taken for `https` on its usual port.
-  ///   - limit: how long all of it may take. Default: 10 s.
-  /// - Returns: for each host that could not be made ready, why; empty when all are ready.
+  ///   - hosts: host names. For a host that is not in the list, the client connects with `https` on its
+  ///     default port.
+  ///   - limit: the time limit for all hosts together. Default: 10 s.
+  /// - Returns: the error for each host whose connection failed; empty when all connections are ready.
   @discardableResult
   public func warmUp(hosts: [String], within limit: Duration = .seconds(10)) async -> [String: NetOptError] {
     let deadline = timeSource.now() + limit
@@ -275,8 +283,9 @@ public final class NetOptClient: Sendable {
     }
   }
 
-  /// Ends everything: calls that are under way fail with `shutDown`, connections are closed, the thread ends. After
-  /// it no descriptor or thread of the client is left. Whoever calls it again waits for the same end.
+  /// Shuts the client down: running calls fail with `shutDown`, and the client closes its connections and
+  /// ends its thread. Afterwards the client has no descriptors and no threads. A second call waits for the
+  /// same shutdown to end.
   public func shutdown() async {
     stopBackgroundWork()
     await engine.shutDown(ranking)
@@ -286,21 +295,21 @@ public final class NetOptClient: Sendable {
   private func stopBackgroundWork() {
     updater?.stop()
     upkeep.stop()
-    // Whoever waits to be sent again is refused.
+    // Calls that wait for a retry fail.
     retries.stop()
     cache?.stop()
     prober.stop()
   }
 }
 
-/// What a client runs on.
+/// The transport, the resolver and the event loop of a client.
 final class Engine: Sendable {
   let transport: any Transport
   let resolver: any Resolver
   let loop: EventLoop?
-  /// What looks after requests that wait, on a transport of netopt's own.
+  /// The observer of requests that wait for a response; `nil` when the program provides the transport.
   let waits: WaitWatch?
-  /// The end, once it has begun.
+  /// The shutdown task, once the shutdown has begun.
   private let ending = Locked<Task<Void, Never>?>(nil)
   private let monitor = Locked<NetworkMonitor?>(nil)
 
@@ -313,30 +322,30 @@ final class Engine: Sendable {
     self.waits = waits
   }
 
-  /// Has changes of the network told until the end.
+  /// Starts a network monitor, which runs until the shutdown.
   func begin(_ monitor: NetworkMonitor) {
     self.monitor.withLock { $0 = monitor }
     monitor.start()
   }
 
-  /// - Parameter ranking: is written.
+  /// - Parameter ranking: the ranking that the shutdown saves.
   func shutDown(_ ranking: RankingMemory) async {
     await end(ranking).value
   }
 
-  /// Shuts down without anyone to wait for it.
+  /// Starts the shutdown and does not wait for its end.
   func shutDownLater(_ ranking: RankingMemory) {
     _ = end(ranking)
   }
 
-  /// Begins the end, unless it has begun.
+  /// Starts the shutdown, unless it has already begun.
   private func end(_ ranking: RankingMemory) -> Task<Void, Never> {
     ending.withLock { ending in
       if let ending { return ending }
       let monitor = monitor.withLock { $0.take() }
       let task = Task { [transport, resolver, loop] in
         await monitor?.stop()
-        // Before the disk: whoever waits for an answer is told at once.
+        // Before the write to the disk, so that waiting calls fail at once.
         await transport.shutdown()
         await resolver.shutdown()
         ranking.save()

@@ -1,8 +1,8 @@
 import NetOptCore
 import NetOptEngine
 
-/// What a client does when the machine is in another network: history belongs to a network, and so do connections and what
-/// name servers said. What is under way goes on.
+/// Adapts the client to another network of the machine. Rankings, connections and responses of DNS belong to
+/// one network. Running transfers continue.
 struct NetworkTransition: Sendable {
   let transport: any Transport
   let resolver: any Resolver
@@ -10,15 +10,15 @@ struct NetworkTransition: Sendable {
   let prober: Prober
   let retries: Retries
 
-  /// To be called on any thread; what takes longer is done elsewhere.
+  /// Starts the transition. May be called on any thread: slow work runs in a task.
   func perform(_ network: NetworkFingerprint) {
     transport.networkChanged()
     resolver.networkChanged()
     let known = ranking.networkChanged(to: network)
     retries.networkChanged()
-    // What is in memory is known already when the next request is planned.
+    // If memory has the ranking of the network, the next request is already planned with it.
     if let known { return prober.probeAgain(known: known) }
-    // Reading a file has no place on the loop.
+    // Reading a file would block the event loop.
     Task { prober.probeAgain(known: ranking.restore()) }
   }
 }

@@ -2,12 +2,12 @@ import FoundationEssentials
 import NetOptCore
 import NetOptEngine
 
-/// Which proxy a client uses for an origin.
+/// Selects the proxy for an origin.
 struct ProxyChoice: Sendable {
   let setting: ClientConfiguration.Proxy
   let environment: ProxyEnvironment
 
-  /// - Parameter environment: the variables of the process.
+  /// - Parameter environment: the environment variables of the process.
   init(
     _ setting: ClientConfiguration.Proxy,
     _ environment: [String: String] = ProcessInfo.processInfo.environment
@@ -16,7 +16,7 @@ struct ProxyChoice: Sendable {
     self.environment = ProxyEnvironment(environment)
   }
 
-  /// The proxy's URL, or `nil`.
+  /// The URL of the proxy for an origin; `nil` for no proxy.
   func proxy(for origin: Origin) -> String? {
     switch setting {
     case .environment: environment.proxy(for: origin)
@@ -33,8 +33,9 @@ struct ProxyChoice: Sendable {
   }
 }
 
-/// The proxy that environment variables name, with the rules of curl(1): `http_proxy` (lower case only: a web server
-/// passes a request's `Proxy` field on as `HTTP_PROXY`), `https_proxy`, `all_proxy`, and `no_proxy` for exceptions.
+/// The proxy that environment variables name, with the rules of curl(1): `http_proxy`, `https_proxy`,
+/// `all_proxy`, and `no_proxy` for exceptions. `http_proxy` counts in lower case only, because a web server
+/// passes the `Proxy` field of a request on as `HTTP_PROXY`.
 struct ProxyEnvironment: Sendable, Equatable {
   private let http: String?
   private let https: String?
@@ -51,13 +52,14 @@ struct ProxyEnvironment: Sendable, Equatable {
       .map { $0.loweredASCII }
   }
 
-  /// The proxy's URL for an origin, or `nil`.
+  /// The URL of the proxy for an origin; `nil` for no proxy.
   func proxy(for origin: Origin) -> String? {
     guard let proxy = origin.scheme == .http ? http : https else { return nil }
     return exceptions.contains { matches($0, origin) } ? nil : proxy
   }
 
-  /// Whether an exception covers an origin: "*", a name and all below it, an address, or a block of addresses.
+  /// Whether an exception covers an origin. An exception is "*", a name (which covers its subdomains too), an
+  /// address, or a block of addresses.
   private func matches(_ exception: String, _ origin: Origin) -> Bool {
     if exception == "*" { return true }
     if let address = origin.address {
@@ -76,7 +78,7 @@ struct ProxyEnvironment: Sendable, Equatable {
 }
 
 extension IPAddress {
-  /// Whether the first bits are those of a network's address.
+  /// Whether the first `prefixLength` bits of the address equal those of the network's address.
   fileprivate func isIn(_ network: IPAddress, prefixLength: Int) -> Bool {
     let bytes = bytes
     let other = network.bytes

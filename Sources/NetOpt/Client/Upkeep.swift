@@ -3,19 +3,20 @@ import NetOptLocking
 import NetOptRouting
 import Synchronization
 
-/// What is done beside the requests while a client is in use: probes that are due, and keeping the ranking. A client that
-/// sends no requests costs nothing: nothing is done, and no timer runs.
+/// Sends background probes and saves the ranking while a client is in use. When a client sends no requests,
+/// its upkeep does nothing and runs no timer.
 final class Upkeep: Sendable {
   private struct State {
     var task: Task<Void, Never>?
-    /// Ends the wait for the next probe.
+    /// Cancelling this task ends the wait for the next probe.
     var sleep: Task<Void, Never>?
-    /// Whether something has happened that may make a probe due earlier.
+    /// Whether an event may have made a probe due earlier.
     var hasNews = false
     var isStopped = false
   }
 
-  /// The longest sleep: an origin that comes into use meanwhile may have a probe due before those that were known.
+  /// The longest sleep. An origin that comes into use during the sleep may have a probe that is due before
+  /// all known probes.
   private static let longestSleep = Duration.seconds(10)
 
   private let router: Router
@@ -35,14 +36,15 @@ final class Upkeep: Sendable {
     self.ranking = ranking
     self.timeSource = timeSource
     isEnabled = configuration.inBackground
-    // Such as an endpoint whose certificate is to be checked again in a second.
+    // A result can make a probe due earlier: an endpoint with a wrong certificate is due again after a
+    // second.
     prober.whenProbed { [weak self] in self?.lookAgain() }
   }
 
-  /// Whether it is at work, or waits for a probe to be due.
+  /// Whether the upkeep is running; it also counts as running while it waits for the next due probe.
   var hasBegun: Bool { isRunning.load(ordering: .relaxed) }
 
-  /// A request was planned along the list: the client is in use.
+  /// A request was planned along the list, so the client is in use.
   func requestWasPlanned() {
     guard isEnabled, !isRunning.load(ordering: .relaxed), !isRunning.exchange(true, ordering: .relaxed) else {
       return
@@ -52,7 +54,8 @@ final class Upkeep: Sendable {
     }
   }
 
-  /// Something was learnt that may make a probe due earlier: of an endpoint that has failed, when its circuit is.
+  /// Reads the due times again after an event that may make a probe due earlier. For example, an endpoint has
+  /// failed, and its circuit breaker has set the time of its next probe.
   func lookAgain() {
     let sleep = state.withLock { state in
       state.hasNews = true
@@ -61,7 +64,7 @@ final class Upkeep: Sendable {
     sleep?.cancel()
   }
 
-  /// Ends it.
+  /// Stops the upkeep.
   func stop() {
     let (task, sleep) = state.withLock { state in
       state.isStopped = true
@@ -72,7 +75,8 @@ final class Upkeep: Sendable {
   }
 
   private func run() async {
-    // Without a next probe no origin is in use. One may be again when the last probes have ended.
+    // Without a next probe no origin is in use. An origin may be in use again when the last probes have
+    // ended.
     while !Task.isCancelled, nextProbe != nil { await probeWhatIsDue() }
     isRunning.store(false, ordering: .relaxed)
   }
@@ -89,8 +93,8 @@ final class Upkeep: Sendable {
         await sleep(until: due)
         if Task.isCancelled { break }
         let probes = router.withPlanner { planner, now in planner.dueProbes(at: now) }
-        // Beside each other: an endpoint that stays silent takes a second, and whether another one works again is not to wait
-        // for it. The planner gives them out so seldom that there are never many.
+        // The probes run concurrently: a silent endpoint takes a second, and the probe of another endpoint
+        // must not wait for it. The planner hands out so few probes that there are never many at once.
         if !probes.isEmpty {
           group.addTask {
             await self.prober.probe(probes)
@@ -103,7 +107,7 @@ final class Upkeep: Sendable {
   }
 
   private func sleep(until due: MonotonicInstant) async {
-    // Never less than a moment: what is due and cannot be done must not keep a processor busy.
+    // At least 1 ms: a probe that is due but cannot run must not keep a processor busy.
     let rest = min(max(due - timeSource.now(), .milliseconds(1)), Self.longestSleep)
     let sleep = Task { _ = try? await Task.sleep(for: rest) }
     let isOver = state.withLock { state in
