@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// What makes two requests able to share a connection, as far as it is decided here.
+/// The properties in which two requests must agree to share a connection, as far as netopt compares them:
+/// libcurl's pool compares more.
 struct ConnectionKey: Hashable {
   let origin: Origin
   let routing: RequestOptions.Routing
@@ -18,29 +19,31 @@ struct ConnectionKey: Hashable {
     directDespiteProxy = options.directDespiteProxy
   }
 
-  /// Whether the options of a request to the same origin make the same key.
+  /// Whether a request with these options to the same origin has the same key.
   func suits(_ options: RequestOptions) -> Bool {
     routing == options.routing && verification == options.verification && version == options.version
       && family == options.family && directDespiteProxy == options.directDespiteProxy
   }
 }
 
-/// The connections that requests of one key share, and those who wait for one. Confined to the loop.
+/// The connections that requests with one key share, and the exchanges that wait for a connection. Confined
+/// to the loop's thread.
 ///
-/// Calls that arrive while a race is under way and nothing is ready wait for its outcome instead of each running one.
+/// While one exchange runs a race and no connection is ready, later exchanges wait for its outcome instead of
+/// running races of their own.
 final class ConnectionGroup {
   let key: ConnectionKey
   /// The bundles of the key's origin.
   let bundles: OriginBundles
-  /// The sockets that have come to the gate, in use or not.
+  /// The sockets that have reached the gate, busy or idle.
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var ready:
     [(descriptor: Int32, endpoint: IPEndpoint, source: AddressSource)] = []
   @exclusivity(unchecked) private var racer: Exchange?
   @exclusivity(unchecked) private var waiting: [Exchange] = []
-  /// The TLS sessions of its connections.
+  /// The TLS sessions of the group's connections.
   private(set) lazy var sessions = SessionCache()
-  /// How many exchanges and sockets have to do with the group.
+  /// The number of exchanges and sockets that use the group.
   @exclusivity(unchecked) var users = 0
 
   init(_ key: ConnectionKey, _ bundles: OriginBundles) {
@@ -50,9 +53,11 @@ final class ConnectionGroup {
 
   // MARK: Connections
 
-  /// Whether there is a connection that is ready.
+  /// Whether a connection is ready.
   var isReady: Bool { !ready.isEmpty }
 
+  /// Records that a connection has reached the gate.
+  ///
   /// - Parameter source: where the endpoint's address came from.
   func becameReady(_ descriptor: Int32, to endpoint: IPEndpoint, from source: AddressSource) {
     ready.append((descriptor, endpoint, source))
@@ -60,14 +65,16 @@ final class ConnectionGroup {
 
   func closed(_ descriptor: Int32) { ready.removeAll { $0.descriptor == descriptor } }
 
-  /// Whether an endpoint has a connection that is ready.
+  /// Whether a connection to the endpoint is ready.
   func isReady(_ endpoint: IPEndpoint) -> Bool { ready.contains { $0.endpoint == endpoint } }
 
-  /// The endpoint with the most connections that are ready and that DNS gave the address of; of several the lowest address.
-  /// A plan that begins with DNS has no endpoint of the list in it: one that was left out of it, or is no longer listed,
-  /// must not come back by way of its connections.
+  /// Returns the endpoint with the most ready connections among the endpoints whose address came from DNS.
+  /// With equal counts, the lowest address wins.
   ///
-  /// - Parameter avoidance: which are not asked for.
+  /// A plan that begins with DNS contains no endpoint of the address list. An endpoint that the plan
+  /// excludes, or that the list no longer contains, must not return by way of its open connections.
+  ///
+  /// - Parameter avoidance: the addresses to skip.
   func readyAnswer(avoiding avoidance: RoutePlan.Avoidance? = nil) -> IPEndpoint? {
     let answers = ready.filter {
       $0.source == .dns && avoidance?.addresses.contains($0.endpoint.address) != true
@@ -78,12 +85,12 @@ final class ConnectionGroup {
     .max { ($0.1, $1.0.address) < ($1.1, $0.0.address) }?.0
   }
 
-  /// The connections to an endpoint that are ready.
+  /// Returns the descriptors of the ready connections to an endpoint.
   func sockets(to endpoint: IPEndpoint) -> [Int32] {
     ready.filter { $0.endpoint == endpoint }.map(\.descriptor)
   }
 
-  /// The one connection to an endpoint that is ready; `nil` when there are more, or none.
+  /// Returns the only ready connection to an endpoint; `nil` if there are several or none.
   func onlySocket(to endpoint: IPEndpoint) -> Int32? {
     var found: Int32?
     for (descriptor, candidate, _) in ready where candidate == endpoint {
@@ -95,7 +102,7 @@ final class ConnectionGroup {
 
   // MARK: The race
 
-  /// Whether the exchange may race now; otherwise it is kept until `release`.
+  /// Whether the exchange may race now. If not, the exchange waits until `release`.
   func admit(_ exchange: Exchange) -> Bool {
     guard racer == nil else {
       waiting.append(exchange)
@@ -105,15 +112,15 @@ final class ConnectionGroup {
     return true
   }
 
-  /// Takes out those who wait, who will not hear of the race's outcome.
+  /// Removes and returns the waiting exchanges. They do not learn the outcome of the race.
   func takeWaiting() -> [Exchange] {
     defer { waiting = [] }
     return waiting
   }
 
-  /// The exchange's race is over, or the exchange is.
+  /// Ends the race of an exchange, because the race or the whole exchange is over.
   ///
-  /// - Returns: those who waited for it.
+  /// - Returns: the exchanges that waited for the race; none if the exchange was not racing.
   func release(_ exchange: Exchange) -> [Exchange] {
     guard racer === exchange else { return [] }
     racer = nil

@@ -1,22 +1,22 @@
 import NetOptCore
 
-/// The sockets that libcurl has open, and what is known of them. libcurl keeps the pool; this only knows of it what
-/// decides whether a call has to wait for a race, and what the loop watches.
+/// The sockets that libcurl has open. libcurl keeps the pool. The table keeps only the state that decides
+/// whether a call waits for a race, and the readiness that the loop watches for.
 struct ConnectionTable {
   private final class Socket {
     let group: ConnectionGroup
     let endpoint: IPEndpoint?
-    /// Where the endpoint's address came from for the leg that opened it.
+    /// Where the endpoint's address came from, for the leg that opened the socket.
     let source: AddressSource
     let opener: ObjectIdentifier
     // Unchecked exclusivity: see CurlMulti.
     @exclusivity(unchecked) var isReady = false
-    /// The port on this side, once it is ready.
+    /// The local port, set when the socket reaches the gate.
     var localPort: Int32 = 0
     var stalls = Stalls()
-    /// What the loop watches it for.
+    /// The readiness that the loop watches the socket for.
     @exclusivity(unchecked) var watched: Readiness = []
-    /// Whether libcurl wants to know.
+    /// Whether libcurl wants to hear about events on the socket.
     @exclusivity(unchecked) var isWanted = false
 
     init(
@@ -29,24 +29,25 @@ struct ConnectionTable {
     }
   }
 
-  /// From so many groups on those that nobody uses are forgotten.
+  /// The number of groups from which on the table drops unused groups.
   private static let mostGroups = 1024
 
   private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
-  /// When unused groups were last looked for. A look walks all groups. Where all are in use, a look for each new group would take quadratic time.
+  /// When the table last searched for unused groups. A search walks all groups. If all groups are in use, a
+  /// search for each new group would take quadratic time.
   private var lastLook = MonotonicInstant(nanoseconds: .min)
   private var bundles: [Origin: OriginBundles] = [:]
-  /// The group that was asked for last, found without hashing.
+  /// The group that was requested last, found without hashing.
   private var last: ConnectionGroup?
   private var lastPlan: RoutePlan?
   private var connecting: [IPEndpoint: Int] = [:]
 
   private(set) var count = 0
 
-  /// The group whose connections an exchange may share.
+  /// Returns the group whose connections an exchange may share.
   mutating func group(for exchange: Exchange) -> ConnectionGroup {
-    // The plan that was given out last is nearly always the one before.
+    // Consecutive exchanges nearly always have the same plan.
     if let last, let lastPlan, lastPlan.isIdentical(to: exchange.plan),
       last.key.suits(exchange.request.options)
     {
@@ -56,7 +57,7 @@ struct ConnectionTable {
     return group(ConnectionKey(exchange.plan.origin, exchange.request.options))
   }
 
-  /// The group of a key.
+  /// Returns the group of a key, and creates the group if it is new.
   mutating func group(_ key: ConnectionKey) -> ConnectionGroup {
     if let last, last.key == key { return last }
     if let known = groups[key] {
@@ -81,7 +82,7 @@ struct ConnectionTable {
     bundles = bundles.filter { origins.contains($0.key) }
   }
 
-  /// Takes out those who wait for a race, of whatever group.
+  /// Removes and returns the exchanges of all groups that wait for a race.
   func takeWaiting() -> [Exchange] { groups.values.flatMap { $0.takeWaiting() } }
 
   mutating func opened(_ descriptor: Int32, by transfer: Transfer) {
@@ -114,7 +115,8 @@ struct ConnectionTable {
     if let endpoint = socket.endpoint, !socket.isReady { connected(endpoint) }
   }
 
-  /// A transfer ends. A socket that it was still connecting is closed with it, of which libcurl does not tell.
+  /// Records the end of a transfer. If the transfer's socket is still connecting, libcurl closes the socket
+  /// with the transfer and does not report this.
   mutating func ended(_ transfer: Transfer) {
     guard let descriptor = transfer.descriptor, let socket = sockets[descriptor], !socket.isReady,
       socket.opener == ObjectIdentifier(transfer)
@@ -122,28 +124,29 @@ struct ConnectionTable {
     closed(descriptor)
   }
 
-  /// The socket that carries a transfer which came to the gate, be it its own or one of the pool; `nil` for a proxy's.
+  /// Returns the socket that carries a transfer at the gate: the socket that the transfer opened, or one from
+  /// the pool. `nil` for a pooled connection to a proxy.
   func socket(of transfer: Transfer) -> Int32? {
     if let own = transfer.descriptor, sockets[own]?.opener == ObjectIdentifier(transfer) { return own }
     guard let endpoint = transfer.endpoint, let group = transfer.exchange.group else { return nil }
     return group.sockets(to: endpoint).first { sockets[$0]?.localPort == transfer.localPort }
   }
 
-  /// A call timed out on a connection: see `Stalls`.
+  /// Records that a call timed out on a connection: see `Stalls`.
   mutating func stalled(
     _ descriptor: Int32, sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant
   ) -> Bool {
     sockets[descriptor]?.stalls.noted(sent: sent, lastByte: lastByte, at: now) ?? false
   }
 
-  /// Whether a socket is still the transfer's own, and libcurl has not gone on with it since TCP was to be connected.
+  /// Whether the transfer that opened the socket still owns it, and libcurl still waits for TCP to connect.
   func isConnecting(_ descriptor: Int32, by transfer: Transfer) -> Bool {
     guard let socket = sockets[descriptor] else { return false }
     return socket.opener == ObjectIdentifier(transfer) && !socket.isReady && socket.isWanted
       && socket.watched == .write
   }
 
-  /// Whether connections to an endpoint are being opened, and none is ready.
+  /// Whether connections to an endpoint are being opened and none is ready.
   func isOnlyConnecting(_ endpoint: IPEndpoint, _ group: ConnectionGroup?) -> Bool {
     !connecting.isEmpty && connecting[endpoint] != nil && group?.isReady(endpoint) != true
   }
@@ -155,18 +158,20 @@ struct ConnectionTable {
 
   // MARK: Watching
 
-  /// What the loop is to do for libcurl's new interest in a socket.
+  /// What the loop must do when libcurl's interest in a socket changes.
   enum Watching: Equatable {
     case watch(Readiness)
     case unwatch
-    /// The loop watches it as it should.
+    /// The loop already watches the socket as it should.
     case leave
   }
 
-  /// libcurl's interest in a socket has changed.
+  /// Records a change of libcurl's interest in a socket.
   ///
-  /// A connection that becomes idle stays watched: the next request would have it watched again, two system calls
-  /// for each. A socket that is being connected may be closed without a word, and its number mean another one.
+  /// The loop keeps watching a connection that becomes idle. Otherwise each request would cost two system
+  /// calls, to watch the socket again and to unwatch it. libcurl may close a connecting socket without
+  /// reporting this, and the same descriptor may then be another socket. The loop therefore watches a
+  /// connecting socket anew on each change.
   mutating func wants(_ descriptor: Int32, _ readiness: Readiness) -> Watching {
     if let socket = sockets[descriptor] {
       socket.isWanted = !readiness.isEmpty
@@ -176,10 +181,10 @@ struct ConnectionTable {
     return readiness.isEmpty ? .unwatch : .watch(readiness)
   }
 
-  /// Something has happened on a socket.
+  /// Whether libcurl wants to hear about an event on a socket.
   ///
-  /// - Returns: whether libcurl wants to know of it. The loop is to unwatch it otherwise: the other side has closed an
-  ///   idle connection, which libcurl finds out when it wants to use it.
+  /// - Returns: `false` if the loop must unwatch the socket. In this case the other side has closed an idle
+  ///   connection, and libcurl notices that when it next wants to use the connection.
   mutating func isWanted(_ descriptor: Int32) -> Bool {
     guard let socket = sockets[descriptor], !socket.isWanted else { return true }
     socket.watched = []

@@ -3,7 +3,7 @@ import CFrameObserver
 
 /// Sees the HTTP/2 frames that libcurl receives and sends on the loop's threads: docs/adr/0025.
 enum FrameObserver {
-  /// Has the frames noted of what libcurl does on this thread.
+  /// Starts to observe the frames that libcurl processes on this thread.
   static func start() {
     netopt_observe_frames(
       netopt_frame_handlers(
@@ -12,24 +12,26 @@ enum FrameObserver {
         rejected: rejected, failed: failed, deleted: deleted, hides_reset: hidesReset))
   }
 
-  /// Whether the frames of all HTTP/2 connections of this thread are seen: not where nghttp2 is a part of libcurl itself.
+  /// Whether the observer sees the frames of all HTTP/2 connections of this thread. It does not if nghttp2 is
+  /// a part of libcurl itself.
   static var isInPlace: Bool { netopt_frames_are_observed() != 0 }
 
-  /// Whether it is also seen when the head of a request is written.
+  /// Whether the observer also sees when libcurl writes the head of a request.
   static var seesRequests: Bool { netopt_requests_are_observed() != 0 }
 
-  /// An HTTP/2 session of this thread that has failed, or that nghttp2 gave up since the peer broke a rule: `LiveConnection.session`.
+  /// Removes and returns an HTTP/2 session of this thread that failed, or that nghttp2 gave up because the
+  /// peer broke a rule. The value is comparable with `LiveConnection.session`.
   static func takeGivenUp() -> UnsafeRawPointer? { netopt_session_given_up() }
 }
 
-/// What the frames of a stream had of its response's body.
+/// Counts the body bytes of one response in the frames of its stream.
 struct ReceivedFrames {
   private var bytes = 0
   private(set) var hasEnded = false
-  /// What is in the last frame, of which more than the head need not have come.
+  /// The number of body bytes in the last frame. Of this frame, only the header may have arrived.
   private var last: Int?
 
-  /// The head of the last frame came.
+  /// Records that the header of the last frame arrived.
   mutating func end(with count: Int) { last = count }
 
   mutating func add(_ count: Int, ends: Bool) {
@@ -37,7 +39,8 @@ struct ReceivedFrames {
     if ends { hasEnded = true }
   }
 
-  /// How long the body is, once that is known: its last frame (END_STREAM; RFC 9113, section 8.1) has come or begun.
+  /// The length of the body, once its last frame (END_STREAM; RFC 9113, section 8.1) has arrived or begun;
+  /// `nil` before.
   var length: Int? { hasEnded ? bytes : last.map { bytes + $0 } }
 }
 
@@ -93,7 +96,8 @@ private func failed(_ session: UnsafeRawPointer?, _ failure: netopt_failure) {
   }
 }
 
-/// Behind the end of an answer libcurl before 8.1.0 would throw away what it has of it and has not handed over.
+/// Whether to hide a reset from libcurl. When a reset follows a complete response, libcurl before 8.1.0 drops
+/// the part of the response that it has received but not handed over.
 private func hidesReset(_ easy: UnsafeMutableRawPointer?) -> Int32 {
   guard CurlLibrary.dropsAnswersAtResets, let easy, let transfer = EasyHandle.transfer(of: easy) else {
     return 0

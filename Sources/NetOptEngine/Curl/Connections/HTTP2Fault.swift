@@ -1,26 +1,27 @@
-/// Why nghttp2 gave up a stream or a connection: what came on it breaks a rule of HTTP/2, or a limit.
+/// The reason why nghttp2 gave up a stream or a connection: received frames break a rule of HTTP/2, or exceed
+/// a limit.
 struct HTTP2Fault: Hashable, Sendable {
-  /// What it was given up for.
   enum Cause: Hashable, Sendable {
-    /// The code that nghttp2 ended it with (RFC 9113, section 7).
+    /// nghttp2 ended the stream or the connection with this error code (RFC 9113, section 7).
     case code(UInt32)
-    /// More frames came that have to be answered than nghttp2 keeps answers for.
+    /// The peer sent more frames that require an answer than nghttp2 keeps answers for.
     case flood
-    /// A head comes in more frames than nghttp2 takes.
+    /// A head comes in more frames than nghttp2 accepts.
     case continuations
-    /// A callback of libcurl's refused something: it has no room for more of a head.
+    /// A callback of libcurl failed: libcurl has no room for more of a head.
     case room
-    /// A callback of libcurl's refused something: it has no room for more of a head, or a frame breaks a rule (`CurlLibrary.refusesInvalidFrames`).
+    /// A callback of libcurl failed: libcurl has no room for more of a head, or a frame breaks a rule
+    /// (`CurlLibrary.refusesInvalidFrames`).
     case refusal
   }
 
   let cause: Cause
-  /// Whether the whole connection was given up.
+  /// Whether nghttp2 gave up the whole connection.
   let isOfConnection: Bool
-  /// Whether one stream alone was open then, which is the one at fault.
+  /// Whether only one stream was open at that time. The fault is then on this stream.
   var isOfOneStream = false
 
-  /// What is wrong with the response of a stream that was given up.
+  /// The fault of the response on the stream that nghttp2 gave up.
   var responseFault: ResponseFault {
     switch cause {
     case .continuations where isOfOneStream: .head(.continuations)
@@ -29,9 +30,9 @@ struct HTTP2Fault: Hashable, Sendable {
     }
   }
 
-  /// What a message says.
+  /// Returns the text for a message.
   ///
-  /// - Parameter place: who sent it.
+  /// - Parameter place: the sender of the frames.
   func message(_ place: String) -> String {
     guard isOfConnection else {
       return "\(place) sent an answer that breaks a rule of HTTP/2 (\(name); RFC 9113, section 8.1.1)"

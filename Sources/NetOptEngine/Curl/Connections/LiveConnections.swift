@@ -3,84 +3,90 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// An open connection, as far as the gate and the end of a response have to know it. Confined to the loop's thread.
+/// An open connection, with the state that the gate and the end of a response need. Confined to the loop's
+/// thread.
 final class LiveConnection {
-  /// Its socket.
+  /// The connection's socket.
   let descriptor: Int32
-  /// Both ends of it, once a transfer came to the gate on it.
+  /// Both ends of the connection, set when a transfer reaches the gate on it.
   fileprivate var ends: ConnectionEnds?
-  /// Whether HTTP/2 was negotiated on it, or an answer came in HTTP/2.
+  /// Whether the connection negotiated HTTP/2, or a response on it came in HTTP/2.
   var isMultiplexed = false
-  /// Whether a request was sent on it.
+  /// Whether a request was sent on the connection.
   var hasCarried = false
-  /// Whether something came behind an answer, or it is not sure where the answer ended: what comes next may be the rest.
+  /// Whether data followed a response, or the end of a response is uncertain. The next data may belong to
+  /// that response.
   var isTainted = false
-  /// How long a connection rests after an answer without a body that announces one, in case the server sends that body.
+  /// How long a connection rests after a response that has no body but announces one, in case the server
+  /// sends that body.
   static let quietTime = Duration.milliseconds(100)
-  /// When that rest ends.
+  /// When the rest of `quietTime` ends.
   var isQuietFrom: MonotonicInstant?
-  /// Over HTTP/1.1 how much had come on its socket when the last request was sent; nothing before the first, and without OpenSSL.
+  /// The number of bytes that had arrived on the socket when the last HTTP/1.1 request was sent. 0 before the
+  /// first request, and without OpenSSL.
   private var receivedWhenAsked = 0
-  /// Whether data that had come before this request was taken for a part of its answer.
+  /// Whether data that arrived before the present request was taken for a part of its response.
   private(set) var hasUnaskedData = false
-  /// Whether the socket had something to read when the gate last looked.
+  /// Whether the socket had unread data when the gate last looked.
   var hasUnreadBytes = false
-  /// The version of TLS that it speaks, when that was found out.
+  /// The TLS version of the connection, if it is known.
   var tlsVersion: String?
   /// The TLS connection to the proxy, when plain HTTP goes through one over TLS.
   var proxyTLS: ProxyTLS?
   /// What limits how much of it is read, when it speaks HTTP/2 over OpenSSL.
   var reader: RecordReader?
-  /// nghttp2's session on it, once a request was sent: only to be compared.
+  /// The nghttp2 session of the connection, set when a request is sent. Only for comparison.
   private(set) var session: UnsafeRawPointer?
-  /// The last stream that the server may process, once it has announced the connection's end (GOAWAY; RFC 9113, section 6.8).
+  /// The last stream that the server may process, set when the server announces the end of the connection
+  /// (GOAWAY; RFC 9113, section 6.8).
   private(set) var lastStream: Int32?
-  /// When something of an answer last came on it.
+  /// When data of a response last arrived on the connection.
   var lastAnswered: MonotonicInstant?
-  /// Whether requests on it were given up because the server had gone silent.
+  /// Whether requests on the connection were given up because the server fell silent.
   var isSilent = false
-  /// Whether it was ended on this side.
+  /// Whether this side ended the connection.
   private(set) var isEnded = false
-  /// Why nghttp2 gave the connection up, when it did.
+  /// Why nghttp2 gave up the connection; `nil` if it did not.
   private(set) var fault: HTTP2Fault?
-  /// Over HTTP/1.1 the transfer that it carries, or carried last.
+  /// The transfer that the HTTP/1.1 connection carries, or carried last.
   var carrier: Transfer?
-  /// Whether OpenSSL was told to note here how the peer ends TLS.
+  /// Whether OpenSSL reports to this object how the peer ends TLS.
   var reportsItsEnd = false
-  /// Whether the peer has ended TLS in order, with close_notify (RFC 8446, section 6.1).
+  /// Whether the peer ended TLS properly, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { carriesNothing() }
 
-  /// Whether no request may be sent on it any more, by what this side has decided.
+  /// Whether this side has decided to send no more requests on the connection.
   var isGivenUp: Bool { isSilent || isEnded }
 
-  /// Ends the connection, whether or not it carries anything. libcurl reads the end in a later turn, and may give the connection to a request
-  /// before that: the gate refuses it.
+  /// Ends the connection, whether or not it carries a request. libcurl reads the end in a later turn. Before
+  /// that, libcurl may give the connection to a request, and the gate then refuses it.
   func end() {
     isEnded = true
     netopt_end(descriptor)
   }
 
-  /// A request is sent over HTTP/1.1.
+  /// Records that a request is sent over HTTP/1.1.
   ///
-  /// - Parameter reader: that of its TLS, if it has any.
+  /// - Parameter reader: the reader of the connection's TLS, if it has TLS.
   func asks(_ reader: RecordReader?) {
     guard let reader else { return }
     receivedWhenAsked = reader.received(hasUnreadBytes ? Int(netopt_unread(descriptor)) : 0)
   }
 
-  /// Data has come over TLS.
+  /// Records that data arrived over TLS.
   ///
-  /// - Parameter start: where on the socket its record began. One that began before the request was sent is no answer to it, also when
-  ///   its end came later (RFC 9112, section 9.2).
+  /// - Parameter start: where on the socket the TLS record began, in bytes. A record that began before the
+  ///   request was sent is no part of its response, even if the end of the record came later (RFC 9112,
+  ///   section 9.2).
   func receivedData(inRecordAt start: Int) {
     if start < receivedWhenAsked { hasUnaskedData = true }
   }
 
-  /// A request is sent in a session of nghttp2.
+  /// Records that a request is sent in a session of nghttp2.
   func carries(_ session: UnsafeRawPointer) {
     guard session != self.session else { return }
     carriesNothing()
@@ -88,21 +94,23 @@ final class LiveConnection {
     Self.bySession.withLock { $0[UInt(bitPattern: session)] = Reference(self) }
   }
 
-  /// Its session is gone.
+  /// Records that the connection's session is gone.
   func carriesNothing() {
     guard let session else { return }
     self.session = nil
     Self.bySession.withLock { connections in
       let key = UInt(bitPattern: session)
-      // Another connection's session may have the address by now.
+      // Another connection's session may have this address by now.
       if connections[key]?.identity == ObjectIdentifier(self) { connections[key] = nil }
     }
   }
 
-  /// The server has announced the connection's end. It may do so again, and then leave out more streams.
+  /// Records that the server announced the end of the connection. The server may announce it again with fewer
+  /// streams.
   func leaves(after stream: Int32) { lastStream = min(stream, lastStream ?? stream) }
 
-  /// nghttp2 has given the connection up, because what came on it breaks a rule or a limit. What is told later follows from that.
+  /// Records that nghttp2 gave up the connection, because received frames break a rule or a limit. Only the
+  /// first cause counts, since later ones follow from it.
   func wasRejected(_ cause: HTTP2Fault.Cause) {
     fault =
       fault ?? HTTP2Fault(cause: cause, isOfConnection: true, isOfOneStream: reader?.budget.streams == 1)
@@ -110,8 +118,9 @@ final class LiveConnection {
 
   // MARK: Sessions
 
-  /// Unchecked sendable: a connection is asked for by its session's thread alone, where it also ends. Until then it is in the table, so that
-  /// the reference need not be weak: that would have each retain of the connection take the slow way.
+  /// Unchecked sendable: only the session's thread looks up the connection, and the connection ends on the
+  /// same thread. Until then the connection is in the table, so the reference need not be weak. With a weak
+  /// reference, each retain of the connection would take the slow path.
   private struct Reference: @unchecked Sendable {
     unowned let connection: LiveConnection
     let identity: ObjectIdentifier
@@ -122,16 +131,18 @@ final class LiveConnection {
     }
   }
 
-  /// The connections that carry sessions, of all threads. The key is the session's address, which another one may have later.
+  /// The connections that carry sessions, of all threads. The key is the address of the session. A later
+  /// session may have the same address.
   private static let bySession = Locked<[UInt: Reference]>([:])
 
-  /// The connection that carries a session of this thread.
+  /// Returns the connection that carries a session of this thread.
   static func carrying(_ session: UnsafeRawPointer) -> LiveConnection? {
     bySession.withLock { $0[UInt(bitPattern: session)] }?.connection
   }
 }
 
-/// The two ends of a connection, as one number: addresses and ports, which libcurl gives as text.
+/// The two ends of a connection as one number: a hash of the addresses and ports, which libcurl gives as
+/// text.
 struct ConnectionEnds: Hashable {
   private let hash: UInt64
   let localPort: Int32
@@ -140,7 +151,8 @@ struct ConnectionEnds: Hashable {
   ///   - remote: the numeric address of the other side, `nil` when libcurl does not give it.
   ///   - local: the numeric address of this side.
   init(remote: UnsafePointer<CChar>?, remotePort: Int32, local: UnsafePointer<CChar>?, localPort: Int32) {
-    // As FNV-1a, but eight bytes at a time: these are few, short, and nobody gains from making two of them collide.
+    // Like FNV-1a, but eight bytes at a time: there are few inputs, they are short, and nobody gains from a
+    // collision.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     func mix(_ word: UInt64) {
       hash = (hash ^ word) &* 0x9e37_79b9_7f4a_7c15
@@ -169,18 +181,18 @@ struct ConnectionEnds: Hashable {
   }
 }
 
-/// The connections that libcurl has open. Kept up to date from within its callbacks: one call of libcurl may close a
-/// connection and open another with the same descriptor.
+/// The connections that libcurl has open. libcurl's callbacks update this table, because one call of libcurl
+/// may close a connection and open another one with the same descriptor.
 struct LiveConnections {
   private var byDescriptor = DescriptorTable<LiveConnection>()
   private var byEnds: [ConnectionEnds: LiveConnection] = [:]
-  /// The one that was found last: many requests in a row use the same.
+  /// The connection that was found last. Many requests in a row use the same connection.
   private var latest: LiveConnection?
 
   /// The connection of a socket.
   subscript(descriptor: Int32) -> LiveConnection? { byDescriptor[descriptor] }
 
-  /// Those that were ready to carry requests once.
+  /// The connections that have reached the gate at least once.
   var ready: [LiveConnection] { byDescriptor.values.filter { $0.ends != nil } }
 
   mutating func opened(_ descriptor: Int32) {
@@ -195,10 +207,10 @@ struct LiveConnections {
     if let ends = connection.ends, byEnds[ends] === connection { byEnds[ends] = nil }
   }
 
-  /// The connection on which a transfer came to the gate.
+  /// Returns the connection on which a transfer reached the gate.
   ///
-  /// - Parameter descriptor: the socket that the transfer opened, if it did.
-  /// - Returns: `nil` when it is not known: libcurl opened it without saying so.
+  /// - Parameter descriptor: the socket that the transfer opened; `nil` if it opened none.
+  /// - Returns: `nil` when the connection is unknown, because libcurl opened it without reporting this.
   mutating func connection(opened descriptor: Int32?, _ ends: ConnectionEnds) -> LiveConnection? {
     if descriptor == nil, let latest, latest.ends == ends { return latest }
     let found = find(opened: descriptor, ends)
@@ -211,7 +223,7 @@ struct LiveConnections {
     if let own, own.ends == ends { return own }
     if let own, isUnnamed(own, at: ends) { return name(own, ends) }
     if let known = byEnds[ends] { return known }
-    // Whoever opened the socket may have left before it came to the gate.
+    // The transfer that opened the socket may have ended before it reached the gate.
     return byDescriptor.values.first { isUnnamed($0, at: ends) }.map { name($0, ends) }
   }
 
@@ -225,12 +237,12 @@ struct LiveConnections {
     return connection
   }
 
-  /// The port on this side of a socket (getsockname(2)).
+  /// Returns the local port of a socket (getsockname(2)).
   private func port(of descriptor: Int32) -> Int32? {
     var address = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     return withUnsafeMutablePointer(to: &address) { pointer in
-      // The port is at the same place of both families' addresses: ip(7), ipv6(7).
+      // The addresses of both families have the port at the same place: ip(7), ipv6(7).
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         getsockname(descriptor, $0, &length) == 0 ? 0 : -1
       } == 0

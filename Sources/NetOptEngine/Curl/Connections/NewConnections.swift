@@ -1,14 +1,17 @@
 import Glibc
 import NetOptCore
 
-/// The TLS connections that were opened ahead of requests, in the first second of their lives.
+/// The TLS connections that netopt opened ahead of requests, during the first second of each connection.
 ///
-/// libcurl 7.88 takes a pooled connection for dead when something has come on it of which it can read no data. So it is in the
-/// moment between a server's session tickets (RFC 8446, section 4.6.1) and its first frame of HTTP/2, both of which come right
-/// after the handshake: a request that is sent then would cost another handshake. What has come on these sockets is therefore kept
-/// from being seen until there is much of it (`SO_RCVLOWAT`, socket(7)), or a request is sent, or the second is over. That the
-/// other side has closed the connection is not seen behind session tickets, then as without this: libcurl takes it for alive, and sends
-/// a request again that may be repeated.
+/// libcurl 7.88 takes a pooled connection for dead when bytes have arrived on it but contain no data that
+/// libcurl can read. A new connection is in this state between the server's session tickets (RFC 8446,
+/// section 4.6.1) and its first HTTP/2 frame, which both arrive right after the handshake. A request sent in
+/// this moment would cost another handshake. `NewConnections` therefore hides received bytes on these sockets
+/// (`SO_RCVLOWAT`, socket(7)) until there are many of them, a request is sent, or the second is over.
+///
+/// If the other side closes the connection after its session tickets, nobody notices this. The same is true
+/// without `NewConnections`: libcurl takes the connection for alive, and repeats a request that may be
+/// repeated.
 ///
 /// Confined to the loop's thread.
 struct NewConnections {
@@ -18,28 +21,31 @@ struct NewConnections {
     let until: MonotonicInstant
   }
 
-  /// More than a server says before it is asked, and less than a receive buffer holds.
+  /// The number of bytes from which on the socket shows them. A server sends less before the first request,
+  /// and a receive buffer holds more.
   private static let hidden: Int32 = 16_384
   private static let youth = Duration.seconds(1)
 
-  /// The oldest first.
+  /// The connections, oldest first.
   private var connections: [Connection] = []
 
-  /// Whether there are none, as nearly always.
+  /// Whether there are no such connections, which is the usual case.
   var isEmpty: Bool { connections.isEmpty }
 
-  /// When the oldest has had its second.
+  /// When the first second of the oldest connection ends.
   var due: MonotonicInstant? { connections.first?.until }
 
-  /// A connection is ready, and no request is sent on it.
+  /// Adds a connection that is ready and carries no request.
   mutating func add(_ descriptor: Int32, localPort: Int32, at now: MonotonicInstant) {
     guard Self.set(Self.hidden, on: descriptor) else { return }
     connections.append(Connection(descriptor: descriptor, localPort: localPort, until: now + Self.youth))
   }
 
-  /// A request is about to be sent from a port: its answer is waited for.
+  /// Shows the bytes of a connection again. A request is about to be sent from its local port, and its
+  /// response must be seen.
   mutating func used(_ localPort: Int32) {
-    // Ports of several addresses may be equal, which is none the worse for it.
+    // Connections with different local addresses may have the same port. To show the bytes of all of them
+    // does no harm.
     connections.removeAll { connection in
       guard connection.localPort == localPort else { return false }
       _ = Self.set(1, on: connection.descriptor)
@@ -47,10 +53,10 @@ struct NewConnections {
     }
   }
 
-  /// A socket is being closed.
+  /// Removes a socket that is being closed.
   mutating func closed(_ descriptor: Int32) { connections.removeAll { $0.descriptor == descriptor } }
 
-  /// Time has passed.
+  /// Shows the bytes of the connections whose second is over.
   mutating func settle(at now: MonotonicInstant) {
     while let first = connections.first, first.until <= now {
       connections.removeFirst()

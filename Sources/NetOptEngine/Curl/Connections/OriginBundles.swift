@@ -1,35 +1,39 @@
 import NetOptCore
 import Synchronization
 
-/// The connections of libcurl's pool that a transfer may use, and what it offers on a new one.
+/// The connections of libcurl's pool that a transfer may use, and the protocols that a new connection offers.
 struct ConnectionClass: Hashable {
-  /// The number of the bundle, set as CURLOPT_ADDRESS_SCOPE(3); 0 is the bundle of everything without a number.
+  /// The number of the bundle, set as CURLOPT_ADDRESS_SCOPE(3). 0 is the bundle of all connections without a
+  /// number.
   let bundle: UInt32
-  /// Whether HTTP/2 is offered in the TLS handshake.
+  /// Whether the TLS handshake offers HTTP/2.
   let offersHTTP2: Bool
 }
 
-/// The bundles of libcurl's pool for one origin. Confined to the loop.
+/// The bundles of libcurl's pool for one origin. Confined to the loop's thread.
 ///
-/// libcurl keeps connections in bundles, one for each address. Before 8.5 it marks a bundle, not a connection, as
-/// multiplexing, and then hands a busy HTTP/1.1 connection of that bundle to a second transfer: answers go to the wrong
-/// request. A bundle's key contains CURLOPT_ADDRESS_SCOPE, so a number of its own for each origin, and for each offer of
-/// HTTP/2, keeps apart what must not share a bundle (docs/adr/0022). A transfer that offers HTTP/1.1 alone never gets a busy
-/// connection.
+/// libcurl keeps connections in bundles, one for each address. libcurl before 8.5 marks a bundle, not a
+/// connection, as multiplexing. It then gives a busy HTTP/1.1 connection of that bundle to a second transfer,
+/// and responses go to the wrong request. The key of a bundle contains CURLOPT_ADDRESS_SCOPE. A separate
+/// number for each origin, and for each offer of HTTP/2, therefore keeps apart connections that must not
+/// share a bundle (docs/adr/0022). A transfer that offers only HTTP/1.1 never gets a busy connection.
 ///
-/// An endpoint that chose HTTP/1.1 is asked with HTTP/1.1 alone for some time. Its connections stay usable: their bundle
-/// becomes the one for HTTP/1.1, and later offers of HTTP/2 get a new bundle.
+/// When an endpoint chooses HTTP/1.1, later requests to it offer only HTTP/1.1 for some time (`memory`).
+/// Connections to the endpoint stay usable: their bundle becomes the bundle for HTTP/1.1, and later offers of
+/// HTTP/2 get a new bundle.
 ///
-/// An endpoint that went silent gets new bundles, so that nobody is given its old connections. Where a connection was lost while it was idle, others
-/// are not used for some time once they have been idle for half as long.
+/// When an endpoint falls silent, it gets new bundles, so that no request uses its old connections. When an
+/// idle connection was lost, other connections to the endpoint are not reused once they have been idle for
+/// half as long. This limit holds for some time (`memory`).
 final class OriginBundles {
-  /// How long an endpoint that chose HTTP/1.1 is offered nothing else.
+  /// How long requests to an endpoint that chose HTTP/1.1 offer nothing else, and how long an idle limit
+  /// holds.
   static let memory = Duration.seconds(600)
-  /// Beyond so many endpoints that chose HTTP/1.1 all are forgotten.
+  /// The most endpoints that are remembered. When there are more, all are forgotten.
   private static let mostEndpoints = 64
   private static let lastNumber = Atomic<UInt32>(0)
 
-  /// What is known of an endpoint that chose HTTP/1.1.
+  /// The bundles of an endpoint that chose HTTP/1.1 or fell silent.
   private struct Choice {
     let endpoint: IPEndpoint?
     let http1: UInt32
@@ -40,21 +44,23 @@ final class OriginBundles {
   private let isSecure: Bool
   private let http1 = OriginBundles.nextNumber()
   private let http2 = OriginBundles.nextNumber()
-  /// The bundle of connections to a proxy for plain HTTP. Origins do not share it: bytes that one server sends unasked must not answer another
-  /// origin's request.
+  /// The bundle of connections to a proxy for plain HTTP. Origins do not share this bundle: bytes that one
+  /// server sends unrequested must not answer a request to another origin.
   private let proxied = OriginBundles.newNumber()
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var choices: [Choice] = []
 
-  /// The least time after which an idle connection is taken for lost: what is lost sooner is lost for another reason.
+  /// The shortest idle time after which a lost connection counts as lost because it was idle. A connection
+  /// that is lost earlier is lost for another reason.
   static let shortestIdle = Duration.milliseconds(200)
-  /// How long connections to an endpoint may be idle where that is known, until when it counts.
+  /// How long connections to an endpoint may be idle, where a limit is known, and until when the limit holds.
   @exclusivity(unchecked) private var idleLimits: [IPEndpoint: (limit: Duration, until: MonotonicInstant)] =
     [:]
 
   init(of origin: Origin) { isSecure = origin.scheme == .https }
 
-  /// A number that no other bundle has. From libcurl 8.5 on none is needed, and all get 0.
+  /// Returns a number that no other bundle has. libcurl 8.5 and later needs no numbers, and all bundles get
+  /// 0.
   private static func nextNumber() -> UInt32 {
     CurlLibrary.handsOutBusyConnections ? newNumber() : 0
   }
@@ -64,13 +70,13 @@ final class OriginBundles {
     return number == 0 ? newNumber() : number
   }
 
-  /// The class of a request's connections.
+  /// Returns the class of a request's connections.
   ///
   /// - Parameters:
-  ///   - version: what the request asks for.
-  ///   - endpoint: where the connection leads; `nil` for a proxy.
-  ///   - isAlone: whether it is to have a bundle of its own: libcurl counts the connections to a host by bundles, and a probe has to connect
-  ///     also where requests use all that there may be.
+  ///   - version: the HTTP version that the request asks for.
+  ///   - endpoint: the endpoint of the connection; `nil` for a proxy.
+  ///   - isAlone: whether the connection gets a bundle of its own. libcurl limits the connections to a host
+  ///     per bundle, and a probe must connect even if requests use all connections that are allowed.
   func connectionClass(
     for version: RequestOptions.Version, to endpoint: IPEndpoint?, isAlone: Bool = false,
     at now: MonotonicInstant
@@ -89,7 +95,8 @@ final class OriginBundles {
     return ConnectionClass(bundle: choice?.http2 ?? http2, offersHTTP2: true)
   }
 
-  /// An endpoint went silent on a connection of a class: it is not used any more, nor are the others of the time before.
+  /// Gives an endpoint new bundles after it fell silent on a connection of a class. Neither that connection
+  /// nor any other from before is used again.
   func leave(_ connectionClass: ConnectionClass, to endpoint: IPEndpoint?, at now: MonotonicInstant) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
     let current = known.map { [choices[$0].http1, choices[$0].http2] } ?? [http1, http2, proxied]
@@ -100,8 +107,8 @@ final class OriginBundles {
       Choice(endpoint: endpoint, http1: Self.newNumber(), http2: Self.newNumber(), until: until))
   }
 
-  /// A connection to an endpoint was lost while it was idle, as load balancers and firewalls forget those that carry nothing. How long they
-  /// wait is known only to have been less.
+  /// Records that an idle connection to an endpoint was lost. Load balancers and firewalls drop connections
+  /// that carry nothing. The idle time after which they do so is unknown, but less than `idle`.
   func forgets(_ endpoint: IPEndpoint?, idleFor idle: Duration, at now: MonotonicInstant) {
     guard let endpoint, idle >= Self.shortestIdle else { return }
     if idleLimits.count >= Self.mostEndpoints, idleLimits[endpoint] == nil { idleLimits = [:] }
@@ -110,7 +117,8 @@ final class OriginBundles {
     idleLimits[endpoint] = (min(limit, known), now + Self.memory)
   }
 
-  /// How long a connection to an endpoint may have been idle to be used over HTTP/1.1, if there is a limit.
+  /// Returns how long a connection to an endpoint may have been idle if HTTP/1.1 is to use it again; `nil`
+  /// without a limit.
   func idleLimit(of endpoint: IPEndpoint?, at now: MonotonicInstant) -> Duration? {
     guard !idleLimits.isEmpty, let endpoint, let known = idleLimits[endpoint], now < known.until else {
       return nil
@@ -118,13 +126,14 @@ final class OriginBundles {
     return known.limit
   }
 
-  /// An endpoint chose a version of HTTP on a new connection that offered both.
+  /// Records which HTTP version an endpoint chose on a new connection that offered both.
   func endpoint(
     _ endpoint: IPEndpoint?, choseHTTP2: Bool, in connectionClass: ConnectionClass, at now: MonotonicInstant
   ) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
     if choseHTTP2 {
-      // Also in a bundle that was left meanwhile: the next offer is worth its while.
+      // This also holds for a bundle that has been replaced since: the next request should offer HTTP/2
+      // again.
       if let known {
         let choice = choices[known]
         choices[known] = Choice(endpoint: endpoint, http1: choice.http1, http2: choice.http2, until: now)
@@ -134,7 +143,7 @@ final class OriginBundles {
     let current = known.map { choices[$0].http2 } ?? http2
     let until = now + Self.memory
     guard connectionClass.bundle == current else {
-      // One of several handshakes that were under way at once: the bundle has been turned already.
+      // This is one of several handshakes that ran at once. An earlier one has already replaced the bundle.
       if let known {
         let choice = choices[known]
         choices[known] = Choice(endpoint: endpoint, http1: choice.http1, http2: choice.http2, until: until)

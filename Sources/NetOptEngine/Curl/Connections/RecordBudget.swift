@@ -1,66 +1,71 @@
-/// Limits how much libcurl reads of an HTTP/2 connection at a time, and finds connections on which a server sends what is for no request.
+/// Limits how much libcurl reads from an HTTP/2 connection in one turn, and detects a server that keeps
+/// sending data for no request.
 ///
-/// A pure state machine. It counts bytes as they are on the wire, and knows the records among them: RFC 8446, section 5.1.
+/// A pure state machine. It counts bytes as they are on the wire, and finds the TLS records among them (RFC
+/// 8446, section 5.1).
 struct RecordBudget {
-  /// What may be read in a turn. libcurl reads as long as something comes, while everything else on its loop waits.
+  /// The most bytes that may be read in a turn. libcurl reads as long as bytes arrive, and everything else on
+  /// its loop waits meanwhile.
   static let limit = 256 * 1024
-  /// So much without anything for a request in it is a flood. Of a response that was cancelled as much as libcurl's window, 32 MiB, may
-  /// still be on its way.
+  /// The most bytes that may arrive in a row without data for a request. More are a flood. After a response
+  /// is cancelled, as much as libcurl's window (32 MiB) of it may still arrive.
   static let unclaimed = 64 * 1024 * 1024
 
-  /// What a read counts for at least in a turn, in bytes: a few bytes can be much work, as a change of keys or a record of one byte is.
+  /// The least cost of a read, in bytes. A few bytes can cause much work, such as a key update or a record
+  /// with one byte.
   static let leastCost = 512
-  /// What a state change of TLS counts for behind the handshake, in bytes. Reading a session ticket makes three. A ticket has about 20 bytes, and
-  /// takes as long as 6 KiB of data.
+  /// The cost of a TLS state change after the handshake, in bytes. Reading a session ticket makes three state
+  /// changes. A ticket has about 20 bytes, and takes as long as 6 KiB of data.
   static let stateChangeCost = 2 * 1024
 
-  /// How many streams use the connection.
+  /// The number of streams that use the connection.
   var streams = 0
 
-  /// How many bytes were read since the turn began.
+  /// The cost of the reads since the turn began, in bytes.
   private var used = 0
-  /// How many were read since a request was given something of them.
+  /// The number of bytes read, plus the cost of state changes, since data last went to a request.
   private var unclaimed = 0
 
-  /// How many bytes were read.
+  /// The number of bytes read.
   private(set) var position = 0
-  /// Where the record began of which something was read last: how many bytes of the socket came before it.
+  /// Where the record began that was read last: the number of bytes that preceded it on the socket.
   private(set) var recordStart = 0
 
   private var headerCount = 0
   private var length = 0
   private var missing = 0
 
-  /// Whether a part of a record was read, and not all of it.
+  /// Whether a record was read in part.
   var isInRecord: Bool { headerCount > 0 }
 
-  /// Whether more may be read in this turn.
+  /// Whether more bytes may be read in this turn.
   var mayRead: Bool { used < Self.limit }
 
-  /// Whether the server sends on and on what is for no request.
+  /// Whether the server keeps sending data for no request.
   var isFlooded: Bool { unclaimed > Self.unclaimed }
 
-  /// A request was given a part of its response.
+  /// Records that a request got a part of its response.
   mutating func claimed() { unclaimed = 0 }
 
-  /// Others have had their turn.
+  /// Begins a new turn, after other connections had theirs.
   mutating func beginTurn() { used = 0 }
 
-  /// TLS has changed its state behind the handshake.
+  /// Adds the cost of a TLS state change after the handshake.
   mutating func chargeStateChange() {
     used += Self.stateChangeCost
     unclaimed += Self.stateChangeCost
   }
 
-  /// Bytes were read from the connection.
+  /// Records bytes that were read from the connection.
   ///
-  /// - Parameter outer: where the record began that they are in, when TLS lies in TLS; `nil` when they come from the socket.
+  /// - Parameter outer: with TLS inside TLS, where the outer record began that contains the bytes; `nil` when
+  ///   the bytes come from the socket.
   mutating func read(_ bytes: UnsafeRawBufferPointer, in outer: Int? = nil) {
     let start = position
     used += max(bytes.count, Self.leastCost)
     unclaimed += bytes.count
     position += bytes.count
-    // OpenSSL asks for a record's header, and then for the rest of it: nearly always it gets just that.
+    // OpenSSL asks for the header of a record, then for the rest, and nearly always gets exactly that.
     if headerCount == 5, bytes.count == missing {
       headerCount = 0
       return
