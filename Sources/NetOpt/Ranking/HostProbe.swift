@@ -1,15 +1,15 @@
 public import NetOptCore
 public import NetOptRouting
 
-/// What probing a host of the list gave.
+/// The result of probing a host of the list.
 public struct HostProbe: Sendable {
-  /// The host's name.
+  /// The name of the host.
   public var host: String
-  /// The port for which its endpoints are listed.
+  /// The port of the host's endpoints in the list.
   public var port: UInt16
-  /// How they were probed.
+  /// The probe method.
   public var method: ProbeMethod
-  /// The endpoints in rank order; those that are excluded come last.
+  /// The endpoints in rank order; excluded endpoints come last.
   public var endpoints: [EndpointProbe]
 
   /// Makes a result.
@@ -21,25 +21,25 @@ public struct HostProbe: Sendable {
   }
 }
 
-/// What is known of an endpoint after probing it.
+/// The state of an endpoint after it was probed.
 public struct EndpointProbe: Sendable {
-  /// The address.
+  /// The IP address of the endpoint.
   public var address: IPAddress
-  /// The region that the list gives it.
+  /// The region of the endpoint in the list.
   public var region: String?
-  /// The provider that the list gives it.
+  /// The provider of the endpoint in the list.
   public var isp: String?
-  /// Its place, from 1; `nil` when it is excluded.
+  /// The rank of the endpoint, from 1; `nil` when the endpoint is excluded.
   public var rank: Int?
-  /// The smoothed round trip time of its TCP handshakes.
+  /// The smoothed round-trip time of the endpoint's TCP handshakes.
   public var rtt: Duration?
-  /// The TCP handshakes of this probe, in order.
+  /// The durations of the TCP handshakes of this probe, in order.
   public var samples: [Duration]
-  /// The state of its circuit.
+  /// The state of the endpoint's circuit breaker.
   public var state: CircuitState
-  /// Whether the next request tries it first.
+  /// Whether the next request tries this endpoint first.
   public var chosen: Bool
-  /// Why the probe failed, or why the endpoint is excluded.
+  /// The reason why the probe failed, or why the endpoint is excluded.
   public var failure: LegFailure?
 
   /// Makes a result.

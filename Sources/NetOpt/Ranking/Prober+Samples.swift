@@ -1,27 +1,27 @@
 import NetOptCore
 import NetOptRouting
 
-// How endpoints are sampled.
+// The part of the prober that takes samples of endpoints.
 
 extension Prober {
-  /// Quick samples after the full one.
+  /// The number of quick samples after the full sample.
   private static let furtherSamples = 2
 
-  /// An endpoint that is probed.
+  /// An endpoint to probe.
   struct Target: Hashable {
     let origin: Origin
     let address: IPAddress
-    /// Whether a connection to it is kept for requests, where it can be.
+    /// Whether to keep the connection for requests, if the transport can keep it.
     let isKept: Bool
   }
 
-  /// What probing an endpoint gave.
+  /// The result of probing an endpoint.
   struct Samples {
     var connects: [Duration] = []
     var failure: LegFailure?
   }
 
-  /// All endpoints of some hosts of the list.
+  /// All endpoints of the given hosts of the list.
   func targets(of hosts: [String], isKept: Bool) -> [Target] {
     hosts.flatMap { host -> [Target] in
       guard let entry = list?.hosts[host], let origin = list?.origin(of: host) else { return [] }
@@ -29,7 +29,7 @@ extension Prober {
     }
   }
 
-  /// Samples endpoints, so many at once as the configuration allows, within its budget.
+  /// Probes endpoints within the configured budget, at most `concurrency` of them at once.
   func sample(_ targets: [Target], method: ProbeMethod?) async -> [Target: Samples] {
     var targets = targets[...]
     let end = timeSource.now() + configuration.budget
@@ -52,15 +52,17 @@ extension Prober {
     }
   }
 
-  /// One full sample, then some quick ones: of TCP alone, or echoes.
+  /// Takes one full sample, then quick samples: TCP handshakes, or echo requests.
   ///
-  /// - Parameter isLate: whether others went before, so that it has what they left of the budget.
+  /// - Parameter isLate: whether another endpoint has finished before, so that only the rest of the budget is
+  ///   left for this endpoint.
   private func sample(
     _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isLate: Bool
   ) async -> Samples {
     var samples = Samples()
     let method = self.method(method, for: target.origin)
-    // Beyond the budget nothing is dialled: a limit that was cut says nothing about the endpoint.
+    // No probe starts after the end of the budget: a probe with too short a limit says nothing about the
+    // endpoint.
     let rest = end - timeSource.now()
     guard rest > .zero else {
       giveUp(target)
@@ -85,7 +87,8 @@ extension Prober {
     return samples
   }
 
-  /// A probe that was due and is not made gives back what it had taken.
+  /// Records a due probe that does not run as cancelled, so that the planner takes back the attempt that it
+  /// had granted.
   private func giveUp(_ target: Target) {
     let never = LegError(LegFailure(.other, "there was no time left for it"), isCancellation: true)
     router.record(
@@ -94,8 +97,8 @@ extension Prober {
 
   /// Takes one sample.
   ///
-  /// - Parameter isCut: whether the limit is what is left of the budget. What an endpoint has not done by then is not held
-  ///   against it: the limit may be shorter than the way to it.
+  /// - Parameter isCut: whether `limit` is the rest of the budget. A timeout then does not count against the
+  ///   endpoint: the limit may be shorter than the round trip to the endpoint.
   private func probe(
     _ target: Target, _ method: ProbeMethod, keep: Bool, within limit: Duration, isCut: Bool
   ) async -> Result<ConnectReport, LegError> {

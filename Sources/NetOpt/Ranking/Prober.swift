@@ -4,26 +4,27 @@ import NetOptLocking
 import NetOptRouting
 import Synchronization
 
-/// Pings the list's endpoints: at start, when a host of a long list is first used, and when it is asked to.
+/// Probes the endpoints of the list: at start, at the first request to a host of a long list, and on demand.
 ///
-/// A probe is a leg that stops at the gate, so over HTTP/2 its connection is in the pool when the first request comes.
+/// A probe is a leg that stops at the gate. Over HTTP/2 its connection is therefore already in the pool when
+/// the first request comes.
 final class Prober: Sendable {
-  /// Lists up to this size are probed as a whole at start.
+  /// The maximum number of endpoints of a list that the prober probes as a whole at start.
   static let mostAtStart = 256
 
   private enum HostState {
-    /// Nobody has used the host yet.
+    /// No request has used the host yet.
     case unused
-    /// Nobody has used it yet, but what an earlier run has learned is known: nobody waits for a probe.
+    /// No request has used the host yet, but an earlier run saved its ranking: no request waits for a probe.
     case remembered
-    /// Probing it, and no answer yet.
+    /// The prober probes the host, and no endpoint has answered yet. Holds the requests that wait.
     case waiting([UInt64: CheckedContinuation<Void, Never>])
-    /// There was an answer, or there will not be one.
+    /// An endpoint has answered, or no endpoint will.
     case settled
 
     var isSettled: Bool { if case .settled = self { true } else { false } }
 
-    /// Whether its first request starts probing.
+    /// Whether the first request to the host starts its probes.
     var isUntouched: Bool {
       switch self {
       case .unused, .remembered: true
@@ -39,16 +40,16 @@ final class Prober: Sendable {
   private struct State {
     var list: EndpointList?
     var hosts: [String: HostState] = [:]
-    /// Numbers those who wait.
+    /// The number of the last waiting request.
     var lastWait: UInt64 = 0
-    /// Numbers the tasks.
+    /// The number of the last task.
     var lastTask: UInt64 = 0
-    /// What probes now.
+    /// The running probe tasks.
     var tasks: [UInt64: Task<Void, Never>] = [:]
-    /// Probes that somebody has asked for.
+    /// The running probes that a caller asked for.
     var samplings: [UInt64: Task<[Target: Samples], Never>] = [:]
     var lastSampling: UInt64 = 0
-    /// Is told when probes have ended.
+    /// Called when probes have ended.
     var whenProbed: (@Sendable () -> Void)?
     var isStopped = false
   }
@@ -57,19 +58,19 @@ final class Prober: Sendable {
   let transport: any Transport
   let configuration: ClientConfiguration.Probing
   let timeSource: any TimeSource
-  /// The loop for echo requests; none on a transport of one's own.
+  /// The event loop for echo requests; `nil` when the program provides the transport.
   let loop: EventLoop?
   private let state: Locked<State>
-  /// How many hosts are not settled.
+  /// The number of hosts that are not settled.
   private let unsettled: Atomic<Int>
 
-  /// The list by which is probed.
+  /// The list whose endpoints the prober probes.
   var list: EndpointList? { state.withLock(\.list) }
 
-  /// How many tasks probe hosts.
+  /// The number of running probe tasks.
   var taskCount: Int { state.withLock(\.tasks.count) }
 
-  /// - Parameter known: the hosts of which an earlier run's ranking is known.
+  /// - Parameter known: the hosts whose ranking an earlier run saved.
   init(
     _ router: Router, _ engine: Engine, _ list: EndpointList?, known: Set<String>,
     _ configuration: ClientConfiguration.Probing, _ timeSource: any TimeSource
@@ -87,10 +88,12 @@ final class Prober: Sendable {
     state = Locked(State(list: list, hosts: hosts))
   }
 
-  /// Has somebody told when probes have ended that were not given out as due: those at start, and those that were asked for.
+  /// Sets a function that the prober calls when probes have ended: the probes of new hosts, and the probes
+  /// that a caller asked for. The end of a background probe does not call it.
   func whenProbed(_ tell: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = tell } }
 
-  /// Probes by another list from now on: at once the hosts that have endpoints which they had not before.
+  /// Switches to another list. Probes at once the hosts with endpoints that they did not have in the old
+  /// list, unless the list is long.
   func adopt(_ list: EndpointList) {
     let (others, waiting) = state.withLock { state in
       let others = list.hosts.filter { host, entry in
@@ -112,23 +115,23 @@ final class Prober: Sendable {
     begin(direct(others))
   }
 
-  /// Starts probing, unless the list is a long one.
+  /// Starts to probe the whole list, unless the list is long.
   func start() {
     guard configuration.atStart, let list, list.endpointCount <= Self.mostAtStart else { return }
     begin(direct(Array(list.hosts.keys)))
   }
 
-  /// Begins anew in another network, with the hosts that are in use. The others are probed when they are first used there, so
-  /// that a client that sends nothing costs nothing wherever its machine goes.
+  /// Starts anew in another network, with the hosts that are in use. The prober probes the other hosts at the
+  /// first request to each, so that an idle client sends nothing in whatever network the machine is.
   ///
-  /// - Parameter known: the hosts whose ranking in that network is known.
+  /// - Parameter known: the hosts with a saved ranking in the new network.
   func probeAgain(known: Set<String>) {
     guard configuration.atStart, list != nil else { return }
     let inUse = router.withPlanner { planner, now in planner.hostsInUse(at: now) }
     let (tasks, hosts) = state.withLock { state -> ([Task<Void, Never>], [String]) in
       guard !state.isStopped else { return ([], []) }
       let hosts = state.hosts.filter { inUse.contains($0.key) || !$0.value.whoWaits.isEmpty }.map(\.key)
-      // Who waits goes on waiting, for the probes that come.
+      // Waiting requests continue to wait, for the new probes.
       for (host, old) in state.hosts where old.whoWaits.isEmpty {
         state.hosts[host] = known.contains(host) ? .remembered : .unused
       }
@@ -144,7 +147,7 @@ final class Prober: Sendable {
     hosts.filter { host in list?.origin(of: host).map(router.isDirect) ?? false }
   }
 
-  /// Ends probing, and lets go of everyone who waits.
+  /// Stops all probes, and resumes all waiting requests.
   func stop() {
     let (tasks, samplings, waiting) = state.withLock { state in
       state.isStopped = true
@@ -164,9 +167,9 @@ final class Prober: Sendable {
 
   // MARK: The first request
 
-  /// Whether a request has nothing to wait for: everything but a host's first requests.
+  /// Whether a request need not wait for a probe. Only the first requests to a host wait.
   func isSettled(_ request: NetOptRequest) -> Bool {
-    // The usual case, found without looking for the host.
+    // The usual case, without a look-up of the host.
     if unsettled.load(ordering: .acquiring) == 0 { return true }
     guard request.options.routing == .automatic else { return true }
     let origin = request.url.origin
@@ -176,17 +179,17 @@ final class Prober: Sendable {
       case .unused, .remembered, .waiting: state.list?.hosts[origin.host]?.port != origin.port
       }
     }
-    // A request that does not go to an endpoint has no use for an answer.
+    // A request through a proxy or over DNS does not need the result of a probe.
     return isSettled || !request.options.directDespiteProxy && !router.isDirect(origin)
   }
 
-  /// Waits until an endpoint of a host has answered its first probe, or all have failed, or the configured time is
-  /// over. Starts probing when that has not been done.
+  /// Waits until an endpoint of the host has answered its first probe, all its probes have failed, or
+  /// `firstRequestWait` has passed. Starts to probe the host if nothing has probed it yet.
   ///
-  /// - Parameter deadline: when the call has to be over; nobody waits longer than that.
+  /// - Parameter deadline: the deadline of the call, which also ends the wait.
   func waitForFirstAnswer(to request: NetOptRequest, until deadline: MonotonicInstant?) async {
     let origin = request.url.origin
-    // Taken under the lock: of two first requests one begins, and both wait.
+    // Under the lock: of two concurrent first requests, one starts the probes and both wait.
     let (id, isFirst, mustWait) = state.withLock { state in
       state.lastWait += 1
       let isFirst = state.hosts[origin.host]?.isUntouched == true
@@ -204,7 +207,8 @@ final class Prober: Sendable {
     let wait = min(rest, configuration.firstRequestWait)
     var limit: Task<Void, Never>?
     await withTaskCancellationHandler {
-      // Checked: a probe may resume it before this task is suspended (docs/adr/0006).
+      // The state is read under the lock here: a probe may resume the continuation before this task is
+      // suspended (docs/adr/0006).
       await withCheckedContinuation { continuation in
         let mustWait = state.withLock { state in
           guard !Task.isCancelled, case .waiting(var waiting) = state.hosts[origin.host] else { return false }
@@ -213,7 +217,7 @@ final class Prober: Sendable {
           return true
         }
         guard mustWait else { return continuation.resume() }
-        // Begun when there is something to end.
+        // The timer starts only when there is a wait to end.
         limit = Task {
           try? await Task.sleep(for: wait)
           self.endWait(id, for: origin.host)
@@ -225,7 +229,7 @@ final class Prober: Sendable {
     limit?.cancel()
   }
 
-  /// One request waits no longer; the others do.
+  /// Ends the wait of one request; the other requests continue to wait.
   private func endWait(_ id: UInt64, for host: String) {
     let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
       guard case .waiting(var waiting) = state.hosts[host], let mine = waiting.removeValue(forKey: id) else {
@@ -237,7 +241,7 @@ final class Prober: Sendable {
     continuation?.resume()
   }
 
-  /// Nobody waits for a host any longer.
+  /// Ends the wait of all requests to a host.
   func settle(_ host: String) {
     let waiting = state.withLock { state in
       let old = state.hosts.updateValue(.settled, forKey: host)
@@ -265,7 +269,7 @@ final class Prober: Sendable {
       state.tasks[id] = Task {
         _ = await self.sample(self.targets(of: hosts, isKept: true), method: self.configuration.method)
         self.state.withLock(\.whenProbed)?()
-        // Those who wait go on waiting when others have taken this one's place.
+        // After a network change new probes replace the cancelled ones, and the requests wait for these.
         if Task.isCancelled { return }
         for host in hosts { self.settle(host) }
         self.state.withLock { $0.tasks[id] = nil }
@@ -275,9 +279,9 @@ final class Prober: Sendable {
 
   // MARK: Probing
 
-  /// Probes hosts over new connections and gives their ranking.
+  /// Probes hosts over new connections and returns their ranking.
   ///
-  /// - Throws: `invalidRequest` for a name that the list does not have.
+  /// - Throws: `invalidRequest` for a name that is not in the list.
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe] {
     let list = list
     let names = hosts.map { $0.map { Origin.normalized(host: $0) } } ?? list?.hosts.keys.sorted() ?? []
@@ -291,7 +295,7 @@ final class Prober: Sendable {
     let sampling = Task {
       await self.sample(targets, method: method ?? self.configuration.method)
     }
-    // The end of the client ends it, and so does the end of the caller's task.
+    // Both `stop` and the cancellation of the caller's task cancel the samples.
     let id = begin(sampling)
     let samples = await withTaskCancellationHandler {
       await sampling.value
@@ -315,7 +319,7 @@ final class Prober: Sendable {
 
   private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
-  /// Tries connections to endpoints beside everything else.
+  /// Probes suspected endpoints in a task of its own.
   func tryConnections(_ probes: [DueProbe]) {
     state.withLock { state in
       guard !state.isStopped else { return }
@@ -328,14 +332,14 @@ final class Prober: Sendable {
     }
   }
 
-  /// Probes endpoints whose turn it is.
+  /// Probes the endpoints that are due.
   func probe(_ due: [DueProbe]) async {
     if due.isEmpty { return }
     let method = configuration.method.flatMap { $0.probe.showsRecovery ? $0 : nil }
     func targets(_ due: [DueProbe]) -> [Target] {
       due.map { Target(origin: $0.origin, address: $0.address, isKept: $0.isKept) }
     }
-    // A health check that fails shows nothing of the certificate.
+    // A failed health check says nothing about the certificate, so these probes use TLS.
     async let checks = sample(targets(due.filter(\.checksCertificate)), method: .tls)
     async let others = sample(targets(due.filter { !$0.checksCertificate }), method: method)
     _ = await (checks, others)

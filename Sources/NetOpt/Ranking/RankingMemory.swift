@@ -5,15 +5,15 @@ import NetOptEngine
 import NetOptRouting
 import Synchronization
 
-/// Keeps the ranking of each network that this machine is in: in memory while the client lives, and from run to run in a
-/// `RankingStore`, when there is one.
+/// Keeps the ranking of each network that this machine was in: in memory while the client lives, and from run
+/// to run in the `RankingStore`, if there is one.
 final class RankingMemory: Sendable {
-  /// How often it is written while the client is in use.
+  /// The interval between writes of the ranking while the client is in use.
   private static let saveInterval = Duration.seconds(300)
 
   private struct State {
     var network: NetworkFingerprint
-    /// The histories of networks that were left, by fingerprint.
+    /// The rankings of networks that the machine has left, by network fingerprint.
     var left: [String: RouteHistory] = [:]
     var lastSaved: MonotonicInstant
   }
@@ -42,42 +42,45 @@ final class RankingMemory: Sendable {
     state = Locked(State(network: network, lastSaved: timeSource.now()))
   }
 
-  /// Has the router know what was known of this network, unless that is too long ago.
+  /// Restores the ranking saved for this network if it is less than a day old.
   ///
-  /// - Returns: the hosts of which something is known now.
+  /// - Returns: the hosts with a restored ranking.
   func restore() -> Set<String> {
     guard router.withPlanner({ planner, _ in planner.list != nil }) else { return [] }
     let (network, left) = state.withLock { ($0.network.description, $0.left[$0.network.description]) }
     guard let history = (left ?? load(network))?.current(at: Date()) else { return [] }
     return state.withLock { state in
-      // It may be yet another network by now.
+      // The network may have changed during the read of the file.
       guard state.network.description == network else { return [] }
       return router.withPlanner { planner, now in planner.adopt(history, at: now, date: Date()) }
     }
   }
 
-  /// Begins anew in another network. What was learned is kept for the time when the machine comes back; what was learned there
-  /// and is still in memory is known again at once.
+  /// Starts anew in another network. Memory keeps the ranking of the old network in case the machine returns.
+  /// If memory still has a ranking of the new network, the router uses it at once.
   ///
-  /// - Returns: the hosts of which something is known now; `nil` when only `restore` can tell.
+  /// - Returns: the hosts with a known ranking; `nil` when memory has no ranking of the network, and
+  ///   `restore` must read the file.
   func networkChanged(to network: NetworkFingerprint) -> Set<String>? {
     let date = Date()
-    // Under the lock, as all that says which history is whose.
+    // Under the lock, like every change of the network that a ranking belongs to.
     return state.withLock { state in
       let kept = state.left[network.description]
       let (left, known) = router.beginNetwork(at: date, knowing: kept?.current(at: date))
-      // What was not measured since is as old as it was; and what is empty must not hide what the file has.
+      // Hosts without a measurement since the machine returned keep their older ranking. An empty ranking is
+      // not kept: it would hide the ranking in the file.
       let before = state.left[state.network.description]?.current(at: date)
       let learned = before.map(left.merged(with:)) ?? left
       state.left[state.network.description] = learned.hosts.isEmpty ? nil : learned
       state.network = network
-      // A machine that travels far does not come back soon.
+      // Drops all when there are more than `mostNetworks`: a laptop that changed that often is unlikely to
+      // return.
       if state.left.count > RankingStore.mostNetworks { state.left = [:] }
       return kept == nil ? nil : known
     }
   }
 
-  /// Writes the ranking when that has not been done for a while.
+  /// Writes the ranking if the last write is at least five minutes ago.
   func saveIfOld() {
     let now = timeSource.now()
     let isOld = state.withLock { state in
@@ -88,8 +91,8 @@ final class RankingMemory: Sendable {
     if isOld { save() }
   }
 
-  /// Writes the ranking, and those of networks that were left. A client that has planned no request along its list writes
-  /// nothing.
+  /// Writes the ranking of this network, and the rankings of the networks that the machine has left. Writes
+  /// nothing when the client has planned no request along its list.
   func save() {
     guard let store else { return }
     let date = Date()
@@ -104,7 +107,7 @@ final class RankingMemory: Sendable {
     if known.isEmpty { return }
     do throws(NetOptError) {
       try store.save(known, at: date)
-      // What cannot be written is still known.
+      // Only after a successful write: memory keeps rankings that could not be written.
       state.withLock { state in
         for network in known.keys { state.left.removeValue(forKey: network) }
       }

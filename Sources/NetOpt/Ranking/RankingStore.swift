@@ -3,17 +3,20 @@ import Glibc
 import NetOptCore
 import NetOptRouting
 
-/// The files in which rankings are kept, one for each network: `rankings/FINGERPRINT.json` in the state directory.
+/// The ranking files, one for each network: `rankings/FINGERPRINT.json` in the state directory.
 ///
-/// Each file is replaced as a whole, so that two programs never leave a broken one; what both know of one network is put
-/// together under a lock on the directory (flock(2)), and of one host the later one counts. What is in the place of a file and is
-/// no regular one is not read; a link, a pipe or the like goes when the file is written.
+/// The store replaces each file as a whole, so that two programs never leave a broken file. It merges its
+/// ranking with the ranking in the file under a lock on the directory (flock(2)); if both rank the same host,
+/// the later ranking counts. The store does not read a link, a pipe or anything else that is not a regular
+/// file, and replaces it when it writes the file.
 struct RankingStore: Sendable {
-  /// The most networks that are kept; beyond it those go that were not seen for the longest time.
+  /// The maximum number of ranking files. Beyond it the store removes the files that have not been written
+  /// for the longest time.
   static let mostNetworks = 16
-  /// What another program left behind when it was killed is removed after this time, in seconds.
+  /// The age in seconds at which the store removes the temporary file of a program that was killed.
   private static let draftLifetime = 3600.0
-  /// How long is waited for another program that writes there. A client that is shut down does not wait long for that.
+  /// How long the store waits for the lock of another program. Short, because a client that shuts down waits
+  /// for it.
   static let patience = Duration.seconds(1)
 
   /// The directory with the files.
@@ -24,9 +27,9 @@ struct RankingStore: Sendable {
 
   private func path(_ network: String) -> String { "\(directory)/\(network).json" }
 
-  /// Reads what is kept of a network; `nil` when that is nothing.
+  /// Reads the ranking of a network; `nil` when there is none.
   ///
-  /// - Throws: `unreadableFile`; `invalidConfiguration` for a file that is none of netopt's.
+  /// - Throws: `unreadableFile`; `invalidConfiguration` for a file that is not a ranking file of netopt's.
   func load(_ network: String) throws(NetOptError) -> RouteHistory? {
     let path = path(network)
     let bytes = try FileBytes.readOwn(path, upTo: RouteHistory.maximumBytes, as: "the ranking", in: .list)
@@ -40,12 +43,15 @@ struct RankingStore: Sendable {
     }
   }
 
-  /// Writes what is known of networks, and what is kept of them besides. Where one cannot be written the rest is not tried.
+  /// Merges rankings with those in their files, and writes the files. Stops at the first file that it cannot
+  /// write.
   ///
-  /// - Parameter histories: by the networks' fingerprints; at least one.
-  /// - Throws: `unwritableFile`, also when another program writes there for too long: that is waited for once.
+  /// - Parameter histories: the rankings by network fingerprint; at least one.
+  /// - Throws: `unwritableFile`, also when another program holds the lock for longer than `patience`. The
+  ///   store waits for the lock once, not once per file.
   func save(_ histories: [String: RouteHistory], at date: Date) throws(NetOptError) {
-    // The user's alone, like the files. That it failed shows when the directory is locked.
+    // Accessible to the user alone, like the files. If this fails, taking the lock on the directory throws
+    // the error.
     try? FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let lock = try FileLock(
@@ -77,8 +83,8 @@ struct RankingStore: Sendable {
     for file in ages.sorted(by: { $0.changed > $1.changed }).dropFirst(room) { remove(file.name) }
   }
 
-  /// When a file was last written. Foundation's attributes would have the names of its owner and group looked up, over the network
-  /// on some machines.
+  /// The time of the last write to a file. Foundation's attributes would also look up the names of the file's
+  /// owner and group, on some machines over the network.
   private func changed(_ name: String) -> Date {
     var status = stat()
     guard lstat("\(directory)/\(name)", &status) == 0 else { return .distantPast }

@@ -1,19 +1,19 @@
 import NetOptCore
 import NetOptRouting
 
-/// A TCP handshake.
+/// A probe that completes a TCP handshake.
 struct TCPProbe: Probe {
-  /// A middlebox may answer for an endpoint that does not.
+  /// A middlebox may complete the handshake for an endpoint that does not answer.
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
-    // For a plain origin the transport stops when TCP is connected.
+    // For an `http` origin the transport stops after the TCP handshake.
     let origin = sample.target.origin
     return await sample.connect(Origin(.http, host: origin.host, port: origin.port), by: prober)
   }
 }
 
-/// TCP and a full TLS handshake.
+/// A probe that completes TCP and a full TLS handshake.
 struct TLSProbe: Probe {
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
     await sample.connect(sample.target.origin, by: prober)
@@ -34,6 +34,6 @@ extension ProbeSample {
 }
 
 extension LegFailure {
-  /// Whether it is that something took too long.
+  /// Whether the failure is a timeout.
   fileprivate var isTimeout: Bool { kind == .connectTimeout || kind == .tlsTimeout }
 }

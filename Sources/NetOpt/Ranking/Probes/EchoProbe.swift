@@ -2,11 +2,12 @@ import NetOptCore
 import NetOptEngine
 import NetOptRouting
 
-/// An echo request of ICMP. What comes of it is a measurement, and never a failure of the endpoint's.
+/// A probe with an ICMP echo request. Its result is a measurement, and never counts as a failure of the
+/// endpoint.
 struct EchoProbe: Probe {
   var furtherSamples: ProbeMethod { .icmp }
   var judgesEndpoint: Bool { false }
-  /// The machine may be there without the server.
+  /// The machine may answer while the server on it does not run.
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {

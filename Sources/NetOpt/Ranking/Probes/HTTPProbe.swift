@@ -1,7 +1,7 @@
 import NetOptCore
 import NetOptRouting
 
-/// A HEAD of the host's health path, along one leg.
+/// A probe that sends HEAD for the health path of the host, along one leg.
 struct HTTPProbe: Probe {
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
     let target = sample.target
@@ -9,7 +9,7 @@ struct HTTPProbe: Probe {
     let path = health?.path ?? "/"
     var options = RequestOptions()
     options.timeout = sample.limit
-    // The call's deadline is the limit; libcurl's own comes behind it.
+    // The deadline of the call is the limit, so libcurl's own timeout must come later.
     options.connectTimeout = sample.limit + .seconds(1)
     options.connection = sample.keep ? .pooled : .fresh
     let request = NetOptRequest(.head, HTTPURL(origin: target.origin, target: path), options: options)
@@ -37,7 +37,7 @@ struct HTTPProbe: Probe {
 }
 
 extension ConnectReport {
-  /// What the connection of a response took.
+  /// The durations of the handshakes of a response's connection.
   fileprivate init(_ route: RouteReport) {
     guard let leg = route.winner, !leg.reused, let connected = leg.connected else {
       self.init(connect: .zero, reused: true)
@@ -48,9 +48,10 @@ extension ConnectReport {
 }
 
 extension LegError {
-  /// Why a health check failed: its connection, or what came on it.
+  /// Makes the reason why a health check failed: the failure of its connection, or the error after the
+  /// connection was ready.
   ///
-  /// - Parameter isCut: whether its limit was shorter than the endpoint's.
+  /// - Parameter isCut: whether the limit was the rest of the budget.
   fileprivate init(healthCheck error: NetOptError, _ path: String, isCut: Bool) {
     let isExcused = isCut && error.code == .timeout
     let isCancellation = error.code == .cancelled || error.code == .shutDown || isExcused

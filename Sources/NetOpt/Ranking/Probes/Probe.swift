@@ -1,13 +1,14 @@
 import NetOptCore
 import NetOptRouting
 
-/// How a method takes a sample of an endpoint.
+/// A probe method: how to take a sample of an endpoint.
 protocol Probe: Sendable {
-  /// The method of the quick samples that follow a full one.
+  /// The method of the quick samples that follow a full sample.
   var furtherSamples: ProbeMethod { get }
-  /// Whether what comes of it counts for or against the endpoint.
+  /// Whether a result counts for or against the endpoint.
   var judgesEndpoint: Bool { get }
-  /// Whether it shows that an endpoint works again that had failed. Background probes of other methods take the usual one.
+  /// Whether a success shows that a failed endpoint works again. If not, background probes use the default
+  /// method instead.
   var showsRecovery: Bool { get }
 
   /// Takes a sample.
@@ -20,20 +21,20 @@ extension Probe {
   var showsRecovery: Bool { true }
 }
 
-/// A sample to be taken.
+/// The parameters of a sample.
 struct ProbeSample: Sendable {
   let target: Prober.Target
   let limit: Duration
   let started: MonotonicInstant
-  /// Whether the limit is what is left of the budget. What an endpoint has not done by then is not held against it: the limit may be shorter than
-  /// the way to it.
+  /// Whether `limit` is the rest of the budget. A timeout then does not count against the endpoint: the limit
+  /// may be shorter than the round trip to the endpoint.
   let isCut: Bool
-  /// Whether the connection is kept for requests, where it can be.
+  /// Whether to keep the connection for requests, if the transport can keep it.
   let keep: Bool
 }
 
 extension ProbeMethod {
-  /// What takes the samples of each method.
+  /// The probe that implements this method.
   var probe: any Probe {
     switch self {
     case .tcp: TCPProbe()
