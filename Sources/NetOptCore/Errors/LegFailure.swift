@@ -1,67 +1,70 @@
-/// Why a leg of the race failed, in the terms in which blame is given.
+/// The reason why a leg of a race failed. Routing decides from it what to hold against the endpoint.
 public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Kind: Hashable, Sendable {
-    /// The endpoint answered with a reset to the attempt to connect.
+    /// The endpoint answered the TCP connection attempt with a reset.
     case refused
-    /// The endpoint did not answer the attempt to connect, or not in time.
+    /// The endpoint did not answer the TCP connection attempt in time.
     case connectTimeout
-    /// TCP was connected; the TLS handshake did not come to an end in time.
+    /// TCP was connected, but the TLS handshake did not complete in time.
     case tlsTimeout
     /// The connection was reset or closed.
     case reset
     /// The TLS handshake failed.
     case tls
-    /// The certificate is for other names.
+    /// The certificate is valid for other names only.
     case certificateName(presented: [String])
     /// The certificate is not signed by a trusted authority.
     case certificateUntrusted
     /// The certificate has expired or is not yet valid.
     case certificateExpired
-    /// The authorities to trust could not be read, so that no certificate can be verified.
+    /// The trusted certificate authorities could not be read, so no certificate can be verified.
     case authorities
-    /// This machine has no way to the address: no route, no such address family.
+    /// This machine cannot reach the address: it has no route to it, or does not support its address family.
     case unreachable
-    /// The endpoint took requests and went silent, while others answer; or its connection is dead, while the endpoint works.
+    /// The endpoint accepted requests and sent no responses while other endpoints responded, or the
+    /// connection is dead while the endpoint works.
     case silent
-    /// The endpoint took no request on a connection that works: it refused the stream (REFUSED_STREAM; RFC 9113, section 8.7), or allowed
-    /// none.
+    /// The endpoint accepted no request on a working connection: it refused the stream (REFUSED_STREAM; RFC
+    /// 9113, section 8.7), or allowed no streams.
     case busy
-    /// The health check was not answered as the list wants it.
+    /// The response to the health check does not match the list.
     case unhealthy
-    /// The look-up failed: no name server gave an answer.
+    /// The DNS look-up failed: no name server answered.
     case resolve
-    /// DNS answered that the name has no address, or none that leads anywhere new.
+    /// DNS has no address for the name, or only addresses that the race has already tried.
     case nameNotFound
-    /// The proxy failed, or could not connect to the server. It may do so later.
+    /// The proxy failed or could not connect to the server. A later attempt may succeed.
     case proxy
-    /// No connection through the proxy comes about until somebody changes something: it wants credentials, does not allow the server, or
-    /// its URL is none.
+    /// The proxy refuses the connection until a setting changes: it wants credentials, does not allow the
+    /// server, or its URL is invalid.
     case proxyRefused
-    /// Anything else.
+    /// Any other failure.
     case other
   }
 
   /// The kind of failure.
   public let kind: Kind
-  /// What happened, for people.
+  /// What happened, in human-readable form.
   public let message: String
 
-  /// Makes a failure.
+  /// Creates a failure.
   public init(_ kind: Kind, _ message: String) {
     self.kind = kind
     self.message = message
   }
 
-  /// What happened.
+  /// The message.
   public var description: String { message }
 }
 
 extension LegFailure.Kind {
-  /// How much it tells about why a call failed; the more, the higher.
+  /// How well the failure explains why a call failed. A higher weight explains more.
   ///
-  /// First comes what fails again until somebody changes a setting or a server: this machine, the proxy, a certificate. Then what a
-  /// server did, the later in the connection the more. Then what gave no answer. What DNS says comes last: it is asked when all else has failed.
+  /// The highest weights go to failures that recur until somebody changes a setting or a server: this
+  /// machine, the proxy, a certificate. Next come failures caused by a server, the later in the connection
+  /// the higher. Next come failures without an answer. DNS failures have the lowest weights, because the race
+  /// asks DNS after everything else has failed.
   package var weight: Int {
     switch self {
     case .authorities: 17
@@ -109,7 +112,7 @@ extension LegFailure.Kind {
     }
   }
 
-  /// The error of a call that fails with it.
+  /// The code, phase and retryability of the error of a call that fails for this reason.
   package var error: (code: NetOptError.Code, phase: NetOptError.Phase, isRetryable: Bool) {
     switch self {
     case .refused, .reset, .unreachable, .unhealthy, .other: (.connectFailed, .connect, true)
@@ -131,7 +134,7 @@ extension LegFailure.Kind {
 }
 
 extension NetOptError {
-  /// The error of a call that fails with a leg.
+  /// Creates the error of a call from the failure of a leg.
   package init(_ failure: LegFailure, at endpoint: IPEndpoint?) {
     let (code, phase, isRetryable) = failure.kind.error
     self.init(code, phase: phase, failure.message, endpoint: endpoint, isRetryable: isRetryable)

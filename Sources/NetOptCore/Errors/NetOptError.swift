@@ -1,6 +1,7 @@
-/// What went wrong, where, and what to do about it. Everything in netopt that throws throws this.
+/// An error of netopt: what failed, in which phase, and what to do about it. All throwing functions of
+/// netopt's public API throw this type.
 public struct NetOptError: Error, Sendable {
-  /// The kind of failure. New kinds may be added: a `switch` over codes needs a default.
+  /// The kind of failure. Later versions may add kinds, so a `switch` over codes needs a `default`.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Kind: String {
       case invalidURL = "invalid-url"
@@ -39,36 +40,36 @@ public struct NetOptError: Error, Sendable {
     private let kind: Kind
     private init(_ kind: Kind) { self.kind = kind }
 
-    /// A stable name, as JSON output carries it.
+    /// The stable name of the code, as in JSON output.
     public var description: String { kind.rawValue }
 
-    /// The URL is not one that can be requested.
+    /// The text is not a usable URL.
     public static let invalidURL = Code(.invalidURL)
-    /// Method, header or body of the request cannot be sent.
+    /// The request has a method, header or body that cannot be sent.
     public static let invalidRequest = Code(.invalidRequest)
-    /// A setting of the client makes no sense or names something that does not exist.
+    /// A setting of the client is invalid or names something that does not exist.
     public static let invalidConfiguration = Code(.invalidConfiguration)
-    /// The IP list breaks a rule.
+    /// The IP list violates a rule of its format.
     public static let invalidList = Code(.invalidList)
-    /// A signature is missing, malformed, or not by a trusted key.
+    /// A signature is missing, malformed, or not made by a trusted key.
     public static let invalidSignature = Code(.invalidSignature)
-    /// A key is malformed, damaged, or its password is wrong.
+    /// A key is malformed or damaged, or its password is wrong.
     public static let invalidKey = Code(.invalidKey)
-    /// The key ring breaks a rule.
+    /// The key ring violates a rule of its format.
     public static let invalidKeys = Code(.invalidKeys)
     /// A file could not be read.
     public static let unreadableFile = Code(.unreadableFile)
-    /// A file could not be written. What was there before is as it was.
+    /// A file could not be written. The previous file is unchanged.
     public static let unwritableFile = Code(.unwritableFile)
-    /// The task was cancelled, or the response was let go before its end.
+    /// The task was cancelled, or the response was released before its end.
     public static let cancelled = Code(.cancelled)
-    /// A time limit passed.
+    /// A deadline or time limit passed.
     public static let timeout = Code(.timeout)
     /// The client has been shut down.
     public static let shutDown = Code(.shutDown)
-    /// DNS knows no address for the name.
+    /// DNS has no address for the name.
     public static let nameNotFound = Code(.nameNotFound)
-    /// No name server gave an answer.
+    /// No name server answered.
     public static let resolverFailed = Code(.resolverFailed)
     /// No connection could be opened.
     public static let connectFailed = Code(.connectFailed)
@@ -76,41 +77,43 @@ public struct NetOptError: Error, Sendable {
     public static let proxyFailed = Code(.proxyFailed)
     /// The TLS handshake failed.
     public static let tlsFailed = Code(.tlsFailed)
-    /// The certificate is for another name.
+    /// The certificate is valid for other names only.
     public static let certificateName = Code(.certificateName)
     /// The certificate is not signed by a trusted authority.
     public static let certificateUntrusted = Code(.certificateUntrusted)
     /// The certificate has expired or is not yet valid.
     public static let certificateExpired = Code(.certificateExpired)
-    /// The authorities to trust cannot be read: the file that a setting names, or this machine's own.
+    /// The trusted certificate authorities cannot be read: either the file that a setting names or this
+    /// machine's default.
     public static let noAuthorities = Code(.noAuthorities)
-    /// The connection failed while the request was being sent, or before an answer began.
+    /// The connection failed while the request was being sent, or before a response began.
     public static let sendFailed = Code(.sendFailed)
     /// The connection failed while the response was being received.
     public static let receiveFailed = Code(.receiveFailed)
-    /// The server broke the rules of HTTP.
+    /// The server violated the HTTP protocol.
     public static let protocolViolation = Code(.protocolViolation)
-    /// The body's content coding is broken.
+    /// The body is not valid data in its content coding.
     public static let decodeFailed = Code(.decodeFailed)
-    /// The response's head, with interim responses and trailers, is larger than 256 KiB, or a part of it is larger than libcurl takes.
+    /// The response head, including interim responses and trailers, is larger than 256 KiB, or one part of it
+    /// exceeds a limit of libcurl.
     public static let headTooLarge = Code(.headTooLarge)
-    /// The body is larger than the limit that was set for it.
+    /// The body is larger than its limit.
     public static let bodyTooLarge = Code(.bodyTooLarge)
     /// There were more redirects than the request allows.
     public static let tooManyRedirects = Code(.tooManyRedirects)
-    /// The libraries on this machine cannot do what was asked for.
+    /// The libraries on this machine do not support the requested feature.
     public static let unsupported = Code(.unsupported)
-    /// A C library failed in a way that has no name of its own here; `underlying` has its code.
+    /// A C library failed in a way that has no code of its own here. `underlying` has the library's code.
     public static let libraryFailed = Code(.libraryFailed)
-    /// The request could not be signed: the key is not for it, or something that is to be signed is not there.
+    /// The request could not be signed: the key does not apply to it, or a component to be signed is missing.
     public static let signingFailed = Code(.signingFailed)
   }
 
-  /// The part of a call in which the failure happened.
+  /// The phase of a call in which a failure happened.
   public enum Phase: String, Hashable, Sendable {
     /// Reading the IP list.
     case list
-    /// Parsing the URL and finding addresses.
+    /// Parsing the URL and resolving the host name.
     case resolve
     /// Opening the TCP connection.
     case connect
@@ -122,15 +125,15 @@ public struct NetOptError: Error, Sendable {
     case receive
     /// Decoding the body.
     case decode
-    /// Signing.
+    /// Signing the request.
     case sign
     /// The response cache.
     case cache
   }
 
-  /// The code of the C library underneath.
+  /// The error code of a C library or the operating system.
   public struct Underlying: Hashable, Sendable, CustomStringConvertible {
-    /// Whose code it is.
+    /// The library that defines the code.
     public enum Library: String, Hashable, Sendable {
       /// libcurl's `CURLcode` or `CURLMcode`: libcurl-errors(3).
       case curl
@@ -144,25 +147,26 @@ public struct NetOptError: Error, Sendable {
       case system
     }
 
-    /// Whose code it is.
+    /// The library that defines the code.
     public let library: Library
     /// The code.
     public let code: Int32
-    /// What the library says of it.
+    /// The library's description of the code.
     public let text: String
 
-    /// Makes a code.
+    /// Creates an underlying error.
     public init(_ library: Library, code: Int32, text: String) {
       self.library = library
       self.code = code
       self.text = text
     }
 
-    /// `curl 7: Couldn't connect to server`.
+    /// The library, code and text: `curl 7: Couldn't connect to server`.
     public var description: String { "\(library.rawValue) \(code): \(text)" }
   }
 
-  /// An error is rare and thrown through many frames: it is one reference wide.
+  /// The storage, in one object: errors are rare and pass through many frames, so an error is one reference
+  /// wide.
   private final class Storage: Sendable {
     let code: Code
     let phase: Phase
@@ -190,17 +194,18 @@ public struct NetOptError: Error, Sendable {
 
   private let storage: Storage
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
   ///   - code: the kind of failure.
-  ///   - phase: the part of the call in which it happened.
-  ///   - message: one sentence that names what failed and says what to do; never a secret.
-  ///   - endpoint: the endpoint at which it failed.
-  ///   - underlying: the code of the C library that failed.
-  ///   - isRetryable: whether the same request may well succeed later or elsewhere, and may be sent again.
-  ///   - route: the way that the request took.
-  ///   - otherAttempts: the call's attempts before the one that failed with this error.
+  ///   - phase: the phase of the call in which the failure happened.
+  ///   - message: one sentence that names what failed and says what to do. Must not contain a secret.
+  ///   - endpoint: the endpoint that failed.
+  ///   - underlying: the error of the C library that failed.
+  ///   - isRetryable: whether the same request may be sent again and may succeed later or at another
+  ///     endpoint.
+  ///   - route: the route of the request.
+  ///   - otherAttempts: the call's attempts before the attempt that failed with this error.
   public init(
     _ code: Code, phase: Phase, _ message: String, endpoint: IPEndpoint? = nil, underlying: Underlying? = nil,
     isRetryable: Bool = false, route: RouteReport? = nil, otherAttempts: [AttemptReport] = []
@@ -210,31 +215,31 @@ public struct NetOptError: Error, Sendable {
 
   /// The kind of failure.
   public var code: Code { storage.code }
-  /// The part of the call in which it happened.
+  /// The phase of the call in which the failure happened.
   public var phase: Phase { storage.phase }
-  /// What failed, and what to do.
+  /// What failed and what to do about it. Contains no secret.
   public var message: String { storage.message }
-  /// The endpoint at which it failed.
+  /// The endpoint that failed, or `nil`.
   public var endpoint: IPEndpoint? { storage.endpoint }
-  /// The C library's code.
+  /// The error of the C library, or `nil`.
   public var underlying: Underlying? { storage.underlying }
   /// Whether the same request may be sent again and may then succeed.
   public var isRetryable: Bool { storage.isRetryable }
-  /// The way the call took until it failed, with every connection that was tried: of its last attempt, when it made more
-  /// than one.
+  /// The route of the call until it failed, with every connection attempt. If the call made several attempts,
+  /// this is the route of the last one.
   public var route: RouteReport? { storage.route }
-  /// The call's attempts that ended otherwise than with this error, in the order in which they began. Empty for nearly
+  /// The call's other attempts, in starting order: those that did not end with this error. Empty for almost
   /// all calls.
   public var otherAttempts: [AttemptReport] { storage.otherAttempts }
 
-  /// The same error with the way the call took.
+  /// Returns a copy of the error with a route.
   package func with(route: RouteReport) -> NetOptError {
     NetOptError(
       code, phase: phase, message, endpoint: endpoint, underlying: underlying, isRetryable: isRetryable,
       route: route, otherAttempts: otherAttempts)
   }
 
-  /// The same error with the other attempts of its call, and with something more to say.
+  /// Returns a copy of the error with the call's other attempts, and with `words` appended to the message.
   package func with(otherAttempts: [AttemptReport], adding words: String? = nil) -> NetOptError {
     NetOptError(
       code, phase: phase, words.map { "\(message); \($0)" } ?? message, endpoint: endpoint,
@@ -243,12 +248,12 @@ public struct NetOptError: Error, Sendable {
 }
 
 extension NetOptError: CustomStringConvertible {
-  /// The message, with the library's code behind it.
+  /// The message, followed by the underlying error in parentheses.
   public var description: String { underlying.map { "\(message) (\($0))" } ?? message }
 }
 
 extension NetOptError {
-  /// What calls get after the client's end.
+  /// The error of every call after the client was shut down.
   package static let shutDown = NetOptError(
     .shutDown, phase: .send, "the client has been shut down; make a new one for more requests")
 }

@@ -1,4 +1,4 @@
-/// Why a request does not try an endpoint of the list. Its text is its `description`.
+/// The reason why a request does not try an endpoint of the list. `description` is the reason as text.
 ///
 /// ```swift
 /// for candidate in response.route.candidates {
@@ -6,26 +6,30 @@
 /// }
 /// ```
 public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
-  /// The request asked for addresses of this version of IP, and the endpoint has one of the other.
+  /// The endpoint has an address of the other IP version. The associated value is the version that the
+  /// request asked for.
   case family(IPAddress.Family)
-  /// Its circuit is open after that many failures in a row. `last` is the last one.
+  /// The circuit breaker is open after `inARow` consecutive failures. `last` is the last failure.
   case failures(inARow: Int, last: LegFailure?)
-  /// Its circuit is open because too many of its attempts within 30 s failed. `last` is the last failure.
+  /// The circuit breaker is open because `failed` of `attempts` attempts within 30 s failed. `last` is the
+  /// last failure.
   case failureRate(failed: Int, attempts: Int, last: LegFailure?)
-  /// It asked not to be used, with `Retry-After`, for so much longer. `last` is its last failure.
+  /// The endpoint asked for a pause with `Retry-After`. `for` is the remaining time, `last` the endpoint's
+  /// last failure.
   case resting(for: Duration, last: LegFailure?)
-  /// Its circuit is half-open, and the one attempt that shows whether it works again is under way.
+  /// The circuit breaker is half-open, and its single trial attempt is under way.
   case attemptUnderWay
-  /// It presented a wrong certificate for `host`. The next check is due after `nextCheck`, in whole seconds, rounded up; `nil` while a
-  /// check is under way. A probe makes it, or a request where there are no probes in the background.
+  /// The endpoint presented an invalid certificate for `host`. The next check is due after `nextCheck`, in
+  /// whole seconds, rounded up; `nil` while a check is under way. If `byProbe` is true, a background probe
+  /// makes the check; otherwise a request does.
   case certificate(LegFailure.Kind, host: String, nextCheck: Duration?, byProbe: Bool)
-  /// Another attempt of the same call has sent its request there and waits for the answer.
+  /// Another attempt of the same call has sent its request to the endpoint and waits for the response.
   case otherAttempt
 
-  /// The most names of a certificate that are repeated.
+  /// The maximum number of certificate names in a message.
   private static let shownNames = 4
 
-  /// The reason, for people: "it failed 3 times in a row; the last time: connection refused".
+  /// The reason as text: "it failed 3 times in a row; the last time: connection refused".
   public var description: String {
     switch self {
     case .family(let asked): "only \(asked == .v4 ? "IPv4" : "IPv6") was asked for"

@@ -1,23 +1,26 @@
-/// The race between the legs of a plan: which leg starts when, and which one may send the request.
+/// Decides, for the legs of one plan, when each leg starts and which leg may send the request.
 ///
-/// A state machine without I/O. Whoever performs the plan tells it what happened and does what it answers; the gate
-/// (`ready`) is asked when a leg's connection is ready and before a byte of the request is sent. The first leg to get
-/// there wins; so a request is sent once, and the winner is who finished TLS first.
+/// `Race` is a state machine without I/O. The caller performs the plan: it reports events to the race and
+/// carries out the `Step` that the race returns. A leg asks the gate (`ready`) when its connection is ready,
+/// before it sends the first byte of the request. The first leg at the gate wins. So the request is sent
+/// once, by the leg that completed the TLS handshake first.
 ///
-/// The leg in front is the one that started last of those that connect. When it has had its time, or any leg fails,
-/// the next one starts: the first of those left whose source, list or DNS, has fewer than three under way. A leg that
-/// is a plan's last resort starts when nothing is under way.
+/// The front leg is the connecting leg that started last. When the front leg's stagger is over, or when any
+/// leg fails, the race starts the next leg: the first waiting leg whose source (list or DNS) has fewer than
+/// three legs under way. The race starts a plan's last resort only when no leg is under way.
 ///
-/// The look-up is the last leg, but it does not wait for ever: when nothing is ready a second after the first leg opened
-/// its socket, it starts beside whatever is under way. A list full of addresses that swallow packets costs that second
-/// at most. What the look-up gives is tried before what is left of the list.
+/// The DNS look-up is the last leg, but its wait is limited: if no leg is ready 1 s after the first leg
+/// opened its socket, the look-up starts beside the legs that are under way. So a list full of addresses that
+/// drop packets delays a call by 1 s at most. The race tries the addresses from the look-up before the
+/// remaining addresses of the list.
 @usableFromInline
 package struct Race: Sendable {
-  /// What is to be done next.
+  /// What the caller does next.
   package enum Step: Equatable, Sendable {
     /// Start the leg with this index.
     case start(Int)
-    /// Wait for what is under way; look again at this moment, when one is given. It may have passed already.
+    /// Wait for the legs under way. Call `timeIsUp` at this moment, if there is one; it may already be in the
+    /// past.
     case wait(until: MonotonicInstant?)
     /// Every leg has failed.
     case exhausted
@@ -25,70 +28,71 @@ package struct Race: Sendable {
 
   /// The gate's answer to a leg that is ready.
   package enum Verdict: Equatable, Sendable {
-    /// The leg has won: send the request.
+    /// The leg has won. Send the request.
     case send
-    /// Another leg has won: give the connection back.
+    /// Another leg has won. Release the connection without sending the request.
     case lost
-    /// The request has been sent once and may not be repeated: end the transfer.
+    /// The request was already sent and may not be repeated. End the transfer.
     case replayRefused
   }
 
-  /// The most legs from one source, list or DNS, that are under way at once.
+  /// The maximum number of legs from one source (list or DNS) that are under way at once.
   package static let width = 3
-  /// How long after the first leg's socket was opened the look-up starts at the latest.
+  /// The delay from the opening of the first leg's socket to the latest start of the DNS look-up.
   package static let lookUpDelay = Duration.seconds(1)
-  /// The indices of the legs of all but very long plans, shared by their races.
+  /// The leg indices `0..<64`, shared by the races of all plans with at most 64 legs.
   private static let order = Array(0..<64)
-  /// The most by which a leg whose TCP connection is up is given longer.
+  /// The maximum extension of the front leg's stagger when its TCP connection is established.
   static let longestExtension = Duration.milliseconds(250)
 
-  /// How far the time of the leg in front has got.
+  /// The state of the front leg's stagger timer.
   private enum Clock {
     case notStarted
     case running(until: MonotonicInstant, isExtended: Bool)
     case over
   }
 
-  /// The legs by their index: those of the plan, and then those that a look-up gave.
+  /// All legs, by index: first the legs of the plan, then the legs that look-ups and repeated tries added.
   package private(set) var legs: [RoutePlan.Leg]
-  /// The legs that have not started, in the order in which they will.
+  /// The indices of the legs that have not started, in starting order.
   private var queue: ArraySlice<Int>
-  /// The legs that have started and not ended.
+  /// The legs that have started and have not ended.
   @usableFromInline var underWay = Legs()
-  /// How many of the legs that start without a reason, one or a pair, have not been started.
+  /// How many legs of the initial start (one leg, or two if `startsTwo`) have not started yet.
   private var unprovoked: Int
-  /// The leg that is in front. A look-up never is: it opens no socket, so its time would never run.
+  /// The front leg. Never the DNS look-up: a look-up opens no socket, so its stagger timer would never start.
   package private(set) var front: Int?
   private var clock = Clock.notStarted
-  /// The look-up, until it starts.
+  /// The index of the DNS look-up, until it starts.
   private var lookUp: Int?
-  /// When it starts out of its turn.
+  /// When the DNS look-up starts ahead of its turn.
   private var lookUpDue: MonotonicInstant?
   @usableFromInline let mayBeRepeated: Bool
   private let patience: Int
-  /// Where legs lead that were tried once more when all others had failed.
+  /// The targets of the legs that `tryAgainLast` has queued.
   private var triedLast: [RoutePlan.Leg.Target] = []
 
-  /// The leg that won, when there is one.
+  /// The leg that won, or `nil`.
   @usableFromInline package private(set) var winner: Int?
 
-  /// Makes the race for a plan.
+  /// Creates the race for a plan.
   ///
-  /// - Parameter mayBeRepeated: whether the request may be sent again on a new connection when the one that carried
-  ///   it died before an answer began.
+  /// - Parameter mayBeRepeated: whether the request may be sent again on a new connection after the
+  ///   connection that carried it failed before a response began.
   package init(_ plan: RoutePlan, mayBeRepeated: Bool) {
     self.init(
       plan.legs, startsTwo: plan.startsTwo, multiplexes: plan.multiplexes, mayBeRepeated: mayBeRepeated)
   }
 
-  /// Makes the race of some legs.
+  /// Creates a race for the given legs.
   package init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool, mayBeRepeated: Bool) {
     self.legs = legs
     queue = Self.queue(of: legs.count)
     unprovoked = startsTwo ? 2 : 1
     lookUp = legs.firstIndex { $0.target == .dns }
     self.mayBeRepeated = mayBeRepeated
-    // Aborting a leg at the gate closes an HTTP/1.1 connection, even a healthy pooled one: be slower to start one.
+    // A leg that loses at the gate closes its HTTP/1.1 connection, even a healthy pooled one. So double the
+    // stagger.
     patience = multiplexes ? 1 : 2
   }
 
@@ -96,7 +100,7 @@ package struct Race: Sendable {
     count <= order.count ? order[..<count] : Array(0..<count)[...]
   }
 
-  /// Puts a leg before all others, in the place of the one that leads to the same target. It starts alone.
+  /// Puts a leg first, replaces the leg with the same target, and starts the first leg alone.
   ///
   /// - Precondition: no leg has started.
   package mutating func putFirst(_ leg: RoutePlan.Leg) {
@@ -111,14 +115,15 @@ package struct Race: Sendable {
     lookUp = legs.firstIndex { $0.target == .dns }
   }
 
-  /// Starts the race, and goes on after each leg that was started. Call it until it answers something else than
+  /// Starts the race, or continues it after a leg was started. Call repeatedly until the result is not
   /// `start`.
   package mutating func advance() -> Step {
     winner == nil && unprovoked > 0 ? startNext() : wait
   }
 
-  /// A leg's socket was opened, or it has begun to wait for a connection that others are opening: from here its time
-  /// runs. A leg that waits for a stream of a connection that is ready does not get here.
+  /// Reports that a leg opened its socket, or began to wait for a connection that another transfer is
+  /// opening. The leg's stagger runs from this moment. The caller does not report a leg that waits for a
+  /// stream on a ready connection.
   package mutating func opened(_ leg: Int, at now: MonotonicInstant) -> Step {
     guard winner == nil, underWay.contains(leg) else { return wait }
     if lookUp != nil, lookUpDue == nil { lookUpDue = now + Self.lookUpDelay }
@@ -128,10 +133,10 @@ package struct Race: Sendable {
     return wait
   }
 
-  /// The moment that `wait` named has come.
+  /// Reports that the moment named by `wait` has come.
   ///
-  /// - Parameter connected: whether TCP is connected on the leg in front, so that TLS is under way. It is then given
-  ///   longer, once.
+  /// - Parameter connected: whether the front leg has an established TCP connection and is in the TLS
+  ///   handshake. The race then extends that leg's stagger, once.
   package mutating func timeIsUp(at now: MonotonicInstant, connected: Bool) -> Step {
     guard winner == nil else { return wait }
     if let lookUpDue, now >= lookUpDue, let place = queue.firstIndex(where: { $0 == lookUp }) {
@@ -146,7 +151,8 @@ package struct Race: Sendable {
     return startNext()
   }
 
-  /// A leg's connection is ready: may it send the request? To be asked again when the leg is ready again.
+  /// Reports that a leg's connection is ready, and decides whether the leg may send the request. Call again
+  /// each time the leg becomes ready.
   package mutating func ready(_ leg: Int) -> Verdict {
     if winner == leg { return mayBeRepeated ? .send : .replayRefused }
     guard winner == nil, underWay.contains(leg) else { return .lost }
@@ -154,28 +160,29 @@ package struct Race: Sendable {
     return .send
   }
 
-  /// What `ready` would say, without the leg's winning: whether it may send the request. Inlined: a race that belongs to an object would be
-  /// copied for the call.
+  /// Whether `ready` would let the leg send the request. Does not make the leg the winner. Inlined: a call
+  /// across modules would copy a race that is stored in an object.
   @inlinable package func maySend(_ leg: Int) -> Bool {
     winner == leg ? mayBeRepeated : winner == nil && underWay.contains(leg)
   }
 
-  /// Takes the request back from the winner, because it was not processed: nothing of it was written, or the server said so. The leg is
-  /// under way again, and the request goes with whichever leg is ready next. Without effect when the leg is not the winner.
+  /// Takes the request back from the winner because the server did not process it: no byte was written, or
+  /// the server said so. The leg is under way again, and the next leg that is ready sends the request. Does
+  /// nothing if the leg is not the winner.
   package mutating func takeBack(from leg: Int) {
     guard winner == leg else { return }
     winner = nil
     underWay = Legs()
     underWay.append(leg)
     front = leg
-    // Others start when the leg's new connection takes long.
+    // Other legs start if the leg's new connection takes too long.
     clock = .notStarted
     lookUpDue = nil
     unprovoked = 0
   }
 
-  /// Has a leg tried once more when all others have failed, with another index. Without effect when it leads where one did that is tried
-  /// again already, or was: nobody gets the request for ever.
+  /// Queues another try of a leg, under a new index, after all other legs. Does nothing if a leg with the
+  /// same target was queued this way before, so that a race always ends.
   package mutating func tryAgainLast(_ leg: Int) {
     guard !triedLast.contains(legs[leg].target) else { return }
     triedLast.append(legs[leg].target)
@@ -183,36 +190,39 @@ package struct Race: Sendable {
     legs.append(legs[leg])
   }
 
-  /// Has a leg begin anew before any other one starts, with another index. The connection that it waits for will not come about.
+  /// Queues another try of a leg, under a new index, before all other legs. Used when the connection that the
+  /// leg waits for will not be established.
   package mutating func tryAgainNext(_ leg: Int) {
     queue.insert(legs.count, at: queue.startIndex)
     legs.append(legs[leg])
   }
 
-  /// Whether there are legs that have not started, last resorts aside.
+  /// Whether any leg except last resorts has not started.
   package var hasUntried: Bool { queue.contains { !legs[$0].isLast } }
-  /// Whether there are, and some lead to an address: a look-up may find none that is new.
+  /// Whether any leg with an address, except last resorts, has not started. Does not count the look-up,
+  /// because it may find no new address.
   package var hasUntriedAddress: Bool { queue.contains { legs[$0].address != nil && !legs[$0].isLast } }
 
-  /// A leg ended without winning. The next one starts at once.
+  /// Reports that a leg ended without winning. Starts the next leg at once.
   package mutating func failed(_ leg: Int) -> Step {
-    // A leg that is over fails no second time: it would start one leg too many.
+    // Count a leg's failure once. A second report would start one leg too many.
     guard winner == nil, let place = underWay.firstIndex(of: leg) else { return wait }
     underWay.remove(at: place)
     if leg == front { clock = .over }
     return startNext()
   }
 
-  /// Those of a look-up's answers that lead where no leg has led yet.
+  /// The legs of a look-up's answer whose targets no started leg has.
   package func untried(_ answers: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     var tried = Set(Set(legs.indices).subtracting(queue).map { legs[$0].target })
     return answers.filter { tried.insert($0.target).inserted }
   }
 
-  /// A look-up became legs with addresses, which are tried next, in their order, and in the place of legs of the list
-  /// that lead to the same addresses. Their indices follow those of all legs there are.
+  /// Replaces a look-up with legs for the addresses that it found. The race tries these legs next, in their
+  /// order, and drops the list's waiting legs to the same addresses. The new legs get the indices after all
+  /// existing legs.
   ///
-  /// - Parameter answers: what `untried` left of the answers.
+  /// - Parameter answers: the legs that `untried` returned.
   package mutating func expanded(_ leg: Int, into answers: [RoutePlan.Leg]) -> Step {
     let targets = Set(answers.map(\.target))
     queue.removeAll { targets.contains(legs[$0].target) }
@@ -228,7 +238,7 @@ package struct Race: Sendable {
   }
 
   private mutating func startNext() -> Step {
-    // A source that has its share does not keep the other one waiting.
+    // A source at its limit does not delay the legs of the other source.
     if let place = queue.firstIndex(where: { !legs[$0].isLast && hasRoom(for: $0) }) {
       return start(at: place)
     }
@@ -241,7 +251,7 @@ package struct Race: Sendable {
   }
 
   private mutating func start(at place: Int) -> Step {
-    // The first one goes without a copy of the others.
+    // `removeFirst` on the slice copies no elements.
     let leg = place == queue.startIndex ? queue.removeFirst() : queue.remove(at: place)
     underWay.append(leg)
     unprovoked = max(0, unprovoked - 1)
@@ -256,10 +266,10 @@ package struct Race: Sendable {
   }
 }
 
-/// The few legs that are under way, kept in place: a race allocates nothing.
+/// The indices of the legs under way, stored inline so that a race allocates no memory for them.
 @usableFromInline
 struct Legs: Sendable {
-  /// Three of each source, and the look-up.
+  /// Three legs from each source, and the DNS look-up.
   @usableFromInline var legs = InlineArray<8, Int>(repeating: -1)
   @usableFromInline private(set) var count = 0
 

@@ -1,29 +1,31 @@
-/// The failures that left a call without a connection, the most telling one first.
+/// The failures that left a call without a connection, in descending order of how much they explain.
 ///
-/// Which one that is does not depend on the order in which the legs failed: an impostor at a listed address is not hidden by the
-/// look-up behind it that found no name, nor by an address that refused the connection.
+/// The order does not depend on the order in which the legs failed. So a certificate failure at an address of
+/// the list is not hidden by a later look-up that found no name, or by an address that refused the
+/// connection.
 package struct RaceFailures: Sendable {
-  /// One of them.
+  /// One failure.
   private struct Entry {
     let failure: LegFailure
-    /// Where it happened; `nil` for a look-up or a proxy.
+    /// The address that failed; `nil` for a look-up or a proxy.
     let address: IPAddress?
-    /// Whether it is that of a look-up.
+    /// Whether the failure is that of a DNS look-up.
     let isLookUp: Bool
   }
 
-  /// How many kinds of failure a message names beside the first one.
+  /// The maximum number of failure kinds in one list of phrases. Further failures are only counted.
   private static let mostOthers = 3
 
-  /// The most telling one first.
+  /// The failures, the one that explains most first.
   private let entries: [Entry]
   private let port: UInt16
 
-  /// Gathers the failures of a race.
+  /// Collects the failures of a race.
   ///
   /// - Parameters:
-  ///   - plan: what was raced along. An endpoint that it leaves out because of a failure counts with that failure.
-  ///   - legs: what became of the legs.
+  ///   - plan: the plan of the race. An endpoint that the plan excludes because of its certificate counts
+  ///     with that failure.
+  ///   - legs: the legs of the race.
   package init(_ plan: RoutePlan, _ legs: [RouteReport.Leg]) {
     port = plan.origin.port
     var entries = legs.compactMap { leg -> Entry? in
@@ -42,12 +44,13 @@ package struct RaceFailures: Sendable {
     }
   }
 
-  /// The most telling one; `nil` when there is none.
+  /// The failure that explains most, or `nil`.
   package var first: LegFailure? { entries.first?.failure }
 
-  /// The error of the call; `nil` without a failure.
+  /// Returns the error of the call, or `nil` without a failure.
   ///
-  /// - Parameter lookUp: the error of the look-up, if that failed: it says more than the leg's failure does.
+  /// - Parameter lookUp: the error of the DNS look-up, if it failed. It has more detail than the failure of
+  ///   the leg.
   package func error(lookUp: NetOptError? = nil) -> NetOptError? {
     guard let first = entries.first else { return nil }
     let others = phrases(of: entries.dropFirst(), "other addresses")
@@ -62,14 +65,15 @@ package struct RaceFailures: Sendable {
       at: first.address.map { IPEndpoint($0, port: port) })
   }
 
-  /// All of them in short, each kind once: "127.0.0.2 refused the connection", "3 addresses did not answer". `nil` without a failure.
+  /// The failures in short, each kind once: "127.0.0.2 refused the connection", "3 addresses did not answer".
+  /// `nil` without a failure.
   package var inShort: String? {
     entries.isEmpty ? nil : phrases(of: entries[...], "addresses").joined(separator: ", and ")
   }
 
-  /// What failed, in short.
+  /// Returns one short phrase for each kind of failure.
   ///
-  /// - Parameter addresses: what several are called.
+  /// - Parameter addresses: the noun for several addresses, such as "other addresses".
   private func phrases(of entries: ArraySlice<Entry>, _ addresses: String) -> [String] {
     var phrases: [String] = []
     var rest = entries

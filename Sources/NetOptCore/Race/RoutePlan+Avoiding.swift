@@ -1,35 +1,36 @@
 extension RoutePlan {
-  /// What an attempt keeps away from, because it failed or is slow for the same call.
+  /// The addresses that an attempt avoids because they failed or are slow for the same call.
   package struct Avoidance: Hashable, Sendable {
-    /// The addresses, listed or not.
+    /// The addresses to avoid, from the list or from DNS.
     package let addresses: [IPAddress]
-    /// Whether they are not tried at all. Otherwise they come last.
+    /// Whether the attempt never tries the addresses. If false, it tries them last.
     package let isStrict: Bool
 
-    /// Makes an avoidance.
+    /// Creates an avoidance.
     package init(_ addresses: [IPAddress], isStrict: Bool = false) {
       self.addresses = addresses
       self.isStrict = isStrict
     }
   }
 
-  /// The same plan for an attempt that keeps away from some addresses: the others come first, in their order, DNS among them.
+  /// Returns this plan for an attempt that avoids some addresses. The other legs come first, in their order,
+  /// including DNS.
   ///
-  /// - Returns: `nil` when nothing is left, which happens when the avoidance is strict.
+  /// - Returns: `nil` when no leg is left, which happens only for a strict avoidance.
   package func avoiding(_ avoidance: Avoidance) -> RoutePlan? {
     let legs = avoidance.ordered(legs)
     return legs.isEmpty ? nil : with(legs, avoiding: avoidance)
   }
 
-  /// Legs that a look-up gave, in the order in which an attempt of this plan tries them.
+  /// Returns the legs from a look-up in the order in which an attempt of this plan tries them.
   package func ordered(_ answers: [Leg]) -> [Leg] { avoidance?.ordered(answers) ?? answers }
 
-  /// Whether an attempt of this plan keeps away from an address.
+  /// Whether an attempt of this plan avoids an address.
   package func avoids(_ address: IPAddress) -> Bool { avoidance?.addresses.contains(address) ?? false }
 }
 
 extension RoutePlan.Avoidance {
-  /// Candidates with the reason why some of them are not in the plan of this attempt.
+  /// Returns the candidates with an exclusion reason for those that this attempt does not try.
   func marked(_ candidates: [RouteReport.Candidate]) -> [RouteReport.Candidate] {
     guard isStrict else { return candidates }
     return candidates.map { candidate in

@@ -1,83 +1,87 @@
-/// Where an address came from.
+/// The source of an address.
 public enum AddressSource: String, Hashable, Sendable, BitwiseCopyable {
   /// The IP list.
   case list
-  /// The name system, or the URL itself when its host is an address.
+  /// DNS, or the URL itself when its host is an IP address.
   case dns
 }
 
-/// How a policy weighed its endpoints, kept as it found them, to be put into words when somebody asks.
+/// The endpoints of a policy with their scores, in the policy's own form. Converted to candidates only on
+/// demand.
 package protocol CandidateSource: Sendable {
-  /// Whether there are none.
+  /// Whether there are no endpoints.
   var isEmpty: Bool { get }
-  /// Puts them into words.
+  /// Converts the endpoints to candidates.
   func candidates() -> [RouteReport.Candidate]
 }
 
-/// The order in which endpoints are tried for one request, and why it is this one. Made by a policy, performed by a
-/// `Transport`.
+/// The endpoints to try for one request, in order, with the reasons for that order. A policy creates a plan
+/// and a `Transport` performs it.
 @usableFromInline
 package struct RoutePlan: Sendable {
   /// How the legs were chosen.
   package enum Policy: String, Hashable, Sendable {
-    /// As routing's policy of this name chooses.
+    /// Routing's policy `fastest` chose the legs.
     case fastest
-    /// As routing's policy of this name chooses.
+    /// Routing's policy `balanced` chose the legs.
     case balanced
-    /// As routing's policy of this name chooses, or the caller named the address.
+    /// Routing's policy `pinned` chose the legs, or the caller named the address.
     case pinned
-    /// A probe's own choice.
+    /// A probe chose the legs.
     case probe
-    /// A cache gave the response.
+    /// A cache served the response.
     case cache
-    /// An interceptor gave the response.
+    /// An interceptor served the response.
     case interceptor = "none"
   }
 
-  /// Why the list is not used.
+  /// Why the request does not use the list.
   package enum DirectOff: String, Hashable, Sendable {
     /// A proxy is configured.
     case proxy
-    /// The caller asked for it.
+    /// The caller asked for DNS, or pinned an address that is not in the list.
     case flag
-    /// The list's entry is for another port.
+    /// The list's entry is for a different port.
     case port
-    /// No list, or the host is not in it.
+    /// There is no list, or the host is not in it.
     case noList = "no-list"
     /// The list has expired.
     case expired
   }
 
-  /// One leg: something to connect to. It holds no reference: a plan of a hundred legs is written with each change.
+  /// One leg: a target to connect to. Contains no reference, because each change of health writes a plan that
+  /// may have a hundred legs.
   @usableFromInline
   package struct Leg: Hashable, Sendable, BitwiseCopyable {
-    /// What a leg leads to.
+    /// The target of a leg.
     package enum Target: Hashable, Sendable, BitwiseCopyable {
-      /// An address, dialled directly.
+      /// An address to connect to directly.
       case address(IPAddress)
-      /// What the resolver answers when the leg's turn comes.
+      /// The addresses that the resolver returns when the leg starts.
       case dns
-      /// The plan's HTTP or SOCKS proxy. It resolves the name.
+      /// The plan's HTTP or SOCKS proxy. The proxy resolves the host name.
       case proxy
     }
 
-    /// What the leg leads to.
+    /// The target of the leg.
     package let target: Target
-    /// Where its address comes from.
+    /// The source of the leg's address.
     package let source: AddressSource
-    /// The stagger in nanoseconds, or its complement in a leg that is last: a flag of its own would make each leg larger by eight bytes.
+    /// The stagger in nanoseconds; its bitwise complement if the leg is a last resort. A separate flag would
+    /// add 8 bytes to each leg.
     private let timing: Int64
 
-    /// Whether it is started only when all others have failed: its connection would be ready first, and be of no use.
+    /// Whether the leg is a last resort, which starts only after all other legs have failed. Its endpoint
+    /// accepts connections but does not serve requests, so its connection would win the race and be useless.
     package var isLast: Bool { timing < 0 }
 
-    /// How long the leg is given to be ready before the next one starts beside it.
+    /// How long the leg may take to be ready before the race starts the next leg beside it.
     package var stagger: Duration { .nanoseconds(isLast ? ~timing : timing) }
 
-    /// The address, when the leg leads to one.
+    /// The address of the leg, or `nil` for DNS and the proxy.
     package var address: IPAddress? { if case .address(let address) = target { address } else { nil } }
 
-    /// Makes a leg.
+    /// Creates a leg.
     package init(
       _ target: Target, source: AddressSource, stagger: Duration = .defaultStagger, isLast: Bool = false
     ) {
@@ -87,12 +91,13 @@ package struct RoutePlan: Sendable {
       timing = isLast ? ~nanoseconds : nanoseconds
     }
 
-    /// The same leg, started when all others have failed.
+    /// A copy of the leg that is a last resort.
     package var last: Leg { Leg(target, source: source, stagger: stagger, isLast: true) }
   }
 
-  /// A plan is handed through many hands for each request, and copied for each report: it is one reference. What each request asks for is
-  /// inlined, or a getter of another module would copy it.
+  /// The storage, in one object: each request passes its plan through many functions, and each report copies
+  /// it. The properties that every request reads are inlined; otherwise a getter in another module would copy
+  /// them.
   @usableFromInline
   final class Storage: Sendable {
     @usableFromInline let origin: Origin
@@ -131,7 +136,7 @@ package struct RoutePlan: Sendable {
     }
   }
 
-  /// Candidates that are in words already.
+  /// Candidates that exist from the start.
   private struct Candidates: CandidateSource {
     let all: [RouteReport.Candidate]
     var isEmpty: Bool { all.isEmpty }
@@ -140,42 +145,43 @@ package struct RoutePlan: Sendable {
 
   @usableFromInline let storage: Storage
 
-  /// What is connected to.
+  /// The origin to connect to.
   @inlinable package var origin: Origin { storage.origin }
-  /// The URL of the HTTP or SOCKS proxy, where a leg leads to one.
+  /// The URL of the HTTP or SOCKS proxy, if a leg has the proxy as its target.
   package var proxy: String? { storage.proxy }
-  /// Whether it is connected to with TLS.
+  /// Whether connections to the origin use TLS.
   @inlinable package var isSecure: Bool { storage.isSecure }
   /// How the legs were chosen.
   package var policy: Policy { storage.policy }
-  /// Why the list is not used, or `nil` when it is.
+  /// Why the request does not use the list, or `nil` if it does.
   package var directOff: DirectOff? { storage.directOff }
-  /// The list's endpoints, as they were weighed. Put into words each time: keep them when they are needed more than
+  /// The list's endpoints with their scores. Computed at each access: store the result to use it more than
   /// once.
   package var candidates: [RouteReport.Candidate] {
     avoidance?.marked(storage.candidates.candidates()) ?? storage.candidates.candidates()
   }
   /// Whether there are candidates.
   package var hasCandidates: Bool { !storage.candidates.isEmpty }
-  /// The legs in their order; never empty.
+  /// The legs in starting order. Never empty.
   @inlinable package var legs: [Leg] { storage.legs }
-  /// Why the list's endpoints are not tried although the list is used.
+  /// Why the plan tries no endpoint of the list although the request uses the list.
   package var withoutList: RouteReport.Fallback? { storage.withoutList }
-  /// Whether the first two legs start together: every circuit is open, and one of them is a guess.
+  /// Whether the first two legs start together. True when every circuit breaker is open, so that one leg is a
+  /// guess.
   package var startsTwo: Bool { storage.startsTwo }
-  /// Whether a connection of this origin carries many requests, so that a leg that loses costs nothing.
+  /// Whether a connection to this origin carries many requests, so that a leg that loses costs nothing.
   @inlinable package var multiplexes: Bool { storage.multiplexes }
-  /// Whether this machine's network is taken to be down: several endpoints and DNS failed within seconds, and nothing
-  /// has worked since. What fails then is held against no endpoint.
+  /// Whether this machine's network is presumed down: several endpoints and DNS failed within seconds, and no
+  /// request has succeeded since. Failures then count against no endpoint.
   package var suspectsNetwork: Bool { storage.suspectsNetwork }
-  /// Whether connections of its legs verify the certificate, where they have TLS.
+  /// Whether the legs verify the server's certificate on TLS connections.
   package var verifies: Bool { storage.verifies }
-  /// What an attempt that is not the call's first keeps away from; `nil` in the plan of a first one.
+  /// The addresses that a later attempt of the call avoids; `nil` in the plan of the first attempt.
   package var avoidance: Avoidance? { storage.avoidance }
 
-  /// Makes a plan.
+  /// Creates a plan from candidates.
   ///
-  /// - Precondition: there is a leg, and a proxy when one leads there.
+  /// - Precondition: there is at least one leg. If the first leg's target is the proxy, `proxy` is not `nil`.
   package init(
     origin: Origin, proxy: String? = nil,
     policy: Policy, directOff: DirectOff? = nil, candidates: [RouteReport.Candidate] = [], legs: [Leg],
@@ -189,9 +195,9 @@ package struct RoutePlan: Sendable {
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
 
-  /// Makes a plan whose candidates are put into words later.
+  /// Creates a plan whose candidates are computed on demand.
   ///
-  /// - Precondition: there is a leg, and a proxy when one leads there.
+  /// - Precondition: there is at least one leg. If the first leg's target is the proxy, `proxy` is not `nil`.
   package init(
     origin: Origin, proxy: String? = nil,
     policy: Policy, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
@@ -206,9 +212,9 @@ package struct RoutePlan: Sendable {
       avoidance)
   }
 
-  /// The same plan with other legs, for an attempt that keeps away from some addresses.
+  /// Returns a copy of the plan with other legs, for an attempt that avoids some addresses.
   ///
-  /// - Precondition: there is a leg.
+  /// - Precondition: there is at least one leg.
   func with(_ legs: [Leg], avoiding avoidance: Avoidance) -> RoutePlan {
     RoutePlan(
       origin: origin, proxy: proxy,
@@ -217,11 +223,11 @@ package struct RoutePlan: Sendable {
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
 
-  /// Whether this is the very plan that the other one is, not only an equal one.
+  /// Whether both plans are the same object, not only equal.
   package func isIdentical(to other: RoutePlan) -> Bool { storage === other.storage }
 }
 
 extension Duration {
-  /// What a leg without history is given to be ready: the connection attempt delay of RFC 8305, section 8.
+  /// The stagger of a leg without history: the connection attempt delay of RFC 8305, section 8.
   public static let defaultStagger = Duration.milliseconds(250)
 }

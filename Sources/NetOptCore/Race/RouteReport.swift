@@ -1,46 +1,47 @@
-/// The way a call took, and why: the plan, what became of each leg, and what won.
+/// The route of a call and the reasons for it: the plan, the result of each leg, and the winning leg.
 public struct RouteReport: Sendable {
-  /// What became of a leg.
+  /// The result of a leg.
   public enum Outcome: String, Hashable, Sendable {
-    /// It was ready first and carried the request.
+    /// The leg was ready first and carried the request.
     case won
-    /// It was ready, but another one was before it.
+    /// The leg was ready after another leg had won.
     case lost
-    /// It failed.
+    /// The leg failed.
     case failed
-    /// It was still under way when another one won, or the call ended.
+    /// The leg was still under way when another leg won or the call ended.
     case cancelled
   }
 
-  /// Why DNS was used although the list has the host.
+  /// The reason why the call used DNS although the list contains the host.
   public enum Fallback: String, Hashable, Sendable {
-    /// Every listed endpoint that was tried failed.
+    /// All endpoints of the list that were tried failed.
     case allFailed = "all-failed"
-    /// The circuits of all listed endpoints are open.
+    /// The circuit breakers of all endpoints of the list are open.
     case circuitsOpen = "circuits-open"
-    /// All listed endpoints are excluded.
+    /// All endpoints of the list are excluded.
     case excluded
-    /// DNS was ready before a listed endpoint that was still under way.
+    /// DNS was ready before an endpoint of the list that was still under way.
     case noAnswerInTime = "no-answer-in-time"
   }
 
-  /// One leg that was started. Times are offsets from the start of the call.
+  /// One leg that was started. All times are offsets from the start of the call.
   public struct Leg: Hashable, Sendable {
-    /// The address, or `nil` for a look-up that failed.
+    /// The address; `nil` for a failed DNS look-up and for a proxy.
     public var address: IPAddress?
-    /// Where the address came from.
+    /// The source of the address.
     public var source: AddressSource
     /// When the leg started.
     public var started: Duration {
       get { .nanoseconds(startedNanoseconds) }
       set { startedNanoseconds = newValue.nanoseconds }
     }
-    /// When TCP was connected; `nil` when it was not, or when a pooled connection was used.
+    /// When TCP was connected; `nil` if it was not, or if the leg used a pooled connection.
     public var connected: Duration? {
       get { connectedNanoseconds.map { .nanoseconds($0) } }
       set { connectedNanoseconds = newValue?.nanoseconds }
     }
-    /// When the TLS handshake was done; `nil` when it was not, without TLS, or on a pooled connection.
+    /// When the TLS handshake completed; `nil` if it did not, without TLS, or if the leg used a pooled
+    /// connection.
     public var secured: Duration? {
       get { securedNanoseconds.map { .nanoseconds($0) } }
       set { securedNanoseconds = newValue?.nanoseconds }
@@ -50,25 +51,26 @@ public struct RouteReport: Sendable {
       get { .nanoseconds(endedNanoseconds) }
       set { endedNanoseconds = newValue.nanoseconds }
     }
-    // As in `Timings`; and a call that waits has a report.
+    // Stored as in `Timings`. Each waiting call also holds a report.
     package var startedNanoseconds: Int64
     package var connectedNanoseconds: Int64?
     package var securedNanoseconds: Int64?
     package var endedNanoseconds: Int64
-    /// What became of it.
+    /// The result of the leg.
     public var outcome: Outcome
-    /// Why it failed; of a leg that won, why its connection failed after the request was sent and before an answer began.
+    /// Why the leg failed. For the winning leg: why its connection failed after the request was sent and
+    /// before a response began.
     public var failure: LegFailure?
-    /// Whether it was ready on a pooled connection.
+    /// Whether the leg used a pooled connection.
     public var reused: Bool
-    /// Its index in the race.
+    /// The leg's index in the race.
     package var index: Int {
       get { Int(place) }
       set { place = Int32(newValue) }
     }
     private var place: Int32 = 0
 
-    /// Makes the report of a leg that has just started.
+    /// Creates the report of a leg that has just started.
     package init(
       address: IPAddress?, source: AddressSource, startedNanoseconds: Int64, outcome: Outcome, index: Int
     ) {
@@ -81,9 +83,9 @@ public struct RouteReport: Sendable {
       place = Int32(index)
     }
 
-    /// The leg as a call sees it that began later.
+    /// Returns the leg with its times relative to a call that began later. Earlier times become zero.
     ///
-    /// - Parameter delay: how much later.
+    /// - Parameter delay: how much later the other call began.
     package func seen(after delay: Duration) -> Leg {
       var leg = self
       func shifted(_ offset: Int64) -> Int64 { max(0, offset.subtractingClamped(delay.nanoseconds)) }
@@ -94,7 +96,7 @@ public struct RouteReport: Sendable {
       return leg
     }
 
-    /// Makes a leg's report.
+    /// Creates a report of a leg.
     package init(
       address: IPAddress?, source: AddressSource, started: Duration, connected: Duration? = nil,
       secured: Duration? = nil, ended: Duration, outcome: Outcome, failure: LegFailure? = nil,
@@ -112,23 +114,24 @@ public struct RouteReport: Sendable {
     }
   }
 
-  /// An endpoint of the list that was weighed for this request.
+  /// An endpoint of the list that the policy considered for this request.
   public struct Candidate: Hashable, Sendable {
     /// The address.
     public let address: IPAddress
-    /// What it was weighed with: its smoothed time to be ready, by how much its answers begin later than is usual,
-    /// and penalties; `nil` without history.
+    /// The endpoint's score: its smoothed time to be ready, plus the excess of its time to first byte over
+    /// the usual time, plus penalties. Lower is better; `nil` without history.
     public let score: Duration?
-    /// Where the address came from.
+    /// The source of the address.
     public let source: AddressSource
-    /// Why it is not in the plan, or `nil` when it is.
+    /// Why the plan does not contain the endpoint, or `nil` if it does.
     public let excluded: ExclusionReason?
-    /// The failure for which it is not tried at all, or `nil` when something else keeps it out of the plan.
+    /// The certificate failure for which the endpoint is not tried, or `nil` if it is tried or excluded for
+    /// another reason.
     public var failure: LegFailure.Kind? {
       if case .certificate(let kind, _, _, _) = excluded { kind } else { nil }
     }
 
-    /// Makes a candidate.
+    /// Creates a candidate.
     package init(
       _ address: IPAddress, score: Duration?, source: AddressSource, excluded: ExclusionReason? = nil
     ) {
@@ -141,33 +144,33 @@ public struct RouteReport: Sendable {
 
   /// The plan that was performed.
   package var plan: RoutePlan
-  /// The legs that were started, in the order in which they were.
+  /// The legs that were started, in starting order.
   public var legs: [Leg]
-  /// Whether the legs are those of another call, for whose race this one waited. They count once, with that call. What of
-  /// them was before this call is at its start.
+  /// Whether the legs belong to the race of another call, and this call waited for that race. The legs count
+  /// only once, for the other call. Times before the start of this call are zero.
   public var isShared = false
 
-  /// The endpoints of the list that were weighed, best first.
+  /// The endpoints of the list that the policy considered, best first.
   public var candidates: [Candidate] { plan.candidates }
 
-  /// Makes a report.
+  /// Creates a report.
   package init(plan: RoutePlan, legs: [Leg]) {
     self.plan = plan
     self.legs = legs
   }
 
-  /// The leg that carried the request, when one did.
+  /// The leg that carried the request, or `nil`.
   public var winner: Leg? { legs.first { $0.outcome == .won } }
 
-  /// Where the address that was used came from.
+  /// The source of the address that carried the request.
   ///
-  /// Without a winner it is DNS when that was asked, whatever was tried after it as a last resort.
+  /// Without a winner, the source is DNS if the call tried DNS, even if it tried a last resort afterwards.
   public var source: AddressSource {
     if let winner { return winner.source }
     return legs.contains { $0.source == .dns } ? .dns : legs.last?.source ?? .dns
   }
 
-  /// Why DNS was used although the list has the host, or `nil`.
+  /// Why the call used DNS although the list contains the host, or `nil`.
   public var fallback: Fallback? {
     guard !legs.isEmpty, source == .dns, plan.directOff == nil, plan.hasCandidates else { return nil }
     if let reason = plan.withoutList { return reason }

@@ -1,39 +1,39 @@
-/// A request that was sent to an endpoint of the list, and whose answer has not begun.
+/// A request that was sent to an endpoint of the list and whose response has not begun.
 package struct WaitingRequest: Sendable {
-  /// How far its connection's bytes have come, as the kernel knows it.
+  /// How much of the data sent on a connection the peer has acknowledged, according to the kernel.
   package enum Delivery: Hashable, Sendable {
-    /// The other side's kernel has all of them.
+    /// The peer's kernel has acknowledged all data.
     case acknowledged
-    /// It has not acknowledged all of them.
+    /// The peer's kernel has not acknowledged all data.
     case pending
-    /// It has not, though they were sent again twice and more.
+    /// The peer's kernel has not acknowledged all data, although this kernel retransmitted it at least twice.
     case lost
   }
 
-  /// What its URL names.
+  /// The origin of the request's URL.
   package let origin: Origin
   /// The endpoint's address.
   package let address: IPAddress
-  /// Which requests take about as long as this one.
+  /// The kind of the request. Requests of one kind take about the same time.
   package let kind: RequestKind
-  /// When it was sent: its connection was ready, and nothing of it was written before.
+  /// When the connection became ready for the request. No byte of the request was written earlier.
   package let sent: MonotonicInstant
-  /// When something last came on its connection.
+  /// When data last arrived on the request's connection.
   package let heard: MonotonicInstant
-  /// When something of an answer, its own or another's, last came on its connection; `nil` when nothing has.
+  /// When data of any response last arrived on the request's connection; `nil` if none has.
   package let answered: MonotonicInstant?
-  /// How far what was sent on its connection has come.
+  /// The delivery state of the data sent on the request's connection.
   package let delivery: Delivery
-  /// When its call has to be over, if it has a limit.
+  /// The deadline of the request's call, or `nil`.
   package let deadline: MonotonicInstant?
-  /// Whether all of it was given to the connection at once, so that the server waits for nothing more.
+  /// Whether the connection took the complete request at once, so that the server waits for no more data.
   package let isWhole: Bool
-  /// Whether it may be sent once more, and its plan has somewhere else to go.
+  /// Whether the request may be sent once more and its plan has another endpoint to try.
   package let mayBeRepeated: Bool
-  /// Whether it is its call's first attempt.
+  /// Whether the request belongs to its call's first attempt.
   package let isFirst: Bool
 
-  /// Describes a request.
+  /// Creates a waiting request.
   package init(
     origin: Origin, address: IPAddress, kind: RequestKind, sent: MonotonicInstant, heard: MonotonicInstant,
     answered: MonotonicInstant?, delivery: Delivery = .acknowledged, deadline: MonotonicInstant?,
@@ -53,14 +53,15 @@ package struct WaitingRequest: Sendable {
   }
 }
 
-/// Which requests of an origin take about as long as each other: those with one method whose paths differ at most in
-/// segments with a digit, which are taken for identifiers. Queries do not count.
+/// A group of an origin's requests that take about the same time: requests with the same method whose paths
+/// differ only in segments that contain a digit. Such segments are taken for identifiers. The query is
+/// ignored.
 package struct RequestKind: Hashable, Sendable {
   private let hash: UInt64
 
-  /// The kind of a request.
+  /// Creates the kind of a request from its method and path.
   package init(_ method: NetOptRequest.Method, path: some Sequence<UInt8>) {
-    // 64 bits of FNV-1a: two kinds taken for one would have a request sent twice that may be sent twice.
+    // 64-bit FNV-1a. The worst effect of a collision is a second copy of a request that may be repeated.
     var hash = StableHash.fnv1a(method.rawValue.utf8)
     var segment = hash
     var isIdentifier = false
@@ -84,24 +85,26 @@ package struct RequestKind: Hashable, Sendable {
     self.hash = hash
   }
 
-  /// The kind of a request.
+  /// Creates the kind of a request from its method and URL.
   package init(_ request: NetOptRequest) {
     self.init(request.method, path: request.url.target.utf8.prefix { $0 != UInt8(ascii: "?") })
   }
 }
 
-/// A request that is taken from its endpoint or its connection, because that has gone silent.
+/// A waiting request that the observer takes from its endpoint or connection, because the endpoint or
+/// connection went silent.
 package struct TakenRequest: Sendable {
-  /// Its place among those that wait.
+  /// The index of the request in the array passed to `look`.
   package let position: Int
-  /// What is held against the endpoint or the connection.
+  /// The failure of the endpoint or connection.
   package let failure: LegFailure
-  /// Whether the endpoint's kernel has not acknowledged it. To send it elsewhere then adds nothing to what servers have to do.
+  /// Whether the endpoint's kernel has not acknowledged the request. Sending the request to another endpoint
+  /// then adds no load to the servers.
   package let isLost: Bool
-  /// Whether it was lost with its connection, and the endpoint works.
+  /// Whether the request was lost with its connection while the endpoint works.
   package let isOfConnection: Bool
 
-  /// Names a request.
+  /// Creates a taken request.
   package init(
     position: Int, failure: LegFailure, isLost: Bool = false, isOfConnection: Bool = false
   ) {
@@ -112,37 +115,38 @@ package struct TakenRequest: Sendable {
   }
 }
 
-/// An endpoint of an origin that takes requests and does not answer them.
+/// An endpoint of an origin that accepts requests and does not respond.
 package struct SilentEndpoint: Hashable, Sendable {
-  /// Whose requests it does not answer.
+  /// The origin whose requests the endpoint does not answer.
   package let origin: Origin
-  /// Its address.
+  /// The endpoint's address.
   package let address: IPAddress
 
-  /// Names an endpoint.
+  /// Creates a silent endpoint.
   package init(origin: Origin, address: IPAddress) {
     self.origin = origin
     self.address = address
   }
 }
 
-/// What a look at the requests that wait has shown.
+/// The result of one look at the waiting requests.
 package struct WaitOutcome: Sendable {
-  /// Requests that are taken from their endpoints: their calls fail as if the connection had, so that they are sent elsewhere.
+  /// The requests to take from their endpoints. Their attempts fail as if the connection had failed, so that
+  /// the calls send them elsewhere.
   package let taken: [TakenRequest]
-  /// Endpoints at which no request is to wait for a connection any more.
+  /// The endpoints for whose connections no request shall keep waiting.
   package let silent: [SilentEndpoint]
 
-  /// Nothing is done unless it is given.
+  /// Creates an outcome. The default outcome changes nothing.
   package init(taken: [TakenRequest] = [], silent: [SilentEndpoint] = []) {
     self.taken = taken
     self.silent = silent
   }
 }
 
-/// Looks after the requests that wait for their answers.
+/// Observes the requests that wait for their responses.
 package protocol WaitObserver: Sendable {
-  /// Looks at them. Called on the transport's event loop, again and again as long as there are any, and once when there are none any
-  /// more.
+  /// Looks at the waiting requests. The transport calls this on its event loop, periodically while there are
+  /// waiting requests, and once more when there are none left.
   func look(at waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome
 }
