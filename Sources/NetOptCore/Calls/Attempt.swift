@@ -1,22 +1,22 @@
 import NetOptLocking
 
-/// What is known of one of several attempts of a call: it comes after one that failed, or stands beside another one.
-/// Shared by whoever makes the attempt and whoever carries it out; safe from any thread.
+/// The state of one of several attempts of a call: a retry, or one of the attempts of a hedged call. The
+/// caller and the performer of the attempt share it. Safe from any thread.
 package final class Attempt: Sendable {
   private struct Progress {
     var plan: RoutePlan?
     var remote: IPEndpoint?
   }
 
-  /// Its number among the call's attempts, from 1.
+  /// The number of the attempt within the call, from 1.
   package let number: Int
-  /// Why it is made.
+  /// The reason for the attempt.
   package let reason: AttemptReport.Reason
-  /// What it keeps away from.
+  /// The addresses that the attempt avoids, or `nil`.
   package let avoidance: RoutePlan.Avoidance?
   private let progress = Locked(Progress())
 
-  /// Makes an attempt.
+  /// Creates an attempt.
   package init(_ number: Int, _ reason: AttemptReport.Reason, avoiding avoidance: RoutePlan.Avoidance? = nil)
   {
     self.number = number
@@ -24,57 +24,57 @@ package final class Attempt: Sendable {
     self.avoidance = avoidance
   }
 
-  /// The way it takes, once that is planned.
+  /// The attempt's plan, or `nil` before planning.
   package var plan: RoutePlan? { progress.withLock { $0.plan } }
-  /// The endpoint to which the request goes, once that is known.
+  /// The endpoint that receives the request, or `nil` as long as it is unknown.
   package var remote: IPEndpoint? { progress.withLock { $0.remote } }
 
-  /// Notes the way that it takes.
+  /// Records the attempt's plan.
   package func isPlanned(_ plan: RoutePlan) { progress.withLock { $0.plan = plan } }
-  /// Notes that the request goes to an endpoint.
+  /// Records the endpoint that receives the request.
   package func isSent(to remote: IPEndpoint?) { progress.withLock { $0.remote = remote } }
 }
 
-/// What became of one of several attempts of a call. Times are offsets from the start of the call.
+/// The report of one of several attempts of a call. All times are offsets from the start of the call.
 public struct AttemptReport: Sendable {
-  /// Why an attempt is made.
+  /// The reason for an attempt.
   public enum Reason: String, Hashable, Sendable {
-    /// It is the call's first.
+    /// The first attempt of the call.
     case first
-    /// An earlier one failed.
+    /// An earlier attempt failed.
     case retry
-    /// An earlier one is slow.
+    /// An earlier attempt is slow.
     case hedge
   }
 
   /// How an attempt ended.
   public enum Outcome: Sendable {
-    /// It was answered with this status, and the answer was not used.
+    /// The server responded with this status, and the call did not use the response.
     case answered(status: Int)
-    /// It failed.
+    /// The attempt failed.
     case failed(NetOptError)
-    /// It was ended because another one was answered first.
+    /// The call ended the attempt because another attempt received a response first.
     case overtaken
   }
 
-  /// Its number among the call's attempts, from 1.
+  /// The number of the attempt within the call, from 1.
   public var number: Int
-  /// Why it was made.
+  /// The reason for the attempt.
   public var reason: Reason
-  /// When it began.
+  /// When the attempt began.
   public var started: Duration
-  /// When it ended.
+  /// When the attempt ended.
   public var ended: Duration
-  /// How it ended.
+  /// How the attempt ended.
   public var outcome: Outcome
-  /// The endpoint to which the request went, when it was sent to one.
+  /// The endpoint that received the request, or `nil` if the request was not sent.
   public var remote: IPEndpoint?
-  /// The way that it took.
+  /// The route of the attempt.
   public var route: RouteReport?
-  /// How often the request was sent: more than once when libcurl replaced a pooled connection that had died.
+  /// How often the request was sent. More than 1 if libcurl replaced a dead pooled connection.
   public var sends: Int
 
-  /// Makes a report.
+  /// Creates a report.
   package init(
     number: Int, reason: Reason, started: Duration, ended: Duration, outcome: Outcome,
     remote: IPEndpoint? = nil, route: RouteReport? = nil, sends: Int

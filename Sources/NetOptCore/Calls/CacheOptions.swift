@@ -1,38 +1,41 @@
-/// How the cache is used for a request. A value that is one reference.
+/// The cache settings of a request. The value is one reference wide.
 public struct CacheOptions: Hashable, Sendable {
-  /// Who decides what is stored, and for how long.
+  /// The party that decides what the cache stores and for how long.
   public enum Mode: Hashable, Sendable {
     /// The cache is not used.
     case off
-    /// The server: RFC 9111 as a private cache, RFC 5861 and RFC 8246.
+    /// The server decides: RFC 9111 as a private cache, RFC 5861 and RFC 8246.
     case http
-    /// The caller, for a declared API.
+    /// The caller decides, with a declaration for an API.
     case api(Declaration)
-    /// The version that each request names, for resources that have one.
+    /// The version in each request decides, for resources with versions.
     case versioned(Versions)
   }
 
-  /// What a caller declares of an API's answers. `no-store` wins over it.
+  /// The caller's declaration for the responses of an API. `no-store` overrides the declaration.
   public struct Declaration: Hashable, Sendable {
-    /// What is done when an answer's time is over.
+    /// What the cache does with a response after its time to live.
     public enum Expired: Hashable, Sendable {
-      /// It is fetched again.
+      /// The cache fetches the response again.
       case refetch
-      /// The old one is given out, and a new one fetched beside it, for so long after its time was over.
+      /// The cache serves the old response and refreshes it in the background, until `within` after the end
+      /// of its time to live. Applies to responses with a status from 200 to 299.
       case serveAndRefresh(within: Duration)
     }
 
-    /// Service, environment and name of the API; `nil` stands for the request's method, origin and path.
+    /// The service, environment and name of the API; `nil` stands for the request's method, origin and path.
     public var name: String?
-    /// How long an answer with a status from 200 to 299 is fresh; `nil` means that none is stored.
+    /// How long a response with a status from 200 to 299 is fresh; `nil` means that no such response is
+    /// stored.
     public var timeToLive: Duration?
-    /// What is done when that is over. Default: it is fetched again.
+    /// What the cache does after the time to live. Default: `refetch`.
     public var expired = Expired.refetch
-    /// How long other answers that RFC 9110, section 15.1 lets be cached (404, 410 and the like) are fresh; `nil`, the
-    /// default, means that none is stored. Keep it short.
+    /// How long an error response is fresh if its status is cacheable by default (404, 410 and similar; RFC
+    /// 9110, section 15.1). `nil` means that no error response is stored. Default: `nil`. Keep the time
+    /// short.
     public var negativeTimeToLive: Duration?
 
-    /// Makes a declaration.
+    /// Creates a declaration.
     public init(
       name: String? = nil, timeToLive: Duration?, expired: Expired = .refetch,
       negativeTimeToLive: Duration? = nil
@@ -44,17 +47,19 @@ public struct CacheOptions: Hashable, Sendable {
     }
   }
 
-  /// How versions of resources are compared. A request without a version is not cached in this mode.
+  /// How the cache compares versions of resources. In this mode the cache ignores requests without a version.
   public struct Versions: Hashable, Sendable {
-    /// As in `Declaration`.
+    /// The name of the API, as in `Declaration`.
     public var name: String?
-    /// The parameter of the query that has the version, a whole number. It is no part of the key. Default: `cachevers`.
+    /// The query parameter with the version, a whole number. The parameter is not part of the cache key.
+    /// Default: `cachevers`.
     public var parameter = "cachevers"
-    /// What is behind the version that is asked for by less than this is given out, and refreshed beside it; what is further
-    /// behind is fetched. Default: 1, which gives nothing old out.
+    /// The limit for serving old versions. If a stored version is older than the requested version by less
+    /// than `threshold`, the cache serves it and refreshes it in the background. Otherwise the cache fetches
+    /// the requested version. Default: 1, which serves no old version.
     public var threshold: Int64 = 1
 
-    /// Makes the defaults.
+    /// Creates the default settings.
     public init() {}
   }
 
@@ -70,29 +75,30 @@ public struct CacheOptions: Hashable, Sendable {
 
   private var storage: Storage
 
-  /// Who decides.
+  /// The party that decides what the cache stores and for how long.
   public var mode: Mode {
     get { storage.mode }
     set { storage = Storage(newValue, storage.partition) }
   }
-  /// Whose entries are used: partitions never see each other's. Name a tenant or a user here when one client serves several.
-  /// Requests with different credentials (`ClientConfiguration.Cache.credentialFields`) are kept apart in any case. Default: empty.
+  /// The cache partition. A partition never sees the entries of another. If one client serves several tenants
+  /// or users, put the tenant or user here. The cache separates requests with different credentials
+  /// (`ClientConfiguration.Cache.credentialFields`) in any case. Default: empty.
   public var partition: String {
     get { storage.partition }
     set { storage = Storage(storage.mode, newValue) }
   }
 
-  /// Makes options.
+  /// Creates options.
   public init(_ mode: Mode, partition: String = "") { storage = Storage(mode, partition) }
 
-  /// The cache is not used.
+  /// Does not use the cache.
   public static let off = CacheOptions(.off)
-  /// RFC 9111.
+  /// Follows RFC 9111.
   public static let http = CacheOptions(.http)
-  /// What a caller declares of an API's answers.
+  /// Follows the caller's declaration for the responses of an API.
   public static func api(_ declaration: Declaration) -> CacheOptions { CacheOptions(.api(declaration)) }
 
-  /// Whether two options are the same.
+  /// Whether both options are equal.
   public static func == (a: CacheOptions, b: CacheOptions) -> Bool {
     a.storage === b.storage || a.mode == b.mode && a.partition == b.partition
   }

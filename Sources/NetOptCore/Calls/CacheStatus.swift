@@ -1,53 +1,54 @@
-/// What decided about a response in a cache: a rule, and where it is written.
+/// A rule by which the cache decided about a response, with its source.
 package struct CacheRule: Hashable, Sendable, CustomStringConvertible {
   /// The rule in a few words.
   package let text: String
-  /// Its section, as `RFC 9111, section 4.2`; a name of netopt's own rules otherwise.
+  /// The section that defines the rule, such as `RFC 9111, section 4.2`; a name for netopt's own rules.
   package let section: String
 
-  /// Makes a rule.
+  /// Creates a rule.
   package init(_ text: String, _ section: String) {
     self.text = text
     self.section = section
   }
 
-  /// `is fresh (RFC 9111, section 4.2)`.
+  /// The text and section: `is fresh (RFC 9111, section 4.2)`.
   package var description: String { "\(text) (\(section))" }
 }
 
-/// What the cache had to do with a response. A value that is one reference, or none while no cache is used.
+/// The part that the cache played in a response. The value is one reference wide; the reference is empty when
+/// no cache is used.
 public struct CacheStatus: Hashable, Sendable {
-  /// How a response came about.
+  /// Where a response came from.
   public enum Outcome: String, Hashable, Sendable {
-    /// No cache was asked.
+    /// No cache was used.
     case off
-    /// It came from the origin.
+    /// The response came from the origin.
     case miss
-    /// It was stored, and was used without asking the origin.
+    /// The cache served a fresh stored response without contacting the origin.
     case hit
-    /// The same, although its time is over.
+    /// The cache served a stale stored response.
     case stale
-    /// It was stored, and the origin said that it still holds.
+    /// The cache served a stored response after the origin confirmed it (revalidation).
     case revalidated
   }
 
-  /// Why a request went to the origin: the values of `fwd` in RFC 9211, section 2.2.
+  /// The reason why a request went to the origin, with the values of `fwd` in RFC 9211, section 2.2.
   package enum Forward: String, Hashable, Sendable {
-    /// The cache is not used for this request.
+    /// The cache does not apply to this request.
     case bypass
-    /// What the method does has to reach the origin.
+    /// The method must reach the origin.
     case method
-    /// Nothing is stored for the URL.
+    /// No response is stored for the URL.
     case uriMiss = "uri-miss"
-    /// What is stored for the URL is for other values of the fields that `Vary` names.
+    /// The responses stored for the URL have other values in the request fields that `Vary` names.
     case varyMiss = "vary-miss"
-    /// Nothing that is stored answers the request.
+    /// No stored response satisfies the request.
     case miss
-    /// The request asks for an answer of the origin.
+    /// The request demands a response from the origin.
     case request
-    /// What is stored is stale.
+    /// The stored response is stale.
     case stale
-    /// What is stored does not have the range that is asked for.
+    /// The stored response does not contain the requested range.
     case partial
   }
 
@@ -70,7 +71,7 @@ public struct CacheStatus: Hashable, Sendable {
       self.rule = rule
       self.forward = forward
       self.forwardedStatus = forwardedStatus
-      // The largest integers of structured fields (RFC 8941, section 3.3.1).
+      // The range of integers in structured fields (RFC 8941, section 3.3.1).
       self.timeToLive = timeToLive.map { min(max($0, -999_999_999_999_999), 999_999_999_999_999) }
       self.storing = storing
       self.isStored = isStored
@@ -82,22 +83,22 @@ public struct CacheStatus: Hashable, Sendable {
 
   private var storage: Storage?
 
-  /// No cache was asked.
+  /// The status without a cache.
   public static let off = CacheStatus()
 
   private init() {}
 
-  /// Makes a status.
+  /// Creates a status.
   ///
   /// - Parameters:
-  ///   - outcome: how the response came about.
-  ///   - rule: what decided that.
-  ///   - forward: why the request went to the origin; `nil` when it did not.
-  ///   - forwardedStatus: the status of the origin's answer.
-  ///   - timeToLive: how many seconds the response stays fresh; negative when it is stale.
-  ///   - storing: what decided whether the origin's answer is stored.
-  ///   - isStored: whether it is.
-  ///   - isCollapsed: whether the request waited for the answer to another one.
+  ///   - outcome: where the response came from.
+  ///   - rule: the rule that decided the outcome.
+  ///   - forward: why the request went to the origin; `nil` if it did not.
+  ///   - forwardedStatus: the status code of the origin's response.
+  ///   - timeToLive: how long the response stays fresh, in seconds; negative if it is stale.
+  ///   - storing: the rule that decided whether the origin's response is stored.
+  ///   - isStored: whether the origin's response is stored.
+  ///   - isCollapsed: whether the request waited for the response to another request (single flight).
   package init(
     _ outcome: Outcome, by rule: CacheRule, forward: Forward? = nil, forwardedStatus: Int? = nil,
     timeToLive: Int64? = nil, storing: CacheRule? = nil, isStored: Bool = false, isCollapsed: Bool = false
@@ -106,26 +107,26 @@ public struct CacheStatus: Hashable, Sendable {
       outcome, rule, forward, forwardedStatus, timeToLive, storing, isStored, isCollapsed)
   }
 
-  /// How the response came about.
+  /// Where the response came from.
   public var outcome: Outcome { storage?.outcome ?? .off }
-  /// What decided that, and where it is written: `is fresh (RFC 9111, section 4.2)`.
+  /// The rule that decided the outcome, with its source: `is fresh (RFC 9111, section 4.2)`.
   public var reason: String { rule.description }
-  /// What decided that.
+  /// The rule that decided the outcome.
   package var rule: CacheRule { storage?.rule ?? Self.offRule }
-  /// The status of the origin's answer; `nil` when there was none.
+  /// The status code of the origin's response; `nil` if there was none.
   public var forwardedStatus: Int? { storage?.forwardedStatus }
-  /// How many seconds the response stays fresh, negative when it is stale; `nil` when that is not known.
+  /// How long the response stays fresh, in seconds; negative if it is stale, `nil` if unknown.
   public var timeToLive: Int64? { storage?.timeToLive }
-  /// What decided whether the origin's answer is stored; `nil` when there was none.
+  /// The rule that decided whether the origin's response is stored; `nil` if there was none.
   package var storing: CacheRule? { storage?.storing }
-  /// Whether the origin's answer is stored when its end is read.
+  /// Whether the cache stores the origin's response once the body has been read to its end.
   public var isStored: Bool { storage?.isStored ?? false }
-  /// Whether the request waited for the answer to another one.
+  /// Whether the request waited for the response to another request (single flight).
   public var isCollapsed: Bool { storage?.isCollapsed ?? false }
-  /// Whether the body is one that was stored.
+  /// Whether the body came from the cache.
   public var isFromCache: Bool { outcome == .hit || outcome == .stale || outcome == .revalidated }
 
-  /// The member that RFC 9211 (`Cache-Status`) has for this cache; `nil` when no cache was asked.
+  /// The member of the `Cache-Status` field for this cache (RFC 9211), or `nil` if no cache was used.
   public var text: String? {
     guard let storage else { return nil }
     var text = "netopt"
@@ -138,7 +139,7 @@ public struct CacheStatus: Hashable, Sendable {
     return text
   }
 
-  /// Whether two statuses say the same.
+  /// Whether both statuses are equal.
   public static func == (a: CacheStatus, b: CacheStatus) -> Bool {
     a.storage === b.storage
       || a.outcome == b.outcome && a.rule == b.rule && a.text == b.text && a.storing == b.storing

@@ -1,17 +1,22 @@
-/// Something that stands around each call: it may change the request, answer it itself, change the answer, or call
-/// again. Written so that the file reads from top to bottom: before, `next.proceed`, after.
+/// A component that wraps each call. An interceptor may change the request, respond to it without the
+/// network, change the response, or repeat the call. Its code reads in order: the part before the call,
+/// `next.proceed`, the part after the call.
 public protocol Interceptor: Sendable {
   /// Handles a call.
   ///
   /// - Parameters:
-  ///   - request: what is asked for.
-  ///   - next: the rest of the chain. Call it never, once, or once per attempt.
+  ///   - request: the request.
+  ///   - next: the rest of the chain. Call it not at all, once, or once for each attempt.
+  /// - Returns: the response.
+  /// - Throws: `NetOptError` when the call fails.
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
 }
 
-/// The part of a chain that lies below an interceptor. A value: it can be called again.
+/// The rest of the interceptor chain, as seen by one interceptor. The chain is a value, so an interceptor may
+/// call it several times.
 public struct InterceptorChain: Sendable {
-  /// What all interceptors of a call have in common. A call that waits has a chain in each one's frame: that is small.
+  /// The state shared by all interceptors of a call. A waiting call holds a chain in each interceptor's
+  /// frame, so a chain must be small.
   @usableFromInline
   final class Call: Sendable {
     @usableFromInline let links: [any Interceptor]
@@ -24,14 +29,14 @@ public struct InterceptorChain: Sendable {
   }
 
   @usableFromInline var call: Call
-  /// The plan, which is not that of the call's context but made on the way.
+  /// The plan made for this part of the chain. Takes the place of the plan in the call's context.
   @usableFromInline package private(set) var plan: RoutePlan?
   @usableFromInline let position: Int
 
-  /// The call's number among those of its client, as `CallObserver` has it.
+  /// The number of the call within its client. `CallObserver` reports the same number.
   public var callID: UInt64 { call.context.id }
 
-  /// What is known of the call besides the request.
+  /// The call's context: everything about the call except the request.
   package var context: CallContext {
     get {
       var context = call.context
@@ -44,16 +49,17 @@ public struct InterceptorChain: Sendable {
     }
   }
 
-  /// When the call has to be over, or `nil`.
+  /// The call's deadline, or `nil`.
   package var deadline: MonotonicInstant? { call.context.deadline }
 
   /// When the call began.
   package var started: MonotonicInstant { call.context.started }
 
-  /// Which of several attempts of the call this is, when it is one of several.
+  /// The attempt of a call with several attempts, or `nil`.
   package var attempt: Attempt? { call.context.attempt }
 
-  /// Makes a chain of interceptors, outermost first. The last one answers without calling `next`.
+  /// Creates a chain of interceptors, outermost first. The last interceptor must respond without calling
+  /// `next`.
   package init(_ links: [any Interceptor], context: CallContext) {
     call = Call(links, context)
     plan = context.plan
@@ -66,16 +72,17 @@ public struct InterceptorChain: Sendable {
     self.position = position
   }
 
-  /// The same chain for a call that takes a way.
+  /// Returns this chain with another plan.
   package func along(_ plan: RoutePlan) -> InterceptorChain {
     var chain = self
     chain.plan = plan
     return chain
   }
 
-  /// Hands the request to the rest of the chain.
+  /// Passes the request to the rest of the chain.
   ///
-  /// - Throws: what the rest throws; `NetOptError.Code.invalidConfiguration` when there is no rest.
+  /// - Throws: the error of the rest of the chain; `NetOptError.Code.invalidConfiguration` if the rest is
+  ///   empty.
   @inlinable @inline(__always)
   public func proceed(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     guard position < call.links.count else {

@@ -1,30 +1,31 @@
-/// The addresses of a name.
+/// The result of a DNS look-up.
 package struct ResolvedAddresses: Hashable, Sendable {
-  /// The addresses in the order in which they are to be tried; not empty.
+  /// The addresses in the order in which to try them. Not empty.
   package var addresses: [IPAddress]
-  /// How long they may be kept.
+  /// How long the addresses may be cached.
   package var timeToLive: Duration
 
-  /// Makes an answer.
+  /// Creates a result.
   package init(_ addresses: [IPAddress], timeToLive: Duration) {
     self.addresses = addresses
     self.timeToLive = timeToLive
   }
 }
 
-/// Finds the addresses of names.
+/// Resolves host names to addresses.
 package protocol Resolver: Sendable {
-  /// Looks a name up.
+  /// Looks up the addresses of a name.
   ///
-  /// - Parameter fresh: whether cached answers are passed over.
-  /// - Throws: `nameNotFound` or `resolverFailed`; `cancelled` when the task was, which ends this look-up alone.
+  /// - Parameter fresh: whether to ignore cached results.
+  /// - Throws: `nameNotFound` or `resolverFailed`; `cancelled` if the task was cancelled. Cancellation ends
+  ///   only this look-up.
   func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
 
-  /// This machine is in another network: its name servers may be others, and may answer otherwise. The default does
-  /// nothing.
+  /// Reports that this machine has joined another network, whose name servers may differ. The default
+  /// implementation does nothing.
   func networkChanged()
 
-  /// Fails what is under way and returns when nothing of it is left.
+  /// Fails all look-ups under way and returns when they have ended.
   func shutdown() async
 }
 
@@ -33,12 +34,12 @@ extension Resolver {
   package func networkChanged() {}
 }
 
-/// What a plan's DNS leg becomes when its turn has come.
+/// Resolves the DNS leg of a plan when the leg starts.
 package protocol LegSource: Sendable {
-  /// Looks an origin's host up.
+  /// Looks up the host of an origin.
   ///
-  /// - Parameter fresh: whether cached answers are passed over.
-  /// - Returns: a leg for each address, in the order in which they are to be tried; not empty.
-  /// - Throws: as `Resolver.resolve`.
+  /// - Parameter fresh: whether to ignore cached results.
+  /// - Returns: one leg for each address, in the order in which to try them. Not empty.
+  /// - Throws: the errors of `Resolver.resolve`.
   func legs(for origin: Origin, fresh: Bool) async throws(NetOptError) -> [RoutePlan.Leg]
 }

@@ -1,18 +1,19 @@
-/// What is known of a call besides the request.
+/// The properties of a call besides the request.
 @usableFromInline
 package struct CallContext: Sendable {
-  /// A number that tells calls of one client apart.
+  /// The number of the call within its client.
   package var id: UInt64
-  /// When the call began. Offsets in reports count from here.
+  /// When the call began. Offsets in reports are relative to this moment.
   package var started: MonotonicInstant
-  /// When the call has to be over, or `nil`.
+  /// The call's deadline, or `nil`.
   package var deadline: MonotonicInstant?
-  /// The way the request is to take, once it is planned.
+  /// The plan for the request, or `nil` before planning.
   package var plan: RoutePlan?
-  /// Which of several attempts this is; `nil` for a first one that has no copy beside it, as nearly all are.
+  /// The attempt that this call context belongs to. Almost always `nil`: a first attempt without a hedge has
+  /// none.
   package var attempt: Attempt?
 
-  /// Makes a context.
+  /// Creates a context.
   package init(id: UInt64, started: MonotonicInstant, deadline: MonotonicInstant?) {
     self.id = id
     self.started = started
@@ -20,46 +21,51 @@ package struct CallContext: Sendable {
   }
 }
 
-/// Sends requests the way a plan says.
+/// Sends requests along the legs of a plan.
 ///
-/// Whatever a transport is made of, it keeps these promises, which `TransportConformance` of the test kit checks:
-/// the request is sent at most once unless it may be repeated; every call ends, at the latest 50 ms after its
-/// deadline; cancelling the task ends the call; errors carry the route; after `shutdown` every call is refused with
-/// `NetOptError.Code.shutDown`.
+/// Every transport satisfies these rules, which `TransportConformance` of the test kit checks:
+///
+/// - The transport sends a request at most once, unless the request may be repeated.
+/// - Every call ends at most 50 ms after its deadline.
+/// - Cancelling the task ends the call.
+/// - Errors contain the route.
+/// - After `shutdown`, every call fails with `NetOptError.Code.shutDown`.
 package protocol Transport: Sendable {
-  /// Performs a request along a plan's legs, and returns when the head of the response is there.
+  /// Sends a request along the legs of a plan, and returns when the response head has arrived.
   ///
-  /// - Throws: `NetOptError` with the route, when no leg could carry the request, or the one that did failed.
+  /// - Throws: `NetOptError` with the route, if no leg could carry the request or the carrying leg failed.
   func execute(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> NetOptResponse
 
-  /// Opens a connection to an endpoint, TLS included for an `https` origin. Nothing is requested.
+  /// Opens a connection to an endpoint, with a TLS handshake if the origin's scheme is `https`. Sends no
+  /// request.
   ///
   /// - Parameters:
-  ///   - limit: the longest that it may take.
-  ///   - keep: whether a pooled connection will do, and a new one is kept for the requests to come where the
-  ///     protocol allows that (HTTP/2). Otherwise the connection is new and closed at once.
-  /// - Throws: what kept the connection from being ready.
+  ///   - limit: the maximum time for opening the connection.
+  ///   - keep: if true, a pooled connection satisfies the call, and a new connection stays in the pool if the
+  ///     protocol allows that (HTTP/2). If false, the call opens a new connection and closes it at once.
+  /// - Throws: `LegError` with the reason why the connection did not become ready.
   func connect(
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport
 
-  /// Opens a connection along a plan's legs, the way a request would, and keeps it for the requests to come where the
-  /// protocol allows that (HTTP/2). Nothing is requested. A connection that is there already will do.
+  /// Opens a connection along the legs of a plan, as a request would, and keeps it in the pool if the
+  /// protocol allows that (HTTP/2). A pooled connection satisfies the call. Sends no request.
   ///
-  /// - Parameter request: whose options are those of the requests to come; it is not sent.
-  /// - Returns: the way it took.
-  /// - Throws: `NetOptError` with the route, when no leg could be made ready. The default throws `unsupported`.
+  /// - Parameter request: a request with the options of the requests to come. The transport does not send it.
+  /// - Returns: the route of the connection.
+  /// - Throws: `NetOptError` with the route, if no leg became ready. The default implementation throws
+  ///   `unsupported`.
   func warmUp(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport
 
-  /// This machine is in another network. Connections from before are not used for calls that come from now on; what is
-  /// under way goes on. The default does nothing.
+  /// Reports that this machine has joined another network. New calls do not use the connections from before;
+  /// transfers under way continue. The default implementation does nothing.
   func networkChanged()
 
-  /// Fails what is under way, closes all connections, and returns when nothing of them is left.
+  /// Fails all calls under way, closes all connections, and returns when both are gone.
   func shutdown() async
 }
 
@@ -77,36 +83,37 @@ extension Transport {
   package func networkChanged() {}
 }
 
-/// What opening a connection took.
+/// The time that opening a connection took.
 package struct ConnectReport: Hashable, Sendable {
-  /// The TCP handshake.
+  /// The duration of the TCP handshake.
   package var connect: Duration
-  /// The TLS handshake, or `nil` without TLS.
+  /// The duration of the TLS handshake; `nil` without TLS.
   package var tls: Duration?
-  /// Whether a pooled connection was there already; then nothing was measured.
+  /// Whether the call used a pooled connection. The durations are then not measured.
   package var reused: Bool
 
-  /// Makes a report.
+  /// Creates a report.
   package init(connect: Duration, tls: Duration? = nil, reused: Bool = false) {
     self.connect = connect
     self.tls = tls
     self.reused = reused
   }
 
-  /// From the first packet until a request could be sent. In nanoseconds, saturating: a sum of two durations may not fit.
+  /// The time from the first packet until a request could be sent. Computed in saturating nanoseconds,
+  /// because the sum of two `Duration` values may overflow.
   package var ready: Duration {
     .nanoseconds(connect.nanoseconds.addingClamped(tls?.nanoseconds ?? 0))
   }
 }
 
-/// Why a connection could not be opened, with what blame needs.
+/// The reason why a connection could not be opened, with the data for blaming the endpoint.
 package struct LegError: Error, Hashable, Sendable {
-  /// What happened.
+  /// The failure.
   package let failure: LegFailure
-  /// Whether it was the caller who ended it.
+  /// Whether the caller ended the attempt.
   package let isCancellation: Bool
 
-  /// Makes an error.
+  /// Creates an error.
   package init(_ failure: LegFailure, isCancellation: Bool = false) {
     self.failure = failure
     self.isCancellation = isCancellation

@@ -1,10 +1,10 @@
 extension HTTPURL {
-  /// The longest reference in a response that is followed, in bytes. RFC 9110, section 4.1, asks for 8,000 at least. A chain of redirects to URLs of
-  /// 100 KB would keep a client busy.
+  /// The maximum length of a reference that is followed, in bytes. RFC 9110, section 4.1, recommends support
+  /// for at least 8,000 octets. The limit bounds the work for a chain of redirects to URLs of 100 KB.
   package static let longestReference = 16 * 1024
 
-  /// Resolves a reference, such as the value of `Location`, against this URL (RFC 3986, section 5.2, strictly). The
-  /// path that results has no dot segments; a space, which servers do write, is percent-encoded.
+  /// Resolves a reference, such as the value of `Location`, against this URL (RFC 3986, section 5.2, strict).
+  /// The resulting path has no dot segments. Spaces, which some servers send, are percent-encoded.
   ///
   /// - Throws: `NetOptError.Code.invalidURL` when the result is not an `http` or `https` URL.
   public func resolving(_ reference: String) throws(NetOptError) -> HTTPURL {
@@ -18,7 +18,7 @@ extension HTTPURL {
       let url = try HTTPURL(Self.hasScheme(text) ? text : "\(origin.scheme.rawValue):\(text)")
       return HTTPURL(origin: url.origin, target: Self.removingDots(url.path) + Self.suffix(url.query))
     }
-    // By bytes: a text of ASCII is read a hundred times as fast as by characters.
+    // The search compares bytes: that is a hundred times as fast as comparing characters of ASCII text.
     let mark = text.utf8.firstIndex(of: UInt8(ascii: "?"))
     let path = text[..<(mark ?? text.endIndex)]
     let query = mark.map { text[text.utf8.index(after: $0)...] }
@@ -43,7 +43,7 @@ extension HTTPURL {
   /// Removes the segments "." and ".." (RFC 3986, section 5.2.4).
   private static func removingDots(_ path: Substring) -> String {
     var kept: [UInt8] = []
-    /// Where the slashes before the segments that are kept stand.
+    /// The offsets in `kept` of the slash before each kept segment.
     var starts: [Int] = []
     var rest = path.utf8.dropFirst()
     while true {
@@ -52,7 +52,7 @@ extension HTTPURL {
       let isDotDot = segment.elementsEqual("..".utf8)
       let isLast = segment.endIndex == rest.endIndex
       if isDotDot, let start = starts.popLast() { kept.removeSubrange(start...) }
-      // A path that ends in a dot segment names a directory.
+      // A path that ends in a dot segment names a directory, so it keeps its final slash.
       if !isDot && !isDotDot || isLast {
         starts.append(kept.count)
         kept.append(UInt8(ascii: "/"))

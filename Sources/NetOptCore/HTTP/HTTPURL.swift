@@ -1,10 +1,10 @@
-/// An `http` or `https` URL (RFC 9110, section 4.2), parsed once, ready to be sent.
+/// An `http` or `https` URL (RFC 9110, section 4.2).
 ///
-/// Path and query are kept and sent as they were written: dot segments stay, so that what is signed is what arrives.
-/// Only bytes beyond ASCII are percent-encoded, as UTF-8. User information is refused (RFC 9110, section 4.2.4), a
-/// fragment is dropped.
+/// The URL keeps its path and query as they were written, and requests send them unchanged. Dot segments
+/// stay, so that the server receives what was signed. Only non-ASCII bytes are percent-encoded, as UTF-8. The
+/// parser rejects user information (RFC 9110, section 4.2.4) and drops the fragment.
 public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
-  /// A URL is part of every request and response, and copied with them: it is one reference.
+  /// The storage, in one object: every request and response contains a URL and copies it.
   private final class Storage: Sendable {
     let origin: Origin
     let target: String
@@ -21,17 +21,17 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   package var origin: Origin { storage.origin }
   /// Whether the scheme is https.
   public var isSecure: Bool { origin.scheme == .https }
-  /// The host in lower case: a name, or an address without brackets.
+  /// The host in lower case: a name, or an IP address without brackets.
   public var host: String { origin.host }
-  /// The port: the scheme's default when the URL has none.
+  /// The port. Default: the default port of the scheme.
   public var port: UInt16 { origin.port }
-  /// Path and query as they stand in the request line; begins with "/".
+  /// The path and query, as sent in the request line. Begins with "/".
   public var target: String { storage.target }
 
-  /// Makes a URL from its parts. `target` begins with "/".
+  /// Creates a URL from its parts. `target` must begin with "/".
   package init(origin: Origin, target: String) { storage = Storage(origin, target) }
 
-  /// Whether two URLs are the same, byte for byte.
+  /// Whether both URLs are equal byte for byte.
   public static func == (a: HTTPURL, b: HTTPURL) -> Bool {
     a.storage === b.storage || a.origin == b.origin && a.target == b.target
   }
@@ -51,16 +51,18 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return target[target.index(after: mark)...]
   }
 
-  /// The whole URL, without default port and fragment. It has what its parameters have: logs are better given `shown`.
+  /// The whole URL, without the scheme's default port and without a fragment. Contains the values of all
+  /// parameters, secrets included: use `shown` for logs.
   public var description: String { origin.description + target }
 
-  /// The number of bytes of `description`, without making it.
+  /// The length of `description` in bytes, computed without creating the text.
   package var length: Int { origin.description.utf8.count + target.utf8.count }
 
-  /// The URL for logs and other texts that people and files keep, where `description` would show secrets. The values of parameters whose
-  /// names speak of secrets are `[hidden]`, in path and query, percent-encoded, and in URLs and JSON within a parameter:
-  /// `https://a.test/?q=1&access_token=[hidden]`. A secret in a parameter called `q`, or in a segment of the path, is not known for one
-  /// (docs/security.md).
+  /// The URL for logs and other stored text, without the secrets that `description` contains. The value of a
+  /// parameter whose name suggests a secret is replaced by `[hidden]`:
+  /// `https://a.test/?q=1&access_token=[hidden]`. This covers parameters in the path and query,
+  /// percent-encoded parameters, and URLs and JSON inside a parameter. A secret in a parameter with a name
+  /// such as `q`, or in a path segment, is not recognized (docs/security.md).
   public var shown: String { SecretParameters.hidden(inURL: description) }
 
   /// The first 200 characters of `shown`, for messages.
@@ -77,12 +79,12 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return String(decoding: text.utf8.prefix(longestRead), as: UTF8.self)
   }
 
-  /// The most bytes of a URL that are read for a message.
+  /// The maximum number of bytes of a URL that are read for a message.
   private static let longestRead = 16 * 1024
 
   /// Parses an absolute URL.
   ///
-  /// - Throws: `NetOptError.Code.invalidURL`, naming the rule that the text breaks.
+  /// - Throws: `NetOptError.Code.invalidURL`, with the violated rule in the message.
   public init(_ text: String) throws(NetOptError) {
     func invalid(_ rule: String) -> NetOptError {
       NetOptError(.invalidURL, phase: .resolve, "\(Self.quoted(text)) is not a usable URL: \(rule)")
@@ -92,7 +94,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         bad == 0x20
           ? "it has a space; write %20" : "it has the control character \(bad); percent-encode it")
     }
-    // By bytes: as a Character, a delimiter with a combining mark behind it is another one.
+    // The search compares bytes: a delimiter followed by a combining mark is a different `Character`.
     guard let mark = text.utf8.firstRange(of: "://".utf8) else {
       throw invalid("it has no scheme; begin with https://")
     }
@@ -138,8 +140,9 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return (String(host), number)
   }
 
-  /// Says what is wrong with a host name, or `nil`: letters, digits, "-" and "_" in labels of 1 to 63 bytes, 253 in
-  /// all (RFC 1123, section 2.1; the underscore is in use), or an IPv4 address.
+  /// Returns the reason why a host name is invalid, or `nil` if it is valid. A valid name is an IPv4 address,
+  /// or has at most 253 bytes in labels of 1 to 63 bytes, with letters, digits, "-" and "_" (RFC 1123,
+  /// section 2.1; the underscore is not in the RFC but in use).
   package static func hostNameFault(_ host: some StringProtocol) -> String? {
     let name = host.hasSuffix(".") ? host.dropLast() : host[...]
     if name.isEmpty { return "it names no host" }
@@ -161,8 +164,9 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return nil
   }
 
-  /// Whether a host that ends in this label is an address to some resolvers, libcurl among them, and a name to
-  /// others: "1.2.3", "127.1", "0x7f000001". Nobody means them well.
+  /// Whether a host that ends in this label is a number. Some resolvers, including libcurl's, take "1.2.3",
+  /// "127.1" or "0x7f000001" for an address, others for a name. Such hosts are rejected because attackers use
+  /// the difference.
   private static func isNumber(_ label: Substring) -> Bool {
     let digits = label.loweredASCII.utf8
     return digits.allSatisfy { (0x30...0x39).contains($0) }
@@ -170,12 +174,12 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         && digits.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }
 
-  /// Percent-encodes what a request line cannot carry: bytes beyond ASCII, and spaces.
+  /// Percent-encodes the bytes that a request line cannot contain: non-ASCII bytes and spaces.
   static func encoded(_ text: Substring.UTF8View) -> String {
     encoded(text) { $0 > 0x20 && $0 < 0x80 }
   }
 
-  /// Bytes of a reference, those beyond ASCII percent-encoded.
+  /// Percent-encodes the non-ASCII bytes of a reference.
   static func encodedBeyondASCII(_ bytes: some Collection<UInt8>) -> String { encoded(bytes) { $0 < 0x80 } }
 
   private static func encoded(_ text: some Collection<UInt8>, _ isFine: (UInt8) -> Bool) -> String {
@@ -192,33 +196,35 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// A text that was given as a URL, as people and files may see it: without what may be a password, and without the values of
-  /// parameters whose names speak of secrets.
+  /// Returns a text that was given as a URL in a form for messages and files: without possible passwords, and
+  /// without the values of parameters whose names suggest secrets.
   package static func shown(given text: String) -> String {
     (try? HTTPURL(text))?.shown ?? withoutSecrets(text)
   }
 
-  /// What cannot be a password of a text that is no URL: its scheme, its host and port when they are nothing else, and then path and
-  /// query without secret parameters. Behind an authority that is not well-formed nothing is certain, as it may end within a password.
+  /// Returns the parts of an invalid URL that cannot contain a password: the scheme, then the host and port
+  /// if the authority consists only of them, then the path and query without secret parameters. If the
+  /// authority is malformed, everything after it is dropped, because the authority may end inside a password.
   private static func withoutSecrets(_ text: String) -> String {
     let start = authorityStart(text)
     let prefix = String(text[..<start])
     var shown = prefix
     var rest = text[start...]
     if let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")) {
-      // Behind a "?" it may be of a password, or of a parameter that has lost its name.
+      // The text after "?" may belong to a password, or to a parameter without its name.
       if rest.utf8[..<at].contains(where: "?#".utf8.contains) { return prefix + "…" }
       shown += "…@"
       rest = rest[text.utf8.index(after: at)...]
     } else if start == text.startIndex, let end = rest.utf8.firstIndex(where: { $0 <= 0x20 }) {
-      // Without a scheme it may be something else: a header field, say.
+      // A text without a scheme may be something else, such as a header field.
       let first = withoutSecrets(String(rest[..<end]))
       return first.hasSuffix("…") ? first : first + "…"
     }
     let authority = AuthorityText.shown(Substring(rest.utf8.prefix { !"/?#\\".utf8.contains($0) }))
     if authority == "…" { return prefix + authority }
     let target = rest.utf8.dropFirst(authority.utf8.count)
-    // Where the authority is a port that nobody meant, the rest of a password may follow.
+    // An authority such as `u:123` may be a user name and the start of a password. The rest of the password
+    // and a percent-encoded "@" then follow.
     if SecretParameters.unwrapped(Array(target)[...]).contains(where: { $0.contains(UInt8(ascii: "@")) }) {
       return shown == prefix ? shown + authority + "…" : prefix + "…"
     }
@@ -226,7 +232,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return SecretParameters.hidden(inURL: shown)
   }
 
-  /// Where the authority of a text begins: behind a scheme and slashes, also where the colon or a slash is missing.
+  /// Returns the index at which the authority of a text begins: after the scheme and the slashes. Also finds
+  /// it if the colon or one slash is missing.
   private static func authorityStart(_ text: String) -> String.Index {
     let scheme = text.utf8.prefix { ByteClass.isUnreserved($0) || $0 == UInt8(ascii: "+") }
     var rest = text.utf8[scheme.endIndex...]
@@ -237,7 +244,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return slashes.count < least ? text.startIndex : slashes.endIndex
   }
 
-  /// The text in quotation marks as a message may show it: without secrets, control characters out of the way, cut at 200 characters.
+  /// Returns the text in quotation marks for a message: without secrets, with control characters replaced, at
+  /// most 200 characters long.
   static func quoted(_ text: String) -> String {
     var shown = "\""
     shown.unicodeScalars += withoutSecrets(start(of: text)).unicodeScalars
