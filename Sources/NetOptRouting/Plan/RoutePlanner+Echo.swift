@@ -1,8 +1,8 @@
 package import NetOptCore
 
 extension RoutePlanner {
-  /// Learns the time of a round trip that was measured without a connection, by an echo request of ICMP: how far away an
-  /// endpoint is, and nothing of whether it works.
+  /// Learns a round trip that an ICMP echo request measured. It shows how far away an endpoint is, and not
+  /// whether the endpoint works.
   package mutating func record(
     roundTrip: Duration, of address: IPAddress, for origin: Origin, at now: MonotonicInstant
   ) {

@@ -2,25 +2,25 @@ package import FoundationEssentials
 package import NetOptCore
 
 extension RoutePlanner {
-  /// What has been learned of the list's endpoints, to be kept for the next run. Endpoints that failed of late, and those
-  /// with a wrong certificate, are left out.
+  /// The knowledge of the listed endpoints, to be saved for the next run. Omits endpoints that failed
+  /// recently and endpoints with a wrong certificate.
   ///
   /// - Parameters:
   ///   - now: the present moment.
-  ///   - date: the same moment by the calendar.
+  ///   - date: the same moment as a calendar date.
   package func history(at now: MonotonicInstant, date: Date) -> RouteHistory {
     let known = hosts.compactMap { $0.history(at: now, date: date) }
     return RouteHistory(
       hosts: known.sorted { ($0.origin.host, $0.origin.port) < ($1.origin.host, $1.origin.port) })
   }
 
-  /// Whether a request was ever planned along the list.
+  /// Whether a request was ever planned with the list.
   package var isUsed: Bool { hosts.contains { $0.lastUsed != nil } }
 
-  /// Takes over what was learned in an earlier run, of endpoints of which nothing is known yet. What the list does not have
-  /// is passed over.
+  /// Adopts the history of an earlier run for endpoints without measurements. Ignores endpoints outside the
+  /// list.
   ///
-  /// - Returns: the hosts of which something is known now that was not before.
+  /// - Returns: the hosts for which the planner adopted something.
   package mutating func adopt(_ history: RouteHistory, at now: MonotonicInstant, date: Date) -> Set<String> {
     var adopted: Set<String> = []
     for host in history.hosts {
@@ -30,8 +30,8 @@ extension RoutePlanner {
     return adopted
   }
 
-  /// Forgets what was learned of endpoints and answers: it belongs to a network that this machine is not in any more. What is
-  /// known of the servers themselves, such as their version of HTTP, stays.
+  /// Forgets the health of endpoints and DNS addresses: it belongs to the network that this machine has left.
+  /// Keeps facts about the servers themselves, such as their HTTP version.
   package mutating func networkChanged(at now: MonotonicInstant) {
     for place in hosts.indices {
       var routes = self.routes(to: hosts[place].origin)
@@ -43,7 +43,7 @@ extension RoutePlanner {
 }
 
 extension HostRoutes {
-  /// What is known of the list's endpoints; `nil` when that is nothing.
+  /// The history of the listed endpoints; `nil` when nothing is known.
   fileprivate func history(at now: MonotonicInstant, date: Date) -> RouteHistory.Host? {
     let known = endpoints.compactMap { endpoint -> RouteHistory.Endpoint? in
       let health = endpoint.health
@@ -56,7 +56,7 @@ extension HostRoutes {
     return RouteHistory.Host(origin, learned: date, leader: leader, endpoints: known)
   }
 
-  /// - Returns: whether anything was of use.
+  /// - Returns: whether an endpoint adopted a value.
   fileprivate mutating func adopt(
     _ history: RouteHistory.Host, at now: MonotonicInstant, date: Date
   ) -> Bool {
@@ -78,12 +78,12 @@ extension HostRoutes {
 }
 
 extension RoundTripEstimate {
-  /// The estimate as a value that is kept.
+  /// The estimate in the form that a history stores.
   fileprivate var history: RouteHistory.Estimate {
     RouteHistory.Estimate(smoothed: smoothed, variation: variation)
   }
 
-  /// The estimate that was kept; `nil` when it makes no sense.
+  /// Restores a stored estimate; `nil` when its times are out of range.
   fileprivate init?(_ history: RouteHistory.Estimate) {
     self.init(smoothed: history.smoothed, variation: history.variation)
   }

@@ -1,14 +1,15 @@
 package import NetOptCore
 
 extension RoutePlanner {
-  /// Plans with another list from now on.
+  /// Replaces the list for all plans from now on.
   ///
-  /// What was learnt of an endpoint stays known as long as its address serves the same host: its times, its circuit,
-  /// its quarantine. Of an endpoint that is no longer listed it is kept as of an address from DNS, and the other way
-  /// round. Plans that were made before stay as they are, and what becomes of them is recorded as ever.
+  /// The planner keeps its knowledge of an endpoint as long as the address serves the same host: times,
+  /// circuit breaker, quarantine. When an endpoint leaves the list, the planner keeps its health as that of a
+  /// DNS address, and the other way round. Existing plans do not change, and the planner records their
+  /// outcomes as usual.
   ///
   /// - Parameters:
-  ///   - list: the list, or `nil` to plan over DNS alone.
+  ///   - list: the list, or `nil` to plan with DNS alone.
   ///   - now: the present moment.
   package mutating func adopt(_ list: EndpointList?, at now: MonotonicInstant) {
     self.list = list
@@ -23,7 +24,8 @@ extension RoutePlanner {
 }
 
 extension HostRoutes {
-  /// The same origin with other endpoints in the list, and with what is known of all addresses.
+  /// The state of the same origin with other listed endpoints. Keeps the health of known addresses; of those
+  /// outside the list, at most `mostAnswers`.
   func listing(
     _ listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64, at now: MonotonicInstant
   ) -> HostRoutes {
@@ -47,7 +49,7 @@ extension HostRoutes {
     }
     routes.lastAnswer = lastAnswer
     routes.usual = usual
-    // The one in use stays in use: its connections are open.
+    // The endpoint in use stays in use: its connections are open.
     if let leader {
       let address = endpoints[leader].listed.address
       routes.leader = routes.endpoints.firstIndex { $0.listed.address == address }

@@ -1,35 +1,40 @@
 package import NetOptCore
 
-/// An endpoint of the list that should be probed now.
+/// A listed endpoint that should be probed now.
 package struct DueProbe: Hashable, Sendable {
-  /// For which origin.
+  /// The origin that the endpoint serves.
   package let origin: Origin
-  /// Its address.
+  /// The endpoint's address.
   package let address: IPAddress
-  /// Whether its connection is kept for requests: where they go there, or to nobody yet. Others would only take the place of
-  /// those in use.
+  /// Whether the pool keeps the probe's connection for requests. True when requests use this endpoint, or
+  /// when no endpoint is in use yet. Other connections would only displace those in use.
   package let isKept: Bool
-  /// Whether it is to verify a certificate that was wrong: by a TLS handshake on a new connection, whatever else
-  /// endpoints are probed with.
+  /// Whether the probe checks a certificate that was wrong. Such a probe makes a TLS handshake on a new
+  /// connection, whatever the probe method for other endpoints is.
   package let checksCertificate: Bool
 }
 
 extension RoutePlanner {
-  /// The time between two looks at endpoints against which nothing is held, however many are in use.
+  /// The shortest time between two background probes of healthy endpoints, whatever the number of endpoints
+  /// in use.
   static let lookSpacing = Duration.milliseconds(200)
 
-  /// Takes the probes that are due now, of origins that are in use: for which a plan was made in the last five
-  /// minutes. A half-open circuit is due at once, and its one attempt is taken by the probe; so is a certificate that was
-  /// wrong, after waits that double from one second to a minute; every other endpoint is
-  /// due every few minutes, with jitter, or less often in a long list: an origin is probed at most every two seconds, and all
-  /// of them together five times a second, the one that has waited longest first. Endpoints whose connections requests have
-  /// measured meanwhile are passed over.
+  /// Takes the probes that are due now. Only origins in use are probed: those for which a plan was made in
+  /// the last 5 minutes.
   ///
-  /// While the network is suspected there is one probe in all, after pauses that double from one second to a minute.
+  /// - The one attempt of a half-open circuit breaker is due at once. The probe takes this attempt.
+  /// - A check of a wrong certificate is due after waits that double from 1 s to 60 s.
+  /// - A background probe of any other endpoint is due every few minutes, with jitter, and less often in a
+  ///   long list. The planner probes one origin at most every 2 s, and all origins together at most 5 times
+  ///   per second. The endpoint that has waited longest comes first. A request that measures an endpoint
+  ///   postpones the endpoint's background probe.
   ///
-  /// What comes out of a probe goes to `record(probe:of:for:at:)`, also when it was cancelled.
+  /// While the planner suspects the network, it hands out one probe in all, after pauses that double from 1 s
+  /// to 60 s.
   ///
-  /// - Returns: each once; it is not due again before its interval is over.
+  /// The caller must pass each result to `record(probe:of:for:at:)`, also the result of a cancelled probe.
+  ///
+  /// - Returns: the probes, each once. An endpoint is not due again before its interval is over.
   package mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
@@ -46,8 +51,8 @@ extension RoutePlanner {
     return due
   }
 
-  /// When `dueProbes(at:)` is worth asking next: never before `now`, and `nil` when no origin is in use. A later plan
-  /// may make it earlier.
+  /// The next moment at which to call `dueProbes(at:)`: never before `now`; `nil` when no origin is in use. A
+  /// later plan may make the moment earlier.
   package mutating func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
     var attempt: MonotonicInstant?
     var look: MonotonicInstant?
@@ -61,7 +66,7 @@ extension RoutePlanner {
     return max(suspectsNetwork(at: now) ? network.nextProbe ?? next : next, now)
   }
 
-  /// Takes the look that is overdue most, unless the last one was a moment ago.
+  /// Takes the background probe that is overdue most, unless the last one was less than `lookSpacing` ago.
   private mutating func takeLook(at now: MonotonicInstant) -> DueProbe? {
     if let nextLook, now < nextLook { return nil }
     var first: (place: Int, index: Int, due: MonotonicInstant)?
@@ -75,12 +80,13 @@ extension RoutePlanner {
     return hosts[place].dueProbe(index)
   }
 
-  /// The names of the list whose origins are in use: for which a plan was made in the last five minutes.
+  /// The names of the listed hosts whose origins are in use: a plan for them was made in the last 5 minutes.
   package func hostsInUse(at now: MonotonicInstant) -> Set<String> {
     Set(hosts.lazy.filter { $0.isInUse(at: now) && !$0.endpoints.isEmpty }.map(\.origin.host))
   }
 
-  /// An origin whose endpoint in front shows whether the network is back: the one that was used last.
+  /// The place in `hosts` of the origin whose first endpoint shows whether the network works again: the
+  /// origin that was used last.
   private func anyInUse(at now: MonotonicInstant) -> Int? {
     let usable = hosts.indices.filter { hosts[$0].isInUse(at: now) && !hosts[$0].endpoints.isEmpty }
     return usable.max { hosts[$0].lastUsed ?? now < hosts[$1].lastUsed ?? now }

@@ -1,14 +1,15 @@
 package import NetOptCore
 
 extension RoutePlanner {
-  /// The least time that another attempt of a call takes: one round trip to the nearest of the origin's addresses, by
-  /// the shortest handshake that was measured with any of them. Penalties and slow answers are no part of it.
+  /// The shortest duration of another attempt of a call: one round trip to the nearest address of the origin,
+  /// taken from the shortest TCP handshake measured with any of the origin's addresses. Penalties and slow
+  /// responses do not count.
   ///
   /// - Parameters:
-  ///   - plan: of the attempt before.
+  ///   - plan: the plan of the previous attempt.
   ///   - avoided: the addresses that the attempt tries last.
-  /// - Returns: zero where the attempt may be faster than anything that was measured: where it begins with DNS or a proxy,
-  ///   or where the plan has an address that was never measured.
+  /// - Returns: zero when the attempt may be faster than every measurement: when it begins with DNS or a
+  ///   proxy, or when an address of the plan was never measured.
   package func leastAttempt(after plan: RoutePlan, avoiding avoided: [IPAddress]) -> Duration {
     guard let routes = routes(known: plan.origin),
       plan.avoiding(RoutePlan.Avoidance(avoided))?.legs.first?.address != nil,

@@ -1,20 +1,20 @@
 package import NetOptCore
 
-/// What is to be done about requests that wait for their answers.
+/// The actions to take for requests that wait for responses.
 package struct WaitFindings: Sendable {
-  /// New connections to be tried: to endpoints that are suspected, and to others for comparison.
+  /// New connections to open: to suspected endpoints and, for comparison, to others.
   package var probes: [DueProbe] = []
-  /// Requests that are better sent elsewhere, those first that have waited longest.
+  /// Requests to send elsewhere. The request that has waited longest comes first.
   package var taken: [TakenRequest] = []
-  /// Endpoints that have gone silent for certain.
+  /// Endpoints that are silent for certain.
   package var silent: [SilentEndpoint] = []
 }
 
 extension RoutePlanner {
-  /// Learns from requests that wait for their answers. To be called again and again as long as there are any, and once when there are
-  /// none any more.
+  /// Learns from requests that wait for responses. The caller calls this function repeatedly while requests
+  /// wait, and once more when none wait.
   ///
-  /// - Parameter probes: whether the connections are tried that the findings ask for.
+  /// - Parameter probes: whether the caller opens the connections that the findings ask for.
   package mutating func look(
     at waiting: [WaitingRequest], probes: Bool = true, now: MonotonicInstant
   ) -> WaitFindings {
@@ -25,7 +25,7 @@ extension RoutePlanner {
       requests[place, default: []].append((position, request))
     }
     let isFrozen = suspectsNetwork(at: now)
-    // In their order, so that a run is the same each time.
+    // Sorted, so that each run gives the same result.
     for place in Set(requests.keys).union(silent).sorted() where hosts.indices.contains(place) {
       hosts[place].look(
         at: requests[place] ?? [], isFrozen: isFrozen, probes: probes, into: &findings, at: now,
@@ -38,19 +38,20 @@ extension RoutePlanner {
     return findings
   }
 
-  /// Notes which origins have endpoints that are suspected.
+  /// Notes which origins have suspected endpoints.
   mutating func noteSilent() { silent = hosts.indices.filter { hosts[$0].hasSilentEndpoints } }
 
-  /// Learns that a request was answered, while endpoints are suspected of not answering.
+  /// Learns that a request was answered while endpoints are suspected of being silent.
   ///
   /// - Parameters:
-  ///   - status: the answer's. One that says that the server has trouble, or enough of it (429), is no sign that a request is better off there.
-  ///   - begun: when its call began.
+  ///   - status: the status of the response. A status of 429, or of 500 and above, does not show that a
+  ///     request fares better at the endpoint of this response.
+  ///   - begun: when the call began.
   package mutating func answered(
     _ request: NetOptRequest, along report: RouteReport, _ outcome: CallOutcome, status: Int,
     from begun: MonotonicInstant
   ) {
-    // Nearly always.
+    // True nearly always.
     if silent.isEmpty { return }
     guard case .answered(let wait) = outcome, status < 500, status != 429,
       let address = report.winner?.address,

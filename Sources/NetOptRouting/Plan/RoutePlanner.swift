@@ -1,40 +1,41 @@
 package import FoundationEssentials
 package import NetOptCore
 
-/// Decides which endpoints are tried for a request, in which order, and learns from what became of them.
+/// Plans which endpoints a request tries and in which order, and learns from the outcomes.
 ///
-/// It opens no socket and reads no clock: it is told what happened and when, and answers with plans. A value, to be
-/// kept in one place: whoever owns it sees to it that one call at a time changes it. Planning costs well under a
-/// microsecond as long as nothing has changed, since the last plan of each origin is kept.
+/// The planner opens no socket and reads no clock: callers pass events with their moments, and get plans. It
+/// is a value type. Its owner must make sure that only one call at a time changes it. Planning takes well
+/// under 1 µs as long as nothing has changed, because the planner keeps the last plan of each origin.
 package struct RoutePlanner: Sendable {
-  /// The most origins outside the list that are remembered. Beyond it they are all forgotten, which costs a little
-  /// speed and nothing else.
+  /// The maximum number of remembered origins outside the list. Beyond it, the planner forgets all of them,
+  /// which costs only a little speed.
   static let mostUnlisted = 1024
 
-  /// The list, when there is one.
+  /// The list, if there is one.
   package internal(set) var list: EndpointList?
-  /// What routing was told about this machine and its wishes.
+  /// The settings of routing for this machine.
   package let configuration: RoutingConfiguration
   let seed: UInt64
-  /// Whether what fails is this machine's network.
+  /// Tells failures of this machine's network from failures of endpoints.
   var network = LocalNetwork()
-  /// Before this no endpoint is looked at against which nothing is held.
+  /// No healthy endpoint is due for a background probe before this time.
   var nextLook: MonotonicInstant?
-  /// The random numbers of jitter.
+  /// The source of random numbers, for jitter and for choices.
   var random: SplitMix64
   var hosts: [HostRoutes] = []
   var places: [Origin: Int] = [:]
   var unlisted = 0
-  /// The places of the origins with endpoints that are suspected of not answering.
+  /// The places in `hosts` of the origins with endpoints that are suspected of being silent.
   var silent: [Int] = []
-  /// The place that was asked for last: a client talks to one origin for a while, and names cost time to hash.
+  /// The last origin that was looked up, and its place in `hosts`. A client uses one origin for a while, and
+  /// hashing names takes time.
   var last: (origin: Origin, place: Int)?
 
   /// Makes a planner without history.
   ///
   /// - Parameters:
-  ///   - list: the IP list, or `nil` to plan over DNS alone. Its expiry is looked at with each plan.
-  ///   - seed: what this client draws by chance follows from it. Give each client another one.
+  ///   - list: the IP list, or `nil` to plan with DNS alone. Each plan checks whether the list has expired.
+  ///   - seed: the seed of the planner's random numbers. Give each client a different seed.
   package init(
     list: EndpointList?, configuration: RoutingConfiguration = RoutingConfiguration(), seed: UInt64
   ) {
@@ -48,16 +49,19 @@ package struct RoutePlanner: Sendable {
 
   /// Makes the plan for a request.
   ///
-  /// A pinned request gets its address alone, and any other one the proxy alone when there is one. A URL with an
-  /// address in it goes there. For the rest the list decides: its endpoints, fastest first, then DNS.
+  /// A pinned request gets a plan with its address alone. Any other request with a proxy gets a plan with the
+  /// proxy alone. A URL with an IP address gets a plan with this address alone. For other requests, the plan
+  /// has the endpoints of the list, fastest first, then DNS.
   ///
   /// - Parameters:
-  ///   - origin: what the request's URL names.
-  ///   - options: of the request; `routing`, `family`, `verification`, `version` and `directDespiteProxy` count.
+  ///   - origin: the origin of the request's URL.
+  ///   - options: the options of the request. The planner reads `routing`, `family`, `verification`,
+  ///     `version` and `directDespiteProxy`.
   ///   - proxy: the URL of the proxy that is set for this origin, if any.
-  ///   - isUse: whether the origin is in use by that, so that its endpoints are probed. Default: yes.
-  ///   - now: the present moment. A half-open endpoint's one attempt is taken by the plan that it leads.
-  ///   - wall: the same moment by the calendar, asked for when the list expires some day.
+  ///   - isUse: whether the plan marks the origin as in use, so that its endpoints are probed. Default: yes.
+  ///   - now: the present moment. A plan that a half-open endpoint leads takes the one attempt of this
+  ///     endpoint.
+  ///   - wall: the same moment as a calendar date. Evaluated only when the list has an expiry date.
   package mutating func plan(
     for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil, isUse: Bool = true,
     now: MonotonicInstant, wall: @autoclosure () -> Date
@@ -81,10 +85,12 @@ package struct RoutePlanner: Sendable {
     return plan(legs, directOff(origin, options), origin, options, at: now)
   }
 
-  /// Orders the answers of DNS for an origin, at the moment when they are there: as the resolver has them, but the
-  /// address that won last comes first, so that its connections are used again, and those with an open circuit last.
+  /// Orders the DNS answers for an origin when they arrive. The order of the resolver stays, with two
+  /// exceptions. The address that won last comes first, so that its connections are reused. Addresses with an
+  /// open circuit breaker or in quarantine come last.
   ///
-  /// - Returns: the addresses, each with the time that it is given to be ready before the next one starts beside it.
+  /// - Returns: the addresses, each with its stagger: the time that it has to be ready before the next one
+  ///   starts beside it.
   package func ordered(
     _ addresses: [IPAddress], for origin: Origin, at now: MonotonicInstant
   ) -> [(address: IPAddress, stagger: Duration)] {
@@ -102,8 +108,8 @@ package struct RoutePlanner: Sendable {
       verifies: options.verification == .full)
   }
 
-  /// Whether this machine's network is taken to be down: two endpoints or more and DNS have failed within seconds, and
-  /// nothing has worked since.
+  /// Whether the planner takes this machine's network to be down: at least two endpoints and DNS have failed
+  /// within 5 s (`LocalNetwork.window`), and nothing has worked since.
   package func suspectsNetwork(at now: MonotonicInstant) -> Bool {
     !network.isClear && network.isSuspected(at: now)
   }
@@ -132,14 +138,15 @@ package struct RoutePlanner: Sendable {
 
   // MARK: Learning
 
-  /// Notes that a request begins to take its way. Every plan for which this is called is given to `ended(_:)` once,
-  /// when the answer began or the call failed. Only the policy `balanced` asks for it.
+  /// Notes that a request begins to use its plan. The caller must pass each such plan to `ended(_:)` once,
+  /// when the response begins or the call fails. Only the policy `balanced` needs these calls.
   package mutating func began(_ plan: RoutePlan) { changeInFlight(of: plan, by: 1) }
 
-  /// Notes that a request has come to its end, or its answer to its beginning.
+  /// Notes that a request has ended, or that its response has begun.
   package mutating func ended(_ plan: RoutePlan) { changeInFlight(of: plan, by: -1) }
 
-  /// Gives back the one attempt of a half-open endpoint that a plan may have taken, and that is not made.
+  /// Gives back the one attempt of a half-open endpoint that a plan may have taken, when the request does not
+  /// use the plan.
   package mutating func giveBackAttempt(of plan: RoutePlan, at now: MonotonicInstant) {
     guard let address = plan.legs[0].address, let place = place(of: plan.origin),
       hosts[place].index(of: address) != nil
@@ -154,24 +161,25 @@ package struct RoutePlanner: Sendable {
     hosts[place].endpoints[index].inFlight = max(0, hosts[place].endpoints[index].inFlight + change)
   }
 
-  /// Learns from a call how fast and how healthy its endpoints are.
+  /// Learns the speed and health of endpoints from a call.
   ///
-  /// A leg that was ready is a success, also when another one won. A leg that a later one overtook although it had
-  /// used up its stagger is a failure: otherwise an address that swallows packets would cost its stagger on every new
-  /// connection. When the caller ended the call, the legs that were under way are nobody's fault. What the service
-  /// answered counts for the leg that won.
+  /// A leg that was ready counts as a success, even when another leg won. A leg that had used up its stagger
+  /// when a later leg overtook it counts as a failure: otherwise an address that swallows packets would cost
+  /// its stagger on every new connection. When the caller ended the call, the legs under way count against no
+  /// endpoint. The response of the service counts for the leg that won.
   ///
   /// - Parameters:
-  ///   - report: what became of the legs.
-  ///   - outcome: what became of the request; `nil` when only the legs are known.
-  ///   - begun: when the call began. What failed is not held against an endpoint that was seen to work since, nor is silence
-  ///     when the call ended soon after it was sent.
+  ///   - report: the outcomes of the legs.
+  ///   - outcome: the outcome of the request; `nil` when only the legs are known.
+  ///   - begun: when the call began. A failure does not count against an endpoint that was seen to work
+  ///     since. Silence does not count when the call ended soon after its request was sent.
   package mutating func record(
     _ report: RouteReport, outcome: CallOutcome? = nil, from begun: MonotonicInstant? = nil,
     at now: MonotonicInstant
   ) {
     let origin = report.plan.origin
-    // Behind a proxy the addresses are the proxy's; and there is nothing to choose for an address in a URL.
+    // Behind a proxy, the addresses are those of the proxy. For an IP address in a URL, there is no choice to
+    // make.
     if report.plan.directOff == .proxy || origin.address != nil { return }
     let place = begin(origin)
     if hosts[place].recordNoNews(report, outcome, at: now) {
@@ -181,7 +189,7 @@ package struct RoutePlanner: Sendable {
     let weighed = hosts[place].weighed(outcome, of: report, from: begun, at: now)
     if report.isShared {
       giveBackAttempt(of: report.plan, at: now)
-      // The legs count with the call whose they are.
+      // The legs count with the call that started them.
       guard let weighed, weighed != .unknown, let address = report.winner?.address else { return }
       hosts[place].record(shared: weighed, from: address, at: now, using: &random)
       return
@@ -194,10 +202,12 @@ package struct RoutePlanner: Sendable {
   /// Learns from a probe of an endpoint.
   ///
   /// - Parameters:
-  ///   - result: what opening a connection took, or why it failed.
+  ///   - result: the times of opening a connection, or the failure.
   ///   - address: the endpoint's address.
-  ///   - origin: for which it was opened. For `https` a result without TLS is a measurement, but no success.
-  ///   - begun: when it began. A failure is not held against an endpoint that was seen to work since.
+  ///   - origin: the origin for which the connection was opened. For `https`, a result without TLS is a
+  ///     measurement and no success.
+  ///   - begun: when the probe began. A failure does not count against an endpoint that was seen to work
+  ///     since.
   package mutating func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     from begun: MonotonicInstant? = nil, at now: MonotonicInstant
@@ -216,8 +226,8 @@ package struct RoutePlanner: Sendable {
       probe: result, of: address, isFrozen: suspectsNetwork(at: now) || isOld, at: now, using: &random)
   }
 
-  /// Whether an endpoint was seen to work since a probe began that failed. A wrong certificate is one whatever else works: requests may do
-  /// without verification.
+  /// Whether a failed probe is outdated: the endpoint was seen to work since the probe began. A wrong
+  /// certificate is never outdated, because the later success may be a request without verification.
   private func isOld(
     _ result: Result<ConnectReport, LegError>, from begun: MonotonicInstant?, of address: IPAddress,
     _ place: Int
@@ -228,7 +238,7 @@ package struct RoutePlanner: Sendable {
     return hosts[place].health(of: address)?.hasWorked(since: begun) ?? false
   }
 
-  /// Looks for failures that come together: of endpoints and of DNS.
+  /// Looks for failures of endpoints and of DNS that occur together.
   private mutating func judgeNetwork(
     by report: RouteReport, _ outcome: CallOutcome?, at now: MonotonicInstant
   ) {
@@ -236,7 +246,7 @@ package struct RoutePlanner: Sendable {
     var hasFailed = false
     for leg in report.legs {
       switch leg.outcome {
-      // A stream that was reset has no failure: its connection is well.
+      // A leg whose stream was reset has no failure: its connection works.
       case .won where outcome == .silent || outcome == .broke && leg.failure != nil:
         hasFailed = true
         if let address = leg.address, leg.failure.map({ Blame($0.kind).isOfTheWay }) ?? true {
@@ -265,34 +275,36 @@ package struct RoutePlanner: Sendable {
     }
   }
 
-  /// Learns which version of HTTP an origin answered in, and with it whether a leg that loses costs a connection.
+  /// Learns which HTTP version an origin speaks. The version tells whether each leg that loses a race costs a
+  /// connection.
   ///
-  /// - Parameter options: of the request; an answer to a request for HTTP/1.1 shows nothing.
+  /// - Parameter options: the options of the request. The response to a request for HTTP/1.1 shows nothing.
   package mutating func learned(version: HTTPVersion, for origin: Origin, options: RequestOptions) {
     if options.version == .http1 || origin.scheme == .http { return }
     let speaksHTTP1 = version == .http1_0 || version == .http1_1
-    // What is not remembered is taken to multiplex.
+    // The planner takes an origin that it does not remember to multiplex.
     guard let place = speaksHTTP1 ? begin(origin) : place(of: origin) else { return }
     hosts[place].speaksHTTP1 = speaksHTTP1
   }
 
   // MARK: Asking
 
-  /// The endpoints of the list that are worth probing for an origin, the nearest first. Those in quarantine are
-  /// among them: a probe is what may release them.
+  /// The listed endpoints to probe for an origin, the nearest first. Includes endpoints in quarantine,
+  /// because a probe can release them.
   package func endpoints(toProbe origin: Origin) -> [IPEndpoint] {
     let routes = place(of: origin).map { hosts[$0] } ?? routes(to: origin)
     return routes.addressesToProbe.map { IPEndpoint($0, port: origin.port) }
   }
 
-  /// The list's endpoints of an origin in the order of a plan made now; those that it leaves out come last.
+  /// The status of an origin's listed endpoints, in the order of a plan made now. Excluded endpoints come
+  /// last.
   package func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
     (place(of: origin).map { hosts[$0] } ?? routes(to: origin)).statuses(at: now)
   }
 
   // MARK: Origins
 
-  /// The list's entry for an origin, when it has one for its port.
+  /// The list's entry for an origin; `nil` when the list has no entry for the origin's host and port.
   func entry(of origin: Origin) -> HostEntry? {
     guard origin.address == nil, let entry = list?.hosts[origin.host], entry.port == origin.port else {
       return nil
@@ -305,16 +317,16 @@ package struct RoutePlanner: Sendable {
       origin, listed: entry(of: origin)?.endpoints ?? [], configuration: configuration, seed: seed)
   }
 
-  /// What is known of an origin that is remembered.
+  /// The state of a remembered origin; `nil` for other origins.
   func routes(known origin: Origin) -> HostRoutes? { place(of: origin).map { hosts[$0] } }
 
-  /// The place of an origin that is remembered.
+  /// The place in `hosts` of a remembered origin; `nil` for other origins.
   private func place(of origin: Origin) -> Int? {
     if let last, last.origin == origin { return last.place }
     return places[origin]
   }
 
-  /// The place of an origin that has endpoints in the list.
+  /// The place in `hosts` of an origin with listed endpoints. Begins to remember the origin.
   mutating func listedPlace(of origin: Origin) -> Int? {
     if place(of: origin) == nil, entry(of: origin)?.endpoints.isEmpty ?? true { return nil }
     let place = begin(origin)
@@ -323,7 +335,7 @@ package struct RoutePlanner: Sendable {
 
   /// Begins to remember an origin, unless it is remembered already.
   ///
-  /// - Returns: its place.
+  /// - Returns: the origin's place in `hosts`.
   mutating func begin(_ origin: Origin) -> Int {
     if let last, last.origin == origin { return last.place }
     let place = places[origin] ?? add(routes(to: origin))

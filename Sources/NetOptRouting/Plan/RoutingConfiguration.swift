@@ -1,27 +1,30 @@
 import NetOptCore
 
-/// How one of several endpoints is chosen.
+/// How routing chooses one of several endpoints.
 public enum SelectionPolicy: String, Hashable, Sendable, CaseIterable {
-  /// The fastest. Among those within 10 % of it, each client draws one by weight, so that a fleet of clients does not
-  /// run to one address.
+  /// Chooses the fastest endpoint. Among the endpoints within 10 % of the fastest, each client draws one by
+  /// weight, so that a fleet of clients does not send all its requests to one address.
   case fastest
-  /// For each request the better one of two that are drawn by weight: the one with the smaller product of its score
-  /// and the requests that it would have under way. All endpoints get requests, the faster ones more of them.
+  /// For each request, draws two endpoints by weight and chooses the one with the smaller product of score
+  /// and requests under way, this request included. All endpoints get requests; faster ones get more.
   case balanced
-  /// As `fastest` at first, and then the same one as long as it works, however much faster another one becomes.
+  /// Chooses as `fastest` does at first. Then keeps this endpoint as long as it works, however much faster
+  /// another endpoint becomes.
   case pinned
 }
 
-/// What routing is told about this machine and its wishes.
+/// The settings of routing for this machine.
 public struct RoutingConfiguration: Hashable, Sendable {
-  /// The region in which this machine stands, as the list names regions. Endpoints of the same region come first as
-  /// long as nothing is known of their speed. Default: none.
+  /// The region of this machine, named as in the list. Among endpoints of unknown speed, those of the same
+  /// region come first. Default: none.
   public var region: String?
-  /// The provider through whose network this machine reaches others, as the list names providers; as `region`.
+  /// The provider through whose network this machine reaches others, named as in the list. Works like
+  /// `region`. Default: none.
   public var isp: String?
-  /// How one of several endpoints is chosen. Default: `fastest`.
+  /// How routing chooses one of several endpoints. Default: `fastest`.
   public var policy: SelectionPolicy
-  /// Whether what is due for a probe is probed. Otherwise requests find out what becomes of endpoints that failed.
+  /// Whether the client makes the probes that are due. Otherwise requests find out whether failed endpoints
+  /// work again.
   package var probesInBackground = true
 
   /// Makes a configuration.
@@ -31,8 +34,8 @@ public struct RoutingConfiguration: Hashable, Sendable {
     self.policy = policy
   }
 
-  /// Makes a configuration from environment variables: `NETOPT_REGION`, `NETOPT_ISP` and `NETOPT_POLICY`. Empty ones
-  /// count as unset, and so does a policy that there is not.
+  /// Makes a configuration from the environment variables `NETOPT_REGION`, `NETOPT_ISP` and `NETOPT_POLICY`.
+  /// An empty variable counts as unset, and so does an unknown policy.
   public init(environment: [String: String]) {
     self.init(
       region: environment["NETOPT_REGION"].flatMap { $0.isEmpty ? nil : $0 },
