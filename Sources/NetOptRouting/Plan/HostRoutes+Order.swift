@@ -1,30 +1,31 @@
 import NetOptCore
 
-/// An endpoint that plans leave out.
+/// An endpoint that plans exclude.
 struct ExcludedEndpoint: Sendable {
   let index: Int
-  /// Its score with penalties.
+  /// The endpoint's score, with penalties; `nil` without history.
   let score: Duration?
-  /// Why.
+  /// The reason for the exclusion.
   let exclusion: Exclusion
-  /// Whether only failures keep it out, so that it is better than nothing.
+  /// Whether the circuit breaker excludes the endpoint. A plan may still try such an endpoint as a last
+  /// resort.
   let isShut: Bool
 }
 
-// Which endpoints may be used and in which order, kept up to date one endpoint at a time.
+// The usable endpoints and their order. Each change updates the order for one endpoint.
 extension HostRoutes {
-  /// What an endpoint is to plans.
+  /// Whether plans use an endpoint.
   private enum Assessment {
     case usable(Ranking.Standing)
     case excluded(ExcludedEndpoint)
   }
 
-  /// Puts an endpoint of which something has changed where it belongs.
+  /// Moves an endpoint to its place in `ranking` or `excluded` after a change of the endpoint.
   mutating func reassess(_ index: Int, at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
     nextProbes = nil
     writeLeg(to: index)
-    // The usual case first, for which nothing of the health has to be copied.
+    // The usual case comes first: it does not copy `health`.
     if endpoints[index].health.isClear {
       let standing = endpoints[index].health.clearScore(secure: isSecure).map { Ranking.Standing.known($0) }
       ranking.place(entry(index, standing ?? .unknown))
@@ -55,7 +56,8 @@ extension HostRoutes {
     reviewDue = min(reviewDue, due)
   }
 
-  /// Puts all endpoints where they belong after many have changed. One by one each would be looked for among all others.
+  /// Recomputes the places of all endpoints after many have changed. `reassess(_:at:)` searches the other
+  /// endpoints on each call, so calling it for each endpoint takes longer.
   mutating func reassessAll(at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
     nextProbes = nil
@@ -70,7 +72,7 @@ extension HostRoutes {
     }
   }
 
-  /// Puts the endpoints where they belong that time has changed.
+  /// Recomputes the places of the endpoints that have changed with the passing of time.
   mutating func review(at now: MonotonicInstant) {
     let bound = usual.bound ?? .max
     for (index, due) in timed where due <= now {
@@ -84,7 +86,7 @@ extension HostRoutes {
     reviewDue = timed.map(\.due).min() ?? MonotonicInstant(nanoseconds: .max)
   }
 
-  /// All endpoints as they are now, for a request with wishes, or without looking at what is kept.
+  /// Assesses all endpoints anew, without the kept ranking. Requests with their own wishes need this.
   func assessed(for wish: PlanWish, at now: MonotonicInstant) -> (
     ranking: Ranking, excluded: [ExcludedEndpoint]
   ) {
@@ -105,7 +107,7 @@ extension HostRoutes {
     return (Ranking(entries), excluded)
   }
 
-  /// The addresses of the list in the order in which they are worth probing: the nearest first.
+  /// The listed addresses in the order of probing: the nearest first.
   var addressesToProbe: [IPAddress] {
     endpoints.indices.map { entry($0, .unknown) }.sorted().map { addresses[$0.index] }
   }

@@ -1,38 +1,39 @@
 import NetOptCore
 
-/// What a plan depends on besides history and time.
+/// The inputs of a plan, apart from history and time.
 struct PlanWish: Hashable, Sendable {
-  /// The version of IP that was asked for.
+  /// The IP version that the request asks for.
   var family: IPAddress.Family?
-  /// Whether a wrong certificate is no reason to leave an endpoint out.
+  /// Whether the request accepts an endpoint whose certificate was wrong.
   var unverified = false
-  /// Whether a leg that loses costs nothing.
+  /// Whether a connection to the origin carries many requests, so that a leg that loses the race costs
+  /// nothing.
   var multiplexes = true
-  /// Whether this machine's network is suspected.
+  /// Whether the planner suspects this machine's network.
   var suspectsNetwork = false
 
-  /// Whether the order is the usual one.
+  /// Whether the plan uses the usual order of endpoints.
   var isUsual: Bool { family == nil && !unverified }
 }
 
-/// A plan that is given out again as long as a new one would be the same.
+/// A plan that the planner reuses as long as a new plan would be the same.
 struct KeptPlan: Sendable {
   let plan: RoutePlan
   let wish: PlanWish
-  /// The index of the endpoint in front.
+  /// The index of the plan's first endpoint; `nil` when no endpoint was usable.
   let front: Int?
-  /// When the reason why an endpoint is left out changes.
+  /// When the reason for excluding an endpoint changes next.
   let until: MonotonicInstant
 }
 
-/// How endpoints were weighed for a plan.
+/// The endpoints of a plan as the planner ranked them, kept for reports.
 private struct Weighed: CandidateSource {
   let addresses: [IPAddress]
   let entries: [Ranking.Entry]
-  /// The position of the one in front.
+  /// The position in `entries` of the endpoint that the plan tries first.
   let front: Int
   let excluded: [ExcludedEndpoint]
-  /// When that was.
+  /// When the planner made the plan.
   let moment: MonotonicInstant
 
   var isEmpty: Bool { addresses.isEmpty }
@@ -56,10 +57,10 @@ extension HostRoutes {
 
   /// Makes the plan for a request that may use the list.
   ///
-  /// A half-open endpoint stands where its speed puts it. When that is the front, it leads one plan alone, and others
-  /// leave it out until the outcome is known. Further back it is in every plan: there it is tried only when nothing
-  /// before it works, and then it is better than nothing. One whose certificate was wrong is half-open only when a check
-  /// is due that no probe has made.
+  /// Speed alone ranks a half-open endpoint. When it ranks first, it leads this one plan, and other plans
+  /// exclude it until the outcome of the attempt is known. When it ranks lower, every plan includes it: a
+  /// request tries it only when no earlier leg works, and then it is better than nothing. An endpoint whose
+  /// certificate was wrong is half-open only when a certificate check is due that no probe has made.
   mutating func plan(
     _ wish: PlanWish, at now: MonotonicInstant, using random: inout SplitMix64
   ) -> RoutePlan {
@@ -78,24 +79,25 @@ extension HostRoutes {
     if !endpoints[index].health.isClear,
       endpoints[index].health.state(at: now, unverified: wish.unverified) == .halfOpen
     {
-      // The one attempt is in this plan, which is not given out again. Who leads is seen when it has succeeded.
+      // This plan holds the one attempt of the half-open endpoint, so the planner does not reuse the plan.
+      // The leader can change only after the attempt has succeeded.
       take(index, at: now)
       return plan
     }
-    // A request with wishes of its own chooses for itself alone.
+    // A request with its own wishes does not change the leader.
     if wish.isUsual {
       if case .known = ranking.entries[front].standing { leader = index } else { leader = nil }
     }
     return keep(plan, index, wish, excluded, at: now)
   }
 
-  /// Takes the one attempt of a half-open endpoint.
+  /// Takes the one attempt that a half-open endpoint allows.
   mutating func take(_ index: Int, byProbe: Bool = false, at now: MonotonicInstant) {
     endpoints[index].health.take(at: now, byProbe: byProbe)
     reassess(index, at: now)
   }
 
-  /// The list's endpoints in the order of a plan made now, those that it leaves out last.
+  /// The status of each listed endpoint, in the order of a plan made now. Excluded endpoints come last.
   func statuses(at now: MonotonicInstant) -> [EndpointStatus] {
     let (ranking, excluded) = assessed(for: PlanWish(), at: now)
     var order = ranking.entries
@@ -146,10 +148,10 @@ extension HostRoutes {
       suspectsNetwork: wish.suspectsNetwork, verifies: !wish.unverified)
   }
 
-  /// The legs in their order: the one in front, the other usable ones, DNS, the last resorts.
+  /// The legs of a plan in order: the first endpoint, the other usable endpoints, DNS, the last resorts.
   private func legs(_ entries: [Ranking.Entry], front: Int, lastResorts: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     let count = entries.count + 1 + lastResorts.count
-    // Written in place: appending a hundred legs one by one takes as long as all the rest of planning.
+    // Writes in place: appending a hundred legs one by one takes as long as the rest of planning.
     return Array(unsafeUninitializedCapacity: count) { buffer, written in
       func write(_ leg: RoutePlan.Leg) {
         buffer.initializeElement(at: written, to: leg)
@@ -162,10 +164,13 @@ extension HostRoutes {
     }
   }
 
-  /// The endpoints whose circuits are open, which come after DNS: when everything else has failed for a request, one of
-  /// them may be back. Those that could not be connected to come first, then those whose connections broke; of each kind
-  /// the one that failed the longest ago. Those that are silent, or whose service failed, are tried when nothing else is
-  /// under way any more, and those that asked for a rest are not tried.
+  /// The legs to the endpoints that circuit breakers exclude. They come after DNS: when all other legs have
+  /// failed, one of these endpoints may work again.
+  ///
+  /// Endpoints that were unreachable come first, then endpoints whose connections broke, then endpoints that
+  /// are silent or whose service failed. In each group, the endpoint that failed longest ago comes first. A
+  /// leg to an endpoint of the third group starts only when no other leg is under way. Endpoints that asked
+  /// not to be used for a while have no leg.
   private func lastResorts(_ excluded: [ExcludedEndpoint], at now: MonotonicInstant) -> [RoutePlan.Leg] {
     if excluded.isEmpty { return [] }
     let shut = excluded.filter { $0.isShut && !endpoints[$0.index].health.isResting(at: now) }.map(\.index)
@@ -177,8 +182,11 @@ extension HostRoutes {
     }
   }
 
-  /// Every circuit is open, or all are left out for other reasons. The endpoint whose failure is the oldest may be
-  /// back; DNS starts beside it. One that asked for a rest is taken when all did.
+  /// Makes the plan when no endpoint is usable.
+  ///
+  /// When circuit breakers exclude endpoints, the plan tries the endpoint with the oldest failure, which may
+  /// work again, and DNS at the same time. It takes an endpoint that asked not to be used for a while only
+  /// when all of them did. When all endpoints are excluded for other reasons, the plan uses DNS alone.
   private func planWithoutList(
     _ excluded: [ExcludedEndpoint], _ wish: PlanWish, at now: MonotonicInstant
   ) -> RoutePlan {

@@ -1,11 +1,11 @@
 import NetOptCore
 
-/// When an endpoint was last looked at, and where in its interval the next look lies.
+/// When an endpoint was last measured, and when in its interval the next background probe is due.
 struct ProbeTimes: Sendable {
-  /// When its connections were last measured, or a probe of it was given out.
+  /// When the endpoint's connections were last measured, or when its last probe was handed out.
   var measured: MonotonicInstant?
-  /// A fraction of the interval, drawn anew with each measurement: clients and endpoints do not take their turns
-  /// together.
+  /// A random fraction of the interval, drawn anew with each measurement, so that clients and endpoints do
+  /// not probe in step.
   var spread: Double
 
   init(_ random: inout SplitMix64) {
@@ -13,34 +13,36 @@ struct ProbeTimes: Sendable {
   }
 }
 
-/// What probe of an endpoint comes next, and when.
+/// The kind of an endpoint's next probe, and when it is due.
 private enum NextProbe {
-  /// The one attempt of a half-open circuit or the check of a certificate, or the next moment at which there may be one.
+  /// The one attempt of a half-open circuit breaker, or a certificate check. The moment is when it is due, or
+  /// when it may become due.
   case attempt(MonotonicInstant)
-  /// One to keep what is known from growing old. No request waits to hear of it.
+  /// A background probe that keeps the measurements of an endpoint fresh. No request waits for its result.
   case look(MonotonicInstant)
 }
 
 /// When the next probes of an origin's endpoints are due.
 struct NextProbes: Sendable {
-  /// The first attempt of a half-open circuit or check of a certificate, or the next moment at which there may be one.
+  /// When the first attempt of a half-open circuit breaker or certificate check is due, or may become due.
   var attempt: MonotonicInstant?
-  /// The endpoint that is to be looked at next.
+  /// The endpoint that the next background probe measures, and when the probe is due.
   var look: (index: Int, due: MonotonicInstant)?
 }
 
 extension HostRoutes {
   /// How long after its last plan an origin counts as in use.
   static let useMemory = Duration.seconds(300)
-  /// How often an endpoint of an origin in use is probed, before jitter, as long as nothing is held against it.
+  /// The shortest interval between two background probes of one endpoint, before jitter. The endpoint is
+  /// healthy, and its origin is in use.
   static let shortestProbeInterval = Duration.seconds(180)
-  /// The time between two probes of one origin that a long list comes to.
+  /// The time between two background probes of one origin when its list is long.
   static let probeSpacing = Duration.seconds(2)
-  /// How much longer or shorter jitter makes the interval, in parts of the whole.
+  /// The fraction of the interval by which jitter shortens or lengthens it at most.
   static let probeJitter = 0.25
 
-  /// How often each endpoint is probed: every few minutes, and less often where there are so many that probes would
-  /// be more than one in two seconds.
+  /// The interval between two background probes of one endpoint, before jitter: 180 s, or 2 s for each
+  /// endpoint of the origin when that is longer.
   var probeInterval: Duration { max(Self.shortestProbeInterval, Self.probeSpacing * endpoints.count) }
 
   private static let shortestProbePause = Duration.seconds(1)
@@ -54,13 +56,14 @@ extension HostRoutes {
     lastUsed = now
   }
 
-  /// Whether the client sends requests to the origin.
+  /// Whether the origin is in use: a plan for it was made within the last 5 minutes (`useMemory`).
   func isInUse(at now: MonotonicInstant) -> Bool {
     lastUsed.map { now < $0 + Self.useMemory } ?? false
   }
 
-  /// When the next probes of its endpoints are due, as far as is known; `nil` when the origin is not in use. Worked out when
-  /// something has changed: whoever changes an endpoint's health or times forgets `nextProbes`.
+  /// When the next probes of the origin's endpoints are due; `nil` when the origin is not in use. The result
+  /// is kept in `nextProbes`. Code that changes the health or the probe times of an endpoint must set
+  /// `nextProbes` to `nil`.
   mutating func nextProbes(at now: MonotonicInstant) -> NextProbes? {
     guard isInUse(at: now) else { return nil }
     if let nextProbes { return nextProbes }
@@ -77,9 +80,9 @@ extension HostRoutes {
     return due
   }
 
-  /// Takes the one attempt of each half-open endpoint, and each check of a certificate that is due, for a probe.
+  /// Takes the one attempt of each half-open endpoint, and each certificate check that is due, for probes.
   ///
-  /// - Returns: the endpoints' indices.
+  /// - Returns: the indices of the endpoints to probe.
   mutating func takeDueAttempts(at now: MonotonicInstant, using random: inout SplitMix64) -> [Int] {
     var due: [Int] = []
     for index in endpoints.indices {
@@ -88,53 +91,54 @@ extension HostRoutes {
       noteMeasured(index, at: now, using: &random)
       take(index, byProbe: true, at: now)
     }
-    // What was due by the clock alone may not be due any more.
+    // The kept result counted some probes as due by the clock alone. They may not be due any more.
     nextProbes = nil
     return due
   }
 
-  /// The endpoint that requests go to, as far as there is one.
+  /// The index of the endpoint that requests try first; `nil` when no endpoint is usable.
   var front: Int? { leader ?? ranking.entries.first?.index }
 
-  /// The endpoint that shows whether the network is back: the one in front, unless its certificate was wrong.
+  /// The index of the endpoint whose probe shows whether the network works again: the first endpoint, unless
+  /// it is in quarantine.
   var networkWitness: Int {
     let front = front ?? 0
     guard endpoints[front].health.isQuarantined else { return front }
     return endpoints.firstIndex { !$0.health.isQuarantined } ?? front
   }
 
-  /// A probe of an endpoint.
+  /// Describes a probe of an endpoint.
   func dueProbe(_ index: Int) -> DueProbe {
     let isCheck = endpoints[index].health.isQuarantined
-    // A pooled connection shows what the certificate was like before.
+    // A certificate check needs a new connection: a pooled one shows the certificate of an earlier handshake.
     let isKept = !isCheck && (policy == .balanced || front == nil || front == index)
     return DueProbe(
       origin: origin, address: addresses[index], isKept: isKept, checksCertificate: isCheck)
   }
 
-  /// An endpoint's connections were measured, or are about to be.
+  /// Notes that an endpoint's connections were measured, or that a probe is about to measure them.
   mutating func noteMeasured(_ index: Int, at now: MonotonicInstant, using random: inout SplitMix64) {
     nextProbes = nil
     endpoints[index].probing.measured = now
     endpoints[index].probing.spread = Double.random(in: 0..<1, using: &random)
   }
 
-  /// When an endpoint's next probe is due; `nil` when something else has to happen first.
+  /// When an endpoint's next probe is due; `nil` when another event has to come first.
   private func nextProbe(of index: Int, at now: MonotonicInstant) -> NextProbe? {
     let health = endpoints[index].health
     if let check = health.certificateCheck(at: now) { return .attempt(check) }
     switch health.state(at: now) {
     case .open, .quarantined: return health.nextChange(after: now).map { .attempt($0) }
-    // Only a request shows whether the service is back.
+    // Only a request shows whether the service works again.
     case .halfOpen where health.needsAnswer: break
     case .halfOpen where health.isTried(at: now): return health.nextChange(after: now).map { .attempt($0) }
-    // A probe that was given up, or showed nothing, is not made again at once.
+    // A probe that was cancelled or showed nothing is repeated after `shortestProbePause` at the earliest.
     case .halfOpen:
       return .attempt(endpoints[index].probing.measured.map { max($0 + Self.shortestProbePause, now) } ?? now)
     case .closed: break
     }
     let probing = endpoints[index].probing
-    // What grew old while nobody used the origin is not looked at all at once.
+    // After a time without use, the background probes of outdated endpoints spread over one interval.
     let first = inUseSince.map { $0 + probeInterval * probing.spread }
     let factor = 1 - Self.probeJitter + 2 * Self.probeJitter * probing.spread
     let again = probing.measured.map { $0 + probeInterval * factor }

@@ -1,17 +1,17 @@
 import NetOptCore
 
 extension HostRoutes {
-  /// Learns from a report that says what is known: that an address works of which nothing is held against. Nearly all
-  /// reports are of that kind, so this is where they cost next to nothing.
+  /// Handles a report without news: a healthy address was reached again on a pooled connection. Nearly all
+  /// reports are of this kind, so this path costs next to nothing.
   ///
-  /// - Returns: whether the report is of that kind.
+  /// - Returns: whether the report was of this kind, and was handled.
   mutating func recordNoNews(
     _ report: RouteReport, _ outcome: CallOutcome?, at now: MonotonicInstant
   ) -> Bool {
     guard let settled, report.legs.count == 1, report.legs[0].address == settled.address,
       report.legs[0].reused, report.legs[0].outcome == .won
     else { return false }
-    // Otherwise the plan may have taken the one attempt of a half-open endpoint.
+    // A plan with another first leg may have taken the one attempt of a half-open endpoint.
     guard report.plan.legs[0].address == settled.address || report.plan.legs[0].source == .dns else {
       return false
     }
@@ -30,13 +30,15 @@ extension HostRoutes {
     return true
   }
 
-  /// The least time without an answer that is a failure, when it is not known how long answers take.
+  /// The wait in nanoseconds after which a missing response is a failure when the usual response time is
+  /// unknown.
   private static let longestSilence: Int64 = 1_000_000_000
-  /// The same, when it is known.
+  /// The shortest such wait in nanoseconds when the usual response time is known.
   private static let shortestSilence: Int64 = 250_000_000
 
-  /// What became of a call, as far as it says something: one whose time was over before an answer could be missed is the
-  /// caller's doing. A second without one is silence; less is where answers usually take less than half of it.
+  /// Returns the outcome of a call, or `unknown` when a call ended without a response too early to show
+  /// anything: then the caller set a short deadline. 1 s without a response always counts as silence. A
+  /// shorter time counts when responses usually take less than half of it.
   func weighed(
     _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
   ) -> CallOutcome? {
@@ -46,27 +48,29 @@ extension HostRoutes {
     return silence < min(usual, Self.longestSilence) ? .unknown : outcome
   }
 
-  /// After what time, in nanoseconds, an answer of an address is missed: twice what is usual, or a second when nothing is.
+  /// The wait in nanoseconds after which a response of an address is overdue: twice the usual time, round
+  /// trip included, and at least 250 ms; 1 s when the usual time is unknown.
   func silenceBound(of address: IPAddress) -> Int64 {
     let trip = health(of: address)?.roundTrip?.smoothedNanoseconds ?? 0
     return usual.bound.map { max(Self.shortestSilence, 2 * ($0 + trip)) } ?? Self.longestSilence
   }
 
-  /// Learns from a call's legs, and from how it went on.
+  /// Learns from the legs and the outcome of a call.
   ///
   /// - Parameters:
-  ///   - begun: when the call began, from which the times of the legs count.
-  ///   - isFrozen: whether nothing that failed is held against an endpoint, because the network did.
+  ///   - begun: when the call began. The times of the legs count from this moment.
+  ///   - isFrozen: whether failures count against no endpoint, because the network failed.
   mutating func record(
     _ report: RouteReport, _ outcome: CallOutcome?, from begun: MonotonicInstant?, isFrozen: Bool,
     at now: MonotonicInstant,
     using random: inout SplitMix64
   ) {
-    // A warm-up ends where its first leg is ready: nothing is sent, and no leg has won.
+    // A warm-up ends when its first leg is ready. It sends nothing, so no leg wins, and the ready leg counts
+    // as lost.
     let winner = report.winner ?? report.legs.first { $0.outcome == .lost }
     for leg in report.legs {
       guard let address = leg.address else { continue }
-      // An endpoint that was seen to work after this leg began is not to blame for what it was like before.
+      // The endpoint was seen to work after this leg began. A failure of this leg shows an earlier state.
       let isOld = begun.map { health(of: address)?.hasWorked(since: $0 + leg.started) ?? false } ?? false
       let isFrozen = isFrozen || isOld
       if shows(leg, address, theCertificateAlong: report.plan, from: begun) {
@@ -92,15 +96,15 @@ extension HostRoutes {
         failed(address, failure, from: now, at: now, using: &random)
       }
     }
-    // The one attempt of a half-open endpoint is in the first leg. Whatever became of that, it is over; a report of
-    // an older plan may give it back early, which lets one more attempt through.
+    // The first leg holds the one attempt of a half-open endpoint. The call has ended, so the attempt is
+    // over. A report of an older plan may give the attempt back too early, which allows one more attempt.
     if case .address(let first) = report.plan.legs.first?.target, index(of: first) != nil {
       update(first, at: now) { $0.giveBack(at: now) }
     }
     if let winner, let address = winner.address { won(address, from: winner.source) }
   }
 
-  /// Learns what a call showed that shared the legs of another one.
+  /// Learns from the outcome of a call that shared the legs of another call.
   mutating func record(
     shared outcome: CallOutcome, from address: IPAddress, at now: MonotonicInstant,
     using random: inout SplitMix64
@@ -112,7 +116,8 @@ extension HostRoutes {
 
   /// Learns from a probe.
   ///
-  /// - Parameter isFrozen: whether a failure is held against nobody, because the network is suspected or the endpoint was seen to work since.
+  /// - Parameter isFrozen: whether a failure counts against no endpoint, because the network is suspected or
+  ///   the endpoint was seen to work since the probe began.
   mutating func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, isFrozen: Bool,
     at now: MonotonicInstant, using random: inout SplitMix64
@@ -128,7 +133,8 @@ extension HostRoutes {
           _ = health.giveBack(at: now, byProbe: true)
           return true
         }
-        // A probe always verifies. Who opened a pooled connection did so as well, but some time ago.
+        // A probe always verifies the certificate on a new connection. The certificate of a pooled connection
+        // was verified too, but some time ago.
         let isRelease = !report.reused && health.verified()
         let ready = report.reused ? nil : report.ready
         let isNews = health.succeeded(connect: connect, ready: ready, answered: false, at: now)
@@ -151,19 +157,19 @@ extension HostRoutes {
     if let index = index(of: address) { noteMeasured(index, at: now, using: &random) }
   }
 
-  /// It was this machine's network: what failures since a moment have changed is undone.
+  /// Undoes the effect of all failures since a moment: this machine's network caused them.
   mutating func forgive(since moment: MonotonicInstant, at now: MonotonicInstant) {
     settled = nil
     var isForgiven = false
     for index in endpoints.indices where endpoints[index].health.forgive(since: moment) { isForgiven = true }
-    // All at once: it is the network that failed, and with it many of them.
+    // Reassesses all endpoints at once: a network failure usually affects many of them.
     if isForgiven { reassessAll(at: now) }
     for index in answers.indices { _ = answers[index].health.forgive(since: moment) }
   }
 
   // MARK: One leg
 
-  /// A leg was ready first and carried the request.
+  /// Records a leg that was ready first and carried the request.
   private mutating func won(
     _ leg: RouteReport.Leg, _ address: IPAddress, _ outcome: CallOutcome?, isFrozen: Bool,
     at now: MonotonicInstant, using random: inout SplitMix64
@@ -189,9 +195,11 @@ extension HostRoutes {
           $0.measured(connect: connect, ready: ready, at: now)
           return connect != nil || ready != nil
         }
-        // That its endpoint is silent is known: who found it out has taken the request from there.
+        // The planner itself found the endpoint silent and had the request taken from it. The report adds
+        // nothing new.
         if failure.kind == .silent { break }
-        // The others are of the connection that was to take its place, which was never ready.
+        // A reset ended the connection of this leg. All other failures are of the connection that was to
+        // replace it and was never ready.
         let fault = failure.kind == .reset ? Circuit.Fault.broke : .unreachable
         failed(address, failure, as: fault, from: now, at: now, using: &random)
         break
@@ -227,13 +235,13 @@ extension HostRoutes {
     }
   }
 
-  /// How soon a wrong certificate of an address is checked again. Addresses that only DNS has are not probed.
+  /// The pace of the certificate checks for an address. Addresses known only from DNS are not probed.
   private func quarantinePace(of address: IPAddress) -> Quarantine.Pace {
     Quarantine.Pace(isProbed: isProbed && index(of: address) != nil)
   }
 
-  /// Whether a leg of a plan shows that an endpoint in quarantine has the right certificate again: its connection was new,
-  /// its certificate was verified, and that was after the last failure.
+  /// Whether a leg shows that an endpoint in quarantine presents the right certificate again. The leg must
+  /// have opened a new connection and verified its certificate after the endpoint's last failure.
   private func shows(
     _ leg: RouteReport.Leg, _ address: IPAddress, theCertificateAlong plan: RoutePlan,
     from begun: MonotonicInstant?
@@ -245,21 +253,22 @@ extension HostRoutes {
     return begun + secured > failed
   }
 
-  /// An answer of an endpoint began.
+  /// Records that a response of an endpoint began.
   private mutating func answered(_ index: Int, after wait: Duration, at now: MonotonicInstant) {
     if endpoints[index].health.answered(after: wait.nanoseconds, of: index, usual: &usual, at: now) {
       reassess(index, at: now)
     }
   }
 
-  /// What a leg's connection took, when it opened one.
+  /// The time to connect and the time until ready of a leg that opened a connection; `nil` for a reused
+  /// connection.
   private func times(_ leg: RouteReport.Leg) -> (connect: Duration?, ready: Duration?) {
     guard !leg.reused else { return (nil, nil) }
     let ready = isSecure ? leg.secured : leg.connected
     return (leg.connected.map { $0 - leg.started }, ready.map { $0 - leg.started })
   }
 
-  /// How a leg failed: whether its connection was ready, and if so whether it broke or stayed silent.
+  /// The fault of a failed leg: its connection was never ready, broke, or stayed silent.
   private func fault(of leg: RouteReport.Leg, _ failure: LegFailure) -> Circuit.Fault {
     guard leg.reused || (isSecure ? leg.secured : leg.connected) != nil else { return .unreachable }
     return failure.kind == .silent ? .useless : .broke
@@ -272,7 +281,7 @@ extension HostRoutes {
     noteMeasured(index, at: now, using: &random)
   }
 
-  /// Whether a leg that did not come to an end had used up its time when one that began after it won.
+  /// Whether a cancelled leg had used up its stagger when a leg that began later won.
   private static func hasBeenOvertaken(
     _ leg: RouteReport.Leg, by winner: RouteReport.Leg, _ plan: RoutePlan
   ) -> Bool {

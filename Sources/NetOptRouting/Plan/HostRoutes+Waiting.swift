@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// Answers of an origin that began while one of its endpoints was suspected of not answering.
+/// Responses of an origin that began while the planner suspected one of the origin's endpoints of being
+/// silent.
 struct AnswersElsewhere: Sendable {
   private struct Answer {
     let address: IPAddress
@@ -8,7 +9,7 @@ struct AnswersElsewhere: Sendable {
     let wait: Duration
   }
 
-  /// The most kinds of requests that are remembered.
+  /// The maximum number of remembered request kinds.
   private static let most = 64
 
   private var answers: [RequestKind: Answer] = [:]
@@ -20,7 +21,8 @@ struct AnswersElsewhere: Sendable {
     answers[kind] = Answer(address: address, begun: begun, wait: wait)
   }
 
-  /// Whether a request of a kind was answered by another endpoint in time, and its call began after a moment.
+  /// Whether an endpoint other than `address` answered a request of this kind within `time`, in a call that
+  /// began at `since` or later.
   func has(_ kind: RequestKind, notOf address: IPAddress, within time: Duration, since: MonotonicInstant)
     -> Bool
   {
@@ -28,21 +30,21 @@ struct AnswersElsewhere: Sendable {
   }
 }
 
-// Endpoints that take requests and do not answer (docs/adr/0029).
+// Finds endpoints that accept requests and do not respond (docs/adr/0029).
 extension HostRoutes {
-  /// What came on a connection before a request was sent may be read this much later.
+  /// Response data that arrived on a connection before a request was sent may be read up to this much later.
   private static let readingTime = Duration.milliseconds(10)
 
-  /// Whether some of its endpoints are suspected of not answering.
+  /// Whether the planner suspects some of the origin's endpoints of being silent.
   var hasSilentEndpoints: Bool { endpoints.contains { $0.health.isSuspected } }
 
-  /// Learns from the requests that wait for their answers.
+  /// Learns from the requests that wait for responses.
   ///
   /// - Parameters:
-  ///   - waiting: all of the origin's, with their positions.
-  ///   - isFrozen: whether nothing is held against an endpoint, because the network is suspected.
-  ///   - probes: whether new connections are tried.
-  ///   - findings: what is to be done is added to them.
+  ///   - waiting: all waiting requests of the origin, with their positions.
+  ///   - isFrozen: whether silence counts against no endpoint, because the network is suspected.
+  ///   - probes: whether the caller opens the new connections that the findings ask for.
+  ///   - findings: receives the actions to take.
   mutating func look(
     at waiting: [(position: Int, request: WaitingRequest)], isFrozen: Bool, probes: Bool,
     into findings: inout WaitFindings, at now: MonotonicInstant, using random: inout SplitMix64
@@ -53,7 +55,7 @@ extension HostRoutes {
       let address = addresses[index]
       let own = byAddress[address] ?? []
       let limit = silenceLimit(of: index, at: now)
-      // A lost request is late at once, whatever the usual answer time is.
+      // A lost request is late at once, whatever the usual response time is.
       let late = own.filter {
         $0.request.delivery == .lost || now - max($0.request.sent, $0.request.heard) >= limit
       }
@@ -66,12 +68,13 @@ extension HostRoutes {
         continue
       }
       if endpoints[index].health.silence == nil {
-        // What failed before is tried when its time has come.
+        // An endpoint that failed before is probed only when its circuit breaker allows an attempt.
         let isProbed = probes && endpoints[index].health.state(at: now) == .closed
         suspect(index, since: first, limit, isProbed: isProbed, at: now)
         if isProbed { findings.probes += self.probes(of: index, at: now) }
       }
-      // What was sent may be on its way, or lost with its connection: that is known when it was sent again twice.
+      // Unacknowledged data may still be on its way, or lost with its connection. The second retransmission
+      // tells which.
       if endpoints[index].health.silence?.connection == .works,
         evidence.contains(where: { $0.delivery == .pending })
       {
@@ -91,8 +94,8 @@ extension HostRoutes {
     if !hasSilentEndpoints { elsewhere = AnswersElsewhere() }
   }
 
-  /// The requests that are lost with their connections and better sent again: nothing of them is acknowledged, and the endpoint works, or
-  /// another one does.
+  /// The late requests that are lost with their connections and are better sent again. The server has not
+  /// acknowledged them, and this endpoint or another one works.
   private func lost(
     _ late: [(position: Int, request: WaitingRequest)], of index: Int, at now: MonotonicInstant
   ) -> [TakenRequest] {
@@ -114,18 +117,21 @@ extension HostRoutes {
     }
   }
 
-  /// Whether a request was lost with its connection, which says nothing of the endpoint: it was seen to work since.
+  /// Whether a request was lost with its connection. The endpoint was seen to work since, so the loss does
+  /// not count against the endpoint.
   private func isLost(_ request: WaitingRequest, at index: Int) -> Bool {
     request.delivery == .lost && endpoints[index].health.hasWorked(since: request.sent)
   }
 
-  /// How long an endpoint may stay silent before it is suspected: well longer than answers usually take.
+  /// How long an endpoint may stay silent before the planner suspects it. This is much longer than responses
+  /// usually take.
   private func silenceLimit(of index: Int, at now: MonotonicInstant) -> Duration {
     endpoints[index].health.patience.prolonged(.nanoseconds(silenceBound(of: addresses[index])), at: now)
   }
 
-  /// Whether a request that waits speaks against an endpoint: it left as a whole, or what left of it is lost, and no part of an answer has
-  /// come from the endpoint since. What else comes, such as session tickets or SETTINGS, answers nobody.
+  /// Whether a waiting request is evidence against an endpoint. The request must have been sent whole, or the
+  /// part that was sent must be lost. No part of any response may have come from the endpoint since. Other
+  /// data, such as session tickets or SETTINGS frames, is no response.
   private func isEvidence(_ request: WaitingRequest, against index: Int) -> Bool {
     let health = endpoints[index].health
     return (request.isWhole || request.delivery == .lost) && !isLost(request, at: index)
@@ -143,7 +149,7 @@ extension HostRoutes {
     }
   }
 
-  /// Connections that show whether an endpoint works, and whether another one does.
+  /// Probes of an endpoint and, for comparison, of another one.
   private func probes(of index: Int, at now: MonotonicInstant) -> [DueProbe] {
     let others = ranking.entries.lazy.map(\.index).filter {
       $0 != index && !endpoints[$0].health.isSuspected && endpoints[$0].health.state(at: now) == .closed
@@ -153,14 +159,14 @@ extension HostRoutes {
     }
   }
 
-  /// Settles what an endpoint's silence is, when that can be told.
+  /// Decides whether an endpoint is silent, when the evidence suffices.
   private mutating func judge(
     _ index: Int, _ evidence: [WaitingRequest], _ limit: Duration, at now: MonotonicInstant,
     using random: inout SplitMix64
   ) {
     let health = endpoints[index].health
     guard var silence = health.silence, silence.verdict != .dead else { return }
-    // The one attempt of an endpoint that failed before waits alone.
+    // An endpoint that failed before gets one attempt at a time, so one waiting request is enough evidence.
     let isBack = health.state(at: now) != .closed
     let isMany = evidence.count >= Silence.many || isBack
     let old = silence.verdict
@@ -186,7 +192,7 @@ extension HostRoutes {
     }
   }
 
-  /// Whether another endpoint that may be used was seen to work since a moment.
+  /// Whether another usable endpoint was seen to work since a moment.
   private func hasWorkingEndpoint(besides index: Int, since moment: MonotonicInstant) -> Bool {
     ranking.entries.contains {
       $0.index != index && !endpoints[$0.index].health.isSuspected
@@ -194,22 +200,24 @@ extension HostRoutes {
     }
   }
 
-  /// Whether a request is better sent elsewhere, and its call has the time for it.
+  /// Whether a request is better sent to another endpoint, and its call has enough time left.
   private func mayBeTaken(
     _ request: WaitingRequest, _ silence: Silence, _ attempt: Duration?, at now: MonotonicInstant
   ) -> Bool {
-    // What is still on its way may take its time.
+    // A request that was not sent whole stays: it may still be on its way.
     request.mayBeRepeated && request.isWhole && silence.concerns(request)
       && hasTime(request, attempt, at: now)
   }
 
-  /// Whether a request's call has the time for another attempt, which takes that long at least; `nil` when there is nowhere to send it.
+  /// Whether a request's call has enough time left for another attempt. `attempt` is the shortest duration of
+  /// an attempt; `nil` when there is no endpoint for it. A call without a deadline always has time.
   private func hasTime(_ request: WaitingRequest, _ attempt: Duration?, at now: MonotonicInstant) -> Bool {
     guard let deadline = request.deadline else { return true }
     return attempt.map { now + $0 + Silence.margin < deadline } ?? false
   }
 
-  /// How long the endpoint that is ready first takes for that; `nil` when there is none.
+  /// The time within which nearly every connection to the quickest usable endpoint is ready; `nil` when there
+  /// is no endpoint.
   private func leastAttempt(besides index: Int? = nil) -> Duration? {
     ranking.entries.lazy.filter { $0.index != index }
       .map { stagger(endpoints[$0.index].health.readiness(secure: isSecure)) }.min()
@@ -217,7 +225,7 @@ extension HostRoutes {
 }
 
 extension Silence {
-  /// What is held against the endpoint, for people.
+  /// The failure of the endpoint in words for users.
   fileprivate func failure(of evidence: [WaitingRequest], at now: MonotonicInstant) -> LegFailure {
     let wait = (now - since).nanoseconds / 1_000_000
     let count = evidence.count

@@ -1,83 +1,87 @@
 import NetOptCore
 
-/// What is known of the ways to one origin: its endpoints in the list, and the addresses that DNS gave for it.
+/// The planner's knowledge of one origin: its listed endpoints, and the addresses that DNS gave for it.
 struct HostRoutes: Sendable {
-  /// An endpoint of the list and its health.
+  /// A listed endpoint with its health.
   struct Endpoint: Sendable {
     let listed: ListedEndpoint
-    /// In how many respects, of region and provider, it is not where this machine is.
+    /// How many of region and provider are not known to match those of this machine: 0 to 2.
     let distance: Int
     var health = EndpointHealth()
     var probing: ProbeTimes
-    /// How many requests are under way that were planned to go there, as far as the policy asks for it.
+    /// The number of requests under way whose plans try this endpoint first. Counted only with the policy
+    /// `balanced`.
     var inFlight = 0
   }
 
-  /// An address that DNS gave and its health.
+  /// An address from DNS with its health.
   struct Answer: Sendable {
     let address: IPAddress
     var health = EndpointHealth()
     var heardOf: MonotonicInstant
   }
 
-  /// Where the health of an address is kept.
+  /// The element that holds the health of an address.
   enum Place: Sendable {
     case endpoint(Int)
     case answer(Int)
   }
 
-  /// The most addresses from DNS that are remembered for an origin.
+  /// The maximum number of DNS addresses that the planner remembers for an origin.
   static let mostAnswers = 64
 
   let origin: Origin
   let policy: SelectionPolicy
-  /// Whether endpoints in use are probed in the background.
+  /// Whether the client probes endpoints in use in the background.
   let isProbed: Bool
-  /// The number by which this client chooses among endpoints that are equally fast.
+  /// The random number by which this client chooses among endpoints of about the same speed.
   let draw: UInt64
-  /// In the list's order. Whoever changes the health of one has `reassess` put it in its place.
+  /// The endpoints in the order of the list. Code that changes the health of an endpoint must call
+  /// `reassess(_:at:)`.
   var endpoints: [Endpoint]
   /// The addresses of the endpoints.
   let addresses: [IPAddress]
   private let indices: [IPAddress: Int]
   var answers: [Answer] = []
-  /// The address from DNS that won last: it has the pooled connections.
+  /// The DNS address that won a race last. The pooled connections lead to it.
   var lastAnswer: IPAddress?
-  /// How long answers usually take.
+  /// The usual response time of the origin.
   var usual = UsualTime()
-  /// What was answered while endpoints are suspected of not answering.
+  /// The responses that began while some endpoints were suspected of being silent.
   var elsewhere = AnswersElsewhere()
 
-  // What plans are made of, kept up to date endpoint by endpoint.
-  /// The endpoints that may be used, in their order.
+  // The inputs of plans. Each change updates them for one endpoint.
+  /// The usable endpoints in order.
   var ranking = Ranking()
-  /// The others, in the list's order.
+  /// The excluded endpoints in the order of the list.
   var excluded: [ExcludedEndpoint] = []
-  /// The leg to each endpoint, with the time that it is given to be ready. Plans are written from these.
+  /// The leg to each endpoint, with its stagger. Plans copy these legs.
   var listedLegs: [RoutePlan.Leg]
-  /// The endpoints that the passing of time changes, and when.
+  /// The endpoints whose state changes with the passing of time, and when.
   var timed: [(index: Int, due: MonotonicInstant)] = []
-  /// When the first of them is due.
+  /// When the first entry of `timed` is due.
   var reviewDue = MonotonicInstant(nanoseconds: .max)
-  /// The index of the endpoint that is in use.
+  /// The index of the endpoint in use.
   var leader: Int?
-  /// The plans that are given out again as long as nothing changes: the last one or, where each request draws, one for
-  /// each endpoint in front.
+  /// The plans that the planner reuses while nothing changes: the last plan or, with the policy `balanced`,
+  /// one plan for each first endpoint.
   var kept: [KeptPlan] = []
-  /// An address of which one more success on a pooled connection changes nothing: most reports are of that kind.
+  /// An address for which another success on a pooled connection changes nothing. Most reports describe such
+  /// a success.
   var settled: (address: IPAddress, place: Place)?
 
-  /// When a plan was last made, and since when that has gone on without a long break.
+  /// When the last plan was made, and since when plans have been made without a break of `useMemory`.
   var lastUsed: MonotonicInstant?
   var inUseSince: MonotonicInstant?
-  /// When its next probes are due; `nil` when that has to be worked out again.
+  /// The kept result of `nextProbes(at:)`; `nil` when it has to be computed again.
   var nextProbes: NextProbes?
-  /// Whether the origin's servers were seen to speak HTTP/1.1 alone.
+  /// Whether the origin's servers were seen to speak only HTTP/1.0 or HTTP/1.1.
   var speaksHTTP1 = false
 
-  /// Makes the state of an origin of which nothing is known yet.
+  /// Makes the state of an origin without history.
   ///
-  /// - Parameter listed: its endpoints in the list. Of several with one address, the first counts.
+  /// - Parameter listed: the origin's endpoints in the list. When several have the same address, the first
+  ///   one counts.
   init(
     _ origin: Origin, listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64
   ) {
@@ -112,7 +116,7 @@ struct HostRoutes: Sendable {
     }
   }
 
-  /// The index of an address that is in the list.
+  /// The index of a listed address; `nil` for other addresses.
   func index(of address: IPAddress) -> Int? { indices[address] }
 
   private func place(of address: IPAddress) -> Place? {
@@ -120,9 +124,9 @@ struct HostRoutes: Sendable {
     return answers.firstIndex { $0.address == address }.map { .answer($0) }
   }
 
-  /// Changes the health of an address. One that is not in the list is remembered as an answer from DNS.
+  /// Changes the health of an address. An address outside the list is remembered as a DNS answer.
   ///
-  /// - Parameter change: makes the change and says whether there was one.
+  /// - Parameter change: makes the change and returns whether there was one.
   mutating func update(
     _ address: IPAddress, at now: MonotonicInstant, _ change: (inout EndpointHealth) -> Bool
   ) {
@@ -147,7 +151,7 @@ struct HostRoutes: Sendable {
     return answers.count - 1
   }
 
-  /// Takes over what does not belong to a network from what was known of the origin in another one.
+  /// Copies the properties that do not depend on a network from the state of the origin in another network.
   mutating func keep(whatIsUniversalOf old: HostRoutes, at now: MonotonicInstant) {
     for index in endpoints.indices {
       endpoints[index].inFlight = old.endpoints[index].inFlight
@@ -155,20 +159,21 @@ struct HostRoutes: Sendable {
       endpoints[index].probing.measured = nil
     }
     lastUsed = old.lastUsed
-    // Probes that are due at once are the start's business.
+    // The probes that the client makes at its start cover the new network. Background probes begin a new
+    // interval.
     inUseSince = old.inUseSince.map { _ in now }
     nextProbes = nil
     speaksHTTP1 = old.speaksHTTP1
   }
 
-  /// Notes which address won.
+  /// Notes which address won a race.
   mutating func won(_ address: IPAddress, from source: AddressSource) {
     if source == .dns { lastAnswer = address }
     settled = nil
     if let place = place(of: address), health(of: address)?.isClear == true { settled = (address, place) }
   }
 
-  /// Answers from DNS in the order in which they are tried, each with the time that it is given to be ready.
+  /// DNS addresses in the order in which legs try them, each with its stagger.
   func ordered(
     _ addresses: [IPAddress], at now: MonotonicInstant
   ) -> [(address: IPAddress, stagger: Duration)] {
@@ -185,8 +190,9 @@ struct HostRoutes: Sendable {
     return front + back
   }
 
-  /// How long a leg is given to be ready before the next one starts beside it: as long as nearly every connection
-  /// to it takes.
+  /// The stagger of a leg: the time that the leg has to be ready before the next leg starts beside it. Nearly
+  /// every connection to the leg's address is ready within it. From 50 ms to 2 s; `Duration.defaultStagger`
+  /// without measurements.
   func stagger(_ estimate: RoundTripEstimate?) -> Duration {
     guard let estimate else { return .defaultStagger }
     return .nanoseconds(min(max(estimate.boundNanoseconds, Self.shortestStagger), Self.longestStagger))
@@ -197,7 +203,8 @@ struct HostRoutes: Sendable {
 }
 
 extension RoutingConfiguration {
-  /// In how many respects, of region and provider, an endpoint is not known to be where this machine is.
+  /// How many of region and provider are not known to be the same for an endpoint and for this machine: 0 to
+  /// 2.
   func distance(to endpoint: ListedEndpoint) -> Int {
     let sameRegion = region != nil && endpoint.region == region
     let sameProvider = isp != nil && endpoint.isp == isp
