@@ -2,7 +2,7 @@ import CCurl
 import Glibc
 import NetOptCore
 
-// Why a leg failed before its connection was ready.
+// Maps libcurl's error codes to the reasons why a leg failed before its connection was ready.
 
 extension CurlCode {
   private static let tlsCodes = [
@@ -10,7 +10,7 @@ extension CurlCode {
     CURLE_PEER_FAILED_VERIFICATION,
   ]
 
-  /// What a leg failed with.
+  /// Returns the failure of a leg that ended with a code.
   static func legFailure(_ code: CURLcode, of transfer: Transfer) -> LegFailure {
     let easy = transfer.easy
     let place = transfer.place(isInTLS: tlsCodes.contains(code))
@@ -53,7 +53,7 @@ extension CurlCode {
 
   private static func timeout(of transfer: Transfer, _ place: String) -> LegFailure {
     guard transfer.connectedAt != nil else {
-      // Without a socket of its own it waits for a connection that others are opening.
+      // A transfer without a socket of its own waits for a connection that other transfers are opening.
       let what = transfer.descriptor == nil ? "gave no connection" : "did not answer"
       return LegFailure(.connectTimeout, "\(place) \(what) in time")
     }
@@ -76,14 +76,14 @@ extension CurlCode {
       let reason = String(cString: curl_easy_strerror(code))
       return LegFailure(.tls, "the TLS handshake with \(place) failed: \(reason)")
     }
-    // As in `tlsv1 alert internal error`.
+    // The text has the form `tlsv1 alert internal error`.
     if let alert = reason.utf8.firstRange(of: " alert ".utf8),
       reason.hasPrefix("tls") || reason.hasPrefix("ssl")
     {
       return LegFailure(
         .tls, "\(place) refused the TLS handshake with the alert \"\(reason[alert.upperBound...])\"")
     }
-    // What comes back is no record of TLS.
+    // The answer is not a TLS record.
     if reason == "wrong version number" {
       return LegFailure(
         .tls, "\(place) answered the TLS handshake with something else; is TLS spoken on that port?")
@@ -91,8 +91,9 @@ extension CurlCode {
     return LegFailure(.tls, "the TLS handshake with \(place) failed: \(reason)")
   }
 
-  /// Codes of x509_vfy.h for a chain that does not lead to a trusted authority: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, the two for
-  /// self-signed certificates, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
+  /// Codes of x509_vfy.h for a chain that does not lead to a trusted authority:
+  /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, the two for self-signed certificates,
+  /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
   private static let unknownIssuer = [2, 18, 19, 20, 21]
 
   private static func certificateFailure(of transfer: Transfer, _ place: String) -> LegFailure {
@@ -101,7 +102,7 @@ extension CurlCode {
     let isOfProxy = transfer.proxy != nil && !transfer.isPastProxy(isInTLS: true)
     let host =
       isOfProxy ? transfer.proxy.map { ProxyURL.host(of: $0) } ?? "" : transfer.exchange.plan.origin.host
-    // libcurl looks at the name after the chain has been verified, and has told about the certificate by then.
+    // libcurl checks the name after it has verified the chain. By then it has reported the certificate.
     let names = CertificateNames.presented(to: transfer)
     if !names.isEmpty || words.isAboutName {
       return LegFailure(

@@ -2,52 +2,57 @@ import CCurl
 import Glibc
 import NetOptCore
 
-/// What libcurl's codes mean here (libcurl-errors(3)).
+/// Translates libcurl's error codes (libcurl-errors(3)).
 enum CurlCode {
-  /// - Parameter words: what libcurl says besides, which is more than the code has.
+  /// - Parameter words: libcurl's error text, which says more than the code.
   static func underlying(_ code: CURLcode, _ words: FailureWords? = nil) -> NetOptError.Underlying {
     NetOptError.Underlying(
       .curl, code: Int32(code.rawValue), text: words?.shown ?? String(cString: curl_easy_strerror(code)))
   }
 
-  /// A stream that ends early is to HTTP/2 what a connection that does is to HTTP/1.1: a proxy resets it when its own
-  /// server has gone (RFC 9113, section 5.4.2). That breaks no rule.
+  /// The codes for a lost connection or stream. An HTTP/2 stream that ends early is like an HTTP/1.1
+  /// connection that ends early: a proxy resets the stream when its own server is gone (RFC 9113, section
+  /// 5.4.2). This breaks no rule.
   private static let connectionLost = [
     CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM,
   ]
 
-  /// What a new connection fails with, when libcurl opens one because a pooled connection died without an answer.
+  /// The codes with which a new connection fails. libcurl opens a new connection when a pooled one died
+  /// before a response began.
   private static let notReplaced = [
     CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION,
   ]
 
-  /// What a transfer ended with. libcurl may say that HTTP/2 failed when it could not read from the connection, or write to it.
+  /// Returns the code of the cause. libcurl may report an HTTP/2 error when reading from the connection, or
+  /// writing to it, failed.
   static func cause(of code: CURLcode, _ words: @autoclosure () -> FailureWords) -> CURLcode {
     code == CURLE_HTTP2 && words().areAboutSocket ? CURLE_RECV_ERROR : code
   }
 
-  /// Whether a request may have ended this way that was not processed.
+  /// Whether a transfer with an unprocessed request may end with this code.
   static func isLoss(_ code: CURLcode) -> Bool {
     connectionLost.contains(code) || notReplaced.contains(code) || code == CURLE_HTTP2
   }
 
-  /// Whether it is what a new connection fails with.
+  /// Whether a new connection may fail with this code.
   static func isOfNewConnection(_ code: CURLcode) -> Bool { notReplaced.contains(code) }
 
-  /// What is to be blamed on the endpoint when an exchange ends after its request was sent and before an answer began.
-  /// `nil` for a stream that was reset: the connection is well, and who resets it speaks for a server behind it.
+  /// Returns the failure to blame on the endpoint when an exchange ends after its request was sent and before
+  /// a response began. `nil` for a reset stream: the connection works, and the reset may come from a server
+  /// behind the endpoint.
   static func failureAfterSending(_ code: CURLcode, of transfer: Transfer) -> LegFailure? {
     if notReplaced.contains(code) { return legFailure(code, of: transfer) }
     guard connectionLost.contains(code), code != CURLE_HTTP2_STREAM else { return nil }
     return LegFailure(.reset, "\(transfer.place) closed the connection before an answer began")
   }
 
-  /// What ended an exchange after its request was sent, or while the response was coming, when the response itself is not at fault.
+  /// Returns the error of an exchange that ended after its request was sent or while the response arrived.
+  /// The response itself is not at fault.
   static func error(_ code: CURLcode, of transfer: Transfer) -> NetOptError {
     let place = transfer.place
     let words = transfer.easy.words
     if let refusal = transfer.proxyRefusal(code), let proxy = transfer.proxy {
-      // libcurl was about to send it again.
+      // libcurl was about to send the request again.
       return NetOptError(
         .proxyFailed, phase: .connect,
         "the connection to \(place) ended, and \(refusal.failure(of: proxy, to: transfer.server).message)",
@@ -62,7 +67,7 @@ enum CurlCode {
       isRetryable: isRetryable)
   }
 
-  /// Which kind of error it is, of which phase, and what to say of it.
+  /// Returns the kind of the error, its phase and its message.
   private static func description(
     of code: CURLcode, _ transfer: Transfer
   ) -> (NetOptError.Code, NetOptError.Phase, String) {
@@ -75,7 +80,8 @@ enum CurlCode {
     switch code {
     case CURLE_BAD_CONTENT_ENCODING:
       return (.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
-    // libcurl may say that HTTP/2 failed when nothing is left to do on a connection that the server ends in order.
+    // libcurl may report an HTTP/2 error when the server ends a connection properly and the connection has
+    // nothing left to do.
     case CURLE_HTTP2 where !isAnswered && (loss.fate.isSafe || loss.wasLeaving):
       return (.sendFailed, .send, loss.description(at: place, usual: ""))
     case CURLE_HTTP2 where loss.wasLeaving:

@@ -2,8 +2,9 @@ import CCurl
 import Glibc
 import NetOptCore
 
-// libcurl calls these from within `curl_multi_socket_action` and `curl_easy_pause`, on the loop's thread. They only
-// record on the transfer and in the `TurnRecords`; what follows from it is done after the call has returned.
+// libcurl calls these functions from within `curl_multi_socket_action` and `curl_easy_pause`, on the loop's
+// thread. The functions only record events, on the transfer and in the `TurnRecords`. netopt acts on the
+// records after libcurl's call has returned.
 
 extension EasyHandle {
   func setCallbacks(this: UnsafeMutableRawPointer, records: UnsafeMutableRawPointer) {
@@ -24,7 +25,8 @@ extension EasyHandle {
     netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
     netopt_setopt_debug(raw, says)
     netopt_setopt_pointer(raw, CURLOPT_DEBUGDATA, this)
-    // A connection outlives the handle that opened it: its closing is told to what lives as long as all of them.
+    // A connection outlives the handle that opened it. So libcurl reports its closing to the records, which
+    // outlive all handles.
     netopt_setopt_closesocket(raw, closeSocket)
     if OpenSSL.loaded != nil { netopt_setopt_ssl_context(raw, contextWasMade) }
     netopt_setopt_pointer(raw, CURLOPT_CLOSESOCKETDATA, records)
@@ -32,7 +34,7 @@ extension EasyHandle {
 }
 
 extension EasyHandle {
-  /// The transfer that a handle of libcurl performs, if it does.
+  /// Returns the transfer that a handle of libcurl performs, if there is one.
   ///
   /// - Parameter pointer: a handle that an `EasyHandle` owns.
   static func transfer(of pointer: UnsafeMutableRawPointer) -> Transfer? {
@@ -42,9 +44,9 @@ extension EasyHandle {
   }
 }
 
-/// The transfer behind a callback's user data.
+/// Returns the transfer of a callback's user data.
 ///
-/// Unsafe: the handle is alive and not retained, since libcurl is working on it.
+/// Unsafe: the handle is not retained here. It is alive, because libcurl is working on it.
 private func transfer(_ data: UnsafeMutableRawPointer?) -> Transfer? {
   guard let data else { return nil }
   return Unmanaged<EasyHandle>.fromOpaque(data)._withUnsafeGuaranteedRef { $0.transfer }
@@ -64,7 +66,7 @@ private func receiveBody(
   switch transfer.receive(body: UnsafeRawBufferPointer(start: bytes, count: count)) {
   case .taken: return count
   case .paused: return Int(CURL_WRITEFUNC_PAUSE)
-  // Fewer than were given end the transfer.
+  // A smaller count than libcurl passed ends the transfer.
   case .refused: return 0
   }
 }
@@ -111,10 +113,12 @@ private func says(
   let bytes = UnsafeRawBufferPointer(start: text, count: size)
   switch kind {
   case CURLINFO_TEXT: transfer.says(bytes)
-  // libcurl takes the line from here next. What it gets instead begins no fold; the transfer refuses it.
-  // CURLINFO_REQUEST_SIZE counts the first write alone, which may find no room.
+  // CURLINFO_REQUEST_SIZE does not tell this: it counts only the first write, for which the socket may have
+  // no room.
   case CURLINFO_HEADER_OUT, CURLINFO_DATA_OUT: if size > 0 { transfer.sent.wasWritten() }
   case CURLINFO_DATA_IN: transfer.follow(body: bytes)
+  // libcurl reads the line from this buffer next. With "x" as its first byte, the line is no fold. The
+  // transfer then refuses the line.
   case CURLINFO_HEADER_IN: if transfer.mustHide(bytes) { text.pointee = 0x78 }
   default: break
   }

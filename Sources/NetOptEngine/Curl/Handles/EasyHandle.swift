@@ -1,50 +1,53 @@
 import CCurl
 import NetOptCore
 
-/// Owns one libcurl easy handle (libcurl-easy(3)) for many transfers, one after the other.
+/// Owns one libcurl easy handle (libcurl-easy(3)) and performs many transfers with it, one after the other.
 ///
-/// What is the same for all of them is set once; what differs is set each time, and skipped when it is already so:
-/// that costs a quarter of resetting the handle. Confined to the loop of its `CurlMulti`.
+/// Settings that all transfers share are set once. Settings that differ are set for a transfer only if its
+/// values differ from the previous ones. This costs a quarter of resetting the handle. Confined to the loop
+/// of its `CurlMulti`.
 final class EasyHandle {
   let pointer: OpaquePointer
-  /// What a head over HTTP/2 may take: see `CurlLibrary.stopsAtLongHeads`. libcurl gives up at longer ones (`DYN_H2_HEADERS`).
+  /// The receive buffer for long HTTP/2 heads, in bytes: see `CurlLibrary.stopsAtLongHeads`. libcurl refuses
+  /// longer heads (`DYN_H2_HEADERS`).
   private static let headBuffer = 128 * 1024
   /// CURLAUTH_BASIC, a macro that Swift does not see.
   private static let basic = 1
 
-  /// The transfer that the handle performs; callbacks get to it from here.
+  /// The transfer that the handle performs. Callbacks find the transfer here.
   var transfer: Transfer?
 
   private let userAgent: String
   private let caFile: String?
-  /// Where libcurl says why a transfer failed.
+  /// The buffer to which libcurl writes why a transfer failed.
   private let errorBuffer: UnsafeMutablePointer<CChar>
   private var settings: Settings?
-  /// libcurl reads it when the transfer begins, so it lives as long as it is set.
+  /// The URL set on the handle. libcurl reads the URL when a transfer begins, so it must stay alive while it
+  /// is set.
   private var url: URLHandle?
-  /// Kept as long as the handle uses it.
+  /// The TLS sessions set on the handle, kept alive while it uses them.
   private var sessions: SessionCache?
   private var head = RequestHead()
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var endpoint: IPEndpoint?
   private var connectTo: UnsafeMutablePointer<curl_slist>?
 
-  /// Of the request, what is only set when it differs from the transfer before.
+  /// The parts of the request that are set only if they differ from the previous transfer.
   private struct RequestHead: Equatable {
     var method = MethodSettings()
     var fields: HeaderFields = [:]
     var decompress = false
   }
 
-  /// How libcurl is to send a request. It differs less often than the fields.
+  /// The settings for the request's method and body. They change less often than the fields.
   private struct MethodSettings: Equatable {
-    /// Whether there is a body to be sent, be it an empty one.
+    /// Whether the request sends a body, which may be empty.
     var sendsBody = false
     var method = NetOptRequest.Method.get
     var length: Int64? = 0
   }
 
-  /// Of the options, what is only set when it differs from the transfer before.
+  /// The options that are set only if they differ from the previous transfer.
   fileprivate struct Settings {
     var verification: RequestOptions.Verification
     var connectTimeout: Duration
@@ -54,7 +57,8 @@ final class EasyHandle {
     var proxy: String?
   }
 
-  /// - Throws: `libraryFailed` when libcurl gives no handle, `invalidConfiguration` when it refuses a setting.
+  /// - Throws: `libraryFailed` when libcurl gives no handle; `invalidConfiguration` when libcurl refuses a
+  ///   setting.
   init(_ configuration: CurlConfiguration, records: TurnRecords) throws(NetOptError) {
     guard let pointer = curl_easy_init() else {
       throw NetOptError(.libraryFailed, phase: .send, "curl_easy_init gave no handle: out of memory")
@@ -64,7 +68,7 @@ final class EasyHandle {
     caFile = configuration.caFile
     errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorBuffer.pointee = 0
-    // What throws from here on leaves the rest to `deinit`.
+    // If an error is thrown from here on, `deinit` cleans up.
     try setConstants(configuration, records)
   }
 
@@ -82,8 +86,9 @@ final class EasyHandle {
   ) throws(NetOptError) {
     netopt_setopt_pointer(raw, CURLOPT_ERRORBUFFER, errorBuffer)
     set(CURLOPT_NOSIGNAL, 1)
-    // The name of a proxy is looked up on a thread of libcurl's, for which it would wait when the call ends. Since 7.87.0.
-    // The number is CURLOPT_QUICK_EXIT's, which older headers do not have.
+    // libcurl looks up the name of a proxy on a thread of its own. Without this option libcurl waits for that
+    // thread when the call ends. The option exists since 7.87.0. The number is that of CURLOPT_QUICK_EXIT,
+    // which older headers lack.
     set(CURLoption(rawValue: 322), 1)
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_TCP_KEEPALIVE, 1)
@@ -92,21 +97,22 @@ final class EasyHandle {
     if CurlLibrary.stopsAtLongHeads { set(CURLOPT_BUFFERSIZE, Self.headBuffer) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")
-    // Without GSSAPI: libcurl waits for the proxy's tokens on the loop's thread, however long they take.
+    // No GSSAPI: with it, libcurl waits on the loop's thread for the proxy's tokens, without a time limit.
     set(CURLOPT_SOCKS5_AUTH, Self.basic)
     set(CURLOPT_MAXAGE_CONN, Int(configuration.idleAge.components.seconds))
     if let lifetime = configuration.lifetime {
       set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds))
     }
     if let caFile = configuration.caFile {
-      // A proxy that speaks TLS is trusted no further than servers are.
+      // A TLS proxy is verified against the same authorities as servers.
       guard set(CURLOPT_CAINFO, caFile) == CURLE_OK, set(CURLOPT_PROXY_CAINFO, caFile) == CURLE_OK else {
         throw NetOptError(
           .invalidConfiguration, phase: .tls, "libcurl's TLS library cannot read authorities from \(caFile)")
       }
     }
-    // A CAPATH, which Debian's libcurl has by default, keeps libcurl from caching the parsed authorities: 20 ms of
-    // CPU a connection. And with a file of one's own the system's authorities would stay trusted beside it.
+    // Debian's libcurl has a default CAPATH. A CAPATH keeps libcurl from caching the parsed authorities,
+    // which costs 20 ms of CPU per connection. And with a custom file, the system's authorities would stay
+    // trusted beside it.
     if configuration.caFile != nil || info(CURLINFO_CAINFO) != nil {
       set(CURLOPT_CAPATH, nil as String?)
       set(CURLOPT_PROXY_CAPATH, nil as String?)
@@ -115,7 +121,7 @@ final class EasyHandle {
     setCallbacks(this: this, records: Unmanaged.passUnretained(records).toOpaque())
   }
 
-  /// Sets everything for one transfer. The strings are copied by libcurl.
+  /// Sets everything for one transfer. libcurl copies the strings.
   ///
   /// - Parameters:
   ///   - url: the request's URL.
@@ -140,16 +146,20 @@ final class EasyHandle {
     if settings?.isWanted(by: transfer) != true { try apply(Settings(transfer)) }
   }
 
-  /// Lets go of what belonged to the transfer. The caller's body is not kept alive by an idle handle.
+  /// Drops the handle's references to the transfer, so that an idle handle does not keep the caller's body
+  /// alive.
   func release() {
     transfer = nil
     isVerbose = false
     ignoresLength = false
   }
 
-  /// Has libcurl free what it holds back of a body. It keeps it when it ends a transfer that is paused by itself while others use the
-  /// connection, also when the handle is freed (`multi_done` and `Curl_close` of 7.88). At the end of a transfer whose connection nobody
-  /// else uses it frees it. The handle is of no more use for requests, and must not be in a multi handle.
+  /// Makes libcurl free the piece of a body that it holds back. If libcurl itself ends a paused
+  /// transfer while other transfers use the connection, it keeps the piece, even when the handle is freed
+  /// (`multi_done` and `Curl_close` of 7.88). If no other transfer uses the connection, libcurl frees the
+  /// piece at the end of the transfer.
+  ///
+  /// After the call the handle is useless for requests. The handle must not be in a multi handle.
   func dropPiece() {
     curl_easy_reset(raw)
     set(CURLOPT_NOSIGNAL, 1)
@@ -158,18 +168,19 @@ final class EasyHandle {
     curl_easy_perform(raw)
   }
 
-  /// What libcurl has said about why the transfer failed.
+  /// libcurl's text about why the transfer failed.
   var words: FailureWords { FailureWords(String(cString: errorBuffer)) }
 
-  /// What certificates are verified against.
+  /// The authorities that certificates are verified against.
   var authorities: Authorities { caFile.map { .named($0) } ?? .system(info(CURLINFO_CAINFO)) }
 
-  /// Whether libcurl tells the transfer what it does (CURLOPT_VERBOSE(3)).
+  /// Whether libcurl reports what it does to the transfer (CURLOPT_VERBOSE(3)).
   var isVerbose = false {
     didSet { if isVerbose != oldValue { set(CURLOPT_VERBOSE, isVerbose ? 1 : 0) } }
   }
 
-  /// Whether libcurl takes no notice of a Content-Length (CURLOPT_IGNORE_CONTENT_LENGTH(3)), and an answer ends with its stream.
+  /// Whether libcurl ignores Content-Length (CURLOPT_IGNORE_CONTENT_LENGTH(3)), so that a response ends with
+  /// its stream.
   var ignoresLength = false {
     didSet { if ignoresLength != oldValue { set(CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0) } }
   }
@@ -180,16 +191,18 @@ final class EasyHandle {
     set(CURLOPT_SSL_VERIFYHOST, wanted.verification == .full ? 2 : 0)
     let offersHTTP2 = wanted.connectionClass.offersHTTP2
     set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-    // A libcurl without IPv6 refuses, and has no such number in its bundles' keys: then the gate alone keeps transfers apart.
+    // A libcurl without IPv6 refuses this option, and its bundles' keys have no such number. Then only the
+    // gate keeps transfers apart.
     set(CURLOPT_ADDRESS_SCOPE, Int(wanted.connectionClass.bundle))
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, wanted.connectTimeout.nanoseconds / 1_000_000)))
-    // A connection that may turn out to carry many requests is waited for.
+    // With HTTP/2 offered, wait for a connection that is being opened: it may turn out to carry many
+    // requests.
     set(CURLOPT_PIPEWAIT, offersHTTP2 ? 1 : 0)
     set(CURLOPT_FRESH_CONNECT, wanted.fresh || wanted.opensNew ? 1 : 0)
     set(CURLOPT_FORBID_REUSE, wanted.fresh ? 1 : 0)
     set(CURLOPT_SSL_SESSIONID_CACHE, wanted.fresh ? 0 : 1)
-    // The empty string keeps libcurl from looking at the environment: that was done when the route was planned.
-    // Of the lines a proxy gets none (CURLOPT_HEADEROPT(3)).
+    // A CONNECT contains none of the request's header lines (CURLOPT_HEADEROPT(3)). This option gives the
+    // proxy its User-Agent.
     set(CURLOPT_USERAGENT, wanted.proxy == nil ? nil : userAgent)
     if let proxy = wanted.proxy, let fault = ProxyURL.fault(of: proxy) {
       throw NetOptError(
@@ -198,6 +211,8 @@ final class EasyHandle {
     }
     // See `Transfer.mayGoOn`.
     set(CURLOPT_NOPROGRESS, wanted.proxy == nil ? 1 : 0)
+    // The empty string keeps libcurl from reading the proxy from the environment: netopt read it when it
+    // planned the route.
     guard set(CURLOPT_PROXY, wanted.proxy ?? "") == CURLE_OK, set(CURLOPT_NOPROXY, "") == CURLE_OK else {
       throw NetOptError(.invalidConfiguration, phase: .connect, "the proxy's URL is not one libcurl can use")
     }
@@ -207,11 +222,11 @@ final class EasyHandle {
   private func setHead(_ request: NetOptRequest) {
     let sendsBody =
       if case .none = request.body.source {
-        // These say that they have a body, be it an empty one (RFC 9110, section 8.6).
+        // These methods announce a body, even if the body is empty (RFC 9110, section 8.6).
         request.method != .get
           && (request.method == .post || request.method == .put || request.method == .patch)
       } else {
-        // As an upload libcurl would wait for the body that the answer to a HEAD announces and does not have.
+        // For a HEAD request sent as an upload, libcurl would wait for the announced body, which never comes.
         request.method != .head
       }
     let wanted = RequestHead(
@@ -225,11 +240,12 @@ final class EasyHandle {
   }
 
   private func setMethod(_ settings: MethodSettings) {
-    // HTTPGET undoes what an upload or a HEAD before it left behind (CURLOPT_HTTPGET(3)).
+    // HTTPGET resets what a previous upload or HEAD set (CURLOPT_HTTPGET(3)).
     set(CURLOPT_HTTPGET, 1)
     if settings.sendsBody {
       set(CURLOPT_UPLOAD, 1)
-      // Without it libcurl ends a body of unknown length in order when an error comes early: the server takes the part for the whole.
+      // When an error response arrives early, libcurl without this option ends a body of unknown length
+      // properly. The server then takes the part for the whole body.
       set(CURLOPT_KEEP_SENDING_ON_ERROR, settings.length == nil ? 1 : 0)
       setOffset(CURLOPT_INFILESIZE_LARGE, settings.length ?? -1)
       set(CURLOPT_CUSTOMREQUEST, settings.method.rawValue)
@@ -243,7 +259,7 @@ final class EasyHandle {
 
   private func setHeaders(_ lines: [String]) {
     var list: UnsafeMutablePointer<curl_slist>?
-    // libcurl looks for the end of what it is given to append to.
+    // `curl_slist_append` walks from the given node to the end of the list, so this keeps the last node.
     var last: UnsafeMutablePointer<curl_slist>?
     for line in lines {
       last = curl_slist_append(last, line).map { $0.pointee.next ?? $0 }
@@ -254,9 +270,9 @@ final class EasyHandle {
     headers = list
   }
 
-  /// Has the connection go to an address. Host and port of the URL are left out of the entry, so that it stands for every
-  /// one: comparing them with the URL's costs as much as a fiftieth of a request, and there is only the one, since libcurl
-  /// never follows a redirect here.
+  /// Makes the connection go to an address. The CONNECT_TO entry has no host and no port, so that it applies
+  /// to every URL. To compare a host and a port with the URL's would cost a fiftieth of a request. The
+  /// handle needs no comparison: it requests only one URL, because libcurl never follows a redirect here.
   private func setEndpoint(_ wanted: IPEndpoint?) {
     guard wanted != endpoint else { return }
     let list = wanted.flatMap { curl_slist_append(nil, "::\($0)") }
@@ -302,7 +318,8 @@ extension EasyHandle.Settings {
     proxy = transfer.proxy
   }
 
-  /// Whether they are what a transfer needs. Field by field: two copies of them would cost each request 400 instructions.
+  /// Whether these settings fit a transfer. The fields are compared one by one, because copies of two
+  /// `Settings` would cost 400 instructions per request.
   @inline(__always)
   fileprivate func isWanted(by transfer: Transfer) -> Bool {
     opensNew == transfer.opensNew && fresh == (transfer.exchange.request.options.connection == .fresh)

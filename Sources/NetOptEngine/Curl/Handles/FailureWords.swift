@@ -1,16 +1,18 @@
 import CCurl
 
-/// What libcurl says about why a transfer failed (CURLOPT_ERRORBUFFER(3)). It has one code for many causes; the words tell them apart.
+/// libcurl's text about why a transfer failed (CURLOPT_ERRORBUFFER(3)). libcurl uses one code for many
+/// causes, and the text tells them apart.
 ///
-/// They are those of libcurl 7.88 and OpenSSL 3. Words that are not known here name no cause.
+/// The known texts are those of libcurl 7.88 and OpenSSL 3. An unknown text names no cause.
 struct FailureWords: Sendable {
   private let text: String
 
   init(_ text: String) { self.text = text }
 
-  /// The words without control characters, for the part of an error that is libcurl's; `nil` when there are none.
+  /// The text without control characters, for libcurl's part of an error; `nil` if there is none.
   ///
-  /// Only for failures of connections that were ready: of a proxy's URL libcurl repeats the password.
+  /// Use it only for failures of connections that were ready: in errors about a proxy's URL, libcurl repeats
+  /// the password.
   var shown: String? {
     let shown = String(text.unicodeScalars.filter { (0x20...0x7e).contains($0.value) }.map(Character.init))
     return shown.isEmpty ? nil : shown
@@ -18,7 +20,7 @@ struct FailureWords: Sendable {
 
   // MARK: Responses that libcurl refuses
 
-  /// Texts of lib/http.c and lib/http_chunks.c.
+  /// Error texts of lib/http.c and lib/http_chunks.c.
   private static let faults: [(words: String, fault: ResponseFault)] = [
     ("Received HTTP/0.9", .head(.notHTTP)),
     ("Unsupported HTTP version", .head(.version)),
@@ -34,16 +36,17 @@ struct FailureWords: Sendable {
     ("Out of memory in chunked-encoding", .head(.trailerTooLong)),
   ]
 
-  /// What is wrong with a response, when that is why libcurl ended the transfer.
+  /// Returns the fault of the response, if libcurl ended the transfer because of it.
   ///
-  /// - Parameter isHeadComplete: whether the head of the response had come.
+  /// - Parameter isHeadComplete: whether the head of the response was complete.
   func fault(_ code: CURLcode, isHeadComplete: Bool) -> ResponseFault? {
     if let known = Self.faults.first(where: { has($0.words) }) { return known.fault }
     switch code {
-    // `Curl_headers_push` takes no line without a colon before its end, which to it is the first CR. In a head the line has one
-    // somewhere: that was looked at before.
+    // `Curl_headers_push` refuses a line that has no colon before its end. It takes the first CR for the end.
+    // A line of the head has a colon somewhere, because netopt checked this before.
     case CURLE_BAD_FUNCTION_ARGUMENT: return .head(has("chunked-encoded stream") ? .trailer : .name(0x0d))
-    // Without memory Swift would have ended. libcurl says this of a line that is longer than it takes.
+    // Swift ends the process when memory is out. So this code means that a line is longer than libcurl
+    // accepts.
     case CURLE_OUT_OF_MEMORY where !isHeadComplete: return .head(.lineTooLong)
     case _ where code.isTooLarge && !isHeadComplete: return .head(.lineTooLong)
     default: return nil
@@ -52,11 +55,11 @@ struct FailureWords: Sendable {
 
   // MARK: Connections that end
 
-  /// How a connection or a stream ended, as a verb.
+  /// A verb phrase that says how a connection or a stream ended.
   var ending: String {
     if wasReset { return "was reset" }
     if let tlsReason { return "broke off (TLS: \(tlsReason))" }
-    // `HTTP/2 stream 1 was not closed cleanly: CANCEL (err 8)`.
+    // The text has the form `HTTP/2 stream 1 was not closed cleanly: CANCEL (err 8)`.
     if has("was not closed cleanly: "), let name = text.split(separator: ":").last,
       let code = name.split(separator: " ").first
     {
@@ -68,24 +71,25 @@ struct FailureWords: Sendable {
   /// Whether the other side reset the connection.
   var wasReset: Bool { has("Connection reset by peer") }
 
-  /// Whether reading from the connection failed, or writing to it, whatever is said about what follows from that.
+  /// Whether reading from the connection or writing to it failed, even if the code reports a consequence.
   var areAboutSocket: Bool { wasReset || has("Recv failure: ") || has("Send failure: ") }
 
-  /// Whether the other side closed the connection in the TLS handshake.
+  /// Whether the other side closed the connection during the TLS handshake.
   var wasClosedInHandshake: Bool { has("SSL_ERROR_SYSCALL") || has("SSL_ERROR_ZERO_RETURN") }
 
-  /// What OpenSSL names as the reason, as in `error:0A00010B:SSL routines::wrong version number`.
+  /// OpenSSL's reason, as in `error:0A00010B:SSL routines::wrong version number`.
   var tlsReason: String? {
     guard has(" routines:"), let last = text.split(separator: ":").last else { return nil }
-    // What OpenSSL says of every group that is refused (`OpenSSL.limitGroups`).
+    // OpenSSL's text for every refused group (`OpenSSL.limitGroups`).
     if last.hasPrefix("dh key too small") {
       return "its Diffie-Hellman group is too small, or has more than \(OpenSSL.largestGroup) bits"
     }
-    // What is said of certificates that `OpenSSL.checkCertificates` refuses.
+    // The text for certificates that `OpenSSL.checkCertificates` refuses.
     if last.hasPrefix("explicit params not supported") {
       return "one of its certificates has a key on a curve that is not a named one"
     }
-    // Also said of a server that asks for the client's certificate and names as many authorities.
+    // OpenSSL uses this text also for a server that asks for the client's certificate and names too many
+    // authorities.
     if last.hasPrefix("excessive message size") {
       let limits = "\(OpenSSL.largestList / 1024) KiB or \(OpenSSL.mostCertificates) certificates"
       return "its list of certificates has more than \(limits), or another of its messages is too long"
@@ -104,16 +108,17 @@ struct FailureWords: Sendable {
 
   // MARK: Proxies
 
-  /// Whether a proxy answered CONNECT, and opened no tunnel.
+  /// Whether a proxy answered CONNECT but opened no tunnel.
   var isAboutTunnel: Bool { has("CONNECT tunnel failed") }
 
-  /// Whether the answer to CONNECT is longer than libcurl takes.
+  /// Whether the response to CONNECT is longer than libcurl accepts.
   var isAboutLongAnswer: Bool { has("CONNECT response too large") }
 
   private func has(_ words: String) -> Bool { text.utf8.firstRange(of: words.utf8) != nil }
 }
 
 extension CURLcode {
-  /// CURLE_TOO_LARGE, which the headers of older releases do not have: something is longer than libcurl takes.
+  /// Whether the code is CURLE_TOO_LARGE, which the headers of older releases lack: something is longer than
+  /// libcurl accepts.
   var isTooLarge: Bool { rawValue == 100 }
 }

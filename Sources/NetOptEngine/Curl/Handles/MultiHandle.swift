@@ -1,7 +1,8 @@
 import CCurl
 import NetOptCore
 
-/// Owns one libcurl multi handle. Its callbacks write to the records, which it therefore keeps.
+/// Owns one libcurl multi handle. The handle's callbacks write to the records, so the multi handle keeps the
+/// records alive.
 final class MultiHandle {
   let raw: UnsafeMutableRawPointer
   private let records: TurnRecords
@@ -28,7 +29,7 @@ final class MultiHandle {
 
   deinit { close() }
 
-  /// Closes all connections. No easy handle may be on it any more (curl_multi_cleanup(3)).
+  /// Closes all connections. The multi handle must contain no easy handle any more (curl_multi_cleanup(3)).
   func close() {
     if isOpen { curl_multi_cleanup(raw) }
     isOpen = false
@@ -40,7 +41,7 @@ private func socketChanged(
   _ data: UnsafeMutableRawPointer?,
   _ socketData: UnsafeMutableRawPointer?
 ) -> Int32 {
-  // No socket is no socket to be watched: seen of libcurl as -1 for connections without one.
+  // libcurl passes -1 for connections without a socket. There is nothing to watch then.
   guard let data, descriptor >= 0 else { return 0 }
   var readiness: Readiness = []
   if what == CURL_POLL_IN || what == CURL_POLL_INOUT { readiness.insert(.read) }

@@ -1,10 +1,10 @@
 import NetOptCore
 
-/// A proxy's URL, in the forms that curl(1) takes: without a scheme it is an `http` proxy.
+/// A proxy's URL, in the forms that curl(1) accepts. A URL without a scheme is that of an `http` proxy.
 package enum ProxyURL {
   private static let schemes: Set = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-  /// Whether the connection to the proxy speaks TLS.
+  /// Whether the connection to the proxy uses TLS.
   static func isSecure(_ url: String) -> Bool { parts(of: url).scheme == "https" }
 
   /// Whether it is a SOCKS proxy.
@@ -13,31 +13,32 @@ package enum ProxyURL {
   /// Whether the URL has a user name or a password.
   static func hasCredentials(_ url: String) -> Bool { !parts(of: url).user.isEmpty }
 
-  /// The user name and password as the URL has them, `nil` when it has none.
+  /// The user name and password as written in the URL; `nil` if it has none.
   package static func credentials(of url: String) -> String? {
     let user = parts(of: url).user
     return user.isEmpty ? nil : String(user)
   }
 
-  /// The host that the URL names.
+  /// The host in the URL.
   static func host(of url: String) -> String {
     let place = parts(of: url).place
     return place.hasPrefix("[")
       ? String(place.dropFirst().prefix { $0 != "]" }) : String(place.prefix { $0 != ":" })
   }
 
-  /// The URL as a message may show it: scheme, host and port, where they can be nothing else.
+  /// Returns the form of the URL for messages: scheme, host and port, as far as these cannot be parts of a
+  /// password.
   package static func shown(_ url: String) -> String {
     let parts = parts(of: url)
     let place = AuthorityText.shown(parts.place)
     guard parts.hasScheme else { return place }
-    // What stands before "://" may be of a password too.
+    // The text before "://" may be part of a password.
     let isScheme = parts.scheme.utf8.allSatisfy { ByteClass.isUnreserved($0) || $0 == UInt8(ascii: "+") }
     return isScheme ? "\(parts.scheme)://\(place)" : "…"
   }
 
-  /// Says what is wrong with a URL, and nothing of what it is, or `nil`. libcurl leaves a proxy out, and connects to servers directly,
-  /// when it cannot decode the user name or the password.
+  /// Returns what is wrong with a URL, without repeating the URL; `nil` if it is valid. When libcurl cannot
+  /// decode the user name or the password, it skips the proxy and connects to servers directly.
   package static func fault(of url: String) -> String? {
     let parts = parts(of: url)
     if !schemes.contains(parts.scheme) {
@@ -65,7 +66,7 @@ package enum ProxyURL {
     let scheme = mark.map { url[..<$0.lowerBound].loweredASCII } ?? "http"
     let rest = url.utf8[(mark?.upperBound ?? url.startIndex)...]
     let whole = rest.prefix { !"/?#".utf8.contains($0) }
-    // What is wrongly written may have a password with a slash.
+    // In a malformed URL, the password may contain a slash.
     let at = rest.lastIndex(of: UInt8(ascii: "@"))
     let place = at.map { rest[rest.index(after: $0)...].prefix { !"/?#".utf8.contains($0) } } ?? whole
     return (scheme, mark != nil, at.map { Substring(rest[..<$0]) } ?? "", String(Substring(place)))

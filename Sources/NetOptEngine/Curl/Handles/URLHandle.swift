@@ -1,14 +1,14 @@
 import CCurl
 import NetOptCore
 
-/// Owns a URL as libcurl has parsed it (libcurl-url(3)). Given to a handle with CURLOPT_CURLU(3) it saves parsing the
-/// text for each transfer, a ninth of all instructions.
+/// Owns a URL in libcurl's parsed form (libcurl-url(3)). With CURLOPT_CURLU(3), a handle uses the parsed form
+/// and does not parse the text for each transfer, which takes a ninth of all instructions.
 ///
-/// Confined to the loop of its `CurlMulti`: libcurl reads it whenever a transfer begins.
+/// Confined to the loop of its `CurlMulti`: libcurl reads the URL whenever a transfer begins.
 final class URLHandle {
   let pointer: OpaquePointer
 
-  /// - Throws: `invalidURL` when libcurl understands the URL in another way than netopt, or `libraryFailed`.
+  /// - Throws: `invalidURL` when libcurl does not accept the URL; `libraryFailed` without memory.
   init(_ url: HTTPURL) throws(NetOptError) {
     guard let pointer = curl_url() else {
       throw NetOptError(.libraryFailed, phase: .send, "curl_url gave no handle: out of memory")
@@ -16,7 +16,7 @@ final class URLHandle {
     self.pointer = pointer
     let code = curl_url_set(pointer, CURLUPART_URL, url.description, UInt32(CURLU_PATH_AS_IS))
     guard code == CURLUE_OK else {
-      // `deinit` frees the handle: it runs when an initialiser throws after the last property was set.
+      // `deinit` frees the handle: it also runs when an initialiser throws after the last property was set.
       let reason = String(cString: curl_url_strerror(code))
       throw NetOptError(
         .invalidURL, phase: .send,
@@ -27,18 +27,19 @@ final class URLHandle {
   deinit { curl_url_cleanup(pointer) }
 }
 
-/// The URLs that were requested of late.
+/// The URLs that were requested recently.
 struct URLHandles {
-  /// Beyond so many all are forgotten: who asks for ever other URLs gains nothing from remembering them.
+  /// The most URLs to remember. When there are more, all are dropped: a caller that keeps requesting new URLs
+  /// gains nothing from this cache.
   static let most = 512
-  /// The most bytes of a URL that is remembered. A parsed URL takes several times its length.
+  /// The longest URL to remember, in bytes. A parsed URL takes several times its length.
   static let longest = 16 * 1024
 
   private var handles: [HTTPURL: URLHandle] = [:]
-  /// The one that was asked for last, found without hashing.
+  /// The URL that was requested last, found without hashing.
   private var last: (url: HTTPURL, handle: URLHandle)?
 
-  /// The handle for a URL. Whoever uses it keeps it.
+  /// Returns the handle for a URL. The caller keeps the handle alive while it uses it.
   mutating func handle(for url: HTTPURL) throws(NetOptError) -> URLHandle {
     if let last, last.url == url { return last.handle }
     guard url.length <= Self.longest else { return try URLHandle(url) }
