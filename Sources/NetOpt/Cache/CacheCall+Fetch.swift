@@ -1,32 +1,33 @@
 import NetOptCaching
 import NetOptCore
 
-/// Asking the origin.
+/// Fetches from the origin.
 extension CacheCall {
-  /// A fetch: why, and for whom.
+  /// A request to the origin, and the reason for it.
   struct Fetch: Sendable {
     var forward: CacheStatus.Forward
     var rule: CacheRule
-    /// What is stored, and stale.
+    /// The stale entry.
     var entry: CacheEntry?
-    /// Whether something is stored that was not asked for.
+    /// Whether the key has stored responses although the request itself demands the origin.
     var hasOthers = false
-    /// The fields that ask whether it still holds.
+    /// The request fields that ask the origin to validate the entry.
     var conditions = HeaderFields()
-    /// The duty to tell others of the outcome.
+    /// The duty to give the outcome to waiting calls.
     var ticket: Flights.Ticket?
-    /// Whether the answer may be stored.
+    /// Whether the cache may store the response.
     var stores = true
-    /// When its request was sent, by the date and by the clock that nobody sets.
+    /// When the request was sent: by the system clock, in milliseconds since 1970, and by the monotonic
+    /// clock.
     var requested: Int64 = 0
     var begun = MonotonicInstant(nanoseconds: 0)
-    /// When the call has to be over, or `nil`.
+    /// The deadline of the call, or `nil`.
     var deadline: MonotonicInstant?
-    /// How often the key's resource had been changed when it began.
+    /// The number of changes of the resource when the fetch began.
     var changes: UInt32 = 0
 
-    /// The same, sent when the request was that a response answers. Connections, handshakes and failed attempts may have taken long, and the origin
-    /// may have answered later requests meanwhile.
+    /// Returns the fetch with the send time of the attempt that the response answers. Connections, handshakes
+    /// and failed attempts may have taken long, and the origin may have answered later requests meanwhile.
     func sent(for response: NetOptResponse, of chain: InterceptorChain) -> Fetch {
       let sent = chain.started + response.timings.untilSent
       guard sent > begun else { return self }
@@ -37,9 +38,9 @@ extension CacheCall {
     }
   }
 
-  /// Goes on when no stored response answers at once.
+  /// Handles a call that no stored response answers at once.
   ///
-  /// - Parameter hasEntries: whether something is stored for the key.
+  /// - Parameter hasEntries: whether the key has stored responses.
   func goOn(
     _ decision: CacheDecision, hasEntries: Bool, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
@@ -60,12 +61,13 @@ extension CacheCall {
     }
   }
 
-  /// Fetches, or waits for the same fetch of somebody else.
+  /// Fetches, or waits for the same fetch of another call.
   ///
   /// - Parameters:
-  ///   - isAgain: whether it has waited once, and learned then that the answer depends on fields of the request.
-  ///   - isAlone: whether only those wait for the fetch whose requests have the same fields: the one of others ended in a way that their
-  ///     requests may have been the cause of.
+  ///   - isAgain: whether the call has already waited once, and then learned that the response depends on
+  ///     request fields.
+  ///   - isAlone: whether only requests with the same fields share the fetch. This follows a shared fetch
+  ///     that failed, possibly because of the fields of its request.
   private func share(
     _ fetch: Fetch, _ next: InterceptorChain, isAgain: Bool = false, isAlone: Bool = false
   ) async throws(NetOptError) -> NetOptResponse {
@@ -74,7 +76,7 @@ extension CacheCall {
     switch await cache.flights.join(flightKey(isAlone: isAlone), request.headers, until: next.deadline) {
     case .lead(let ticket):
       fetch.ticket = ticket
-      // The last fetch may have ended between the look and the start of this one.
+      // Another fetch may have ended after the look-up and before this fetch began.
       if case .serve(let service) = decide(cache.store.memory.entries(for: key)) {
         ticket.complete(.entry(service.entry))
         return serve(service, refreshingWith: next)
@@ -85,13 +87,14 @@ extension CacheCall {
       case .serve(let service): return serve(service, isCollapsed: true, refreshingWith: next)
       case .validate(let entry, let conditions, _, _): (fetch.entry, fetch.conditions) = (entry, conditions)
       default:
-        // Now it is known what the answer depends on: who asks alike waits for one fetch of theirs.
+        // The response depends on request fields in which this request differs. Requests with the same values
+        // share another fetch.
         if !isAgain, !Vary.selects(entry, wanted) {
           return try await share(fetch, next, isAgain: true, isAlone: isAlone)
         }
       }
     case .unshared: break
-    // Those who are alike have one fetch, which is not of others.
+    // Requests with the same fields share a fetch of their own.
     case .ofOthers: if !isAlone { return try await share(fetch, next, isAgain: isAgain, isAlone: true) }
     case .answered(let status):
       if let service = await storedNow(fetch, next).flatMap({ afterFailure(status, $0) }) {
@@ -104,7 +107,8 @@ extension CacheCall {
     return try await perform(fetch, next)
   }
 
-  /// What the fetch is found by: the key, and the request's values of the fields that the stored responses depend on.
+  /// The key of the fetch: the cache key, and the request's values of the fields that the stored responses
+  /// depend on.
   private func flightKey(isAlone: Bool = false) -> Flights.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
     let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: wanted)
@@ -113,7 +117,7 @@ extension CacheCall {
       fields: isAlone ? request.headers : nil)
   }
 
-  /// Fetches.
+  /// Sends the request to the origin and handles the response.
   private func perform(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> NetOptResponse {
     var fetch = fetch
     var forwarded = request
@@ -132,7 +136,7 @@ extension CacheCall {
       if entry.terms.validators.admit(news, at: cache.now() / 1000) {
         return validated(entry, response, news, fetch)
       }
-      // The 304 is about something else than what is stored (RFC 9111, section 4.3.4).
+      // The 304 is about another response than the stored one (RFC 9111, section 4.3.4).
       fetch.conditions = [:]
       cache.forget(.overlapping(entry.selectors), for: key, begun: fetch.begun)
       let answer = try await next.proceed(request)
@@ -148,8 +152,8 @@ extension CacheCall {
     .protocolViolation,
   ]
 
-  /// Answers in the place of an origin that could not be reached: with what is stored, or with the word that it may not be
-  /// used.
+  /// Answers for an origin that cannot be reached: with the stored response, or with 504 when the stored
+  /// response may not be used. Rethrows any other error.
   private func recover(
     from error: NetOptError, _ fetch: Fetch, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
@@ -161,8 +165,9 @@ extension CacheCall {
       .unreachable, "the origin could not be reached: \(error.message)", route: error.route)
   }
 
-  /// The stored response that the request selects now; `nil` when none was stored when the call was decided. The one of the decision may have been
-  /// replaced or made invalid since.
+  /// The stored response that the request selects now. It may differ from the entry of the decision, which
+  /// may have been replaced or invalidated since. `nil` when there is none, or when there was none at the
+  /// decision.
   private func storedNow(_ fetch: Fetch, _ next: InterceptorChain) async -> CacheEntry? {
     guard fetch.entry != nil else { return nil }
     let entries = await cache.store.entries(for: key, within: cache.patience(until: next.deadline))
@@ -171,7 +176,7 @@ extension CacheCall {
 
   // MARK: Answers of the origin
 
-  /// The origin says that what is stored still holds.
+  /// Handles a 304: the stored response is still valid.
   private func validated(
     _ entry: CacheEntry, _ response: NetOptResponse, _ news: HeaderFields, _ fetch: Fetch
   ) -> NetOptResponse {
@@ -179,19 +184,21 @@ extension CacheCall {
     let updated = Freshening.updated(
       entry, with: news, for: wanted, requested: fetch.requested, received: received)
     let isKept = keepUpdated(updated, after: news, fetch)
-    // What must not be kept, or depends on what no request shows, is for the one who asked.
+    // If the updated entry must not be stored, or varies by something that no request contains (`Vary: *`),
+    // only this call gets it.
     fetch.ticket?.complete(isKept ? .entry(updated) : .unshared)
     return self.response(validated: updated, response, fetch, isStored: isKept)
   }
 
-  /// The origin gave an answer of its own.
+  /// Handles a response other than a 304.
   private func answered(
     _ response: NetOptResponse, _ fetch: Fetch, _ next: InterceptorChain
   ) async -> NetOptResponse {
     let fields = response.headers
     let received = cache.now()
     var (response, fetch) = (response, fetch)
-    // An answer is not older than the change that its own request made. It may be older than a change that another request has made since.
+    // A response is never older than the change that its own request made, so this change does not keep it
+    // from being stored. A change by another request since then does.
     fetch.changes &+= invalidate(response.status, fields)
     if wanted.method == .head, fetch.stores {
       freshen(response.status, response.head.withExactLocation(fields), fetch, received)
@@ -221,8 +228,8 @@ extension CacheCall {
     return response
   }
 
-  /// Whether those who wait share an answer that is not stored: were each to ask for itself, a server in trouble would get
-  /// all of their requests at once.
+  /// Whether waiting calls share a 5xx response, which is not stored. If each call asked for itself, a
+  /// failing server would get all their requests at once.
   private func isTrouble(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch)
     -> Bool
   {
@@ -230,9 +237,9 @@ extension CacheCall {
       && Vary(fields) != .everything
   }
 
-  /// Keeps the body, to be stored at its end or only to be handed to those who wait.
+  /// Keeps the body, to store it at its end or only to give it to waiting calls.
   ///
-  /// - Returns: false when it is too large.
+  /// - Returns: false when the body is too large.
   private func keep(
     _ response: inout NetOptResponse, _ fields: HeaderFields, _ terms: ResponseTerms, _ fetch: Fetch,
     _ received: Int64, _ expiry: Int64?, isStored: Bool
@@ -267,10 +274,11 @@ extension CacheCall {
 
   // MARK: Beside the call
 
-  /// How long a refresh may take when its call may take any time.
+  /// The time limit of a refresh when its call has no timeout.
   private static let longestRefresh = Duration.seconds(300)
 
-  /// Fetches what is stored anew, beside the call, unless that is being done.
+  /// Refreshes a stale entry in the background, unless a fetch of it is already running or the origin has
+  /// `mostRefreshes`.
   func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
     let origin = request.url.origin
     guard isShared, cache.beginRefresh(of: origin) else { return }
@@ -284,13 +292,14 @@ extension CacheCall {
     var context = next.context
     context.plan = nil
     context.started = cache.timeSource.now()
-    // No caller cancels it.
+    // No caller can cancel a refresh.
     context.deadline = context.started + (request.options.timeout ?? Self.longestRefresh)
     chain.context = context
     cache.inBackground { [fetch, chain, cache] in
       defer { cache.endRefresh(of: origin) }
       guard let response = try? await perform(fetch, chain) else { return }
-      // To its end: only then it is stored. What is too large to be stored is not waited for.
+      // The body must be read to its end, because only a complete body is stored. A body that will not be
+      // stored is not read.
       guard response.cacheStatus.isStored else { return }
       _ = try? await response.body.collect(upTo: cache.entryLimit)
     }
@@ -298,7 +307,7 @@ extension CacheCall {
 }
 
 extension CacheStatus.Forward {
-  /// Whether the request goes to the origin for what it asks, and not for what is stored.
+  /// Whether the request itself is the reason to ask the origin, and not the state of the cache.
   fileprivate var isOfRequest: Bool {
     switch self {
     case .bypass, .request, .partial: true
@@ -308,7 +317,8 @@ extension CacheStatus.Forward {
 }
 
 extension ResponseHead {
-  /// Fields of this head, whose `Location` may have lost as text what it says: a stored redirect leads where its answer led.
+  /// The fields with the exact `Location` of this head. The text of the field may have lost bytes beyond
+  /// ASCII, but a stored redirect must lead to the same URL as the original response.
   fileprivate func withExactLocation(_ fields: HeaderFields) -> HeaderFields {
     guard fields.contains(name: "Location"), let location = reference("Location") else { return fields }
     var exact = fields

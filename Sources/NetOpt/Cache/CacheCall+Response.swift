@@ -1,13 +1,13 @@
 import NetOptCaching
 import NetOptCore
 
-/// Making responses of what is stored.
+/// Makes responses from cache entries.
 extension CacheCall {
-  /// A response from a stored one. The body is not copied, unless only a part of it was asked for.
+  /// Makes a response from a cache entry. Copies the body only when the request asks for a part of it.
   ///
   /// - Parameters:
-  ///   - status: what the origin answered instead, when it did.
-  ///   - error: why the origin could not be reached, when it could not.
+  ///   - status: the status that the origin answered with; `nil` when it did not answer.
+  ///   - error: the error if the origin could not be reached.
   func response(
     _ service: CacheService, isCollapsed: Bool = false, status: Int? = nil, error: NetOptError? = nil
   ) -> NetOptResponse {
@@ -24,11 +24,11 @@ extension CacheCall {
     return response
   }
 
-  /// A response from a stored one that the origin has said to hold.
+  /// Makes a response from an entry that the origin has validated.
   func response(
     validated entry: CacheEntry, _ news: NetOptResponse, _ fetch: Fetch, isStored: Bool
   ) -> NetOptResponse {
-    // Cookies are not stored, and these are for this call.
+    // Cookies are not stored; the cookies of the 304 belong to this call.
     let cookies = news.headers.filter { HeaderFields.equal($0.name, "Set-Cookie") }
     var response = response(entry, .whole, age: nil, route: news.route, with: HeaderFields(cookies))
     response.remote = news.remote
@@ -43,7 +43,7 @@ extension CacheCall {
     return response
   }
 
-  /// A response from what the origin said to another call when it was in trouble.
+  /// Makes a response from the 5xx response that the origin gave to another call.
   func response(trouble entry: CacheEntry, _ fetch: Fetch) -> NetOptResponse {
     var response = response(entry, .whole, age: nil, route: nil)
     response.cacheStatus = CacheStatus(
@@ -77,12 +77,12 @@ extension CacheCall {
       route: route ?? noRoute, attempts: 0)
   }
 
-  /// Fields that a 304 leaves out (RFC 9110, section 15.4.5).
+  /// The fields that a 304 omits (RFC 9110, section 15.4.5).
   private static let contentFields: Set = [
     "content-type", "content-length", "content-encoding", "content-language", "content-range",
   ]
 
-  /// The word that the request could not be answered (RFC 9111, sections 5.2.1.7 and 5.2.2.2).
+  /// Makes a 504 response (RFC 9111, sections 5.2.1.7 and 5.2.2.2).
   func gatewayTimeout(_ rule: CacheRule, _ what: String, route: RouteReport? = nil) -> NetOptResponse {
     let body = Array("netopt: \(what) (\(rule.section): \(rule.text))\n".utf8)
     let fields: HeaderFields = [
@@ -97,7 +97,7 @@ extension CacheCall {
     return response
   }
 
-  /// The way of a request that went nowhere.
+  /// The route of a request that was not sent.
   private var noRoute: RouteReport {
     RouteReport(
       plan: RoutePlan(origin: request.url.origin, policy: .cache, legs: [RoutePlan.Leg(.dns, source: .dns)]),

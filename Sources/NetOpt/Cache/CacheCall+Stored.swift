@@ -1,15 +1,18 @@
 import NetOptCaching
 import NetOptCore
 
-/// What answers of the origin do to what is stored.
+/// Updates the stored responses after a response of the origin.
 extension CacheCall {
-  /// Answers that say nothing of what is stored.
+  /// Statuses of responses that say nothing about stored responses.
   private static let silent: Set = [206, 226, 304, 408, 416, 421, 425, 428, 429, 431, 511]
-  /// Those of them that are about the selected representation, of which they may bring a validator.
+  /// The statuses in `silent` of responses about the selected representation, which may carry a validator of
+  /// it.
   private static let partial: Set = [206, 304, 416]
 
-  /// The answer is not stored: what it replaces is forgotten. That the resource is elsewhere, gone or forbidden now replaces it
-  /// as well; that the server is in trouble does not. A success that the caller alone kept from being stored says nothing of what is.
+  /// Forgets the stored responses that a response replaces although it is not stored itself. A response which
+  /// says that the resource is elsewhere, gone or forbidden replaces them too; a 5xx response does not. A
+  /// successful response that only the caller's request kept from being stored says nothing about the stored
+  /// responses.
   func replaced(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch) {
     if Self.partial.contains(status), fetch.stores { return compare(fields, fetch) }
     guard wanted.method == .get, status < 500, !Self.silent.contains(status) else { return }
@@ -18,29 +21,32 @@ extension CacheCall {
       fetch.hasOthers ? .all : .overlapping(Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
   }
 
-  /// Forgets what is stored when an answer about a part of the representation has a validator of another version.
+  /// Forgets stored responses when a response about a part of the representation has a validator of another
+  /// version.
   private func compare(_ fields: HeaderFields, _ fetch: Fetch) {
     guard case .http = rules, wanted.method == .get, !Validators(fields).isEmpty else { return }
     var whole = fields
-    // Those of the part.
+    // These fields describe the part.
     whole.removeAll {
       HeaderFields.equal($0.name, "Content-Length") || HeaderFields.equal($0.name, "Content-Range")
     }
     let entry = selectedInMemory(fetch)
     if let entry, Freshening.afterHead(entry, status: 200, whole) != .remove { return }
-    // Without an entry an older one may be on its way, or on the disk alone.
+    // Without an entry in memory, an older response may still be in transfer, or only on the disk.
     cache.forget(
       .overlapping(entry?.selectors ?? Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
   }
 
-  /// The stored response that the request selects now, as far as memory has it, or the one of the decision.
+  /// The stored response in memory that the request selects now, or else the entry of the decision.
   private func selectedInMemory(_ fetch: Fetch) -> CacheEntry? {
     CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: wanted) ?? fetch.entry
   }
 
-  /// - Returns: how many changes of the resource that is.
+  /// Forgets the stored responses that the call's request has changed (RFC 9111, section 4.4).
+  ///
+  /// - Returns: how many of these changes count for the call's own key.
   func invalidate(_ status: Int, _ fields: HeaderFields) -> UInt32 {
-    // A declared API that is asked with POST changes nothing.
+    // A POST to a declared API changes nothing.
     if case .declared = rules { return 0 }
     var count: UInt32 = 0
     let urls = Invalidation.urls(wanted, status: status, fields)
@@ -50,7 +56,7 @@ extension CacheCall {
       for partition in concerned {
         if let key = try? RequestKey.url(url, partition: partition) { keys.insert(key) }
         if let key = try? RequestKey.canonical(url, partition: partition) { keys.insert(key) }
-        // What versioned mode stores has the version beside its key.
+        // In versioned mode the key contains the query without the version.
         if case .versioned(let versions) = (request.options.cache ?? cache.options).mode,
           let query = VersionedPolicy(versions).version(of: url)?.query,
           let key = try? RequestKey.canonical(url, query: query, partition: partition)
@@ -59,7 +65,7 @@ extension CacheCall {
         }
       }
       for key in keys {
-        // In this order: what is stored between the two knows that it was overtaken.
+        // The change is recorded before the removal, so that `insert` refuses older responses from then on.
         cache.changes.changed(key)
         cache.flights.leave(key)
         cache.store.removeAll(for: key)
@@ -69,11 +75,11 @@ extension CacheCall {
     return count
   }
 
-  /// Compares an answer to HEAD with what is stored now: a response may have been stored since the decision.
+  /// Compares a response to HEAD with the response stored now: it may have been stored since the decision.
   func freshen(_ status: Int, _ fields: HeaderFields, _ fetch: Fetch, _ received: Int64) {
     guard case .http = rules else { return }
     guard let entry = selectedInMemory(fetch) else {
-      // An older response may be on its way, or on the disk alone.
+      // An older response may still be in transfer, or only on the disk.
       if status == 200, !Validators(fields).isEmpty {
         cache.forget(.overlapping(Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
       }
@@ -89,7 +95,9 @@ extension CacheCall {
     }
   }
 
-  /// - Returns: whether the updated entry is kept.
+  /// Stores an updated entry, or forgets it when the update forbids storing.
+  ///
+  /// - Returns: whether the updated entry is stored.
   func keepUpdated(_ updated: CacheEntry, after news: HeaderFields, _ fetch: Fetch) -> Bool {
     let isKept = Freshening.isKept(updated, after: news)
     if !isKept {

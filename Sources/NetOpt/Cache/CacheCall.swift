@@ -2,14 +2,15 @@ import NetOptCaching
 import NetOptCore
 import NetOptCrypto
 
-/// A call that may be answered from the cache.
+/// A call that the cache may answer.
 struct CacheCall: Sendable {
-  /// Whose rules decide.
+  /// The rules that decide how the call uses the cache.
   enum Rules: Sendable {
     case http(CachePolicy)
     case declared(DeclaredPolicy)
     case versioned(VersionedPolicy, wanted: Int64)
-    /// None: a resource of versioned mode without a version, what nobody declared of an API, a body that cannot be compared.
+    /// No rules: a request of versioned mode without a version, a request that the declaration of an API does
+    /// not cover, or a request with a body that cannot be compared.
     case none(CacheRule)
   }
 
@@ -19,7 +20,7 @@ struct CacheCall: Sendable {
   let rules: Rules
   let cache: ResponseCache
 
-  /// Takes up a call; `nil` when the cache is off for it.
+  /// Prepares a call; `nil` when the cache is off for the request.
   init?(_ request: NetOptRequest, _ cache: ResponseCache) {
     let options = request.options.cache ?? cache.options
     guard options.mode != .off else { return nil }
@@ -31,7 +32,7 @@ struct CacheCall: Sendable {
       let partition = try Self.partition(of: wanted, request, cache)
       (key, rules) = try Self.key(options.mode, request, wanted, cache.policy, partition)
     } catch {
-      // Without MD5 nothing is found.
+      // Without MD5 there is no key, so the call skips the cache.
       return nil
     }
   }
@@ -46,7 +47,8 @@ struct CacheCall: Sendable {
       proxyUser: cache.proxies?.credentials(for: request.url.origin), isAnonymous: isAnonymous)
   }
 
-  /// The partitions whose responses a change concerns: the caller's, and the one of the same caller without credentials.
+  /// The partitions whose responses a change by this call affects: the caller's partition, and the partition
+  /// of the same caller without credentials.
   var partitions: Set<String> {
     let anonymous = try? Self.partition(of: wanted, request, cache, isAnonymous: true)
     return Set([key.partition, anonymous].compactMap(\.self))
@@ -60,7 +62,8 @@ struct CacheCall: Sendable {
     if isRead, request.body.bytesInMemory?.isEmpty != true {
       switch mode {
       case .api(let declaration) where declaration.name != nil: break
-      // PUT and DELETE make all that is stored of a URL invalid, and what is stored by the digest of a body cannot be found by a URL.
+      // PUT and DELETE invalidate all stored responses of a URL, but a response stored under the digest of a
+      // request body cannot be found by the URL.
       case .api: return (try RequestKey.url(request.url, partition: partition), .none(.unnamedBody))
       case .http, .versioned, .off:
         return (try RequestKey.url(request.url, partition: partition), .none(.requestBody))
@@ -88,7 +91,7 @@ struct CacheCall: Sendable {
 
   // MARK: Decisions
 
-  /// What is done, by what is stored.
+  /// Decides how the stored entries answer the request.
   func decide(_ entries: [CacheEntry]) -> CacheDecision { decideByRules(entries).honouring(wanted) }
 
   private func decideByRules(_ entries: [CacheEntry]) -> CacheDecision {
@@ -100,19 +103,23 @@ struct CacheCall: Sendable {
     }
   }
 
-  /// The entries that the rules concern: what others declared of a resource is not what the server says.
+  /// The entries that the rules apply to. The HTTP rules ignore entries with a declared expiry or a version,
+  /// because a caller declared these and not the server.
   func ofRules(_ entries: [CacheEntry]) -> [CacheEntry] {
     guard case .http = rules else { return entries }
     return entries.filter { $0.declaredExpiry == nil && $0.resourceVersion == nil }
   }
 
-  /// What takes the place of an answer that did not come, or that says that the server is in trouble.
+  /// The stored response to serve instead of a 5xx response or a failed request; `nil` when the rules forbid
+  /// it.
+  ///
+  /// - Parameter status: the status of the response; `nil` when there was none.
   func afterFailure(_ status: Int?, _ entry: CacheEntry) -> CacheService? {
     guard case .http(let policy) = rules else { return nil }
     return policy.afterFailure(status, wanted, entry, at: cache.now())
   }
 
-  /// Whether an answer is stored.
+  /// Whether the rules allow to store a response.
   func storing(_ status: Int, _ fields: HeaderFields, _ terms: ResponseTerms) -> Storing {
     switch rules {
     case .http: Storing(wanted, status: status, fields, terms)
@@ -122,16 +129,17 @@ struct CacheCall: Sendable {
     }
   }
 
-  /// Until when an answer is fresh by declaration.
+  /// When a response becomes stale by the caller's declaration, in milliseconds since 1970; `nil` without a
+  /// declaration.
   func declaredExpiry(_ status: Int, received: Int64) -> Int64? {
     guard case .declared(let policy) = rules else { return nil }
     return policy.expiry(status: status, received: received, luck: Double.random(in: 0...1))
   }
 
-  /// The version that an answer has.
+  /// The version of the response, in versioned mode.
   var version: Int64? { if case .versioned(_, let wanted) = rules { wanted } else { nil } }
 
-  /// Whether the call may wait for the answer to another one, and others for its own.
+  /// Whether the call may wait for the response to another call, and other calls for its response.
   var isShared: Bool {
     let isPlain =
       !wanted.conditions.isForCache && wanted.range == nil && !wanted.control.noCache
@@ -142,7 +150,7 @@ struct CacheCall: Sendable {
 
   // MARK: Answers
 
-  /// Answers with what is stored.
+  /// Answers with a stored response, and refreshes it in the background if the rules say so.
   func serve(
     _ service: CacheService, isCollapsed: Bool = false, refreshingWith next: InterceptorChain
   ) -> NetOptResponse {
@@ -152,7 +160,7 @@ struct CacheCall: Sendable {
 }
 
 extension RequestBody {
-  /// The bytes, none for no body; `nil` for a stream.
+  /// The bytes of the body, empty without a body; `nil` for a stream.
   var bytesInMemory: [UInt8]? {
     switch source {
     case .none: []

@@ -1,30 +1,33 @@
 package import NetOptCaching
 package import NetOptCore
 
-/// What a cache knows of a request, and does about it.
+/// The state of the cache for a request, and the decision that follows from it.
 package struct CacheExplanation: Sendable {
-  /// What is stored, the newest first.
+  /// The stored entries, the newest first.
   package let entries: [CacheEntry]
-  /// When the last entry was evicted from the disk: milliseconds since 1970, and why.
+  /// When the last entry of the request's key was evicted from the disk, in milliseconds since 1970, and why.
   package let eviction: (moment: Int64, reason: EvictionReason)?
-  /// What is done about the request with what is stored.
+  /// The decision for the request with these entries.
   package let decision: CacheDecision
-  /// When that was decided: milliseconds since 1970.
+  /// When the decision was made, in milliseconds since 1970.
   package let moment: Int64
-  /// What was requested.
+  /// The URL of the request.
   package let url: HTTPURL
-  /// What came of the request, when it was performed.
+  /// The response, when the request was performed.
   package var response: NetOptResponse?
 
-  /// Looks at what is stored in a directory, without the network. Looking changes nothing there.
+  /// Explains what the entries in a directory mean for a request, without the network. Changes nothing in the
+  /// directory.
   ///
   /// - Parameters:
-  ///   - signing: how the request would be signed.
-  ///   - userAgent: what requests have in `User-Agent` when their caller sets none.
-  ///   - authorities: the file with the authorities that would be believed instead of the system's.
-  ///   - proxy: which proxy the request would go through.
-  ///   - warn: is told what is wrong with the directory.
-  /// - Throws: `invalidRequest` for one that is never answered from a cache; `unreadableFile` for a seed pack or the authorities.
+  ///   - signing: how the client would sign the request.
+  ///   - userAgent: the `User-Agent` of requests whose caller sets none.
+  ///   - authorities: the path of the file of certificate authorities that the client would trust instead of
+  ///     the system's.
+  ///   - proxy: the proxy that the request would use.
+  ///   - warn: receives errors of the directory.
+  /// - Throws: `invalidRequest` for a request that the cache never answers; `unreadableFile` for a seed pack
+  ///   or the certificate authorities.
   package static func of(
     _ request: NetOptRequest, _ configuration: ClientConfiguration.Cache,
     signing: ClientConfiguration.Signing? = nil, userAgent: String = ClientConfiguration().userAgent,
@@ -49,7 +52,7 @@ package struct CacheExplanation: Sendable {
 }
 
 extension CacheDecision {
-  /// What is done, in a word, and what decided.
+  /// The decision in one word, and the rule behind it.
   package var explained: (word: String, rule: CacheRule) {
     switch self {
     case .serve(let service): (service.outcome.rawValue, service.rule)
@@ -62,7 +65,7 @@ extension CacheDecision {
 }
 
 extension CacheEntry {
-  /// Whether the entry is fresh, for how many seconds it stays so, and what says that.
+  /// Whether the entry is fresh, for how many more seconds, and by which rule.
   package func freshness(at now: Int64) -> (isFresh: Bool, seconds: Int64?, rule: CacheRule) {
     if now < received, resourceVersion == nil { return (false, nil, .clockSetBack) }
     if let declaredExpiry {

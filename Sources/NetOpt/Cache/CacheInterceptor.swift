@@ -1,15 +1,15 @@
 import NetOptCaching
 import NetOptCore
 
-/// Answers requests from what is stored, stores answers, and has requests for the same thing wait for one fetch. It is in the
-/// chain only when there is a cache.
+/// Answers requests from the cache, stores responses, and makes calls for the same resource share one fetch.
+/// The interceptor is in the chain only when the client has a cache.
 struct CacheInterceptor: Interceptor {
   let cache: ResponseCache
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
     guard let call = CacheCall(request, cache) else { return try await next.proceed(request) }
-    // Most are answered from memory, without a wait.
+    // Memory answers most requests without a wait.
     let found =
       if let found = cache.entriesInMemory(for: call.key) { found } else {
         await cache.store.entries(for: call.key, within: cache.patience(until: next.deadline))

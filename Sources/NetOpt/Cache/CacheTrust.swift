@@ -3,12 +3,14 @@ import NetOptCore
 import NetOptCrypto
 
 extension ClientConfiguration.Cache {
-  /// What tells the entries of a client from those of clients that share its directory and believe other authorities, or tell users apart
-  /// by other fields: such a client could be given what it would not have believed, or what another user was answered. Empty for what
-  /// is usual.
+  /// The text that separates the entries of a client from those of other clients with the same directory that
+  /// trust other certificate authorities, or identify users by other fields. Without this separation, such a
+  /// client could receive a response that it would not have trusted, or the response to another user. Empty
+  /// for the default settings.
   ///
-  /// - Parameter authorities: the file with those that are believed instead of the system's.
-  /// - Throws: `unreadableFile` for that file.
+  /// - Parameter authorities: the path of the file of certificate authorities that the client trusts instead
+  ///   of the system's.
+  /// - Throws: `unreadableFile` for this file.
   func trust(authorities: String?) throws(NetOptError) -> String {
     var choices: [[UInt8]] = []
     let fields = credentials()

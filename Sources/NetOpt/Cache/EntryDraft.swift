@@ -1,32 +1,32 @@
 import NetOptCaching
 import NetOptCore
 
-/// A response that is to be stored when its body is there.
+/// A response to store once its body is complete.
 struct EntryDraft: Sendable {
   let cache: ResponseCache
-  /// The fetch that gives it, when others wait for it.
+  /// The fetch of the response, when other calls may wait for it.
   let ticket: Flights.Ticket?
   let key: CacheKey
   let selectors: [CacheEntry.Selector]
   let status: Int
   let fields: HeaderFields
-  /// When it was asked for and when its head came: milliseconds since 1970.
+  /// When the request was sent and when the head of the response came, in milliseconds since 1970.
   let requested: Int64
   let received: Int64
   let declaredExpiry: Int64?
   let resourceVersion: Int64?
   let begun: MonotonicInstant
-  /// When the call that fetches it has to be over, or `nil`.
+  /// The deadline of the call that fetches the response, or `nil`.
   let deadline: MonotonicInstant?
-  /// How often the key's resource had been changed when the fetch began.
+  /// The number of changes of the resource when the fetch began.
   let changes: UInt32
-  /// Whether it is stored; otherwise only those who wait for it have it.
+  /// Whether to store the response; otherwise only the waiting calls get it.
   let isStored: Bool
 
-  /// The most bytes that its body may have.
+  /// The maximum size of the body in bytes.
   var limit: Int { cache.entryLimit }
 
-  /// Stores it, and hands it to those who wait.
+  /// Stores the response, and gives it to the waiting calls.
   func complete(_ body: [UInt8]) {
     let entry = CacheEntry(
       key: key, selectors: selectors, status: status, fields: fields, body: body.fitted, requested: requested,
@@ -36,25 +36,28 @@ struct EntryDraft: Sendable {
     ticket?.complete(isStored ? .entry(entry) : .trouble(entry))
   }
 
-  /// Its body is larger than what is kept. What it replaces is older.
+  /// Handles a body that is too large to keep: forgets the stored responses, which are older.
   func isTooLarge() {
     if isStored { cache.forget(.all, for: key, begun: begun) }
     ticket?.complete(.unshared)
   }
 
-  /// Its reader has let go of it before its end: a redirect's body is not read, and a caller may have seen enough. What it replaces is older.
+  /// Handles a body whose reader released it before its end: nobody reads the body of a redirect, and a
+  /// caller may have seen enough. Forgets the stored responses that the new one would replace, because they
+  /// are older.
   func isLetGo() {
     if isStored { cache.forget(.overlapping(selectors), for: key, begun: begun) }
   }
 
-  /// Its body did not come.
+  /// Handles a body that failed.
   func failed(_ error: NetOptError) {
     ticket?.fail(error, deadline: deadline, at: cache.timeSource.now())
   }
 }
 
 extension [UInt8] {
-  /// The same bytes without much spare room: a body is received into what was not measured for it, and kept for long.
+  /// The same bytes in an array without much unused capacity. The array that received the body may be too
+  /// large, and the cache keeps the body for a long time.
   fileprivate var fitted: [UInt8] {
     guard capacity - count > count / 16 + 64 else { return self }
     return [UInt8](unsafeUninitializedCapacity: count) { room, filled in

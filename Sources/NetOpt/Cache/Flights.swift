@@ -2,21 +2,24 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// The fetches that are under way: one for each key and each set of selectors. Whoever comes later waits for its outcome.
+/// The running fetches (single flight): one for each key and each set of selectors. A later call for the same
+/// key waits for the outcome of the running fetch.
 final class Flights: Sendable {
-  /// What a fetch is for.
+  /// The identity of a fetch. Only calls with equal keys share a fetch.
   struct Key: Hashable, Sendable {
     let key: CacheKey
-    /// As far as they are known before the answer: those of what is stored.
+    /// The selectors as far as they are known before the response: those of the stored responses.
     let selectors: [CacheEntry.Selector]
-    /// How it is made: who asks otherwise, or has more or less time, may fail where another one does not.
+    /// The options of the request. With other options or another timeout a request may fail where this one
+    /// succeeds.
     let manner: RequestOptions
-    /// The version that is asked for, in versioned mode.
+    /// The requested version, in versioned mode.
     let version: Int64?
-    /// The fields of the requests, when the outcome may depend on them.
+    /// The fields of the request, when the outcome may depend on them.
     let fields: HeaderFields?
 
-    /// - Parameter options: those of the request. How the cache is used and how redirects are followed does not concern the fetch.
+    /// - Parameter options: the options of the request. The key leaves out the options for the cache and for
+    ///   redirects, which do not affect a fetch.
     init(
       key: CacheKey, selectors: [CacheEntry.Selector], _ options: RequestOptions, version: Int64? = nil,
       fields: HeaderFields? = nil
@@ -32,30 +35,31 @@ final class Flights: Sendable {
     }
   }
 
-  /// What becomes of a call that joins.
+  /// The outcome for a call that joins a fetch.
   enum Outcome: Sendable {
-    /// It makes the fetch itself.
+    /// The call makes the fetch itself.
     case lead(Ticket)
-    /// The fetch gave this.
+    /// The fetch brought this entry.
     case entry(CacheEntry)
-    /// The fetch gave an answer that cannot be shared.
+    /// The fetch brought a response that calls cannot share.
     case unshared
-    /// The fetch ended in a way that its request may be the cause of: who asks with other fields may fare better.
+    /// The fetch failed, possibly because of the fields of its request. A request with other fields may
+    /// succeed.
     case ofOthers
-    /// The origin answered that it is in trouble, and what is stored may take the place of that.
+    /// The origin answered with this 5xx status, and a stored response may be served instead.
     case answered(Int)
-    /// The origin answered that it is in trouble. This is what it said; it is not stored.
+    /// The origin answered with this 5xx response, which is not stored.
     case trouble(CacheEntry)
     /// The fetch failed.
     case failed(NetOptError)
   }
 
-  /// One fetch, and those who wait for it.
+  /// A running fetch, and the calls that wait for it.
   final class Flight: Sendable {
     struct Waiter {
       let id: UInt64
       let deadline: MonotonicInstant?
-      /// The fields of the request.
+      /// The fields of the waiting call's request.
       let fields: HeaderFields
       let continuation: CheckedContinuation<Outcome, Never>
     }
@@ -71,11 +75,12 @@ final class Flights: Sendable {
     init(_ key: Key) { self.key = key }
   }
 
-  /// The right and the duty to make a fetch. Letting go of it unused hands it over to one who waits.
+  /// The right and the duty to make a fetch. Releasing an unused ticket hands the fetch over to a waiting
+  /// call.
   final class Ticket: Sendable {
     let flight: Flight
     private let flights: Flights
-    /// The fields of the request that is sent.
+    /// The fields of the request that the fetch sends.
     private let fields: HeaderFields
     private let isUsed = Locked(false)
 
@@ -94,8 +99,8 @@ final class Flights: Sendable {
       }
     }
 
-    /// Ends the fetch: everyone who waits has the outcome. That the server is in trouble, and what it said of it, is for those who said the
-    /// same to it.
+    /// Ends the fetch with an outcome for all waiting calls. A 5xx outcome is only for the calls whose
+    /// requests have the same fields; the other calls get `ofOthers`.
     func complete(_ outcome: Outcome) {
       guard use() else { return }
       switch outcome {
@@ -104,17 +109,21 @@ final class Flights: Sendable {
       }
     }
 
-    /// The fetch was given up, not by its own fault: one who waits makes it again.
+    /// Gives the fetch up for a reason outside the fetch: a waiting call makes the fetch again.
     ///
-    /// - Parameter deadline: of those who wait only one who has more time than this does; the others fail as this one did, when they ask with
-    ///   the same fields.
+    /// - Parameters:
+    ///   - deadline: only a call with a later deadline than this may make the fetch again.
+    ///   - error: the error for the waiting calls when no such call waits. Calls whose requests have other
+    ///     fields get `ofOthers`.
     func handOver(beyond deadline: MonotonicInstant? = nil, else error: NetOptError? = nil) {
       if use() { flights.handOver(flight, of: fields, beyond: deadline, else: error) }
     }
 
-    /// The fetch failed. Those who wait fail with it when that is about the way to the origin, and those of them who ask with the same fields
-    /// when the request had been sent. What was wrong with the request of one caller, who cancelled, and a limit of time that was the
-    /// call's own end nobody else's call.
+    /// Ends the fetch with an error.
+    ///
+    /// A failure on the way to the origin goes to all waiting calls. A failure after the request was sent
+    /// goes to the calls whose requests have the same fields. When the caller cancelled, its request was
+    /// invalid, or its own deadline passed, no other call fails: a waiting call makes the fetch again.
     func fail(_ error: NetOptError, deadline: MonotonicInstant?, at now: MonotonicInstant) {
       if error.code == .timeout, let deadline, now + .milliseconds(50) >= deadline {
         return handOver(beyond: deadline + .milliseconds(100), else: error)
@@ -128,19 +137,20 @@ final class Flights: Sendable {
       }
     }
 
-    /// The failures that every caller with the same options would have had.
+    /// The failures that every request with the same options would meet.
     private static let failuresOfTheWay: Set<NetOptError.Code> = [
       .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed, .certificateName,
       .certificateUntrusted, .certificateExpired, .noAuthorities,
     ]
 
-    /// The failures that every caller with the same options and the same fields would have had: a server that is sent a field that it
-    /// cannot bear may close the connection, or not answer.
+    /// The failures that every request with the same options and the same fields would meet. A server that
+    /// cannot handle a field may close the connection or not answer.
     private static let failuresOfTheRequest: Set<NetOptError.Code> = [
       .timeout, .sendFailed, .receiveFailed, .protocolViolation, .decodeFailed, .headTooLarge,
     ]
 
-    /// The body is coming. When anybody waits for it, it is read without regard to the pace of its reader.
+    /// Notes the body that the fetch is receiving. When calls wait for the body, a task reads it ahead of its
+    /// reader.
     func isReceiving(_ body: StoringBody) {
       let hasWaiters = flight.state.withLock { state in
         state.body = body
@@ -151,11 +161,12 @@ final class Flights: Sendable {
   }
 
   private struct State {
-    /// By the key of what is stored, so that those of one are found at once.
+    /// The fetches, grouped by cache key, so that all fetches of a key are found at once.
     private var underWay: [CacheKey: [Key: Flight]] = [:]
-    /// Who waits, and for what.
+    /// The fetch of each waiting call, by the call's number.
     var waiting: [UInt64: Flight] = [:]
-    /// Those who are about to wait, and who of them had to leave before.
+    /// The calls that are about to wait, and the errors of the calls that had to leave before they began to
+    /// wait.
     var joining: Set<UInt64> = []
     var gone: [UInt64: NetOptError] = [:]
     var lastID: UInt64 = 0
@@ -166,7 +177,7 @@ final class Flights: Sendable {
 
     mutating func add(_ flight: Flight) { underWay[flight.key.key, default: [:]][flight.key] = flight }
 
-    /// Removes a fetch, unless another one has taken its place.
+    /// Removes a fetch, unless another fetch has taken its place.
     mutating func remove(_ flight: Flight) {
       let key = flight.key
       guard self.flight(of: key) === flight else { return }
@@ -182,15 +193,15 @@ final class Flights: Sendable {
 
   init(_ timeSource: any TimeSource) { self.timeSource = timeSource }
 
-  /// How many fetches are under way.
+  /// The number of running fetches.
   var count: Int { state.withLock(\.count) }
 
-  /// How many calls wait.
+  /// The number of waiting calls.
   var waiting: Int { state.withLock(\.waiting.count) }
 
-  /// Begins a fetch unless one is under way.
+  /// Begins a fetch; returns `nil` when the same fetch is already running.
   ///
-  /// - Parameter fields: those of the request.
+  /// - Parameter fields: the fields of the request.
   func lead(_ key: Key, _ fields: HeaderFields) -> Ticket? {
     let flight = state.withLock { state -> Flight? in
       guard state.flight(of: key) == nil else { return nil }
@@ -201,8 +212,8 @@ final class Flights: Sendable {
     return flight.map { Ticket($0, self, fields) }
   }
 
-  /// Begins a fetch, or waits for the one that is under way. When the call's time is over first, or it is cancelled, the
-  /// outcome is a failure of its own.
+  /// Begins a fetch, or waits for the running one. The outcome is `failed` when the call's deadline passes
+  /// first, or when the call is cancelled.
   func join(_ key: Key, _ fields: HeaderFields, until deadline: MonotonicInstant?) async -> Outcome {
     if let ticket = lead(key, fields) { return .lead(ticket) }
     let id = state.withLock { state in
@@ -232,7 +243,7 @@ final class Flights: Sendable {
     return outcome
   }
 
-  /// What becomes of one who begins to wait.
+  /// What happens to a call that begins to wait.
   private enum Admission {
     case waits(StoringBody?)
     case leads(Flight)
@@ -261,7 +272,8 @@ final class Flights: Sendable {
     }
   }
 
-  /// Has one who waits go, or not begin to.
+  /// Ends the wait of a call with an error. A call that has not begun to wait yet gets the error when it
+  /// begins.
   private func leave(_ id: UInt64, _ error: NetOptError) {
     let waiter = state.withLock { state -> Flight.Waiter? in
       guard let flight = state.waiting.removeValue(forKey: id) else {
@@ -277,7 +289,8 @@ final class Flights: Sendable {
 
   /// Ends a fetch.
   ///
-  /// - Parameter fields: those of its request, when the outcome is for those who ask with the same ones only.
+  /// - Parameter fields: the fields of the fetch's request, when the outcome is only for requests with the
+  ///   same fields.
   private func complete(_ flight: Flight, _ outcome: Outcome, of fields: HeaderFields? = nil) {
     let waiters = state.withLock { state in
       state.remove(flight)
@@ -316,7 +329,7 @@ final class Flights: Sendable {
     }
   }
 
-  /// Nobody joins the fetches of a key any more that are under way.
+  /// Makes later calls ignore the running fetches of a key. Calls that already wait still get the outcome.
   func leave(_ key: CacheKey) {
     state.withLock { $0.removeAll(for: key) }
   }

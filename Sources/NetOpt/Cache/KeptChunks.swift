@@ -1,19 +1,20 @@
 import NetOptCore
 
-/// The chunks of a body on their way to its reader. As long as the body may be stored, they stay when the reader has taken them.
+/// The chunks of a body on their way to its reader. While the body may be stored, the chunks remain here
+/// after the reader has taken them.
 struct KeptChunks {
-  /// The chunks that the reader has not taken and, as long as they stay, those that it has.
+  /// The chunks that the reader has not taken; while `areKept` is true, also the chunks that it has taken.
   private(set) var all: [[UInt8]] = []
-  /// The first chunk that the reader has not taken as a whole.
+  /// The index of the first chunk that the reader has not taken completely.
   private var position = 0
-  /// How many bytes of that chunk the reader has taken.
+  /// The number of bytes of this chunk that the reader has taken.
   private var offset = 0
-  /// Whether chunks stay when the reader has taken them.
+  /// Whether chunks remain after the reader has taken them.
   private(set) var areKept = true
 
   mutating func append(_ chunk: [UInt8]) { all.append(piece: chunk) }
 
-  /// Takes the next chunk, or the rest of it; `nil` when the reader has taken all that has come.
+  /// Takes the next chunk, or the rest of it; `nil` when the reader has taken all chunks so far.
   mutating func take() -> [UInt8]? {
     passRead()
     guard position < all.count, offset < all[position].count else { return nil }
@@ -23,13 +24,13 @@ struct KeptChunks {
     return chunk
   }
 
-  /// The body is not stored: drops what the reader has taken, now and from now on.
+  /// Drops the chunks that the reader has taken, now and later, because the body will not be stored.
   mutating func keepNoMore() {
     areKept = false
     dropRead()
   }
 
-  /// Goes on to the next chunk, if there is one. Pieces may still be added to the last chunk.
+  /// Advances to the next chunk, if there is one. The last chunk may still grow.
   private mutating func passRead() {
     while position < all.count - 1, offset == all[position].count { (position, offset) = (position + 1, 0) }
   }

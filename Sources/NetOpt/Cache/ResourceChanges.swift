@@ -2,23 +2,26 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// Keeps the cache from storing a response that is older than one it knows of. Safe from any thread.
+/// Keeps the cache from storing a response that is older than a known response or change. Safe from any
+/// thread.
 ///
-/// A change (RFC 9111, section 4.4) overtakes all fetches that began before its answer. An answer, stored or not, overtakes the answers to requests
-/// that were sent before its own. A fetch begins here when its request is sent.
+/// A change of a resource (RFC 9111, section 4.4) overtakes all fetches that began before the change was
+/// recorded. A response, stored or not, overtakes the responses to requests that were sent before its own
+/// request. A fetch begins here when its request is sent.
 final class ResourceChanges: Sendable {
-  /// The state of 1/256 of all keys. These keys share `count` and `floor`, so that a response may be refused that could be stored, and never the
-  /// other way round.
+  /// The state of 1/256 of all keys. These keys share `count` and `floor`. The cache may therefore refuse a
+  /// response that it could store, but never stores one that it must refuse.
   private struct Place {
     var count: UInt32 = 0
-    /// The latest answers of resources.
+    /// The latest responses by resource.
     var latest: [Resource: Answers] = [:]
     /// The keys of `latest`, oldest first.
     var order: [Resource] = []
-    /// When the latest fetch began whose answer is not remembered any more: what began before it is not stored.
+    /// The latest start of a fetch whose response is no longer in `latest`. Responses to fetches that began
+    /// before it are not stored.
     var floor: MonotonicInstant?
 
-    /// Changes what is remembered of a resource.
+    /// Changes the state of a resource, and drops the oldest resource when there are more than `most`.
     mutating func note(_ resource: Resource, begun: MonotonicInstant, _ change: (inout Answers) -> Void) {
       if latest[resource] == nil { order.append(resource) }
       change(&latest[resource, default: Answers(newest: begun)])
@@ -35,12 +38,12 @@ final class ResourceChanges: Sendable {
     }
   }
 
-  /// A key without its text, which may have many kilobytes. Two keys with one digest are one resource here: then a response may be refused that
-  /// could be stored, and never the other way round.
+  /// A key without its text, which may have many kilobytes. Two keys with one digest count as one resource.
+  /// The cache may therefore refuse a response that it could store, but never stores one that it must refuse.
   private struct Resource: Hashable {
     let place: UInt64
     let digest: MD5Digest
-    /// Tells the variants of a resource apart; 0 is the resource as a whole.
+    /// A hash that separates the variants of a resource; 0 for the resource as a whole.
     var variant = 0
 
     init(_ key: CacheKey) {
@@ -48,7 +51,7 @@ final class ResourceChanges: Sendable {
       digest = key.digest
     }
 
-    /// The variant that some values of fields select; `nil` when the resource has none.
+    /// The variant that these selectors select; `nil` when there are no selectors.
     func variant(_ selectors: [CacheEntry.Selector]) -> Resource? {
       if selectors.isEmpty { return nil }
       var variant = self
@@ -57,26 +60,27 @@ final class ResourceChanges: Sendable {
     }
   }
 
-  /// What is known of the answers of a resource.
+  /// The state of the responses of a resource.
   private struct Answers {
-    /// When the latest fetch began that has an answer.
+    /// The latest start of a fetch that has a response.
     var newest: MonotonicInstant
-    /// What was fetched before this is not stored.
+    /// Responses to fetches that began before this time are not stored.
     var bar: MonotonicInstant?
-    /// A hash of the field names in the `Vary` of the latest stored answer; 0 without `Vary`. The names themselves may have many kilobytes.
+    /// A hash of the field names in the `Vary` of the latest stored response; 0 without `Vary`. The names
+    /// themselves may have many kilobytes.
     var names = 0
 
-    /// An answer is not stored, and all that is stored is forgotten. That may include the answer to a later fetch, so the bar is set to the latest
-    /// fetch that is known.
+    /// Notes a response that is not stored, after which all stored responses are forgotten. They may include
+    /// the response to a later fetch, so `bar` becomes the start of the latest known fetch.
     mutating func forgot(begun: MonotonicInstant) {
       newest = max(newest, begun)
       bar = newest
     }
 
-    /// An answer is stored.
+    /// Notes a response that is stored.
     ///
-    /// - Parameter names: the fields that it depends on. A variant does not replace other variants, but those that depend on other fields
-    ///   cannot be compared with it.
+    /// - Parameter names: a hash of the field names in its `Vary`. A variant does not replace other variants
+    ///   with the same names. Variants with other names cannot be compared with it.
     mutating func stored(begun: MonotonicInstant, names: Int) {
       newest = max(newest, begun)
       let replaces = names == 0 || names != self.names
@@ -90,39 +94,41 @@ final class ResourceChanges: Sendable {
     let state = Locked(Place())
   }
 
-  /// Each place keeps the latest answers of at most so many keys.
+  /// The maximum number of resources whose latest responses a place keeps.
   private static let most = 256
   private let places = (0..<256).map { _ in LockedPlace() }
 
   private func index(of key: CacheKey) -> Int { Int(key.place & 255) }
   private func place(of key: CacheKey) -> LockedPlace { places[index(of: key)] }
 
-  /// The number of changes so far of a key's resource.
+  /// The number of changes of a key's resource so far.
   func count(of key: CacheKey) -> UInt32 { place(of: key).state.withLock { $0.count } }
 
-  /// Whether a change of one key's resource counts as one of another's.
+  /// Whether a change of one key's resource also counts as a change of the other's.
   func areShared(_ key: CacheKey, _ other: CacheKey) -> Bool { index(of: key) == index(of: other) }
 
   /// Records a change of a key's resource.
   func changed(_ key: CacheKey) { place(of: key).state.withLock { $0.count &+= 1 } }
 
-  /// Records an answer that is not stored.
+  /// Records a response that is not stored.
   ///
-  /// - Parameter begun: when the fetch began.
+  /// - Parameter begun: when the fetch of the response began.
   func answered(_ key: CacheKey, begun: MonotonicInstant) {
     place(of: key).state.withLock { $0.note(Resource(key), begun: begun) { $0.forgot(begun: begun) } }
   }
 
-  /// Stores a response unless a newer one, or a change, is recorded. `changed` and `answered` wait meanwhile. Their callers empty the store
-  /// afterwards, so that a response that was stored just before is removed.
+  /// Stores a response unless a newer response or a change is recorded. Concurrent calls of `changed` and
+  /// `answered` wait for the end of this call. Their callers empty the store afterwards, and so remove a
+  /// response that was stored just before.
   ///
   /// - Parameters:
-  ///   - selectors: which variant of the resource it is.
-  ///   - count: how often the resource had been changed when the fetch began.
-  ///   - begun: when that was.
-  ///   - store: stores it.
-  /// - Returns: whether the response is stored. If not, the caller forgets all that is stored of the key: the answer that overtook it was not
-  ///   necessarily made later, since a request may wait behind others on its connection.
+  ///   - selectors: the selectors of the response's variant.
+  ///   - count: the number of changes of the resource when the fetch began.
+  ///   - begun: when the fetch began.
+  ///   - store: stores the response.
+  /// - Returns: whether the response is stored. If not, the caller forgets all stored responses of the key.
+  ///   The origin did not necessarily make the overtaking response later, since a request may wait behind
+  ///   others on its connection.
   func unlessOvertaken(
     _ key: CacheKey, _ selectors: [CacheEntry.Selector], since count: UInt32, begun: MonotonicInstant,
     _ store: () -> Void

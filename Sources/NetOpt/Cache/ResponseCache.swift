@@ -2,13 +2,13 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// What the calls of a client share in order to be answered from a cache. Safe from any thread.
+/// The cache of a client, which all its calls share. Safe from any thread.
 final class ResponseCache: Sendable {
   private struct State {
-    /// Bytes of bodies that are kept until their end.
+    /// The bytes of unfinished bodies that the cache keeps until their end.
     var pending = 0
     var work: [UInt64: Task<Void, Never>] = [:]
-    /// How many stored responses of an origin are being fetched anew beside calls.
+    /// The number of background refreshes per origin.
     var refreshes: [Origin: Int] = [:]
     var lastWork: UInt64 = 0
     var isStopped = false
@@ -18,31 +18,34 @@ final class ResponseCache: Sendable {
   let policy: CachePolicy
   let options: CacheOptions
   let entryLimit: Int
-  /// The fields that carry credentials.
+  /// The request fields that carry credentials.
   let credentialFields: CredentialFields
-  /// What tells its entries from those of clients that share its directory; empty for nothing.
+  /// The text that separates the entries of this client from those of other clients with the same directory;
+  /// empty when the client needs no separation.
   let trust: String
-  /// What requests have in `User-Agent` when their caller sets none.
+  /// The `User-Agent` of requests whose caller sets none.
   let userAgent: String
   let flights: Flights
   let changes = ResourceChanges()
   let timeSource: any TimeSource
-  /// The date: milliseconds since 1970.
+  /// The clock of the cache, in milliseconds since 1970.
   let now: @Sendable () -> Int64
   private let signing: ClientConfiguration.Signing?
-  /// Which proxy requests go through; `nil` for none.
+  /// The proxies that requests use; `nil` for none.
   let proxies: ProxyChoice?
   private let pendingLimit: Int
   private let state = Locked(State())
 
   /// - Parameters:
-  ///   - signing: how requests are signed on their way: who signs sees other answers than who does not.
-  ///   - proxies: which proxy requests go through: one with a user name may answer each user differently.
-  ///   - trust: what tells its entries from those of clients that share its directory (`Cache.trust`).
-  ///   - userAgent: what requests have in `User-Agent` when their caller sets none.
-  ///   - trustedKeys: those who may sign seed packs; without any, signatures are not looked at.
-  ///   - changes: whether the directory may be changed, and made when it is not there.
-  ///   - warn: is told what goes wrong with the directory and with files of seed packs.
+  ///   - signing: how the client signs requests. A signer sees other responses than a caller without a
+  ///     signature.
+  ///   - proxies: the proxies that requests use. A proxy with a user name may answer each user differently.
+  ///   - trust: the text that separates the entries of this client from those of other clients with the same
+  ///     directory (`Cache.trust`).
+  ///   - userAgent: the `User-Agent` of requests whose caller sets none.
+  ///   - trustedKeys: the keys that may sign seed packs; with no keys the cache does not check signatures.
+  ///   - changes: whether the cache may change the directory, and create it if it does not exist.
+  ///   - warn: receives errors of the directory and of files of seed packs.
   /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
@@ -100,7 +103,8 @@ final class ResponseCache: Sendable {
       }, warn: warn)
   }
 
-  /// What tells the key, and the scheme, that requests to a host are signed with from others; `nil` for none.
+  /// The identity of the key and scheme that sign requests to a host; `nil` when the client does not sign
+  /// them.
   func signer(for host: String) -> String? {
     guard let signing, signing.hosts.contains(host) else { return nil }
     return signing.signer.identity
@@ -108,49 +112,54 @@ final class ResponseCache: Sendable {
 
   // MARK: Entries
 
-  /// How long a call waits for the disk: half of its time at most, so that the origin can still be asked.
+  /// How long a call waits for the disk: at most half of its remaining time, so that enough time is left for
+  /// the origin, and at most `DiskCache.patience`.
   func patience(until deadline: MonotonicInstant?) -> Duration {
     deadline.map { min(max(($0 - timeSource.now()) / 2, .zero), DiskCache.patience) } ?? DiskCache.patience
   }
 
-  /// The entries of a key, when memory says all there is to say.
+  /// The entries of a key, when memory alone can answer; `nil` when the disk or a seed pack may have more.
   func entriesInMemory(for key: CacheKey) -> [CacheEntry]? {
     let found = store.memory.entries(for: key)
     return store.seeds.isEmpty && (store.disk == nil || !found.isEmpty) ? found : nil
   }
 
-  /// Keeps an entry, unless a response to a later request has been stored meanwhile (RFC 9111, section 4: the most recent).
+  /// Stores an entry, unless a response to a later request has been stored meanwhile (RFC 9111, section 4:
+  /// the most recent).
   ///
   /// - Parameters:
-  ///   - count: how often its resource had been changed when it was asked for.
-  ///   - begun: when its request was sent.
+  ///   - count: the number of changes of the resource at the time of the request.
+  ///   - begun: when the request was sent.
   func insert(_ entry: CacheEntry, unlessChangedSince count: UInt32, begun: MonotonicInstant) {
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
-    // What was stale when it came is kept to be validated: for how long that is of use is not known.
+    // An entry that is stale on arrival is stored for revalidation. How long it is of use is unknown, so
+    // `ageLeft` is `nil`.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
     let isStored = changes.unlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
       store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
     }
-    // A fetch that began earlier brings an older answer. Calls that begin from now on must not share it.
+    // A fetch that began earlier brings an older response. Calls that begin from now on must not share it.
     flights.leave(entry.key)
     if !isStored { store.removeAll(for: entry.key) }
   }
 
-  /// Which stored responses are forgotten.
+  /// The stored responses to forget.
   enum Forgotten {
-    /// What an answer with these selectors would replace (`CacheEntry.overlaps`).
+    /// The responses that a response with these selectors would replace (`CacheEntry.overlaps`).
     case overlapping([CacheEntry.Selector])
-    /// All of the key.
+    /// All responses of the key.
     case all
   }
 
-  /// An answer is not stored that replaces what is: its resource is elsewhere, gone, forbidden, or not to be stored any more.
+  /// Forgets stored responses after a response that replaces them but is not stored. For example, the
+  /// resource is elsewhere, gone, forbidden, or must not be stored any more.
   ///
   /// - Parameters:
-  ///   - what: what it replaces.
-  ///   - begun: when the answer's fetch began. What was asked for earlier and comes later is not stored.
+  ///   - what: the stored responses to forget.
+  ///   - begun: when the fetch of the new response began. Responses to fetches that began earlier are no
+  ///     longer stored.
   func forget(_ what: Forgotten, for key: CacheKey, begun: MonotonicInstant) {
-    // In this order: what is stored between the two knows that it was overtaken.
+    // The new response is recorded before the removal, so that `insert` refuses older responses from then on.
     changes.answered(key, begun: begun)
     flights.leave(key)
     switch what {
@@ -161,10 +170,12 @@ final class ResponseCache: Sendable {
 
   // MARK: Bodies on their way
 
-  /// How many bytes are kept of bodies that are on their way, or whose reader has not let go of them.
+  /// The bytes of bodies that the cache keeps until their end, or until their reader releases them.
   var pendingBytes: Int { state.withLock(\.pending) }
 
-  /// Takes room for bytes of a body that is kept until its end.
+  /// Reserves memory for bytes of an unfinished body.
+  ///
+  /// - Returns: false when all unfinished bodies together would exceed the limit.
   func reserve(_ count: Int) -> Bool {
     state.withLock { state in
       guard count <= pendingLimit - state.pending else { return false }
@@ -173,14 +184,14 @@ final class ResponseCache: Sendable {
     }
   }
 
-  /// Gives room back.
+  /// Releases reserved memory.
   func release(_ count: Int) {
     if count > 0 { state.withLock { $0.pending -= count } }
   }
 
   // MARK: Work beside calls
 
-  /// Does something beside the calls. When the client is shut down it is cancelled and waited for.
+  /// Runs work in the background. A shutdown of the client cancels the work and waits for its end.
   func inBackground(_ body: @escaping @Sendable () async -> Void) {
     state.withLock { state in
       guard !state.isStopped else { return }
@@ -193,11 +204,14 @@ final class ResponseCache: Sendable {
     }
   }
 
-  /// The most refreshes of an origin's responses at once. A refresh is a request that no call waits for. Without a limit, a server that answers none
-  /// would have one for each of its stale responses. Beyond the limit a call gets the stale response, and a later call refreshes it.
+  /// The maximum number of concurrent refreshes per origin. A refresh is a request that no call waits for.
+  /// Without a limit, a server that never answers would have one pending refresh for each of its stale
+  /// responses. Beyond the limit a call gets the stale response, and a later call refreshes it.
   static let mostRefreshes = 64
 
   /// Takes one of the refreshes that an origin may have at once.
+  ///
+  /// - Returns: false when the origin already has `mostRefreshes`.
   func beginRefresh(of origin: Origin) -> Bool {
     state.withLock { state in
       guard state.refreshes[origin, default: 0] < Self.mostRefreshes else { return false }
@@ -213,7 +227,7 @@ final class ResponseCache: Sendable {
     }
   }
 
-  /// Ends what is done beside calls.
+  /// Cancels the background work.
   func stop() {
     let work = state.withLock { state in
       state.isStopped = true
@@ -222,9 +236,9 @@ final class ResponseCache: Sendable {
     for task in work { task.cancel() }
   }
 
-  /// Returns when nothing is done beside calls any more, and what is stored is on the disk.
+  /// Waits until the background work has ended and the entries are on the disk.
   func finish() async {
-    // Each is taken out before it ends.
+    // Each task removes itself from `work` before it ends.
     while case let work = state.withLock({ Array($0.work.values) }), !work.isEmpty {
       for task in work { await task.value }
     }
@@ -233,7 +247,7 @@ final class ResponseCache: Sendable {
 }
 
 extension ClientConfiguration {
-  /// The client's cache; `nil` without one.
+  /// Makes the client's cache; `nil` without a cache configuration.
   func responseCache(_ timeSource: any TimeSource) throws(NetOptError) -> ResponseCache? {
     guard let cache else { return nil }
     let warningHandler = warningHandler

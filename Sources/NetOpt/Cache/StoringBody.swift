@@ -2,19 +2,21 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// A body that is kept as it passes, to be stored when its end is there. What is kept has a limit: beyond it the body only
-/// passes.
+/// A response body that keeps its bytes while the caller reads it, and stores them at its end. Beyond the
+/// size limit it only passes the bytes on.
 ///
-/// Normally its reader sets the pace. When others wait for it too, a task reads ahead of the reader, up to the limit; whoever
-/// comes to the end of what is there first asks for the next chunk, and the other one waits.
+/// Normally the reader sets the pace. When other calls wait for the body too, a task reads ahead of the
+/// reader, up to the limit. Of the task and the reader, the first to need a further chunk reads it, and the
+/// other waits.
 final class StoringBody: BodySource {
   private struct State {
     var chunks = KeptChunks()
-    /// How much of it the cache has reserved room for.
+    /// The number of bytes that this body has reserved in the cache.
     var count = 0
     var isReading = false
     var isReadAhead = false
-    /// How it ended; `nil` inside when it is complete.
+    /// The end of the body: `.some(nil)` when the body is complete, an error when it failed, `nil` before the
+    /// end.
     var end: NetOptError??
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
@@ -39,7 +41,7 @@ final class StoringBody: BodySource {
     let (count, isLetGo) = state.withLock { ($0.count, $0.end == nil && $0.chunks.areKept) }
     draft.cache.release(count)
     if isLetGo { draft.isLetGo() }
-    // Unless it is over, one who waits fetches it again.
+    // If the body is not complete, a waiting call fetches it again.
     draft.ticket?.handOver()
   }
 
@@ -70,7 +72,7 @@ final class StoringBody: BodySource {
     }
   }
 
-  /// Reads on without the reader, as far as is kept.
+  /// Starts a task that reads the body ahead of its reader, while the chunks are kept.
   func readAhead() {
     let begins = state.withLock { state in
       defer { state.isReadAhead = true }
@@ -97,11 +99,12 @@ final class StoringBody: BodySource {
     }
   }
 
-  /// Waits until a chunk that somebody else asked for is there.
+  /// Waits for the chunk that the other side is reading.
   private func wait() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        // Whether the task is cancelled is asked once: it may become so at any moment, whoever has the lock.
+        // `Task.isCancelled` is read once under the lock: it may become true at any moment, whoever holds the
+        // lock.
         let waits = state.withLock { state in
           guard state.isReading, !Task.isCancelled else { return false }
           state.waiting.append(continuation)
@@ -122,7 +125,7 @@ final class StoringBody: BodySource {
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Asks for the next chunk.
+  /// Reads the next chunk.
   private func read() async {
     var iterator = base.makeAsyncIterator()
     do throws(NetOptError) {
@@ -138,7 +141,7 @@ final class StoringBody: BodySource {
       complete()
       return
     }
-    // What only passes takes no room.
+    // A body that only passes through needs no reservation.
     let isReserved = state.withLock(\.chunks.areKept) && draft.cache.reserve(chunk.count)
     let released = state.withLock { state -> Int? in
       state.chunks.append(chunk)
@@ -155,7 +158,8 @@ final class StoringBody: BodySource {
     state.withLock { $0.isReading = false }
   }
 
-  /// The response is stored before its reader sees the end: the reader's next call must not get an older one.
+  /// Stores the response before the reader sees the end, so that the reader's next call does not get an older
+  /// response.
   private func complete() {
     let kept = state.withLock { state -> (chunks: [[UInt8]], count: Int)? in
       guard state.chunks.areKept else { return nil }

@@ -7,8 +7,8 @@ import NetOptRouting
 ///
 /// The store replaces each file as a whole, so that two programs never leave a broken file. It merges its
 /// ranking with the ranking in the file under a lock on the directory (flock(2)); if both rank the same host,
-/// the later ranking counts. The store does not read a link, a pipe or anything else that is not a regular
-/// file, and replaces it when it writes the file.
+/// the ranking that is written last counts. The store does not read a link, a pipe or anything else that is
+/// not a regular file, and replaces it when it writes the file.
 struct RankingStore: Sendable {
   /// The maximum number of ranking files. Beyond it the store removes the files that have not been written
   /// for the longest time.
