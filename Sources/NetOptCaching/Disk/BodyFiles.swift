@@ -1,16 +1,18 @@
 import Glibc
 import NetOptCore
 
-/// Bodies that are too large for the database. One is written to a draft, brought to the disk and renamed; a row of the
-/// database names it only then. What no row names is an orphan, left by a process that was killed.
+/// Files for bodies that are too large for the database. The writer writes a body to a draft, syncs it to the
+/// disk and renames it. Only then does a database row name the file. A file that no row names is an orphan,
+/// left by a process that was killed.
 struct BodyFiles: Sendable {
   private static let draftSuffix = ".part"
-  /// Without waiting for a writer, should a FIFO be in a body's place (open(2)).
+  /// `O_NONBLOCK`: a FIFO in place of a body must not make open(2) wait for a writer.
   private static let reading = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 
   let directory: String
 
-  /// A file that is being written. Its lock tells others that its writer lives.
+  /// A file that is being written. The writer holds a lock on the file, which shows other processes that the
+  /// writer is alive.
   struct Draft: ~Copyable {
     let name: String
     fileprivate let path: String
@@ -21,7 +23,8 @@ struct BodyFiles: Sendable {
 
   private func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-  /// Makes an empty draft and locks it. `nil` when another process has taken it for an abandoned one before it was locked.
+  /// Creates an empty draft and locks it. Returns `nil` when another process took the draft for an abandoned
+  /// one before it was locked.
   private func makeDraft() throws(DiskError) -> Draft? {
     let name = Hex.text((0..<16).map { _ in UInt8.random(in: 0 ... .max) })
     let path = path(name + Self.draftSuffix)
@@ -39,7 +42,7 @@ struct BodyFiles: Sendable {
     return draft
   }
 
-  /// Writes a body to a draft and brings it to the disk. Nothing is left of it when that fails.
+  /// Writes a body to a draft and syncs it to the disk. Removes the draft when that fails.
   func write(_ body: [UInt8]) throws(DiskError) -> Draft {
     while true {
       if let draft = try makeDraft() {
@@ -64,12 +67,13 @@ struct BodyFiles: Sendable {
     }
   }
 
-  /// Gives a draft its name. To be called in the transaction that writes the row, so that nobody takes it for an orphan.
+  /// Renames a draft to its final name. Call it in the transaction that writes the row, so that no process
+  /// takes the file for an orphan.
   func publish(_ draft: borrowing Draft) throws(DiskError) {
     guard rename(draft.path, path(draft.name)) == 0 else { throw .system("renamed", draft.path, errno) }
   }
 
-  /// Removes a draft, whether it has its name already or not.
+  /// Removes a draft, under its draft name and its final name.
   func discard(_ draft: borrowing Draft) {
     unlink(draft.path)
     unlink(path(draft.name))
@@ -80,10 +84,12 @@ struct BodyFiles: Sendable {
     if Self.isName(name) { unlink(path(name)) }
   }
 
-  /// The largest body that is read: half of the machine's memory. A file with holes may seem to have any length.
+  /// The maximum size of a body to read, in bytes: half of the machine's memory. A sparse file may appear to
+  /// have any length.
   private static let mostBytes = sysconf(Int32(_SC_PHYS_PAGES)) / 2 * sysconf(Int32(_SC_PAGESIZE))
 
-  /// The bytes of a body; `nil` when there is no file of this length, or it is too large to be one.
+  /// The bytes of a body; `nil` when there is no regular file of this length, or when the length exceeds
+  /// `mostBytes`.
   func read(_ name: String, length: Int) -> [UInt8]? {
     guard Self.isName(name), length <= Self.mostBytes else { return nil }
     let descriptor = open(path(name), Self.reading)
@@ -105,7 +111,8 @@ struct BodyFiles: Sendable {
     return bytes.count == length ? bytes : nil
   }
 
-  /// What no row names, of writers that are dead. To be called in a transaction that writes: no draft gets its name then.
+  /// The files that no row names, and the drafts of dead writers. Call it in a write transaction: no draft
+  /// gets its final name meanwhile.
   func orphans(_ isNamed: (String) throws(DiskError) -> Bool) throws(DiskError) -> [String] {
     var orphans: [String] = []
     for name in names() {
@@ -120,11 +127,12 @@ struct BodyFiles: Sendable {
     return orphans
   }
 
-  /// Removes what `orphans` has found.
+  /// Removes the files that `orphans` found.
   func sweep(_ orphans: [String]) {
     for name in orphans {
       if name.hasSuffix(Self.draftSuffix) {
-        // A draft is locked until it is removed: one that its writer had just made, and locks now, would be lost.
+        // Holds the lock of the draft while removing it. Otherwise the writer of a new draft could lock the
+        // file just before it is removed, and lose it.
         _ = isAbandoned(name) { unlink(path(name)) }
       } else {
         unlink(path(name))
@@ -132,9 +140,9 @@ struct BodyFiles: Sendable {
     }
   }
 
-  /// Whether nobody has the lock of a draft.
+  /// Whether no process holds the lock of a draft.
   ///
-  /// - Parameter action: is done while the lock is held, when nobody else has it.
+  /// - Parameter action: runs while this process holds the lock.
   private func isAbandoned(_ name: String, _ action: () -> Void = {}) -> Bool {
     let descriptor = open(path(name), Self.reading)
     guard descriptor >= 0 else { return false }
@@ -157,7 +165,7 @@ struct BodyFiles: Sendable {
     return names
   }
 
-  /// Files that are called otherwise are none of ours.
+  /// Whether a name has the form of a body's file name. The cache ignores other files.
   private static func isName(_ name: String) -> Bool {
     name.utf8.count == 32 && name.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }

@@ -1,43 +1,45 @@
 import NetOptCore
 import NetOptLocking
 
-/// A disk store on a thread of its own: what callers on event loops and in tasks use. Everything happens in the order in
-/// which it was asked for.
+/// A disk store with its own thread, for callers on event loops and in tasks. Operations run in the order of
+/// the calls.
 package final class DiskCache: Sendable {
-  /// The store. Whoever uses it directly waits for it.
+  /// The store. Direct calls to it block the caller.
   package let store: DiskStore
   private let thread = DiskThread()
   private let lookUps = LookUps<[CacheEntry]>()
   private let closing = LookUps<Void>()
   private let waiting = Locked(Waiting())
-  /// How many bytes may wait to be written, and to be removed. They are not in the bounds of the memory tier.
+  /// The maximum number of bytes that wait to be written, and the same maximum for bytes that wait to be
+  /// removed. They do not count against the limits of the memory tier.
   private let mostWaiting: Int
 
-  /// What waits for the disk, which may hang.
+  /// The work that waits for the disk, which may hang.
   private struct Waiting {
     /// The bytes of entries that wait to be written.
     var entries = 0
-    /// The bytes of marks of what waits to be removed.
+    /// The bytes of the marks that stand for removals that wait.
     var removals = 0
-    /// Whether everything waits to be removed: then nothing else needs to wait.
+    /// Whether a removal of everything waits. Until it begins, no other work needs to be queued.
     var isClearing = false
   }
 
-  /// Makes a cache of a store.
+  /// Makes a cache for a store.
   ///
-  /// - Parameter mostWaiting: how many bytes of entries may wait to be written; 8 MiB by default. What comes when there are
-  ///   more is not written.
+  /// - Parameter mostWaiting: the maximum number of bytes of entries that wait to be written; 8 MiB by
+  ///   default. The cache does not write an entry that would exceed it.
   package init(_ store: DiskStore, mostWaiting: Int = 8 << 20) {
     self.store = store
     self.mostWaiting = mostWaiting
   }
 
-  /// How long a look-up is waited for, unless the caller says less. It takes some 50 us when nobody holds the database.
+  /// How long a caller waits for a look-up by default. A look-up takes some 50 us when no other process locks
+  /// the database.
   package static let patience = Duration.seconds(1)
 
-  /// The entries of a key, after what was inserted and removed before.
+  /// The entries of a key, after all earlier insertions and removals.
   ///
-  /// - Parameter limit: how long they are waited for; with what comes later nothing is done.
+  /// - Parameter limit: how long to wait. A result that comes later is discarded.
   package func entries(for key: CacheKey, within limit: Duration = patience) async -> [CacheEntry] {
     let store = store
     return await lookUps.perform(within: limit) { found in
@@ -50,7 +52,7 @@ package final class DiskCache: Sendable {
     } ?? []
   }
 
-  /// Has an entry written, soon. What it takes the place of is forgotten in any case.
+  /// Queues an entry to be written. The entries that it overlaps are removed even if it is not written.
   package func insert(_ entry: CacheEntry) {
     let weight = entry.weight
     let isTaken = waiting.withLock { waiting in
@@ -66,24 +68,26 @@ package final class DiskCache: Sendable {
     if !isSubmitted { waiting.withLock { $0.entries -= weight } }
   }
 
-  /// Has what an entry overlaps forgotten soon.
+  /// Queues the removal of the entries that an entry overlaps.
   package func remove(_ entry: CacheEntry) {
-    // Without fields and body, which would be kept until then.
+    // Drops fields and body, so that the queue does not keep them in memory.
     let mark = CacheEntry(
       key: entry.key, selectors: entry.selectors, status: entry.status, fields: [:], body: [],
       requested: entry.requested, received: entry.received, fetchMicroseconds: 0)
     remove(mark.weight) { $0.remove(mark) }
   }
 
-  /// Has all entries of a key forgotten soon.
+  /// Queues the removal of all entries of a key.
   package func removeAll(for key: CacheKey) {
     remove(key.text.utf8.count + key.partition.utf8.count) { $0.removeAll(for: key) }
   }
 
-  /// - Parameter weight: how many bytes wait with it. When there are too many, everything is removed instead: that is one piece of work.
+  /// - Parameter weight: the bytes that this removal keeps in memory while it waits. When waiting removals
+  ///   take more than `mostWaiting`, one removal of everything replaces further ones.
   private func remove(_ weight: Int, _ work: @escaping @Sendable (DiskStore) -> Void) {
     let weight = weight + 256
-    // Submitted within the lock: whoever leaves without removing anything finds the disk empty afterwards.
+    // Submits inside the lock. A caller that returns early because everything is being cleared must find the
+    // disk empty afterwards.
     waiting.withLock { waiting in
       if waiting.isClearing { return }
       if waiting.removals + weight <= mostWaiting {
@@ -95,7 +99,7 @@ package final class DiskCache: Sendable {
       } else {
         waiting.isClearing = true
         submit { [self] store in
-          // What comes from now on is not removed by this.
+          // This removal does not cover entries that come from now on.
           self.waiting.withLock { $0.isClearing = false }
           store.removeAll()
         }
@@ -103,30 +107,30 @@ package final class DiskCache: Sendable {
     }
   }
 
-  /// Has everything forgotten soon.
+  /// Queues the removal of all entries.
   package func removeAll() { submit { $0.removeAll() } }
 
-  /// Waits until everything that was asked for is done, and the number of hits is written down.
+  /// Waits until all queued work is done and the hit counts are written.
   package func flush() async {
     let store = store
     _ = await thread.run { store.flush() }
   }
 
-  /// When and why the key's last entry was evicted.
+  /// The time and reason of the last eviction of one of the key's entries.
   package func eviction(of key: CacheKey) async -> (moment: Int64, reason: EvictionReason)? {
     let store = store
     return await thread.run { store.eviction(of: key) } ?? nil
   }
 
-  /// Runs something of the caller's on the thread.
+  /// Runs the caller's work on the thread.
   func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
     await thread.run(work)
   }
 
-  /// Does what was asked for, closes the database and ends the thread. What is asked for later is not done.
+  /// Performs the queued work, closes the database and ends the thread. Later calls do nothing.
   ///
-  /// - Parameter limit: how long it is waited for. When a disk takes longer what has not begun is dropped, and the thread ends when the disk
-  ///   lets it.
+  /// - Parameter limit: how long to wait; 5 s by default. When the disk takes longer, the cache drops work
+  ///   that has not begun, and the thread ends when its current work returns.
   package func shutdown(within limit: Duration = .seconds(5)) async {
     let store = store
     let isClosed: Void? = await closing.perform(within: limit) { done in
@@ -141,7 +145,7 @@ package final class DiskCache: Sendable {
     if isClosed == nil { thread.abandon() } else { thread.stop() }
   }
 
-  /// Returns false when it will not be done.
+  /// Returns false when the work will not run.
   @discardableResult
   private func submit(_ work: @escaping @Sendable (DiskStore) -> Void) -> Bool {
     let store = store

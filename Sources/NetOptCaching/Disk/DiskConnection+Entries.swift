@@ -3,7 +3,7 @@ import NetOptCrypto
 import NetOptSQLite
 
 extension DiskConnection {
-  /// A key as the database has it.
+  /// A key in the form that the database stores.
   struct Place {
     let digest: [UInt8]
     let owner: [UInt8]
@@ -24,7 +24,7 @@ extension DiskConnection {
     }
   }
 
-  /// What a row has of an entry.
+  /// The columns of an entry's row.
   struct StoredEntry {
     let id: Int64
     let selectors: [UInt8]
@@ -35,7 +35,8 @@ extension DiskConnection {
     let body: [UInt8]
   }
 
-  /// The entries of a key that were received since a moment. What does not pass its checksum is removed.
+  /// The entries of a key that were received since `oldest`, in milliseconds since 1970. Removes entries that
+  /// fail their checksum, if `changes` allows it.
   func entries(for key: CacheKey, since oldest: Int64) throws(DiskError) -> [CacheEntry] {
     let place = try Place(key)
     let rows = try database { () throws(SQLiteError) in
@@ -59,7 +60,7 @@ extension DiskConnection {
     return entries
   }
 
-  /// The entry of a row; `nil` when it is not what was stored.
+  /// The entry of a row; `nil` when the row or its file is not as it was stored.
   func entry(_ key: CacheKey, _ place: Place, _ row: StoredEntry) -> CacheEntry? {
     var body = row.body
     if let file = row.file {
@@ -74,8 +75,8 @@ extension DiskConnection {
     return EntryCoding.entry(key, selectors: row.selectors, head: row.head, body: body)
   }
 
-  /// Removes a row and its file. Another process may have removed the row meanwhile, and given its number to another one,
-  /// which stays.
+  /// Removes a damaged row and its file. Meanwhile another process may have removed the row and reused its id
+  /// for a new row; the checksum keeps the new row from being removed.
   func deleteDamaged(_ row: StoredEntry) throws(DiskError) {
     try database { () throws(SQLiteError) in
       try statements.deleteDamaged.run(.integer(row.id), .blob(row.checksum))
@@ -83,11 +84,12 @@ extension DiskConnection {
     if let file = row.file { files.remove(file) }
   }
 
-  /// Keeps an entry in the place of those that it overlaps, and evicts others until there is room.
+  /// Inserts an entry, removes the entries that it overlaps, and evicts others until there is room.
   ///
   /// - Parameters:
-  ///   - limits: what is kept.
-  ///   - now: the date, for what is said of evicted entries. What was received later, before the clock was set back, is removed.
+  ///   - limits: the limits of the store.
+  ///   - now: the date in milliseconds since 1970, recorded with evictions. Entries of the key that were
+  ///     received after it, before the clock was set back, are removed.
   func insert(_ entry: CacheEntry, _ limits: CacheLimits, now: Int64) throws(DiskError) {
     let place = try Place(entry.key)
     let selectors = EntryCoding.bytes(of: entry.selectors)
@@ -113,7 +115,7 @@ extension DiskConnection {
         try publish()
         try database { () throws(SQLiteError) in
           let cost = max(entry.fetchMicroseconds, 1)
-          // What took the place of another goes on being asked for as often.
+          // The new entry inherits the hits of the entry that it replaces.
           let hits = max(old.hits, 1)
           let priority = try totals().clock + Double(hits) * Double(cost) / Double(size)
           try statements.insert.run(
@@ -137,13 +139,13 @@ extension DiskConnection {
     }
   }
 
-  /// Whether there are entries of a key.
+  /// Whether the key has entries.
   func has(_ key: CacheKey) throws(DiskError) -> Bool {
     let place = try Place(key)
     return try database { () throws(SQLiteError) in try !variants(place).isEmpty }
   }
 
-  /// Removes what an entry overlaps.
+  /// Removes the entries that an entry overlaps.
   func remove(_ entry: CacheEntry) throws(DiskError) {
     try remove(entry.key) { overlaps(entry, $0) }
   }
@@ -152,10 +154,10 @@ extension DiskConnection {
     EntryCoding.selectors(selectors).map(entry.overlaps) ?? false
   }
 
-  /// Removes the entries of a key whose selectors are so.
+  /// Removes the entries of a key whose encoded selectors match the predicate.
   func remove(_ key: CacheKey, where isMeant: ([UInt8]) -> Bool) throws(DiskError) {
     let place = try Place(key)
-    // Usually the key has no rows. Looking takes no lock, a transaction waits for other writers.
+    // Usually the key has no rows. A read takes no lock, while a transaction waits for other writers.
     guard try has(key) else { return }
     let files = try transaction { () throws(DiskError) in
       try removeRows(place) { selectors, _ in isMeant(selectors) }.files
@@ -163,7 +165,7 @@ extension DiskConnection {
     for file in files { self.files.remove(file) }
   }
 
-  /// Removes all entries of keys: of each of them, or of none.
+  /// Removes all entries of several keys in one transaction.
   func remove(_ keys: Set<CacheKey>) throws(DiskError) {
     let files = try transaction { () throws(DiskError) in
       var files: [String] = []
@@ -181,7 +183,7 @@ extension DiskConnection {
     let hits: Int64
   }
 
-  /// The rows of a key, the newest first.
+  /// The rows of a key, newest first.
   private func variants(_ place: Place) throws(SQLiteError) -> [Variant] {
     let rows = try statements.variants.rows(.blob(place.digest), .blob(place.owner), .blob(place.text)) {
       Variant(
@@ -194,9 +196,9 @@ extension DiskConnection {
     return rows
   }
 
-  /// Removes the oldest rows of a key until no more than so many are left.
+  /// Removes the oldest rows of a key until at most `count` are left.
   ///
-  /// - Returns: their files.
+  /// - Returns: the names of their files.
   private func removeRows(_ place: Place, beyond count: Int) throws(DiskError) -> [String] {
     try database { () throws(SQLiteError) in
       var files: [String] = []
@@ -208,7 +210,8 @@ extension DiskConnection {
     }
   }
 
-  /// - Returns: the files of the rows, and how often the one that was asked for most was.
+  /// - Returns: the names of the files of the removed rows, and the hits of the removed row with the most
+  ///   hits.
   private func removeRows(
     _ place: Place, where isMeant: (_ selectors: [UInt8], _ received: Int64) -> Bool
   ) throws(DiskError) -> (files: [String], hits: Int64) {
@@ -224,12 +227,13 @@ extension DiskConnection {
     }
   }
 
-  /// Removes everything.
+  /// Removes all entries.
   func removeAll() throws(DiskError) {
     pendingHits = [:]
     let orphans = try transaction { () throws(DiskError) in
       try database { () throws(SQLiteError) in
-        // Without a condition SQLite would free the table's pages in one instruction, which nothing interrupts.
+        // Without a condition SQLite would free the table's pages in one instruction, which cannot be
+        // interrupted.
         try database.execute(
           "DELETE FROM entries; DELETE FROM evictions WHERE true; UPDATE totals SET clock = 0")
       }
@@ -241,6 +245,7 @@ extension DiskConnection {
 }
 
 extension CacheLimits {
-  /// How large an entry on a disk may be: one that pushes out a tenth of the others is not worth it.
+  /// The maximum size of an entry on disk, in bytes: a larger one would evict a tenth of the others, and is
+  /// not worth it.
   var mostBytesOfDiskEntry: Int { max(maxBytes, 0) / 10 }
 }

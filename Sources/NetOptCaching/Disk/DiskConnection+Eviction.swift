@@ -1,11 +1,11 @@
 import NetOptCore
 import NetOptSQLite
 
-/// Why an entry was evicted.
+/// The reason of an eviction.
 package enum EvictionReason: String, Sendable {
-  /// There was no room, and it was worth the least.
+  /// The store was full, and the entry had the lowest priority.
   case room
-  /// It was older than `maxAge`.
+  /// The entry was older than `maxAge`.
   case age
 }
 
@@ -17,13 +17,14 @@ extension DiskConnection {
     let place: Place
   }
 
-  /// Evicts what is worth the least until so many bytes, and so many entries, fit. In a transaction.
+  /// Evicts entries older than `maxAge`, and then the entries with the lowest priority until `size` bytes and
+  /// `more` entries fit. Call it in a transaction.
   ///
-  /// GDSF (Cherkasova, 1998): an entry's priority is the clock when it was asked for last, and how often that was times what
-  /// fetching it costs, by its size. The clock is the priority of what was evicted last, so that what is no longer asked for
-  /// gets its turn.
+  /// GDSF (Cherkasova, 1998): when an entry is requested, its priority becomes the clock plus its hits times
+  /// the cost of fetching it, divided by its size. The clock is the priority of the entry evicted last, so
+  /// that entries without new requests are evicted eventually.
   ///
-  /// - Returns: the files of what was evicted, to be removed when the transaction is over.
+  /// - Returns: the names of the files of evicted entries, to be removed after the transaction.
   func makeRoom(
     _ limits: CacheLimits, for size: Int, entries more: Int, now: Int64
   ) throws(DiskError) -> [String] {
@@ -53,14 +54,15 @@ extension DiskConnection {
     }
   }
 
-  /// Writes down the hits since the last time. In a transaction.
+  /// Writes the pending hits to the database. Call it in a transaction.
   func flushHits() throws(SQLiteError) {
     let hits = pendingHits
     pendingHits = [:]
     for (id, count) in hits { try statements.addHits.run(.integer(id), .integer(count)) }
   }
 
-  /// When and why the key's last entry was evicted, if that was one of the last thousand.
+  /// The time and reason of the last eviction of one of the key's entries, if it is among the last 1000
+  /// evictions.
   func eviction(of key: CacheKey) throws(DiskError) -> (moment: Int64, reason: EvictionReason)? {
     let place = try Place(key)
     return try database { () throws(SQLiteError) in

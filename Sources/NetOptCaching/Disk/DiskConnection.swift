@@ -1,13 +1,13 @@
 import NetOptCore
 import NetOptSQLite
 
-/// An open database with the statements that are used all the time. Not to be used by two threads at once.
+/// An open database with its prepared statements. Two threads must not use it at the same time.
 final class DiskConnection {
-  /// Larger bodies go to files.
+  /// The maximum size of a body in the database, in bytes. Larger bodies go to files.
   static let mostInlineBytes = 100_000
-  /// How many evictions are remembered.
+  /// The maximum number of rows in the table of evictions.
   static let mostEvictions: Int64 = 1000
-  /// How many variants of a key are kept, as in memory.
+  /// The maximum number of variants of a key, as in memory.
   static let mostVariants = 16
 
   let database: Database
@@ -15,16 +15,16 @@ final class DiskConnection {
   let directory: DiskDirectory
   let identity: DiskDirectory.Identity?
   let statements: DiskStatements
-  /// Whether hits are counted, and what is damaged is removed.
+  /// Whether the connection counts hits and removes damaged entries.
   let changes: Bool
-  /// Hits that are not in the database yet, by row.
+  /// The hits per row that are not written to the database yet.
   var pendingHits: [Int64: Int64] = [:]
 
-  /// Opens the database of a directory, makes its tables, and removes orphans.
+  /// Opens the database of a directory, creates its tables, and removes orphaned files.
   ///
   /// - Parameters:
-  ///   - mayCreate: whether the database is made, orphans are removed and hits counted; otherwise it is opened as it is, and
-  ///     looking changes nothing.
+  ///   - mayCreate: whether to create the database, remove orphaned files and count hits. Otherwise the
+  ///     connection opens an existing database and changes nothing.
   ///   - patience: how long to wait for other processes, in milliseconds.
   init(_ directory: DiskDirectory, mayCreate: Bool, patience: Int32) throws(DiskError) {
     self.directory = directory
@@ -39,7 +39,8 @@ final class DiskConnection {
       try database.keepLog()
       let version = try Statement("PRAGMA user_version", in: database)
       let isNew = try mayCreate && version.integer() == 0
-      // Before anything is set that is written to the file: what is not ours stays as it is.
+      // Checks before any setting writes to the file: a database that does not belong to netopt must stay
+      // unchanged.
       if !isNew { try Self.check(version, database, directory) }
       if isNew { try database.execute(DiskSchema.layout) }
       try database.execute(DiskSchema.settings)
@@ -51,7 +52,7 @@ final class DiskConnection {
     } catch let error as DiskError {
       throw error
     } catch let error as SQLiteError {
-      // Tables that are not there, or not as they should be, in a database that says that they are.
+      // The database claims this schema version, but tables are missing or different.
       throw .database(error.isOtherSchema ? SQLiteError(corrupt: directory.database, error.reason) : error)
     } catch {
       throw .unfit("\(error)")
@@ -78,20 +79,22 @@ final class DiskConnection {
 
   private static func makeTables(_ database: Database, _ version: Statement) throws(SQLiteError) {
     try database.transaction { () throws(SQLiteError) in
-      // Another process may have been first.
+      // Another process may have created the tables meanwhile.
       guard try version.integer() == 0 else { return }
       try database.execute(DiskSchema.tables)
     }
   }
 
-  /// Leaves the files to whoever opens the database next when another process writes for long.
+  /// Removes orphaned files, unless another process writes for long. Then the next process that opens the
+  /// database removes them.
   private func sweepUnlessBusy() throws(DiskError) {
     do throws(DiskError) { try sweep() } catch {
       guard error.isBusy else { throw error }
     }
   }
 
-  /// Removes the files that no row names.
+  /// Removes the files that no row names, and returns free pages to the file system when more than half of
+  /// the database is free.
   private func sweep() throws(DiskError) {
     let orphans = try transaction { () throws(DiskError) -> [String] in try self.orphans() }
     files.sweep(orphans)
@@ -109,12 +112,12 @@ final class DiskConnection {
     }
   }
 
-  /// Does something with the database.
+  /// Runs work on the database, and converts its errors to `DiskError`.
   func database<Result>(_ work: () throws(SQLiteError) -> Result) throws(DiskError) -> Result {
     do throws(SQLiteError) { return try work() } catch { throw .database(error) }
   }
 
-  /// Performs work in a transaction that may write; is rolled back when the work throws.
+  /// Runs work in a write transaction, which is rolled back when the work throws.
   func transaction<Result>(_ work: () throws(DiskError) -> Result) throws(DiskError) -> Result {
     var failure: DiskError?
     var result: Result?
@@ -132,7 +135,7 @@ final class DiskConnection {
     return result
   }
 
-  /// What all entries take, and the clock of GDSF.
+  /// The number of entries, their total size in bytes, and the GDSF clock.
   func totals() throws(SQLiteError) -> (entries: Int64, bytes: Int64, clock: Double) {
     let rows = try statements.totals.rows { row in (row.integer(0), row.integer(1), row.real(2)) }
     guard rows.count == 1, let row = rows.first, row.0 >= 0, row.1 >= 0, row.2.isFinite else {

@@ -1,23 +1,24 @@
 import Glibc
 import NetOptCore
 
-/// The directory of a disk cache and what is in it: the database, the lock, the folder of large bodies. It belongs to this
-/// user alone, and no symbolic link in it is followed.
+/// The directory of a disk cache, with the database, the lock file and the folder of large bodies. The
+/// directory and the folder must belong to this user and must not be symbolic links.
 struct DiskDirectory: Sendable {
-  /// The directory without links on the way.
+  /// The path of the directory, with symbolic links resolved.
   let path: String
-  /// SQLite's file; beside it SQLite keeps `-wal` and `-shm`.
+  /// The database file. SQLite keeps `-wal` and `-shm` files beside it.
   var database: String { path + "/responses.db" }
-  /// Large bodies, a file each.
+  /// The folder of large bodies, one file for each.
   var bodies: String { path + "/bodies" }
-  /// Where a broken database is put.
+  /// The path to which a corrupt database is moved.
   var broken: String { path + "/responses.db.broken" }
   private var lock: String { path + "/lock" }
 
-  /// Looks at the directory, and makes it when it is not there.
+  /// Checks the directory, and creates it when it is missing.
   ///
-  /// - Parameter mayCreate: whether it is made; otherwise it must be there, with a database in it.
-  /// - Throws: when it is a link or no directory, belongs to somebody else, or others may write to it.
+  /// - Parameter mayCreate: whether to create the directory. Otherwise it must exist, with a database in it.
+  /// - Throws: `DiskError` when the path is a symbolic link or not a directory, belongs to another user, or
+  ///   is writable by others.
   init(_ path: String, mayCreate: Bool) throws(DiskError) {
     if mayCreate { try Self.make(path) }
     try Self.check(path)
@@ -57,10 +58,11 @@ struct DiskDirectory: Sendable {
     }
   }
 
-  /// Does something while nobody sets the database aside, or, exclusively, while nobody else opens it either.
+  /// Runs work while holding the lock of the directory. With a shared lock, no other process moves the
+  /// database aside meanwhile. With an exclusive lock, no other process opens it either.
   ///
-  /// - Parameter patience: for how long the lock is waited for, in milliseconds.
-  /// - Throws: `locked` when somebody keeps the lock for longer.
+  /// - Parameter patience: how long to wait for the lock, in milliseconds.
+  /// - Throws: `locked` when another process holds the lock for longer.
   func locked<Result>(
     exclusively: Bool, patience: Int32, _ work: () throws(DiskError) -> Result
   ) throws(DiskError) -> Result {
@@ -77,26 +79,27 @@ struct DiskDirectory: Sendable {
     return try work()
   }
 
-  /// What tells the database from another one in its place; `nil` when there is none.
+  /// The identity of the database file, which distinguishes it from a replacement; `nil` when there is no
+  /// file.
   var databaseIdentity: Identity? {
     var status = stat()
     return lstat(database, &status) == 0 ? Identity(device: status.st_dev, file: status.st_ino) : nil
   }
 
-  /// A file's device and number.
+  /// The device and inode number of a file.
   struct Identity: Hashable, Sendable {
     let device: UInt
     let file: UInt
   }
 
-  /// Puts the database out of the way, unless it is another than the one that was found broken: then somebody else has done
-  /// it. What was put aside before is replaced.
+  /// Moves the database aside, unless it is not the one that was found corrupt: then another process has
+  /// already replaced it. A database that was moved aside before is overwritten.
   ///
-  /// - Returns: whether it was put aside by this call.
+  /// - Returns: whether this call moved the database.
   func setAside(_ identity: Identity?, patience: Int32) throws(DiskError) -> Bool {
     try locked(exclusively: true, patience: patience) { () throws(DiskError) in
       guard let identity, databaseIdentity == identity else { return false }
-      // The log first: one that is left behind would be taken for that of the next database.
+      // Moves the log first: SQLite would take a log that is left behind for the log of the next database.
       for suffix in ["-wal", "-shm", ""] {
         if rename(database + suffix, broken + suffix) != 0, errno != ENOENT {
           throw .system("put aside", database + suffix, errno)

@@ -2,27 +2,29 @@ import Glibc
 import NetOptCore
 import NetOptSQLite
 
-/// Why the disk cache cannot do what it should.
+/// An error of the disk cache.
 enum DiskError: Error {
-  /// SQLite says so.
+  /// An error of SQLite.
   case database(SQLiteError)
-  /// The system says so: what was tried, and errno(3).
+  /// A failed system call: the action, the path, and the value of errno(3).
   case system(_ action: String, _ path: String, Int32)
-  /// Another process has had the directory's lock for longer than we wait: the lock, and for how many milliseconds.
+  /// Another process held the lock of the directory for longer than the patience: the path of the lock, and
+  /// the patience in milliseconds.
   case locked(_ path: String, Int32)
-  /// The directory or the database is not as it must be: what, and what to do.
+  /// The directory or the database does not meet a requirement: what is wrong, and what to do.
   case unfit(String)
 
-  /// Whether the database is broken, so that a new one has to be begun.
+  /// Whether the database is corrupt and must be replaced.
   var isCorrupt: Bool {
-    // The statements are always the same: one that makes no sense, or breaks a rule, met other tables than it was made for.
+    // The statements never change. One that is invalid, or violates a constraint, ran on other tables than
+    // those it was written for.
     if case .database(let error) = self {
       return error.isCorrupt || error.isOtherSchema || error.breaksConstraint
     }
     return false
   }
 
-  /// Whether another process had the database, or the lock, for longer than we wait.
+  /// Whether another process locked the database or the directory for longer than the patience.
   var isBusy: Bool {
     switch self {
     case .database(let error): error.isBusy
@@ -31,7 +33,7 @@ enum DiskError: Error {
     }
   }
 
-  /// The error for those who use netopt.
+  /// The error for users of netopt.
   func netOptError(_ consequence: String) -> NetOptError {
     switch self {
     case .database(let error):

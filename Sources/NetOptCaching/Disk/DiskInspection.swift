@@ -2,36 +2,38 @@ import Glibc
 package import NetOptCore
 import NetOptSQLite
 
-/// Looks into a disk cache from outside: for people who want to know what is in it. It changes nothing that it is not asked
-/// to change, and evicts nothing. Not to be used by two threads at once.
+/// Inspects a disk cache for people who want to know what is in it. It changes only what the caller asks it
+/// to change, and evicts nothing. Two threads must not use it at the same time.
 package final class DiskInspection {
-  /// What all entries take together.
+  /// The totals of all entries.
   package struct Usage: Hashable, Sendable {
-    /// How many entries.
+    /// The number of entries.
     package var entries: Int64
-    /// What they take of `maxBytes`.
+    /// The bytes that count against `maxBytes`.
     package var bytes: Int64
-    /// How many bodies have a file of their own.
+    /// The number of bodies in files.
     package var files: Int64
-    /// How many partitions have entries.
+    /// The number of partitions with entries.
     package var partitions: Int64
-    /// How often the entries were asked for.
+    /// The total hits of the entries.
     package var hits: Int64
-    /// When the oldest and the newest of them came, in milliseconds since 1970; `nil` without entries.
+    /// When the oldest and the newest entries were received, in milliseconds since 1970; `nil` without
+    /// entries.
     package var oldest: Int64?
     package var newest: Int64?
-    /// How many of the last thousand evictions were for want of room, and how many for age.
+    /// The numbers of evictions for lack of room and for age among the last 1000.
     package var evictedForRoom: Int64
     package var evictedForAge: Int64
   }
 
-  /// An entry, without its body and what may be secret.
+  /// An entry, without its body and without secrets.
   package struct Item: Hashable, Sendable {
     /// The API's name, or method, origin and path.
     package var api: String
-    /// The canonical parameters; values of those whose names speak of secrets are hidden.
+    /// The canonical parameters. The values of parameters whose names suggest secrets are hidden.
     package var parameters: String
-    /// The beginning of the SHA-256 of the partition's name, which itself may be a secret; `nil` for the one without name.
+    /// The first four bytes of the SHA-256 of the partition's name, in hexadecimal digits, because the name
+    /// may be a secret. `nil` for the partition without a name.
     package var partition: String?
     /// The names of the fields that the entry varies by.
     package var varies: [String]
@@ -39,45 +41,45 @@ package final class DiskInspection {
     package var status: Int?
     /// The bytes of the body.
     package var bodyBytes: Int64
-    /// What it takes of `maxBytes`.
+    /// The bytes that count against `maxBytes`.
     package var bytes: Int64
-    /// How often it was asked for.
+    /// The number of hits.
     package var hits: Int64
-    /// When it came, in milliseconds since 1970.
+    /// When the response was received, in milliseconds since 1970.
     package var received: Int64
-    /// How long fetching it took, in microseconds.
+    /// The duration of the fetch in microseconds.
     package var fetchMicroseconds: Int64
     /// The version of the resource, in versioned mode.
     package var resourceVersion: Int64?
   }
 
-  /// What is wrong with a cache.
+  /// The result of a check of the cache.
   package struct Verification: Hashable, Sendable {
-    /// How many entries were looked at.
+    /// The number of entries checked.
     package var entries = 0
-    /// The keys of those that are not what was stored, or whose file is missing, and what is wrong.
+    /// The entries that differ from what was stored, or whose files are missing.
     package var faults: [Fault] = []
-    /// How many files no entry names.
+    /// The number of files that no entry names.
     package var orphans = 0
-    /// What SQLite finds wrong with the database.
+    /// The faults that SQLite finds in the database.
     package var database: [String] = []
-    /// Whether nothing is.
+    /// Whether the check found no fault.
     package var isSound: Bool { faults.isEmpty && orphans == 0 && database.isEmpty }
 
-    /// An entry that is not what was stored.
+    /// A damaged entry.
     package struct Fault: Hashable, Sendable {
       /// The API's name, or method, origin and path.
       package var api: String
-      /// What is wrong.
+      /// What is wrong with the entry.
       package var reason: String
     }
   }
 
   private let connection: DiskConnection
 
-  /// Opens the cache of a directory.
+  /// Opens the cache of a directory. The cache stays unchanged.
   ///
-  /// - Throws: `unreadableFile` or `libraryFailed` when there is none, or it is broken. It is left as it is.
+  /// - Throws: `unreadableFile` or `libraryFailed` when the directory has no cache, or the cache is damaged.
   package init(_ directory: String) throws(NetOptError) {
     connection = try Self.translated { () throws(DiskError) in
       let directory = try DiskDirectory(directory, mayCreate: false)
@@ -104,7 +106,7 @@ package final class DiskInspection {
     }
   }
 
-  /// What all entries take together.
+  /// The totals of all entries.
   package func usage() throws(NetOptError) -> Usage {
     let rows = try read(
       """
@@ -122,7 +124,7 @@ package final class DiskInspection {
     return rows[0]
   }
 
-  /// The entries that were asked for most, up to so many.
+  /// The entries with the most hits, at most `limit` of them.
   package func items(upTo limit: Int) throws(NetOptError) -> [Item] {
     try read(
       """
@@ -144,17 +146,18 @@ package final class DiskInspection {
     }
   }
 
-  /// Reads everything, and looks whether it is what was stored.
+  /// Reads all entries and files, and checks that they are as they were stored.
   package func verify() throws(NetOptError) -> Verification {
     var result = Verification()
     result.database = try read("PRAGMA integrity_check") { $0.text(0) ?? "" }.filter { $0 != "ok" }
     let ids = try read("SELECT id FROM entries ORDER BY id") { $0.integer(0) }
     for id in ids {
-      // Another process may have removed it meanwhile.
+      // Another process may have removed the entry meanwhile.
       guard var (place, entry) = try row(id) else { continue }
       result.entries += 1
       while let reason = fault(of: entry, at: place) {
-        // Or it removes it now, with its file: what is damaged is still there as it was.
+        // Reads the row again: another process may have removed or replaced the entry between the two reads.
+        // An entry is damaged only if it is still the same.
         guard let (again, same) = try row(id) else { break }
         guard same.file != entry.file || same.checksum != entry.checksum else {
           result.faults.append(.init(api: Self.shown(Self.split(place.text).api), reason: reason))
@@ -183,7 +186,8 @@ package final class DiskInspection {
     }.first
   }
 
-  /// The files that no entry names, and that stay: who removes an entry removes its file a moment later.
+  /// The files that no entry names in five checks over 0.2 s. A process that removes an entry removes its
+  /// file a moment later, so one check is not enough.
   private func orphans() throws(NetOptError) -> Set<String> {
     var found: Set<String>?
     for _ in 0..<5 {
@@ -208,7 +212,7 @@ package final class DiskInspection {
 
   /// Removes all entries.
   ///
-  /// - Returns: how many there were, and what they took.
+  /// - Returns: the number of entries before, and the bytes that they took.
   package func clear() throws(NetOptError) -> (entries: Int64, bytes: Int64) {
     let usage = try usage()
     try Self.translated { () throws(DiskError) in try connection.removeAll() }
@@ -221,7 +225,7 @@ package final class DiskInspection {
     return (texts.first ?? "", texts.count > 1 ? texts[1] : "")
   }
 
-  /// Method and URL without the secrets in its path; the name of a declared API as it is.
+  /// The method and the URL without the secrets in its path; the name of a declared API unchanged.
   private static func shown(_ api: String) -> String {
     guard let space = api.firstIndex(of: " ") else { return api }
     let rest = api[api.index(after: space)...]

@@ -2,16 +2,18 @@ import NetOptSQLite
 
 /// The tables of a disk cache.
 enum DiskSchema {
-  /// `PRAGMA user_version`. A database of an older one is begun anew; one of a newer one is left alone. It rises also when other
-  /// fields of requests tell users apart (`CredentialFields.usual`, `SecretNames`), or others of responses are stored.
+  /// `PRAGMA user_version`. The store replaces a database with an older version, and leaves one with a newer
+  /// version alone. The version also rises when other request fields tell users apart
+  /// (`CredentialFields.usual`, `SecretNames`), or when other response fields are stored.
   static let version: Int64 = 4
 
   static let pageSize = 8192
 
-  /// What has to be set before the first table is made. Later it would write to the database for nothing.
+  /// Settings to make before the first table is created. Later they would write to the database without
+  /// effect.
   static let layout = "PRAGMA page_size = \(pageSize); PRAGMA auto_vacuum = INCREMENTAL"
 
-  /// What has to be set for each connection.
+  /// Settings to make for each connection.
   static let settings = """
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
@@ -20,10 +22,12 @@ enum DiskSchema {
     PRAGMA trusted_schema = OFF
     """
 
-  /// The statements that make the tables. A database with anything else is begun anew, so whoever changes a character here changes `version`.
+  /// The statements that create the tables. The store replaces a database with any other definition. A change
+  /// of one character here needs a new `version`.
   ///
-  /// The body is the last column, so that everything else is read without it. The triggers keep what all entries take
-  /// together, which SQLite would otherwise have to add up, for all processes; `clock` is that of GDSF.
+  /// The body is the last column, so that SQLite reads all other columns without it. The triggers maintain
+  /// the totals of all entries for all processes; otherwise SQLite would have to sum them up. `clock` is the
+  /// GDSF clock.
   static let definitions = [
     """
     CREATE TABLE entries (
@@ -56,13 +60,13 @@ enum DiskSchema {
     "CREATE INDEX evictions_key ON evictions (digest, owner)",
   ]
 
-  /// Makes the tables.
+  /// Creates the tables.
   static let tables =
     definitions.joined(separator: ";\n")
     + ";\nINSERT INTO totals VALUES (1, 0, 0, 0); PRAGMA user_version = \(version)"
 
-  /// How many bytes of disk an entry takes: in the database what does not fit into a page goes to pages of its own
-  /// (https://www.sqlite.org/fileformat2.html, 1.6), and a file has blocks.
+  /// The bytes of disk space that an entry takes. In the database, data that does not fit into a page goes to
+  /// overflow pages (https://www.sqlite.org/fileformat2.html, 1.6). A file takes whole blocks.
   static func footprint(row: Int, file: Int?) -> Int {
     let usable = pageSize - 4
     let payload = row + 128

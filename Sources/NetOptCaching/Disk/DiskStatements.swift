@@ -1,28 +1,30 @@
 import NetOptSQLite
 
-/// The statements of a disk cache, prepared once.
+/// The prepared statements of a disk cache.
 struct DiskStatements {
-  /// By digest, owner and text: id, selectors, head, checksum, file, length, body; the newest first.
+  /// Selects by digest, owner and text: id, selectors, head, checksum, file, length, body; newest first.
   let find: Statement
-  /// By digest, owner and text: id, selectors, received, file, hits; the newest first, one more than there may be.
+  /// Selects by digest, owner and text: id, selectors, received, file, hits; newest first. It returns at most
+  /// one row more than the maximum number of variants.
   let variants: Statement
   let insert: Statement
   let delete: Statement
-  /// By id and checksum.
+  /// Deletes by id and checksum.
   let deleteDamaged: Statement
-  /// How many entries and bytes there are, and the clock; one row, or two in a damaged database.
+  /// Selects the number of entries, their bytes, and the clock. The result has one row, or two in a damaged
+  /// database.
   let totals: Statement
   let setClock: Statement
-  /// The entry to evict next: id, priority, file, digest, owner, text.
+  /// Selects the entry to evict next: id, priority, file, digest, owner, text.
   let cheapest: Statement
-  /// The oldest entry that was received before a moment, with the same columns.
+  /// Selects the oldest entry that was received before a given time, with the columns of `cheapest`.
   let expired: Statement
   let addHits: Statement
-  /// Whether a file is named by an entry.
+  /// Selects the id of the entry that names a file.
   let file: Statement
   let recordEviction: Statement
   let forgetEvictions: Statement
-  /// By digest, owner and text: when, and why.
+  /// Selects by digest, owner and text: the time and reason of the last eviction.
   let eviction: Statement
 
   init(_ database: Database) throws(SQLiteError) {

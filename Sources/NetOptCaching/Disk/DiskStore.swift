@@ -2,18 +2,19 @@ package import NetOptCore
 import NetOptLocking
 import NetOptSQLite
 
-/// Entries on a disk: an SQLite database with bodies of up to 100 KB, and files for larger ones. It survives the process,
-/// and several processes may share one directory.
+/// The disk tier of the cache: an SQLite database, with bodies of up to 100 KB in the database and larger
+/// ones in files. The store survives the process, and several processes may share one directory.
 ///
-/// Nothing that goes wrong here gets to a request: what cannot be read is a miss, what cannot be written is not kept, and
-/// what went wrong is said once. A database that is broken is put aside, and a new one is begun.
+/// No fault of the store reaches a request. An unreadable entry is a miss, and an entry that cannot be
+/// written is not stored. The store reports each kind of fault once. It moves a corrupt database aside and
+/// starts a new one.
 ///
-/// Safe from any thread, one at a time gets in. It reads and writes files, and may wait for other processes: not to be
-/// called on an event loop, nor on a thread of a pool that others need; see `DiskCache`.
+/// Safe from any thread; calls run one at a time. The store reads and writes files and may wait for other
+/// processes. Do not call it on an event loop, or on a thread of a pool that others need; see `DiskCache`.
 package final class DiskStore: CacheStore {
-  /// The directory, as it was given.
+  /// The directory, as passed to the initializer.
   package let directory: String
-  /// What the store keeps.
+  /// The limits of the store.
   package let limits: CacheLimits
   private let state = Locked(State())
   private let now: @Sendable () -> Int64
@@ -21,36 +22,39 @@ package final class DiskStore: CacheStore {
   private let rest: Duration
   private let warn: @Sendable (NetOptError) -> Void
 
-  /// Whether the directory may be changed, and made when it is not there.
+  /// Whether the store may change the directory, and create it when it is missing.
   private let changes: Bool
 
   private enum Fault: Hashable { case unusable, broken, failed, locked }
 
   private struct State: @unchecked Sendable {
-    // Unchecked: the connection is used under the lock alone.
+    // Unchecked: the connection is used only under the lock.
     var connection: DiskConnection?
     var said: Set<Fault> = []
-    /// What has to be removed before anything else is done.
+    /// Removals to perform before any other work.
     var owed = OwedRemovals()
-    /// Whether it was waited in vain for who has the directory: until that one lets go nobody waits again.
+    /// Whether waiting for the lock of the directory timed out. While this holds, opening the database does
+    /// not wait for that lock.
     var isHeld = false
-    /// Until when the directory is left alone: another process has it for long, or it cannot be used as it is.
+    /// The store does not use the directory before this time, because another process kept it locked, or
+    /// because it was unusable.
     var restsUntil: MonotonicInstant?
   }
 
-  /// Makes a store; the directory is looked at when the store is used first.
+  /// Makes a store. The store opens the directory at its first use.
   ///
   /// - Parameters:
-  ///   - directory: made when it is not there, for this user alone. It must belong to this user, others must not be able to
-  ///     write to it, and it may be no symbolic link.
-  ///   - limits: what is kept; 1 GiB by default.
-  ///   - patience: how long to wait for other processes that write, in milliseconds.
-  ///   - rest: for how long everything is a miss, without waiting again, when that was in vain; 5 s by default. A directory
-  ///     that cannot be used is looked at again after twelve times as long.
-  ///   - changes: whether the directory may be changed; otherwise it has to be there, and only `entries` and `eviction`
-  ///     are of use.
-  ///   - now: the date in milliseconds since 1970.
-  ///   - warn: is told what goes wrong, each kind once. It is called on the caller's thread and must not use the store.
+  ///   - directory: created when missing, with permissions for this user only. It must belong to this user,
+  ///     must not be writable by others, and must not be a symbolic link.
+  ///   - limits: the limits of the store; 1 GiB by default.
+  ///   - patience: how long to wait for other processes that write, in milliseconds; 2000 by default.
+  ///   - rest: after a wait timed out, every call is a miss for this time, without another wait; 5 s by
+  ///     default. The store retries an unusable directory after twelve times this time.
+  ///   - changes: whether the store may change the directory. If not, the directory must exist, and only
+  ///     `entries` and `eviction` are useful.
+  ///   - now: returns the date in milliseconds since 1970.
+  ///   - warn: receives faults, each kind once. It is called on the caller's thread and must not use the
+  ///     store.
   package init(
     _ directory: String, limits: CacheLimits = .disk, patience: Int32 = 2000,
     rest: Duration = .seconds(5), changes: Bool = true,
@@ -65,8 +69,8 @@ package final class DiskStore: CacheStore {
     self.warn = warn
   }
 
-  /// Opens the database, makes room if the limits are lower than they were, and removes what killed processes have left.
-  /// The first use does so too.
+  /// Opens the database, evicts entries if the limits are lower than before, and removes files that killed
+  /// processes have left. The first use of the store opens the database too.
   package func open() {
     perform { (connection) throws(DiskError) in
       let files = try connection.transaction { () throws(DiskError) in
@@ -82,14 +86,14 @@ package final class DiskStore: CacheStore {
       state.restsUntil = nil
       return !state.owed.isEmpty
     }
-    // What is still to be removed has its last chance.
+    // The last attempt at the removals that are still owed.
     if owes { perform { (_) throws(DiskError) in } }
     flush()
     state.withLock { $0.connection = nil }
   }
 
-  /// The entries of a key. What is too old, does not pass its checksum, or has another key with the same digest is left
-  /// out.
+  /// The entries of a key. The result excludes entries that are older than `maxAge`, fail their checksum, or
+  /// belong to another key with the same digest.
   package func entries(for key: CacheKey) -> [CacheEntry] {
     let oldest = limits.maxAgeMilliseconds.map { now() - $0 } ?? .min
     return perform { (connection) throws(DiskError) in
@@ -97,7 +101,7 @@ package final class DiskStore: CacheStore {
       if connection.pendingHits.count >= 8192 {
         do throws(DiskError) { try self.flush(connection) } catch {
           if error.isCorrupt { throw error }
-          // They are an estimate, and must not cost what was found.
+          // Hit counts are estimates, and their loss must not cost the entries that were found.
           connection.pendingHits = [:]
         }
       }
@@ -105,38 +109,39 @@ package final class DiskStore: CacheStore {
     } ?? []
   }
 
-  /// Keeps an entry in the place of those that it overlaps. One that is larger than a tenth of `maxBytes` is
-  /// not kept, and the one in its place is forgotten.
+  /// Inserts an entry and removes the entries that it overlaps. The store rejects an entry larger than a
+  /// tenth of `maxBytes`, but still removes the entries that it overlaps.
   package func insert(_ entry: CacheEntry) {
     perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
       try connection.insert(entry, self.limits, now: self.now())
     }
   }
 
-  /// Forgets what the entry overlaps, also what seems newer: dates of the clock do not tell which came first once it was set back.
+  /// Removes the entries that this entry overlaps, including seemingly newer ones: once the clock was set
+  /// back, dates do not show which entry came first.
   package func remove(_ entry: CacheEntry) {
     perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
       try connection.remove(entry)
     }
   }
 
-  /// Forgets all entries of a key.
+  /// Removes all entries of a key.
   package func removeAll(for key: CacheKey) {
     perform(owing: .entries(of: key)) { (connection) throws(DiskError) in
       try connection.remove(key) { _ in true }
     }
   }
 
-  /// Forgets everything.
+  /// Removes all entries.
   package func removeAll() {
     perform(owing: .everything) { (connection) throws(DiskError) in try connection.removeAll() }
   }
 
-  /// Writes down how often entries were asked for. A hit by itself writes nothing.
+  /// Writes the pending hit counts to the database. A hit alone writes nothing.
   package func flush() {
     state.withLock { state in
       guard let connection = state.connection, !connection.pendingHits.isEmpty else { return }
-      // What cannot be written here is an estimate that gets a little worse.
+      // A failure only makes the hit counts less accurate.
       try? flush(connection)
     }
   }
@@ -147,14 +152,15 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// When the key's last entry was evicted, in milliseconds since 1970, and why; `nil` when it was not, or long ago.
+  /// The time of the last eviction of one of the key's entries, in milliseconds since 1970, and its reason.
+  /// `nil` when none was evicted, or when that was too long ago.
   package func eviction(of key: CacheKey) -> (moment: Int64, reason: EvictionReason)? {
     perform { (connection) throws(DiskError) in try connection.eviction(of: key) } ?? nil
   }
 
   // MARK: Faults
 
-  /// - Parameter removal: what has to be removed later when the work fails.
+  /// - Parameter removal: the removal to perform later when the work fails.
   @discardableResult
   private func perform<Result: Sendable>(
     owing removal: OwedRemovals.Removal? = nil, _ work: (DiskConnection) throws(DiskError) -> Result
@@ -169,8 +175,9 @@ package final class DiskStore: CacheStore {
     return result
   }
 
-  /// Whether there is anything to be removed, as far as can be seen: who has the database may be waited for by those who write,
-  /// and not by those who read. Otherwise new keys alone, of which nothing is stored, would add up to everything.
+  /// Whether the removal concerns stored entries, as far as the store can tell. Writers wait for a process
+  /// that locks the database, but readers do not, so this check works when the removal itself failed. Without
+  /// it, new keys without stored entries would add up until the store owes the removal of everything.
   private static func concerns(_ removal: OwedRemovals.Removal, _ state: State) -> Bool {
     guard case .entries(let key) = removal, let connection = state.connection,
       connection.directory.databaseIdentity == connection.identity
@@ -186,7 +193,7 @@ package final class DiskStore: CacheStore {
       if SystemTimeSource().now() < end { return nil }
       state.restsUntil = nil
     }
-    // A second time with the database that was begun in the place of a broken one.
+    // Retries once with the new database that replaces a corrupt one.
     for _ in 0..<2 {
       do throws(DiskError) {
         guard let connection = try connection(&state, &warnings) else { return nil }
@@ -200,7 +207,7 @@ package final class DiskStore: CacheStore {
     return nil
   }
 
-  /// Removes what could not be removed before.
+  /// Performs the owed removals.
   private func settle(_ owed: inout OwedRemovals, _ connection: DiskConnection) throws(DiskError) {
     if owed.isEmpty { return }
     if owed.isEverything { try connection.removeAll() } else { try connection.remove(owed.keys) }
@@ -211,7 +218,7 @@ package final class DiskStore: CacheStore {
     _ state: inout State, _ warnings: inout [NetOptError]
   ) throws(DiskError) -> DiskConnection? {
     if let connection = state.connection {
-      // Somebody may have removed the directory, or put another database in the place of a broken one.
+      // Another process may have removed the directory, or replaced a corrupt database.
       if connection.directory.databaseIdentity == connection.identity { return connection }
       state.connection = nil
     }
@@ -232,7 +239,8 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// Leaves the directory alone for a while. Who mends it need not start the process anew.
+  /// Leaves the directory alone for twelve times `rest`. After someone repairs the directory, the process
+  /// does not have to be restarted.
   private func isUnusable(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
     state.restsUntil = SystemTimeSource().now() + rest * 12
     report(
@@ -241,7 +249,7 @@ package final class DiskStore: CacheStore {
     )
   }
 
-  /// - Parameter patience: for who has the directory.
+  /// - Parameter patience: how long to wait for the lock of the directory, in milliseconds.
   private func connect(_ patience: Int32) throws(DiskError) -> DiskConnection {
     let directory = try DiskDirectory(directory, mayCreate: changes)
     return try directory.locked(exclusively: false, patience: patience) { () throws(DiskError) in
@@ -257,9 +265,9 @@ package final class DiskStore: CacheStore {
     } else if case .database(let cause) = error, cause.isMoved {
       state.connection = nil
     } else if error.isBusy {
-      // Another process writes: this entry is not kept, and the next ones do not wait for it one by one.
+      // Another process writes. The store skips this call, and the next calls do not wait one by one.
       state.restsUntil = SystemTimeSource().now() + rest
-      // Who writes is soon done; who has the directory itself for so long is not.
+      // A process that writes is soon done; a process that locks the directory itself for so long is not.
       if case .locked = error {
         state.isHeld = true
         report(.locked, error, "nothing is cached on disk until it lets go", &state, &warnings)
@@ -270,7 +278,7 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// Puts a broken database aside, so that the next use begins a new one.
+  /// Moves a corrupt database aside, so that the next use creates a new one.
   private func putAside(
     _ identity: DiskDirectory.Identity?, _ error: DiskError, _ state: inout State,
     _ warnings: inout [NetOptError]

@@ -1,22 +1,24 @@
 import Glibc
 import NetOptLocking
 
-/// A thread for what may wait: for files, for other processes. What is submitted runs one after the other, in order. The
-/// thread begins with the first piece of work.
+/// A thread for work that may block on files or other processes. Work runs in the order in which it was
+/// submitted. The thread starts with the first submission.
 final class DiskThread: Sendable {
-  /// A piece of work, and what is done in its place when it will not run.
+  /// A piece of work, and the action that runs instead when the work is dropped.
   private struct Item: Sendable {
     let run: @Sendable () -> Void
     let drop: @Sendable () -> Void
   }
 
-  /// What the thread shares with its owner. It has no reference to the owner, so that letting go of that can end it.
+  /// The state that the thread shares with its owner. It has no reference to the owner, so that the owner's
+  /// `deinit` can end the thread.
   private final class Queue: @unchecked Sendable {
-    // Unchecked: a semaphore is made for several threads (sem_post(3)); it has one address for as long as it lives.
+    // Unchecked: several threads may use a semaphore (sem_post(3)), and its address does not change while it
+    // exists.
     private let ready = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
     private struct Work {
       private var items: [Item?] = []
-      /// Those before it have begun, and are let go of.
+      /// The index of the next item. The items before it have begun and are released.
       private var next = 0
       var isEnded = false
 
@@ -65,7 +67,7 @@ final class DiskThread: Sendable {
       sem_post(ready)
     }
 
-    /// Ends it, and drops what has not begun.
+    /// Ends the queue, and drops the items that have not begun.
     func abandon() {
       let items = work.withLock { work in
         work.isEnded = true
@@ -78,7 +80,7 @@ final class DiskThread: Sendable {
     func run() {
       while true {
         while sem_wait(ready) != 0, errno == EINTR {}
-        // One at a time, so that those behind it can be dropped.
+        // Takes one item at a time, so that `abandon` can drop the others.
         while true {
           let (item, isEnded) = work.withLock { ($0.takeNext(), $0.isEnded) }
           if let item {
@@ -100,16 +102,16 @@ final class DiskThread: Sendable {
     stop()
   }
 
-  /// Ends the thread when everything that was submitted has run, and waits for that, unless another caller does already or
-  /// this is the thread itself. It blocks the caller.
+  /// Ends the thread after all submitted work and waits for that. It does not wait when another caller
+  /// already does, or when it runs on the thread itself. Blocks the caller.
   func stop() {
     let handle = thread.withLock { handle in
       queue.end()
       return handle.take()
     }
-    // Outside the lock: what still runs may submit more, and is refused.
+    // Waits outside the lock: running work may submit more, which the queue rejects.
     guard let handle else { return }
-    // The last reference may have been in a piece of work.
+    // The call runs on the thread itself when a piece of work held the last reference.
     if pthread_equal(handle, pthread_self()) != 0 {
       pthread_detach(handle)
     } else {
@@ -117,25 +119,27 @@ final class DiskThread: Sendable {
     }
   }
 
-  /// Drops what has not begun, and lets the thread end by itself when what it does has ended: the file system may hang.
+  /// Drops work that has not begun, and lets the thread end by itself after its current work: the file system
+  /// may hang.
   func abandon() {
     queue.abandon()
     if let handle = thread.withLock({ $0.take() }) { pthread_detach(handle) }
   }
 
-  /// Has something run on the thread, after what was submitted before.
+  /// Submits work to the thread, after all earlier work.
   ///
-  /// - Parameter dropped: called when it will not run after all, because the thread is abandoned.
-  /// - Returns: false when it will not run: the thread was stopped, or the system has none.
+  /// - Parameter dropped: runs instead when the thread is abandoned before the work begins.
+  /// - Returns: false when the work will not run, because the thread was stopped or the system could not
+  ///   create it.
   func submit(
     _ work: @escaping @Sendable () -> Void, orElse dropped: @escaping @Sendable () -> Void = {}
   ) -> Bool {
     start() && queue.append(Item(run: work, drop: dropped))
   }
 
-  /// Runs something on the thread, and waits for its result without blocking the caller's thread.
+  /// Runs work on the thread, and waits for its result without blocking the caller's thread.
   ///
-  /// - Returns: `nil` when it did not run.
+  /// - Returns: `nil` when the work did not run.
   func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
     await withCheckedContinuation { continuation in
       let isTaken = submit {
@@ -157,7 +161,7 @@ final class DiskThread: Sendable {
         &new, nil,
         { argument in
           guard let argument else { return nil }
-          // Passed retained by the one who started the thread.
+          // `start` passed the queue retained.
           Unmanaged<Queue>.fromOpaque(argument).takeRetainedValue().run()
           return nil
         }, argument.toOpaque())

@@ -1,9 +1,10 @@
 import NetOptLocking
 
-/// Look-ups on the disk, each of which is waited for only for a while. Another process may hold the database, and a file system may hang: then
-/// a look-up is a miss, and the origin is asked.
+/// Disk look-ups with a time limit. Another process may lock the database, or a file system may hang. Then
+/// the look-up is a miss, and the request goes to the origin.
 ///
-/// While one that was given up has not come back, no other one begins: none of them could be faster, and they would pile up.
+/// While a look-up that exceeded its limit has not returned, no other look-up begins: no other one would be
+/// faster, and they would pile up.
 final class LookUps<Found: Sendable>: Sendable {
   private struct Waiting {
     let due: ContinuousClock.Instant
@@ -13,23 +14,23 @@ final class LookUps<Found: Sendable>: Sendable {
   private struct State {
     var waiting: [UInt64: Waiting] = [:]
     var lastID: UInt64 = 0
-    /// How many were given up and have not come back.
+    /// The number of look-ups that exceeded their limit and have not returned.
     var overdue = 0
-    /// Whether a task gives up those that are due.
+    /// Whether a task is running that ends the waits of overdue look-ups.
     var isWatched = false
   }
 
-  /// How often it is seen whether one is due.
+  /// The interval at which the task checks for overdue look-ups.
   private static var interval: Duration { .milliseconds(20) }
 
   private let state = Locked(State())
 
-  /// Begins a look-up, and waits for what it finds.
+  /// Begins a look-up and waits for its result.
   ///
   /// - Parameters:
-  ///   - limit: how long it is waited for, and some 20 ms more.
-  ///   - begin: begins it. It calls what it is given when it has found something, from any thread.
-  /// - Returns: `nil` when it took too long, or another one does.
+  ///   - limit: how long to wait. The wait may last some 20 ms longer.
+  ///   - begin: begins the look-up. It passes the result to its argument, on any thread.
+  /// - Returns: `nil` when the look-up exceeds the limit, or when an earlier overdue one has not returned.
   func perform(within limit: Duration, _ begin: (@escaping @Sendable (Found) -> Void) -> Void) async -> Found?
   {
     await withCheckedContinuation { continuation in
@@ -56,7 +57,7 @@ final class LookUps<Found: Sendable>: Sendable {
     waiting?.continuation.resume(returning: found)
   }
 
-  /// Gives up those that are due, until none waits.
+  /// Ends the waits of overdue look-ups, until none waits.
   private func watch() async {
     while true {
       let (given, isOver) = state.withLock { state -> ([Waiting], Bool) in

@@ -1,26 +1,26 @@
-/// What could not be removed from a disk when that was asked for: somebody else had the database, or nothing could be written.
-/// It is removed before anything else is done, so that it is never found again.
+/// Removals that failed because another process locked the database, or because the disk could not be
+/// written. The store performs them before any other work, so that no look-up finds the entries again.
 struct OwedRemovals: Sendable {
-  /// What was to be removed.
+  /// A removal.
   enum Removal: Sendable {
-    /// The entries of a key, or some of them.
+    /// All or some of the entries of a key. The store owes the removal of all.
     case entries(of: CacheKey)
-    /// Everything.
+    /// All entries.
     case everything
   }
 
-  /// How many keys are kept; with more of them everything is to be removed.
+  /// The maximum number of keys. With more keys, the store owes the removal of everything.
   static let mostKeys = 10_000
 
-  /// The keys, none when everything is to be removed.
+  /// The keys whose entries are to be removed; empty when everything is to be removed.
   private(set) var keys: Set<CacheKey> = []
   /// Whether everything is to be removed.
   private(set) var isEverything = false
 
-  /// Whether nothing is.
+  /// Whether no removal is owed.
   var isEmpty: Bool { keys.isEmpty && !isEverything }
 
-  /// Adds one.
+  /// Adds a removal.
   mutating func add(_ removal: Removal) {
     if case .entries(let key) = removal, !isEverything {
       keys.insert(key)

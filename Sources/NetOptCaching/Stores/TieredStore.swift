@@ -1,30 +1,31 @@
 import NetOptCore
 
-/// Memory over disk, and seed packs under both. Entries are written through to the disk when that is worth it; so what
-/// memory evicts is still found there, and comes back up when it is asked for.
+/// A memory tier above a disk tier, with seed packs below both. The store writes an entry through to the disk
+/// if the entry meets `WriteThrough`. So entries that memory evicts are still on the disk, and return to
+/// memory when they are requested.
 ///
-/// Hits in memory neither wait nor change threads. Safe from any thread, event loops included.
+/// A hit in memory does not wait and does not change threads. Safe from any thread, including event loops.
 package final class TieredStore: Sendable {
-  /// What is worth writing to the disk.
+  /// The conditions for writing an entry to the disk.
   package struct WriteThrough: Hashable, Sendable {
-    /// The least time that the entry must stay fresh for; 10 s by default. It does not count when that is not known.
+    /// The minimum time that the entry must stay fresh; 10 s by default. Ignored when that time is unknown.
     package var leastAgeLeft: Duration = .seconds(10)
-    /// The most bytes of a body; 16 MiB by default.
+    /// The maximum size of a body in bytes; 16 MiB by default.
     package var mostBodyBytes = 16 << 20
 
-    /// Makes it of its defaults.
+    /// Makes the default conditions.
     package init() {}
   }
 
-  /// The upper tier.
+  /// The memory tier.
   package let memory: MemoryStore
-  /// The lower tier.
+  /// The disk tier.
   package let disk: DiskCache?
-  /// What is shipped with the service, the first pack first.
+  /// The seed packs shipped with the service. Earlier packs take precedence.
   package let seeds: [SeedPack]
   private let writeThrough: WriteThrough
 
-  /// Makes a store of its tiers.
+  /// Makes a store from its tiers.
   package init(
     memory: MemoryStore, disk: DiskCache? = nil, seeds: [SeedPack] = [],
     writeThrough: WriteThrough = WriteThrough()
@@ -35,9 +36,10 @@ package final class TieredStore: Sendable {
     self.writeThrough = writeThrough
   }
 
-  /// The entries of a key in the highest tier that has some, the newest first, with what seed packs have that is newer.
+  /// The entries of a key, newest first, from memory or, if memory has none, from the disk. A newer seed
+  /// replaces them.
   ///
-  /// - Parameter limit: how long the disk is waited for.
+  /// - Parameter limit: how long to wait for the disk.
   package func entries(for key: CacheKey, within limit: Duration = DiskCache.patience) async -> [CacheEntry] {
     let found = memory.entries(for: key)
     if seeds.isEmpty, disk == nil || !found.isEmpty { return found }
@@ -61,11 +63,14 @@ package final class TieredStore: Sendable {
     return stored
   }
 
-  /// Keeps an entry in the place of those that it overlaps, on the disk too when that is worth it.
+  /// Inserts an entry into memory and removes the entries that it overlaps. The entry also goes to the disk
+  /// if it meets `WriteThrough`.
   ///
-  /// - Parameter ageLeft: how long it stays fresh; `nil` when that is not known. What has its declared expiry needs none.
+  /// - Parameter ageLeft: how long the entry stays fresh; `nil` when unknown. The default for an entry with a
+  ///   declared expiry is the time until that expiry.
   package func insert(_ entry: CacheEntry, ageLeft: Duration? = nil) {
-    // The disk's work is queued first, here as below: whoever finds memory changed looks on the disk after it.
+    // Queues the work of the disk first, as the methods below do. A caller that sees the change in memory
+    // reads the disk after that work.
     if isWorthWriting(entry, ageLeft) { disk?.insert(entry) } else { disk?.remove(entry) }
     memory.insert(entry)
   }
@@ -77,25 +82,26 @@ package final class TieredStore: Sendable {
     return left >= writeThrough.leastAgeLeft
   }
 
-  /// Forgets entries of a key in memory, and all of them on the disk, which may have others than memory: a variant that memory has let go, or one
-  /// that another process stored.
+  /// Removes the entries of a key that match the predicate from memory, and all entries of the key from the
+  /// disk. The disk may have entries that memory lacks: variants that memory evicted, or entries that another
+  /// process stored.
   package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {
     disk?.removeAll(for: key)
     memory.remove(key, where: isMeant)
   }
 
-  /// Forgets all entries of a key, in all tiers.
+  /// Removes all entries of a key from memory and disk.
   package func removeAll(for key: CacheKey) {
     disk?.removeAll(for: key)
     memory.removeAll(for: key)
   }
 
-  /// Forgets everything, in all tiers. Seed packs are as they were.
+  /// Removes all entries from memory and disk. Seed packs do not change.
   package func removeAll() {
     disk?.removeAll()
     memory.removeAll()
   }
 
-  /// Brings what waits to the disk, and ends the thread that does so. What is kept in memory stays there.
+  /// Writes the queued entries to the disk and ends the disk's thread. Entries in memory stay.
   package func shutdown() async { await disk?.shutdown() }
 }
