@@ -1,22 +1,23 @@
 import NetOptCore
 import Synchronization
 
-/// One call of `CurlTransport`: a race of legs, and the exchange on the one that wins. As a timer it is the call's
-/// deadline.
+/// One call of `CurlTransport`: a race of legs, and then the exchange of request and response on the leg that
+/// wins. As a timer, the exchange fires at the call's deadline.
 ///
-/// Unchecked sendable: made by the caller, then handed to the loop, which alone touches its variables; from other
-/// threads only `cancel`, `goOnReceiving` and `goOnSending` are called, which hand over work.
+/// Unchecked sendable: the caller makes the exchange and hands it to the loop. From then on only the loop
+/// touches its variables. Other threads call only `cancel`, `goOnReceiving` and `goOnSending`, which submit
+/// work to the loop.
 final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
-  /// What the exchange is for.
+  /// The purpose of an exchange.
   enum Purpose {
     /// A request.
     case request
-    /// A connection to one endpoint, within a limit that is the endpoint's; it ends at the gate.
+    /// A connection to one endpoint; ends at the gate. Its time limit belongs to the endpoint.
     case probe
-    /// A connection along a whole plan, within a limit that is the caller's; it ends at the gate.
+    /// A connection along a whole plan; ends at the gate. Its time limit belongs to the caller.
     case warmUp
 
-    /// Whether it is for a connection alone.
+    /// Whether the exchange only opens a connection and sends no request.
     var endsAtGate: Bool { self != .request }
   }
 
@@ -29,37 +30,37 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   private let loop: EventLoop
   private let multis: Multis
   private let cancelled = Atomic(false)
-  /// Orders the answer before what the caller does with it. The runtime does that too, but when the answer comes before
-  /// the caller's task is suspended it does so out of the thread sanitizer's sight.
+  /// Orders the write of the answer before the caller's reads. The runtime orders them too, but the thread
+  /// sanitizer does not see that when the answer comes before the caller's task is suspended.
   private let isAnswered = Atomic(false)
 
-  // Of the loop. Unchecked exclusivity: see CurlMulti.
-  /// The multi handle that took the exchange, from its arrival on.
+  // Confined to the loop. Unchecked exclusivity: see CurlMulti.
+  /// The multi handle that runs the exchange; `nil` before the exchange arrives on the loop.
   private var multi: CurlMulti?
   private var caller: UnsafeContinuation<Void, Never>?
   @exclusivity(unchecked) var race: Race
   var raceTimer: RaceTimer?
-  /// The legs that are connecting or carry the exchange.
+  /// The transfers of the legs that connect or carry the exchange.
   @exclusivity(unchecked) var transfers: [Transfer] = []
-  /// The report of each leg that was started.
+  /// The report of each started leg.
   @exclusivity(unchecked) var reports: [RouteReport.Leg] = []
   var lookUp = LookUp()
   var pump: Task<Void, Never>?
-  /// Whether the reports are those of the call whose race this one waited for.
+  /// Whether the reports come from the call whose race this exchange waited for.
   var sharesReports = false
   /// How often the request was sent.
   var sends = 0
-  /// How often it came back.
+  /// How often the request came back unprocessed.
   var returns = Returns()
-  /// Whether it was given a connection that was about to end, or silent.
+  /// Whether the gate has refused an open connection (`GateRefusal.isOfTheConnection`).
   var wasGivenUselessConnection = false
   @exclusivity(unchecked) var state = ExchangeState.queued
-  /// Its place among the exchanges under way.
+  /// The index in `CurlMulti.underWay`; -1 when the exchange is not there.
   var underWayIndex = -1
-  /// The connections that it may share; none of them when it wants one of its own.
+  /// The group of connections that the exchange may share; `nil` when it opens a connection of its own.
   private(set) var group: ConnectionGroup?
 
-  /// What a caller is given.
+  /// The result that the caller gets.
   enum Answer {
     case response(NetOptResponse)
     case connection(ConnectReport)
@@ -68,13 +69,13 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   private var answer: Answer?
 
-  /// The look-up of the race: a race has one at most.
+  /// The DNS lookup of the race. A race has at most one.
   struct LookUp {
-    /// While it is under way.
+    /// The running lookup; `nil` when none runs.
     var running: (leg: Int, started: MonotonicInstant, task: Task<Void, Never>)?
-    /// How long it took.
+    /// How long the lookup took.
     var time = Duration.zero
-    /// What it failed of.
+    /// The error of a failed lookup.
     var error: NetOptError?
   }
 
@@ -100,7 +101,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Hands the exchange to the loop, and returns when it is answered.
+  /// Submits the exchange to the loop and returns when its answer is ready.
   func perform() async {
     await withTaskCancellationHandler {
       await withUnsafeContinuation { caller in
@@ -113,11 +114,11 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     _ = isAnswered.load(ordering: .acquiring)
   }
 
-  /// Takes the answer to a request, when `perform` has returned. Not inlined: what it needs room for would be kept by
-  /// every call that waits.
+  /// Returns the response or throws the error, after `perform` has returned. Not inlined: otherwise every
+  /// waiting call would keep memory for the local variables of this method.
   @inline(never)
   func takeResponse() throws(NetOptError) -> NetOptResponse {
-    // Taken out: a response whose body streams leads back here.
+    // `take` clears the property: a response with a streamed body refers back to this exchange.
     switch answer.take() {
     case .response(let response): return response
     case .failure(let error): throw error
@@ -125,7 +126,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Takes the answer to the wish for a connection, when `perform` has returned.
+  /// Returns the report on the connection or throws the leg's failure, after `perform` has returned.
   @inline(never)
   func takeConnection() throws(LegError) -> ConnectReport {
     switch answer.take() {
@@ -137,7 +138,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Takes the way to a connection that was wished for along a whole plan, when `perform` has returned.
+  /// Returns the route of a warm-up or throws the error, after `perform` has returned.
   func takeRoute() throws(NetOptError) -> RouteReport {
     switch answer.take() {
     case .connection: return route
@@ -146,42 +147,43 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Makes the caller's answer ready; `resume` hands it over. In two steps, so that nothing here holds on to a response:
-  /// who lets go of it last tells the observers, and that is the caller.
+  /// Stores the caller's answer; `resume` delivers it. In two steps, so that nothing here holds the response
+  /// any more when the caller resumes: the last owner of a response tells the observers, and that must be the
+  /// caller.
   func prepare(_ answer: consuming Answer) {
     if caller != nil, self.answer == nil { self.answer = answer }
   }
 
-  /// Lets the caller have its answer, once.
+  /// Resumes the caller, once.
   func resume() {
     guard let caller = caller.take() else { return }
     isAnswered.store(true, ordering: .releasing)
     caller.resume()
   }
 
-  /// Gives the caller its answer, once.
+  /// Stores the answer and resumes the caller, once.
   func answer(_ answer: consuming Answer) {
     prepare(answer)
     resume()
   }
 
-  /// Ends the exchange, wherever it stands.
+  /// Cancels the exchange, whatever its state.
   func cancel() {
     cancelled.store(true, ordering: .relaxed)
     submit { multi, exchange in multi.cancel(exchange) }
   }
 
-  /// Has a paused transfer receive again.
+  /// Makes a paused transfer receive again.
   func goOnReceiving() {
     submit { multi, exchange in multi.unpause(exchange, receive: true, send: false) }
   }
 
-  /// Has a transfer that waits for more of the request's body ask again.
+  /// Makes a transfer that waits for more of the request's body ask for it again.
   func goOnSending() {
     submit { multi, exchange in multi.unpause(exchange, receive: false, send: true) }
   }
 
-  /// Has something done to the exchange on the loop. Without a loop it has ended already.
+  /// Runs a closure on the loop. A loop that has stopped does not run it; the exchange has ended by then.
   func submit(_ body: @escaping @Sendable (isolated CurlMulti, Exchange) -> Void) {
     _ = loop.submit(ExchangeWork(self, body))
   }
@@ -205,8 +207,9 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Reads a stream that has to end first, and then comes to the loop again. Until then the exchange is under way, so that its deadline,
-  /// its caller and the end of everything can end it.
+  /// Reads a body's stream to its end before the request is sent, and then submits the exchange to the loop
+  /// again. Meanwhile the exchange counts as under way, so that its deadline, its caller and a shutdown can
+  /// end it.
   private func read(_ upload: UploadStream) {
     let multi = multis.current
     self.multi = multi
@@ -234,20 +237,20 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Does something on the exchange's multi handle. Before its arrival there is nothing to be done.
+  /// Runs work on the exchange's multi handle. Does nothing before the exchange has arrived there.
   fileprivate func perform(_ work: ExchangeWork) { multi?.onLoop(work) { $1.body($0, $1.exchange) } }
 
-  /// Whether a leg would be the one that sends the request, now or again.
+  /// Whether the gate would let a leg send the request, for the first time or again.
   func maySend(_ leg: Int) -> Bool { !purpose.endsAtGate && race.maySend(leg) }
 
-  /// The gate: whether this leg may send the request.
+  /// Decides at the gate whether a leg may send the request.
   func gate(_ leg: Int) -> Race.Verdict {
-    // Whoever asked for a connection has it now.
+    // The exchange only wanted a connection, and has it now.
     if purpose.endsAtGate { return .lost }
     return race.ready(leg)
   }
 
-  /// Gives libcurl more of the request's body.
+  /// Copies more of the request's body to libcurl's buffer.
   func fill(_ buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> UploadStep {
     switch request.body.source {
     case .none: return .bytes(0)
@@ -259,25 +262,25 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Begins to share the connections of a group.
+  /// Joins a group to share its connections.
   func join(_ group: ConnectionGroup) {
     group.users += 1
     self.group = group
   }
 
-  /// Ends that.
+  /// Leaves the group.
   func leave() {
     group?.users -= 1
     group = nil
   }
 
-  /// Ends being the one whose race others wait for, if it is that.
+  /// Releases the exchanges that wait for this exchange's race.
   ///
-  /// - Returns: who waited.
+  /// - Returns: the released exchanges; none when no exchange waits for this race.
   func leaveRace() -> [Exchange] { group?.release(self) ?? [] }
 
   func remove(_ transfer: Transfer) {
-    // Nearly always there is one.
+    // Nearly always there is exactly one.
     if transfers.count == 1, transfers[0] === transfer {
       transfers.removeLast()
     } else {
@@ -285,7 +288,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// The leg that won.
+  /// The transfer of the leg that won; `nil` when there is none.
   var winner: Transfer? {
     guard let leg = race.winner else { return nil }
     // By index, because an iterator would retain the array.
@@ -293,13 +296,13 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     return nil
   }
 
-  /// How the request was sent until now.
+  /// How often the request was sent so far, and whether it can be sent again.
   var sending: RequestLoss.Sending {
     RequestLoss.Sending(
       mayBeRepeated: request.mayBeRepeated, hasStream: upload?.canRewind == false, count: sends)
   }
 
-  /// The way so far.
+  /// The route so far.
   var route: RouteReport {
     var route = RouteReport(plan: plan, legs: reports)
     route.isShared = sharesReports
@@ -312,7 +315,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   }
 }
 
-/// Something to be done to an exchange on the loop.
+/// Work that the loop does for an exchange.
 private final class ExchangeWork: LoopWork {
   let exchange: Exchange
   let body: @Sendable (isolated CurlMulti, Exchange) -> Void
@@ -327,7 +330,7 @@ private final class ExchangeWork: LoopWork {
   func run() { exchange.perform(self) }
 }
 
-/// Fires when the leg in front has had its time.
+/// Fires when the time of the leg in front is up.
 final class RaceTimer: LoopTimer {
   private unowned let exchange: Exchange
   private let multi: CurlMulti

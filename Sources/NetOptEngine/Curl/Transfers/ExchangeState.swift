@@ -1,28 +1,28 @@
-/// How far an exchange has come.
+/// The state of an exchange.
 ///
-/// A state machine without I/O. Every transition is defined in every state: one that is not possible changes nothing and says so. No
-/// transition leads out of `finished`.
+/// A state machine without I/O. Every transition is defined in every state. An impossible transition changes
+/// nothing; `win` then returns false, and `finish` returns `nil`. No transition leads out of `finished`.
 enum ExchangeState {
-  /// On its way to the loop, or to the multi handle of another network.
+  /// The exchange is on its way to the loop, or to the multi handle of another network.
   case queued
-  /// Reads a body's stream, announced with 0 bytes, to its end. The request is sent afterwards.
+  /// The exchange reads a body stream announced with 0 bytes to its end. The request is sent afterwards.
   case readingBody
-  /// Waits for the outcome of the race of another exchange.
+  /// The exchange waits for the outcome of another exchange's race.
   case waitingForRace
-  /// Its legs open connections. `Race` may have a winner already, which passed the gate in this turn of the loop.
+  /// The legs open connections. `Race` may already have a winner that passed the gate in this turn.
   case racing
-  /// The leg that won sends the request and waits for the head of the answer.
+  /// The leg that won sends the request and waits for the response head.
   case sending
-  /// The caller has the head. The body goes to the channel.
+  /// The caller has the response head. The body goes to the channel.
   case receiving(BodyChannel)
-  /// Answered: nothing that belonged to it is left.
+  /// The exchange has ended and holds no resources.
   case finished
 
-  /// How the caller is told that the exchange has ended.
+  /// How the caller learns that the exchange has ended.
   enum Ending {
-    /// With the answer, which it waits for.
+    /// By the answer that the caller waits for.
     case answer
-    /// With the end of the body that it reads.
+    /// By the end of the body that the caller reads.
     case body(BodyChannel)
   }
 
@@ -30,17 +30,17 @@ enum ExchangeState {
     if case .finished = self { true } else { false }
   }
 
-  /// Where the body goes, once the caller has the head.
+  /// The channel of the body, once the caller has the response head.
   var body: BodyChannel? {
     if case .receiving(let channel) = self { channel } else { nil }
   }
 
-  /// The body's stream has to end before anything else.
+  /// Starts to read the body's stream to its end.
   mutating func readBody() {
     if case .queued = self { self = .readingBody }
   }
 
-  /// The body's stream has ended, or the multi handle takes no new work: the exchange arrives once more.
+  /// Queues the exchange again: its body stream has ended, or its multi handle takes no new work.
   mutating func queueAgain() {
     switch self {
     case .readingBody, .waitingForRace: self = .queued
@@ -48,12 +48,12 @@ enum ExchangeState {
     }
   }
 
-  /// The race of another exchange is under way.
+  /// Starts to wait for another exchange's race.
   mutating func waitForRace() {
     if case .queued = self { self = .waitingForRace }
   }
 
-  /// The exchange has a race of its own.
+  /// Starts a race of the exchange's own.
   mutating func race() {
     switch self {
     case .queued, .waitingForRace: self = .racing
@@ -61,21 +61,22 @@ enum ExchangeState {
     }
   }
 
-  /// A leg has passed the gate.
+  /// Records that a leg passed the gate.
   ///
-  /// - Returns: whether it is the leg that sends the request.
+  /// - Returns: whether this leg sends the request.
   mutating func win() -> Bool {
     guard case .racing = self else { return false }
     self = .sending
     return true
   }
 
-  /// The request came back unprocessed. Another leg may send it, or the same one on another connection.
+  /// Records that the request came back unprocessed. Another leg may send it, or the same leg on another
+  /// connection.
   mutating func takeBack() {
     if case .sending = self { self = .racing }
   }
 
-  /// The head is complete.
+  /// Records that the response head is complete.
   mutating func receive(into channel: BodyChannel) {
     switch self {
     case .racing, .sending: self = .receiving(channel)
@@ -85,7 +86,7 @@ enum ExchangeState {
 
   /// The exchange ends.
   ///
-  /// - Returns: how the caller is told, or `nil` when it was told before.
+  /// - Returns: how to tell the caller; `nil` when the exchange had already ended.
   mutating func finish() -> Ending? {
     switch self {
     case .finished: return nil

@@ -1,10 +1,10 @@
 import CCurl
 import NetOptCore
 
-// What follows a response on its connection, and what is wrong with it at its end, or missing of it (docs/adr/0025).
+// What follows a response on its connection, and what is wrong or missing at its end (docs/adr/0025).
 
 extension Transfer {
-  /// Marks the connection when what follows an HTTP/1.1 answer on it may be taken for the next one.
+  /// Marks the connection if the data behind an HTTP/1.1 response could be taken for the next response.
   func watchTheEnd() {
     if head.isAmbiguous { connection?.isTainted = true }
     if head.announcesBody(toHead: exchange.request.method == .head) {
@@ -12,9 +12,11 @@ extension Transfer {
     }
   }
 
-  /// Chooses by what libcurl finds the end of an HTTP/2 answer whose head comes next. By a length it would end the transfer at the last byte, and
-  /// learn nothing of what the stream has behind it; nghttp2 alone compares the two (RFC 9113, section 8.1.1). Without one it takes a further
-  /// turn for the end of the stream, an eighth of what a small answer costs. That is saved where the end has come already.
+  /// Chooses how libcurl finds the end of the HTTP/2 response whose head comes next: by its length or by the
+  /// end of its stream. By length, libcurl ends the transfer at the last byte and learns nothing of the data
+  /// behind it; only nghttp2 compares the two (RFC 9113, section 8.1.1). By the end of the stream, libcurl
+  /// takes one more turn, an eighth of the cost of a small response. So libcurl uses the length when the last
+  /// frame has already begun to arrive.
   func followLength() {
     if FrameObserver.isInPlace { easy.ignoresLength = frames.length == nil }
   }
@@ -24,10 +26,12 @@ extension Transfer {
 
   var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
 
-  /// libcurl says what it does, while it is asked to: also when something follows an answer in the same read, which it drops where the answer has no
-  /// body or comes in chunks. It uses the connection again, on which the rest may be on its way.
+  /// Takes a message of libcurl, which it sends while `EasyHandle.isVerbose` is set. libcurl reports bytes
+  /// that follow a response in the same read. It drops such bytes if the response is chunked or has no body,
+  /// and then uses the connection again, although more of them may be on the way.
   func says(_ text: UnsafeRawBufferPointer) {
-    // The texts of lib/transfer.c. One that is not known leaves the gate, which sees the rest when it has come.
+    // Texts of lib/transfer.c. If libcurl changes them, the gate still finds the surplus bytes that have
+    // arrived by then.
     for beginning in ["Excess found" as StaticString, "Leftovers after chunking"]
     where text.starts(
       with: UnsafeBufferPointer(start: beginning.utf8Start, count: beginning.utf8CodeUnitCount))
@@ -36,18 +40,19 @@ extension Transfer {
     }
   }
 
-  /// What is wrong with the response, when that is why libcurl has ended the transfer.
+  /// The fault of the response that made libcurl end the transfer; `nil` when the response is not the reason.
   func fault(_ code: CURLcode) -> ResponseFault? {
     if let fault { return fault }
     if !isConnecting, let fault = easy.words.fault(code, isHeadComplete: head.isComplete) { return fault }
     return http2Reason
   }
 
-  /// The rule of HTTP/2 that was broken, when nghttp2 gave the stream or its connection up.
+  /// The rule of HTTP/2 that was broken, when nghttp2 rejected the stream or its connection.
   private var http2Reason: ResponseFault? { (http2Fault ?? connection?.fault)?.responseFault }
 
-  /// Whether the stream was ended (END_STREAM; RFC 9113, section 8.1), and all of its body was handed over. A last frame that has begun to come
-  /// suffices where all bytes came that were announced: nghttp2 may still refuse it, when they are not as many.
+  /// Whether the stream has ended (END_STREAM; RFC 9113, section 8.1) and libcurl has delivered the whole
+  /// body. With a Content-Length, the header of the last frame suffices once all announced bytes were
+  /// delivered. Without a length, the last frame has to arrive whole, because nghttp2 may still refuse it.
   var isWholeStream: Bool {
     guard frames.length == receivedBytes else { return false }
     return if case .length(let announced) = head.framing { announced == receivedBytes } else {
@@ -55,8 +60,8 @@ extension Transfer {
     }
   }
 
-  /// Whether libcurl has handed over all that it has read of an HTTP/1.1 answer's body. It may drop what waits for a reader
-  /// (`CurlLibrary.losesPausedBodies`).
+  /// Whether libcurl has delivered all that it has read of an HTTP/1.1 response's body. libcurl may drop data
+  /// that waits for a reader (`CurlLibrary.losesPausedBodies`).
   private var hasAllThatWasRead: Bool {
     switch head.framing {
     case .length(let length): receivedBytes == length
@@ -65,27 +70,29 @@ extension Transfer {
     }
   }
 
-  /// Whether all of an answer was handed over that ended before the request was sent whole, and nothing more is to be sent: the request
-  /// has been, or the server wants no more of it.
+  /// Whether libcurl has delivered a whole response that ended before the request was sent whole, and the
+  /// stream is closed. Nothing more is sent then: the request was sent meanwhile, or the server wants no more
+  /// of it.
   var isAnsweredEarly: Bool {
     earlyEnd == .closed && head.isComplete && fault == nil && isWholeStream
   }
 
-  /// Whether all of an answer was handed over that ended before the request was sent whole, and libcurl waits for room to send the rest. A
-  /// server that needs no more of a request may leave it so, although it is to end the stream (RFC 9113, section 8.1).
+  /// Whether libcurl has delivered a whole response that ended before the request was sent whole, and waits
+  /// for room to send the rest. A server that needs no more of a request should end the stream (RFC 9113,
+  /// section 8.1), but some leave it open.
   var waitsBehindAnswer: Bool {
     earlyEnd == .answered && head.isComplete && fault == nil && !isSendPaused && !isReceivePaused
       && isWholeStream
   }
 
-  /// What is wrong with a response that libcurl takes for whole, or missing of it; `nil` when it is whole.
+  /// The fault of a response that libcurl takes for complete; `nil` when the response is complete.
   var missing: ResponseFault? {
-    // libcurl forgets what was refused of a piece that it had held back.
+    // libcurl forgets the refusal of a piece that it had held back.
     if let fault { return fault }
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
-    // No coding stands for nothing by nothing. Over HTTP/2 the stream's end was announced.
+    // Every coding has at least one byte, even for an empty body. Over HTTP/2 END_STREAM shows the end.
     if !hasBody, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
       return .codingCut
     }
@@ -101,7 +108,7 @@ extension Transfer {
     return nil
   }
 
-  /// Where a body ended whose end has not come, for a message.
+  /// Where an incomplete body ended, for a message.
   var whatIsMissing: String {
     switch head.framing {
     case .length(let length) where length > receivedBytes:

@@ -2,26 +2,26 @@ import CCurl
 import Glibc
 import NetOptCore
 
-/// Why a transfer does not use the connection that libcurl gave it. Nothing of the request was written.
+/// Why the gate refuses the connection that libcurl gave a transfer. No byte of the request was written.
 enum GateRefusal: Hashable {
   /// The connection speaks HTTP/1.1 and carries another transfer.
   case busy
-  /// Something came on it, or it ended, since the last answer: bytes that nobody asked for are no answer
-  /// (RFC 9112, section 9.2).
+  /// The connection has ended, was idle for too long, or has or may get bytes that no request asked for. Such
+  /// bytes are no response (RFC 9112, section 9.2).
   case stale
-  /// The peer sent something on a new connection before it was asked.
+  /// The peer sent data on a new connection before the request.
   case unasked
-  /// The peer ended a new connection before it was asked.
+  /// The peer ended a new connection before the request.
   case ended
-  /// The server has announced the end of the connection (GOAWAY).
+  /// The server announced the end of the connection (GOAWAY).
   case leaving
-  /// The connection was given up: the server had gone silent on it, or it was ended on this side.
+  /// netopt gave the connection up: the server went silent on it, or netopt ended it.
   case givenUp
 
-  /// Whether another connection that is open may do.
+  /// Whether another open connection may be usable.
   var mayHaveOthers: Bool { self == .leaving || self == .givenUp }
 
-  /// Whether another connection to the same endpoint may do.
+  /// Whether another connection to the same endpoint may be usable.
   var isOfTheConnection: Bool {
     switch self {
     case .busy, .stale, .leaving, .givenUp: true
@@ -30,15 +30,18 @@ enum GateRefusal: Hashable {
   }
 }
 
-// The gate: the connection is ready, and nothing of the request was written. Called by libcurl (CURLOPT_PREREQFUNCTION(3)).
+// The gate. libcurl calls it when the connection is ready and no byte of the request was written
+// (CURLOPT_PREREQFUNCTION(3)).
 
 extension Transfer {
-  /// - Returns: whether the request is sent on the connection.
+  /// Decides whether the request is sent on the ready connection.
+  ///
+  /// - Parameter ends: the addresses and ports of the connection, which identify it.
   func isReady(between ends: ConnectionEnds) -> Bool {
     let now = exchange.now()
     cameToGate()
     if verdict == .send {
-      // libcurl repeats the request, and does not say why.
+      // libcurl sends the request again, and does not say why.
       lastLoss = loss
       _ = takeBack()
     }
@@ -46,10 +49,10 @@ extension Transfer {
     localPort = ends.localPort
     let connection = records.live.connection(opened: descriptor, ends)
     self.connection = connection
-    // A replay begins anew: what is known of the connection before is of no use.
+    // A resend starts over: what is known of the previous connection does not apply.
     readyAt = now
     sentAt = nil
-    // What is known of a connection does not change, and the streams of HTTP/2 need nothing else.
+    // The facts about a connection do not change, and HTTP/2 needs no others.
     let isKnown = connection?.reportsItsEnd == true && connection?.isMultiplexed == true
     if let connection, !connection.hasCarried, connection.proxyTLS == nil { connection.proxyTLS = proxyTLS }
     let tls = isKnown || !isEncrypted ? nil : TLSConnection(of: easy) ?? TLSConnection(connection?.proxyTLS)
@@ -64,7 +67,7 @@ extension Transfer {
     records.ready.append(self)
     refusal = exchange.maySend(leg) ? refusal(with: tls, at: now) : nil
     guard refusal == nil else { return false }
-    // A stream that was refused late (RFC 9113, section 8.7) may have had half an answer.
+    // A stream that was refused late (RFC 9113, section 8.7) may have delivered a part of a response.
     guard exchange.sends == 0 || restartAnswer() else { return false }
     let verdict = exchange.gate(leg)
     self.verdict = verdict
@@ -76,7 +79,8 @@ extension Transfer {
       if speaksHTTP2 != true {
         connection?.carrier = self
         connection?.asks(tls?.reader)
-        // For folds, chunk sizes, what follows the answer in the same read, and to see what is written.
+        // Shows folds, chunk sizes, bytes behind the response in the same read, and written bytes of the
+        // request.
         easy.isVerbose = true
         easy.ignoresLength = false
       }
@@ -94,15 +98,17 @@ extension Transfer {
     return connection
   }
 
-  /// The transfer has nothing to do with its connection any more.
+  /// Detaches the transfer from its connection.
   func leaveConnection() {
     guard let connection else { return }
     if connection.carrier === self {
-      // An answer came before the body, which was never sent (RFC 9110, section 10.1.1): the server takes what comes next for it.
+      // The response came before the body, which was never sent (RFC 9110, section 10.1.1). The server takes
+      // the next bytes for that body.
       if !hasSentBody { connection.isTainted = true }
       connection.carrier = nil
-      // What a server sends behind its answer waits for the acknowledgement of that (RFC 896), which comes with the next request when it is
-      // delayed, and would be taken for that one's answer.
+      // Acknowledges the response at once. A server may hold back surplus bytes until the acknowledgement
+      // (RFC 896). A delayed acknowledgement goes out with the next request, and the surplus bytes would then
+      // be taken for the next response.
       if records.live[connection.descriptor] === connection { netopt_acknowledge(connection.descriptor) }
     }
     streamReader?.budget.streams -= 1
@@ -110,7 +116,7 @@ extension Transfer {
     self.connection = nil
   }
 
-  /// Finds out which version of HTTP the connection speaks.
+  /// Learns which HTTP version the connection speaks.
   private func learnVersion(from tls: TLSConnection?, at now: MonotonicInstant) {
     guard exchange.plan.isSecure else {
       speaksHTTP2 = false
@@ -135,7 +141,7 @@ extension Transfer {
     connection.isMultiplexed = choice
     connection.reportsItsEnd = tls.report(to: connection)
     connection.tlsVersion = tlsVersion
-    // Streams tell what belongs to which request.
+    // HTTP/2 assigns all data to streams, so nothing has to watch for unasked data.
     if choice {
       tls.endWatch()
       tls.reader?.endSearch()
@@ -149,21 +155,22 @@ extension Transfer {
     }
   }
 
-  /// Why the connection is not to be used, if it is not. HTTP/2 has streams: what comes there belongs to one of them.
+  /// Why the connection must not be used; `nil` when it may be. On HTTP/2, all data belongs to a stream.
   private func refusal(with tls: TLSConnection?, at now: MonotonicInstant) -> GateRefusal? {
     if speaksHTTP2 == true {
       guard let connection else { return nil }
       if connection.isGivenUp { return .givenUp }
       if connection.lastStream != nil { return .leaving }
-      // It may be an answer to the stream that the request is about to open.
+      // The unread data may be a response on the stream that the request is about to open.
       return CurlLibrary.readsIdleConnectionsSeldom && connection.hasCarried && connection.isIdle
         && connection.hasArrivals ? .stale : nil
     }
     guard let connection else {
-      // Whether somebody else uses it cannot be told, and libcurl asks only where it takes the connection for HTTP/2.
+      // netopt cannot tell whether another transfer uses the connection. libcurl shares only connections that
+      // it takes for HTTP/2.
       return connectionClass.offersHTTP2 && descriptor == nil ? .busy : nil
     }
-    // Without an offer of HTTP/2 libcurl gives nobody a connection that is in use.
+    // Without an offer of HTTP/2, libcurl gives no transfer a connection that is in use.
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
     if connection.isEnded || connection.isTainted { return .stale }
     if connection.carrier?.hasSentBody == false { return .stale }
@@ -180,29 +187,30 @@ extension Transfer {
     }
   }
 
-  /// Whether libcurl still has the transfer on its connection, which it leaves before its end is told here.
+  /// Whether libcurl still has the transfer on its connection. libcurl detaches a transfer before it reports
+  /// its end.
   fileprivate var holdsConnection: Bool { OpenSSL.loaded == nil || TLSConnection(of: easy) != nil }
 }
 
 extension LiveConnection {
-  /// Whether it is known to carry nothing.
+  /// Whether the connection is known to carry no request.
   var isIdle: Bool {
     isMultiplexed ? reader?.budget.streams == 0 : carrier == nil
   }
 
-  /// Whether something came on it that was not read, or its end.
+  /// Whether the connection has unread data or has ended.
   var hasArrivals: Bool {
     var byte: UInt8 = 0
     let count = recv(descriptor, &byte, 1, netopt_peek_without_waiting)
     return count >= 0 || errno != EAGAIN && errno != EINTR || reader?.hasBufferedData == true
   }
 
-  /// What came on a connection on which nothing was to come.
+  /// What arrived on a connection on which no data is expected.
   enum Arrival { case nothing, data, end }
 
-  /// Looks what came.
+  /// Checks what arrived.
   ///
-  /// - Parameter isDirect: whether TLS, if there is any, is right above the socket.
+  /// - Parameter isDirect: whether TLS, if there is any, runs directly on the socket.
   func arrival(with tls: TLSConnection?, isDirect: Bool) -> Arrival {
     var byte: UInt8 = 0
     let count = recv(descriptor, &byte, 1, netopt_peek_without_waiting)
@@ -210,15 +218,16 @@ extension LiveConnection {
     let hasEnded = count == 0 || count < 0 && errno != EAGAIN && errno != EINTR
     if hasEnded { return .end }
     guard let tls else { return count > 0 ? .data : .nothing }
-    // Bytes of TLS need not be data: session tickets come whenever the peer likes.
-    // Right behind the handshake the connection to a proxy may hold tickets of the server's.
+    // TLS bytes need not be data: a peer may send session tickets at any time. Right after the handshake, the
+    // connection to a proxy may hold session tickets of the server.
     let isBuffered = tls.hasBufferedData || hasCarried && tls.reader?.hasBufferedData == true
-    // What comes until the end of a renegotiation would come before the request, which cannot be written.
+    // Data that comes before the end of a renegotiation comes before the request, which cannot be written
+    // until then.
     if tls.isInHandshake { return .data }
     if count < 0, !isBuffered { return .nothing }
-    // Behind the handshake come tickets that libcurl is to keep, and it can do so only when it reads them itself. Whether it reads something else
-    // there shows in the answer (`hasUnaskedData`).
-    // Nor can the gate tell records of a proxy's own from the server's.
+    // After the handshake come session tickets. libcurl should keep them, and can only when it reads them
+    // itself. Whether libcurl reads anything else there shows in the response (`hasUnaskedData`). The gate
+    // also cannot tell a proxy's own records from the server's.
     if !hasCarried, !isBuffered, !isDirect || tls.version == "TLSv1.3" { return .nothing }
     if isBuffered { return .data }
     guard let hasData = tls.hasUnreadData(on: isDirect ? descriptor : nil) else { return .end }

@@ -1,48 +1,49 @@
 import CCurl
 import NetOptCore
 
-// Who a transfer has to do with, for messages: the server, the proxy, or the server behind the proxy.
+// The peer of a transfer, for messages: the server, the proxy, or the server behind the proxy.
 
 extension Transfer {
   /// Whether the connection speaks TLS, with the server or with the proxy.
   var isEncrypted: Bool { exchange.plan.isSecure || proxy.map(ProxyURL.isSecure) == true }
 
-  /// The server, as a message names it where there is no endpoint.
+  /// The server's name and port, for messages where there is no endpoint.
   var server: String { "\(exchange.plan.origin.host):\(exchange.plan.origin.port)" }
 
-  /// Who the transfer talks with, or talked with when it failed.
+  /// The peer that the transfer talks to, or talked to when it failed.
   var place: String { place(isInTLS: false) }
 
-  /// Who the transfer talks with.
+  /// The peer that the transfer talks to.
   ///
-  /// - Parameter isInTLS: whether a TLS handshake is under way, which behind a SOCKS proxy is one with the server.
+  /// - Parameter isInTLS: whether a TLS handshake is under way. Behind a SOCKS proxy, it is one with the
+  ///   server.
   func place(isInTLS: Bool) -> String {
     guard let proxy else { return endpoint.map { "\($0)" } ?? "the server" }
     let shown = "the proxy \(ProxyURL.shown(proxy))"
     return isPastProxy(isInTLS: isInTLS) ? "\(server) (through \(shown))" : shown
   }
 
-  /// Whether a proxy has to connect to the server before a request is sent.
+  /// Whether a proxy has to connect to the server before the request is sent.
   var tunnels: Bool { proxy.map { exchange.plan.isSecure || ProxyURL.isSOCKS($0) } ?? false }
 
-  /// Whether the transfer goes through a tunnel or a SOCKS proxy that is open: what comes then, comes from the server.
+  /// Whether the tunnel or the SOCKS connection to the server is open. All data then comes from the server.
   func isPastProxy(isInTLS: Bool) -> Bool {
     guard let proxy else { return false }
     if ProxyURL.isSOCKS(proxy) { return readyAt != nil || isInTLS }
     return exchange.plan.isSecure && (readyAt != nil || connectStatus / 100 == 2)
   }
 
-  /// The status with which an HTTP proxy answered CONNECT; 0 when it did not.
+  /// The status of an HTTP proxy's response to CONNECT; 0 when there is no response.
   var connectStatus: Int { easy.info(CURLINFO_HTTP_CONNECTCODE) }
 
-  /// Why the proxy did not open the way to the server, when that is what the transfer failed of.
+  /// Why the proxy did not connect to the server; `nil` when the transfer failed for another reason.
   func proxyRefusal(_ code: CURLcode) -> ProxyRefusal? {
     guard let proxy, isConnecting else { return nil }
     if code == CURLE_PROXY { return .socks(easy.info(CURLINFO_PROXY_ERROR)) }
     if hasEndlessTunnel {
       return .noAnswer("sent more than \(ProxyRefusal.mostRead / 1024) KiB, which is netopt's limit,")
     }
-    // libcurl says of everything that goes wrong with CONNECT that it could not receive.
+    // libcurl reports a failed CONNECT with one of these general codes.
     guard
       code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING || code.isTooLarge,
       exchange.plan.isSecure, !ProxyURL.isSOCKS(proxy)

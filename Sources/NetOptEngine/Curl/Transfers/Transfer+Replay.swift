@@ -1,36 +1,40 @@
 import CCurl
 import NetOptCore
 
-// What became of a request that has no answer, and whether it may be sent again whatever its method (docs/adr/0026).
+// The fate of a request without a response, and whether it may be sent again whatever its method
+// (docs/adr/0026).
 
 extension Transfer {
-  /// What the server may have made of the request.
+  /// What the server may have done with the request.
   private var fate: SentRequest.Fate {
     guard let speaksHTTP2 else { return .unknown }
     guard speaksHTTP2 else { return sent.fate(on: .http1) }
     return sent.fate(on: FrameObserver.seesRequests ? .http2(lastStream: connection?.lastStream) : .unseen)
   }
 
-  /// How the request was lost, when it was.
+  /// How the request was lost, if it was.
   var loss: RequestLoss {
     RequestLoss(
       fate: fate, wasSilent: connection?.isSilent == true, wasLeaving: connection?.lastStream != nil,
       sending: exchange.sending)
   }
 
-  /// Whether the request is at a connection of HTTP/2 that has not begun to write it. The head is not subject to flow control: the server's limit
-  /// of streams is reached, or the connection is full of other bytes.
+  /// Whether the request waits on an HTTP/2 connection that has not begun to write it. The head is not
+  /// subject to flow control: either the server's limit of streams is reached, or the connection is full of
+  /// other bytes.
   var waitsForStream: Bool { verdict == .send && speaksHTTP2 == true && fate == .unwritten }
 
-  /// Whether the server refused it, and libcurl has not come to the gate with it again: it may wait for a connection.
+  /// Whether the server refused the request, and libcurl has not brought the request to the gate again.
+  /// libcurl may be waiting for a connection.
   var waitsAfterRefusal: Bool { verdict == .send && (fate == .refused || fate == .overLimit) }
 
-  /// What is said of a server that takes no request on a connection.
+  /// The message about a server that allows no stream on a connection.
   static let noStream = "allowed no stream for the request (SETTINGS_MAX_CONCURRENT_STREAMS)"
 
-  /// Has the race take the request back, when it was not processed and its body can begin anew.
+  /// Takes the request back from the leg if the server did not process it and its body can be sent from the
+  /// start.
   ///
-  /// - Returns: whether it may be sent again.
+  /// - Returns: whether the request may be sent again.
   func takeBack() -> Bool {
     let fate = fate
     guard fate.isSafe, exchange.race.winner == leg, exchange.upload?.canRewind ?? true,

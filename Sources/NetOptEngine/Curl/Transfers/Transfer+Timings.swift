@@ -1,12 +1,13 @@
 import NetOptCore
 
 extension Transfer {
-  /// When the TLS handshake was done, if this leg did that: the gate comes right behind it.
+  /// When the TLS handshake was done, if this leg did it. The gate comes right after the handshake.
   var securedAt: MonotonicInstant? {
     descriptor != nil && exchange.plan.isSecure ? readyAt : nil
   }
 
-  /// What the phases took so far. Each ends where the next begins, so that none is counted twice or lost.
+  /// The durations of the phases so far. Each phase ends where the next begins, so no time is counted twice
+  /// or lost.
   func timings(until now: MonotonicInstant, lookUp: Duration) -> Timings {
     let ready = readyAt ?? now
     let opened = min(openedAt ?? ready, ready)

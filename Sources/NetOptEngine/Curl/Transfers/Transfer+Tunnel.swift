@@ -1,21 +1,22 @@
-// How much is read of a proxy's answer to CONNECT (docs/adr/0023).
+// Limits how much libcurl reads of a proxy's response to CONNECT (docs/adr/0023).
 
 extension Transfer {
-  /// libcurl has read something of a proxy's answer to CONNECT, a byte at a time. It reads as long as something comes, keeps every field, and hands
-  /// over nothing.
+  /// Counts one read of a proxy's response to CONNECT. libcurl reads the response byte by byte as long as
+  /// data comes, keeps every field, and delivers nothing.
   ///
-  /// - Returns: whether it goes on.
+  /// - Returns: whether libcurl may continue.
   func mayGoOn() -> Bool {
     if let tunnelReads { self.tunnelReads = tunnelReads + 1 }
     return !hasEndlessTunnel
   }
 
-  /// The connection is ready, also one that libcurl has opened to send the request again.
+  /// Ends the count: the connection is ready. Also for a connection that libcurl opened to send the request
+  /// again.
   func cameToGate() { tunnelReads = nil }
 
-  /// Whether a connection is being opened: the first one, or one that libcurl has the request sent again on.
+  /// Whether libcurl is opening a connection: the first one, or one for sending the request again.
   var isConnecting: Bool { tunnelReads != nil }
 
-  /// Whether the answer to CONNECT was longer than what is read of one.
+  /// Whether the response to CONNECT was longer than `ProxyRefusal.mostRead`.
   var hasEndlessTunnel: Bool { (tunnelReads ?? 0) > ProxyRefusal.mostRead }
 }
