@@ -1,44 +1,46 @@
-/// Follows the chunks of a body (RFC 9112, section 7.1) beside libcurl, which takes a size up to the first byte that is no digit, whatever
-/// that is: `0x5` is its last chunk.
+/// Parses the chunks of a body (RFC 9112, section 7.1) in parallel with libcurl. libcurl ends a chunk size
+/// at the first byte that is not a digit, whatever the byte is: it takes `0x5` for the last chunk.
 struct ChunkReader: Sendable {
   private enum State: Equatable {
-    /// In a size of so many digits so far.
+    /// In a chunk size, after this many digits.
     case size(UInt64, digits: Int)
-    /// Behind a size, in blanks.
+    /// In the white space after a size.
     case blank(UInt64)
-    /// In an extension, which nobody reads.
+    /// In a chunk extension, which is ignored.
     case parameter(UInt64)
-    /// Behind the CR of a size's line.
+    /// After the CR of the size's line.
     case lineEnd(UInt64)
-    /// In a chunk's data, with so many bytes to come.
+    /// In a chunk's data, with this many bytes left.
     case data(UInt64)
-    /// Behind a chunk's data.
+    /// After a chunk's data.
     case end
-    /// Behind the size of the last chunk, or of one that libcurl refuses.
+    /// After the size of the last chunk, or of a chunk that libcurl refuses.
     case done
   }
 
-  /// libcurl's limit.
+  /// libcurl's limit for the digits of a size.
   private static let mostDigits = 16
 
-  /// How much sizes, extensions and line ends may have for each byte of data, and beyond that once. Extensions without end bring nothing, which no
-  /// limit of a body ends (RFC 9112, section 7.1.1).
+  /// The limit for sizes, extensions and line ends: this many bytes per byte of data, plus `mostBeforeFirst`
+  /// bytes in total. Endless extensions carry no data, so no limit for a body ends them (RFC 9112, section
+  /// 7.1.1).
   private static let mostPerByte = 64
   private static let mostBeforeFirst = 64 * 1024
-  /// How long the line of a size may be, with its extensions: data comes at least that often, and then a transfer can pause.
+  /// The longest line with a size and its extensions, in bytes. After at most this many bytes libcurl
+  /// delivers data, and a transfer can pause only then.
   private static let longestLine = 4096
 
   private var state = State.size(0, digits: 0)
-  /// How many bytes of data came.
+  /// The number of data bytes.
   private(set) var data = 0
-  /// How many bytes were no data, and how many of them were taken.
+  /// The number of bytes that are not data, and how many of them `takeFraming` has reported.
   private var (framing, taken) = (0, 0)
-  /// How long the line is until now.
+  /// The length of the present line, in bytes.
   private var line = 0
 
-  /// Reads a piece of the body as it came.
+  /// Reads a piece of the body as received.
   ///
-  /// - Returns: what is wrong with it.
+  /// - Returns: what is wrong with the piece; `nil` if it is valid.
   mutating func read(_ bytes: UnsafeRawBufferPointer) -> ChunkFault? {
     var index = 0
     while index < bytes.count, state != .done {
@@ -58,7 +60,7 @@ struct ChunkReader: Sendable {
     return framing > Self.mostBeforeFirst + Self.mostPerByte * data ? .framing : nil
   }
 
-  /// How many bytes were no data since this was last asked.
+  /// Returns the number of bytes since the last call that are not data.
   mutating func takeFraming() -> Int {
     defer { taken = framing }
     return framing - taken
@@ -81,7 +83,7 @@ struct ChunkReader: Sendable {
     return nil
   }
 
-  /// Reads what follows a size.
+  /// Reads the byte after a size.
   private mutating func end(_ size: UInt64, with byte: UInt8) -> ChunkFault? {
     switch byte {
     case UInt8(ascii: " "), UInt8(ascii: "\t"): state = .blank(size)

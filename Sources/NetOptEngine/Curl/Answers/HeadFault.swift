@@ -2,55 +2,55 @@ import NetOptCore
 
 /// What is wrong with the head or the trailers of a response.
 enum HeadFault: Hashable, Sendable {
-  /// Its first line does not begin with a version of HTTP.
+  /// The first line does not begin with `HTTP/`.
   case notHTTP
-  /// Its first line has another version of HTTP than 1.0 and 1.1.
+  /// The first line has another version of HTTP than 1.0 and 1.1.
   case version
-  /// Its first line has no status.
+  /// The first line has no valid status.
   case status
-  /// It announces another protocol.
+  /// The status is 101, which announces another protocol.
   case interim101
-  /// It had come before the request was sent.
+  /// The response arrived before the request was sent.
   case unasked
-  /// It is in another version of HTTP than the connection speaks.
+  /// The response has another version of HTTP than the connection.
   case otherVersion
   /// A line has no end, because the connection ended in it.
   case lineCut
-  /// A line is no field: it has no colon.
+  /// A line has no colon and is therefore no field.
   case noColon
   /// A field has no name.
   case noName
-  /// A field's name has a byte that names do not have.
+  /// A field's name contains a byte that names must not contain.
   case name(UInt8)
-  /// A field's value has a byte that values do not have.
+  /// A field's value contains a byte that values must not contain.
   case value(UInt8)
-  /// A NUL, in a name or a value.
+  /// A name or a value contains a NUL.
   case nul
   /// A value has more combining marks in a row than `CombiningMarks.most`.
   case marks
-  /// Its first line behind the status line goes on with a field that there is not.
+  /// The first line after the status line is a fold, with no field before it.
   case firstFold
-  /// A field is folded that says where the body ends.
+  /// A field that says where the body ends, or how it is coded, is folded.
   case framingFold
-  /// It has too many folds.
+  /// The head has too many folds.
   case folds
   /// A line of the trailers is no field.
   case trailer
-  /// A line of the trailers takes more than libcurl does.
+  /// A line of the trailers is longer than libcurl accepts.
   case trailerTooLong
-  /// It comes in more frames of HTTP/2 than nghttp2 takes.
+  /// The head or the trailers come in more HTTP/2 frames than nghttp2 accepts.
   case continuations
   case contentLength, transferCoding
-  /// It takes more than `ResponseHeadReader.limit`.
+  /// The heads and trailers have more bytes than `ResponseHeadReader.limit`.
   case tooLarge
-  /// It has more lines than `ResponseHeadReader.mostLines`.
+  /// The heads and trailers have more lines than `ResponseHeadReader.mostLines`.
   case tooManyLines
-  /// It takes more than libcurl does.
+  /// The head is larger than libcurl accepts.
   case tooLargeForLibcurl(kibibytes: Int)
-  /// One line takes more than libcurl does.
+  /// One line is longer than libcurl accepts.
   case lineTooLong
 
-  /// Whether it is too large, and breaks no rule.
+  /// Whether the head is too large but breaks no rule.
   var isSize: Bool {
     switch self {
     case .tooLarge, .tooManyLines, .tooLargeForLibcurl, .lineTooLong, .trailerTooLong, .continuations: true
@@ -58,7 +58,7 @@ enum HeadFault: Hashable, Sendable {
     }
   }
 
-  /// What was sent, for a message.
+  /// The text for a message: what the server sent.
   var description: String {
     switch self {
     case .notHTTP: "something that is not HTTP; check what listens there (RFC 9112, section 4)"

@@ -1,23 +1,23 @@
 import CCurl
 import NetOptCore
 
-/// Why a proxy did not open the way to a server.
+/// The reason why a proxy did not connect to a server.
 enum ProxyRefusal: Hashable, Sendable {
-  /// It answered CONNECT with this status (RFC 9110, section 9.3.6).
+  /// The proxy answered CONNECT with this status (RFC 9110, section 9.3.6).
   case status(Int)
-  /// It answered CONNECT with something that is not HTTP, or too much of it.
+  /// The proxy answered CONNECT with something that is not HTTP, or with too many bytes.
   case noAnswer(String)
-  /// What libcurl found in the dialogue with a SOCKS proxy (`CURLproxycode`).
+  /// The error that libcurl found in the dialogue with a SOCKS proxy (`CURLproxycode`).
   case socks(Int)
 
-  /// The most bytes that are read of an answer to CONNECT.
+  /// The most bytes to read of a response to CONNECT.
   static let mostRead = 64 * 1024
 
-  /// What the leg failed with.
+  /// Returns the failure of the leg.
   ///
   /// - Parameters:
-  ///   - url: the proxy's.
-  ///   - server: where it was to connect to.
+  ///   - url: the proxy's URL.
+  ///   - server: the server that the proxy was asked to connect to.
   func failure(of url: String, to server: String) -> LegFailure {
     let proxy = "the proxy \(ProxyURL.shown(url))"
     let signsOn = ProxyURL.hasCredentials(url)

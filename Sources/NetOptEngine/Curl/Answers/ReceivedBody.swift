@@ -1,29 +1,29 @@
 import NetOptCore
 
-/// What has come of a response's body and was not handed over yet, in chunks. Confined to the loop.
+/// The received part of a response's body that was not handed over yet, in chunks. Confined to the loop.
 struct ReceivedBody {
-  /// The size of chunks: below what the allocator maps and unmaps each time (mallopt(3), M_MMAP_THRESHOLD), which costs
-  /// more than receiving them.
+  /// The size of a chunk, in bytes. The allocator maps and unmaps larger blocks each time (mallopt(3),
+  /// M_MMAP_THRESHOLD), which costs more than receiving the bytes.
   private static let chunk = 64 * 1024
-  /// Up to here, and for the same reason, a body of known length is one chunk.
+  /// The longest body of known length that is stored as one chunk, in bytes. The limit has the same reason.
   private static let wholeBody = 120 * 1024
-  /// What is less than this is handed over without the room of a chunk: where it is kept, a body that comes byte by byte
-  /// would take thousands of times its size.
+  /// A last chunk with fewer bytes is handed over as a copy without spare capacity. If the consumer kept the
+  /// full capacity, a body that arrives byte by byte would take thousands of times its size.
   private static let small = chunk / 8
 
   private let spareChunks: SpareChunks
   private var last: [UInt8] = []
-  /// Chunks before the last one that are full.
+  /// The full chunks before the last one.
   private var full: [[UInt8]] = []
-  /// How many bytes all of them hold.
+  /// The number of bytes in all chunks.
   private(set) var count = 0
 
   init(_ spareChunks: SpareChunks) { self.spareChunks = spareChunks }
 
-  /// - Parameter length: the number of bytes that the whole body has, if that is known.
+  /// - Parameter length: the length of the whole body in bytes, if it is known.
   mutating func append(_ bytes: UnsafeRawBufferPointer, ofLength length: Int64?) {
     if last.isEmpty {
-      // A body that comes at once gets what it needs.
+      // A body that arrives at once gets exactly the memory that it needs.
       let length = length ?? .max
       if length > Int64(Self.wholeBody) {
         last = spareChunks.take(Self.chunk)
@@ -38,7 +38,7 @@ struct ReceivedBody {
     count += bytes.count
   }
 
-  /// Takes what there is, chunk by chunk.
+  /// Removes and returns the received bytes, as chunks.
   mutating func takeChunks() -> [[UInt8]] {
     defer { removeAll() }
     if last.isEmpty { return full }
@@ -50,7 +50,7 @@ struct ReceivedBody {
     return full
   }
 
-  /// Takes what there is as one.
+  /// Removes and returns the received bytes, as one array.
   mutating func takeAll() -> [UInt8] {
     defer { removeAll() }
     if full.isEmpty { return last }

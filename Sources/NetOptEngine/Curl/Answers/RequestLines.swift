@@ -1,11 +1,12 @@
 import NetOptCore
 
-/// The header lines of a request, as libcurl takes them (CURLOPT_HTTPHEADER(3)).
+/// Makes the header lines of a request, in libcurl's form (CURLOPT_HTTPHEADER(3)).
 enum RequestLines {
-  /// Says what keeps a request from being sent, or `nil`.
+  /// Returns why a request cannot be sent; `nil` if it can.
   static func fault(of request: NetOptRequest) -> String? {
     if request.method != .get, let fault = methodFault(of: request) { return fault }
-    // libcurl refuses a length below -1, keeps that of the request before, and takes -1 for an unknown one.
+    // libcurl refuses a length below -1 and keeps the length of the previous request. It takes -1 for an
+    // unknown length.
     if let length = request.body.length, length < 0 {
       return "the body was announced with \(length) bytes; leave the length out when it is not known"
     }
@@ -40,8 +41,9 @@ enum RequestLines {
     return nil
   }
 
-  /// The lines, with those that libcurl would write itself from options: as options they are put together anew for each
-  /// request, byte by byte and twice, a tenth of what libcurl does for it.
+  /// Returns the header lines of a request. They include the lines that libcurl could write itself from
+  /// options. libcurl puts such lines together again for each request, byte by byte and twice, which takes a
+  /// tenth of its work for the request.
   static func make(for request: NetOptRequest, userAgent: String) -> [String] {
     var lines: [String] = []
     lines.reserveCapacity(request.headers.count + 3)
@@ -53,7 +55,7 @@ enum RequestLines {
     }
     for field in request.headers where !HeaderFields.equal(field.name, "content-length") {
       let value = trimmed(field.value)
-      // A line with nothing behind the colon would take the header out.
+      // A line with nothing after the colon would make libcurl remove the header.
       lines.append(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")
     }
     // libcurl would wait up to a second for "100 Continue" before a large body.
@@ -61,9 +63,11 @@ enum RequestLines {
     return lines
   }
 
-  /// The value without the white space around it, which is not part of it (RFC 9110, section 5.5).
+  /// Returns the value without the white space around it, which is not part of the value (RFC 9110, section
+  /// 5.5).
   private static func trimmed(_ value: String) -> Substring {
-    // Nearly always there is none. To find the first and the last character takes much longer.
+    // There is nearly always no white space. To search for the first and the last other character takes much
+    // longer.
     if let first = value.utf8.first, let last = value.utf8.last, first > 0x20, last > 0x20 {
       return value[...]
     }

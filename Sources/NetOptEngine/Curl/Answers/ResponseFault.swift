@@ -1,32 +1,33 @@
 import NetOptCore
 
-/// What makes a response one that nobody can rely on.
+/// The reason why a response is unusable.
 enum ResponseFault: Hashable, Sendable {
-  /// Its head breaks a rule of HTTP.
+  /// The head breaks a rule of HTTP.
   case head(HeadFault)
-  /// Its body is not in chunks as it says.
+  /// The body announces chunks but is not in valid chunks.
   case chunk(ChunkFault)
-  /// The server broke a rule of HTTP/2, or nghttp2 refused what it sent.
+  /// The server broke a rule of HTTP/2, or nghttp2 refused what the server sent.
   case http2(HTTP2Fault)
-  /// Its body is not in the format of its content coding.
+  /// The body is not in the format of its content coding.
   case coding(CodingFailure)
-  /// The connection ended inside its head.
+  /// The connection ended inside the head.
   case headCut
-  /// Its body ended before its content coding did.
+  /// The body ended before its content coding did.
   case codingCut
-  /// The HTTP/2 stream or connection ended before the end of its body was announced.
+  /// The HTTP/2 stream or connection ended before the server announced the end of the body.
   case streamCut
-  /// libcurl has read more of its body than it has handed over.
+  /// libcurl read more of the body than it delivered.
   case partLost
-  /// It refuses what the request expects (417), and libcurl drops it.
+  /// The server refuses the request's Expect field (417), and libcurl drops the response.
   case expectationRefused
-  /// The end of its body is the end of TLS, which came without close_notify: anybody on the way can have cut it.
+  /// The end of the body is the end of TLS, which came without close_notify. Anyone between server and client
+  /// may have cut the body short.
   case unannouncedEnd
 
-  /// The error that it ends the call with.
+  /// Returns the error with which the call ends.
   ///
   /// - Parameters:
-  ///   - place: who sent the response.
+  ///   - place: the sender of the response.
   ///   - mayBeRepeated: whether the request may be sent again.
   func error(from place: String, _ endpoint: IPEndpoint?, mayBeRepeated: Bool) -> NetOptError {
     func made(_ code: NetOptError.Code, _ phase: NetOptError.Phase, _ message: String) -> NetOptError {
@@ -89,20 +90,21 @@ enum ResponseFault: Hashable, Sendable {
   }
 }
 
-/// What is wrong with the chunks of a body, for a message.
+/// What is wrong with the chunks of a body, as text for a message.
 enum ChunkFault: String, Sendable {
-  /// A size is not one.
+  /// The size of a chunk is not a valid number.
   case size = "a chunk whose size is not a hexadecimal number below 2^63 (RFC 9112, section 7.1)"
-  /// A size has too many digits.
+  /// The size of a chunk has too many digits.
   case longSize =
     "a chunk whose size has more than 16 digits, which is libcurl's limit (RFC 9112, section 7.1)"
-  /// A chunk's data is not followed by a line end.
+  /// The data of a chunk is not followed by a line end.
   case end = "a chunk that does not end where its size says (RFC 9112, section 7.1)"
-  /// The line of a size does not end.
+  /// The line with a size is too long.
   case longLine = "a chunk whose extensions have more than 4 KiB (RFC 9112, section 7.1.1)"
   /// Hardly any of the body is data.
   case framing = "more than 64 KiB of chunk extensions for hardly any data (RFC 9112, section 7.1.1)"
 
-  /// Whether the connection is ended: libcurl may read on for ever, and asks only when data comes.
+  /// Whether to end the connection. libcurl may otherwise read on for ever, because it calls netopt only when
+  /// data arrives.
   var endsConnection: Bool { self == .longLine || self == .framing }
 }

@@ -1,73 +1,75 @@
 import NetOptCore
 
-/// Reads the heads of a response line by line, as libcurl hands them over: interim responses, the final head, trailers.
-/// A state machine without I/O.
+/// Reads the heads of a response line by line, as libcurl delivers them: interim responses, the final head,
+/// trailers. A state machine without I/O.
 ///
-/// libcurl takes much for a head that RFC 9112 does not allow, and keeps all lines that ever come. What decides where a
-/// response ends, or could make one header field look like another, is refused here.
+/// libcurl accepts many heads that RFC 9112 forbids, and keeps all lines that ever arrive. This reader
+/// refuses a head whose fault affects where the response ends, or could make one header field look like
+/// another.
 struct ResponseHeadReader {
-  /// How the end of a body is known (RFC 9112, section 6.3).
+  /// How to find the end of a body (RFC 9112, section 6.3).
   enum Framing: Hashable {
-    /// By the number of its bytes.
+    /// The body has this many bytes.
     case length(Int64)
-    /// By its last chunk.
+    /// The body ends with its last chunk.
     case chunked
-    /// By the end of the connection, or of the stream.
+    /// The body ends with the connection or the stream.
     case end
   }
 
   private enum State { case statusLine, fields, complete }
 
-  /// The most bytes that heads, interim ones and trailers included, may take together.
+  /// The most bytes of all heads together, including interim heads and trailers.
   static let limit = 256 * 1024
-  /// The most lines that these may have: libcurl keeps some hundred bytes for each, and does so after the call.
+  /// The most lines of all heads together. libcurl keeps a few hundred bytes per line, even after the call.
   static let mostLines = 2000
-  /// The most folds: libcurl copies all of a field for each.
+  /// The most folded lines. libcurl copies the whole field for each of them.
   static let mostFolds = 64
-  /// Room for most heads, so that none grows step by step.
+  /// The initial capacity, in bytes. Most heads fit, so that the buffer need not grow.
   private static let usualSize = 512
 
   private(set) var status = 0
   private(set) var version = HTTPVersion.http1_1
   private(set) var framing = Framing.end
-  /// Whether Transfer-Encoding came beside Content-Length, or with HTTP/1.0: somebody on the way may have found another end of the body.
+  /// Whether Transfer-Encoding came together with Content-Length, or with HTTP/1.0. An intermediary may then
+  /// have seen another end of the body.
   private(set) var isAmbiguous = false
-  /// Whether a field has come, of an interim response or the final one.
+  /// Whether a field has arrived, in an interim response or in the final one.
   private(set) var hasFields = false
-  /// The values of Content-Encoding, as they came.
+  /// The values of Content-Encoding, as received.
   private(set) var contentEncoding = ""
   private var state = State.statusLine
   private var (total, lineCount) = (0, 0)
   private var folds = 0
   private var lines: [UInt8] = []
 
-  /// Whether the next line is the first one of a head.
+  /// Whether the next line is the first line of a head.
   var isAtStatusLine: Bool { state == .statusLine }
 
-  /// Whether the final head has come.
+  /// Whether the final head is complete.
   var isComplete: Bool { state == .complete }
 
   /// Whether a response with this status never has a body (RFC 9110, section 6.4.1).
   var hasNoBody: Bool { status == 204 || status == 304 }
 
-  /// Whether the head of an answer that has no body tells of one. A server that is wrong about that sends it.
+  /// Whether the head of a response without a body announces a body. A faulty server may then send that body.
   func announcesBody(toHead isHead: Bool) -> Bool {
     framing != .length(0) && (isHead || hasNoBody && framing != .end)
   }
 
-  /// Takes the final head, when it is complete.
+  /// Removes and returns the final head. Call it only when the head is complete.
   mutating func take() -> ResponseHead {
     defer { lines = [] }
     return ResponseHead(status: status, version: version, lines: lines)
   }
 
-  /// Begins anew: libcurl sends the request once more.
+  /// Starts from the beginning: libcurl sends the request again.
   mutating func restart() { self = ResponseHeadReader() }
 
-  /// Reads a line with its end.
+  /// Reads a line, including its end.
   ///
-  /// - Parameter isMultiplexed: whether it came over HTTP/2, whose library has checked names and values.
-  /// - Returns: what is wrong with it.
+  /// - Parameter isMultiplexed: whether the line came over HTTP/2. nghttp2 has then checked names and values.
+  /// - Returns: what is wrong with the line; `nil` if it is valid.
   mutating func read(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     total += line.count
     lineCount += 1
@@ -91,7 +93,7 @@ struct ResponseHeadReader {
   private mutating func readStatus(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     guard let start = StatusLine(line) else { return StatusLine.fault(of: line) }
     guard (start.version == .http2) == isMultiplexed else { return .otherVersion }
-    // To switch protocols is never asked for (RFC 9110, section 15.2.2).
+    // netopt never asks to switch protocols (RFC 9110, section 15.2.2).
     if start.status == 101 { return .interim101 }
     status = start.status
     version = start.version
@@ -106,25 +108,26 @@ struct ResponseHeadReader {
 
   private mutating func endOfHead() -> HeadFault? {
     if lines.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) { return .marks }
-    // An interim response announces another head.
+    // Another head follows an interim response.
     state = status < 200 ? .statusLine : .complete
     return nil
   }
 
-  /// Takes the continuation of a folded field, with a space for the line's end (RFC 9112, section 5.2).
+  /// Appends a fold to the last field, with the white space at its beginning in place of the line's end (RFC
+  /// 9112, section 5.2).
   private mutating func fold(_ line: UnsafeRawBufferPointer) -> HeadFault? {
     folds += 1
     if folds > Self.mostFolds { return .folds }
     if lines.isEmpty { return .firstFold }
     if let byte = Self.unclean(line) { return .value(byte) }
-    // A framing field has been read without its continuation, by libcurl as well.
+    // netopt and libcurl have already read the framing field without its continuation.
     if lastFieldFrames { return .framingFold }
     while let last = lines.last, last == 0x0a || last == 0x0d { lines.removeLast() }
     lines.append(contentsOf: line)
     return nil
   }
 
-  /// Whether the field that came last is one of those that are acted on here.
+  /// Whether the last field is one that netopt acts on.
   private var lastFieldFrames: Bool {
     let end = lines.dropLast().lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
     return lines[end...].withUnsafeBytes { Name(of: UnsafeRawBufferPointer(rebasing: $0[...])) != nil }
@@ -144,7 +147,8 @@ struct ResponseHeadReader {
     case nil: return nil
     case .contentLength: return readLength(line, from: 15)
     case .transferEncoding:
-      // Nothing but chunks was ever asked for (RFC 9112, section 7), and a coding that is not known hides the body's end.
+      // netopt asks for no transfer coding except chunked (RFC 9112, section 7). An unknown coding hides the
+      // end of the body.
       guard framing != .chunked,
         Self.trimmed(line.dropFirst(18)).elementsEqual("chunked".utf8, by: Self.equal)
       else { return .transferCoding }
@@ -162,7 +166,7 @@ struct ResponseHeadReader {
 
   /// Reads the value of Content-Length: a number, or the same number several times (RFC 9110, section 8.6).
   ///
-  /// - Parameter start: where it begins in the line.
+  /// - Parameter start: the index in the line at which the value begins.
   private mutating func readLength(_ line: UnsafeRawBufferPointer, from start: Int) -> HeadFault? {
     var place = start
     func skipSpaces() { while place < line.count, Self.isSpace(line[place]) { place += 1 } }
@@ -192,7 +196,7 @@ struct ResponseHeadReader {
 
   // MARK: Bytes
 
-  /// The fields that are acted on.
+  /// The fields that netopt acts on.
   private enum Name {
     case contentLength, contentEncoding, transferEncoding
 
@@ -205,7 +209,8 @@ struct ResponseHeadReader {
         return true
       }
       guard line.count > 8 else { return nil }
-      // Two of them, and most others that begin with their letters, are told apart by one word: this is done for each response.
+      // One comparison of the first eight bytes finds two of the names, and rules out most other names with
+      // the same first letters. This code runs for each response.
       let word = UInt64(littleEndian: line.loadUnaligned(as: UInt64.self)) | 0x2020_2020_2020_2020
       if word == 0x2d74_6e65_746e_6f63 {  // "content-"
         if begins("content-length:", from: 8) {
@@ -236,7 +241,7 @@ struct ResponseHeadReader {
     return bytes[start..<end]
   }
 
-  /// The first NUL of a line, or CR that is not at its end (RFC 9110, section 5.5).
+  /// Returns the first NUL of a line, or the first CR that is not at the line's end (RFC 9110, section 5.5).
   private static func unclean(_ line: UnsafeRawBufferPointer) -> UInt8? {
     for index in line.indices {
       let byte = line[index]
@@ -245,7 +250,7 @@ struct ResponseHeadReader {
     return nil
   }
 
-  /// Whether a token may have a byte (RFC 9110, section 5.6.2).
+  /// Whether a byte may appear in a token (RFC 9110, section 5.6.2).
   private static func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5a, 0x5e...0x7a, 0x7c, 0x7e, 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e: true
@@ -254,13 +259,13 @@ struct ResponseHeadReader {
   }
 }
 
-/// The first line of a response's head, as libcurl hands it over: `HTTP/1.1 200 OK`, `HTTP/2 200`.
+/// The first line of a response's head, as libcurl delivers it: `HTTP/1.1 200 OK`, `HTTP/2 200`.
 private struct StatusLine {
   let version: HTTPVersion
   let status: Int
 
   init?(_ line: UnsafeRawBufferPointer) {
-    // Byte by byte: this is done for each response.
+    // Compared byte by byte, because this code runs for each response.
     guard line.count >= 10, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50,
       line[4] == 0x2f
     else { return nil }
@@ -285,12 +290,12 @@ private struct StatusLine {
       status = status * 10 + Int(digit)
     }
     let end = line[space + 4]
-    // RFC 9110, section 15, gives no meaning to numbers below.
+    // RFC 9110, section 15, defines no status below 100.
     guard end == 0x20 || end == 0x0d || end == 0x0a, status >= 100 else { return nil }
     self.status = status
   }
 
-  /// What is wrong with a line that is none.
+  /// Returns what is wrong with a line that is no status line.
   static func fault(of line: UnsafeRawBufferPointer) -> HeadFault {
     guard line.starts(with: "HTTP/".utf8) else { return .notHTTP }
     let version = line.dropFirst(5).prefix { $0 != 0x20 && $0 != 0x0d && $0 != 0x0a }

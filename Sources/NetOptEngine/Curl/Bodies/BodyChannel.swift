@@ -1,14 +1,14 @@
 import NetOptCore
 import NetOptLocking
 
-/// A response's body on its way from the loop to the task that reads it.
+/// Carries a response's body from the loop to the task that reads it. Safe to use from all threads.
 final class BodyChannel: Sendable {
   private struct State {
     var chunks: [[UInt8]] = []
     var unread = 0
     var end: Result<Void, NetOptError>?
     var reader: UnsafeContinuation<Bool, Never>?
-    /// Whether the transfer waits until most of what is here has been read.
+    /// Whether the transfer waits until most of the buffered data has been read.
     var isPaused = false
     var timings: Timings
   }
@@ -16,7 +16,7 @@ final class BodyChannel: Sendable {
   private let state: Locked<State>
   private let lowWater: Int
 
-  /// - Parameter lowWater: the transfer goes on when no more than this is unread.
+  /// - Parameter lowWater: the transfer resumes when at most this many bytes are unread.
   init(lowWater: Int, timings: Timings) {
     self.lowWater = lowWater
     state = Locked(State(timings: timings))
@@ -26,10 +26,10 @@ final class BodyChannel: Sendable {
 
   // MARK: From the loop
 
-  /// Hands over what came.
+  /// Adds received chunks.
   ///
   /// - Parameter isPaused: whether the transfer has been paused.
-  /// - Returns: how much is unread, and whether the transfer may go on although it was paused.
+  /// - Returns: the number of unread bytes, and whether the paused transfer may resume.
   func push(
     _ chunks: [[UInt8]], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
   ) -> (unread: Int, goOn: Bool) {
@@ -40,7 +40,7 @@ final class BodyChannel: Sendable {
       }
       if state.end == nil { state.end = end }
       state.timings = timings
-      // The reader may have caught up since the transfer was paused: nobody would wake it then.
+      // The reader may have caught up since the transfer was paused. Nothing would resume the transfer then.
       let goOn = isPaused && state.unread <= lowWater
       state.isPaused = isPaused && !goOn
       return (state.chunks.isEmpty && state.end == nil ? nil : state.reader.take(), state.unread, goOn)
@@ -57,7 +57,7 @@ final class BodyChannel: Sendable {
     case wait
   }
 
-  /// What there is now.
+  /// Returns the next chunk or the end, or `wait` if there is neither.
   func poll() -> Step {
     state.withLock { state in
       guard !state.chunks.isEmpty else { return state.end.map { .end($0) } ?? .wait }
@@ -69,9 +69,9 @@ final class BodyChannel: Sendable {
     }
   }
 
-  /// Waits until there may be something.
+  /// Waits until there may be a chunk or the end.
   ///
-  /// - Throws: `invalidRequest` when another task is waiting already.
+  /// - Throws: `invalidRequest` when another task already waits.
   func wait() async throws(NetOptError) {
     let isOnlyReader = await withUnsafeContinuation { (reader: UnsafeContinuation<Bool, Never>) in
       let answer: Bool? = state.withLock { state in
@@ -87,11 +87,11 @@ final class BodyChannel: Sendable {
     }
   }
 
-  /// Whether the end has been handed over, read or not.
+  /// Whether the loop has handed over the end, even if the reader has not read it yet.
   var hasEnded: Bool { state.withLock { $0.end != nil } }
 }
 
-/// The consumer's end of a body that streams. Letting go of it cancels the transfer.
+/// The consumer's end of a streamed body. Its deallocation before the end cancels the transfer.
 final class StreamedBody: BodySource {
   private let channel: BodyChannel
   private let exchange: Exchange

@@ -1,38 +1,39 @@
 import NetOptCore
 import NetOptLocking
 
-/// What libcurl gets when it asks for more of a request's body.
+/// The result when libcurl asks for more of a request's body.
 enum UploadStep {
-  /// So many bytes were written; none is the end.
+  /// This many bytes were written. 0 is the end of the body.
   case bytes(Int)
-  /// Nothing now.
+  /// No bytes are available yet.
   case notYet
-  /// The body cannot be had.
+  /// The body failed.
   case failed
 }
 
-/// A streamed request body on its way from the caller's sequence to libcurl: a task pulls chunks and waits while more
-/// than 256 KiB lie ready.
+/// Carries a streamed request body from the caller's sequence to libcurl. A task pulls chunks, and waits
+/// while 256 KiB or more are ready.
 ///
-/// The beginning of the body is kept, so that a request which was not processed can be sent again.
+/// The stream keeps the beginning of the body, so that a request that was not processed can be sent again.
 final class UploadStream: Sendable {
   static let highWater = 256 * 1024
-  /// How much may have been taken of a body that begins anew: what a server of HTTP/2 may be sent before it has said anything (65,535 bytes;
-  /// RFC 9113, section 6.9.2), and what libcurl holds in its buffer then.
+  /// The most bytes that libcurl may have taken if the body is to begin again. This covers the bytes that an
+  /// HTTP/2 client may send before the server's first answer (65,535 bytes; RFC 9113, section 6.9.2), plus
+  /// libcurl's send buffer at that time.
   static let mostKept = 128 * 1024
 
   private struct State {
     var chunks: [[UInt8]] = []
-    /// How much of the first chunk has been sent.
+    /// The number of bytes of the first chunk that libcurl has taken.
     var offset = 0
-    /// The chunks before it, as long as the body can begin anew.
+    /// The chunks before the first one, as long as the body can begin again.
     var kept: [[UInt8]] = []
-    /// How much has been taken.
+    /// The number of bytes that libcurl has taken.
     var taken = 0
     var waiting = 0
     var hasEnded = false
     var failure: NetOptError?
-    /// Whether libcurl found nothing and waits to be told that there is something.
+    /// Whether libcurl found no bytes and waits for a wake-up.
     var isStarved = false
     var producer: UnsafeContinuation<Void, Never>?
   }
@@ -48,13 +49,14 @@ final class UploadStream: Sendable {
     self.makeIterator = makeIterator
   }
 
-  /// Whether the stream has to end before anything is sent: a body that was announced as empty is complete with the head.
+  /// Whether the sequence must end before anything is sent. With an announced length of 0, the body is
+  /// complete as soon as the head is sent.
   var endsFirst: Bool { length == 0 && !state.withLock { $0.hasEnded } }
 
-  /// Why the body could not be had, once `take` has failed or the stream has ended.
+  /// Why the body failed, once `take` has failed or the sequence has ended.
   var failure: NetOptError? { state.withLock { $0.failure } }
 
-  /// Fills a buffer with what lies ready. From the loop.
+  /// Fills a buffer with the bytes that are ready. Called on the loop's thread.
   func take(_ buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
     let (step, producer) = state.withLock { state -> (UploadStep, UnsafeContinuation<Void, Never>?) in
       if state.failure != nil { return (.failed, nil) }
@@ -82,12 +84,12 @@ final class UploadStream: Sendable {
     return step
   }
 
-  /// Whether the body can begin anew.
+  /// Whether the body can begin again.
   var canRewind: Bool { state.withLock { $0.taken <= Self.mostKept } }
 
-  /// Has the body begin anew. From the loop.
+  /// Makes the body begin again. Called on the loop's thread.
   ///
-  /// - Returns: whether it can.
+  /// - Returns: whether the body can begin again.
   func rewind() -> Bool {
     state.withLock { state in
       guard state.taken <= Self.mostKept else { return false }
@@ -100,10 +102,11 @@ final class UploadStream: Sendable {
 
   /// Pulls the sequence to its end, once.
   ///
-  /// With the last byte that was announced a server takes the body for whole. The chunk that brings it is therefore sent only when
-  /// the sequence has ended there: one that goes on is an error before the server can answer as if it had everything.
+  /// A server takes the body for complete at the last announced byte. So the chunk with this byte is sent
+  /// only after the sequence has ended. If the sequence goes on instead, the request fails before the server
+  /// can respond as if it had the whole body.
   ///
-  /// - Parameter wake: called when libcurl waits for what has just come.
+  /// - Parameter wake: called when libcurl waits for bytes and bytes or the end have arrived.
   func pump(_ wake: @Sendable () -> Void) async {
     if state.withLock({ $0.hasEnded }) { return }
     var iterator = makeIterator()
