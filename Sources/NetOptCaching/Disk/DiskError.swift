@@ -11,7 +11,7 @@ enum DiskError: Error {
   /// Another process held the lock of the directory for longer than the patience: the path of the lock, and
   /// the patience in milliseconds.
   case locked(_ path: String, Int32)
-  /// The directory or the database does not meet a requirement: what is wrong, and what to do.
+  /// The directory or the database does not meet a requirement. The text names the fault and the remedy.
   case unfit(String)
 
   /// Whether the database is corrupt and must be replaced.

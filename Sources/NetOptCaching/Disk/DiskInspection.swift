@@ -2,8 +2,8 @@ import Glibc
 package import NetOptCore
 import NetOptSQLite
 
-/// Inspects a disk cache for people who want to know what is in it. It changes only what the caller asks it
-/// to change, and evicts nothing. Two threads must not use it at the same time.
+/// Inspects a disk cache for a person who wants to see its content. Only `clear` changes the cache. Two
+/// threads must not use an inspection at the same time.
 package final class DiskInspection {
   /// The totals of all entries.
   package struct Usage: Hashable, Sendable {
@@ -57,7 +57,7 @@ package final class DiskInspection {
   package struct Verification: Hashable, Sendable {
     /// The number of entries checked.
     package var entries = 0
-    /// The entries that differ from what was stored, or whose files are missing.
+    /// The entries that fail their checksum, whose files are missing, or whose keys have another digest.
     package var faults: [Fault] = []
     /// The number of files that no entry names.
     package var orphans = 0
@@ -146,7 +146,7 @@ package final class DiskInspection {
     }
   }
 
-  /// Reads all entries and files, and checks that they are as they were stored.
+  /// Reads all entries and files, and checks their checksums.
   package func verify() throws(NetOptError) -> Verification {
     var result = Verification()
     result.database = try read("PRAGMA integrity_check") { $0.text(0) ?? "" }.filter { $0 != "ok" }

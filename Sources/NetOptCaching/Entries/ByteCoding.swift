@@ -1,4 +1,4 @@
-/// Writes numbers and texts one behind the other.
+/// Encodes numbers and strings one after the other.
 struct ByteWriter {
   private(set) var bytes: [UInt8] = []
 
@@ -24,7 +24,7 @@ struct ByteWriter {
   }
 }
 
-/// Reads what a `ByteWriter` has written. Each call gives `nil` when the bytes are something else.
+/// Decodes the bytes of a `ByteWriter`. Each method returns `nil` when the bytes do not match.
 struct ByteReader {
   private let bytes: [UInt8]
   private var place = 0
@@ -35,7 +35,7 @@ struct ByteReader {
 
   mutating func integer() -> Int64? { number(Int64.self) }
 
-  /// A number that may be missing: `.some(nil)` is one that is.
+  /// Reads an optional number. `.some(nil)` is a missing number.
   mutating func optional() -> Int64?? {
     guard let flag = number(UInt8.self), flag <= 1 else { return nil }
     if flag == 0 { return .some(nil) }

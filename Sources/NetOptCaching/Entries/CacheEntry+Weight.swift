@@ -1,7 +1,7 @@
 import NetOptCore
 
 extension CacheEntry {
-  /// What an entry of these parts keeps.
+  /// The bytes of memory that an entry of these parts takes.
   static func weight(
     _ key: CacheKey, _ selectors: [Selector], _ fields: HeaderFields, _ body: [UInt8], _ terms: ResponseTerms
   ) -> Int {
@@ -16,12 +16,12 @@ extension CacheEntry {
     let names = terms.control.uncachedFields
     total += Allocation.array(of: names.count, each: MemoryLayout<String>.stride)
     for name in names { total += Allocation.text(name) }
-    // The date beside it is the field's own text.
+    // `lastModified` shares the string of the header field.
     total += Allocation.text(terms.validators.entityTag?.opaque ?? "")
-    // Blocks of all sizes come and go, and leave gaps: an eighth of them.
+    // Adds an eighth for the gaps that blocks of different sizes leave in the heap.
     return total + total / 8
   }
 
-  /// This object itself, with the allocator's header.
+  /// The bytes of the entry object itself, with the allocator's header.
   static let object = 192 + (MemoryLayout<ResponseTerms>.size + 15) & ~15
 }

@@ -1,45 +1,46 @@
 package import NetOptCore
 
-/// A stored response: the response as it came, before any model, with its content decoded. It does not change, so that a hit
-/// shares it with everybody who has it, body included; what changes, as after a 304, is a new entry.
+/// A stored response, as it was received, with its content decoded and before any conversion to a model. An
+/// entry is immutable, so all users of a hit share it, including its body. A change, such as after a 304,
+/// makes a new entry.
 package final class CacheEntry: Sendable {
-  /// What it is found by.
+  /// The key of the entry.
   package let key: CacheKey
-  /// The values that the request had in the fields that the response's `Vary` names, in the order of the names; empty
-  /// without `Vary`. One key has an entry for each (RFC 9111, section 4.1).
+  /// The request's values of the fields that the response's `Vary` names, sorted by name; empty without
+  /// `Vary`. A key has one entry for each set of values (RFC 9111, section 4.1).
   package let selectors: [Selector]
   /// The status.
   package let status: Int
-  /// The fields that are stored: without those of the connection; when the content was decoded, without `Content-Encoding`
-  /// and `Content-Length` too.
+  /// The stored header fields, without those of the connection. If the content was decoded,
+  /// `Content-Encoding` and `Content-Length` are missing too.
   package let fields: HeaderFields
   /// The decoded body.
   package let body: [UInt8]
-  /// When its request was sent: milliseconds since 1970.
+  /// When the request was sent, in milliseconds since 1970.
   package let requested: Int64
-  /// When its head came: milliseconds since 1970.
+  /// When the response head was received, in milliseconds since 1970.
   package let received: Int64
-  /// Until when it is fresh by its own declaration, in `api` mode and as a negative answer: milliseconds since 1970. `nil`
-  /// leaves it to RFC 9111.
+  /// The declared expiry in `api` mode, also for negative responses, in milliseconds since 1970. `nil` means
+  /// that RFC 9111 decides.
   package let declaredExpiry: Int64?
   /// The version of the resource, in versioned mode.
   package let resourceVersion: Int64?
-  /// How long fetching it took, in microseconds: what it costs to lose it.
+  /// The duration of the fetch in microseconds. It is the cost of losing the entry.
   package let fetchMicroseconds: Int64
-  /// What the fields say of its use.
+  /// The caching terms in the header fields.
   package let terms: ResponseTerms
-  /// How many bytes of memory the entry keeps: body, fields, texts, and what the allocator and the objects around them
-  /// add. Not less than it is.
+  /// The bytes of memory that the entry takes: body, fields, strings, object headers and what the allocator
+  /// adds. The value is never too small.
   package let weight: Int
 
   /// A field that `Vary` names, with its value in the request.
   package struct Selector: Hashable, Sendable {
-    /// The name in small letters.
+    /// The name in lowercase.
     package let name: String
-    /// The value, its white space evened out; `nil` when the request had no such field.
+    /// The value in the form that `Vary` compares; `nil` when the request had no such field.
     package let value: String?
 
-    /// Makes one.
+    /// Makes a selector.
     package init(name: String, value: String?) {
       self.name = name
       self.value = value
@@ -55,8 +56,9 @@ package final class CacheEntry: Sendable {
     }
   }
 
-  /// Whether some request selects both this entry and one with these selectors: they have no field with different values. A store keeps the later
-  /// one only. If it kept both and lost the later one, a request would get the older one.
+  /// Whether some request could match both this entry and an entry with these selectors, which is so when no
+  /// field has different values. A store keeps only the later of two such entries. If it kept both and lost
+  /// the later one, a request would get the older one.
   package func overlaps(_ others: [Selector]) -> Bool {
     selectors.allSatisfy { mine in others.allSatisfy { $0.name != mine.name || $0 == mine } }
   }
@@ -83,7 +85,7 @@ package final class CacheEntry: Sendable {
 }
 
 extension CacheEntry {
-  /// The same with another key.
+  /// A copy of the entry with another key.
   package func replacing(key: CacheKey) -> CacheEntry {
     CacheEntry(
       key: key, selectors: selectors, status: status, fields: fields, body: body, requested: requested,

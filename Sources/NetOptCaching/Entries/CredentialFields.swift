@@ -1,21 +1,22 @@
 package import NetOptCore
 
-/// Which fields of requests tell for whom they speak: those that are listed, and those whose names speak of a secret
-/// (`SecretNames`). They are looked for in each request that may be answered from the cache.
+/// The request fields that identify the user: the listed ones, and those whose names suggest a secret
+/// (`SecretNames`). The cache looks for them in each request that a stored response may answer.
 package final class CredentialFields: Sendable {
   private let patterns: NamePatterns
-  /// The names in small letters that only seem to speak of a secret.
+  /// The lowercase names that only seem to suggest a secret.
   private let harmless: Set<String>
-  /// The names in small letters that were listed beside the usual ones.
+  /// The lowercase names that were listed in addition to the usual ones.
   private let added: Set<String>
-  /// What tells one choice of fields from another.
+  /// Text that identifies this choice of fields.
   package let text: String
 
-  /// Makes them of names in any case.
+  /// Makes a set of credential fields from names in any case.
   ///
   /// - Parameters:
-  ///   - names: the listed ones.
-  ///   - harmless: those that are none although their names speak of a secret, unless they are listed too.
+  ///   - names: the names of fields that carry credentials.
+  ///   - harmless: the names of fields that carry no credentials although their names suggest a secret.
+  ///     `names` takes precedence.
   package init(_ names: Set<String>, harmless: Set<String> = CredentialFields.harmless) {
     let listed = Set(names.map { $0.loweredASCII })
     let harmless = Set(harmless.map { $0.loweredASCII }).subtracting(listed)
@@ -30,18 +31,20 @@ package final class CredentialFields: Sendable {
     patterns.match(name) && !harmless.contains(name.loweredASCII)
   }
 
-  /// The fields of a request that carry credentials, in the order of their names, those with one name in their own. The names are in
-  /// small letters.
+  /// The credential fields of a request, sorted by name; fields with the same name keep their order. The
+  /// names are in lowercase.
   ///
-  /// A token against request forgery counts when nothing else tells who asks. Beside other credentials it belongs to their user, and is sent with
-  /// what changes a resource: with a partition of its own such a request would leave stored what it has changed.
+  /// A token against request forgery counts only if no other field identifies the user. Beside other
+  /// credentials the token belongs to the same user, and is sent with requests that change a resource. If it
+  /// put such a request into another partition, the request would not invalidate the stored entries that it
+  /// has made outdated.
   package func of(_ fields: HeaderFields) -> [(name: String, value: String)] {
     var found: [(name: String, value: String)] = []
     for field in fields where contains(field.name) {
       found.append((field.name.loweredASCII, field.value))
     }
     if found.count > 1 {
-      // By the position too, because `sort` need not keep the order of equal elements.
+      // Compares positions too, because `sort` may change the order of equal elements.
       found = found.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
         .map(\.element)
     }
@@ -54,8 +57,8 @@ package final class CredentialFields: Sendable {
 
   private func isOfForgery(_ name: String) -> Bool { Self.forgery.match(name) && !added.contains(name) }
 
-  /// Those that are common and whose names speak of no secret: in them gateways tell services, and services each other, for whom a
-  /// request is made.
+  /// The common credential fields whose names do not suggest a secret. Gateways and services use them to tell
+  /// services for whom a request is made.
   package static let usual: Set<String> = [
     "Authorization", "Cookie", "Proxy-Authorization", "DPoP", "X-Netopt-Sealed",
     "From", "Remote-User", "X-Remote-User", "X-Forwarded-User", "X-Forwarded-Email",
@@ -76,6 +79,6 @@ package final class CredentialFields: Sendable {
     "X-Jenkins-Crumb", "Jenkins-Crumb",
   ]
 
-  /// Those whose names only seem to speak of a secret.
+  /// The fields whose names only seem to suggest a secret.
   package static let harmless: Set<String> = ["Idempotency-Key", "X-Idempotency-Key", "Sec-WebSocket-Key"]
 }

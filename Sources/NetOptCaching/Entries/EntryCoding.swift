@@ -1,18 +1,19 @@
 import NetOptCore
 import NetOptCrypto
 
-/// How an entry without its body is written: lengths and numbers are little-endian, texts are UTF-8 behind their length.
+/// The binary format of an entry without its body. Lengths and numbers are little-endian. Strings are UTF-8
+/// after their length.
 enum EntryCoding {
-  /// The moments that are written, in milliseconds since 1970: up to the end of the year 9999. Others are those of damaged
-  /// bytes, with which nobody can reckon.
+  /// The valid times, in milliseconds since 1970: up to the end of the year 9999. Other values come from
+  /// damaged bytes, and arithmetic with them could overflow.
   private static let moments: ClosedRange<Int64> = 0...253_402_300_799_999
 
-  /// The moment, or the one nearest to it that is written.
+  /// The time, limited to the valid range.
   static func bounded(_ moment: Int64) -> Int64 {
     min(max(moment, moments.lowerBound), moments.upperBound)
   }
 
-  /// The status, times and fields.
+  /// The encoded status, times, version and fields of an entry.
   static func head(of entry: CacheEntry) -> [UInt8] {
     var writer = ByteWriter()
     writer.integer(Int64(entry.status))
@@ -29,7 +30,7 @@ enum EntryCoding {
     return writer.bytes
   }
 
-  /// What the request had in the fields that `Vary` names.
+  /// The encoded selectors.
   static func bytes(of selectors: [CacheEntry.Selector]) -> [UInt8] {
     var writer = ByteWriter()
     for selector in selectors {
@@ -40,7 +41,7 @@ enum EntryCoding {
     return writer.bytes
   }
 
-  /// The selectors that were written, or `nil`.
+  /// Decodes selectors; `nil` when the bytes are invalid.
   static func selectors(_ bytes: [UInt8]) -> [CacheEntry.Selector]? {
     var reader = ByteReader(bytes)
     var selectors: [CacheEntry.Selector] = []
@@ -56,7 +57,7 @@ enum EntryCoding {
     return selectors
   }
 
-  /// The entry that was written, or `nil` when the bytes make none.
+  /// Decodes an entry; `nil` when the bytes are invalid.
   static func entry(
     _ key: CacheKey, selectors: [UInt8], head: [UInt8], body: [UInt8]
   ) -> CacheEntry? {
@@ -69,7 +70,7 @@ enum EntryCoding {
       declaredExpiry.map(moments.contains) ?? true, fetchMicroseconds >= 0
     else { return nil }
     var fields: [HeaderField] = []
-    // Each field takes eight bytes at least: a count that is out of all bounds reserves nothing.
+    // Each field takes at least eight bytes, so an absurd count does not reserve memory.
     fields.reserveCapacity(min(count, head.count / 8))
     for _ in 0..<count {
       guard let name = reader.text(), let value = reader.text() else { return nil }
@@ -82,7 +83,8 @@ enum EntryCoding {
       resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }
 
-  /// The checksum over all of an entry: 16 bytes of SHA-256, for which the processors of servers have instructions.
+  /// The checksum of an entry: 16 bytes of a SHA-256 over all its parts. Server processors have instructions
+  /// for SHA-256.
   static func checksum(
     owner: [UInt8], text: [UInt8], selectors: [UInt8], head: [UInt8], body: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
@@ -94,8 +96,8 @@ enum EntryCoding {
     return Array(try digest.finish().prefix(16))
   }
 
-  /// Whom a partition's entries belong to, without what it is called, which may be a secret: SHA-256 of its name, nothing
-  /// for the one without a name.
+  /// The owner of a partition's entries in the database: the SHA-256 of the partition's name, because the
+  /// name may be a secret. Empty for the partition without a name.
   static func owner(_ partition: String) throws(CryptoError) -> [UInt8] {
     partition.isEmpty ? [] : try Digest.of(partition, .sha256)
   }

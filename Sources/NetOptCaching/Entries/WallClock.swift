@@ -1,8 +1,8 @@
 import Glibc
 
-/// The date, in the unit of entries.
+/// The system clock, in the unit of cache entries.
 package enum WallClock {
-  /// Milliseconds since 1970.
+  /// The current date in milliseconds since 1970.
   package static func now() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

@@ -1,16 +1,17 @@
 package import NetOptCore
 
-/// The directives of `Cache-Control` (RFC 9111, section 5.2) that a private cache looks at, of a request or a response, with
-/// those of RFC 5861 and RFC 8246. Durations are milliseconds.
+/// The directives of `Cache-Control` in a request or a response that a private cache uses (RFC 9111, section
+/// 5.2; RFC 5861; RFC 8246). Durations are milliseconds.
 ///
-/// What is not well-formed is taken for what is safe: a `max-age` that is no number makes a response stale, a permission that
-/// cannot be read is none. Of a directive that occurs twice the first one counts (section 4.2.1).
+/// A malformed directive gets its safe meaning: a `max-age` that is not a number makes a response stale, and
+/// an unreadable permission grants nothing. When a directive occurs twice, the first occurrence counts
+/// (section 4.2.1).
 package struct CacheControl: Hashable, Sendable {
-  /// `max-age`; zero when it cannot be read.
+  /// `max-age`; zero when the value is not a number.
   package var maxAge: Int64?
-  /// `no-cache` without names of fields.
+  /// `no-cache` without field names.
   package var noCache = false
-  /// The fields that `no-cache="…"` names, in small letters.
+  /// The field names in `no-cache="…"`, in lowercase.
   package var uncachedFields: [String] = []
   /// `no-store`.
   package var noStore = false
@@ -18,7 +19,7 @@ package struct CacheControl: Hashable, Sendable {
   package var mustRevalidate = false
   /// `must-understand`.
   package var mustUnderstand = false
-  /// `public`, or `private`: the answer is marked as one that may be stored.
+  /// `public` or `private`: the response is explicitly marked as storable.
   package var isMarked = false
   /// `immutable`.
   package var immutable = false
@@ -33,14 +34,15 @@ package struct CacheControl: Hashable, Sendable {
   /// `min-fresh`.
   package var minFresh: Int64?
 
-  /// Whether there was more than is read: it may forbid anything.
+  /// Whether the field exceeds the limits of the parser. The unread part may forbid anything.
   package var isTooLong = false
 
-  /// Whether the response must not be stored. `must-understand` lifts `no-store` for a status that the cache understands
-  /// (section 5.2.2.3).
+  /// Whether the response must not be stored. `must-understand` lifts `no-store` for a status that the cache
+  /// understands (section 5.2.2.3).
   var forbidsStoring: Bool { isTooLong || noStore && !mustUnderstand }
 
-  /// Reads the directives of a message, unless there are more than `FieldText.mostMembers`, or a line has more than `FieldText.mostBytes`.
+  /// Reads the directives of a message. It refuses a message with more than `FieldText.mostMembers`
+  /// directives, or with a line of more than `FieldText.mostBytes`: `isTooLong` and `noStore` are true then.
   package init(_ fields: HeaderFields) {
     var count = 0
     for line in fields.values(of: "Cache-Control") {
@@ -73,7 +75,8 @@ package struct CacheControl: Hashable, Sendable {
       let members = FieldText.members([directive.value ?? ""]) ?? []
       let names = FieldText.names(members)
       uncachedFields += names
-      // What names no field, or more than are read, is meant for the whole response, whatever was meant by it.
+      // If some members are not field names, or the list is empty or too long, `no-cache` applies to the
+      // whole response.
       if names.count < members.count || members.isEmpty { noCache = true }
     case "no-store": noStore = true
     case "must-revalidate": mustRevalidate = true
@@ -93,7 +96,7 @@ package struct CacheControl: Hashable, Sendable {
     }
   }
 
-  /// `no-store; max-age=0` is no list, and is meant to forbid.
+  /// Handles lists with the wrong separator, such as `no-store; max-age=0`, which are meant to forbid.
   private mutating func takeBroken(_ directive: Directive) {
     switch directive.name.prefix(while: { $0 != ";" && $0 != " " && $0 != "\t" }) {
     case "no-store": noStore = true
@@ -104,26 +107,27 @@ package struct CacheControl: Hashable, Sendable {
   }
 }
 
-/// One directive.
+/// A directive.
 struct Directive {
-  /// The name in small letters; with what follows it, when that is not well-formed.
+  /// The name in lowercase. For a malformed directive it includes the text after the name.
   var name: String
-  /// The value without quotes, `nil` without one.
+  /// The value without quotes; `nil` for a directive without a value.
   var value: String?
-  /// Whether there are spaces around "=", which no form allows.
+  /// Whether there are spaces around "=", which the syntax does not allow.
   var isSpaced = false
 
-  /// The value as a number of seconds, in milliseconds; `nil` when it is none.
+  /// The value, a number of seconds, in milliseconds; `nil` when it is not a number.
   var duration: Int64? { isSpaced ? nil : value.flatMap(DeltaSeconds.milliseconds) }
 }
 
-/// Reads `name`, `name=token` and `name="quoted"` separated by commas. Anything else is skipped to the next comma.
+/// Parses `name`, `name=token` and `name="quoted"`, separated by commas. It skips anything else up to the
+/// next comma.
 struct DirectiveReader {
   private var rest: Substring.UTF8View
 
   init(_ text: String) { rest = text[...].utf8 }
 
-  /// The next directive, `nil` at the end.
+  /// The next directive; `nil` at the end.
   mutating func next() -> Directive? {
     rest = rest.drop { $0 == 0x2c || FieldText.isSpace($0) }
     guard !rest.isEmpty else { return nil }
@@ -143,7 +147,8 @@ struct DirectiveReader {
     return String(FieldText.trimmed(Substring(value)))
   }
 
-  /// `nil` for a string that is not closed: it would hide the directives behind it.
+  /// Reads a quoted string. Returns `nil` when the closing quote is missing: the string would hide the
+  /// directives after it.
   private mutating func quoted() -> String? {
     var left = rest.dropFirst()
     var value: [UInt8] = []
@@ -151,24 +156,25 @@ struct DirectiveReader {
     while let byte = left.popFirst() {
       isClosed = byte == 0x22
       if isClosed { break }
-      // What is escaped stands for itself.
+      // A backslash escapes the next byte.
       if byte == 0x5c { left.popFirst().map { value.append($0) } } else { value.append(byte) }
     }
     guard isClosed else { return nil }
     let more = left.prefix { $0 != 0x2c }
     rest = left[more.endIndex...]
-    // What follows the closing quote makes the value another one than it says.
+    // Text after the closing quote becomes part of the value, so that the value does not pass for the quoted
+    // one.
     if more.contains(where: { !FieldText.isSpace($0) }) { value += more }
     return String(decoding: value, as: UTF8.self)
   }
 }
 
-/// Numbers of seconds (RFC 9111, section 1.2.2).
+/// Numbers of seconds in fields (RFC 9111, section 1.2.2).
 package enum DeltaSeconds {
-  /// What stands for more than can be counted: 2^31 seconds, in milliseconds.
+  /// The value for numbers that are too large: 2^31 seconds, in milliseconds.
   static let most: Int64 = 2_147_483_648_000
 
-  /// Reads digits; `nil` for anything else.
+  /// Converts decimal digits to milliseconds; `nil` for any other text.
   package static func milliseconds(_ text: some StringProtocol) -> Int64? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     guard let seconds = Int64(text), seconds < most / 1000 else { return most }
@@ -176,19 +182,22 @@ package enum DeltaSeconds {
   }
 }
 
-/// Texts of fields.
+/// Functions for the text of header fields.
 enum FieldText {
   static func isSpace(_ byte: UInt8) -> Bool { ByteClass.isSpace(byte) }
 
-  /// Without the white space around it.
+  /// The text without white space at both ends.
   static func trimmed(_ text: Substring) -> Substring { Substring(ByteClass.trimmed(text.utf8)) }
 
-  /// How many members of a list are read. Real ones have ten. A head has room for 120,000, and reading them takes 0.1 s.
+  /// The maximum number of members of a list. Real lists have ten. A response head has room for 120,000, and
+  /// parsing them takes 0.1 s.
   static let mostMembers = 256
-  /// How long a value may be that is read member by member. A line of a head has 100 KB at most, and three times that when it is not UTF-8.
+  /// The maximum length of a value to parse member by member, in bytes. A line of a response head has 100 KB
+  /// at most, and three times as many when it is not UTF-8.
   static let mostBytes = 16 * 1024
 
-  /// The members of a list that are not empty; `nil` when there are more than `mostMembers`, or one of the values has more than `mostBytes`.
+  /// The non-empty members of a list; `nil` when the list has more than `mostMembers` members, or a value has
+  /// more than `mostBytes` bytes.
   static func members(_ values: [String]) -> [Substring]? {
     guard values.allSatisfy({ $0.utf8.count <= mostBytes }) else { return nil }
     guard values.reduce(values.count, { $0 + $1.utf8.count { $0 == 0x2c } }) <= mostMembers else {
@@ -197,8 +206,9 @@ enum FieldText {
     return values.flatMap { $0.split(byte: 0x2c).map(trimmed).filter { !$0.isEmpty } }
   }
 
-  /// The names of fields in a list, in small letters. What is no token names none, and may take long to compare (`CombiningMarks`): a quoted
-  /// string can have escapes between its marks.
+  /// The field names in a list, in lowercase. It skips members that are not tokens: they are not field names,
+  /// and may take long to compare (`CombiningMarks`), because a quoted string can have escapes between its
+  /// combining marks.
   static func names(_ members: [Substring]) -> [String] {
     members.map(\.loweredASCII).filter { HeaderFields.isToken($0) }
   }

@@ -1,13 +1,14 @@
 package import NetOptCore
 
-/// Decides as RFC 9111 has a private cache decide, with RFC 5861 and RFC 8246: what is done about a request, with what is
-/// stored for its URL, at a moment. Pure; times are milliseconds since 1970.
+/// The cache policy of RFC 9111 for a private cache, with RFC 5861 and RFC 8246. It decides how to answer a
+/// request at a given time, with the entries stored for its URL. It has no state and does no I/O. Times are
+/// milliseconds since 1970, durations are milliseconds.
 package struct CachePolicy: Sendable {
-  /// For how long after it went stale a response may be used when the origin cannot be reached and nothing forbids it
-  /// (section 4.2.4).
+  /// How long after it went stale a response may be used when the origin is unreachable and no directive
+  /// forbids it (section 4.2.4), in milliseconds. Default: 86,400,000, which is one day.
   package var staleWhenUnreachable: Int64
 
-  /// Statuses that say that the server is in trouble (RFC 5861, section 4).
+  /// 5xx statuses that allow serving a stale response (RFC 5861, section 4).
   package static let troubles: Set = [500, 502, 503, 504]
 
   /// Makes a policy.
@@ -15,9 +16,9 @@ package struct CachePolicy: Sendable {
     self.staleWhenUnreachable = staleWhenUnreachable
   }
 
-  /// What is done about a request.
+  /// Decides how to answer a request.
   ///
-  /// - Parameter entries: what is stored for the key, the newest first.
+  /// - Parameter entries: the entries stored for the key, newest first.
   package func decide(
     _ request: CacheRequest, _ entries: [CacheEntry], at now: Int64
   ) -> CacheDecision {
@@ -31,7 +32,7 @@ package struct CachePolicy: Sendable {
     return decide(request, entry, at: now)
   }
 
-  /// The entry that was stored for such a request: a store has one at most (`CacheEntry.overlaps`).
+  /// The entry whose selectors match the request. A store has at most one (`CacheEntry.overlaps`).
   package static func selected(_ entries: [CacheEntry], for request: CacheRequest) -> CacheEntry? {
     entries.first { Vary.selects($0, request) }
   }
@@ -58,18 +59,18 @@ package struct CachePolicy: Sendable {
   private func validation(
     of entry: CacheEntry, _ forward: CacheStatus.Forward, _ rule: CacheRule, _ request: CacheRequest
   ) -> CacheDecision {
-    // A condition or a range of the request's own goes to the origin as it is; the answer is looked at when it comes. HEAD is
-    // written through.
+    // If the request has its own condition or range, it goes to the origin unchanged, and the cache evaluates
+    // the response. HEAD requests also go to the origin unchanged.
     let isPlain = !request.conditions.isForCache && request.range == nil && request.method == .get
     return .validate(entry, isPlain ? entry.terms.validators.conditions : [:], forward, rule)
   }
 
-  /// Whether an entry may be used without asking the origin.
+  /// Whether an entry may be used without a request to the origin.
   private struct Usability {
     var rule: CacheRule
     var forward: CacheStatus.Forward = .stale
     var outcome: CacheStatus.Outcome = .hit
-    /// Whether it is refreshed beside its use; `nil` when it may not be used.
+    /// Whether the cache also revalidates the entry in the background; `nil` when the entry must not be used.
     var refresh: Bool?
   }
 
@@ -84,7 +85,8 @@ package struct CachePolicy: Sendable {
     if terms.control.noCache { return Usability(rule: .noCache) }
     if now < terms.received { return Usability(rule: .clockSetBack) }
     if left > 0 {
-      // A reload does not ask for what is immutable.
+      // The request's `max-age` and `min-fresh` do not apply to an immutable response, so a reload with
+      // `max-age=0` does not fetch it again (RFC 8246, section 2).
       if terms.control.immutable { return Usability(rule: .immutable, refresh: false) }
       if let most = wanted.maxAge, age > most || most == 0 {
         return Usability(rule: .requestMaxAge, forward: .request)
@@ -106,17 +108,17 @@ package struct CachePolicy: Sendable {
     return Usability(rule: terms.freshness.isExplicit ? .stale : terms.freshness.rule)
   }
 
-  /// Whether a stored response takes the place of an answer that did not come, or of one that says that the server is in
-  /// trouble.
+  /// Decides whether a stored response replaces a response that did not arrive, or a response with a 5xx
+  /// status of `troubles`.
   ///
-  /// - Parameter status: the answer's status; `nil` when there was none.
-  /// - Returns: what is served, or `nil` when the stored response may not be used.
+  /// - Parameter status: the status of the response; `nil` when no response arrived.
+  /// - Returns: the stored response to serve, or `nil` when it must not be used.
   package func afterFailure(
     _ status: Int?, _ request: CacheRequest, _ entry: CacheEntry, at now: Int64
   ) -> CacheService? {
     let terms = entry.terms
     if let status, !Self.troubles.contains(status) { return nil }
-    // Asked for by the caller: a reload is not answered with what it wanted to get rid of.
+    // With `no-cache` in the request, the caller wants a new response, so the stored one must not answer.
     if request.control.noCache || terms.control.noCache || request.method != .get && request.method != .head {
       return nil
     }
@@ -136,21 +138,22 @@ package struct CachePolicy: Sendable {
   }
 }
 
-/// What is done about a request.
+/// The decision how to answer a request.
 package enum CacheDecision: Sendable {
-  /// A stored response answers it.
+  /// A stored response answers the request.
   case serve(CacheService)
-  /// The origin is asked whether a stored response still holds: with these fields, none when it has no validator.
+  /// The origin validates a stored response. The header fields are the conditions to send; they are empty
+  /// when the entry has no validator, or when the request goes to the origin unchanged.
   case validate(CacheEntry, HeaderFields, CacheStatus.Forward, CacheRule)
-  /// The origin is asked.
+  /// The request goes to the origin.
   case fetch(CacheStatus.Forward, CacheRule)
-  /// The origin is asked, and nothing of the answer is stored.
+  /// The request goes to the origin, and the response is not stored.
   case bypass(CacheRule)
-  /// The answer is 504: the request wants none of the origin.
+  /// The response is 504, because the request must not go to the origin.
   case refuse(CacheRule)
 
-  /// The same unless the request wants none of the origin, whose answer is 504 then, by whatever rules was decided (RFC 9111,
-  /// section 5.2.1.7).
+  /// Applies the request's `only-if-cached` to this decision, whichever policy made it: the response is 504
+  /// instead of a request to the origin (RFC 9111, section 5.2.1.7), and a served entry is not refreshed.
   package func honouring(_ request: CacheRequest) -> CacheDecision {
     guard request.control.onlyIfCached else { return self }
     return switch self {
@@ -160,7 +163,7 @@ package enum CacheDecision: Sendable {
     }
   }
 
-  /// The origin is asked, unless the request wants none of it.
+  /// Sends the request to the origin, or refuses it when it has `only-if-cached`.
   static func origin(
     for request: CacheRequest, _ forward: CacheStatus.Forward, _ rule: CacheRule
   ) -> CacheDecision {
@@ -168,20 +171,20 @@ package enum CacheDecision: Sendable {
   }
 }
 
-/// The use of a stored response as an answer.
+/// A stored response that answers a request.
 package struct CacheService: Sendable {
-  /// What was stored.
+  /// The stored response.
   package let entry: CacheEntry
-  /// The part of it that is the answer.
+  /// The part of the entry that answers the request.
   package let part: RangePart
-  /// What decided.
+  /// The rule that decided.
   package let rule: CacheRule
   /// `hit` or `stale`.
   package let outcome: CacheStatus.Outcome
-  /// Whether it is refreshed beside its use.
+  /// Whether the cache also refreshes the entry in the background.
   package let refreshes: Bool
 
-  /// Makes one.
+  /// Makes an answer.
   package init(
     _ entry: CacheEntry, _ part: RangePart, _ rule: CacheRule, outcome: CacheStatus.Outcome, refreshes: Bool
   ) {
@@ -192,7 +195,7 @@ package struct CacheService: Sendable {
     self.refreshes = refreshes
   }
 
-  /// The same, and the origin is not asked beside it.
+  /// A copy without the background refresh.
   var withoutRefresh: CacheService {
     refreshes ? CacheService(entry, part, rule, outcome: outcome, refreshes: false) : self
   }

@@ -1,26 +1,27 @@
 package import NetOptCore
 
-/// What a policy looks at of a request.
+/// The parts of a request that a cache policy uses.
 package struct CacheRequest: Sendable {
   /// The method.
   package let method: NetOptRequest.Method
   /// The URL.
   package let url: HTTPURL
-  /// The header fields, as the caller gave them.
+  /// The header fields that the caller set.
   package let fields: HeaderFields
-  /// Its `Cache-Control`; `Pragma: no-cache` counts when there is none (RFC 9111, section 5.4).
+  /// The directives of `Cache-Control`. `Pragma: no-cache` counts when the request has no `Cache-Control`
+  /// (RFC 9111, section 5.4).
   package let control: CacheControl
-  /// Its conditions.
+  /// The conditions of the request.
   package let conditions: RequestConditions
-  /// Its `Range`; `nil` for other methods than GET (RFC 9110, section 14.2).
+  /// The value of `Range`; `nil` for methods other than GET (RFC 9110, section 14.2).
   package let range: String?
-  /// Whether the answer's content is to be decoded.
+  /// Whether the caller wants the content decoded.
   package let wantsDecoded: Bool
 
-  /// What the client puts into `User-Agent` when the caller does not; empty for nothing.
+  /// The `User-Agent` that the client sends when the caller sets none; empty when it sends none.
   let userAgent: String
 
-  /// The fields by which a response is selected: the caller's, and the client's own.
+  /// The fields that `Vary` selects by: those of the caller and those that the client adds.
   var selecting: HeaderFields {
     guard !userAgent.isEmpty, !fields.contains(name: "User-Agent") else { return fields }
     var fields = fields
@@ -30,7 +31,8 @@ package struct CacheRequest: Sendable {
 
   /// Reads a request.
   ///
-  /// - Parameter userAgent: what the client puts into `User-Agent` when the caller does not; empty for nothing.
+  /// - Parameter userAgent: the `User-Agent` that the client sends when the caller sets none; empty when it
+  ///   sends none.
   package init(_ request: NetOptRequest, userAgent: String = "") {
     self.userAgent = userAgent
     method = request.method
@@ -50,20 +52,22 @@ package struct CacheRequest: Sendable {
     self.control = control
   }
 
-  /// Whether a stored response may answer it.
+  /// Whether a stored response may answer the request, which is so for GET and HEAD.
   var isAnswerable: Bool { method == .get || method == .head }
 
-  /// Whether a stored response is as the request wants it: one that could not be decoded, or was not to be, is none that is.
+  /// Whether the entry's content has the form that the request wants. It is false when the request wants
+  /// decoded content and the entry is encoded, because it could not be decoded or was fetched without
+  /// decoding.
   package func decodes(_ entry: CacheEntry) -> Bool {
     !wantsDecoded || !ContentCoding.isDecodable(entry.fields)
   }
 }
 
-/// Encodings of content (RFC 9110, section 8.4).
+/// Content codings (RFC 9110, section 8.4).
 package enum ContentCoding {
   private static let known: Set = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
 
-  /// Whether content with these fields is one that libcurl decodes when it is asked to.
+  /// Whether libcurl can decode content with these fields.
   package static func isDecodable(_ fields: HeaderFields) -> Bool {
     let codings = (FieldText.members(fields.values(of: "Content-Encoding")) ?? []).map { $0.loweredASCII }
     return !codings.isEmpty && codings.allSatisfy(known.contains)

@@ -1,18 +1,18 @@
 package import NetOptCore
 
-/// Decides by what a caller declares of an API's answers.
+/// The cache policy for APIs whose caller declares how long responses are fresh.
 package struct DeclaredPolicy: Sendable {
-  /// By how much of its time an answer may expire early, at random, so that what was fetched together is not fetched
-  /// together again.
+  /// The maximum part of the time to live by which an entry may expire early, at random. So responses that
+  /// were fetched together are not fetched again at the same time.
   package static let jitter = 0.1
 
-  /// What is declared.
+  /// The caller's declaration.
   package let declaration: CacheOptions.Declaration
 
   /// Makes a policy.
   package init(_ declaration: CacheOptions.Declaration) { self.declaration = declaration }
 
-  /// What is done about a request.
+  /// Decides how to answer a request.
   package func decide(_ request: CacheRequest, _ entries: [CacheEntry], at now: Int64) -> CacheDecision {
     if request.control.noStore { return .bypass(.requestNoStore) }
     if request.conditions.isForOrigin { return .bypass(.condition) }
@@ -30,7 +30,7 @@ package struct DeclaredPolicy: Sendable {
     if now < expiry {
       return .serve(CacheService(entry, part, .declaredFresh, outcome: .hit, refreshes: false))
     }
-    // That something is not there is served no longer than was declared for that.
+    // A negative response is never served longer than its declared time to live.
     if (200...299).contains(entry.status), case .serveAndRefresh(let window) = declaration.expired,
       now.subtractingClamped(expiry) < window.wholeMilliseconds
     {
@@ -39,7 +39,7 @@ package struct DeclaredPolicy: Sendable {
     return .origin(for: request, .stale, .declaredStale)
   }
 
-  /// Whether an answer is stored.
+  /// Decides whether to store a response.
   package func storing(
     _ request: CacheRequest, status: Int, _ fields: HeaderFields, _ control: CacheControl
   ) -> Storing {
@@ -49,9 +49,10 @@ package struct DeclaredPolicy: Sendable {
     return .stored((200...299).contains(status) ? .declared : .declaredNegative)
   }
 
-  /// Until when an answer is fresh: milliseconds since 1970.
+  /// The time at which a response expires, in milliseconds since 1970; `nil` when none is declared for its
+  /// status.
   ///
-  /// - Parameter luck: from 0 to 1, by which it expires early.
+  /// - Parameter luck: a random number from 0 to 1. The response expires early by this share of `jitter`.
   package func expiry(status: Int, received: Int64, luck: Double) -> Int64? {
     timeToLive(status).map { time in
       let whole = Double(time.wholeMilliseconds)
@@ -59,7 +60,7 @@ package struct DeclaredPolicy: Sendable {
     }
   }
 
-  /// What no caller declares away.
+  /// The rule that forbids storing a response whatever the caller declares; `nil` when there is none.
   static func refusal(
     _ request: CacheRequest, _ status: Int, _ fields: HeaderFields, _ control: CacheControl
   ) -> CacheRule? {
@@ -83,6 +84,6 @@ package struct DeclaredPolicy: Sendable {
 }
 
 extension Duration {
-  /// Milliseconds, rounded down; at least zero.
+  /// The duration in milliseconds, rounded down; at least 0.
   package var wholeMilliseconds: Int64 { max(nanoseconds / 1_000_000, 0) }
 }

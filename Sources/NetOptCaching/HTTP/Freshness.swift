@@ -1,24 +1,26 @@
 package import NetOptCore
 
-/// What a response says of its freshness, read once when it is stored (RFC 9111, section 4.2). Times are milliseconds.
+/// The freshness of a response, computed once when the response is stored (RFC 9111, section 4.2). Times are
+/// milliseconds.
 package struct Freshness: Hashable, Sendable {
-  /// How long it is fresh after it was generated.
+  /// The freshness lifetime, counted from when the origin generated the response.
   package var lifetime: Int64
-  /// What that follows from.
+  /// The rule that gives `lifetime`.
   package var rule: CacheRule
-  /// Whether the response says so itself.
+  /// Whether the response states its freshness explicitly.
   package var isExplicit: Bool
-  /// How old it was when it came: the corrected initial age (section 4.2.3).
+  /// The age of the response when it was received: the corrected initial age (section 4.2.3).
   package var initialAge: Int64
 
-  /// Statuses that may be stored without an explicit freshness (RFC 9110, section 15.1). 206 is missing: it is not stored.
+  /// The statuses that may be stored without explicit freshness (RFC 9110, section 15.1). 206 is missing,
+  /// because the cache does not store it.
   package static let heuristicStatuses: Set = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
 
-  /// Works out the freshness of a response.
+  /// Computes the freshness of a response.
   ///
   /// - Parameters:
-  ///   - requested: when its request was sent.
-  ///   - received: when its head came.
+  ///   - requested: when the request was sent, in milliseconds since 1970.
+  ///   - received: when the response head was received, in milliseconds since 1970.
   package init(
     status: Int, fields: HeaderFields, control: CacheControl, requested: Int64, received: Int64
   ) {
@@ -29,7 +31,7 @@ package struct Freshness: Hashable, Sendable {
       (lifetime, rule, isExplicit) = (maxAge, .freshByMaxAge, true)
     } else if fields.contains(name: "Expires") {
       isExplicit = true
-      // A date that cannot be read, above all "0", is one in the past (section 5.3).
+      // An invalid date, especially "0", means a date in the past (section 5.3).
       if fields.values(of: "Expires").count == 1, let expires = Self.date("Expires", fields, received) {
         (lifetime, rule) = (max(expires.subtractingClamped(date ?? received), 0), .freshByExpires)
       } else {
@@ -38,7 +40,8 @@ package struct Freshness: Hashable, Sendable {
     } else if Self.heuristicStatuses.contains(status) || control.isMarked,
       let modified = Self.date("Last-Modified", fields, received)
     {
-      // A date in the future makes nothing older, which would be fresh for longer.
+      // Limits `Date` to the present: a `Date` in the future would make the response seem older, and
+      // therefore fresh for longer.
       let age = min(date ?? received, received).subtractingClamped(modified)
       (lifetime, rule) = (max(age, 0) / 10, .freshByHeuristic)
     }
@@ -51,13 +54,14 @@ package struct Freshness: Hashable, Sendable {
   private static func initialAge(
     _ fields: HeaderFields, _ date: Int64?, requested: Int64, received: Int64
   ) -> Int64 {
-    // Whole seconds: a date has no parts of one, and what came at once is not older for that.
+    // Rounds down to whole seconds, because `Date` has no fractions: a response that arrives at once has the
+    // apparent age 0.
     let apparent = max(date.map { received.subtractingClamped($0) / 1000 * 1000 } ?? 0, 0)
     let delay = max(received.subtractingClamped(requested), 0)
     return max(apparent, statedAge(fields).addingClamped(delay))
   }
 
-  /// `Age`: the first member, unless it is no number (section 5.1).
+  /// The first member of `Age`; 0 when it is not a number (section 5.1).
   private static func statedAge(_ fields: HeaderFields) -> Int64 {
     guard let first = FieldText.members(fields.values(of: "Age"))?.first else { return 0 }
     return DeltaSeconds.milliseconds(first) ?? 0

@@ -1,20 +1,21 @@
 import NetOptCore
 
-/// The part of a stored response that answers a request: all of it, one range of bytes, its head alone, or the word that it is
-/// what the caller has (RFC 9110, sections 14 and 15.4.5).
+/// The part of a stored response that answers a request: all of it, one byte range, only its head, or a 304
+/// (RFC 9110, sections 14 and 15.4.5).
 package enum RangePart: Hashable, Sendable {
-  /// All of it.
+  /// The whole response.
   case whole
-  /// Bytes of the body: 206.
+  /// A byte range of the body, with status 206.
   case bytes(Range<Int>)
-  /// The head.
+  /// Only the head.
   case head
-  /// 304.
+  /// Status 304: the caller already has the response.
   case notModified
 
-  /// Finds the part.
+  /// Determines the part.
   ///
-  /// - Returns: `nil` when the origin has to say: several ranges, one that cannot be read or lies outside.
+  /// - Returns: `nil` when the origin must answer: for several ranges, and for one that is malformed or lies
+  ///   outside the body.
   package init?(of entry: CacheEntry, for request: CacheRequest) {
     if request.conditions.isNotModified(entry) {
       self = .notModified
@@ -28,7 +29,7 @@ package enum RangePart: Hashable, Sendable {
     }
   }
 
-  /// Reads `bytes=a-b`, `bytes=a-` or `bytes=-n` (RFC 9110, section 14.1.2).
+  /// Parses `bytes=a-b`, `bytes=a-` or `bytes=-n` (RFC 9110, section 14.1.2).
   static func range(_ text: String, of length: Int) -> Range<Int>? {
     let text = text.loweredASCII
     guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }
@@ -46,7 +47,7 @@ package enum RangePart: Hashable, Sendable {
     return start..<(min(end, length - 1) + 1)
   }
 
-  /// A number of digits; one that is too large to be counted is the largest.
+  /// Parses decimal digits. A number that does not fit gives `Int.max - 1`.
   private static func number(_ text: Substring) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy(ByteClass.isDigit) else { return nil }
     return Int(text) ?? Int.max - 1

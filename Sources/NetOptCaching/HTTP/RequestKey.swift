@@ -1,9 +1,10 @@
 package import NetOptCore
 package import NetOptCrypto
 
-/// What requests are found by.
+/// The keys and partitions under which responses to requests are stored.
 package enum RequestKey {
-  /// The key of a URL in `http` mode: the URL as it is (RFC 9111, section 2). Parameters in another order are another URL.
+  /// The key of a URL in `http` mode: the URL as it is (RFC 9111, section 2). The same parameters in another
+  /// order are another URL.
   package static func url(_ url: HTTPURL, partition: String) throws(CryptoError) -> CacheKey {
     // "/a" and "/a?" are two URLs.
     try CacheKey(
@@ -11,27 +12,28 @@ package enum RequestKey {
       parameters: url.query.map(String.init) ?? "", partition: partition)
   }
 
-  /// The key of a request to an API: its name, and the canonical form of the parameters, of the query and of a form that is
-  /// posted. A name has a partition for each origin: whoever answers for one says nothing for another.
+  /// The key of a request in `api` or `versioned` mode. It consists of the API's name and the canonical form
+  /// of the parameters, both those of the query and those of a posted form. A named API has one partition per
+  /// origin, so that a response of one origin never answers a request to another.
   ///
   /// - Parameters:
-  ///   - name: the API's; `nil` for method, origin and path.
-  ///   - query: the query without what is no part of the key.
-  ///   - body: what is posted; empty for a request without a body.
+  ///   - name: the name of the API; `nil` for method, origin and path.
+  ///   - query: the query, without the parts that do not belong to the key.
+  ///   - body: the request body; empty for a request without a body.
   package static func api(
     _ name: String?, _ request: CacheRequest, query: String?, body: [UInt8], partition: String
   ) throws(CryptoError) -> CacheKey {
     var query = query ?? ""
-    // What GET says in a body is not what it says in its query.
+    // Form parameters in the body of a GET differ from parameters in its query.
     let isForm =
       !request.method.isSafe
       && request.fields["Content-Type"]?.loweredASCII.hasPrefix("application/x-www-form-urlencoded") == true
-    // What is no UTF-8 has no canonical form, and is told apart by its digest as any other body.
+    // A form that is not UTF-8 has no canonical form. Its digest identifies it, as for any other body.
     let form = isForm ? String(validating: body, as: UTF8.self) : nil
     if let form, !form.isEmpty { query += (query.isEmpty ? "" : "&") + form }
     var parameters = try canonical(query)
     if form == nil, !body.isEmpty {
-      // What is posted otherwise stands there by its digest, behind a byte that no parameter has.
+      // The SHA-256 of any other body, after a byte that no parameter contains.
       parameters.append(0)
       parameters.append(hex: try Digest.of(body, .sha256))
     }
@@ -41,9 +43,9 @@ package enum RequestKey {
       partition: name == nil ? declared(partition) : partition + "\0at \(request.url.origin)")
   }
 
-  /// The key of a GET of a URL whose caller declared how it is cached, and gave it no name.
+  /// The key of a GET in `api` or `versioned` mode without an API name.
   ///
-  /// - Parameter query: the query that counts; the URL's by default.
+  /// - Parameter query: the part of the query that belongs to the key; by default the whole query of the URL.
   package static func canonical(
     _ url: HTTPURL, query: String? = nil, partition: String
   ) throws(CryptoError) -> CacheKey {
@@ -53,8 +55,8 @@ package enum RequestKey {
       partition: declared(partition))
   }
 
-  /// The partition of what callers have declared of a URL. Without it, a declared key with canonical parameters would be the `http` key of another
-  /// URL.
+  /// The partition for entries that a caller declared without an API name. Without this partition, a declared
+  /// key with canonical parameters would equal the `http` key of another URL.
   private static func declared(_ partition: String) -> String { partition + "\0declared" }
 
   private static func canonical(_ query: String) throws(CryptoError) -> [UInt8] {
@@ -62,27 +64,31 @@ package enum RequestKey {
     if PercentEncoding.fault(in: query) == nil {
       QueryParameters.append(query: query, plus: true, to: &parameters)
     } else {
-      // Without a canonical form it is told apart by its digest, behind a byte that neither a parameter nor a body's digest has.
+      // A query without a canonical form is identified by its SHA-256, after a byte that neither a parameter
+      // nor the digest of a body starts with.
       parameters.append(1)
       parameters.append(hex: try Digest.of(query, .sha256))
     }
     return parameters
   }
 
-  /// The partition that a request belongs to: the caller's, apart for each set of credentials, for each key that requests are signed
-  /// with on their way, and for requests that did not check who answers.
+  /// The partition of a request. It extends the caller's partition for each set of credentials, for each key
+  /// that signs requests, and for requests that do not fully verify the server.
   ///
   /// - Parameters:
   ///   - credentialFields: the fields that carry credentials.
-  ///   - trust: tells apart whose answers are believed, and by which rules users are told apart; empty for what is usual.
-  ///   - signedBy: what tells the key from others, with the scheme.
-  ///   - proxyUser: the user name and password of the proxy that answers the request, if it has any.
-  ///   - isAnonymous: whether credentials are left out of it.
+  ///   - isVerified: whether the request fully verifies the server.
+  ///   - trust: identifies which servers are trusted, and by which rules users are distinguished; empty for
+  ///     the defaults.
+  ///   - signedBy: identifies the signing key and the scheme.
+  ///   - proxyUser: the user name and password of the proxy that answers the request, if any.
+  ///   - isAnonymous: whether the request is sent without credentials.
   package static func partition(
     _ named: String, _ request: CacheRequest, credentialFields: CredentialFields, isVerified: Bool,
     trust: String = "", signedBy: String? = nil, proxyUser: String? = nil, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
-    // What follows begins with a NUL of its own, which no name can stand for.
+    // The parts below begin with a single NUL. Doubling each NUL in the name keeps a name from imitating
+    // them.
     var partition = named.utf8.contains(0) ? named.replacing("\0", with: "\0\0") : named
     if !trust.isEmpty { partition += "\0trust \(trust)" }
     if !isVerified { partition += "\0unverified" }
@@ -91,14 +97,14 @@ package enum RequestKey {
     if request.fields.isEmpty || isAnonymous { return partition }
     var credentials: [UInt8] = []
     for (name, value) in credentialFields.of(request.fields) {
-      // With the lengths, so that nothing in a value stands for the next one.
+      // Includes the length, so that a value cannot imitate the next field.
       credentials.append(text: "\0\(name)\0\(value.utf8.count)\0\(value)")
     }
     if credentials.isEmpty { return partition }
     return partition + "\0" + (try digest(of: credentials))
   }
 
-  /// Half a digest of credentials. It tells them apart, and does not reveal them.
+  /// The first 16 bytes of a SHA-256 of credentials. It distinguishes credentials and does not reveal them.
   private static func digest(of credentials: [UInt8]) throws(CryptoError) -> String {
     Hex.text(Array(try Digest.of("netopt cache".utf8 + credentials, .sha256).prefix(16)))
   }

@@ -1,21 +1,22 @@
 package import NetOptCore
 
-/// What a stored response says of its use, read once: a hit looks at it and parses nothing.
+/// The caching terms of a stored response, parsed once when it is stored. A hit reads them and parses
+/// nothing.
 package struct ResponseTerms: Sendable {
-  /// Its `Cache-Control`.
+  /// The directives of `Cache-Control`.
   package let control: CacheControl
-  /// For how long it is fresh.
+  /// The freshness of the response.
   package let freshness: Freshness
-  /// What it can be validated with.
+  /// The validators of the response.
   package let validators: Validators
-  /// When its head came: milliseconds since 1970.
+  /// When the response head was received, in milliseconds since 1970.
   package let received: Int64
 
   /// Reads a response's fields.
   ///
   /// - Parameters:
-  ///   - requested: when its request was sent: milliseconds since 1970.
-  ///   - received: when its head came.
+  ///   - requested: when the request was sent, in milliseconds since 1970.
+  ///   - received: when the response head was received, in milliseconds since 1970.
   package init(status: Int, fields: HeaderFields, requested: Int64, received: Int64) {
     control = CacheControl(fields)
     freshness = Freshness(
@@ -24,13 +25,14 @@ package struct ResponseTerms: Sendable {
     self.received = received
   }
 
-  /// How old it is (RFC 9111, section 4.2.3), in milliseconds. When the clock was set back to a moment before the response came, its age is not known,
-  /// and it counts as older than anything. Otherwise it would stay fresh until the clock has caught up.
+  /// The age of the response in milliseconds (RFC 9111, section 4.2.3). When the clock was set back to a time
+  /// before the response was received, the age is unknown, and the result is `Int64.max`. Otherwise the
+  /// response would stay fresh until the clock catches up.
   package func age(at now: Int64) -> Int64 {
     guard now >= received else { return .max }
     return freshness.initialAge.addingClamped(now.subtractingClamped(received))
   }
 
-  /// For how long it stays fresh, in milliseconds; negative when it is stale.
+  /// The time until the response becomes stale, in milliseconds; zero or negative when it is stale.
   package func timeLeft(at now: Int64) -> Int64 { freshness.lifetime - age(at: now) }
 }

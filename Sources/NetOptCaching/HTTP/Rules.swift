@@ -1,6 +1,6 @@
 package import NetOptCore
 
-/// The rules that decide, by the place where they are written.
+/// The rules of the cache policies, each with its source.
 extension CacheRule {
   private static func rfc9111(_ section: String, _ text: String) -> CacheRule {
     CacheRule(text, "RFC 9111, section \(section)")

@@ -1,25 +1,28 @@
 package import NetOptCore
 
-/// The fields of a response as they are stored.
+/// The header fields of a response in the form in which the cache stores them.
 package enum StoredFields {
-  /// Fields that belong to a connection, or to a proxy on it (RFC 9111, section 3.1), and cookies: a server sets one for whom it answered,
-  /// and all users without credentials would have his session.
+  /// The fields that the cache never stores. Some belong to a connection or to a proxy on it (RFC 9111,
+  /// section 3.1). Cookies belong to one user: if `Set-Cookie` were stored, all users without credentials
+  /// would share that user's session.
   private static let unstored: Set = [
     "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "set-cookie2",
   ]
 
-  /// The fields to be stored.
+  /// The fields to store.
   ///
   /// - Parameters:
-  ///   - fields: those of the response.
-  ///   - isDecoded: whether its content was decoded on the way.
-  ///   - received: when it came: milliseconds since 1970. A response without `Date` gets that (RFC 9110, section 6.6.1).
+  ///   - fields: the fields of the response.
+  ///   - isDecoded: whether the transfer decoded the content.
+  ///   - received: when the response was received, in milliseconds since 1970. It becomes the `Date` of a
+  ///     response without one (RFC 9110, section 6.6.1).
   package static func stored(
     _ fields: HeaderFields, control: CacheControl, isDecoded: Bool, received: Int64
   ) -> HeaderFields {
     var left = left(fields, control)
-    // It was not what said where the body ends (RFC 9112, section 6.3), and would have nothing beside it when it is stored.
+    // With `Transfer-Encoding`, `Content-Length` did not delimit the body (RFC 9112, section 6.3). The cache
+    // does not store `Transfer-Encoding`, so a stored `Content-Length` would seem valid.
     if fields.contains(name: "Transfer-Encoding") { left.removeAll { isNamed($0, ["content-length"]) } }
     if !left.contains(name: "Date") {
       left.append(HeaderField("Date", CivilTime(seconds: received / 1000).http))
@@ -31,41 +34,44 @@ package enum StoredFields {
     return left
   }
 
-  /// The fields of a stored response after a 304, or an answer to HEAD, said that it still holds (section 3.2).
+  /// The fields of a stored response after a 304 or a response to HEAD confirmed it (section 3.2).
   package static func updated(_ stored: HeaderFields, with news: HeaderFields, control: CacheControl)
     -> HeaderFields
   {
-    // Of the content that is stored it is known what it is.
+    // These fields describe the stored content, and the cache knows that content.
     let kept = ["content-length", "content-encoding", "content-range"]
     var fresh = left(news, control)
     fresh.removeAll { isNamed($0, kept) }
-    // Content that was decoded has a weak tag.
+    // A weak stored tag may mean decoded content, so the new tag becomes weak too.
     if stored["ETag"].flatMap({ EntityTag($0) })?.isWeak == true { weaken(&fresh) }
     let names = Set(fresh.map { $0.name.loweredASCII })
     var merged = stored
-    // What it says of its age is told anew or no more.
+    // Removes the old `Age`: the new response replaces it or has none.
     merged.removeAll { names.contains($0.name.loweredASCII) || isNamed($0, ["age"]) }
     merged.append(contentsOf: fresh)
-    // Also what a Cache-Control names that only one of both has.
+    // The merged `Cache-Control` may name fields that only the old or only the new response has. These fields
+    // go too, except those of `terms`.
     let uncached = Set(CacheControl(merged).uncachedFields).subtracting(terms)
     if !uncached.isEmpty { merged.removeAll { uncached.contains($0.name.loweredASCII) } }
     return merged
   }
 
-  /// What decides when a stored response answers, what its body is, and where it leads.
+  /// The fields that decide when a stored response answers, what its body means, and where it redirects to.
   private static let terms: Set = [
     "age", "cache-control", "content-encoding", "date", "etag", "expires", "last-modified", "location",
     "pragma", "vary",
   ]
 
-  /// Whether fields would not be stored that decide when the response answers: what is left of it would be given to more requests than it was
-  /// meant for. `Connection` must not name them (RFC 9110, section 7.6.1), and `no-cache` hardly does.
+  /// Whether the cache would drop a field of `terms` because `Connection` or `no-cache` names it. Without
+  /// that field, the stored response would answer more requests than the server intended. `Connection` must
+  /// not name these fields (RFC 9110, section 7.6.1), and `no-cache` rarely does. Also true when `Connection`
+  /// is too long to read.
   package static func losesTerms(of fields: HeaderFields, _ control: CacheControl) -> Bool {
     FieldText.members(fields.values(of: "Connection")) == nil
       || !terms.isDisjoint(with: dropped(fields, control))
   }
 
-  /// Without the fields that are not stored, those that `Connection` names, and those that `no-cache` names.
+  /// The fields without those of `unstored`, and without those that `Connection` or `no-cache` names.
   private static func left(_ fields: HeaderFields, _ control: CacheControl) -> HeaderFields {
     let dropped = dropped(fields, control).union(unstored)
     var left = fields
@@ -73,7 +79,7 @@ package enum StoredFields {
     return left
   }
 
-  /// The names that `Connection` and `no-cache` have, in small letters.
+  /// The field names in `Connection` and `no-cache`, in lowercase.
   private static func dropped(_ fields: HeaderFields, _ control: CacheControl) -> Set<String> {
     Set(FieldText.names(FieldText.members(fields.values(of: "Connection")) ?? []) + control.uncachedFields)
   }

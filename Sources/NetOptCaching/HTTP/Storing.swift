@@ -1,10 +1,10 @@
 package import NetOptCore
 
-/// Whether an answer is stored (RFC 9111, section 3), and as what.
+/// The decision whether to store a response (RFC 9111, section 3), with the rule behind it.
 package struct Storing: Sendable {
-  /// Whether it is.
+  /// Whether the response is stored.
   package let isStored: Bool
-  /// What decided.
+  /// The rule that decided.
   package let rule: CacheRule
 
   private init(_ isStored: Bool, _ rule: CacheRule) {
@@ -12,23 +12,23 @@ package struct Storing: Sendable {
     self.rule = rule
   }
 
-  /// Not stored.
+  /// The response is not stored.
   package static func refused(_ rule: CacheRule) -> Storing { Storing(false, rule) }
-  /// Stored.
+  /// The response is stored.
   package static func stored(_ rule: CacheRule) -> Storing { Storing(true, rule) }
 
-  /// Final statuses whose meaning this cache knows (RFC 9110, section 15; RFC 6585, RFC 7725).
+  /// The final statuses that this cache understands (RFC 9110, section 15; RFC 6585, RFC 7725).
   private static let understood: Set = Set(200...205).union([
     300, 301, 302, 303, 305, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413,
     414, 415,
     417, 421, 422, 426, 428, 429, 431, 451, 500, 501, 502, 503, 504, 505, 511,
   ])
 
-  /// Decides about an answer.
+  /// Decides whether to store a response.
   ///
   /// - Parameters:
-  ///   - terms: what the answer says.
-  ///   - fields: its header fields.
+  ///   - fields: the header fields of the response.
+  ///   - terms: the caching terms of the response.
   package init(_ request: CacheRequest, status: Int, _ fields: HeaderFields, _ terms: ResponseTerms) {
     self = Self.decide(request, status, fields, terms)
   }
@@ -41,8 +41,8 @@ package struct Storing: Sendable {
     if control.mustUnderstand, !understood.contains(status) { return .refused(.notUnderstood) }
     if control.forbidsStoring { return .refused(.noStore) }
     if status == 206 { return .refused(.partialContent) }
-    // 226, 304 and 416 answer what a request has (RFC 3229), a condition and a range, not the next request. RFC 6585 forbids to store 428, 429,
-    // 431 and 511.
+    // 226 answers a request for a delta (RFC 3229), 304 a condition, and 416 a range; they do not answer the
+    // next request. RFC 6585 forbids storing 428, 429, 431 and 511.
     if status < 200 || [226, 304, 416, 428, 429, 431, 511].contains(status) {
       return .refused(.statusNotStored)
     }
@@ -62,12 +62,13 @@ package struct Storing: Sendable {
     guard Freshness.heuristicStatuses.contains(status) || terms.control.isMarked else {
       return .refused(.statusNotStored)
     }
-    // What has neither is of no use to anybody.
+    // A response that is never fresh and has no validator is useless in the cache.
     return freshness.lifetime > 0 || !terms.validators.isEmpty
       ? .stored(.storedByStatus) : .refused(.notWorthStoring)
   }
 
-  /// An answer to POST is stored as one to GET when it says so twice (RFC 9110, section 9.3.3).
+  /// Stores a response to POST as a response to GET if it has both explicit freshness and a
+  /// `Content-Location` equal to the URL (RFC 9110, section 9.3.3).
   private static func afterPost(
     _ request: CacheRequest, _ status: Int, _ fields: HeaderFields, _ terms: ResponseTerms
   ) -> Storing {
@@ -79,14 +80,14 @@ package struct Storing: Sendable {
   }
 }
 
-/// What an unsafe request that went well makes invalid (RFC 9111, section 4.4).
+/// The URLs whose entries become invalid after a successful unsafe request (RFC 9111, section 4.4).
 package enum Invalidation {
-  /// The URLs: the request's own, and those that `Location` and `Content-Location` name on the same origin.
+  /// The URL of the request, and the URLs in `Location` and `Content-Location` with the same origin.
   ///
-  /// - Returns: none for a safe method, and for an error.
+  /// - Returns: an empty array for a safe method, and for a status outside 200 to 399.
   package static func urls(_ request: CacheRequest, status: Int, _ fields: HeaderFields) -> [HTTPURL] {
     guard !request.method.isSafe, (200...399).contains(status) else { return [] }
-    // What is longer names nothing that a redirect led to.
+    // No redirect leads to a longer reference, so it names no entry.
     let named = ["Location", "Content-Location"].compactMap { fields[$0] }.filter {
       $0.utf8.count <= HTTPURL.longestReference
     }

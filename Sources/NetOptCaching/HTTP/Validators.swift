@@ -4,15 +4,20 @@ package import NetOptCore
 package struct EntityTag: Hashable, Sendable {
   /// Whether it begins with `W/`.
   package let isWeak: Bool
-  /// The rest, quotes included.
+  /// The tag without `W/`, including quotes.
   package let opaque: String
 
-  /// The longest tag that is used, in bytes. Real ones have less than a hundred.
+  /// The maximum length of a tag in bytes. Real tags have less than a hundred.
   package static let longest = 1024
 
-  /// Reads a tag as it stands in a field. One without quotes is taken as it is: it is handed back to the server as it came. The result is `nil` for a
-  /// tag that is not valid UTF-8, because its bytes are lost, for one such as `*`, which means something else in `If-None-Match`, and for one of more
-  /// than `longest` bytes: a server may refuse a request that is so long, or the protocol, and would be taken for out of reach.
+  /// Reads a tag from a field. It accepts a tag without quotes, because the tag goes back to the server
+  /// unchanged. The result is `nil` for these tags:
+  ///
+  /// - a tag that is not valid UTF-8, because its bytes are lost;
+  /// - an empty tag, `*`, a tag with inner quotes, and an unquoted tag with a comma, because `If-None-Match`
+  ///   would mean something else;
+  /// - a tag of more than `longest` bytes: the server or the protocol may refuse such a long request, and the
+  ///   server would seem unreachable.
   package init?(_ text: some StringProtocol) {
     let text = FieldText.trimmed(Substring(text))
     guard !text.isEmpty, text.utf8.count <= Self.longest, !text.unicodeScalars.contains("\u{fffd}") else {
@@ -28,24 +33,26 @@ package struct EntityTag: Hashable, Sendable {
     }
   }
 
-  /// Whether both are the same by the strong comparison (RFC 9110, section 8.8.3.2), but for being strong.
+  /// Whether both tags have the same bytes, and both or neither are weak. For strong tags this is the strong
+  /// comparison (RFC 9110, section 8.8.3.2).
   package static func == (one: EntityTag, other: EntityTag) -> Bool {
     one.isWeak == other.isWeak && one.matches(other)
   }
 
-  /// Whether both are the same by the weak comparison: the bytes behind `W/` are.
+  /// Whether both tags are equal by the weak comparison, which ignores `W/`.
   package func matches(_ other: EntityTag) -> Bool { opaque.hasSameBytes(as: other.opaque) }
 
-  /// The tag as it is written.
+  /// The tag as written in a field.
   package var text: String { isWeak ? "W/" + opaque : opaque }
 
-  /// The tag for content that was decoded, which is not byte for byte what the server's tag stands for.
+  /// The weak form of the tag, for decoded content, whose bytes differ from those that the server's tag
+  /// identifies.
   package var weakened: String { "W/" + opaque }
 
-  /// The tags of a list, `nil` for `*`.
+  /// The tags in a list; `nil` for `*`.
   static func list(_ values: [String]) -> [EntityTag]? {
     if values.count == 1, FieldText.trimmed(values[0][...]) == "*" { return nil }
-    // Tags may have commas between their quotes.
+    // A tag may contain commas between its quotes.
     return values.flatMap { value in
       var tags: [EntityTag] = []
       var isQuoted = false
@@ -64,23 +71,23 @@ package struct EntityTag: Hashable, Sendable {
   }
 }
 
-/// What a response can be validated with.
+/// The validators of a response.
 package struct Validators: Hashable, Sendable {
   /// `ETag`.
   package var entityTag: EntityTag?
-  /// `Last-Modified`, as it was written.
+  /// `Last-Modified`, as the server wrote it.
   package var lastModified: String?
 
-  /// Reads them from a response.
+  /// Reads the validators of a response.
   package init(_ fields: HeaderFields) {
     entityTag = fields["ETag"].flatMap { EntityTag($0) }
     lastModified = fields["Last-Modified"].flatMap { CivilTime(http: $0) == nil ? nil : $0 }
   }
 
-  /// Whether there is none.
+  /// Whether the response has no validator.
   package var isEmpty: Bool { entityTag == nil && lastModified == nil }
 
-  /// The fields of a request that asks whether a stored response still holds (RFC 9111, section 4.3.1).
+  /// The conditional request fields for a revalidation (RFC 9111, section 4.3.1).
   package var conditions: HeaderFields {
     var fields = HeaderFields()
     if let entityTag { fields.append(HeaderField("If-None-Match", entityTag.text)) }
@@ -88,11 +95,13 @@ package struct Validators: Hashable, Sendable {
     return fields
   }
 
-  /// Whether a 304 with these fields is about the response that has these validators (section 4.3.4). Tags decide where both have one.
-  /// Otherwise both dates must be equal if both are present: a server may have gone back to an older version. If the 304 has a weak tag and the
-  /// stored response has none, both dates must be present. A tag that cannot be read, or that is strong and new, is about another response.
+  /// Whether a 304 with these fields refers to the response with these validators (section 4.3.4). If both
+  /// have a tag, the tags decide. Otherwise both dates must be equal if both are present: a server may have
+  /// gone back to an older version. If the 304 has a weak tag and the stored response has none, both dates
+  /// must be present. A 304 with an unreadable tag, or with a strong tag that the stored response lacks,
+  /// refers to another response.
   ///
-  /// - Parameter present: seconds since 1970, for dates whose years have two digits.
+  /// - Parameter present: the date in seconds since 1970, for dates with two-digit years.
   package func admit(_ notModified: HeaderFields, at present: Int64) -> Bool {
     var mustCorrespond = false
     if let field = notModified["ETag"] {
@@ -112,16 +121,16 @@ package struct Validators: Hashable, Sendable {
   }
 }
 
-/// The conditions that a request brings (RFC 9110, section 13.1).
+/// The conditional fields of a request (RFC 9110, section 13.1).
 package struct RequestConditions: Sendable {
 
-  /// Whether there is one that only the origin evaluates.
+  /// Whether the request has a condition that only the origin evaluates.
   package let isForOrigin: Bool
-  /// Whether there is one that a cache evaluates.
+  /// Whether the request has a condition that a cache evaluates.
   package let isForCache: Bool
   private let fields: HeaderFields
 
-  /// Reads them. Nearly all requests have none.
+  /// Reads the conditions of a request. Nearly all requests have none.
   package init(_ fields: HeaderFields) {
     self.fields = fields
     let first = { (field: HeaderField) in field.name.utf8.first.map { $0 | 0x20 } == 0x69 }
@@ -133,7 +142,7 @@ package struct RequestConditions: Sendable {
     isForCache = fields.contains(name: "If-None-Match") || fields.contains(name: "If-Modified-Since")
   }
 
-  /// Whether a stored response makes the answer a 304 (RFC 9111, section 4.3.2).
+  /// Whether the cache answers the request with 304 from this stored response (RFC 9111, section 4.3.2).
   package func isNotModified(_ entry: CacheEntry) -> Bool {
     guard isForCache, entry.status == 200 else { return false }
     let tags = fields.values(of: "If-None-Match")
@@ -150,8 +159,9 @@ package struct RequestConditions: Sendable {
     return modified <= since
   }
 
-  /// Whether a range is to be taken from a stored response (RFC 9110, section 13.1.5): there is no `If-Range`, or it names
-  /// the response by a strong validator.
+  /// Whether the cache may answer a range from a stored response (RFC 9110, section 13.1.5). True when the
+  /// request has no `If-Range`, or when `If-Range` names the response by a strong tag or by its exact
+  /// `Last-Modified`.
   package func admitRange(of entry: CacheEntry) -> Bool {
     guard let range = fields["If-Range"] else { return true }
     if range.utf8.last == 0x22 {

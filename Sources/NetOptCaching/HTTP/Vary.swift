@@ -1,16 +1,18 @@
 package import NetOptCore
 import NetOptCrypto
 
-/// What `Vary` says of a response (RFC 9111, section 4.1).
+/// The meaning of `Vary` in a response (RFC 9111, section 4.1).
 package enum Vary: Hashable, Sendable {
-  /// It is the same whatever the request's fields are.
+  /// The response does not depend on request fields.
   case nothing
-  /// It depends on these fields; in small letters, sorted, each once.
+  /// The response depends on these request fields. The names are in lowercase, sorted, and unique.
   case fields([String])
-  /// It depends on what no request shows, on what is no field, or on more than `mostNames` fields.
+  /// No other request matches: `Vary` has `*`, a member that is not a field name, or more than `mostNames`
+  /// names.
   case everything
 
-  /// Real services name fewer than ten. With thousands, each use of the entry would take seconds.
+  /// The maximum number of names. Real services name fewer than ten. With thousands of names, each use of the
+  /// entry would take seconds.
   package static let mostNames = 64
 
   /// Reads the field.
@@ -29,14 +31,14 @@ package enum Vary: Hashable, Sendable {
     }
   }
 
-  /// The values that a request has in the fields.
+  /// The request's values of the fields that `Vary` names.
   package func selectors(of request: CacheRequest) -> [CacheEntry.Selector] {
     guard case .fields(let names) = self else { return [] }
     let fields = request.selecting
     return names.map { CacheEntry.Selector(name: $0, value: Self.value(of: $0, in: fields)) }
   }
 
-  /// Whether an entry was stored for such a request.
+  /// Whether the selectors of an entry match a request.
   package static func selects(_ entry: CacheEntry, _ request: CacheRequest) -> Bool {
     if entry.selectors.isEmpty { return true }
     let fields = request.selecting
@@ -45,20 +47,21 @@ package enum Vary: Hashable, Sendable {
     }
   }
 
-  /// Fields whose values are lists of names that mean the same in any case, with spaces around them or without (RFC 9110, section 12.5). Those in
-  /// `Accept` have parameters, whose values may mean something else in another case.
+  /// The fields whose values are lists of case-insensitive names, with optional white space around them (RFC
+  /// 9110, section 12.5). `Accept` is not among them: its parameters may have case-sensitive values.
   private static let listed: Set = ["accept-charset", "accept-encoding", "accept-language"]
 
-  /// A value in the form in which it is compared: lines of one name joined, and as the client sends it otherwise. Of `listed` fields white
-  /// space around commas is evened out, and the case of letters. The order of members is kept: servers look at it. What may be a credential is
-  /// compared by its digest, since it is written to the disk.
+  /// The value in the form used for comparison. The lines of one field are joined, and otherwise the value
+  /// stays as the client sends it. For `listed` fields, the form normalizes white space around commas and the
+  /// case of letters. The order of members stays, because servers evaluate it. All other fields except
+  /// `Accept` may carry credentials, and selectors are written to the disk, so the form is a SHA-256.
   private static func value(of name: String, in request: HeaderFields) -> String? {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
     if listed.contains(name) { return evened(values).loweredASCII }
     let joined = values.map { FieldText.trimmed($0[...]) }.joined(separator: ", ")
     if name == "accept" { return joined }
-    // Without SHA-256 the client could not have come so far: TLS and keys of the cache need libcrypto as well.
+    // The digest cannot be missing here: TLS and the cache keys already need libcrypto.
     guard let digest = try? Digest.of("netopt vary\0" + joined, .sha256) else { return joined }
     return Hex.text(digest)
   }

@@ -1,14 +1,15 @@
 package import NetOptCore
 
-/// Decides by the version of a resource that a request names.
+/// The cache policy for requests that name the version of a resource.
 package struct VersionedPolicy: Sendable {
-  /// How versions are compared.
+  /// The parameter of the version, and the threshold for outdated versions.
   package let versions: CacheOptions.Versions
 
   /// Makes a policy.
   package init(_ versions: CacheOptions.Versions) { self.versions = versions }
 
-  /// The version that a URL names, and its query without it; `nil` when there is none, or it is no whole number.
+  /// The version in a URL's query, and the query without it; `nil` when there is no version, or when it is
+  /// not an integer.
   package func version(of url: HTTPURL) -> (wanted: Int64, query: String)? {
     guard let query = url.query else { return nil }
     var wanted: Int64?
@@ -24,7 +25,7 @@ package struct VersionedPolicy: Sendable {
     return wanted.map { ($0, rest.joined(separator: "&")) }
   }
 
-  /// What is done about a request that names a version.
+  /// Decides how to answer a request that names a version.
   package func decide(
     _ request: CacheRequest, wanted: Int64, _ entries: [CacheEntry]
   ) -> CacheDecision {
@@ -47,7 +48,7 @@ package struct VersionedPolicy: Sendable {
     return .origin(for: request, .stale, .versionBehind)
   }
 
-  /// Whether an answer is stored.
+  /// Decides whether to store a response.
   package func storing(
     _ request: CacheRequest, status: Int, _ fields: HeaderFields, _ control: CacheControl
   ) -> Storing {

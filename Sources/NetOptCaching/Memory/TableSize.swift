@@ -14,8 +14,8 @@ enum TableSize {
   }
 
   /// Whether less than a quarter of a table is used. Then the owner makes a new table with room for twice the
-  /// current number of elements. So many elements are removed before, and added or removed until the next
-  /// time, that the cost per element is constant.
+  /// current number of elements. The copy costs a constant per element, because many elements are removed
+  /// before it and many are added or removed until the next one.
   ///
   /// - Parameter least: tables with at most this capacity are not worth shrinking.
   static func isSparse<Key, Value>(_ table: [Key: Value], least: Int) -> Bool {

@@ -1,14 +1,14 @@
-/// What a policy would have done with a trace.
+/// The result of replaying a trace with an eviction policy.
 package struct CacheReplay: Hashable, Sendable {
   /// The policy.
   package let policy: SimulatedPolicy
   /// The capacity in bytes.
   package let capacity: Int
-  /// How many requests were hits.
+  /// The number of hits.
   package private(set) var hits = 0
-  /// How many bytes the hits had.
+  /// The total size of the hits, in bytes.
   package private(set) var hitBytes: UInt128 = 0
-  /// How many requests there were.
+  /// The number of requests.
   package let requests: Int
   /// The total size of all requests, in bytes. One size fits into 63 bits; the sum may not.
   package private(set) var bytes: UInt128 = 0
@@ -28,8 +28,8 @@ package struct CacheReplay: Hashable, Sendable {
     }
   }
 
-  /// Hits by requests.
+  /// The number of hits divided by the number of requests.
   package var hitRatio: Double { Double(hits) / Double(requests) }
-  /// Bytes of hits by bytes of requests.
+  /// The bytes of the hits divided by the bytes of all requests; 0 when all sizes are 0.
   package var byteHitRatio: Double { bytes == 0 ? 0 : Double(hitBytes) / Double(bytes) }
 }

@@ -1,24 +1,25 @@
 package import NetOptCore
 
-/// A log of requests: which key, and how large what it stands for is.
+/// A log of requests, each with a key and the size of the requested object.
 ///
-/// Each line has a key, or a key and a size, parted by a comma, a semicolon, a tab or spaces, as libCacheSim's text and
-/// comma-separated traces do. Without a size everything has the size 1. A first line that names the columns may say which
-/// are the keys and the sizes; other columns are ignored. Lines that are empty or begin with # are skipped.
+/// Each line has a key, or a key and a size, separated by a comma, a semicolon, a tab or spaces, like
+/// libCacheSim's text and comma-separated traces. Without a size, every object has the size 1. A first line
+/// with column names may say which columns hold keys and sizes; other columns are ignored. Empty lines and
+/// lines that begin with # are skipped.
 package struct CacheTrace: Sendable {
   /// A request.
   package struct Request: Hashable, Sendable {
     /// A hash of the key.
     package let key: UInt64
-    /// In bytes.
+    /// The size in bytes.
     package let size: Int
   }
 
   /// The requests in order.
   package private(set) var requests: [Request] = []
-  /// How many keys there are.
+  /// The number of distinct keys.
   package private(set) var keyCount = 0
-  /// How many bytes the things that the keys stand for have together, as they were asked for first.
+  /// The total size of all objects in bytes, each with its size at the first request.
   package private(set) var footprint = 0
 
   private static let keyNames: Set<String> = ["key", "obj_id", "obj", "object", "id", "lbn", "url"]
@@ -28,10 +29,10 @@ package struct CacheTrace: Sendable {
   ///
   /// - Parameters:
   ///   - text: the lines.
-  ///   - file: what the text is called in errors.
-  ///   - columns: which columns the keys and the sizes are in, counted from 1; `nil` when the trace says so itself.
-  ///   - ignoresSizes: whether everything has the size 1.
-  /// - Throws: `unreadableFile`, naming the line and what is wrong with it.
+  ///   - file: the name of the trace in errors.
+  ///   - columns: the columns of the keys and the sizes, counted from 1; `nil` when the trace says so itself.
+  ///   - ignoresSizes: whether every object has the size 1.
+  /// - Throws: `unreadableFile` with the line and the reason.
   package init(
     _ text: [UInt8], file: String, columns told: (key: Int, size: Int?)? = nil, ignoresSizes: Bool = false
   ) throws(NetOptError) {
@@ -88,7 +89,7 @@ package struct CacheTrace: Sendable {
 
   private static func fields(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     let hasComma = line.contains { $0 == 0x2c || $0 == 0x3b }
-    // Between commas a column may be empty; spaces are no columns.
+    // A column between commas may be empty; adjacent spaces make no empty columns.
     return line.split(omittingEmptySubsequences: !hasComma) { byte in
       hasComma ? byte == 0x2c || byte == 0x3b : byte == 0x20 || byte == 0x09 || byte == 0x0d
     }.map { field in
@@ -98,7 +99,7 @@ package struct CacheTrace: Sendable {
     }
   }
 
-  /// Which columns a first line names; `nil` when it is a request.
+  /// The columns that a first line names; `nil` when the line is a request.
   private static func header(
     _ fields: [ArraySlice<UInt8>], _ file: String, _ number: Int
   ) throws(NetOptError) -> (key: Int, size: Int?)? {
@@ -113,7 +114,7 @@ package struct CacheTrace: Sendable {
     return (key, size)
   }
 
-  /// Whether a first line has names where the sizes would be.
+  /// Whether a first line has a name in the column of the sizes.
   private static func isHeader(_ fields: [ArraySlice<UInt8>], _ columns: (key: Int, size: Int?)) -> Bool {
     guard let size = columns.size, size - 1 < fields.count else { return false }
     return Int(String(decoding: fields[size - 1], as: UTF8.self)) == nil

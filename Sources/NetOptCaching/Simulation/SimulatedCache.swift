@@ -1,28 +1,29 @@
-/// A cache that holds nothing: it says of each request whether it would have been a hit.
+/// A simulated cache, which stores no data and only tells whether each request would be a hit.
 package protocol SimulatedCache: Sendable {
-  /// Takes a request.
+  /// Processes a request.
   ///
   /// - Parameters:
-  ///   - key: what is asked for.
-  ///   - size: of what is asked for, in bytes.
-  /// - Returns: whether it was there. What was not, is now, as far as the policy takes it.
+  ///   - key: the requested key.
+  ///   - size: the size of the requested object in bytes.
+  /// - Returns: whether the request is a hit. After a miss the cache contains the object, if the policy
+  ///   accepts it.
   mutating func request(_ key: UInt64, size: Int) -> Bool
 }
 
-/// The policies that can be replayed.
+/// The eviction policies that can be replayed.
 package enum SimulatedPolicy: String, CaseIterable, Sendable {
-  /// S3-FIFO, as the memory tier.
+  /// S3-FIFO, as in the memory tier.
   case s3fifo
-  /// Greedy dual size frequency, as the disk tier, where everything costs the same.
+  /// Greedy dual size frequency (GDSF), as in the disk tier, with the same cost for all entries.
   case gdsf
-  /// The least recently used goes first.
+  /// Evicts the least recently used entry first.
   case lru
-  /// The oldest goes first.
+  /// Evicts the oldest entry first.
   case fifo
 
-  /// An empty cache.
+  /// Makes an empty cache.
   ///
-  /// - Parameter capacity: in bytes.
+  /// - Parameter capacity: the capacity in bytes.
   package func cache(capacity: Int) -> any SimulatedCache {
     switch self {
     case .s3fifo: SimulatedS3FIFO(capacity: capacity)
@@ -33,7 +34,7 @@ package enum SimulatedPolicy: String, CaseIterable, Sendable {
   }
 }
 
-/// The queues of the memory tier, with keys in them.
+/// The queues of the memory tier, with keys as items.
 struct SimulatedS3FIFO: SimulatedCache {
   private var queues: S3FIFO<UInt64>
   private var places: [UInt64: S3FIFO<UInt64>.Place] = [:]
@@ -53,7 +54,7 @@ struct SimulatedS3FIFO: SimulatedCache {
   }
 }
 
-/// One queue, in the order of arrival or of use.
+/// One queue, in the order of insertion or of use.
 struct SimulatedQueue: SimulatedCache {
   private struct Node {
     let key: UInt64

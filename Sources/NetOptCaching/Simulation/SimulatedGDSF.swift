@@ -1,12 +1,13 @@
-/// Greedy dual size frequency (Cherkasova, 1998) with a cost of one: the priority of an entry is the clock plus how often it
-/// was asked for by its size, and the clock is the priority of what was evicted last.
+/// Greedy dual size frequency (Cherkasova, 1998) with a cost of one. The priority of an entry is the clock
+/// plus its hits divided by its size. The clock is the priority of the entry evicted last.
 struct SimulatedGDSF: SimulatedCache {
   private struct Entry {
     let key: UInt64
     let size: Int
     var hits: Int
     var priority: Double
-    /// Of two with one priority the one that got it earlier goes first.
+    /// The time of the last priority change. Of two entries with the same priority, the one with the earlier
+    /// time is evicted first.
     var moment: Int
   }
 
@@ -15,7 +16,7 @@ struct SimulatedGDSF: SimulatedCache {
   private var clock = 0.0
   private var moment = 0
   private var places: [UInt64: Int] = [:]
-  /// A heap: no entry comes before its parent.
+  /// A binary heap: no entry comes before its parent.
   private var heap: [Entry] = []
 
   init(capacity: Int) { self.capacity = capacity }

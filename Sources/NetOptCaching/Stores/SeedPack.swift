@@ -4,13 +4,14 @@ package import NetOptCore
 import NetOptCrypto
 import NetOptLocking
 
-/// Responses that are shipped with a service: a folder with `index.json` (docs/schemas/seed-pack.schema.json) and a file for
-/// each body. It is read-only, counts nowhere, and loses to whatever is newer.
+/// Responses that are shipped with a service: a directory with `index.json`
+/// (docs/schemas/seed-pack.schema.json) and a file for each body. A seed pack is read-only and counts against
+/// no limit. Newer stored entries take precedence.
 ///
-/// A body is read, and compared with its SHA-256, when it is asked for first. Then it stays in memory.
+/// The pack reads a body at its first request, compares it with its SHA-256, and keeps it in memory.
 package final class SeedPack: Sendable {
-  /// Looks whether the index is signed by somebody trusted: it gets the index and what is in `index.json.minisig`, `nil`
-  /// without that file, and throws when the pack is not to be used.
+  /// Checks that a trusted key signed the index. The parameters are the bytes of the index and the bytes of
+  /// `index.json.minisig`, or `nil` without that file. It throws when the pack must not be used.
   package typealias SignatureCheck =
     @Sendable (_ index: [UInt8], _ signature: [UInt8]?) throws(NetOptError) -> Void
 
@@ -35,9 +36,9 @@ package final class SeedPack: Sendable {
     case unusable
   }
 
-  /// The folder.
+  /// The directory of the pack.
   package let directory: String
-  /// How many resources it has.
+  /// The number of resources.
   package var count: Int { resources.count }
   private let resources: [String: Index.Resource]
   private let issued: Int64
@@ -45,20 +46,20 @@ package final class SeedPack: Sendable {
   private let warn: @Sendable (NetOptError) -> Void
   private let thread = DiskThread()
 
-  /// The largest index and the largest body that are read.
+  /// The maximum sizes of the index and of a body, in bytes.
   private static let mostIndexBytes = 16 << 20
   private static let mostBodyBytes = 64 << 20
-  /// The dates that are taken, in seconds since 1970: up to the end of the year 9999.
+  /// The valid dates, in seconds since 1970: up to the end of the year 9999.
   private static let dates: ClosedRange<Int64> = 0...253_402_300_799
 
   /// Reads a pack's index.
   ///
   /// - Parameters:
-  ///   - directory: the folder.
-  ///   - check: looks at the signature.
-  ///   - warn: is told of files that are missing, or are not what the index says; their resources are as if they were not
-  ///     in the pack.
-  /// - Throws: `unreadableFile` when the index cannot be read or breaks a rule; what the check throws.
+  ///   - directory: the directory of the pack.
+  ///   - check: checks the signature of the index.
+  ///   - warn: receives files that are missing or do not match the index. The pack then acts as if it did not
+  ///     have their resources.
+  /// - Throws: `unreadableFile` when the index cannot be read or is invalid; errors of `check`.
   package init(
     _ directory: String, check: SignatureCheck, warn: @escaping @Sendable (NetOptError) -> Void
   ) throws(NetOptError) {
@@ -96,8 +97,8 @@ package final class SeedPack: Sendable {
     self.warn = warn
   }
 
-  /// The entry of a key, for every partition; `nil` when the pack does not have it. A body is read on a thread of the
-  /// pack's own.
+  /// The entry of a key, in any partition; `nil` when the pack does not have the key. The pack reads bodies
+  /// on its own thread.
   package func entry(for key: CacheKey) async -> CacheEntry? {
     guard let resource = resources[key.text] else { return nil }
     let body = bodies.withLock { $0[key.text] ?? .unread }
@@ -108,7 +109,7 @@ package final class SeedPack: Sendable {
     }
   }
 
-  /// Whether a seed is newer than what is stored: by version where both have one, else by date.
+  /// Whether a seed is newer than a stored entry: by version if both have one, otherwise by date.
   static func isNewer(_ seed: CacheEntry, than stored: CacheEntry) -> Bool {
     if let ours = seed.resourceVersion, let theirs = stored.resourceVersion { return ours > theirs }
     return seed.received > stored.received
@@ -141,7 +142,7 @@ package final class SeedPack: Sendable {
     resource.key + "\0" + (resource.parameters ?? "")
   }
 
-  /// Whether a path stays in the folder.
+  /// Whether a path stays inside the directory.
   private static func isInside(_ path: String) -> Bool {
     !path.isEmpty && !path.hasPrefix("/") && !path.utf8.contains(0)
       && path.split(separator: "/", omittingEmptySubsequences: false).allSatisfy {
