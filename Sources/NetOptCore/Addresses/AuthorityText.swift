@@ -1,8 +1,8 @@
-/// Hosts and ports as messages may show them. Where they are wrongly written, what stands in their place may be a password: of
-/// `https://u:p%40h/` nothing says where it ends.
+/// Formats hosts and ports for messages. A malformed host and port may contain a password: in
+/// `https://u:p%40h/` nothing marks the end of the password.
 package enum AuthorityText {
-  /// The text when it is a host with or without a port and nothing else, otherwise "…". A port has at most five digits here, so that
-  /// one that is too great is shown.
+  /// Returns the text if it is exactly a host, with or without a port; otherwise "…". A port may have up to
+  /// five digits, so that a port above 65535 is shown.
   package static func shown(_ text: some StringProtocol) -> String {
     isPlain(Array(text.utf8)[...]) ? String(text) : "…"
   }
@@ -14,11 +14,11 @@ package enum AuthorityText {
     }
     let host = text.prefix { $0 != UInt8(ascii: ":") }
     if host.allSatisfy(isOfName), isPort(text[host.endIndex...]) { return true }
-    // An IPv6 address without brackets.
+    // The text may be an IPv6 address without brackets.
     return IPAddress(String(decoding: text, as: UTF8.self)) != nil
   }
 
-  /// Whether a byte may be of a name, one that is not written in ASCII included.
+  /// Whether a byte may occur in a host name, including a name that is not ASCII.
   private static func isOfName(_ byte: UInt8) -> Bool {
     ByteClass.isUnreserved(byte) && byte != UInt8(ascii: "~") || byte >= 0x80
   }

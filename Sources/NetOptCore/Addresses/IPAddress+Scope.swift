@@ -1,26 +1,27 @@
 extension IPAddress {
-  /// What an address can be reached from, after the IANA special-purpose registries (RFC 6890).
+  /// The network from which an address is reachable, based on the IANA special-purpose registries (RFC 6890).
   package enum Scope: String, Hashable, Sendable {
-    /// Reachable from anywhere; documentation ranges count as global.
+    /// Reachable from anywhere. Documentation ranges count as global.
     case global
-    /// This host: 127.0.0.0/8, ::1.
+    /// Only this host: 127.0.0.0/8, ::1.
     case loopback
-    /// One site: RFC 1918, RFC 6598 (shared address space), RFC 4193, the deprecated fec0::/10, and 64:ff9b:1::/48, through which one
-    /// site's translators are reached (RFC 8215).
+    /// Only one site: RFC 1918, RFC 6598 (shared address space), RFC 4193, the deprecated fec0::/10, and
+    /// 64:ff9b:1::/48, which leads to the translators of one site (RFC 8215).
     case `private`
-    /// One link: 169.254.0.0/16, fe80::/10.
+    /// Only one link: 169.254.0.0/16, fe80::/10.
     case linkLocal = "link-local"
-    /// A group: 224.0.0.0/4, ff00::/8.
+    /// A multicast group: 224.0.0.0/4, ff00::/8.
     case multicast
-    /// No address: 0.0.0.0/8, ::.
+    /// No host: 0.0.0.0/8, ::.
     case unspecified
-    /// Not assigned, or not for servers: 192.0.0.0/24 and 2001::/23 (protocols, Teredo among them), 192.88.99.0/24 (relays of 6to4,
-    /// RFC 7526), 198.18.0.0/15 (tests of networks, RFC 2544), 240.0.0.0/4, and all of IPv6 outside 2000::/3 that is nothing else.
+    /// Unassigned, or not for servers: 192.0.0.0/24 and 2001::/23 (protocols, including Teredo),
+    /// 192.88.99.0/24 (6to4 relays, RFC 7526), 198.18.0.0/15 (network benchmarks, RFC 2544), 240.0.0.0/4, and
+    /// all IPv6 addresses outside 2000::/3 without another scope.
     case reserved
   }
 
-  /// What the address can be reached from. An IPv6 address that has an IPv4 address inside has that one's scope: packets to it may
-  /// end there.
+  /// The network from which the address is reachable. An IPv6 address with an embedded IPv4 address has the
+  /// scope of the IPv4 address, because packets to it may arrive there.
   package var scope: Scope {
     switch family {
     case .v4: Self.scope(v4: UInt32(low))
@@ -51,21 +52,21 @@ extension IPAddress {
     if high >> 16 == 0x0064_ff9b_0001 { return .private }
     let scopes = embedded.map(Self.scope(v4:))
     if let scope = scopes.first(where: { $0 != .global }) { return scope }
-    // 2000::/3 is what has been given to anybody (RFC 4291, section 2.4), but for 2001::/23.
+    // Only 2000::/3 is allocated (RFC 4291, section 2.4), except for 2001::/23.
     return high >> 61 == 1 && high >> 41 != 0x2001_0000 >> 9 || !scopes.isEmpty ? .global : .reserved
   }
 
-  /// The IPv4 addresses inside an IPv6 address: where the IPv4 network may be reached through it.
+  /// The IPv4 addresses embedded in an IPv6 address, through which packets may reach the IPv4 network.
   private var embedded: [UInt32] {
     let last = UInt32(truncatingIfNeeded: low)
     var found: [UInt32] = []
     // IPv4-compatible and IPv4-mapped (RFC 4291, section 2.5.5), and IPv4-translated (RFC 2765, section 2.1).
     if high == 0, [0, 0xffff, 0xffff_0000].contains(low >> 32) { found.append(last) }
-    // Through translators (RFC 6052, section 2.1).
+    // Translators (RFC 6052, section 2.1).
     if high == 0x0064_ff9b_0000_0000, low >> 32 == 0 { found.append(last) }
     // 6to4 (RFC 3056, section 2).
     if high >> 48 == 0x2002 { found.append(UInt32(truncatingIfNeeded: high >> 16)) }
-    // ISATAP, under any prefix that is given to anybody (RFC 5214, section 6.1).
+    // ISATAP, under any allocated prefix (RFC 5214, section 6.1).
     if high >> 61 == 1, low >> 32 & 0xfcff_ffff == 0x0000_5efe { found.append(last) }
     return found
   }

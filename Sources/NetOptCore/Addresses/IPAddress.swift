@@ -1,11 +1,11 @@
 import Glibc
 
-/// An IPv4 or IPv6 address, without a zone.
+/// An IPv4 or IPv6 address without a zone.
 ///
-/// Parsing and printing are the C library's (`inet_pton(3)`, `inet_ntop(3)`): IPv6 text is accepted in every form
-/// of RFC 4291 and printed in the form of RFC 5952.
+/// The C library parses and prints addresses (`inet_pton(3)`, `inet_ntop(3)`). It accepts IPv6 text in every
+/// form of RFC 4291 and prints the form of RFC 5952.
 public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
-  /// The version of the Internet Protocol.
+  /// The version of IP.
   public enum Family: Hashable, Sendable, BitwiseCopyable {
     /// IPv4.
     case v4
@@ -13,16 +13,16 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
     case v6
   }
 
-  /// The version of the address.
+  /// The version of IP of the address.
   public let family: Family
 
-  /// The address in network order, as two big-endian halves; an IPv4 address is in the low 32 bits.
+  /// The address in network order, as two big-endian halves. An IPv4 address is in the low 32 bits.
   let high: UInt64
   let low: UInt64
 
-  /// Reads an address from its text form, without brackets. `nil` when the text is no address.
+  /// Parses the text form of an address, without brackets. Returns `nil` if the text is not an address.
   public init?(_ text: some StringProtocol) {
-    // inet_pton stops at a NUL, so text with one would be read in part.
+    // inet_pton stops at a NUL and would ignore the text after it.
     guard text.utf8.count <= 45, !text.utf8.contains(0) else { return nil }
     let text = String(text)
     var v4 = in_addr()
@@ -35,16 +35,16 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
     self.init(v6: withUnsafeBytes(of: &v6) { Array($0) })
   }
 
-  /// Makes an IPv4 address from its 32 bits in host order: `0x7f000001` is 127.0.0.1.
+  /// Creates an IPv4 address from its 32 bits in host order: `0x7f000001` is 127.0.0.1.
   public init(v4 bits: UInt32) {
     family = .v4
     high = 0
     low = UInt64(bits)
   }
 
-  /// Makes an IPv6 address from its 16 bytes in network order.
+  /// Creates an IPv6 address from its 16 bytes in network order.
   ///
-  /// - Precondition: there are 16 bytes.
+  /// - Precondition: there are exactly 16 bytes.
   public init(v6 bytes: some Collection<UInt8>) {
     precondition(bytes.count == 16, "an IPv6 address has 16 bytes, not \(bytes.count)")
     family = .v6
@@ -52,7 +52,7 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
     low = bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// The bytes in network order: 4 of them, or 16.
+  /// The bytes in network order: 4 for IPv4, 16 for IPv6.
   public var bytes: [UInt8] {
     switch family {
     case .v4: (0..<4).map { UInt8(truncatingIfNeeded: low >> (24 - 8 * $0)) }
@@ -75,31 +75,31 @@ extension IPAddress: CustomStringConvertible {
     }
   }
 
-  /// The text form as it stands in a URL: an IPv6 address in brackets (RFC 3986, section 3.2.2).
+  /// The text form for a URL: an IPv6 address has brackets (RFC 3986, section 3.2.2).
   public var hostText: String { family == .v4 ? description : "[\(description)]" }
 }
 
 extension IPAddress: Comparable {
-  /// A total order: IPv4 before IPv6, then by value.
+  /// The total order of addresses: IPv4 before IPv6, then by value.
   public static func < (a: IPAddress, b: IPAddress) -> Bool {
     if a.family != b.family { return a.family == .v4 }
     return (a.high, a.low) < (b.high, b.low)
   }
 }
 
-/// An address and a port: where a connection goes.
+/// An IP address with a TCP port: the target of a connection.
 public struct IPEndpoint: Hashable, Sendable, CustomStringConvertible {
   /// The address.
   public var address: IPAddress
   /// The TCP port.
   public var port: UInt16
 
-  /// Makes an endpoint.
+  /// Creates an endpoint.
   public init(_ address: IPAddress, port: UInt16) {
     self.address = address
     self.port = port
   }
 
-  /// `192.0.2.1:443` or `[2001:db8::1]:443`.
+  /// The text form: `192.0.2.1:443` or `[2001:db8::1]:443`.
   public var description: String { "\(address.hostText):\(port)" }
 }

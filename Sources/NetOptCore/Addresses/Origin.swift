@@ -1,14 +1,14 @@
-/// Scheme, host and port: what a connection is opened for (RFC 6454).
+/// The scheme, host and port of a URL (RFC 6454). A connection is opened for one origin.
 @usableFromInline
 package struct Origin: Hashable, Sendable, CustomStringConvertible {
-  /// The schemes that netopt speaks.
+  /// The schemes that netopt supports.
   package enum Scheme: String, Hashable, Sendable {
     /// HTTP over plain TCP.
     case http
     /// HTTP over TLS.
     case https
 
-    /// The port that a URL of this scheme means when it names none.
+    /// The port of a URL of this scheme that names no port.
     package var defaultPort: UInt16 { self == .http ? 80 : 443 }
   }
 
@@ -18,11 +18,11 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
   package let host: String
   /// The TCP port.
   package let port: UInt16
-  /// The address, when the host is written as one.
+  /// The IP address, if the host is one.
   package let address: IPAddress?
 
-  /// Makes an origin. The host is lower-cased and loses one trailing dot, an address takes the one form in which it
-  /// is printed; it is not checked further: `HTTPURL` does that for what a person wrote.
+  /// Creates an origin. Converts the host to lower case and removes one trailing dot; converts an IP address
+  /// to its printed form. Does not validate the host: `HTTPURL` validates user input.
   package init(_ scheme: Scheme, host: String, port: UInt16? = nil) {
     self.scheme = scheme
     let name = Origin.normalized(host: host)
@@ -31,7 +31,7 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     self.port = port ?? scheme.defaultPort
   }
 
-  /// Lower-cases ASCII letters and removes one trailing dot: the form in which host names are compared
+  /// Converts ASCII letters to lower case and removes one trailing dot. Host names are compared in this form
   /// (RFC 4343, RFC 3986 section 3.2.2).
   package static func normalized(host: String) -> String {
     let isUpper = { (byte: UInt8) in (0x41...0x5a).contains(byte) }
@@ -41,12 +41,12 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     return String(decoding: name.map { isUpper($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
   }
 
-  /// The host as it stands in a URL: an IPv6 address in brackets.
+  /// The host for a URL: an IPv6 address has brackets.
   package var hostText: String { address?.hostText ?? host }
 
-  /// Host and port as they stand in a `Host` field: the port only when it is not the scheme's own.
+  /// The host and port for a `Host` field. Contains the port only if it is not the scheme's default.
   package var authority: String { port == scheme.defaultPort ? hostText : "\(hostText):\(port)" }
 
-  /// `https://example.com`, `https://example.com:8443`.
+  /// The text form: `https://example.com`, `https://example.com:8443`.
   @usableFromInline package var description: String { "\(scheme.rawValue)://\(authority)" }
 }

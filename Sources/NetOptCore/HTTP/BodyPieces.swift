@@ -1,9 +1,9 @@
 extension [[UInt8]] {
-  /// The largest chunk that is made of pieces, in bytes.
+  /// The maximum size of a chunk that is joined from pieces, in bytes.
   private static let longest = 64 * 1024
 
-  /// Adds a piece of a body to its chunks. Pieces that fit into one chunk become one: of two neighbours one is then at
-  /// least half full, so that the chunks take about what they hold, however a server cuts its body.
+  /// Appends a piece of a body. Joins the piece to the last chunk if both fit into one chunk. So of two
+  /// neighbouring chunks at least one is half full, and the memory overhead is small for any sizes of pieces.
   package mutating func append(piece: [UInt8]) {
     if let last = indices.last, self[last].count + piece.count <= Self.longest {
       self[last] += piece

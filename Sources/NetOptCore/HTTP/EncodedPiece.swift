@@ -1,17 +1,17 @@
 import Glibc
 
-/// A piece `k=v` of a query in its canonical form, by its place in a buffer.
+/// The position in a buffer of one piece `k=v` of a query in canonical form.
 struct EncodedPiece {
   let start: Int
-  /// Where the "=" is.
+  /// The offset of the "=".
   let equals: Int
   let end: Int
 
-  /// Decodes and encodes the pieces of a query.
+  /// Decodes the pieces of a query and encodes them in canonical form.
   ///
   /// - Parameters:
   ///   - plus: whether "+" stands for a space.
-  ///   - out: has room for four times the query, and one more.
+  ///   - out: a buffer with room for four times the size of the query, plus 1 byte.
   static func encode(
     _ query: UnsafeBufferPointer<UInt8>, plus: Bool, into out: UnsafeMutableBufferPointer<UInt8>,
     _ pieces: inout [EncodedPiece]
@@ -21,7 +21,7 @@ struct EncodedPiece {
     var equals = -1
     var index = 0
     while index <= query.count {
-      // What follows the last piece closes it as a "&" does.
+      // The end of the query ends the last piece, as "&" does.
       var byte = index < query.count ? query[index] : 0x26
       index += 1
       if byte == 0x26 {
@@ -63,7 +63,7 @@ struct EncodedPiece {
 
   private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
-  /// Whether the piece's key comes before that of another one, as bytes; of equal keys, whether the piece itself does.
+  /// Whether the piece comes before another piece: by the bytes of the keys, and for equal keys by position.
   func precedes(_ other: EncodedPiece, in buffer: UnsafeBufferPointer<UInt8>) -> Bool {
     let keys = Self.order(start, equals, other.start, other.equals, buffer)
     return keys == 0 ? start < other.start : keys < 0

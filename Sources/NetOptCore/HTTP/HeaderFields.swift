@@ -1,32 +1,33 @@
 /// One header or trailer field (RFC 9110, section 5).
 public struct HeaderField: Hashable, Sendable {
-  /// The name. Names are compared without regard to case.
+  /// The name. Comparison of names ignores case.
   public var name: String
-  /// The value, without the white space around it.
+  /// The value, without surrounding white space.
   public var value: String
 
-  /// Makes a field; whether name and value may be sent is checked when the request is sent.
+  /// Creates a field. The client checks name and value when it sends the request.
   public init(_ name: String, _ value: String) {
     self.name = name
     self.value = value
   }
 
-  /// Whether both have the same bytes in name and value.
+  /// Whether names and values of both fields are equal byte for byte.
   public static func == (one: HeaderField, other: HeaderField) -> Bool {
     one.name.hasSameBytes(as: other.name) && one.value.hasSameBytes(as: other.value)
   }
 }
 
-/// Header fields in the order in which they are sent or came; a name may occur more than once.
+/// A list of header fields in the order in which they are sent or were received. A name may occur more than
+/// once.
 public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, RandomAccessCollection,
   MutableCollection, RangeReplaceableCollection
 {
   private var fields: [HeaderField]
 
-  /// Makes an empty list.
+  /// Creates an empty list.
   public init() { fields = [] }
 
-  /// Makes a list from names and values; a name may be repeated.
+  /// Creates a list from names and values. A name may be repeated.
   public init(dictionaryLiteral elements: (String, String)...) {
     fields = elements.map { HeaderField($0, $1) }
   }
@@ -36,7 +37,7 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
   /// The position past the last.
   public var endIndex: Int { fields.count }
 
-  /// Iterates over the fields as over an array, which is faster than by their positions.
+  /// Returns an iterator over the fields. Iterating the array is faster than iterating by position.
   public func makeIterator() -> IndexingIterator<[HeaderField]> { fields.makeIterator() }
 
   /// The field at a position.
@@ -50,8 +51,8 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     fields.replaceSubrange(range, with: new)
   }
 
-  /// The value of a field. Reading joins repeated fields with ", " (RFC 9110, section 5.3), so `Set-Cookie` is
-  /// better read with `values(of:)`; writing replaces all of them, and `nil` removes them.
+  /// The value of a field. Reading joins the values of repeated fields with ", " (RFC 9110, section 5.3); use
+  /// `values(of:)` for `Set-Cookie`. Writing replaces all fields of the name, and writing `nil` removes them.
   public subscript(name: String) -> String? {
     get {
       let values = values(of: name)
@@ -73,25 +74,25 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     }
   }
 
-  /// The values of all fields of a name, in order.
+  /// Returns the values of all fields with a name, in order.
   public func values(of name: String) -> [String] {
     fields.lazy.filter { Self.equal($0.name, name) }.map(\.value)
   }
 
-  /// The same without spare room, for what is kept for long.
+  /// A copy without spare capacity, for long-term storage.
   package var fitted: HeaderFields {
     var copy = HeaderFields()
     copy.fields = fields.map { $0 }
     return copy
   }
 
-  /// Whether there is a field of that name.
+  /// Whether the list contains a field with a name.
   public func contains(name: String) -> Bool { fields.contains { Self.equal($0.name, name) } }
 
-  /// Whether two names are the same without regard to the case of ASCII letters.
+  /// Whether two names are equal, ignoring the case of ASCII letters.
   package static func equal(_ a: String, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count else { return false }
-    // Names are compared often. What `zip` makes of this takes three times as long.
+    // Names are compared often. A loop with `zip` takes three times as long.
     var others = b.utf8.makeIterator()
     for byte in a.utf8 {
       guard let other = others.next(), byte == other || lowered(byte) == lowered(other) else { return false }
@@ -101,11 +102,12 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
 
   private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
-  /// Says why a field cannot be sent, or `nil`: the name must be a token and the value free of line ends and NUL
-  /// (RFC 9110, section 5.5), so that no caller's data can add a field or a request of its own.
+  /// Returns the reason why a field cannot be sent, or `nil`. The name must be a token, and the value must
+  /// not contain line ends or NUL (RFC 9110, section 5.5). So data from a caller cannot add a field or a
+  /// request.
   package static func fault(of field: HeaderField) -> String? {
     guard isToken(field.name) else {
-      // Where the colon is missing, the value is taken for a part of the name.
+      // Show only the start: if the colon is missing, the name contains the value, which may be a secret.
       let start = String(decoding: field.name.utf8.prefix(while: tokenByte), as: UTF8.self)
       return "the header name \"\(start)…\" is not a token"
     }

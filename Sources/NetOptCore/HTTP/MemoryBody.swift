@@ -1,22 +1,22 @@
 import NetOptLocking
 
-/// Who is told once how a body ended.
+/// Receives the end of a body, once.
 package protocol BodyEndObserver: Sendable {
-  /// It has been read to its end.
+  /// The body was read to its end.
   func bodyDidEnd(_ timings: Timings)
-  /// It ended early, or was let go before its end was read.
+  /// The body failed, or was released before it was read to its end.
   func bodyDidFail(_ error: NetOptError)
 }
 
 extension BodyEndObserver {
-  /// The body was let go before its end was read.
+  /// Reports that the body was released before it was read to its end.
   package func bodyWasLetGo() {
     bodyDidFail(
       NetOptError(.cancelled, phase: .receive, "the body was let go before its end was read"))
   }
 }
 
-/// A body that is in memory from the start.
+/// A body that is completely in memory.
 final class MemoryBody: BodySource {
   private struct State {
     var rest: [UInt8]
@@ -34,10 +34,10 @@ final class MemoryBody: BodySource {
 
   deinit { state.withLock { $0.observer.take() }?.bodyWasLetGo() }
 
-  /// Has somebody told of the end. To be called before the body is read.
+  /// Sets the observer of the body's end. Call this before the body is read.
   func observe(_ observer: any BodyEndObserver) { state.withLock { $0.observer = observer } }
 
-  /// The body, unless somebody has begun to read it.
+  /// The body, or `nil` if reading has begun.
   var unread: [UInt8]? { state.withLock { $0.isBegun ? nil : $0.rest } }
 
   func next() async throws(NetOptError) -> [UInt8]? {
@@ -45,7 +45,7 @@ final class MemoryBody: BodySource {
     return chunk.isEmpty ? nil : chunk
   }
 
-  /// The rest of the body. Taking all of it, or nothing any more, is the end.
+  /// Returns the rest of the body. Reports the end of the body if `all` is true or nothing is left.
   func take(all: Bool) -> [UInt8] {
     let (rest, observer) = state.withLock { state in
       let rest = state.rest

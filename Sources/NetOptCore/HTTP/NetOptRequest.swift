@@ -1,4 +1,5 @@
-/// A request: what is sent, and how. A value that is one reference: copies share what they hold until one of them is changed.
+/// An HTTP request: method, URL, header fields, body and options. The value is one reference wide; copies
+/// share their storage until one of them changes.
 public struct NetOptRequest: Sendable {
   @usableFromInline
   struct Parts: Sendable {
@@ -21,7 +22,8 @@ public struct NetOptRequest: Sendable {
     _read { yield parts.value.url }
     _modify { yield &parts.value.url }
   }
-  /// The header fields; `Host`, `Content-Length` and what `RequestOptions` asks for are added when it is sent.
+  /// The header fields. The client adds `Host`, `Content-Length` and the fields for `RequestOptions` when it
+  /// sends the request.
   @inlinable public var headers: HeaderFields {
     _read { yield parts.value.headers }
     _modify { yield &parts.value.headers }
@@ -31,16 +33,16 @@ public struct NetOptRequest: Sendable {
     _read { yield parts.value.body }
     _modify { yield &parts.value.body }
   }
-  /// Limits and wishes for this request alone.
+  /// The limits and preferences of this request.
   @inlinable public var options: RequestOptions {
     _read { yield parts.value.options }
     _modify { yield &parts.value.options }
   }
 
-  /// `options.hedges`, without a copy of the others.
+  /// `options.hedges`, read without copying the other options.
   @inlinable package var hedges: Bool { parts.value.options.hedges }
 
-  /// Makes a request.
+  /// Creates a request.
   public init(
     _ method: Method, _ url: HTTPURL, headers: HeaderFields = [:], body: RequestBody = .none,
     options: RequestOptions = RequestOptions()
@@ -48,7 +50,7 @@ public struct NetOptRequest: Sendable {
     parts = SharedParts(Parts(method: method, url: url, headers: headers, body: body, options: options))
   }
 
-  /// Makes a request from a URL's text.
+  /// Creates a request from the text of a URL.
   ///
   /// - Throws: `NetOptError.Code.invalidURL`.
   public init(
@@ -58,12 +60,14 @@ public struct NetOptRequest: Sendable {
     self.init(method, try HTTPURL(url), headers: headers, body: body, options: options)
   }
 
-  /// Whether the request may be sent a second time when nothing is known of the first: the method is idempotent, or
-  /// an `Idempotency-Key` tells the server that both are one; and the body is not a stream, which is gone. An empty key, or an empty string in
-  /// quotation marks (RFC 9651, section 3.3.3), tells a server nothing.
+  /// Whether the client may send the request a second time when it does not know what happened to the first.
+  /// True if the method is idempotent or an `Idempotency-Key` tells the server that both are the same
+  /// request, and the body is not a stream. An empty key, or an empty string in quotation marks (RFC 9651,
+  /// section 3.3.3), does not count.
   public var mayBeRepeated: Bool { (method.isIdempotent || hasIdempotencyKey) && !body.isStream }
 
-  /// Whether there is a field `Idempotency-Key`, and none without a key: of several fields a server may read any one.
+  /// Whether the request has an `Idempotency-Key` field and all such fields have a key. A server may read any
+  /// one of several fields.
   private var hasIdempotencyKey: Bool {
     let values = headers.values(of: "Idempotency-Key")
     return !values.isEmpty
@@ -75,10 +79,11 @@ public struct NetOptRequest: Sendable {
 }
 
 extension NetOptRequest: CustomStringConvertible, CustomReflectable {
-  /// Method and URL, without secret parameters (`HTTPURL.shown`).
+  /// The method and the URL without secret parameters (`HTTPURL.shown`).
   public var description: String { "\(method) \(url.shown)" }
 
-  /// What `dump` shows: method, URL without secret parameters, the names of the fields, and the length of the body.
+  /// The output of `dump`: the method, the URL without secret parameters, the field names, and the length of
+  /// the body.
   public var customMirror: Mirror {
     Mirror(
       self,
@@ -102,26 +107,28 @@ public struct RequestBody: Sendable {
   /// No body.
   public static let none = RequestBody(source: .none)
 
-  /// A body from memory.
+  /// A body from bytes in memory.
   public static func bytes(_ bytes: [UInt8]) -> RequestBody { RequestBody(source: .bytes(bytes)) }
 
-  /// A body from memory: the text's UTF-8.
+  /// A body from a text, encoded as UTF-8.
   public static func text(_ text: String) -> RequestBody { .bytes(Array(text.utf8)) }
 
-  /// A body that comes chunk by chunk. Chunks are asked for as the connection takes them, at most 256 KiB ahead.
+  /// A body that arrives in chunks. The client reads chunks as the connection sends them, at most 256 KiB
+  /// ahead.
   ///
   /// - Parameters:
-  ///   - length: how many bytes the chunks add up to, when that is known; another number, or one below 0, is `invalidRequest`. The
-  ///     chunk that completes it is sent when the sequence has ended.
-  ///   - chunks: the chunks. The sequence is iterated once: what was sent of it is not repeated, unless a server did not process the
-  ///     request and had been sent no more than 128 KiB of it.
+  ///   - length: the total number of bytes, if known. A negative length, or a length that differs from the
+  ///     sum of the chunks, fails with `invalidRequest`. The client sends the chunk that completes the length
+  ///     only after the sequence has ended.
+  ///   - chunks: the chunks. The client iterates the sequence once. It does not repeat bytes that it has
+  ///     sent, unless the server did not process the request and at most 128 KiB of the body were sent.
   public static func stream<Chunks: AsyncSequence & Sendable>(
     length: Int64? = nil, _ chunks: Chunks
   ) -> RequestBody where Chunks.Element == [UInt8] {
     RequestBody(source: .stream(length: length) { ChunkIterator(chunks.makeAsyncIterator()) })
   }
 
-  /// The number of bytes, or `nil` when it is not known before the end.
+  /// The number of bytes, or `nil` if it is unknown before the end.
   public var length: Int64? {
     switch source {
     case .none: 0
@@ -130,11 +137,11 @@ public struct RequestBody: Sendable {
     }
   }
 
-  /// Whether the body is a stream, which can be sent only once.
+  /// Whether the body is a stream. A stream can be sent only once.
   package var isStream: Bool { if case .stream = source { true } else { false } }
 }
 
-/// Gives the iterators of all sequences of chunks one failure type.
+/// Gives the iterators of all chunk sequences the same failure type.
 private struct ChunkIterator<Base: AsyncIteratorProtocol>: AsyncIteratorProtocol
 where Base.Element == [UInt8] {
   var base: Base

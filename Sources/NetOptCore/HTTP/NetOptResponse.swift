@@ -1,5 +1,5 @@
-/// A response: its head, and a body that streams. A value that is one reference: copies share what they hold until one of them
-/// is changed.
+/// An HTTP response: the head, and a body that is streamed. The value is one reference wide; copies share
+/// their storage until one of them changes.
 public struct NetOptResponse: Sendable {
   @usableFromInline
   struct Parts: Sendable {
@@ -18,69 +18,69 @@ public struct NetOptResponse: Sendable {
 
   @usableFromInline var parts: SharedParts<Parts>
 
-  /// What was requested in the end, after redirects.
+  /// The URL of the last request, after redirects.
   @inlinable public var url: HTTPURL {
     _read { yield parts.value.url }
     _modify { yield &parts.value.url }
   }
-  /// The head.
+  /// The response head.
   @inlinable package var head: ResponseHead {
     _read { yield parts.value.head }
     _modify { yield &parts.value.head }
   }
-  /// The body. Read it to its end, or let go of the response: that cancels the transfer.
+  /// The body. Read it to its end, or release the response to cancel the transfer.
   @inlinable public var body: ResponseBody {
     _read { yield parts.value.body }
     _modify { yield &parts.value.body }
   }
-  /// The way the request took, and why.
+  /// The route of the request and the reasons for it.
   @inlinable public var route: RouteReport {
     _read { yield parts.value.route }
     _modify { yield &parts.value.route }
   }
-  /// The endpoint that answered, when there was one.
+  /// The endpoint that responded, or `nil`.
   @inlinable public var remote: IPEndpoint? {
     _read { yield parts.value.remote }
     _modify { yield &parts.value.remote }
   }
-  /// Whether the connection had been used before.
+  /// Whether the request used a pooled connection.
   @inlinable public var reused: Bool {
     _read { yield parts.value.reused }
     _modify { yield &parts.value.reused }
   }
-  /// How the connection was secured; `nil` for plain HTTP.
+  /// The security of the connection; `nil` for plain HTTP.
   @inlinable public var tls: TLSReport? {
     _read { yield parts.value.tls }
     _modify { yield &parts.value.tls }
   }
-  /// What the kernel measured of the connection; `nil` unless it was opened for this request.
+  /// The kernel's measurements of the connection; `nil` unless the connection was opened for this request.
   @inlinable public var socket: SocketReport? {
     get { parts.value.socket }
     set { parts.value.socket = newValue }
   }
-  /// How often the request was sent, redirects not counted; 0 when it was answered from the cache.
+  /// How often the request was sent, redirects not counted; 0 if the cache served the response.
   @inlinable public var attempts: Int {
     _read { yield parts.value.attempts }
     _modify { yield &parts.value.attempts }
   }
-  /// The call's attempts that did not give this response, in the order in which they began: those that failed before it,
-  /// and a copy that was slower. Empty for nearly all calls.
+  /// The call's other attempts, in starting order: failed attempts before this response, and a slower hedge.
+  /// Empty for almost all calls.
   @inlinable public var otherAttempts: [AttemptReport] {
     get { parts.value.otherAttempts }
     set { parts.value.otherAttempts = newValue }
   }
 
-  /// What the cache had to do with it.
+  /// The part that the cache played in the response.
   @inlinable public var cacheStatus: CacheStatus {
     get { parts.value.cacheStatus }
     set { parts.value.cacheStatus = newValue }
   }
 
-  /// Makes a response that no server gave, for an interceptor that answers by itself.
+  /// Creates a response for an interceptor that responds without a server.
   ///
   /// - Parameters:
-  ///   - url: what was requested.
-  ///   - status: from 100 to 999.
+  ///   - url: the URL of the request.
+  ///   - status: the status code, from 100 to 999.
   ///   - headers: the header fields.
   ///   - body: the body.
   public init(url: HTTPURL, status: Int, headers: HeaderFields = [:], body: ResponseBody = ResponseBody([])) {
@@ -90,7 +90,7 @@ public struct NetOptResponse: Sendable {
       route: RouteReport(plan: plan, legs: []), attempts: 0)
   }
 
-  /// Makes a response.
+  /// Creates a response.
   package init(
     url: HTTPURL, head: ResponseHead, body: ResponseBody, route: RouteReport, remote: IPEndpoint? = nil,
     reused: Bool = false, tls: TLSReport? = nil, attempts: Int = 1
@@ -103,36 +103,39 @@ public struct NetOptResponse: Sendable {
 
   /// The status code.
   public var status: Int { head.status }
-  /// The version of HTTP that was used.
+  /// The version of HTTP of the response.
   public var version: HTTPVersion { head.version }
-  /// The header fields. They are parsed each time: keep them when they are needed more than once.
+  /// The header fields. Parsed at each access: store the result to use it more than once.
   public var headers: HeaderFields { head.fields }
-  /// What the phases took, as far as they are over: `transfer` and `total` grow until the body has ended.
+  /// The durations of the phases so far. `transfer` and `total` grow until the body has ended.
   public var timings: Timings { body.timings }
 }
 
-/// How a connection was secured.
+/// The security of a connection.
 public struct TLSReport: Hashable, Sendable {
-  /// Whether the certificate was checked: chain and name.
+  /// Whether the client verified the certificate's chain and name.
   public var verified: Bool
-  /// The subject of the server's certificate, as "CN = api.example.com"; `nil` for a connection that was there before, and when
-  /// libcurl does not tell.
+  /// The subject of the server's certificate, such as "CN = api.example.com"; `nil` for a pooled connection,
+  /// or if libcurl does not report the subject.
   public var subject: String?
-  /// The certificate's end, in seconds since 1970 in UTC; `nil` as with the subject.
+  /// When the certificate expires, in seconds since 1970-01-01 UTC; `nil` under the same conditions as
+  /// `subject`.
   public var notAfter: Int64?
-  /// The protocol's version, as "TLSv1.3"; `nil` when libcurl does not tell.
+  /// The TLS version, such as "TLSv1.3"; `nil` if libcurl does not report it.
   public var version: String?
 
-  /// Makes a report.
+  /// Creates a report.
   public init(verified: Bool, version: String? = nil) {
     self.verified = verified
     self.version = version
   }
 }
 
-/// What the phases of an exchange took. They follow each other without a gap: their sum is `total`.
+/// The durations of the phases of an exchange. The phases follow each other without gaps, so their sum is
+/// `total`.
 public struct Timings: Hashable, Sendable {
-  // Nanoseconds: a `Duration` has 128 bits, which are a burden where timings are taken for each request.
+  // Stored in nanoseconds: a `Duration` has 128 bits, which costs too much for values recorded with each
+  // request.
   package var queueNanoseconds: Int64 = 0
   package var dnsNanoseconds: Int64 = 0
   package var connectNanoseconds: Int64 = 0
@@ -141,65 +144,66 @@ public struct Timings: Hashable, Sendable {
   package var waitNanoseconds: Int64 = 0
   package var transferNanoseconds: Int64 = 0
 
-  /// From the start of the call until the leg that won was started, and its wait for a connection.
+  /// The time from the start of the call to the start of the winning leg, plus that leg's wait for a
+  /// connection.
   public var queue: Duration {
     get { .nanoseconds(queueNanoseconds) }
     set { queueNanoseconds = newValue.nanoseconds }
   }
-  /// The look-up.
+  /// The duration of the DNS look-up.
   public var dns: Duration {
     get { .nanoseconds(dnsNanoseconds) }
     set { dnsNanoseconds = newValue.nanoseconds }
   }
-  /// The TCP handshake.
+  /// The duration of the TCP handshake.
   public var connect: Duration {
     get { .nanoseconds(connectNanoseconds) }
     set { connectNanoseconds = newValue.nanoseconds }
   }
-  /// The TLS handshake.
+  /// The duration of the TLS handshake.
   public var tls: Duration {
     get { .nanoseconds(tlsNanoseconds) }
     set { tlsNanoseconds = newValue.nanoseconds }
   }
-  /// Sending the request.
+  /// The time for sending the request.
   public var send: Duration {
     get { .nanoseconds(sendNanoseconds) }
     set { sendNanoseconds = newValue.nanoseconds }
   }
-  /// From the request's last byte to the response's first.
+  /// The time from the last byte of the request to the first byte of the response.
   public var wait: Duration {
     get { .nanoseconds(waitNanoseconds) }
     set { waitNanoseconds = newValue.nanoseconds }
   }
-  /// From the response's first byte to its last.
+  /// The time from the first byte of the response to its last byte.
   public var transfer: Duration {
     get { .nanoseconds(transferNanoseconds) }
     set { transferNanoseconds = newValue.nanoseconds }
   }
 
-  /// Makes timings of nothing.
+  /// Creates timings that are all zero.
   public init() {}
 
-  /// From the start of the call until its request, in the attempt that was answered, could be sent.
+  /// The time from the start of the call until the answered attempt could send its request.
   package var untilSent: Duration {
     .nanoseconds(queueNanoseconds + dnsNanoseconds + connectNanoseconds + tlsNanoseconds)
   }
 
-  /// From the start of the call to the response's last byte.
+  /// The time from the start of the call to the last byte of the response.
   public var total: Duration { queue + dns + connect + tls + send + wait + transfer }
 
-  /// From the start of the call to the response's first byte.
+  /// The time from the start of the call to the first byte of the response.
   public var timeToFirstByte: Duration { total - transfer }
 }
 
-/// What the kernel measured of a connection until it was ready for the request (`TCP_INFO`, tcp(7)).
+/// The kernel's measurements of a connection until it was ready for the request (`TCP_INFO`, tcp(7)).
 public struct SocketReport: Hashable, Sendable {
   /// The smoothed round-trip time.
   public let roundTrip: Duration
-  /// How many segments were sent again.
+  /// The number of retransmitted segments.
   public let retransmits: Int
 
-  /// Makes a report.
+  /// Creates a report.
   public init(roundTrip: Duration, retransmits: Int) {
     self.roundTrip = roundTrip
     self.retransmits = retransmits

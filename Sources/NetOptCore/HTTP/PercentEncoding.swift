@@ -1,27 +1,28 @@
-/// Percent-encoding (RFC 3986, section 2.1) in the one form that is signed.
+/// Percent-encoding (RFC 3986, section 2.1), with one canonical form for signatures.
 @usableFromInline package enum PercentEncoding {
-  /// How bytes are written. Everything but `plain` is a mistake that other implementations make.
+  /// The form of the encoded bytes. Only `plain` is correct; the other styles reproduce mistakes of other
+  /// implementations.
   @usableFromInline package struct Style: OptionSet, Sendable {
     @usableFromInline package let rawValue: Int
 
-    /// Makes a style of its bits.
+    /// Creates a style from its bits.
     @inlinable package init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Unreserved bytes as they are, every other as `%XX`.
+    /// Keeps unreserved bytes and encodes all others as `%XX`.
     @usableFromInline package static let plain: Style = []
-    /// Hexadecimal digits in lower case.
+    /// Writes hexadecimal digits in lower case.
     @usableFromInline package static let lowerHex = Style(rawValue: 1)
-    /// A space as "+".
+    /// Writes a space as "+".
     @usableFromInline package static let plusForSpace = Style(rawValue: 2)
-    /// Encoded, and then encoded once more.
+    /// Encodes the encoded bytes once more.
     @usableFromInline package static let twice = Style(rawValue: 4)
-    /// "*" is left as it is and "~" is encoded: the form of HTML's forms.
+    /// Keeps "*" and encodes "~", as HTML forms do.
     @usableFromInline package static let form = Style(rawValue: 8)
-    /// Not at all.
+    /// Encodes nothing.
     @usableFromInline package static let none = Style(rawValue: 16)
   }
 
-  /// Appends bytes in encoded form.
+  /// Appends the encoded bytes.
   @inlinable
   package static func append(
     _ bytes: some Sequence<UInt8>, to out: inout [UInt8], _ style: Style = .plain
@@ -50,7 +51,7 @@
     }
   }
 
-  /// The place of the first "%" that no two hexadecimal digits follow, from 0; `nil` when there is none.
+  /// Returns the offset of the first "%" without two hexadecimal digits after it, or `nil`.
   package static func fault(in text: String) -> Int? {
     var text = text
     return text.withUTF8 { bytes in
@@ -62,9 +63,9 @@
     }
   }
 
-  /// The bytes with every `%XX` decoded once. A "%" that no two digits follow stays as it is.
+  /// Returns the bytes with every `%XX` decoded once. A "%" without two hexadecimal digits after it stays.
   ///
-  /// - Parameter plus: whether "+" is a space, as in forms.
+  /// - Parameter plus: whether "+" stands for a space, as in HTML forms.
   @inlinable
   package static func decoded(_ text: some Collection<UInt8>, plus: Bool = false) -> [UInt8] {
     var out: [UInt8] = []

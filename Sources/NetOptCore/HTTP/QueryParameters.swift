@@ -1,24 +1,25 @@
-/// The parameters of a query, decoded, in their order, and the canonical form in which they are signed.
+/// The decoded parameters of a query in their order. Also writes the canonical form for signatures.
 package struct QueryParameters: Sendable {
-  /// One `key=value`, decoded.
+  /// One decoded `key=value` pair.
   package struct Pair: Sendable {
     package var key: [UInt8]
     package var value: [UInt8]
   }
 
-  /// The order in which the pairs are written.
+  /// The order in which pairs are written.
   package enum Order {
-    /// By key alone; the values of one key stay in the order in which they came, since servers take the first or the last of them.
+    /// Sorted by key alone. Values of the same key keep their order, because servers use either the first or
+    /// the last of them.
     case byKey
     case byKeyAndValue
     case asGiven
   }
 
   package var pairs: [Pair]
-  /// Whether the query has a "+" that is not encoded.
+  /// Whether the query contains an unencoded "+".
   package let hasPlus: Bool
 
-  /// Reads a query. Every piece between two "&" is a pair; one without "=" has an empty value.
+  /// Reads a query. Each piece between two "&" is a pair; a piece without "=" has an empty value.
   ///
   /// - Parameter plus: whether "+" stands for a space.
   package init(_ query: String?, plus: Bool) {
@@ -43,12 +44,13 @@ package struct QueryParameters: Sendable {
     return (pairs, query.contains(0x2b))
   }
 
-  /// Appends the canonical form of a query, as `append` does it of its pairs by key, but at once.
+  /// Appends the canonical form of a query in one pass. The result equals that of reading the query and
+  /// calling `append` with order `byKey`.
   package static func append(query: String, plus: Bool, to out: inout [UInt8]) {
     var query = query
     query.withUTF8 { bytes in
       guard !bytes.isEmpty else { return }
-      // A byte takes three at most, and a piece gets a "=".
+      // Each byte takes at most 3 bytes, and each piece gains a "=".
       withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 3 * bytes.count + bytes.count + 1) { room in
         var pieces: [EncodedPiece] = []
         pieces.reserveCapacity(8)
@@ -64,7 +66,7 @@ package struct QueryParameters: Sendable {
     }
   }
 
-  /// Appends the canonical form: keys and values encoded, sorted as bytes, joined as `k=v&k=v`.
+  /// Appends the canonical form: keys and values encoded, sorted by their bytes, joined as `k=v&k=v`.
   package func append(
     to out: inout [UInt8], style: PercentEncoding.Style = .plain, order: Order = .byKey,
     dropsEmpty: Bool = false
@@ -86,7 +88,7 @@ package struct QueryParameters: Sendable {
     case .byKeyAndValue:
       encoded.sort { $0.key == $1.key ? less($0.value, $1.value) : less($0.key, $1.key) }
     case .byKey:
-      // The standard library's sort is stable, but does not promise to be.
+      // The standard library's sort is stable in practice, but its documentation does not guarantee that.
       encoded = encoded.enumerated().sorted {
         $0.element.key == $1.element.key ? $0.offset < $1.offset : less($0.element.key, $1.element.key)
       }.map(\.element)
@@ -100,5 +102,5 @@ package struct QueryParameters: Sendable {
   }
 }
 
-/// Whether bytes come before others.
+/// Whether one byte string comes before another.
 package func less(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lexicographicallyPrecedes(b) }

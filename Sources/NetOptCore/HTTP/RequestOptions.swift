@@ -1,88 +1,97 @@
-/// Limits and wishes for one request.
+/// The limits and preferences of one request.
 public struct RequestOptions: Hashable, Sendable {
-  /// The longest that the call may take, from `execute` to the last byte of the body; 60 s unless said otherwise,
-  /// `nil` for no limit. A long download or a stream of events wants more.
+  /// The maximum duration of the call, from `execute` to the last byte of the body; `nil` for no limit.
+  /// Default: 60 s. Raise it for long downloads and event streams.
   public var timeout: Duration? = .seconds(60)
 
-  /// The longest that one leg of the race may take to be ready (TCP and TLS). Default: 10 s.
+  /// The maximum time for one leg of the race to become ready (TCP and TLS). Default: 10 s.
   public var connectTimeout: Duration = .seconds(10)
 
-  /// How the server's certificate is checked.
+  /// How the client verifies the server's certificate.
   public enum Verification: Hashable, Sendable {
-    /// Chain and name; the default.
+    /// Verifies the certificate's chain and name.
     case full
-    /// Neither: anyone on the path can read and change the exchange. The response says that it was so.
+    /// Verifies neither. Anyone on the network path can read and change the exchange. The response reports it
+    /// (`TLSReport.verified`).
     case none
   }
 
-  /// How the server's certificate is checked.
+  /// How the client verifies the server's certificate. Default: `full`.
   public var verification: Verification = .full
 
-  /// Which version of HTTP is asked for.
+  /// The version of HTTP to use.
   public enum Version: Hashable, Sendable {
-    /// HTTP/2 over TLS when the server offers it, else HTTP/1.1.
+    /// HTTP/2 over TLS if the server offers it, otherwise HTTP/1.1.
     case automatic
     /// HTTP/1.1.
     case http1
-    /// HTTP/2 or nothing.
+    /// HTTP/2 only. The request fails if the server does not offer it.
     case http2
   }
 
-  /// Which version of HTTP is asked for. Default: `automatic`.
+  /// The version of HTTP to use. Default: `automatic`.
   public var version: Version = .automatic
 
-  /// Which way a request may go.
+  /// The endpoints that a request may use.
   public enum Routing: Hashable, Sendable {
     /// The list's endpoints, fastest first, then DNS.
     case automatic
-    /// DNS alone.
+    /// Only DNS.
     case dns
-    /// This address alone, whatever list and DNS say.
+    /// Only this address, regardless of the list and DNS.
     case pinned(IPAddress)
   }
 
-  /// Which way the request may go. Default: `automatic`.
+  /// The endpoints that the request may use. Default: `automatic`.
   public var routing: Routing = .automatic
 
-  /// Which addresses may be used, the list's and DNS's, or `nil` for both families.
+  /// The address family that the request may use, for addresses from the list and from DNS; `nil` for both
+  /// families. Default: `nil`.
   public var family: IPAddress.Family?
 
-  /// Whether direct mode is used although a proxy is configured. Default: no; the request goes through the proxy.
+  /// Whether the request uses direct mode even if a proxy is configured. Default: false, so that the request
+  /// uses the proxy.
   public var directDespiteProxy = false
 
-  /// How connections and their caches are used.
+  /// How a request uses pooled connections and cached connection data.
   public enum ConnectionUse: Hashable, Sendable {
-    /// A pooled connection when there is one; the connection is kept afterwards.
+    /// Uses a pooled connection if there is one, and returns the connection to the pool afterwards.
     case pooled
-    /// A new connection, without a resumed TLS session or a cached DNS answer, closed afterwards. For measuring.
+    /// Opens a new connection, without a resumed TLS session or a cached DNS result, and closes it
+    /// afterwards. For measurements.
     case fresh
   }
 
-  /// How connections are used. Default: `pooled`.
+  /// How the request uses connections. Default: `pooled`.
   public var connection: ConnectionUse = .pooled
 
-  /// Whether compressed responses are asked for and decoded (gzip, deflate, br, zstd). Default: yes.
+  /// Whether the client requests and decodes compressed responses (gzip, deflate, br, zstd). Default: true.
   public var decompress = true
 
-  /// How many redirects are followed; 0 gives the redirect itself back. Default: 10.
+  /// The maximum number of redirects to follow. With 0, the call returns the redirect itself. Default: 10.
   public var maxRedirects = 10
 
-  /// How often the request may be sent in all, for one hop of a redirected call; 1 or less for no retries. Default: 3.
+  /// The maximum number of times that the request is sent, for each hop of a redirected call. 1 or less
+  /// disables retries. Default: 3.
   ///
-  /// A further attempt is made only for a request that may be repeated (`NetOptRequest.mayBeRepeated`), when its connection
-  /// failed after it was sent, its endpoint went silent, or the answer was 421, 502, 503 or 504; elsewhere when there is
-  /// an elsewhere; within the client's budget for retries, but for a connection that turned out to be dead; and never when it
-  /// could not end before the deadline. Any other request is sent again only when servers refused to process it.
+  /// The client retries only a request that may be repeated (`NetOptRequest.mayBeRepeated`), and only after
+  /// one of these events: the connection failed after the request was sent, the endpoint went silent, or the
+  /// status was 421, 502, 503 or 504. The retry uses another endpoint if there is one. Each retry draws from
+  /// the client's retry budget, unless the connection turned out to be dead. The client does not retry if the
+  /// attempt could not end before the deadline. The client sends any other request again only if the server
+  /// refused to process it.
   public var maxAttempts = 3
 
-  /// Whether a second copy is sent to another endpoint when an answer takes longer than nearly all (95 %) of the origin's
-  /// answers took to requests with this option. The first answer counts, the other copy is cancelled. Only for a request
-  /// that may be repeated, and drawn from the budget for retries. Default: no.
+  /// Whether the client hedges the request: it sends a second copy to another endpoint if the response takes
+  /// longer than 95 % of the origin's responses to requests with this option. The first response wins and the
+  /// client cancels the other copy. Applies only to requests that may be repeated, and draws from the retry
+  /// budget. Default: false.
   public var hedges = false
 
-  /// How the cache is used; `nil`, the default, for what the client's configuration says. A client without a cache uses none.
+  /// How the request uses the cache; `nil` for the client's configuration. A client without a cache uses
+  /// none. Default: `nil`.
   public var cache: CacheOptions?
 
-  /// Makes the defaults.
+  /// Creates the default options.
   public init() {}
 }

@@ -1,72 +1,76 @@
-/// Where a body's bytes come from. Implementations cancel their transfer when they are released before the end.
+/// The source of a body's bytes. An implementation cancels its transfer when it is released before the end.
 package protocol BodySource: AnyObject, Sendable {
-  /// The next chunk, or `nil` at the end. One consumer at a time.
+  /// Returns the next chunk, or `nil` at the end. Supports one consumer at a time.
   func next() async throws(NetOptError) -> [UInt8]?
-  /// What the phases of the exchange took so far. Safe from any thread.
+  /// The durations of the phases of the exchange so far. Safe from any thread.
   var timings: Timings { get }
 }
 
-/// A response's body: chunks as they come, once. The transfer is held back when nobody reads.
+/// The body of a response: a sequence of chunks that can be read once. The transfer pauses while nobody
+/// reads.
 public struct ResponseBody: AsyncSequence, Sendable {
-  /// A piece of the body.
+  /// A chunk of the body.
   public typealias Element = [UInt8]
-  /// What iterating throws.
+  /// The error that iteration throws.
   public typealias Failure = NetOptError
 
   private let source: any BodySource
-  /// The source, when all of it is in memory: then nobody need wait for it.
+  /// The source, if the whole body is in memory. Reading then needs no waiting.
   private let memory: MemoryBody?
 
-  /// Makes a body from a source.
+  /// Creates a body from a source.
   package init(_ source: any BodySource) {
     self.source = source
     memory = nil
   }
 
-  /// Makes a body from memory.
+  /// Creates a body from bytes in memory.
   public init(_ bytes: [UInt8], timings: Timings = Timings()) {
     let memory = MemoryBody(bytes, timings)
     source = memory
     self.memory = memory
   }
 
-  /// Has somebody told of the end, once, if all of the body is in memory.
+  /// Sets the observer of the body's end, if the whole body is in memory.
   ///
-  /// - Returns: whether it is. Otherwise the observer has to stand between the body and who reads it.
+  /// - Returns: whether the whole body is in memory. If not, the observer must wrap the body itself.
   package func isObserved(by observer: any BodyEndObserver) -> Bool {
     guard let memory else { return false }
     memory.observe(observer)
     return true
   }
 
-  /// All of the body, when it is in memory and nobody has begun to read it; else `nil`. It can be read afterwards.
+  /// The whole body if it is in memory and reading has not begun, otherwise `nil`. The body can still be read
+  /// afterwards.
   package var whole: [UInt8]? { memory?.unread }
 
-  /// What the phases of the exchange took so far.
+  /// The durations of the phases of the exchange so far.
   public var timings: Timings { source.timings }
 
   /// Reads a body chunk by chunk.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let source: any BodySource
 
-    /// The next chunk, or `nil` at the end.
+    /// Returns the next chunk, or `nil` at the end.
     ///
-    /// - Throws: what ended the transfer early: `receiveFailed`, `timeout`, `cancelled`, `decodeFailed`.
+    /// - Throws: the error that ended the transfer early: `receiveFailed`, `timeout`, `cancelled` or
+    ///   `decodeFailed`.
     public mutating func next() async throws(NetOptError) -> [UInt8]? { try await source.next() }
 
-    /// The next chunk, or `nil` at the end.
+    /// Returns the next chunk, or `nil` at the end.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(NetOptError) -> [UInt8]? { try await source.next() }
   }
 
-  /// Starts reading. A body can be read once; a second iterator goes on where the first one stopped.
+  /// Starts reading. A body can be read only once: a second iterator continues where the first one stopped.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source) }
 
   /// Reads the whole body.
   ///
-  /// - Parameter limit: the most bytes that are taken.
-  /// - Throws: `NetOptError.Code.bodyTooLarge` when there are more than `limit`, and what ended the transfer early.
+  /// - Parameter limit: the maximum number of bytes.
+  /// - Throws: `NetOptError.Code.bodyTooLarge` if the body is larger than `limit`, and the error that ended
+  ///   the transfer early.
   public func collect(upTo limit: Int) async throws(NetOptError) -> [UInt8] {
     let tooLarge = { () -> NetOptError in
       NetOptError(
@@ -81,7 +85,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     var whole: [UInt8] = []
     while let chunk = try await source.next() {
       if chunk.count > limit - whole.count { throw tooLarge() }
-      // The usual body is one chunk, which is handed on without a copy.
+      // Most bodies have one chunk, which is returned without a copy.
       if whole.isEmpty { whole = chunk } else { whole += chunk }
     }
     return whole

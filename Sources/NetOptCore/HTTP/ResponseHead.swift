@@ -1,21 +1,22 @@
-/// The head of a response, kept as the bytes that came; fields are parsed when they are asked for.
+/// The head of a response. Stores the received bytes and parses the fields on demand.
 @usableFromInline
 package struct ResponseHead: Sendable, Hashable {
   /// The status code.
   package let status: Int
   /// The version of HTTP.
   package let version: HTTPVersion
-  /// The field lines as they came, each with its CRLF or LF, without the status line.
+  /// The received field lines, each with its CRLF or LF, without the status line.
   package let lines: [UInt8]
 
-  /// Makes a head from its field lines.
+  /// Creates a head from its field lines.
   package init(status: Int, version: HTTPVersion, lines: [UInt8]) {
     self.status = status
     self.version = version
     self.lines = lines
   }
 
-  /// Makes a head from fields. A line end or NUL in one becomes a space, as RFC 9110, section 5.5 asks of recipients.
+  /// Creates a head from fields. Replaces line ends and NULs in names and values by spaces, as RFC 9110,
+  /// section 5.5 asks of recipients.
   package init(status: Int, version: HTTPVersion = .http1_1, fields: HeaderFields = [:]) {
     var lines: [UInt8] = []
     lines.reserveCapacity(fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })
@@ -38,7 +39,7 @@ package struct ResponseHead: Sendable, Hashable {
     }
   }
 
-  /// All fields, in the order in which they came. Bytes that are no UTF-8 are replaced.
+  /// All fields in received order. Invalid UTF-8 is replaced.
   package var fields: HeaderFields {
     var fields = HeaderFields()
     forEachLine { name, value in
@@ -49,13 +50,15 @@ package struct ResponseHead: Sendable, Hashable {
     return fields
   }
 
-  /// The first value of a field, found without parsing the others.
+  /// Returns the value of the first field with this name, without parsing all fields.
   package func first(_ name: String) -> String? {
     firstBytes(name).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The first field of this name whose value is a reference to a resource, such as `Location`. Bytes beyond ASCII are percent-encoded as they
-  /// came: two references in another encoding than UTF-8 would be one text. `nil` also for more than `HTTPURL.longestReference` bytes.
+  /// Returns the value of the first field with this name as a URI reference, for fields such as `Location`.
+  /// Non-ASCII bytes are percent-encoded as received; decoding them as UTF-8 would map different references
+  /// in other encodings to one text. Returns `nil` if there is no such field or its value is longer than
+  /// `HTTPURL.longestReference` bytes.
   package func reference(_ name: String) -> String? {
     firstBytes(name).flatMap { $0.count > HTTPURL.longestReference ? nil : HTTPURL.encodedBeyondASCII($0) }
   }
@@ -74,8 +77,8 @@ package struct ResponseHead: Sendable, Hashable {
 
   private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
 
-  /// Calls `body` with name and value of each line until it returns false. Obsolete folds (RFC 9112, section 5.2)
-  /// never get here: libcurl unfolds them or refuses.
+  /// Calls `body` with the name and value of each line until `body` returns false. Lines are never folded
+  /// (RFC 9112, section 5.2), because libcurl unfolds or rejects obsolete line folding.
   private func forEachLine(_ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Bool) {
     var rest = lines[...]
     while let end = rest.firstIndex(of: 0x0a) {
@@ -91,7 +94,7 @@ package struct ResponseHead: Sendable, Hashable {
   }
 }
 
-/// The version of HTTP that an exchange used.
+/// The version of HTTP of an exchange.
 public enum HTTPVersion: String, Hashable, Sendable, CustomStringConvertible {
   /// HTTP/1.0 (RFC 1945).
   case http1_0 = "1.0"
@@ -99,9 +102,9 @@ public enum HTTPVersion: String, Hashable, Sendable, CustomStringConvertible {
   case http1_1 = "1.1"
   /// HTTP/2 (RFC 9113).
   case http2 = "2"
-  /// HTTP/3 (RFC 9114), for a libcurl that speaks it.
+  /// HTTP/3 (RFC 9114), if libcurl supports it.
   case http3 = "3"
 
-  /// `1.1`, `2`.
+  /// The version number: `1.1`, `2`.
   public var description: String { rawValue }
 }

@@ -1,10 +1,12 @@
-/// The parts of a value that is one reference: copies of the value share them until one of the copies is changed.
+/// The copy-on-write storage of a value that is one reference wide. Copies of the value share the storage
+/// until one of them changes.
 ///
-/// Requests and responses pass through every interceptor, and a call that waits has copies of them in each one's frame.
-/// What reads them is inlined elsewhere too: an accessor that yields what is large allocates its frame.
+/// Requests and responses pass through every interceptor, and a waiting call holds copies of them in each
+/// interceptor's frame. Accessors are inlinable for other modules, because an accessor that yields a large
+/// value allocates its frame.
 @usableFromInline
 struct SharedParts<Parts: Sendable>: Sendable {
-  /// Unchecked sendable: the parts are changed only while a single value refers to them.
+  /// Unchecked Sendable: the parts are changed only while exactly one value refers to them.
   @usableFromInline
   final class Storage: @unchecked Sendable {
     // Unchecked exclusivity for the same reason (docs/adr/0009).
@@ -16,7 +18,7 @@ struct SharedParts<Parts: Sendable>: Sendable {
 
   @inlinable init(_ parts: Parts) { storage = Storage(parts) }
 
-  /// The parts. Changing them changes nothing in copies made before.
+  /// The parts. A change does not affect copies made before.
   @inlinable var value: Parts {
     _read { yield storage.parts }
     _modify {
