@@ -1,42 +1,44 @@
 import NetOptCore
 
-/// The probes that have TCP and are to begin TLS, one after the other.
+/// The probes that have TCP and wait to begin TLS, one after another.
 ///
-/// A handshake is a millisecond of CPU on either side. Of eight that begin at once all end last, and the first request, which
-/// goes out when the first of them is done, has waited for all eight. So they begin in the order in which TCP was connected,
-/// that is the fastest first, and a little apart. The first one of many has a head start, for a request that may wait for it:
-/// the others wait until it has ended. Confined to the loop.
+/// A handshake takes a millisecond of CPU on either side. Eight handshakes that begin at once all end as late
+/// as the last one. The first request goes out when the first handshake is done, and would wait for all
+/// eight. So probes begin TLS in the order in which TCP connected, the fastest first, and a little apart. The
+/// first of many probes has a head start, because a request may wait for it: the others wait until it has
+/// ended, `headStart` at most. Confined to the loop.
 struct Handshakes<Probe: AnyObject> {
-  /// From one beginning to the next: 256 endpoints, the most that are probed at start, begin well within a second.
+  /// The time between two beginnings. 256 endpoints, the most that are probed at start, begin well within a
+  /// second.
   static var apart: Duration { .milliseconds(2) }
 
-  /// The most that the first one has to itself: more than a handshake with a server that is near takes.
+  /// The longest head start of the first probe: more than a handshake with a nearby server takes.
   static var headStart: Duration { .milliseconds(10) }
 
   private var waiting: [Probe] = []
   private var nextBeginning = MonotonicInstant(nanoseconds: 0)
-  /// When one came last for which a request may wait.
+  /// When a probe for which a request may wait was last added.
   private var lastKept: MonotonicInstant?
-  /// Whether the next one is the first of those that come now.
+  /// Whether the next probe gets a head start.
   private var nextIsFirst = false
-  /// The one that has a head start, as long as it has not ended.
+  /// The probe that has a head start, until it ends.
   private var first: ObjectIdentifier?
 
-  /// When the next one may begin; `nil` when none waits.
+  /// When the next probe may begin; `nil` when no probe waits.
   var due: MonotonicInstant? { waiting.isEmpty ? nil : nextBeginning }
 
   func contains(_ probe: Probe) -> Bool { waiting.contains { $0 === probe } }
 
-  /// A probe's TCP is connected.
+  /// Adds a probe whose TCP is connected.
   ///
-  /// - Parameter isKept: whether its connection is kept, so that a request may wait for it.
+  /// - Parameter isKept: whether the probe's connection is kept, so that a request may wait for it.
   mutating func add(_ probe: Probe, at now: MonotonicInstant, isKept: Bool) {
     if isKept, waiting.isEmpty, lastKept.map({ now >= $0 + Self.headStart }) ?? true { nextIsFirst = true }
     if isKept { lastKept = now }
     waiting.append(probe)
   }
 
-  /// Takes the one that begins now, and drops before it those that can begin no more.
+  /// Takes the probe that begins now. Drops the probes before it that can no longer begin.
   mutating func next(at now: MonotonicInstant, where mayBegin: (Probe) -> Bool) -> Probe? {
     guard now >= nextBeginning else { return nil }
     while !waiting.isEmpty {
@@ -50,9 +52,9 @@ struct Handshakes<Probe: AnyObject> {
     return nil
   }
 
-  /// Somebody waits for one of these: it is the next one, and need not wait.
+  /// Moves a probe that a request waits for to the front and lets it begin at once.
   ///
-  /// - Returns: whether there is one.
+  /// - Returns: whether there is such a probe.
   mutating func hurry(_ isWanted: (Probe) -> Bool) -> Bool {
     guard let index = waiting.firstIndex(where: isWanted) else { return false }
     waiting.insert(waiting.remove(at: index), at: 0)
@@ -60,7 +62,8 @@ struct Handshakes<Probe: AnyObject> {
     return true
   }
 
-  /// A probe has ended. After the first one the next may begin, when the request that waited for it has had its turn.
+  /// Records that a probe has ended. After the probe with the head start, the next one begins `apart` later:
+  /// first the request that waited goes out.
   mutating func ended(_ probe: Probe, at now: MonotonicInstant) {
     remove { $0 === probe }
     guard first == ObjectIdentifier(probe) else { return }
@@ -68,7 +71,7 @@ struct Handshakes<Probe: AnyObject> {
     nextBeginning = min(nextBeginning, now + Self.apart)
   }
 
-  /// Takes one out that has ended or begun.
+  /// Removes a probe that has ended or begun.
   @discardableResult
   mutating func remove(_ isOver: (Probe) -> Bool) -> Probe? {
     guard let index = waiting.firstIndex(where: isOver) else { return nil }

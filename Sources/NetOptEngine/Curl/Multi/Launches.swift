@@ -2,13 +2,13 @@ import CCurl
 
 /// The connections on which requests are about to be sent.
 ///
-/// libcurl sends each request with a system call of its own, and each of them would be a packet. While a socket is corked
-/// (TCP_CORK, tcp(7)) the kernel gathers them, and sends them when it is not any more. Turning TCP_NODELAY off instead
-/// would make them wait for a round trip.
+/// libcurl sends each request with a system call of its own, and each call would be a packet. While a socket
+/// is corked (TCP_CORK, tcp(7)), the kernel gathers the requests. It sends them when the socket is uncorked.
+/// Turning TCP_NODELAY off instead would make the requests wait for a round trip.
 struct Launches {
   private var sockets: [(descriptor: Int32, requests: Int)] = []
 
-  /// A request is to be sent on a connection.
+  /// Adds a request that is about to be sent on a connection.
   mutating func add(_ descriptor: Int32) {
     if let index = sockets.firstIndex(where: { $0.descriptor == descriptor }) {
       sockets[index].requests += 1
@@ -17,12 +17,12 @@ struct Launches {
     }
   }
 
-  /// Has libcurl send the requests.
+  /// Makes libcurl send the requests. Corks the sockets that have more than one.
   mutating func perform(_ send: () -> Void) {
     if sockets.isEmpty { return send() }
     for (descriptor, requests) in sockets where requests > 1 { netopt_cork(descriptor, 1) }
     send()
-    // One that was closed meanwhile is no socket any more, or a new one, which is not corked.
+    // A socket that was closed meanwhile is gone, or its number belongs to a new socket, which is not corked.
     for (descriptor, requests) in sockets where requests > 1 { netopt_cork(descriptor, 0) }
     sockets.removeAll(keepingCapacity: true)
   }

@@ -1,18 +1,19 @@
 import CCurl
 import NetOptCore
 
-/// The multi handle that takes new work, and those before it on which something still runs.
+/// The multi handle that takes new work, and the older handles on which work is still under way.
 ///
-/// Unchecked sendable: confined to the loop, but for being made.
+/// Unchecked sendable: confined to the loop, except for its initialization.
 ///
-/// libcurl 7.88 has no way to say that the connections it keeps lead through a network that is gone. It keeps them by multi
-/// handle; so new work goes to a new one, and the old one ends when the last of its work has.
+/// libcurl 7.88 cannot be told that its kept connections lead through a network that is gone. It keeps
+/// connections per multi handle. So new work goes to a new handle, and the old handle ends when its last work
+/// has ended.
 final class Multis: @unchecked Sendable {
   private(set) var current: CurlMulti
   private var retired: [CurlMulti] = []
   private let loop: EventLoop
 
-  /// - Throws: as `CurlMulti`.
+  /// - Throws: the errors of `CurlMulti.init`.
   init(
     _ configuration: CurlConfiguration, legs: any LegSource, waits: (any WaitObserver)?, loop: EventLoop
   ) throws(NetOptError) {
@@ -20,12 +21,13 @@ final class Multis: @unchecked Sendable {
     current = try CurlMulti(configuration, legs: legs, waits: waits, loop: loop)
   }
 
-  /// Has new work go to new connections. What is under way goes on; who only waits for the outcome of a race, which may take its
-  /// time in a network that is gone, goes on as new work.
+  /// Makes new work use new connections. Work that is under way continues on the old ones. Calls that only
+  /// wait for the outcome of a race continue as new work, because that race may take long in a network that
+  /// is gone.
   func renew() {
     let old = current
     let isShutDown = old.assumeIsolated { $0.isShutDown }
-    // Without memory for another handle there is the old one.
+    // Without memory for another handle, the old one stays in use.
     guard !isShutDown,
       let new = try? CurlMulti(old.configuration, legs: old.legs, waits: old.waits, loop: loop)
     else { return }
@@ -35,7 +37,7 @@ final class Multis: @unchecked Sendable {
     for waiting in old.assumeIsolated({ $0.retire() }) { waiting.run() }
   }
 
-  /// Fails what is under way and closes everything.
+  /// Fails the work under way and closes everything.
   func shutDown() {
     for multi in retired + [current] { multi.assumeIsolated { $0.shutDown() } }
     retired = []

@@ -1,23 +1,26 @@
-/// How much of one turn of the loop goes into the pieces of bodies.
+/// The time that one turn of the loop spends on the pieces of bodies, and its limit.
 ///
-/// libcurl reads a socket up to a hundred times in one call, before 8.1.0 up to 128 KiB each time. A decoder may spend 200 ns on each byte (`ContentDecoder`), and
-/// a piece may have a single byte. Without a limit, many such bodies make one turn last seconds, and delay every deadline by as much.
+/// libcurl reads a socket up to a hundred times in one call, before 8.1.0 up to 128 KiB each time. A decoder
+/// may spend 200 ns on each byte (`ContentDecoder`), and a piece may have a single byte. Without a limit,
+/// many such bodies make one turn last seconds, and delay every deadline by as much.
 struct ReceivingTurn {
-  /// The limit in nanoseconds. In 20 ms a usual decoder makes several megabytes; without a decoder, libcurl hands over hundreds of megabytes.
+  /// The limit in nanoseconds. In 20 ms a typical decoder produces several megabytes; without a decoder,
+  /// libcurl delivers hundreds of megabytes.
   private static let longest: Int64 = 20_000_000
-  /// The time that one piece counts for, in nanoseconds, besides decoding: about what libcurl and netopt spend on it.
+  /// The time that one piece counts for besides decoding, in nanoseconds: about the time that libcurl and
+  /// netopt spend on a piece.
   private static let timePerPiece: Int64 = 500
-  /// The time that one byte of a chunk's size line counts for, in nanoseconds.
+  /// The time that one byte of chunk framing counts for, in nanoseconds.
   private static let timePerFramingByte: Int64 = 20
 
   /// How long bodies have taken in this turn, in nanoseconds.
   var spent: Int64 = 0
-  /// The transfers that wait for a later turn, in the order in which they are to go on.
+  /// The transfers that wait for a later turn, in the order in which they continue.
   var waiting: [Transfer] = []
   /// Fires in the next turn.
   var timer: MultiTimer?
 
-  /// Whether nothing more is to be taken in this turn.
+  /// Whether the turn's time for bodies is used up.
   var isOver: Bool { spent >= Self.longest }
 
   mutating func tookPiece() { spent += Self.timePerPiece }
@@ -26,24 +29,24 @@ struct ReceivingTurn {
 }
 
 extension CurlMulti {
-  /// The turn ends.
+  /// Ends the turn: the next one starts with its full time, and lets the waiting transfers continue.
   func endReceivingTurn() {
     records.receiving.spent = 0
     guard !records.receiving.waiting.isEmpty else { return }
     let timer = records.receiving.timer ?? MultiTimer(self) { $0.receiveOn() }
     records.receiving.timer = timer
-    // Timers alone cannot keep the loop: that is the next turn.
+    // The timer fires in the next turn, because timers alone cannot keep the loop.
     loop.schedule(timer, at: loop.now())
   }
 
-  /// Lets transfers go on that wait for their turn, until it is used up: one at least.
+  /// Lets waiting transfers continue until the turn's time is used up. At least one continues.
   private func receiveOn() {
     records.receiving.spent = 0
     var waiting: [Transfer] = []
     swap(&waiting, &records.receiving.waiting)
     for (index, transfer) in waiting.enumerated() {
       if records.receiving.isOver {
-        // Those that have just been given some wait behind those that have not.
+        // Transfers that have just received data wait behind those that have not.
         records.receiving.waiting = waiting[index...] + records.receiving.waiting
         break
       }

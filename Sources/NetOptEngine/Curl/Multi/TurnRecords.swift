@@ -1,18 +1,18 @@
 import CCurl
 
-/// What libcurl's callbacks have to say in one turn of the loop. Confined to the loop's thread; written only while
-/// libcurl is at work, read and emptied only when it is not.
+/// What libcurl's callbacks record in one turn of the loop. Confined to the loop's thread. The records are
+/// written only while libcurl works, and read and emptied only while it does not.
 final class TurnRecords {
-  /// What is wanted of one descriptor in the end.
+  /// libcurl's latest interest in one descriptor.
   struct Interest {
     let descriptor: Int32
-    /// What it is to be watched for; empty for not at all.
+    /// The events to watch for; empty for none.
     var readiness: Readiness
-    /// Whether the descriptor was closed in between: the number then means another socket than before.
+    /// Whether the descriptor was closed in between. Its number then means another socket than before.
     var wasClosed: Bool
   }
 
-  /// What became of a socket.
+  /// The opening or the closing of a socket.
   enum SocketEvent {
     case opened(Int32, by: Transfer)
     case closed(Int32)
@@ -20,25 +20,25 @@ final class TurnRecords {
 
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private(set) var interests: [Interest] = []
-  /// In the order in which it happened: a number may be opened, closed and opened again in one turn.
+  /// The events in their order: a descriptor may be opened, closed and opened again in one turn.
   @exclusivity(unchecked) private(set) var socketEvents: [SocketEvent] = []
-  /// Transfers that opened a socket.
+  /// Transfers that opened a socket, or that wait for a connection that others are opening.
   @exclusivity(unchecked) var opened: [Transfer] = []
-  /// Transfers that came to the gate.
+  /// Transfers that reached the gate.
   @exclusivity(unchecked) var ready: [Transfer] = []
   /// Transfers that received something, or paused.
   @exclusivity(unchecked) var touched: [Transfer] = []
-  /// What was opened of late and has carried no request: kept here, as callbacks have to do with it.
+  /// Connections that were opened recently and have carried no request. Kept here because callbacks use them.
   @exclusivity(unchecked) var newConnections = NewConnections()
-  /// What the gate has to know of the connections that are open.
+  /// What the gate needs to know of the open connections.
   @exclusivity(unchecked) var live = LiveConnections()
   @exclusivity(unchecked) var receiving = ReceivingTurn()
-  /// What libcurl wants its timer set to, in milliseconds: -1 for off, `nil` for no change.
+  /// The timeout that libcurl wants, in milliseconds: -1 for no timer, `nil` for no change.
   @exclusivity(unchecked) var timeout: Int?
 
-  /// Hands the records to a callback of libcurl.
+  /// Gives a callback of libcurl access to the records.
   ///
-  /// Unsafe: they live as long as the multi handle that calls, and are not retained.
+  /// Unsafe: the records live as long as the multi handle that calls, and are not retained.
   ///
   /// - Parameter data: the callback's user data.
   static func reached(by data: UnsafeMutableRawPointer, _ body: (TurnRecords) -> Void) {
@@ -69,16 +69,16 @@ final class TurnRecords {
     }
   }
 
-  /// Whether there are interests, or news of sockets, to be acted on.
+  /// Whether interests or socket events wait to be applied.
   var concernSockets: Bool { !interests.isEmpty || !socketEvents.isEmpty }
 
-  /// Tells that interests and what became of sockets have been acted on.
+  /// Clears the interests and the socket events, which have been applied.
   func applied() {
     interests.removeAllOfTurn()
     socketEvents.removeAllOfTurn()
   }
 
-  /// Forgets the transfers: nobody will act on them any more, and they lead back to the owner of the records.
+  /// Drops the transfers: nothing acts on them any more, and they refer back to the owner of the records.
   func removeTransfers() {
     opened = []
     ready = []
@@ -88,8 +88,8 @@ final class TurnRecords {
 }
 
 extension Array {
-  /// Removes all elements and keeps the room. Of none or one, as most turns have, it does so at a third of what
-  /// `removeAll(keepingCapacity:)` costs.
+  /// Removes all elements and keeps the capacity. For at most one element, as in most turns, this costs a
+  /// third of `removeAll(keepingCapacity:)`.
   mutating func removeAllOfTurn() {
     switch count {
     case 0: break

@@ -2,8 +2,8 @@ public import NetOptCore
 
 /// The transport on libcurl's multi interface.
 ///
-/// Each leg of a plan is an easy handle with `CURLOPT_CONNECT_TO`, which keeps URL, Host, SNI and verification on the
-/// name; `CURLOPT_PREREQFUNCTION` is the gate of the race. Safe to use from any task.
+/// Each leg of a plan is an easy handle with `CURLOPT_CONNECT_TO`, so that URL, Host, SNI and verification
+/// still use the host name. `CURLOPT_PREREQFUNCTION` is the gate of the race. Safe to use from any task.
 public final class CurlTransport: Transport {
   private let loop: EventLoop
   private let multis: Multis
@@ -11,7 +11,7 @@ public final class CurlTransport: Transport {
 
   /// Makes a transport on a loop. `shutdown` does not stop the loop.
   ///
-  /// - Parameter waits: who looks after the requests that wait for their answers, if anybody does.
+  /// - Parameter waits: observes the requests that wait for their responses; `nil` for no observer.
   /// - Throws: `invalidConfiguration`, naming the setting, or `libraryFailed`.
   package init(
     _ configuration: CurlConfiguration = CurlConfiguration(), legs: any LegSource,
@@ -25,7 +25,8 @@ public final class CurlTransport: Transport {
 
   /// Performs a request along a plan.
   ///
-  /// - Throws: `NetOptError`; `invalidRequest` before anything is sent when method, headers or body cannot be.
+  /// - Throws: `NetOptError`; `invalidRequest` before anything is sent when the method, headers or body
+  ///   cannot be sent.
   package func execute(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> NetOptResponse {
@@ -34,7 +35,7 @@ public final class CurlTransport: Transport {
     return try exchange.takeResponse()
   }
 
-  /// Not inlined: what it needs room for would be kept by every call that waits.
+  /// Not inlined: otherwise every waiting call would keep memory for the local variables of this method.
   @inline(never)
   private func exchange(
     _ request: NetOptRequest, _ plan: RoutePlan, _ context: CallContext
@@ -46,12 +47,12 @@ public final class CurlTransport: Transport {
       .request, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
   }
 
-  /// Opens a connection and stops at the gate. Over HTTP/2 one to be kept stays in libcurl's pool.
+  /// Opens a connection and stops at the gate. An HTTP/2 connection stays in libcurl's pool if `keep` is set.
   package func connect(
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
     var options = RequestOptions()
-    // The call's deadline is the limit; libcurl's own comes behind it.
+    // The call's deadline is the limit. libcurl's own timeout is one second later.
     options.connectTimeout = limit + .seconds(1)
     options.connection = keep ? .pooled : .fresh
     let request = NetOptRequest(.head, HTTPURL(origin: origin, target: "/"), options: options)
@@ -65,8 +66,8 @@ public final class CurlTransport: Transport {
     return try exchange.takeConnection()
   }
 
-  /// Opens a connection along a plan and stops at the gate. One that speaks HTTP/1.1 is not kept: libcurl closes what ends
-  /// there.
+  /// Opens a connection along a plan and stops at the gate. An HTTP/1.1 connection is not kept: libcurl
+  /// closes it when the transfer ends at the gate.
   package func warmUp(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport {
@@ -76,10 +77,10 @@ public final class CurlTransport: Transport {
     return try exchange.takeRoute()
   }
 
-  /// Has calls that come from now on open connections of their own.
+  /// Makes calls that start from now on use new connections.
   public func networkChanged() { _ = loop.submit(MultisWork(multis) { $0.renew() }) }
 
-  /// Fails what is under way and closes all connections. Later calls are refused.
+  /// Fails the calls under way and closes all connections. Refuses later calls.
   public func shutdown() async {
     await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
       let work = MultisWork(multis) {
@@ -91,7 +92,7 @@ public final class CurlTransport: Transport {
   }
 }
 
-/// Something that is done to the multi handles on their loop.
+/// Work on the multi handles, done on their loop.
 private final class MultisWork: LoopWork {
   private let multis: Multis
   private let body: @Sendable (Multis) -> Void

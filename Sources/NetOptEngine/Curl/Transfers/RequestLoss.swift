@@ -1,29 +1,29 @@
 import NetOptCore
 
-/// How a request ended without an answer, as its caller is told.
+/// How a request ended without a response, and the messages about it.
 struct RequestLoss: Equatable {
-  /// What the server may have made of it.
+  /// What the server may have done with the request.
   var fate = SentRequest.Fate.unknown
-  /// Whether the connection was given up because nothing came on it any more.
+  /// Whether netopt gave the connection up because it had gone silent.
   var wasSilent = false
-  /// Whether the server had announced the end of the connection.
+  /// Whether the server had announced the end of the connection (GOAWAY).
   var wasLeaving = false
-  /// How often it was sent, and whether it can be sent again.
+  /// How often the request was sent, and whether it can be sent again.
   var sending = Sending()
 
   /// How a request was sent.
   struct Sending: Equatable {
-    /// Whether it may be sent again when nothing is known of the first time.
+    /// Whether the request may be sent again when its fate is unknown.
     var mayBeRepeated = false
-    /// Whether its body is a stream that cannot begin anew.
+    /// Whether the body is a stream that cannot be rewound.
     var hasStream = false
-    /// How often it was sent.
+    /// How often the request was sent.
     var count = 0
 
-    /// What is known when the server processed nothing of it the last time.
+    /// The message about a request that the server did not process the last time.
     ///
-    /// A request that may not be repeated was processed at no other time either: else it would not have been sent again. One that may be
-    /// repeated may have been lost before.
+    /// A request that may not be repeated was not processed before either: netopt would not have sent it
+    /// again. A request that may be repeated may have been lost before, with an unknown fate.
     var outcome: String {
       let times = "sent \(count == 1 ? "once" : "\(count) times")"
       if mayBeRepeated { return "it was \(times)" }
@@ -33,23 +33,23 @@ struct RequestLoss: Equatable {
     }
   }
 
-  /// Why the leg to a place, which had taken the request, was left for another one.
+  /// The failure of the leg that had taken the request, when another leg sends the request instead.
   func failure(at place: String) -> LegFailure {
     let kind: LegFailure.Kind =
       switch fate {
       case .refused: .busy
-      // The limit was not known when the request was written: nobody is to blame.
+      // The limit was not known when the request was written, so the server is not at fault.
       case .overLimit: .other
       case .unknown, .unwritten, .leftOut: .reset
       }
     return LegFailure(kind, cause(at: place, usual: ""))
   }
 
-  /// What happened, and whether the request took effect.
+  /// The message that says what happened, and whether the request took effect.
   ///
   /// - Parameters:
-  ///   - place: where it was sent.
-  ///   - usual: what is said when nothing is known of the cause.
+  ///   - place: the peer to which the request was sent.
+  ///   - usual: the text when the cause is unknown.
   func description(at place: String, usual: String) -> String {
     let cause = cause(at: place, usual: usual)
     return fate.isSafe

@@ -1,11 +1,12 @@
-/// How often a request came back from the leg that sent it last because it was not processed, and whether it may go there once more
-/// (docs/adr/0026).
+/// Counts how often the request came back unprocessed from the leg that sent it last, and decides whether
+/// that leg may send it again (docs/adr/0026).
 struct Returns: Equatable {
-  /// The most refusals by a server that takes others: it is overloaded.
+  /// The most refused streams. A server that refuses some streams and takes others is overloaded.
   static let mostRefusals = 3
-  /// The most by limits of streams that were not known when the request was written. Each new connection may have one.
+  /// The most returns for limits of streams that were not known when the request was written. Each new
+  /// connection may cause one.
   static let mostUnknownLimits = 32
-  /// The most by connections that ended: they may do so for many requests in a row.
+  /// The most returns for connections that ended. Connections may end for many requests in a row.
   static let mostEnds = 10
 
   private var leg: Int?
@@ -15,7 +16,7 @@ struct Returns: Equatable {
 
   /// Counts a return from a leg.
   ///
-  /// - Returns: whether the request may be sent there again. Nothing is counted when it may not.
+  /// - Returns: whether the leg may send the request again. When it may not, the return is not counted.
   mutating func add(_ fate: SentRequest.Fate, from leg: Int) -> Bool {
     if leg != self.leg {
       self = Returns()

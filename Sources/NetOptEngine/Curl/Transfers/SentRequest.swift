@@ -1,17 +1,19 @@
-/// What is known of a request that passed the gate, when no answer came: whether a server may have processed it (docs/adr/0026).
+/// What netopt knows of a request that passed the gate and got no response: whether a server may have
+/// processed it (docs/adr/0026).
 ///
-/// A value without I/O. What is not known to be safe is `unknown`.
+/// A value without I/O. The fate is `unknown` unless it is known that sending the request again is safe.
 struct SentRequest: Equatable {
-  /// What a server may have made of a request.
+  /// What a server may have done with a request.
   enum Fate: Equatable, Sendable {
-    /// It may have been processed.
+    /// The server may have processed the request.
     case unknown
-    /// Nothing of it was written, or not all of its head.
+    /// No byte of the request was written.
     case unwritten
-    /// The server refused its stream: it did not process it (REFUSED_STREAM; RFC 9113, section 8.7).
+    /// The server refused the stream and did not process the request (REFUSED_STREAM; RFC 9113, section 8.7).
     case refused
-    /// The server refused its stream, and had said meanwhile that it takes fewer at once than was known when the request was written: with its first
-    /// SETTINGS, which a client does not wait for (RFC 9113, section 3.4), or later ones.
+    /// The server refused the stream, and meanwhile allowed fewer concurrent streams than netopt knew of when
+    /// the request was written. The new limit came in the first SETTINGS, for which a client does not wait
+    /// (RFC 9113, section 3.4), or in later SETTINGS.
     case overLimit
     /// The server ended the connection with GOAWAY, and did not process this stream (RFC 9113, section 6.8).
     case leftOut
@@ -20,55 +22,58 @@ struct SentRequest: Equatable {
     var isSafe: Bool { self != .unknown }
   }
 
-  /// What carried the request.
+  /// The kind of connection that carried the request.
   enum Connection: Equatable, Sendable {
     /// HTTP/1.1.
     case http1
-    /// HTTP/2, with all of its frames in sight.
+    /// HTTP/2 with all frames observed.
     ///
-    /// - lastStream: that of the GOAWAY which the server has sent, if it has.
+    /// - lastStream: the last stream of the server's GOAWAY; `nil` when the server has sent none.
     case http2(lastStream: Int32?)
-    /// HTTP/2 whose frames are not all seen.
+    /// HTTP/2 with not all frames observed.
     case unseen
   }
 
-  /// Whether bytes of it may have been written over HTTP/1.1.
+  /// Whether bytes of the request may have been written over HTTP/1.1.
   private var isWritten: Bool
-  /// The stream of HTTP/2 on which the head was written, in part at least.
+  /// The HTTP/2 stream on which the head was written, at least in part.
   private var stream: Int32?
-  /// How many streams the server was known to take at once, then.
+  /// The number of concurrent streams that the server was known to allow when the head was written.
   private var limit: UInt32 = 0
   private var refusal: Fate?
   private(set) var isAnswered = false
 
-  /// - Parameter seesWrites: whether `wasWritten` is called when bytes of it are written over HTTP/1.1.
+  /// - Parameter seesWrites: whether `wasWritten` is called when bytes of the request are written over
+  ///   HTTP/1.1.
   init(seesWrites: Bool = false) { isWritten = !seesWrites }
 
-  /// Whether it is known that nothing of it was written over HTTP/1.1.
+  /// Whether it is known that no byte of the request was written over HTTP/1.1.
   var isUnwritten: Bool { !isWritten }
 
-  /// Bytes of it were written over HTTP/1.1.
+  /// Records that bytes of the request were written over HTTP/1.1.
   mutating func wasWritten() { isWritten = true }
 
-  /// The head is about to be written on a stream.
+  /// Records that the head is about to be written on a stream.
   ///
-  /// - Parameter limit: how many streams the server is known to take at once.
+  /// - Parameter limit: the number of concurrent streams that the server is known to allow.
   mutating func writes(on stream: Int32, limit: UInt32) {
     self.stream = stream
     self.limit = limit
   }
 
-  /// The server has refused the stream.
+  /// Records that the server refused the stream.
   ///
-  /// - Parameter limit: how many it is known to take at once by now. One that takes none would refuse the next try as well.
+  /// - Parameter limit: the number of concurrent streams that the server is now known to allow. A server that
+  ///   allows none would also refuse the next try.
   mutating func wasRefused(limit: UInt32) {
     refusal = limit > 0 && limit < self.limit ? .overLimit : .refused
   }
 
-  /// Something of an answer has come, be it an interim one. What the server then says of the request contradicts it.
+  /// Records that a part of a response, even an interim response, has come. If the server later says that it
+  /// did not process the request, it contradicts that response.
   mutating func wasAnswered() { isAnswered = true }
 
-  /// What the server may have made of the request, when its connection or its stream has ended.
+  /// What the server may have done with the request, once its connection or stream has ended.
   func fate(on connection: Connection) -> Fate {
     if isAnswered { return .unknown }
     switch connection {
