@@ -153,7 +153,7 @@ package final class DiskStore: CacheStore {
   }
 
   /// The time of the last eviction of one of the key's entries, in milliseconds since 1970, and its reason.
-  /// `nil` when none was evicted, or when that was too long ago.
+  /// `nil` when none of the last 1000 evictions concerns the key.
   package func eviction(of key: CacheKey) -> (moment: Int64, reason: EvictionReason)? {
     perform { (connection) throws(DiskError) in try connection.eviction(of: key) } ?? nil
   }
@@ -175,9 +175,9 @@ package final class DiskStore: CacheStore {
     return result
   }
 
-  /// Whether the removal concerns stored entries, as far as the store can tell. Writers wait for a process
-  /// that locks the database, but readers do not, so this check works when the removal itself failed. Without
-  /// it, new keys without stored entries would add up until the store owes the removal of everything.
+  /// Whether the removal concerns stored entries, as far as the store can tell. Reads do not wait for a
+  /// process that locks the database, so this check works even when the removal itself failed. Without the
+  /// check, new keys without stored entries would add up until the store owes the removal of everything.
   private static func concerns(_ removal: OwedRemovals.Removal, _ state: State) -> Bool {
     guard case .entries(let key) = removal, let connection = state.connection,
       connection.directory.databaseIdentity == connection.identity

@@ -84,7 +84,7 @@ struct HeapUse: Sendable {
   ///   - begun: when the call began.
   ///   - now: when the call ended.
   mutating func gaveBack(_ heap: GivenBackHeap, from begun: MonotonicInstant, to now: MonotonicInstant) {
-    // An unknown result counts as everything returned.
+    // Treats an unknown result as if everything was returned.
     let returned = heap.returned.map { max($0 - freed, 0) } ?? .max
     isGivingBack = false
     let work = now - begun
@@ -94,7 +94,7 @@ struct HeapUse: Sendable {
     freed = 0
     for sizes in Self.large..<held.count { peaks[sizes] = held[sizes] }
     let small = (0..<Self.large).reduce(0) { $0 + peaks[$1] - held[$1] }
-    // The rest cannot exceed the free bytes of the heap.
+    // Limits the bytes that could not be returned to the free bytes of the heap.
     let left = min(max(small - min(returned, small), 0), heap.free, mostGaps)
     let share = Double(left) / Double(max(small, 1))
     idle = 0

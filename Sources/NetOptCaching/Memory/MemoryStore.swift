@@ -44,9 +44,8 @@ package final class MemoryStore: CacheStore {
     let page: Int
     /// The bytes that the tables of the shards take.
     var tableBytes = 0
-    /// The bytes used in addition to entries and queues: tables and gaps. Each key that stays can keep at
-    /// most two otherwise free pages resident, those at its two ends, so gaps count for at most two pages per
-    /// key.
+    /// The bytes used in addition to entries and queues: tables and gaps. Blocks that stay keep only the
+    /// pages at their two ends resident, so gaps count for at most two pages per key.
     var overhead: Int { tableBytes + min(heap?.gaps ?? 0, 2 * fifo.count * page) }
     /// The time of the next sweep for entries older than `maxAge`, in milliseconds since 1970, and below it
     /// the index of the shard swept last.
