@@ -93,8 +93,8 @@ final class DiskConnection {
     }
   }
 
-  /// Removes the files that no row names, and returns free pages to the file system when more than half of
-  /// the database is free.
+  /// Removes the files that no row names. Returns free pages to the file system when there are more than
+  /// 1024, and more than half of the database is free.
   private func sweep() throws(DiskError) {
     let orphans = try transaction { () throws(DiskError) -> [String] in try self.orphans() }
     files.sweep(orphans)
