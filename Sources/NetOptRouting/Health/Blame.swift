@@ -1,23 +1,25 @@
 import NetOptCore
 
-/// Who answers for a leg's failure.
+/// The party that is to blame for the failure of a leg.
 enum Blame: Hashable, Sendable {
-  /// The endpoint: it gets a penalty, and its circuit counts the failure.
+  /// The endpoint. It gets a penalty, and its circuit breaker counts the failure.
   case endpoint
-  /// The service behind the endpoint, which can be reached: counts half, and no connection shows that it is better.
+  /// The service behind an endpoint that can be reached. The failure counts half, and a new connection does
+  /// not show that the service has recovered.
   case service
-  /// The endpoint, whose certificate shows that it is not the host's, or that nobody vouches for it: it is put into
+  /// The endpoint, whose certificate is not the host's, is not trusted or has expired. The endpoint goes into
   /// quarantine.
   case certificate
-  /// This machine's network: the endpoint comes after the others for a while, but its circuit counts nothing.
+  /// This machine's network. The endpoint ranks behind the others for a while, but its circuit breaker counts
+  /// nothing.
   case localNetwork
-  /// Nobody that routing could avoid.
+  /// Nothing that routing could avoid.
   case nobody
 
-  /// Whether nothing came back from where the leg led, so that it may be the network that does not work.
+  /// Whether this machine's network may have caused the failure, instead of the endpoint.
   var isOfTheWay: Bool { self == .endpoint || self == .localNetwork }
 
-  /// The blame for a kind of failure.
+  /// The party to blame for a kind of failure.
   init(_ kind: LegFailure.Kind) {
     self =
       switch kind {

@@ -1,28 +1,29 @@
 package import NetOptCore
 
-/// What became of a call after a leg had won its race: what routing learns from besides the legs.
+/// The outcome of a call after a leg had won its race. Routing learns from it, and from the legs.
 package enum CallOutcome: Hashable, Sendable {
-  /// The service answered, whatever it said.
+  /// The service responded, with any other status than 502, 503 or 504.
   ///
-  /// `wait` is the time from the request's last byte to the answer's first.
+  /// `wait` is the time from the last byte of the request to the first byte of the response.
   case answered(wait: Duration)
-  /// The service answered 502, 503 or 504: what is behind the endpoint does not work just now. `retryAfter` is how
-  /// long it asked to be left alone, if it did.
+  /// The service responded with 502, 503 or 504: the servers behind the endpoint do not work at the moment.
+  /// `retryAfter` is how long the service asked not to be used, if it did.
   case unavailable(status: Int, retryAfter: Duration?)
-  /// The exchange broke off after the request was sent: its connection failed, which the report of the leg then says, its
-  /// stream alone was reset, or what came was no answer by the rules of HTTP.
+  /// The exchange failed after the request was sent. Either the connection failed (then the report of the leg
+  /// says so), or only the stream was reset, or the response violated the rules of HTTP.
   case broke
-  /// No answer began within the call's time. Whether that was long enough to say something is weighed by who learns from it.
+  /// No response began before the deadline of the call. `HostRoutes` decides whether the wait was long enough
+  /// to count.
   case silent
-  /// It says nothing about the endpoint: the caller ended the call.
+  /// The outcome says nothing about the endpoint, for example because the caller ended the call.
   case unknown
 
-  /// What a response says.
+  /// The outcome of a call that ended with a response.
   package init(_ response: NetOptResponse) {
     let status = response.status
     if status == 502 || status == 503 || status == 504 {
-      // A date is passed over: it would be compared with a clock that may be wrong, and the circuit opens by itself when it
-      // goes on.
+      // A date is ignored, because this machine's clock may be wrong. The circuit breaker opens anyway when
+      // the failures continue.
       let delay = response.head.first("Retry-After").flatMap(RetryAfter.seconds)
       self = .unavailable(status: status, retryAfter: delay)
     } else {
@@ -30,7 +31,7 @@ package enum CallOutcome: Hashable, Sendable {
     }
   }
 
-  /// What the error says with which a call ended.
+  /// The outcome of a call that ended with an error.
   package init(_ error: NetOptError) {
     switch error.code {
     case .sendFailed, .receiveFailed, .protocolViolation: self = .broke

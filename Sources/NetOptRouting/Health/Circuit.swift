@@ -1,39 +1,39 @@
 import NetOptCore
 
-/// Whether an endpoint is used.
+/// The state of an endpoint: whether requests use it.
 public enum CircuitState: String, Hashable, Sendable {
-  /// It is used.
+  /// Requests use the endpoint.
   case closed
-  /// It failed again and again, or asked for a rest, and is left alone for a while.
+  /// The endpoint failed repeatedly, or asked not to be used. Requests leave it alone for a while.
   case open
-  /// The while is over: one attempt shows how it goes on.
+  /// The open time is over. One attempt decides what happens next.
   case halfOpen = "half-open"
-  /// Its certificate was wrong. Requests leave it alone until a probe verifies a right one: the first after a second, further
-  /// ones after up to a minute.
+  /// The endpoint's certificate was wrong. Requests leave the endpoint alone until a probe verifies a right
+  /// certificate. The first probe comes after 1 s, later ones after up to 60 s.
   case quarantined
 }
 
-/// Keeps requests away from an endpoint that fails, and lets one through now and then to see whether it still does.
+/// A circuit breaker: keeps requests away from a failing endpoint, and lets one attempt through now and then.
 ///
-/// Three failures in a row open it, or fewer than 80 % successes of at least five attempts within 30 s, for 5 s, and
-/// after each failed attempt for twice as long, up to 300 s; each time with jitter, so that clients do not come back
-/// together. What a service answers (502, 503, 504) counts half. A success closes it. Nothing is kept for ever: a
-/// streak of failures is forgotten ten minutes after the last one or, when that is later, after the circuit became
-/// half-open.
+/// Opens after three failures in a row, or when fewer than 80 % of at least five attempts within 30 s
+/// succeeded. It stays open for 5 s at first. Each failed attempt doubles this time, up to 300 s. Jitter
+/// changes each open time by up to 20 %, so that clients do not come back together. A response with status
+/// 502, 503 or 504 counts as half a failure. A success closes the circuit breaker. It forgets a streak of
+/// failures 10 minutes after the last failure or, when that is later, 10 minutes after it became half-open.
 struct Circuit: Hashable, Sendable {
-  /// The failures in a row that open a circuit.
+  /// The number of failures in a row that open a circuit breaker.
   static let threshold = 3
-  /// How long a circuit is open the first time, and at most, before jitter.
+  /// The first and the longest open time, before jitter.
   static let shortest = Duration.seconds(5)
   static let longest = Duration.seconds(300)
-  /// How much longer or shorter jitter makes it, in parts of the whole.
+  /// The fraction by which jitter shortens or lengthens an open time at most.
   static let jitter = 0.2
-  /// How long a streak of failures is remembered.
+  /// How long the circuit breaker remembers a streak of failures.
   static let memory = Duration.seconds(600)
-  /// After what time an attempt of which nothing was heard no longer keeps others away.
+  /// The time after which an attempt without a result no longer keeps other attempts away.
   static let attemptLimit = Duration.seconds(30)
 
-  /// The failures in a row, in halves.
+  /// The failures in a row, counted in halves.
   private var streak = 0
   private var recent = OutcomeWindow()
   private var openings = 0
@@ -41,9 +41,10 @@ struct Circuit: Hashable, Sendable {
   private var opensUntil: MonotonicInstant?
   private var attempt: MonotonicInstant?
   private var isProbe = false
-  /// How long the endpoint asked to be left alone, and until when that is. The circuit may be open for longer.
+  /// How long the endpoint asked not to be used, and when that time ends. The circuit breaker may be open for
+  /// longer.
   private var asked: Rest?
-  /// How the last failure came about, which decides what shows that the endpoint works again.
+  /// The kind of the last failure. It decides what shows that the endpoint works again.
   private(set) var lastFault = Fault.unreachable
 
   private struct Rest: Hashable, Sendable {
@@ -51,77 +52,80 @@ struct Circuit: Hashable, Sendable {
     let end: MonotonicInstant
   }
 
-  /// How an endpoint fails.
+  /// The ways in which an endpoint fails.
   enum Fault: Hashable, Sendable {
-    /// No connection to it was ready. One that is shows that it works.
+    /// No connection to the endpoint was ready. A ready connection shows that the endpoint works again.
     case unreachable
-    /// A connection that was ready broke. Only an answer shows that it works; the next request may get one.
+    /// A ready connection broke. Only a response shows that the endpoint works again. The next request may
+    /// get one.
     case broke
-    /// Connections to it work, and requests get no answer that is of use.
+    /// Connections to the endpoint work, but requests get no useful response.
     case useless
   }
 
-  /// Whether there is nothing that a success would change.
+  /// Whether a success would change nothing.
   var isClear: Bool { streak == 0 && opensUntil == nil }
 
   /// The failures in a row.
   func failures(at now: MonotonicInstant) -> Int { isForgotten(at: now) ? 0 : (streak + 1) / 2 }
 
-  /// The attempts of the last half minute, and those of them that failed, as they were at the last one.
+  /// The attempts of the last 30 s and their failures, as counted at the last attempt.
   var recentCounts: (attempts: Int, failures: Int) { recent.counts }
 
-  /// Whether requests get through. Never `quarantined`, of which a circuit knows nothing.
+  /// The state for requests. Never `quarantined`: a circuit breaker does not know about certificates.
   func state(at now: MonotonicInstant) -> CircuitState {
     guard let opensUntil, !isForgotten(at: now) else { return .closed }
     return now < opensUntil ? .open : .halfOpen
   }
 
-  /// How long the endpoint asked to be left alone, when that time is not over.
+  /// How long the endpoint asked not to be used; `nil` when that time is over.
   func rest(at now: MonotonicInstant) -> Duration? { asked.flatMap { now < $0.end ? $0.time : nil } }
 
-  /// Whether the one attempt of a half-open circuit is under way.
+  /// Whether the one attempt of the half-open state is under way.
   func isTried(at now: MonotonicInstant) -> Bool { attempt.map { now < $0 + Self.attemptLimit } ?? false }
 
-  /// Until when the one attempt of a half-open circuit keeps others away, when there is one.
+  /// Until when the one attempt of the half-open state keeps other attempts away; `nil` without an attempt.
   func attemptEnds(at now: MonotonicInstant) -> MonotonicInstant? {
     isTried(at: now) ? attempt.map { $0 + Self.attemptLimit } : nil
   }
 
-  /// Takes the one attempt of a half-open circuit, for a probe or a request.
+  /// Takes the one attempt of the half-open state, for a probe or a request.
   mutating func take(at now: MonotonicInstant, byProbe: Bool = false) { (attempt, isProbe) = (now, byProbe) }
 
   /// Gives the attempt back: it was not made, or it showed nothing.
   ///
-  /// - Parameter byProbe: by whom. A request of an older plan ends no attempt of a probe.
-  /// - Returns: whether there was one.
+  /// - Parameter byProbe: whether a probe gives the attempt back. A request of an older plan does not end the
+  ///   attempt of a probe, nor the other way round.
+  /// - Returns: whether there was such an attempt.
   mutating func giveBack(byProbe: Bool = false) -> Bool {
     guard attempt != nil, isProbe == byProbe else { return false }
     attempt = nil
     return true
   }
 
-  /// The attempt is over, whosever it was.
+  /// Ends the attempt, whether a probe or a request took it.
   mutating func endAttempt() { attempt = nil }
 
-  /// An attempt succeeded.
+  /// Records a successful attempt.
   mutating func succeeded(at now: MonotonicInstant) {
     if !isClear {
       let isClosed = opensUntil == nil
       let window = recent
       self = Circuit()
-      // A circuit that has been open begins anew.
+      // A circuit breaker that was open begins with new counts.
       if isClosed { recent = window }
     }
     recent.add(halves: 0, at: now)
   }
 
-  /// An attempt failed.
+  /// Records a failed attempt.
   ///
   /// - Parameters:
-  ///   - fault: how.
-  ///   - byProbe: whether it is a probe's. It ends no attempt of a request, nor the other way round: it may have begun before.
-  ///   - isHalf: whether it counts half, as the failures of a service do.
-  ///   - opens: whether this failure alone is enough.
+  ///   - fault: the kind of failure.
+  ///   - byProbe: whether the attempt was a probe. A failed probe does not end the attempt of a request, nor
+  ///     the other way round: the probe or request may have begun before that attempt.
+  ///   - isHalf: whether the failure counts half, as failures of a service do.
+  ///   - opens: whether this failure alone opens the circuit breaker.
   mutating func failed(
     _ fault: Fault = .unreachable, byProbe: Bool = false, at now: MonotonicInstant, isHalf: Bool = false,
     opens: Bool = false,
@@ -134,16 +138,16 @@ struct Circuit: Hashable, Sendable {
     lastFailure = now
     if byProbe == isProbe { attempt = nil }
     lastFault = fault
-    // A failure while it is open is of an attempt that began before: it says nothing new.
+    // A failure in the open state belongs to an attempt that began before. It says nothing new.
     if state == .open { return }
     if state == .closed, !opens, streak < 2 * Self.threshold, !recent.isBad { return }
-    // Seven doublings reach the longest time; more of them would overflow.
+    // Seven doublings exceed the longest time. More would overflow.
     let time = min(Self.shortest * (1 << min(openings, 7)), Self.longest)
     openings += 1
     opensUntil = now + time * Double.random(in: (1 - Self.jitter)...(1 + Self.jitter), using: &random)
   }
 
-  /// The endpoint asked not to be used for a while.
+  /// Records that the endpoint asked not to be used for a time. At most `longest` counts.
   mutating func rest(for time: Duration, at now: MonotonicInstant) {
     let time = min(time, Self.longest)
     let until = now + time
@@ -155,10 +159,10 @@ struct Circuit: Hashable, Sendable {
     lastFault = .useless
   }
 
-  /// Until when the circuit is open, when it is.
+  /// When the open time ends; `nil` when the circuit breaker is not open.
   func openUntil(at now: MonotonicInstant) -> MonotonicInstant? { state(at: now) == .open ? opensUntil : nil }
 
-  /// When the passing of time changes something next.
+  /// When the passing of time next changes the state.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     var next: MonotonicInstant?
     next = next.earlier(opensUntil, after: now)
@@ -175,7 +179,7 @@ struct Circuit: Hashable, Sendable {
 }
 
 extension Optional<MonotonicInstant> {
-  /// The earlier of two moments, of which the second counts only when it is still to come.
+  /// The earlier of two moments. `other` counts only when it is in the future.
   func earlier(_ other: MonotonicInstant?, after now: MonotonicInstant) -> MonotonicInstant? {
     guard let other, other > now else { return self }
     return map { Swift.min($0, other) } ?? other

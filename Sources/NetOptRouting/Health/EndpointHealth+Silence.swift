@@ -1,32 +1,34 @@
 import NetOptCore
 
 extension EndpointHealth {
-  /// Whether it may have stopped answering.
+  /// Whether the endpoint is suspected or found to be silent.
   var isSuspected: Bool { silence != nil }
 
-  /// Requests wait for its answers longer than is usual.
+  /// Records a suspicion or its new state: requests wait for the endpoint's responses longer than usual.
   mutating func suspect(_ silence: Silence) { self.silence = silence }
 
-  /// None do any more.
+  /// Ends the suspicion.
   ///
-  /// - Returns: whether it was suspected.
+  /// - Returns: whether the endpoint was suspected.
   mutating func clearSilence() -> Bool {
     defer { silence = nil }
     return silence != nil
   }
 
-  /// An answer came.
+  /// Records a response of the endpoint.
   ///
-  /// - Returns: whether it was suspected, or found to be silent.
+  /// - Returns: whether the endpoint was suspected, or found to be silent.
   mutating func answeredWhileSilent(at now: MonotonicInstant) -> Bool {
     guard let silence else { return false }
     if !silence.isCertain { patience.wasWrong(at: now) }
     return clearSilence()
   }
 
-  /// The requests that wait take their time, as far as can be told.
+  /// Ends a suspicion that found nothing: as far as the planner can tell, the waiting requests only take
+  /// long.
   ///
-  /// - Parameter isNews: whether that says something: not of an endpoint that failed before.
+  /// - Parameter isNews: whether the result says something about the endpoint. An endpoint that failed before
+  ///   gives no news.
   mutating func wasSuspectedInVain(isNews: Bool, at now: MonotonicInstant) -> Bool {
     if isNews { patience.wasWrong(at: now) } else { patience.excuse(at: now) }
     return clearSilence()

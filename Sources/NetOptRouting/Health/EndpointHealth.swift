@@ -1,92 +1,92 @@
 import NetOptCore
 
-/// What is known of one endpoint: how fast it is, and whether it works.
+/// The planner's knowledge of one endpoint: how fast it is, and whether it works.
 struct EndpointHealth: Sendable {
-  /// What a failure adds to the score for a while: as long as an attempt to connect may take. The time that the
-  /// failure itself took is never a score: an endpoint that refuses at once must not look like a fast one.
+  /// The time that a failure adds to the score for a while: the default connect timeout. The time that the
+  /// failure itself took is never a score: an endpoint that refuses connections at once must not look fast.
   static let penalty = RequestOptions().connectTimeout
-  /// The most failures that add up.
+  /// The maximum number of failures whose penalties add up.
   private static let mostPenalties: Int64 = 10
-  /// So many answers in a row that are later than is usual make an endpoint slow. One or two may be requests that
-  /// take long wherever they are answered.
+  /// The number of late responses in a row that make an endpoint slow. One or two may belong to requests that
+  /// take long at every endpoint.
   private static let slowInARow: UInt8 = 3
-  /// How often the time that a slow endpoint takes longer is looked at again when no answers come.
+  /// How often the planner reviews the extra time of a slow endpoint when no responses come.
   private static let slownessReview = Duration.seconds(5)
 
-  /// The time until a request can be sent: TCP, and TLS where there is any.
+  /// The time until a request can be sent: the TCP handshake and, for `https`, the TLS handshake.
   private(set) var ready: RoundTripEstimate?
   /// The time of the TCP handshake.
   private(set) var roundTrip: RoundTripEstimate?
-  /// The shortest TCP handshake that was measured, in nanoseconds: what no exchange with it falls short of.
+  /// The shortest measured TCP handshake in nanoseconds. No exchange with the endpoint takes less.
   private(set) var leastRoundTrip: Int64?
-  /// When they were last measured.
+  /// When `roundTrip` and `ready` were last measured.
   private var lastConnect: MonotonicInstant?
   private var lastReady: MonotonicInstant?
-  /// What happened at the last failure; a success does not take it away.
+  /// The last failure. A success does not clear it.
   private(set) var lastFailure: LegFailure?
-  /// When the last failure was.
+  /// When the last failure occurred.
   private(set) var lastFailed: MonotonicInstant?
-  /// When it was last seen to work.
+  /// When the endpoint was last seen to work.
   private var lastSucceeded = MonotonicInstant(nanoseconds: .min)
   private var circuit = Circuit()
   private var quarantine: Quarantine?
-  /// In halves.
+  /// The penalties, counted in halves.
   private var penalties: Int64 = 0
   private var penalisedUntil: MonotonicInstant?
-  /// From the request's last byte to the answer's first, less a round trip.
+  /// The time from the last byte of a request to the first byte of its response, less a round trip.
   private var firstByte = PeakEstimate()
   private var lateAnswers: UInt8 = 0
-  /// By how much its answers begin later than is usual, in nanoseconds, as the score has it.
+  /// How much later than usual the endpoint's responses begin, in nanoseconds, as the score counts it.
   private(set) var slowness: Int64 = 0
   private var slownessDue: MonotonicInstant?
-  /// What is held against it while requests wait for its answers.
+  /// The evidence of silence while requests wait for the endpoint's responses.
   var silence: Silence?
-  /// How long they may.
+  /// How much longer than usual requests may wait before the planner suspects the endpoint.
   var patience = Patience()
-  /// When it answered last that its service does not work.
+  /// When the endpoint last responded that its service does not work.
   private var lastRefusal = MonotonicInstant(nanoseconds: .min)
-  /// What failures of late have changed: as it was before them.
+  /// The state before the recent failures, with which `forgive(since:)` undoes them.
   private var before: (since: MonotonicInstant, circuit: Circuit, penalties: Int64, until: MonotonicInstant?)?
 
   // MARK: What is known
 
-  /// The time until a request can be sent. From TCP handshakes alone when no TLS handshake was measured: TLS 1.3
-  /// takes one more round trip.
+  /// The time until a request can be sent. Without a measured TLS handshake, the estimate comes from TCP
+  /// handshakes: TLS 1.3 takes one more round trip.
   func readiness(secure: Bool) -> RoundTripEstimate? { ready ?? roundTrip?.scaled(by: secure ? 2 : 1) }
 
-  /// What the failures of late add to the score, or `nil` when there were none.
+  /// The time that recent failures add to the score; `nil` without recent failures.
   func penalty(at now: MonotonicInstant) -> Duration? {
     guard let penalisedUntil, now < penalisedUntil else { return nil }
     return Self.penalty * Double(penalties) / 2
   }
 
-  /// What the endpoint is weighed with: its smoothed time to be ready, by how much its answers begin later than is
-  /// usual, and penalties. `nil` without history.
+  /// The time by which plans rank the endpoint: its smoothed time to be ready, the extra time until its
+  /// responses begin, and penalties. `nil` without measurements and penalties.
   func score(secure: Bool, at now: MonotonicInstant) -> Duration? {
     let time = readiness(secure: secure).map { $0.smoothed + .nanoseconds(slowness) }
     guard let penalty = penalty(at: now) else { return time }
     return (time ?? .zero) + penalty
   }
 
-  /// The score in nanoseconds when nothing is held against the endpoint.
+  /// The score in nanoseconds of an endpoint for which `isClear` is true.
   func clearScore(secure: Bool) -> Int64? {
     readiness(secure: secure).map { $0.smoothedNanoseconds + slowness }
   }
 
-  /// Whether the endpoint is used.
+  /// The state of the endpoint: whether requests use it.
   ///
-  /// - Parameter unverified: for a request that does not ask whose the certificate is.
+  /// - Parameter unverified: whether the request accepts a wrong certificate.
   func state(at now: MonotonicInstant, unverified: Bool = false) -> CircuitState {
     let state = circuit.state(at: now)
     guard let quarantine, !unverified else { return state }
     return state == .open || now < quarantine.opens || isTried(at: now) ? .quarantined : .halfOpen
   }
 
-  /// Whether its certificate was wrong when it was last looked at.
+  /// Whether the endpoint's certificate was wrong when it was last checked.
   var isQuarantined: Bool { quarantine != nil }
 
-  /// When a probe is to check the certificate of an endpoint in quarantine: not while a check is under way, nor while
-  /// its circuit is open. `nil` when it is in none.
+  /// When a probe is to check the certificate of an endpoint in quarantine: after a check under way, and
+  /// after the open time of the circuit breaker. `nil` when the endpoint is not in quarantine.
   func certificateCheck(at now: MonotonicInstant) -> MonotonicInstant? {
     guard let quarantine else { return nil }
     return circuit.attemptEnds(at: now) ?? max(quarantine.due, circuit.openUntil(at: now) ?? quarantine.due)
@@ -95,16 +95,16 @@ struct EndpointHealth: Sendable {
   /// Whether the one attempt of the half-open state is under way.
   func isTried(at now: MonotonicInstant) -> Bool { circuit.isTried(at: now) }
 
-  /// Whether only an answer shows that it works again, and no connection.
+  /// Whether only a response shows that the endpoint works again. A connection alone does not.
   var needsAnswer: Bool { circuit.lastFault != .unreachable }
 
-  /// Whether it asked not to be used, and the time is not over.
+  /// Whether the endpoint asked not to be used, and the time is not over.
   func isResting(at now: MonotonicInstant) -> Bool { circuit.rest(at: now) != nil }
 
-  /// How it failed last.
+  /// The kind of the last failure.
   var lastFault: Circuit.Fault { circuit.lastFault }
 
-  /// Why the endpoint is left out in this state.
+  /// Why plans exclude the endpoint in this state.
   func exclusion(in state: CircuitState, at now: MonotonicInstant) -> Exclusion {
     if state == .quarantined, let quarantine {
       return .quarantine(quarantine.notice(isTried(at: now) ? nil : certificateCheck(at: now)))
@@ -117,16 +117,17 @@ struct EndpointHealth: Sendable {
     return .reason(.failureRate(failed: recent.failures, attempts: recent.attempts, last: lastFailure))
   }
 
-  /// Whether it was seen to work since a moment: what failed and had begun before is no news.
+  /// Whether the endpoint was seen to work after a moment. The failure of an attempt that began at this
+  /// moment is then no news.
   func hasWorked(since moment: MonotonicInstant) -> Bool { lastSucceeded > moment }
 
-  /// When an answer of it began last.
+  /// When the last response of the endpoint began.
   var lastAnswered: MonotonicInstant { max(firstByte.last ?? lastRefusal, lastRefusal) }
 
-  /// Whether nothing is held against the endpoint: a success then says nothing new.
+  /// Whether nothing is held against the endpoint. A success then says nothing new.
   var isClear: Bool { circuit.isClear && penalisedUntil == nil && quarantine == nil && silence == nil }
 
-  /// When the passing of time changes something next.
+  /// When the passing of time next changes the endpoint's state.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if isClear { return slownessDue }
     let next = circuit.nextChange(after: now).earlier(penalisedUntil, after: now)
@@ -135,12 +136,14 @@ struct EndpointHealth: Sendable {
 
   // MARK: What happens
 
-  /// A connection was ready. That alone ends no quarantine: it may be one that nobody verified.
+  /// Records a ready connection. A ready connection does not end a quarantine, because its certificate may be
+  /// unverified.
   ///
   /// - Parameters:
   ///   - connect: the time of the TCP handshake, when it was measured.
   ///   - ready: the time until a request could be sent, when it was measured.
-  ///   - answered: whether an answer came as well. After failures of the service a connection alone is no success.
+  ///   - answered: whether a response came as well. After failures of the service, a connection alone is no
+  ///     success.
   /// - Returns: whether anything has changed.
   mutating func succeeded(
     connect: Duration?, ready: Duration?, answered: Bool = true, at now: MonotonicInstant
@@ -157,7 +160,8 @@ struct EndpointHealth: Sendable {
     return isNews
   }
 
-  /// A TCP handshake was done, or a connection was ready, which says nothing of what comes after it.
+  /// Records the times of a TCP handshake or of a ready connection. They do not show whether requests
+  /// succeed.
   mutating func measured(connect: Duration?, ready: Duration? = nil, at now: MonotonicInstant) {
     if let connect {
       roundTrip.add(connect, age: lastConnect.map { now - $0 } ?? .zero)
@@ -170,13 +174,13 @@ struct EndpointHealth: Sendable {
     }
   }
 
-  /// An answer began.
+  /// Records that a response began.
   ///
   /// - Parameters:
-  ///   - wait: from the request's last byte to the answer's first, in nanoseconds.
-  ///   - index: the endpoint's.
-  ///   - usual: what is usual for the origin; learns from it.
-  /// - Returns: whether the score has changed so much that it is worth looking at.
+  ///   - wait: the time from the last byte of the request to the first byte of the response, in nanoseconds.
+  ///   - index: the index of the endpoint.
+  ///   - usual: the usual response time of the origin; learns from this response.
+  /// - Returns: whether the change of the score justifies a new order.
   mutating func answered(after wait: Int64, of index: Int, usual: inout UsualTime, at now: MonotonicInstant)
     -> Bool
   {
@@ -185,30 +189,30 @@ struct EndpointHealth: Sendable {
     usual.add(time, of: index, at: now)
     firstByte.add(time, at: now)
     lateAnswers = time > bound ? min(lateAnswers + 1, Self.slowInARow) : 0
-    // The usual case: nothing was held against it, and nothing is.
+    // The usual case: the endpoint was not slow, and is not slow now.
     if slowness == 0, lateAnswers < Self.slowInARow { return false }
     return weighSlowness(against: bound, at: now)
   }
 
-  /// Time has passed since an endpoint was found to be slow.
+  /// Updates the slowness of an endpoint after a response, or after time has passed.
   mutating func weighSlowness(against bound: Int64, at now: MonotonicInstant) -> Bool {
     let excess = max(0, firstByte.value(at: now) - bound)
-    // What is less than a tenth is not worth a new order.
+    // A change of less than a tenth does not justify a new order.
     guard excess == 0 || abs(excess - slowness) > slowness / 10 else { return false }
     slowness = excess < 1_000_000 ? 0 : excess
     slownessDue = slowness > 0 ? now + Self.slownessReview : nil
     return true
   }
 
-  /// Whether its slowness is to be weighed again.
+  /// Whether the review of the endpoint's slowness is due.
   func isSlownessDue(at now: MonotonicInstant) -> Bool { slownessDue.map { $0 <= now } ?? false }
 
-  /// Puts off weighing its slowness again.
+  /// Postpones the review of the endpoint's slowness.
   mutating func putOffSlowness(at now: MonotonicInstant) {
     if slownessDue != nil { slownessDue = now + Self.slownessReview }
   }
 
-  /// The host's certificate was presented on a new connection, and verified.
+  /// Records that a new connection presented the host's certificate and verified it.
   ///
   /// - Returns: whether the endpoint was in quarantine.
   mutating func verified() -> Bool {
@@ -216,9 +220,9 @@ struct EndpointHealth: Sendable {
     return quarantine != nil
   }
 
-  /// Takes over what an earlier run has learned, unless something is known already.
+  /// Adopts the estimates of an earlier run, unless the endpoint has estimates or failures already.
   ///
-  /// - Returns: whether it was of use.
+  /// - Returns: whether the endpoint adopted them.
   mutating func adopt(
     ready: RoundTripEstimate?, roundTrip: RoundTripEstimate?, measured: MonotonicInstant
   ) -> Bool {
@@ -227,18 +231,18 @@ struct EndpointHealth: Sendable {
     }
     self.ready = ready
     self.roundTrip = roundTrip
-    // Old as it is, it weighs little beside what is measured now.
+    // Because of their age, these estimates weigh little beside new samples.
     lastReady = ready.map { _ in measured }
     lastConnect = roundTrip.map { _ in measured }
     return true
   }
 
-  /// A connection failed.
+  /// Records a failed connection.
   ///
   /// - Parameters:
-  ///   - host: whose endpoint it is.
-  ///   - fault: how, where the endpoint is to blame.
-  ///   - begun: when it began, unless it was a probe's.
+  ///   - host: the host that the endpoint serves.
+  ///   - fault: the kind of failure, when the endpoint is to blame.
+  ///   - begun: when the attempt began; `nil` for a probe.
   ///   - pace: how soon a wrong certificate is checked again.
   /// - Returns: whether anything has changed.
   mutating func failed(
@@ -258,7 +262,7 @@ struct EndpointHealth: Sendable {
       _ = circuit.giveBack(byProbe: begun == nil)
     }
     if blame == .certificate {
-      // A certificate costs the endpoint no score: requests without verification may use it.
+      // A wrong certificate does not change the score: requests without verification may use the endpoint.
       if quarantine == nil {
         quarantine = Quarantine(failure.kind, of: host, pace: pace, at: now, using: &random)
         circuit.endAttempt()
@@ -271,14 +275,14 @@ struct EndpointHealth: Sendable {
     return true
   }
 
-  /// The service behind the endpoint failed.
+  /// Records a failure of the service behind the endpoint.
   ///
   /// - Parameters:
-  ///   - reason: what it did, for people.
-  ///   - fault: whether the next request may fare better.
-  ///   - rest: how long it asked not to be used.
-  ///   - isAnswer: whether it said so itself.
-  ///   - byProbe: whether a probe found it out.
+  ///   - reason: the failure in words for users.
+  ///   - fault: the kind of failure, which tells whether the next request may succeed.
+  ///   - rest: how long the endpoint asked not to be used.
+  ///   - isAnswer: whether a response of the endpoint reported the failure.
+  ///   - byProbe: whether a probe found the failure.
   mutating func serviceFailed(
     _ reason: String, as fault: Circuit.Fault, rest: Duration?, isAnswer: Bool = false, byProbe: Bool = false,
     at now: MonotonicInstant,
@@ -294,7 +298,8 @@ struct EndpointHealth: Sendable {
     penalise(LegFailure(.other, reason), halves: 1, at: now)
   }
 
-  /// It went silent: it is left alone at once, however few failures there were.
+  /// Records that the endpoint went silent. Its circuit breaker opens at once, however few failures there
+  /// were.
   mutating func wentSilent(
     _ silence: Silence, _ failure: LegFailure, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
@@ -302,17 +307,18 @@ struct EndpointHealth: Sendable {
     self.silence = silence
     guard isNew else { return }
     remember(at: now)
-    // Where connections may work although requests stay without an answer, a connection is no sign that they would get one.
+    // When connections work and requests get no response, a new connection does not show that a request would
+    // get one.
     let fault = silence.verdict == .dead ? Circuit.Fault.unreachable : .useless
     circuit.failed(fault, at: now, opens: true, using: &random)
     penalise(failure, halves: 2, at: now)
   }
 
-  /// A new connection has shown whether it can be reached, while it may be silent.
+  /// Records whether a new connection to an endpoint under suspicion worked.
   mutating func triedConnection(works: Bool, at now: MonotonicInstant) {
     guard let silence else { return }
     if works, silence.verdict == .dead {
-      // It is back. What still waits there is of the time before.
+      // The endpoint works again. Requests that still wait there were sent before.
       patience.excuse(at: now)
       self.silence = nil
     } else {
@@ -320,26 +326,26 @@ struct EndpointHealth: Sendable {
     }
   }
 
-  /// It was this machine's network: what failures since a moment have changed is undone.
+  /// Undoes the effect of the failures since a moment: this machine's network caused them.
   ///
-  /// - Returns: whether there was anything.
+  /// - Returns: whether there was anything to undo.
   mutating func forgive(since moment: MonotonicInstant) -> Bool {
     guard let before, before.since >= moment else { return false }
     (circuit, penalties, penalisedUntil) = (before.circuit, before.penalties, before.until)
-    // The attempt that was under way then is over.
+    // The attempt that was under way at that time is over.
     circuit.endAttempt()
     self.before = nil
     return true
   }
 
-  /// Takes the one attempt of the half-open state, or the check of a certificate.
+  /// Takes the one attempt of the half-open state, or the certificate check.
   mutating func take(at now: MonotonicInstant, byProbe: Bool = false) {
     circuit.take(at: now, byProbe: byProbe)
   }
 
-  /// Gives the attempt back: it was not made, or showed nothing.
+  /// Gives the attempt back: it was not made, or it showed nothing.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: whether there was such an attempt.
   mutating func giveBack(at now: MonotonicInstant, byProbe: Bool = false) -> Bool {
     guard circuit.giveBack(byProbe: byProbe) else { return false }
     quarantine?.wasGivenUp(at: now)
@@ -356,7 +362,8 @@ struct EndpointHealth: Sendable {
     penalties = isPenalised ? min(penalties + halves, 2 * Self.mostPenalties) : halves
     lastFailure = failure
     lastFailed = now
-    // The penalty ends with the circuit, so that a half-open endpoint stands where its speed puts it.
+    // The penalty ends when the circuit breaker becomes half-open, so that speed alone ranks a half-open
+    // endpoint.
     penalisedUntil = circuit.openUntil(at: now) ?? now + Circuit.shortest
   }
 }

@@ -1,21 +1,22 @@
 package import NetOptCore
 
-/// What a planner knows of an endpoint of the list.
+/// The planner's knowledge of a listed endpoint.
 package struct EndpointStatus: Hashable, Sendable {
-  /// The endpoint, as the list has it.
+  /// The endpoint as the list describes it.
   package let endpoint: ListedEndpoint
-  /// Its place, from 1; `nil` when it is left out.
+  /// The endpoint's place in the order, from 1; `nil` when plans exclude the endpoint.
   package let rank: Int?
-  /// What it is weighed with: its smoothed time to be ready plus penalties; `nil` without history.
+  /// The time by which plans rank the endpoint: its smoothed time to be ready, the extra time until its
+  /// responses begin, and penalties; `nil` without measurements and penalties.
   package let score: Duration?
   /// The smoothed time of its TCP handshake.
   package let rtt: Duration?
-  /// Whether it is used.
+  /// The state of the endpoint: whether requests use it.
   package let state: CircuitState
-  /// Whether a request would go to it now.
+  /// Whether a request would use the endpoint now.
   package let chosen: Bool
-  /// Why it is left out, or `nil` when it is not.
+  /// Why plans exclude the endpoint; `nil` when they do not.
   package let excluded: ExclusionReason?
-  /// What happened when it last failed, be that long ago.
+  /// The last failure, however long ago; `nil` when there was none.
   package let lastFailure: LegFailure?
 }

@@ -1,14 +1,14 @@
 import NetOptCore
 
-/// Why a plan excludes an endpoint, as the planner keeps it. The reason that a caller gets is made when it asks, because the time until the next
-/// check of a certificate depends on that moment.
+/// Why a plan excludes an endpoint, in the form that the planner keeps. The planner makes the reason for a
+/// caller on request, because the time until the next certificate check depends on the moment of the request.
 enum Exclusion: Hashable, Sendable {
   /// The reason does not depend on the moment.
   case reason(ExclusionReason)
   /// The endpoint is in quarantine.
   case quarantine(Quarantine.Notice)
 
-  /// The reason, at the moment for which it is asked.
+  /// The reason, as of the moment of the call.
   func reason(at now: MonotonicInstant) -> ExclusionReason {
     switch self {
     case .reason(let reason): reason
@@ -16,7 +16,7 @@ enum Exclusion: Hashable, Sendable {
     }
   }
 
-  /// When the reason changes by itself.
+  /// When the reason next changes with the passing of time.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if case .quarantine(let notice) = self { notice.nextChange(after: now) } else { nil }
   }

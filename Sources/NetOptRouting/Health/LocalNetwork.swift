@@ -1,16 +1,16 @@
 import NetOptCore
 
-/// Tells this machine's network from endpoints that fail: when two endpoints or more and DNS fail within a short
-/// window, and nothing works, it is the network.
+/// Tells failures of this machine's network from failures of endpoints. The network is suspected when at
+/// least two endpoints and DNS fail within 5 s and nothing works.
 ///
-/// As long as it is suspected no failure is held against an endpoint, and probes are few. The first thing that works
-/// ends that, and so does half a minute in which nothing more fails.
+/// While the network is suspected, failures count against no endpoint, and probes are few. The first success
+/// ends the suspicion, and so do 30 s without further failures.
 struct LocalNetwork: Sendable {
-  /// How close together the failures have to be.
+  /// The longest time between the failures.
   static let window = Duration.seconds(5)
   /// How long the network is suspected after the last failure.
   static let memory = Duration.seconds(30)
-  /// How long before it was found out failures may be the network's, when nothing has worked since.
+  /// How long before the suspicion began a failure may count as the network's, if nothing has worked since.
   static let forgiven = Duration.seconds(60)
   /// The pauses between probes: the first and the longest.
   static let shortestPause = Duration.seconds(1)
@@ -21,28 +21,28 @@ struct LocalNetwork: Sendable {
   private var lookUpFailed: MonotonicInstant?
   private var suspectedUntil: MonotonicInstant?
   private var pause = Self.shortestPause
-  /// When one probe may look whether it is back.
+  /// When the next probe may test whether the network works again.
   private(set) var nextProbe: MonotonicInstant?
 
-  /// Whether there is nothing that a success would change.
+  /// Whether a success would change nothing.
   var isClear: Bool { failures.isEmpty && lookUpFailed == nil && suspectedUntil == nil }
 
-  /// Whether the network is taken to be the cause of what fails.
+  /// Whether the network is taken to be the cause of failures.
   func isSuspected(at now: MonotonicInstant) -> Bool { suspectedUntil.map { now < $0 } ?? false }
 
-  /// An address could not be connected to.
+  /// Records that an address could not be reached.
   mutating func failed(_ address: IPAddress, at now: MonotonicInstant) {
     failures.removeAll { $0.address == address }
     failures.insert((address, now), at: 0)
     if failures.count > 2 { failures.removeLast() }
   }
 
-  /// No name server gave an answer.
+  /// Records that no name server responded.
   mutating func lookUpDidFail(at now: MonotonicInstant) { lookUpFailed = now }
 
-  /// Looks at what has failed until now.
+  /// Decides from the failures until now whether the network is suspected.
   ///
-  /// - Returns: whether the network is suspected from now on and was not before.
+  /// - Returns: whether a suspicion begins now.
   mutating func judge(at now: MonotonicInstant) -> Bool {
     let isBad =
       failures.count == 2 && failures.allSatisfy { now <= $0.at + Self.window }
@@ -57,7 +57,9 @@ struct LocalNetwork: Sendable {
     return isNew
   }
 
-  /// Takes the probe that looks whether the network is back, when it is due.
+  /// Takes the probe that tests whether the network works again.
+  ///
+  /// - Returns: whether the probe is due.
   mutating func takeProbe(at now: MonotonicInstant) -> Bool {
     guard let nextProbe, nextProbe <= now else { return false }
     pause = min(pause * 2, Self.longestPause)
@@ -65,6 +67,6 @@ struct LocalNetwork: Sendable {
     return true
   }
 
-  /// Something was reached.
+  /// Records that something was reached.
   mutating func succeeded() { if !isClear { self = LocalNetwork() } }
 }

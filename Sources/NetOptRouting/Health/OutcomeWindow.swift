@@ -1,19 +1,19 @@
 import NetOptCore
 
-/// How many attempts of the last half minute succeeded: counts in six spans of five seconds, the oldest of which is
-/// forgotten as a whole.
+/// The successes and failures of the attempts of the last 30 s. It counts in six spans of 5 s, and drops the
+/// oldest span as a whole.
 struct OutcomeWindow: Hashable, Sendable {
-  /// How long a span lasts, and how many there are.
+  /// The length of a span in nanoseconds, and the number of spans.
   private static let span = Int64(5_000_000_000)
   private static let spans = 6
-  /// The fewest attempts that show anything.
+  /// The minimum number of attempts that show anything.
   static let fewest: UInt32 = 5
-  /// The smallest part of them, in percent, that has to succeed.
+  /// The minimum percentage of attempts that must succeed.
   static let leastPercent: UInt32 = 80
 
-  // The last two of the eight places stay empty.
+  // The last two of the eight elements stay empty.
   private var attempts = SIMD8<UInt32>.zero
-  /// In halves: what the service answers counts half.
+  /// Counted in halves: a failure that the service reports counts half.
   private var failures = SIMD8<UInt32>.zero
   /// The number of the newest span.
   private var newest: Int64 = 0
@@ -29,19 +29,19 @@ struct OutcomeWindow: Hashable, Sendable {
     failures[place] &+= halves
   }
 
-  /// Whether too few attempts succeed, with what was counted until now.
+  /// Whether too few of the counted attempts succeeded.
   var isBad: Bool {
     let all = attempts.wrappedSum()
     return all >= Self.fewest && failures.wrappedSum() * 50 > all * (100 - Self.leastPercent)
   }
 
-  /// The attempts that were counted, and those of them that failed.
+  /// The counted attempts, and the failures among them.
   var counts: (attempts: Int, failures: Int) {
     (Int(attempts.wrappedSum()), Int(failures.wrappedSum() + 1) / 2)
   }
 
   private mutating func begin(_ number: Int64) {
-    // Spans in which nothing happened are forgotten as well.
+    // Spans without attempts are cleared as well.
     if number < newest || number - newest >= Int64(Self.spans) {
       (attempts, failures) = (.zero, .zero)
     } else {

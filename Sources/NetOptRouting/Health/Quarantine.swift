@@ -1,42 +1,44 @@
 import NetOptCore
 
-/// Keeps an endpoint out because of its certificate, until a new connection verifies the right one.
+/// Excludes an endpoint because of its certificate, until a new connection verifies the right certificate.
 ///
-/// The certificate is checked again 1 s after the failure, and after each check that fails twice as long, up to 60 s. A
-/// check is a probe: it ends with the TLS handshake and sends no request, so it may come soon. Where no probe comes,
-/// a request's leg is the check, which verifies too before a byte of the request is sent (docs/adr/0027).
+/// The first check comes 1 s after the failure. Each failed check doubles the wait, up to 60 s. A check is a
+/// probe: it ends with the TLS handshake and sends no request, so it may come soon. When there are no probes,
+/// the leg of a request is the check. It also verifies the certificate before it sends the first byte of the
+/// request (docs/adr/0027).
 struct Quarantine: Hashable, Sendable {
   /// How soon a certificate is checked again.
   struct Pace: Hashable, Sendable {
     /// The wait before the first check, and the longest wait, before jitter.
     var first = Duration.seconds(1)
     var longest = Duration.seconds(60)
-    /// Whether probes check it. Requests then leave the check to them for a second, which is enough for a probe to
-    /// begin.
+    /// Whether probes check the certificate. Requests then leave a due check to the probes for 1 s, which is
+    /// enough time for a probe to begin.
     var isProbed = true
 
-    /// How long a check that is due is left to a probe.
+    /// How long requests leave a due check to a probe.
     fileprivate var lead: Duration { isProbed ? .seconds(1) : .zero }
   }
 
-  /// By how much of itself jitter makes a wait longer. Never shorter: a check costs its server a handshake.
+  /// The largest fraction by which jitter lengthens a wait. Jitter never shortens a wait, because a check
+  /// costs the server a handshake.
   private static let jitter = 0.2
-  /// How soon a check is made again that did not come to its end.
+  /// The wait before the repetition of a check that did not finish.
   private static let pause = Duration.seconds(1)
 
-  /// What was wrong.
+  /// The kind of the certificate failure.
   private var kind: LegFailure.Kind
-  /// For whose certificate it is checked.
+  /// The host whose certificate the checks expect.
   private let host: String
   /// When the next check is due.
   private(set) var due: MonotonicInstant
   private let pace: Pace
   private var checks = 0
 
-  /// When a request may be the check.
+  /// When a request may make the check.
   var opens: MonotonicInstant { due + pace.lead }
 
-  /// Begins a quarantine because of a failure that is to be blamed on the certificate.
+  /// Begins a quarantine after a certificate failure.
   init(
     _ kind: LegFailure.Kind, of host: String, pace: Pace, at now: MonotonicInstant,
     using random: inout SplitMix64
@@ -48,11 +50,11 @@ struct Quarantine: Hashable, Sendable {
     putOff(at: now, using: &random)
   }
 
-  /// A connection failed once more.
+  /// Records another failed connection.
   ///
-  /// - Parameter begun: when the leg began, unless it was a probe's. A probe is always a check; another leg is one when it
-  ///   began after a check was due. Those before say nothing new.
-  /// - Returns: whether it was a check.
+  /// - Parameter begun: when the leg began; `nil` for a probe. A probe is always a check. Any other leg is a
+  ///   check when it began after the check was due. An earlier leg says nothing new.
+  /// - Returns: whether the connection was a check.
   mutating func failedAgain(
     _ kind: LegFailure.Kind, from begun: MonotonicInstant?, at now: MonotonicInstant,
     using random: inout SplitMix64
@@ -63,46 +65,46 @@ struct Quarantine: Hashable, Sendable {
     return true
   }
 
-  /// A check was not made, or came to no end.
+  /// Records that a check was not made or did not finish.
   mutating func wasGivenUp(at now: MonotonicInstant) { due = max(due, now + Self.pause) }
 
   private mutating func putOff(at now: MonotonicInstant, using random: inout SplitMix64) {
-    // So many doublings reach any longest wait that there is; more of them would overflow.
+    // This number of doublings reaches every possible longest wait. More would overflow.
     let wait = min(pace.first * (1 << min(checks, 20)), pace.longest)
     checks += 1
     due = now + wait * Double.random(in: 1...(1 + Self.jitter), using: &random)
   }
 
-  /// Why the endpoint is left out, and when its certificate is checked again.
+  /// Why plans exclude the endpoint, and when its certificate is checked next.
   struct Notice: Hashable, Sendable {
     fileprivate let kind: LegFailure.Kind
     fileprivate let host: String
-    /// When the next check is due; `nil` while it is under way.
+    /// When the next check is due; `nil` while a check is under way.
     fileprivate let due: MonotonicInstant?
     fileprivate let isProbed: Bool
 
-    /// The reason, at the moment for which it is asked.
+    /// The reason, as of the moment of the call.
     func reason(at now: MonotonicInstant) -> ExclusionReason {
       .certificate(
         kind, host: host, nextCheck: due.map { .seconds(seconds(until: $0, at: now)) }, byProbe: isProbed)
     }
 
-    /// When the reason changes by itself.
+    /// When the reason next changes with the passing of time.
     func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
       guard let due, due > now else { return nil }
       return due + .seconds(1 - seconds(until: due, at: now))
     }
 
-    /// Rounded up: when that time is over, it has been.
+    /// The seconds until the check, rounded up so that the check is due when they have passed.
     private func seconds(until due: MonotonicInstant, at now: MonotonicInstant) -> Int64 {
       let rest = due.nanoseconds(since: now)
       return rest <= 0 ? 0 : (rest - 1) / 1_000_000_000 + 1
     }
   }
 
-  /// Why the endpoint is left out.
+  /// Why plans exclude the endpoint.
   ///
-  /// - Parameter due: when the next check is due, for whatever reason; `nil` while it is under way.
+  /// - Parameter due: when the next check is due, whatever delays it; `nil` while a check is under way.
   func notice(_ due: MonotonicInstant?) -> Notice {
     Notice(kind: kind, host: host, due: due, isProbed: pace.isProbed)
   }

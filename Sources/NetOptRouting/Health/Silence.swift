@@ -1,51 +1,55 @@
 import NetOptCore
 
-/// What is held against an endpoint while requests that were sent to it wait for their answers longer than is usual.
+/// The evidence against an endpoint while requests that were sent to it wait longer than usual for their
+/// responses.
 ///
-/// An endpoint whose server has stopped takes requests as ever, and each of them would wait for its deadline. So it is suspected while
-/// they wait: new requests go elsewhere, and a new connection is tried. What that shows, and how requests fare elsewhere, decides whether
-/// it has gone silent or takes its time.
+/// An endpoint whose server has stopped accepts requests as before, and each request would wait until its
+/// deadline. So the planner suspects the endpoint while requests wait: it sends new requests elsewhere, and
+/// asks for a new connection to the endpoint. The result of this connection, and the results of similar
+/// requests elsewhere, decide whether the endpoint is silent or only takes long.
 struct Silence: Hashable, Sendable {
-  /// What opening a new connection to the endpoint has shown since.
+  /// The result of a new connection to the endpoint since the suspicion began.
   enum Connection: Hashable, Sendable { case untried, works, fails }
 
-  /// What is known of the endpoint.
+  /// The planner's verdict on the endpoint.
   enum Verdict: Hashable, Sendable {
-    /// It may only be slow.
+    /// Undecided: the endpoint may only be slow.
     case suspected
-    /// Requests of these kinds are answered elsewhere.
+    /// The endpoint is silent: other endpoints answer requests of these kinds.
     case silent(Set<RequestKind>)
-    /// Nothing can be connected to it either, and another endpoint works.
+    /// The endpoint is unreachable: new connections to it fail too, and another endpoint works.
     case dead
   }
 
-  /// So many requests that wait are more than a few slow ones.
+  /// The number of waiting requests that are more than a few slow ones.
   static let many = 3
-  /// How long an endpoint with that many is not trusted, for requests of the same kind to show how they fare elsewhere.
+  /// The shortest trial. During the trial, requests avoid an endpoint where `many` requests wait, so that
+  /// requests of the same kind can show how they fare elsewhere.
   static let shortestTrial = Duration.seconds(1)
-  /// How much longer it is not trusted when a new connection is tried and nothing has come of that.
+  /// How much longer the suspicion lasts when the planner asked for a new connection and has no result.
   static let probeLimit = Duration.seconds(5)
-  /// What a call has to have left besides the time for a connection, for its request to be taken.
+  /// The time that a call must have left, besides the time for a connection, before its request is sent
+  /// elsewhere.
   static let margin = Duration.milliseconds(250)
-  /// By how many doublings the time is prolonged that an endpoint is given, when it was suspected in vain.
+  /// The maximum number of doublings of the silence limit after wrong suspicions.
   static let mostDoublings: UInt8 = 3
-  /// For how long it is.
+  /// How long a wrong suspicion prolongs the silence limit.
   static let memory = Duration.seconds(600)
 
-  /// When the first of the requests that wait was sent.
+  /// When the first of the waiting requests was sent.
   let since: MonotonicInstant
-  /// Until when requests of the same kind may show how they fare elsewhere.
+  /// The end of the trial, in which requests of the same kind can show how they fare elsewhere.
   let trialEnds: MonotonicInstant
-  /// Whether a new connection is tried.
+  /// Whether the planner asked for a new connection to the endpoint.
   let isProbed: Bool
   var connection = Connection.untried
   var verdict = Verdict.suspected
 
-  /// Whether it is settled that the endpoint does not answer.
+  /// Whether the planner has decided that the endpoint does not respond.
   var isCertain: Bool { verdict != .suspected }
 
-  /// Whether it is settled that a request is better sent elsewhere. When connections work it is only sent elsewhere once: it may take its time
-  /// there as well.
+  /// Whether a waiting request is better sent elsewhere. When connections to the endpoint work, only the
+  /// first attempt of a call is sent elsewhere: the request may take long there too.
   func concerns(_ request: WaitingRequest) -> Bool {
     switch verdict {
     case .suspected: false
@@ -54,36 +58,36 @@ struct Silence: Hashable, Sendable {
     }
   }
 
-  /// Whether the endpoint has had all the time in which it could have been found to be silent.
+  /// Whether the time for finding the endpoint silent is over.
   ///
   /// - Parameter isMany: whether more requests wait than a few slow ones.
   func isInVain(isMany: Bool, at now: MonotonicInstant) -> Bool {
     switch connection {
     case .works: !isMany || now >= trialEnds
     case .untried: now >= (isProbed ? trialEnds + Self.probeLimit : trialEnds)
-    // What cannot be connected to stays suspected until another endpoint works.
+    // An endpoint without working connections stays suspected until another endpoint works.
     case .fails: false
     }
   }
 }
 
-/// How much longer an endpoint is given before it is suspected: it was suspected in vain.
+/// How much longer the planner waits before it suspects an endpoint that it suspected wrongly before.
 struct Patience: Hashable, Sendable {
   private var doublings: UInt8 = 0
   private var last: MonotonicInstant?
-  /// Requests that were sent before this are known to take their time.
+  /// Requests that were sent before this moment are known to take long.
   private(set) var excused = MonotonicInstant(nanoseconds: .min)
 
-  /// The time that an endpoint is given at a moment.
+  /// The silence limit at a moment, prolonged after wrong suspicions.
   func prolonged(_ time: Duration, at now: MonotonicInstant) -> Duration {
     guard let last, now < last + Silence.memory else { return time }
     return time * (1 << Int(doublings))
   }
 
-  /// Requests that were sent until now say nothing more.
+  /// Excludes requests that were sent until now from the evidence.
   mutating func excuse(at now: MonotonicInstant) { excused = now }
 
-  /// It was suspected in vain.
+  /// Records a wrong suspicion.
   mutating func wasWrong(at now: MonotonicInstant) {
     if let last, now >= last + Silence.memory { doublings = 0 }
     doublings = min(doublings + 1, Silence.mostDoublings)

@@ -3,7 +3,7 @@ import NetOptCore
 /// An endpoint that plans exclude.
 struct ExcludedEndpoint: Sendable {
   let index: Int
-  /// The endpoint's score, with penalties; `nil` without history.
+  /// The endpoint's score, with penalties; `nil` without measurements and penalties.
   let score: Duration?
   /// The reason for the exclusion.
   let exclusion: Exclusion
