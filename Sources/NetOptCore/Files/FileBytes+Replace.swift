@@ -1,17 +1,18 @@
 import Glibc
 
 extension FileBytes {
-  /// Puts a file in the place of another, or where none was, as `FileDraft` does it.
+  /// Replaces or creates a file atomically, with a `FileDraft`.
   ///
   /// - Parameters:
-  ///   - path: the file.
-  ///   - bytes: its new content.
-  ///   - mode: its permissions when there was none; otherwise it keeps those, and the owner where the system allows it. The umask takes away from them what it should.
-  ///   - isOwn: whether nobody else has to do with the file. Then what is in its place goes, be it a link or a pipe, and the new
-  ///     file has the mode. Default: no.
-  ///   - what: what the file is, for the error.
-  ///   - phase: in which it is written.
-  /// - Throws: `NetOptError.Code.unwritableFile`, naming the file and the system's reason. Nothing is left behind then.
+  ///   - path: the path of the file.
+  ///   - bytes: the new content.
+  ///   - mode: the permissions of a new file, reduced by the umask. A replaced file keeps its permissions,
+  ///     and its owner where the system allows that.
+  ///   - isOwn: whether the file belongs to netopt alone. Then the new file has permissions `mode` and
+  ///     replaces even a link or a pipe. Default: false.
+  ///   - what: the name of the file's content, for the error.
+  ///   - phase: the phase of the error.
+  /// - Throws: `NetOptError.Code.unwritableFile`, with the file and the system's reason. No draft remains.
   package static func replace(
     _ path: String, with bytes: [UInt8], mode: UInt32, isOwn: Bool = false, as what: String,
     in phase: NetOptError.Phase
@@ -25,8 +26,8 @@ extension FileBytes {
     }
   }
 
-  /// Removes what processes that were killed while they replaced a file have left beside it. To be called only by one
-  /// that knows that nobody else replaces it now.
+  /// Removes the drafts that killed processes left beside a file. Call this only while no other process
+  /// replaces the file.
   package static func removeDrafts(of path: String) {
     let target = resolved(path)
     let folder = folder(of: target)
@@ -37,7 +38,7 @@ extension FileBytes {
       let name = withUnsafePointer(to: &entry.pointee.d_name) {
         $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      // Exactly: another file's name may begin with this one's.
+      // Match the whole name: the name of another file may begin with the name of this file.
       guard name.hasPrefix(prefix), name.hasSuffix(".part"),
         UInt64(name.dropFirst(prefix.count).dropLast(".part".count), radix: 16) != nil
       else { continue }
@@ -49,7 +50,8 @@ extension FileBytes {
     ".\(path.split(separator: "/").last ?? "file")."
   }
 
-  /// Brings the names in a folder to the disk. Where that is not possible, the names get there when the system likes.
+  /// Writes the directory entries of a folder to the disk. If the folder cannot be opened or synced, the
+  /// system writes them later.
   package static func syncFolder(_ folder: String) {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
@@ -57,13 +59,13 @@ extension FileBytes {
     close(descriptor)
   }
 
-  /// The folder that a file is in.
+  /// Returns the folder of a file.
   package static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Where a path leads to in the end, when there is something.
+  /// Returns the path with all links resolved, or the path itself if it does not exist.
   package static func resolved(_ path: String) -> String {
     guard let real = realpath(path, nil) else { return path }
     defer { free(real) }

@@ -1,17 +1,19 @@
 import Glibc
 
-/// Reads files that people name.
+/// Reads files that users name.
 package enum FileBytes {
-  /// How long a pipe may give nothing, in milliseconds.
+  /// The maximum time to wait for data from a pipe, in milliseconds.
   private static let patience: Int32 = 10_000
 
-  /// Whether a text may be the name of a file, and not what is in one: a key ring, or a key of OpenSSL's or minisign's.
+  /// Whether a text may be a file name. False for the content of a key ring, of an OpenSSL key or of a
+  /// minisign key.
   package static func isName(_ text: String) -> Bool {
     !text.utf8.contains { "{\"\n\r".utf8.contains($0) } && !text.hasPrefix("-----BEGIN")
       && !(text.hasPrefix("RW") && text.utf8.count >= 56 && !text.contains("."))
   }
 
-  /// The name of a file as messages may show it. People give the content of a key, or a URL, where a name belongs.
+  /// Returns a file name in a form for messages. Users sometimes give the content of a key, or a URL, instead
+  /// of a file name, so secrets are hidden.
   package static func shown(_ path: String) -> String {
     guard isName(path) else { return "(what was given is no name of a file)" }
     if path.contains("://") { return HTTPURL.shown(given: path) }
@@ -24,15 +26,16 @@ package enum FileBytes {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
-  /// Reads a file, and no more of it than is of use: the path may lead to anything. A pipe that nobody writes to is empty; one that gives
-  /// nothing for 10 s cannot be read.
+  /// Reads a file, up to a limit, because the path may lead to any file. A pipe without a writer is empty. A
+  /// pipe that delivers nothing for 10 s is an error.
   ///
   /// - Parameters:
-  ///   - path: the file.
-  ///   - limit: the most bytes that are of use. Of a larger file one byte more is returned, for the one who checks.
-  ///   - what: what the file is, for the error.
-  ///   - phase: in which it is read.
-  /// - Throws: `NetOptError.Code.unreadableFile`, naming the file and the system's reason.
+  ///   - path: the path of the file.
+  ///   - limit: the maximum number of useful bytes. For a larger file the function returns one byte more, so
+  ///     that the caller can detect that.
+  ///   - what: the name of the file's content, for the error.
+  ///   - phase: the phase of the error.
+  /// - Throws: `NetOptError.Code.unreadableFile`, with the file and the system's reason.
   package static func read(
     _ path: String, upTo limit: Int, as what: String, in phase: NetOptError.Phase
   ) throws(NetOptError) -> [UInt8] {
@@ -42,11 +45,11 @@ package enum FileBytes {
     return try content(of: descriptor, path, upTo: limit, what, phase)
   }
 
-  /// Reads a file that nobody but netopt has to do with: a regular one that is no link. Anything else in its place is refused, and
-  /// nothing waits for what may never come from it (fifo(7)).
+  /// Reads a file that belongs to netopt alone. Rejects anything but a regular file, links included. Opens
+  /// without blocking, so that the call does not wait for the writer of a pipe (fifo(7)).
   ///
-  /// - Returns: `nil` when there is no such file.
-  /// - Throws: as `read`.
+  /// - Returns: the content, or `nil` if the file does not exist.
+  /// - Throws: the errors of `read`.
   package static func readOwn(
     _ path: String, upTo limit: Int, as what: String, in phase: NetOptError.Phase
   ) throws(NetOptError) -> [UInt8]? {
@@ -95,7 +98,7 @@ package enum FileBytes {
       underlying: NetOptError.Underlying(.system, code: ELOOP, text: String(cString: strerror(ELOOP))))
   }
 
-  /// The error of a file that cannot be read or written.
+  /// Returns the error for a file that cannot be read or written.
   static func failure(
     _ kind: NetOptError.Code, _ path: String, _ what: String, _ phase: NetOptError.Phase, _ code: Int32
   ) -> NetOptError {

@@ -1,31 +1,34 @@
 package import Glibc
 
-/// A file in the making. It is written beside the one whose place it is to take, as `.NAME.SOMETHING.part`, and takes that
-/// place when it is complete: whoever opens the file, and whatever happens to the process or the machine, finds the old one
-/// or the new one, whole. Let go of before that, it leaves nothing behind. A link stays a link: what it leads to is replaced.
+/// A new version of a file that replaces the file atomically. The draft is written beside the file as
+/// `.NAME.SOMETHING.part` and renamed to the file when it is complete. So readers find either the complete
+/// old file or the complete new file, even after a crash of the process or the machine. A draft that is
+/// released before `commit` is deleted. A link remains: the draft replaces the file that the link points to.
 package struct FileDraft: ~Copyable {
-  /// Why the system did not do what it was asked for.
+  /// The failure of a system call.
   package struct Failure: Error {
     /// errno(3).
     package let code: Int32
   }
 
-  /// Where the bytes are written to.
+  /// The descriptor to write to.
   package let descriptor: Int32
   private let target: String
-  /// Its name until it is in its place; `nil` without one.
+  /// The path of the draft; `nil` after `commit`, and when the draft writes to a special file directly.
   private var path: String?
 
-  /// Begins a file.
+  /// Creates a draft.
   ///
   /// - Parameters:
-  ///   - target: whose place it is to take.
-  ///   - mode: its permissions when there was none, from which the umask takes away what it should; otherwise it keeps those,
-  ///     and the owner where the system allows it.
-  ///   - keepsSpecial: whether what is there and no regular file, such as /dev/null or a pipe, is written to instead of being
-  ///     replaced. Writing to its descriptor does not wait then, nor does this for somebody who reads from it.
-  ///   - isOwn: whether the file is netopt's own, and nobody's to lead elsewhere: a link is replaced, and permissions are
-  ///     those given here.
+  ///   - target: the path of the file to replace.
+  ///   - mode: the permissions of a new file, reduced by the umask. A replaced file keeps its permissions,
+  ///     and its owner where the system allows that.
+  ///   - isOwn: whether the file belongs to netopt alone. Then the draft replaces a link instead of the file
+  ///     that the link points to, and the new file has permissions `mode`.
+  ///   - keepsSpecial: whether to write to an existing special file, such as /dev/null or a pipe, instead of
+  ///     replacing it. The descriptor is then non-blocking, and creating the draft does not wait for a reader
+  ///     of the pipe.
+  /// - Throws: `Failure` with the error code of the system.
   package init(
     of target: String, mode: mode_t, isOwn: Bool = false, keepsSpecial: Bool = false
   ) throws(Failure) {
@@ -33,7 +36,7 @@ package struct FileDraft: ~Copyable {
     var status = stat()
     let exists = !isOwn && stat(target, &status) == 0
     if keepsSpecial, exists, status.st_mode & S_IFMT != S_IFREG {
-      // Of a pipe that nobody reads the system says ENXIO instead of waiting (fifo(7)).
+      // For a pipe without a reader, a non-blocking open fails with ENXIO instead of waiting (fifo(7)).
       let descriptor = open(target, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
       guard descriptor >= 0 else { throw Failure(code: errno) }
       (self.target, self.path, self.descriptor) = (target, nil, descriptor)
@@ -45,7 +48,8 @@ package struct FileDraft: ~Copyable {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw Failure(code: errno) }
     if exists {
-      // Root's new file would not be readable to whom the old one belongs. Others may give it to a group of theirs at most.
+      // Keep the owner: otherwise the old file's owner could not read a new file of root. Other users can at
+      // most set a group of their own.
       if fchown(descriptor, status.st_uid, status.st_gid) != 0 { _ = fchown(descriptor, .max, status.st_gid) }
       fchmod(descriptor, status.st_mode & 0o7777)
     }
@@ -57,7 +61,7 @@ package struct FileDraft: ~Copyable {
     if let path { unlink(path) }
   }
 
-  /// Writes all of the bytes.
+  /// Writes all bytes.
   package func write(_ bytes: [UInt8]) throws(Failure) {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -67,7 +71,8 @@ package struct FileDraft: ~Copyable {
     }
   }
 
-  /// Brings the bytes to the disk (fsync(2)), then changes the name (rename(2)), and brings that to the disk too.
+  /// Writes the data to the disk (fsync(2)), renames the draft (rename(2)), and writes the folder's entry to
+  /// the disk.
   package consuming func commit() throws(Failure) {
     guard let path else { return }
     guard fsync(descriptor) == 0, rename(path, target) == 0 else { throw Failure(code: errno) }

@@ -1,32 +1,33 @@
 import Glibc
 
-/// A lock between processes, of flock(2). It is given back when it goes out of scope, and when the process dies.
+/// A lock between processes (flock(2)). Released when the value goes out of scope, and when the process ends.
 ///
-/// A file system that has no locks gives none, and nobody is kept out.
+/// On a file system without locks, creating a lock succeeds and excludes nobody.
 package struct FileLock: ~Copyable {
-  /// What is locked.
+  /// The kind of path that is locked.
   package enum Place {
-    /// A file of its own, which is made when there is none.
+    /// A dedicated lock file. Created if it does not exist.
     case file
-    /// A folder, for files in it that are replaced and so cannot be locked themselves.
+    /// A folder. Used for files in the folder that are replaced, since a replaced file cannot carry a lock.
     case folder
   }
 
-  /// How long is waited by default for who has the lock: it is held while small files are written.
+  /// The default time limit for acquiring a lock. Processes hold a lock only while they write small files.
   package static let patience = Duration.seconds(5)
   private static let shortestPause = Duration.milliseconds(1)
   private static let longestPause = Duration.milliseconds(50)
 
   private let descriptor: Int32
 
-  /// Takes a lock. It blocks the thread for as long as it waits.
+  /// Acquires a lock. Blocks the thread while it waits.
   ///
   /// - Parameters:
-  ///   - path: the file or folder. A file is not looked for behind a link.
-  ///   - limit: the longest wait.
-  ///   - what: what is guarded by the lock, for the error.
-  ///   - phase: in which that is written.
-  /// - Throws: `NetOptError.Code.unwritableFile`, with `EWOULDBLOCK` when another process has the lock all the while.
+  ///   - path: the path of the file or folder. A lock file that is a symbolic link is not followed.
+  ///   - limit: the maximum time to wait. Default: `patience`.
+  ///   - what: the name of the protected data, for the error.
+  ///   - phase: the phase of the error.
+  /// - Throws: `NetOptError.Code.unwritableFile`, with `EWOULDBLOCK` if another process held the lock during
+  ///   the whole time.
   package init(
     _ path: String, _ place: Place, within limit: Duration = patience, as what: String,
     in phase: NetOptError.Phase
@@ -57,7 +58,7 @@ package struct FileLock: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// There is no wait with a limit in flock(2), so it is asked again.
+  /// Acquires the lock by polling, because flock(2) has no time limit.
   private static func lock(_ descriptor: Int32, within limit: Duration) -> Bool {
     let clock = SystemTimeSource()
     let end = clock.now() + limit

@@ -1,11 +1,12 @@
-// What a string says. `bytes` is always the text in which the reader found the node: the ranges lie within it, and escapes are whole.
+// The text of a string node. `bytes` must be the text that the reader read: the ranges of the nodes lie
+// within it, and its escapes are complete.
 
 extension JSONNode {
-  /// The text of a string.
+  /// Returns the text of a string.
   package func text(in bytes: UnsafeRawBufferPointer) -> String {
     let raw = UnsafeRawBufferPointer(rebasing: bytes[range])
     if isPlain { return String(decoding: raw, as: UTF8.self) }
-    // An escape has more bytes than what it stands for.
+    // An escape is longer than the text that it stands for.
     return String(unsafeUninitializedCapacity: raw.count) { room in
       var count = 0
       Self.unescape(raw) { byte in
@@ -16,12 +17,13 @@ extension JSONNode {
     }
   }
 
-  /// Calls a closure with each byte of the UTF-8 of a string's text. For a text that must not get into a String.
+  /// Calls `body` with each UTF-8 byte of a string's text. For texts, such as secrets, that must not be
+  /// copied into a `String`.
   package func forEachByte(in bytes: UnsafeRawBufferPointer, _ body: (UInt8) -> Void) {
     Self.unescape(UnsafeRawBufferPointer(rebasing: bytes[range]), body)
   }
 
-  /// Whether a string has this text, byte for byte.
+  /// Whether a string equals a text, byte for byte.
   package func isText(_ text: String, in bytes: UnsafeRawBufferPointer) -> Bool {
     let raw = bytes[range]
     if isPlain { return raw.count == text.utf8.count && raw.elementsEqual(text.utf8) }

@@ -1,16 +1,17 @@
-/// A value of a JSON text, or the key of a member, which stands before its value: where it is in the text, never what it says.
+/// The position in a JSON text of a value or of a member's key. Never contains the value itself.
 ///
-/// The nodes of a text are in the order in which they begin: what an array or object has follows it.
+/// The nodes of a text are in the order of their first bytes. The contents of an array or object follow its
+/// node, and a key precedes its value.
 @usableFromInline
 package struct JSONNode: Sendable {
-  /// The kinds of values.
+  /// The kinds of JSON values.
   @usableFromInline
   package enum Kind: UInt8, Sendable { case object, array, string, number, `true`, `false`, null }
 
   @usableFromInline package let kind: Kind
-  /// Whether a string is all ASCII without escapes: then its bytes are its text.
+  /// Whether the node is a string that is ASCII without escapes, so that its bytes are its text.
   @usableFromInline package let isPlain: Bool
-  /// 32 bits are enough: the reader refuses longer texts.
+  /// 32 bits suffice, because the reader rejects longer texts.
   @usableFromInline let start: Int32
   @usableFromInline var end: Int32
   @usableFromInline var following: Int32
@@ -24,16 +25,16 @@ package struct JSONNode: Sendable {
     following = Int32(truncatingIfNeeded: next)
   }
 
-  /// Its bytes; those of a string without the quotes.
+  /// The range of the value's bytes. A string's range excludes the quotes.
   @inlinable package var range: Range<Int> { Range(uncheckedBounds: (Int(start), Int(end))) }
 
-  /// The index of the node behind it and all that it has.
+  /// The index of the next node after this node and its contents.
   @inlinable package var next: Int { Int(following) }
 
-  /// How many elements an array has, or how many members an object.
+  /// The number of elements of an array or members of an object.
   @inlinable package var count: Int { Int(children) }
 
-  /// Notes where an array or object ends.
+  /// Sets the end of an array or object.
   mutating func close(_ position: Int, next: Int, count: Int) {
     end = Int32(truncatingIfNeeded: position)
     following = Int32(truncatingIfNeeded: next)
@@ -41,40 +42,40 @@ package struct JSONNode: Sendable {
   }
 }
 
-/// A step from an array or object to what it has.
+/// A step from an array or object to one of its elements or members.
 package enum JSONStep: Hashable, Sendable {
-  /// The element with this index.
+  /// The element at this index.
   case index(Int)
-  /// The member whose key is this node.
+  /// The member whose key is the node with this index.
   case key(Int)
 }
 
-/// A key that stands in its object already.
+/// A key that occurs earlier in the same object.
 package struct JSONDuplicate: Sendable {
-  /// The node of the later one of both.
+  /// The index of the node of the later key.
   package let key: Int
-  /// The steps that lead to it.
+  /// The path to the key.
   package let place: [JSONStep]
 }
 
-/// Where a text stops being JSON.
+/// The position at which a text violates the JSON grammar.
 package struct JSONSyntaxFault: Error, Sendable {
-  /// The byte.
+  /// The offset in bytes.
   package let offset: Int
-  /// The rule that it breaks. Nothing of the text is in it.
+  /// The violated rule. Contains nothing of the text.
   package let rule: String
-  /// The steps that lead to the value or key that was read last.
+  /// The path to the value or key that was read last.
   package let place: [JSONStep]
 }
 
-/// What a JSON text consists of.
+/// The structure of a JSON text.
 package struct JSONOutline: Sendable {
-  /// The values; those before the fault when there is one.
+  /// The nodes of the values and keys. If there is a fault, only the nodes before it.
   package let nodes: [JSONNode]
-  /// The first keys that stand more than once in one object.
+  /// The first keys that occur more than once in one object, up to the caller's limit.
   package let duplicates: [JSONDuplicate]
-  /// How many there are, with those that are not in `duplicates`.
+  /// The number of duplicate keys, including those not in `duplicates`.
   package let duplicateCount: Int
-  /// `nil` for a text that is JSON to its end.
+  /// The first fault; `nil` if the whole text is valid JSON.
   package let fault: JSONSyntaxFault?
 }

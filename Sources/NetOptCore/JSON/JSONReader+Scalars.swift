@@ -44,7 +44,7 @@ extension JSONReader {
     if !isNumber { throw fault("this number is not written as JSON writes numbers", at: start) }
   }
 
-  /// Passes over digits and returns how many there were.
+  /// Skips digits and returns their number.
   private mutating func digits() -> Int {
     let start = position
     while position < bytes.count, ByteClass.isDigit(bytes[position]) { position += 1 }
@@ -53,7 +53,7 @@ extension JSONReader {
 
   // MARK: Strings
 
-  /// Reads a string from its opening quote, where `position` is, to behind its closing quote.
+  /// Reads a string. `position` moves from the opening quote to the byte after the closing quote.
   mutating func appendString() throws(Fault) {
     let start = position
     position += 1
@@ -65,7 +65,7 @@ extension JSONReader {
     }
     let hasLongRun = try skipRest(from: start)
     nodes.append(JSONNode(.string, (start + 1)..<(position - 1), next: nodes.count + 1))
-    // What is made of the string compares it, which takes minutes for a million bytes of marks.
+    // Later code compares the string, which takes minutes for 1 MB of combining marks.
     if hasLongRun {
       throw fault(
         "this string has more than \(CombiningMarks.most) combining marks in a row, which no text has",
@@ -73,10 +73,10 @@ extension JSONReader {
     }
   }
 
-  /// Passes over the rest of a string that has more than plain ASCII, and counts its combining marks on the way.
+  /// Skips the rest of a string that is not plain ASCII, and counts its combining marks.
   ///
-  /// - Parameter start: its first quote.
-  /// - Returns: whether it has more marks in a row than the rule allows.
+  /// - Parameter start: the offset of the opening quote.
+  /// - Returns: whether the string has more combining marks in a row than the rule allows.
   private mutating func skipRest(from start: Int) throws(Fault) -> Bool {
     var hasLongRun = false
     var marks = 0
@@ -102,7 +102,7 @@ extension JSONReader {
     throw fault("this string is not closed", at: start)
   }
 
-  /// Passes over characters that are not special in a string: nearly all of a text.
+  /// Skips ordinary ASCII characters, which are most of a text.
   @inline(__always)
   private mutating func passASCII() {
     var next = position
@@ -114,7 +114,7 @@ extension JSONReader {
     position = next
   }
 
-  /// Reads a scalar that has more than one byte of UTF-8, and passes over it (Unicode 16, table 3-7).
+  /// Reads a scalar of two to four UTF-8 bytes and skips it (Unicode 16, table 3-7).
   private mutating func encoded() throws(Fault) -> Unicode.Scalar {
     let first = bytes[position]
     let count = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
@@ -125,7 +125,7 @@ extension JSONReader {
         if byte & 0xc0 != 0x80 { isWhole = false }
         value = value << 6 | UInt32(byte & 0x3f)
       }
-      // Neither an overlong form nor a surrogate nor a value beyond U+10FFFF, which first bytes from 0xf5 on are.
+      // Reject overlong forms, surrogates, and values above U+10FFFF (first bytes from 0xf5).
       if isWhole, count == 2 || value >= (count == 3 ? 0x800 : 0x10000), first < 0xf5,
         let scalar = Unicode.Scalar(value)
       {
@@ -136,7 +136,7 @@ extension JSONReader {
     throw fault("a string that is not UTF-8")
   }
 
-  /// Reads an escape sequence, both halves of a surrogate pair at once, and passes over it.
+  /// Reads an escape sequence and skips it. A surrogate pair counts as one escape.
   private mutating func escape() throws(Fault) -> Unicode.Scalar {
     let start = position
     position += 2

@@ -1,26 +1,27 @@
 import Glibc
 
-/// Reads JSON text (RFC 8259) once, from left to right, and notes where each value is, where the text stops being
-/// JSON, and which keys stand twice in one object. Foundation's decoder keeps one of two keys and says nothing; it also
-/// lets a trailing comma pass, and takes three times as long to give the values.
+/// Reads a JSON text (RFC 8259) in one pass. Records the position of each value, the first syntax fault, and
+/// duplicate keys. Foundation's decoder silently keeps one of two duplicate keys, accepts a trailing comma,
+/// and takes three times as long.
 ///
-/// It takes any bytes, does not recurse, and takes time in proportion to the number of bytes. It never copies the text of a
-/// value, which may be a secret: the checks of strings look at the bytes where they are. Keys are copied to be compared.
+/// The reader accepts any bytes, does not recurse, and takes time proportional to the number of bytes. It
+/// never copies the text of a value, which may be a secret, but checks strings in place. It copies keys to
+/// compare them.
 package struct JSONReader {
-  /// The deepest nesting that is read. A list needs 6.
+  /// The maximum depth of nesting. A list needs 6.
   package static let deepest = 128
 
-  /// When two keys of an object are the same. Escapes are resolved first: `"\u0061"` is `"a"`.
+  /// The rule by which two keys of an object are equal. Escapes are resolved first: `"\u0061"` equals `"a"`.
   package enum KeyRule: Sendable {
-    /// When their strings are, as in Swift's dictionaries: an accented letter is the same whether it is written as one scalar or
-    /// two. For texts whose keys and values become strings that are compared: those with more combining marks in a row than
-    /// `CombiningMarks.most` are refused.
+    /// Keys are equal if their Swift strings are equal, as in a `Dictionary`: an accented letter is the same
+    /// as one scalar or as two. For texts whose keys and values are later compared as strings. The reader
+    /// rejects strings with more than `CombiningMarks.most` combining marks in a row.
     case sameCharacters
-    /// When their bytes are. Strings may have any number of marks.
+    /// Keys are equal if their bytes are equal. Strings may have any number of combining marks.
     case sameBytes
   }
 
-  /// What may come next.
+  /// The tokens that may come next.
   private enum Expected {
     case value
     case valueOrEnd
@@ -31,15 +32,15 @@ package struct JSONReader {
     case nothing
   }
 
-  /// An array or object that is open, and the place in it.
+  /// An open array or object, and the current position in it.
   private enum Container {
     case array(node: Int, index: Int)
-    /// `firstKey` is where its keys begin in `keys`.
+    /// `firstKey` is the index in `keys` of the object's first key.
     case object(node: Int, key: Int?, firstKey: Int)
   }
 
   private struct Key: Hashable {
-    /// The name as the rule compares it.
+    /// The key in the form that the rule compares.
     enum Name: Hashable {
       case characters(String)
       case bytes([UInt8])
@@ -54,36 +55,39 @@ package struct JSONReader {
     let rule: String
   }
 
-  /// Up to so many keys of an object are compared with each other; those of a larger one are looked up.
+  /// The maximum number of keys of an object that are compared one by one. The reader looks up further keys
+  /// in a set.
   private static let fewKeys = 16
 
-  /// Unsafe, so that a secret is read where it is. It is lent for the call of `read`, and each access is behind a comparison
-  /// with its count. Of bytes, because a raw buffer works out its count each time that it is asked.
+  /// The text. An unsafe buffer lets the reader check secrets in place. The buffer is valid only during
+  /// `read`, and the reader compares each index with the count before access. A typed buffer is used because
+  /// a raw buffer computes its count at each access.
   let bytes: UnsafeBufferPointer<UInt8>
   let rule: KeyRule
   private let mostDuplicates: Int
   var position = 0
   var nodes: [JSONNode] = []
   private var stack: [Container] = []
-  /// The keys of the objects that are open, by their nodes.
+  /// The indices of the key nodes of all open objects.
   private var keys: [Int] = []
   private var seen: Set<Key> = []
   private var duplicates: [JSONDuplicate] = []
   private var duplicateCount = 0
 
   private init(_ bytes: UnsafeRawBufferPointer, _ rule: KeyRule, _ mostDuplicates: Int) {
-    // Whatever the memory is bound to, bytes may be read from it.
+    // Memory bound to any type may be read as bytes.
     self.bytes = bytes.assumingMemoryBound(to: UInt8.self)
     self.rule = rule
     self.mostDuplicates = mostDuplicates
   }
 
-  /// Reads a text to its end, or to where it stops being JSON.
+  /// Reads a text to its end or to its first syntax fault.
   ///
   /// - Parameters:
-  ///   - bytes: the text in UTF-8. Nothing refers to it afterwards.
-  ///   - rule: when two keys are the same.
-  ///   - mostDuplicates: how many duplicate keys are kept with their places. All are counted.
+  ///   - bytes: the text in UTF-8. The result does not refer to the buffer.
+  ///   - rule: the rule by which two keys are equal.
+  ///   - mostDuplicates: the maximum number of duplicate keys to return. The reader counts all duplicate
+  ///     keys.
   package static func read(
     _ bytes: UnsafeRawBufferPointer, keys rule: KeyRule, mostDuplicates: Int
   ) -> JSONOutline {
@@ -115,7 +119,7 @@ package struct JSONReader {
 
   private mutating func document() throws(Fault) {
     guard bytes.count <= Int32.max else { throw fault("a text has less than 2 GiB") }
-    // A list of a mebibyte fits; larger texts are mostly one long string.
+    // Enough for a list of 1 MiB. Larger texts consist mostly of one long string.
     nodes.reserveCapacity(min(bytes.count / 8, 1 << 17))
     // A byte order mark may be ignored (RFC 8259, section 8.1).
     if bytes.starts(with: [0xef, 0xbb, 0xbf]) { position = 3 }
@@ -134,7 +138,7 @@ package struct JSONReader {
     byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09
   }
 
-  /// Reads one token and says what may follow it.
+  /// Reads one token and returns the tokens that may follow.
   private mutating func next(_ expected: Expected) throws(Fault) -> Expected {
     switch (expected, bytes[position]) {
     case (.value, UInt8(ascii: "{")), (.valueOrEnd, UInt8(ascii: "{")):

@@ -1,12 +1,12 @@
-/// The generator SplitMix64 (Steele, Lea, Flood 2014). Its sequence follows from the seed, on every machine and with every
-/// version of Swift, so that what was drawn by chance can be drawn again.
+/// The random number generator SplitMix64 (Steele, Lea, Flood 2014). The seed determines the sequence on
+/// every machine and with every version of Swift, so that random decisions can be reproduced.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// Makes a generator.
+  /// Creates a generator.
   package init(seed: UInt64) { state = seed }
 
-  /// The next 64 bits.
+  /// Returns the next 64 random bits.
   package mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state
@@ -15,8 +15,8 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A number from 0 to `bound` - 1, each as likely (Lemire 2019). The standard library's own way is not used because
-  /// it may change between versions.
+  /// Returns a uniformly distributed number from 0 to `bound` - 1 (Lemire 2019). The algorithm of the
+  /// standard library may change between versions, so it is not used.
   ///
   /// - Precondition: `bound` is greater than 0.
   package mutating func below(_ bound: UInt64) -> UInt64 {

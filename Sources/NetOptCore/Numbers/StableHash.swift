@@ -1,8 +1,9 @@
-/// Hashes that are the same in every run, on every machine: Swift's own differ from run to run.
+/// Hash functions with the same results in every run and on every machine. Swift's own hashes differ from run
+/// to run.
 package enum StableHash {
-  /// FNV-1a of 64 bits (draft-eastlake-fnv).
+  /// Returns the 64-bit FNV-1a hash of bytes (draft-eastlake-fnv).
   ///
-  /// - Parameter hash: of the bytes before; the hash of no bytes unless it is given.
+  /// - Parameter hash: the hash of the preceding bytes. Default: the hash of no bytes.
   package static func fnv1a(_ bytes: some Sequence<UInt8>, after hash: UInt64 = 0xcbf2_9ce4_8422_2325)
     -> UInt64
   {

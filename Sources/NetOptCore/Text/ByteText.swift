@@ -1,8 +1,9 @@
-/// Writing and reading of texts as bytes: what is signed is put together without a String in between.
+/// Writes texts as bytes, so that a message to be signed is built without an intermediate `String`.
 extension [UInt8] {
   /// Appends a text.
   package mutating func append(text: String) {
-    // At once: the view of its UTF-8 is copied by way of a function that knows nothing of arrays.
+    // Append the bytes through a buffer: appending the `utf8` view uses a function that is not specialized
+    // for arrays.
     var text = text
     text.withUTF8 { append(contentsOf: $0) }
   }
@@ -39,7 +40,7 @@ extension [UInt8] {
   @usableFromInline package static let lower = Array("0123456789abcdef".utf8)
   @usableFromInline package static let upper = Array("0123456789ABCDEF".utf8)
 
-  /// Bytes in lower case.
+  /// Returns bytes as hexadecimal digits in lower case.
   package static func text(_ bytes: [UInt8]) -> String {
     String(unsafeUninitializedCapacity: 2 * bytes.count) { room in
       write(bytes, to: room)
@@ -47,19 +48,20 @@ extension [UInt8] {
     }
   }
 
-  /// Writes bytes as digits in lower case.
+  /// Writes bytes as hexadecimal digits in lower case.
   ///
-  /// - Parameter room: has twice as many bytes.
+  /// - Parameter room: a buffer of at least twice the size of `bytes`.
   package static func write(_ bytes: [UInt8], to room: UnsafeMutableBufferPointer<UInt8>) {
     var start = 0
-    // Four bytes at once, in a word: digests and codes are multiples of that.
+    // Convert four bytes at a time in one word: the sizes of digests and authentication codes are multiples
+    // of four.
     while start + 4 <= bytes.count {
       let four = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: start, as: UInt32.self) }
       var word = UInt64(UInt32(littleEndian: four))
       word = (word | word << 16) & 0x0000_ffff_0000_ffff
       word = (word | word << 8) & 0x00ff_00ff_00ff_00ff
       word = word >> 4 & 0x000f_000f_000f_000f | (word & 0x000f_000f_000f_000f) << 8
-      // Of ten and more the sum has the fifth bit.
+      // For a digit value of 10 or more, adding 6 sets bit 4.
       let letters = (word &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
       word = word &+ 0x3030_3030_3030_3030 &+ letters &* 0x27
       UnsafeMutableRawBufferPointer(room).storeBytes(
@@ -73,7 +75,7 @@ extension [UInt8] {
     }
   }
 
-  /// The bytes of digits in lower case, `nil` for anything else.
+  /// Returns the bytes of hexadecimal digits in lower case; `nil` for any other text.
   @inlinable
   package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 2 == 0 else { return nil }
@@ -101,7 +103,7 @@ extension [UInt8] {
     }
   }
 
-  /// The value of a digit in either case.
+  /// Returns the value of a hexadecimal digit in either case, or `nil`.
   @inlinable
   package static func digit(_ byte: UInt8) -> UInt8? {
     switch byte {
@@ -113,14 +115,14 @@ extension [UInt8] {
   }
 }
 
-/// Bytes by what they are in HTTP.
+/// The classes of bytes in HTTP.
 @usableFromInline package enum ByteClass {
   @inlinable
   package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
   @inlinable
   package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-  /// Letters, digits, "-", ".", "_", "~": RFC 3986, section 2.3.
+  /// Whether the byte is a letter, a digit, "-", ".", "_" or "~" (RFC 3986, section 2.3).
   @inlinable
   package static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
@@ -129,7 +131,8 @@ extension [UInt8] {
     }
   }
 
-  /// Whether all bytes of a text are of a kind. Faster than the view of its UTF-8, which looks at where the text is for each byte.
+  /// Whether all bytes of a text satisfy a condition. Faster than the `utf8` view, which checks the storage
+  /// of the text at each byte.
   @inlinable
   package static func all(_ text: String, _ isFine: (UInt8) -> Bool) -> Bool {
     var text = text
@@ -139,7 +142,7 @@ extension [UInt8] {
     }
   }
 
-  /// Whether two names of fields are the same, without regard to case.
+  /// Whether two field names are equal, ignoring the case of ASCII letters.
   @inlinable
   package static func isSameName(_ a: String, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count else { return false }
@@ -154,17 +157,17 @@ extension [UInt8] {
     }
   }
 
-  /// Whether all bytes are visible ASCII or spaces and tabs, as a field's value may have them.
+  /// Whether all bytes are visible ASCII, spaces or tabs, which a field value may contain.
   @inlinable
   package static func isPlain(_ text: some Sequence<UInt8>) -> Bool {
     text.allSatisfy { (0x20...0x7e).contains($0) || $0 == 0x09 }
   }
 
-  /// The letter in lower case.
+  /// Returns the byte, with an ASCII letter converted to lower case.
   @inlinable
   package static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
-  /// A text without the spaces and tabs around it.
+  /// Returns a text without leading and trailing spaces and tabs.
   @inlinable
   package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ text: Bytes) -> Bytes.SubSequence {
     guard let first = text.firstIndex(where: { !isSpace($0) }),

@@ -1,15 +1,17 @@
 /// Finds texts that are slow to compare.
 ///
-/// Swift compares and hashes strings by canonical equivalence, for which it sorts each run of combining marks. That takes time with the square of
-/// the run's length: 13 s for one comparison of 95 KB. So a peer's text is checked with this, or compared by
-/// bytes, before anything compares it as a string.
+/// Swift compares and hashes strings by canonical equivalence, for which it sorts each run of combining
+/// marks. The sort takes time quadratic in the length of the run: 13 s for one comparison of 95 KB. So code
+/// checks text from a peer with `CombiningMarks`, or compares it by bytes, before it compares the text as a
+/// string.
 package enum CombiningMarks {
-  /// The most marks in a row in Unicode's Stream-Safe Text Format (UAX #15, section 13). No language needs as many.
+  /// The maximum number of combining marks in a row in Unicode's Stream-Safe Text Format (UAX #15, section
+  /// 13). No language needs as many.
   package static let most = 30
 
-  /// Whether a text has more than `most` marks in a row.
+  /// Whether a text has more than `most` combining marks in a row.
   ///
-  /// - Parameter text: UTF-8, or what is to be repaired to that.
+  /// - Parameter text: the text in UTF-8. Invalid bytes are treated as replacement characters.
   package static func hasLongRun(_ text: UnsafeRawBufferPointer) -> Bool {
     guard !isASCII(text) else { return false }
     var count = 0
@@ -20,7 +22,7 @@ package enum CombiningMarks {
     return false
   }
 
-  /// 32 bytes at a time: this is done for each response.
+  /// Whether a text is ASCII. Checks 32 bytes at a time, because it runs for each response.
   private static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
     var index = 0
     var bits: UInt64 = 0
@@ -42,9 +44,11 @@ package enum CombiningMarks {
     return bits & 0x8080_8080_8080_8080 == 0
   }
 
-  /// Whether a scalar is a mark, or made of nothing else: U+0F73, U+0F75 and U+0F81 are, and have the class of a letter.
+  /// Whether a scalar is a combining mark. U+0F73, U+0F75 and U+0F81 count as marks: they decompose into
+  /// marks only, but have the combining class of a letter.
   static func isMark(_ scalar: Unicode.Scalar) -> Bool {
-    // No letter of Latin-1 or of its extensions is; looking up a class costs more than this.
+    // Scalars below U+0300 (Latin-1 and its extensions) are not marks. This test is cheaper than looking up
+    // the class.
     if scalar.value < 0x300 { return false }
     return scalar.properties.canonicalCombiningClass != .notReordered
       || scalar == "\u{f73}" || scalar == "\u{f75}" || scalar == "\u{f81}"

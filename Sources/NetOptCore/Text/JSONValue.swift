@@ -1,5 +1,5 @@
-/// A JSON text in the making (RFC 8259). An object keeps its members in the order in which they were written, so
-/// that published output looks the way it is documented; Foundation's `JSONEncoder` sorts keys or shuffles them.
+/// A JSON value to be written (RFC 8259). An object keeps the order of its members, so that output matches
+/// its documentation. Foundation's `JSONEncoder` sorts keys or writes them in random order.
 package enum JSONValue: Hashable, Sendable {
   /// One member of an object.
   package struct Member: Hashable, Sendable {
@@ -8,37 +8,38 @@ package enum JSONValue: Hashable, Sendable {
     /// The value.
     package var value: JSONValue
 
-    /// Makes a member.
+    /// Creates a member.
     package init(_ name: String, _ value: JSONValue) {
       self.name = name
       self.value = value
     }
   }
 
-  /// Nothing.
+  /// The value `null`.
   case null
-  /// True or false.
+  /// A Boolean value.
   case bool(Bool)
   /// A whole number.
   case integer(Int64)
-  /// A number. What JSON has no number for, infinities and NaN, is written as `null`.
+  /// A number. Infinities and NaN, which JSON cannot represent, are written as `null`.
   case number(Double)
-  /// A text.
+  /// A string.
   case string(String)
-  /// Values in order.
+  /// The elements of an array, in order.
   case array([JSONValue])
-  /// Members in order. Names are not checked for being unique.
+  /// The members of an object, in order. Names are not checked for duplicates.
   case object([Member])
 
-  /// A text, or `null`.
+  /// Returns a string, or `null` for `nil`.
   package static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 
-  /// A whole number, or `null`. One that 64 bits do not hold is the nearest that they do.
+  /// Returns a whole number, or `null` for `nil`. The number is clamped to the range of 64 bits.
   package static func optional(_ number: (some BinaryInteger)?) -> JSONValue {
     number.map { .integer(Int64(clamping: $0)) } ?? .null
   }
 
-  /// A duration in whole microseconds, or `null`: the unit of all times in published output.
+  /// Returns a duration in whole microseconds, or `null` for `nil`. Published output gives all times in
+  /// microseconds.
   package static func microseconds(_ duration: Duration?) -> JSONValue { .optional(duration?.microseconds) }
 
   /// Adds a member at the end of an object.
@@ -46,7 +47,7 @@ package enum JSONValue: Hashable, Sendable {
   /// - Precondition: the value is an object.
   package mutating func append(_ name: String, _ value: JSONValue) {
     guard case .object(var members) = self else { preconditionFailure("only an object has members") }
-    // The old value is let go first, so that the array is not copied.
+    // Release the old value first, so that the array is not copied.
     self = .null
     members.append(Member(name, value))
     self = .object(members)
@@ -56,21 +57,21 @@ package enum JSONValue: Hashable, Sendable {
 extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral,
   ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
 {
-  /// Makes an object.
+  /// Creates an object.
   package init(dictionaryLiteral elements: (String, JSONValue)...) {
     self = .object(elements.map { Member($0, $1) })
   }
-  /// Makes an array.
+  /// Creates an array.
   package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-  /// Makes a text.
+  /// Creates a string.
   package init(stringLiteral value: String) { self = .string(value) }
-  /// Makes a whole number.
+  /// Creates a whole number.
   package init(integerLiteral value: Int64) { self = .integer(value) }
-  /// Makes a number.
+  /// Creates a number.
   package init(floatLiteral value: Double) { self = .number(value) }
-  /// Makes true or false.
+  /// Creates a Boolean value.
   package init(booleanLiteral value: Bool) { self = .bool(value) }
-  /// Makes nothing.
+  /// Creates `null`.
   package init(nilLiteral: ()) { self = .null }
 }
 
@@ -78,19 +79,21 @@ extension JSONValue: CustomStringConvertible {
   /// The JSON text on one line, without spaces.
   package var description: String { String(decoding: bytes(), as: UTF8.self) }
 
-  /// The JSON text in UTF-8.
+  /// Returns the JSON text in UTF-8.
   ///
-  /// - Parameter indented: whether members and elements stand on lines of their own; otherwise there is one line.
+  /// - Parameter indented: whether each member and element is on a line of its own. Default: false, for a
+  ///   single line.
   package func bytes(indented: Bool = false) -> [UInt8] {
     var out: [UInt8] = []
     append(to: &out, depth: indented ? 0 : nil, every: .max) { _ in }
     return out
   }
 
-  /// Writes the JSON text on one line in UTF-8, in pieces of some 16 KiB. An escape takes up to six bytes for one of the text, so a long text
-  /// would take several times its size.
+  /// Writes the JSON text in UTF-8 on one line, in pieces of about 16 KiB. Writing in pieces bounds the
+  /// memory use: an escape takes up to six bytes for one byte of text, so the whole output could be several
+  /// times as large as the text.
   ///
-  /// - Throws: what the sink throws; nothing is written after that.
+  /// - Throws: the error of the sink. The function writes nothing after an error.
   package func write<Failure: Error>(to sink: ([UInt8]) throws(Failure) -> Void) throws(Failure) {
     var out: [UInt8] = []
     var failure: Failure?
@@ -104,10 +107,10 @@ extension JSONValue: CustomStringConvertible {
     try sink(out)
   }
 
-  /// Takes what has been written so far, and empties it.
+  /// Takes the bytes written so far and empties the buffer.
   private typealias Flush = (inout [UInt8]) -> Void
 
-  /// How much of a text is written between two flushes, in bytes.
+  /// The number of bytes written between two flushes.
   private static let piece = 16 << 10
 
   private func append(to out: inout [UInt8], depth: Int?, every limit: Int, _ flush: Flush) {
@@ -149,13 +152,14 @@ extension JSONValue: CustomStringConvertible {
     out += repeatElement(0x20, count: 2 * depth)
   }
 
-  /// Writes a text with the escapes that RFC 8259, section 7 asks for, and escapes all else that a terminal which shows the output
-  /// may act on.
+  /// Writes a string with the escapes that RFC 8259, section 7 requires. Also escapes all other characters
+  /// that could control a terminal.
   private static func append(_ text: String, to out: inout [UInt8], every limit: Int, _ flush: Flush) {
     var text = text
     out.append(0x22)
     text.withUTF8 { bytes in
-      // Where begins what needs no escape and has not been written: nearly always all of the text.
+      // The start of the text that needs no escape and has not been written. In most cases the text needs no
+      // escapes at all.
       var start = 0
       var index = 0
       while index < bytes.count {
@@ -179,14 +183,15 @@ extension JSONValue: CustomStringConvertible {
     out.append(0x22)
   }
 
-  /// Decodes one scalar. The bytes are well-formed UTF-8, because a String has no others.
+  /// Decodes one scalar. The bytes are valid UTF-8, because a `String` contains only valid UTF-8.
   private static func scalar(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Unicode.Scalar? {
     guard let first = bytes.first else { return nil }
     let bits = bytes.count == 1 ? UInt32(first) : UInt32(first) & (0x7f >> UInt32(bytes.count))
     return Unicode.Scalar(bytes.dropFirst().reduce(bits) { $0 << 6 | UInt32($1 & 0x3f) })
   }
 
-  /// What ASCII is written as: made once, since a text may have millions that need an escape.
+  /// The output for each ASCII byte. Computed once, because a text may have millions of bytes that need an
+  /// escape.
   private static let escapes: [[UInt8]] = (0..<0x80 as Range<UInt8>).map { byte in
     switch byte {
     case 0x22: Array(#"\""#.utf8)

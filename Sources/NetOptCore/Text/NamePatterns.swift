@@ -1,21 +1,22 @@
-/// Texts of two letters and more that are looked for in names, without regard to case. Looking allocates nothing: every request that may be
-/// answered from the cache has the names of its fields looked at.
+/// A set of texts to search for in names, ignoring case. Each text has at least two letters. A search
+/// allocates no memory, because the cache searches the field names of every request that it may serve.
 package final class NamePatterns: Sendable {
-  /// Where in a name a text has to stand.
+  /// The required position of a text in a name.
   private enum Place { case anywhere, asWord, alone }
 
-  /// Small letters, and where they have to stand.
+  /// A text in lower case and its required position.
   private typealias Pattern = (text: [UInt8], place: Place)
 
-  /// The patterns, by the two bytes that each begins with: nearly no two letters of a harmless name are among them.
+  /// The patterns, indexed by their first two bytes. Most pairs of letters in a harmless name begin no
+  /// pattern.
   private let byBeginning: [[Pattern]]
 
-  /// Makes patterns.
+  /// Creates a set of patterns. Ignores texts of fewer than two bytes.
   ///
   /// - Parameters:
-  ///   - parts: what may stand anywhere in a name.
-  ///   - words: what has to be a word of it.
-  ///   - names: what has to be all of it.
+  ///   - parts: the texts that may occur anywhere in a name.
+  ///   - words: the texts that must be a whole word of the name.
+  ///   - names: the texts that must be the whole name.
   package init(parts: [String], words: [String], names: [String]) {
     var table = [[Pattern]](repeating: [], count: 1024)
     for (texts, place) in [(parts, Place.anywhere), (words, .asWord), (names, .alone)] {
@@ -26,12 +27,12 @@ package final class NamePatterns: Sendable {
     byBeginning = table
   }
 
-  /// One number for two letters of any case. Bytes that are no letters share the numbers of letters.
+  /// Returns the index for two letters of any case. Bytes that are not letters share the indices of letters.
   private static func beginning(_ first: UInt8, _ second: UInt8) -> Int {
     Int(first & 31) << 5 | Int(second & 31)
   }
 
-  /// Whether a name has one of the texts where it has to stand.
+  /// Whether a name contains one of the texts at its required position.
   package func match(_ name: String) -> Bool {
     var name = name
     return name.withUTF8 { name in
@@ -54,8 +55,8 @@ package final class NamePatterns: Sendable {
     return pattern.place != .asWord || endsWord(name, at: start) && endsWord(name, at: end)
   }
 
-  /// Whether a word ends at a position, or one begins: where a letter does not go on, before a capital behind a small letter, and before the
-  /// last of several capitals in front of a small one (`AWSKey`).
+  /// Whether a word begins or ends at a position: next to a byte that is not a letter, between a small letter
+  /// and a capital, or before the last of several capitals that a small letter follows (`AWSKey`).
   private static func endsWord(_ name: UnsafeBufferPointer<UInt8>, at position: Int) -> Bool {
     guard position > 0, position < name.count else { return true }
     let (before, after) = (name[position - 1], name[position])

@@ -1,6 +1,6 @@
-/// Names of parameters and fields that speak of secrets.
+/// The names of parameters and fields that suggest secrets.
 package enum SecretNames {
-  /// What is in no other words.
+  /// Texts that occur only in names of secrets.
   static let parts = [
     "token", "secret", "passw", "passphrase", "credential", "signature", "session", "sessid", "apikey",
     "accesskey",
@@ -9,16 +9,18 @@ package enum SecretNames {
     "accountkey", "storagekey", "sharedkey", "enckey", "encryptionkey", "signkey", "signingkey", "pincode",
     "mnemonic", "hdnea", "hdnts",
   ]
-  /// What is in no other words when nothing, or one of `-`, `_` and `.`, stands between its own: `code_verifier`, `Connection-String`.
+  /// Pairs of words that occur only in names of secrets. The words may be joined, or separated by `-`, `_` or
+  /// `.`: `code_verifier`, `Connection-String`.
   static let pairs = [
     "code verifier", "device code", "user code", "connection string", "conn str",
   ]
-  /// What is a part of other words too: `keyword`, `author`, `shipping`, `side`.
+  /// Words that are also parts of harmless words, such as `keyword`, `author`, `shipping` and `side`.
   static let words = [
     "pass", "pwd", "pw", "key", "auth", "oauth", "sig", "sid", "jwt", "otp", "pin", "sas", "ticket",
     "psk", "dsn", "cred", "pswd", "jwe", "jws", "tok", "tkn", "mfa",
   ]
-  /// What is harmless in longer names, as `country_code` is.
+  /// Names that suggest a secret only as whole names. Inside a longer name, such as `country_code`, they are
+  /// harmless.
   static let names = ["code", "auth_code", "authcode"]
 
   private static let patterns = NamePatterns(parts: partsAndPairs, words: words, names: names)
@@ -27,12 +29,12 @@ package enum SecretNames {
     parts + pairs.flatMap { pair in ["", "-", "_", "."].map { pair.replacing(" ", with: $0) } }
   }
 
-  /// The same names and others.
+  /// Returns the patterns with additional whole names.
   package static func patterns(and others: [String]) -> NamePatterns {
     NamePatterns(parts: partsAndPairs, words: words, names: names + others)
   }
 
-  /// Whether a name speaks of a secret: `access_token`, `apiKey`, `X-Vault-Token`, `sig`. Case does not matter, but that
-  /// words may begin with a capital.
+  /// Whether a name suggests a secret: `access_token`, `apiKey`, `X-Vault-Token`, `sig`. Ignores case, except
+  /// that a capital may begin a word.
   package static func contains(_ name: String) -> Bool { patterns.match(name) }
 }

@@ -1,18 +1,19 @@
-/// Parameters of URLs as people and files may see them: `q=lamp&access_token=[hidden]`.
+/// Hides secret parameters of URLs for messages and files: `q=lamp&access_token=[hidden]`.
 ///
-/// What a name says of its value is all there is to go by.
+/// Only the name of a parameter and the form of its value show that the value is a secret.
 package enum SecretParameters {
   private static let mark = "[hidden]"
-  /// How often a text may be percent-encoded, one within the other.
+  /// The maximum number of nested percent-encodings that are decoded.
   private static let deepest = 4
 
-  /// A query with the values hidden whose names speak of secrets, and the values that have such parameters in them.
+  /// Returns a query in which `[hidden]` replaces the values of parameters whose names suggest secrets, and
+  /// the values that contain such parameters.
   package static func hidden(inQuery query: some StringProtocol) -> String {
     hidden(Array(query.utf8)[...], between: "&")
   }
 
-  /// A URL, or a text that was meant as one, with its secrets hidden: parameters of the query and of the path, and the fragment,
-  /// in which tokens travel too (RFC 6749, section 4.2.2).
+  /// Returns a URL, or a text meant as a URL, without its secrets. Hides secret parameters in the query and
+  /// the path, and the whole fragment, which may contain a token (RFC 6749, section 4.2.2).
   package static func hidden(inURL url: String) -> String {
     let bytes = Array(url.utf8)
     let upToFragment = bytes.prefix { $0 != UInt8(ascii: "#") }
@@ -26,8 +27,8 @@ package enum SecretParameters {
     return upToFragment.count < bytes.count ? shown + "#…" : shown
   }
 
-  /// The host and port at the start of a URL, with or without a scheme: `auth.a.test:8443` is no member of a text. Empty when it
-  /// starts with something else.
+  /// Returns the start of a URL up to its port, with or without a scheme; empty if there is no port. Without
+  /// this step, `auth.a.test:8443` would be taken for a JSON member with a secret name.
   private static func authority(of path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let scheme = path.prefix(while: ByteClass.isUnreserved)
     let hasScheme = path[scheme.endIndex...].starts(with: "://".utf8)
@@ -38,7 +39,8 @@ package enum SecretParameters {
     return isHost ? authority : path.prefix(0)
   }
 
-  /// A path without the user names and passwords of URLs in it: `/proxy/https://user:password@b.test/`.
+  /// Returns a path without the user names and passwords of URLs in it, such as
+  /// `/proxy/https://user:password@b.test/`.
   private static func withoutUserInformation(_ path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     guard hasUserInformation(Array(path)) else { return path }
     var shown: [UInt8] = []
@@ -60,7 +62,7 @@ package enum SecretParameters {
     var shown: [UInt8] = []
     var rest = bytes
     while let first = rest.first {
-      // The mark of the query is a delimiter too.
+      // The "?" before the query is also a delimiter.
       let start = rest.prefix(isDelimiter(first) || first == UInt8(ascii: "?") ? 1 : 0)
       let piece = rest.dropFirst(start.count).prefix { !isDelimiter($0) }
       rest = rest.dropFirst(start.count + piece.count)
@@ -82,20 +84,20 @@ package enum SecretParameters {
     unwrapped(name).contains { SecretNames.contains(String(decoding: $0, as: UTF8.self)) }
   }
 
-  /// Whether a text has a parameter, a member of JSON, or a password in it that is a secret.
+  /// Whether a text contains a secret parameter, a secret JSON member, a password or a credential.
   private static func hasSecret(_ text: ArraySlice<UInt8>) -> Bool {
     unwrapped(text).contains { hasUserInformation($0) || hasSecretMember($0) || isCredential($0) }
   }
 
-  /// Whether the text is what an `Authorization` field has (RFC 6750, RFC 7617), with a space or a plus sign for one, or JSON in base64, such as
-  /// a JSON Web Token (RFC 7519).
+  /// Whether the text is the value of an `Authorization` field (RFC 6750, RFC 7617), with a space or "+"
+  /// after the scheme, or Base64-encoded JSON, such as a JSON Web Token (RFC 7519).
   private static func isCredential(_ text: [UInt8]) -> Bool {
     let start = String(decoding: text.prefix(7), as: UTF8.self).loweredASCII
     return ["bearer ", "bearer+", "basic ", "basic+", "eyj"].contains { start.hasPrefix($0) }
   }
 
-  /// Whether the text has a URL with a user name (RFC 3986, section 3.2.1), or a user name and a password before an `@`, however the slashes
-  /// before them are written.
+  /// Whether the text contains a URL with a user name (RFC 3986, section 3.2.1), or a user name and password
+  /// before an "@", with slashes of any kind before them.
   private static func hasUserInformation(_ text: [UInt8]) -> Bool {
     for at in text.indices where text[at] == UInt8(ascii: "@") {
       let run = text[..<at].reversed().prefix { !"/\\?#&;, \"'<>(){}@".utf8.contains($0) }
@@ -109,7 +111,7 @@ package enum SecretParameters {
     return false
   }
 
-  /// Whether a name that speaks of a secret stands before "=", ":" or ">".
+  /// Whether a name that suggests a secret comes before "=", ":" or ">".
   private static func hasSecretMember(_ text: [UInt8]) -> Bool {
     var name: [UInt8] = []
     var isQuoted = false
@@ -129,7 +131,7 @@ package enum SecretParameters {
     return false
   }
 
-  /// The text, and what it is when it is decoded once, twice and so on.
+  /// Returns the text and the results of decoding it once, twice and so on.
   static func unwrapped(_ text: ArraySlice<UInt8>) -> [[UInt8]] {
     var forms = [Array(text)]
     while forms.count <= deepest, let last = forms.last, last.contains(UInt8(ascii: "%")) {

@@ -1,11 +1,12 @@
-// HTTP compares bytes. Swift compares characters: for it a comma with a combining accent is no comma, and the kelvin sign in lower case is "k".
+// HTTP compares bytes, but Swift compares characters. In Swift a comma with a combining accent is not a
+// comma, and the lower case of the kelvin sign is "k".
 extension StringProtocol {
-  /// The text with the letters A to Z in lower case, and nothing else changed.
+  /// The text with the letters A to Z converted to lower case and all other characters unchanged.
   package var loweredASCII: String {
     String(decoding: utf8.lazy.map(ByteClass.lowered), as: UTF8.self)
   }
 
-  /// The parts of the text between bytes that are ASCII.
+  /// Splits the text at each occurrence of an ASCII byte.
   package func split(byte: UInt8, omittingEmpty: Bool = true) -> [SubSequence]
   where SubSequence == Substring {
     Substring(self).utf8.split(separator: byte, omittingEmptySubsequences: omittingEmpty).map(Substring.init)
@@ -13,11 +14,13 @@ extension StringProtocol {
 }
 
 extension String {
-  /// Whether two texts have the same bytes. For `==` they are equal when they are canonically equivalent: "é" is equal to "e" with an accent
-  /// behind it, and servers, users and signatures take them for two.
+  /// Whether two texts have the same bytes. The operator `==` is also true for canonically equivalent texts,
+  /// such as "é" and "e" with a combining accent. Servers, users and signatures distinguish such texts.
   package func hasSameBytes(as other: String) -> Bool {
     guard utf8.count == other.utf8.count, self == other else { return false }
-    // What is equal to ASCII and as long is ASCII, and has no other form. Both counts of such a text are known to it.
+    // Equal UTF-8 and UTF-16 counts mean that the text is ASCII. An equivalent text of the same length is
+    // then ASCII too and has the same bytes. A `String` knows both counts of an ASCII text without reading
+    // it.
     return utf8.count == utf16.count || utf8.elementsEqual(other.utf8)
   }
 }

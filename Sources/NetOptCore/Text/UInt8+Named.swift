@@ -1,5 +1,5 @@
 extension UInt8 {
-  /// How messages name a byte that is in the wrong place, such as `the character :` or `the byte 0x80`.
+  /// The name of the byte in a message about a wrong byte, such as `the character :` or `the byte 0x80`.
   package var named: String {
     switch self {
     case 0: "a NUL"

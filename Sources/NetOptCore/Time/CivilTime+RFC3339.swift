@@ -1,36 +1,37 @@
 extension CivilTime {
-  /// Reads `2026-11-20T00:00:00Z`, the form in which `rfc3339` writes; `nil` for anything else.
+  /// Parses the form that `rfc3339` writes, `2026-11-20T00:00:00Z`. Returns `nil` for any other text.
   package init?(rfc3339 text: some StringProtocol) {
     var reader = RFC3339Reader(text)
     guard let moment = reader.read(), moment.time.rfc3339.utf8.elementsEqual(text.utf8) else { return nil }
     self = moment.time
   }
 
-  /// Reads an RFC 3339 `date-time` such as `2026-11-20T00:00:00Z`: with seconds, and with `Z` or an offset; "T" and
-  /// "Z" may be in lower case. Fractions of a second are kept to the nanosecond. A leap second counts as the second
-  /// after it, as in POSIX time.
+  /// Parses an RFC 3339 `date-time` such as `2026-11-20T00:00:00Z`. The text must have seconds and `Z` or an
+  /// offset; "T" and "Z" may be in lower case. Fractions of a second are kept to the nanosecond. A leap
+  /// second counts as the second after it, as in POSIX time.
   ///
-  /// - Returns: seconds since the start of 1970; `nil` for anything else, a day that its month does not have included.
+  /// - Returns: seconds since 1970-01-01 UTC; `nil` for any other text, including a day that its month does
+  ///   not have.
   package static func seconds(rfc3339 text: some StringProtocol) -> Double? {
     var reader = RFC3339Reader(text)
     return reader.read().map { Double($0.time.seconds - Int64($0.offset)) + $0.fraction }
   }
 
-  /// `2026-11-20T00:00:00Z`.
+  /// The text form: `2026-11-20T00:00:00Z`.
   package var rfc3339: String {
     Self.padded(year, 4) + "-" + Self.padded(month) + "-" + Self.padded(day) + "T" + Self.padded(hour) + ":"
       + Self.padded(minute) + ":" + Self.padded(second) + "Z"
   }
 }
 
-/// Reads the parts of a timestamp from left to right.
+/// Parses the parts of a timestamp from left to right.
 private struct RFC3339Reader {
   private var rest: ArraySlice<UInt8>
 
   init(_ text: some StringProtocol) { rest = Array(text.utf8)[...] }
 
-  /// The time as it is written, the fraction of its second, and its offset from UTC in seconds; `nil` when the text is no
-  /// timestamp.
+  /// Returns the time as written, the fraction of its second, and the offset from UTC in seconds; `nil` if
+  /// the text is not a timestamp.
   mutating func read() -> (time: CivilTime, fraction: Double, offset: Int)? {
     guard let year = number(4), skip("-"), let month = number(2), skip("-"), let day = number(2), skip("Tt"),
       let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2),
@@ -65,7 +66,7 @@ private struct RFC3339Reader {
     }
   }
 
-  /// The offset from UTC in seconds.
+  /// Parses the offset from UTC. Returns seconds.
   private mutating func offset() -> Int? {
     if skip("Zz") { return 0 }
     let sign = rest.first == UInt8(ascii: "-") ? -1 : 1

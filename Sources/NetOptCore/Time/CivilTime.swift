@@ -1,4 +1,4 @@
-/// A moment as year, month, day, hour, minute and second in UTC (the proleptic Gregorian calendar).
+/// A time as year, month, day, hour, minute and second in UTC (proleptic Gregorian calendar).
 package struct CivilTime: Hashable, Sendable {
   package var year: Int
   package var month: Int
@@ -7,14 +7,14 @@ package struct CivilTime: Hashable, Sendable {
   package var minute: Int
   package var second: Int
 
-  /// The moment so many seconds after the start of 1970.
+  /// Creates the time that is `seconds` after 1970-01-01 00:00:00 UTC.
   package init(seconds: Int64) {
     let days = Int(seconds.floorDivided(by: 86_400))
-    // Wrapping: the product of the first day of 64 bits does not fit, the difference does.
+    // Wrapping arithmetic: near `Int64.min` the product overflows, but the difference fits.
     let rest = Int(seconds) &- days &* 86_400
     (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60)
-    // Years begin in March here, so that the leap day is the last of its year; 719,468 days lie between 1 March of
-    // the year 0 and 1 January 1970.
+    // In this algorithm years begin in March, so that the leap day is the last day of its year. There are
+    // 719,468 days from 1 March of the year 0 to 1 January 1970.
     let shifted = days + 719_468
     let era = shifted.floorDivided(by: 146_097)
     let dayOfEra = shifted - era * 146_097
@@ -26,17 +26,18 @@ package struct CivilTime: Hashable, Sendable {
     year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   }
 
-  /// Takes year, month, day, hour, minute and second; `nil` for what no calendar or clock has.
+  /// Creates a time from year, month, day, hour, minute and second. Returns `nil` for values that no calendar
+  /// or clock has.
   init?(_ parts: [Int]) {
     (year, month, day, hour, minute, second) = (parts[0], parts[1], parts[2], parts[3], parts[4], parts[5])
     let isTime = (0...23).contains(hour) && (0...59).contains(minute) && (0...60).contains(second)
     guard isTime, (1...12).contains(month), (1...31).contains(day) else { return nil }
-    // A day that its month does not have comes back as another one.
+    // Converting a day that its month does not have to seconds and back gives another day.
     let back = CivilTime(seconds: seconds - Int64(hour * 3600 + minute * 60 + second))
     guard back.day == day, back.month == month else { return nil }
   }
 
-  /// Seconds since the start of 1970.
+  /// The time in seconds since 1970-01-01 UTC.
   package var seconds: Int64 {
     let shifted = month > 2 ? year : year - 1
     let era = shifted.floorDivided(by: 400)
@@ -44,20 +45,20 @@ package struct CivilTime: Hashable, Sendable {
     let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
     let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
     let days = era * 146_097 + dayOfEra - 719_468
-    // Wrapping, as where the parts are made.
+    // Wrapping arithmetic, as in `init(seconds:)`.
     return Int64(days &* 86_400 &+ (hour * 3600 + minute * 60 + second))
   }
 
   // MARK: AWS's form
 
-  /// `20150830T123600Z`.
+  /// The form that AWS uses: `20150830T123600Z`.
   package var basic: String {
     Self.padded(year, 4) + Self.padded(month) + Self.padded(day) + "T" + Self.padded(hour)
       + Self.padded(minute)
       + Self.padded(second) + "Z"
   }
 
-  /// Reads `20150830T123600Z`; `nil` for anything else.
+  /// Parses `20150830T123600Z`. Returns `nil` for any other text.
   package init?(basic text: some StringProtocol) {
     let bytes = Array(text.utf8)
     guard bytes.count == 16, bytes[8] == 0x54, bytes[15] == 0x5a else { return nil }
@@ -75,12 +76,14 @@ package struct CivilTime: Hashable, Sendable {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// Reads an HTTP-date (RFC 9110, section 5.6.7) in any of its three forms: `Sun, 06 Nov 1994 08:49:37 GMT`,
-  /// `Sunday, 06-Nov-94 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`. `nil` for anything else. Letters count in either case,
-  /// since some servers write them so; the day of the week counts only where the year has two digits.
+  /// Parses an HTTP-date (RFC 9110, section 5.6.7) in any of its three forms: `Sun, 06 Nov 1994 08:49:37
+  /// GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`. Returns `nil` for any other text.
+  /// Ignores case, because some servers use other cases. Uses the day of the week only if the year has two
+  /// digits.
   ///
-  /// - Parameter present: seconds since 1970, from which a year of two digits lies fifty years away at most; without it,
-  ///   such a year is one of this century.
+  /// - Parameter present: the current time in seconds since 1970. A two-digit year is taken from the century
+  ///   of `present`, or from the century before if it would otherwise be more than fifty years ahead.
+  ///   Default: `nil`, for a year from 2000 to 2099.
   package init?(http text: some StringProtocol, near present: Int64? = nil) {
     let bytes = text.utf8.map(ByteClass.lowered)
     guard let start = bytes.firstIndex(where: { $0 == 0x2c || $0 == 0x20 }), start >= 3 else { return nil }
@@ -99,16 +102,16 @@ package struct CivilTime: Hashable, Sendable {
     self.init(parts)
   }
 
-  /// `Sun, 06 Nov 1994 08:49:37 GMT`.
+  /// The preferred form of HTTP: `Sun, 06 Nov 1994 08:49:37 GMT`.
   package var http: String {
     weekday + ", " + Self.padded(day) + " " + Self.months[month - 1] + " " + Self.padded(year, 4) + " "
       + Self.padded(hour) + ":" + Self.padded(minute) + ":" + Self.padded(second) + " GMT"
   }
 
-  /// Reads the numbers and the month of a text that has a form: `0` stands for a digit, `aaa` for the month. A day may
-  /// have a space for its first digit.
+  /// Parses the numbers and the month of a text in a given form, in which `0` stands for a digit and `aaa`
+  /// for the month. If `monthFirst` is true, a space may replace the first digit of the day.
   ///
-  /// - Returns: year, month, day, hour, minute, second.
+  /// - Returns: year, month, day, hour, minute and second; `nil` if the text has another form.
   private static func parts(_ text: ArraySlice<UInt8>, _ form: String, monthFirst: Bool = false) -> [Int]? {
     var numbers: [Int] = []
     var month: [UInt8] = []
@@ -137,8 +140,10 @@ package struct CivilTime: Hashable, Sendable {
       : [numbers[1], number + 1, numbers[0], numbers[2], numbers[3], numbers[4]]
   }
 
-  /// The year that two digits stand for: none that is more than fifty years ahead (RFC 9110, section 5.6.7). A year a hundred years earlier is
-  /// meant when it has the day of the week and the later one does not: servers write `Thu, 01-Jan-70` for a moment long past.
+  /// Returns the year for two digits: the year of the present century, or of the century before if it would
+  /// be more than fifty years ahead (RFC 9110, section 5.6.7). Returns the year a hundred years earlier if
+  /// only that year has the given day of the week, because servers write `Thu, 01-Jan-70` for a time in the
+  /// past.
   private static func year(of parts: [Int], _ weekday: ArraySlice<UInt8>, near present: Int64?) -> Int {
     guard let present else { return 2000 + parts[0] }
     let now = CivilTime(seconds: present).year
@@ -151,7 +156,7 @@ package struct CivilTime: Hashable, Sendable {
     return meant ?? year
   }
 
-  /// `Sun`.
+  /// The abbreviated day of the week: `Sun`.
   private var weekday: String {
     let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     return days[(Int(seconds.floorDivided(by: 86_400)) % 7 + 7) % 7]
@@ -169,7 +174,7 @@ package struct CivilTime: Hashable, Sendable {
 }
 
 extension BinaryInteger {
-  /// The quotient, rounded down.
+  /// Returns the quotient, rounded down.
   fileprivate func floorDivided(by divisor: Self) -> Self {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? quotient - 1 : quotient

@@ -1,17 +1,17 @@
 extension Duration {
-  /// The duration for a message, with three digits or all of its whole seconds: `0.4 ms`, `12 ms`, `1.25 s`, `90 s`. Below
-  /// zero it is `0 s`.
+  /// The duration for a message, with three significant digits, or with all digits of its whole seconds: `0.4
+  /// ms`, `12 ms`, `1.25 s`, `90 s`. A negative duration is `0 s`.
   package var shown: String {
     let nanoseconds = max(nanoseconds, 0)
     if nanoseconds == 0 { return "0 s" }
-    // From here on three digits of milliseconds would be a second.
+    // From 999.5 ms on, three digits of milliseconds would round to 1 s.
     if nanoseconds < 999_500_000 { return Self.digits(max(nanoseconds.divided(by: 1000), 1)) + " ms" }
     return Self.digits(nanoseconds.divided(by: 1_000_000)) + " s"
   }
 
-  /// Thousandths as a decimal number.
+  /// Returns a number of thousandths as a decimal number.
   private static func digits(_ thousandths: Int64) -> String {
-    // What is beyond the third digit is rounded away.
+    // Round to three significant digits.
     let unit: Int64 =
       thousandths >= 100_000 ? 1000 : thousandths >= 10_000 ? 100 : thousandths >= 1000 ? 10 : 1
     let rounded = thousandths.divided(by: unit) * unit
@@ -24,7 +24,7 @@ extension Duration {
 }
 
 extension Int64 {
-  /// The quotient, rounded to the nearest: of a number that is not negative.
+  /// Returns the quotient, rounded to the nearest integer. The dividend must not be negative.
   fileprivate func divided(by divisor: Int64) -> Int64 {
     self / divisor + (2 * (self % divisor) >= divisor ? 1 : 0)
   }

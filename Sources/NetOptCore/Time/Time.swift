@@ -1,31 +1,32 @@
 import Glibc
 
-/// A moment on the monotonic clock (`clock_gettime(2)`, `CLOCK_MONOTONIC`), in nanoseconds since an unspecified start.
+/// A time on the monotonic clock (`clock_gettime(2)`, `CLOCK_MONOTONIC`), in nanoseconds since an unspecified
+/// start.
 ///
-/// Its operations are marked to be inlined: the compiler does that by itself across modules for what is public alone, and each request has a
-/// hundred of them.
+/// The operations are marked inlinable: by itself the compiler inlines only public functions across modules,
+/// and each request uses about a hundred of these operations.
 @usableFromInline
 package struct MonotonicInstant: Hashable, Comparable, Sendable {
-  /// Nanoseconds since the clock's start.
+  /// The nanoseconds since the start of the clock.
   @usableFromInline package var nanoseconds: Int64
 
-  /// Makes a moment from nanoseconds since the clock's start.
+  /// Creates a time from nanoseconds since the start of the clock.
   @inlinable package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-  /// The earlier of two moments is less.
+  /// Whether the first time is earlier than the second.
   @inlinable package static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
 
-  /// The moment that lies `duration` later, saturating.
+  /// Returns the time `duration` later, saturating.
   @inlinable package static func + (a: Self, duration: Duration) -> Self {
     Self(nanoseconds: a.nanoseconds.addingClamped(duration.nanoseconds))
   }
 
-  /// The time from an earlier moment to this one, saturating, where a `Duration` would be a burden.
+  /// Returns the nanoseconds from an earlier time to this time, saturating. Cheaper than a `Duration`.
   @inlinable package func nanoseconds(since earlier: MonotonicInstant) -> Int64 {
     nanoseconds.subtractingClamped(earlier.nanoseconds)
   }
 
-  /// The time from `b` to `a`.
+  /// Returns the duration from `b` to `a`.
   @inlinable package static func - (a: Self, b: Self) -> Duration {
     let (difference, overflow) = a.nanoseconds.subtractingReportingOverflow(b.nanoseconds)
     return overflow ? .nanoseconds(a.nanoseconds) - .nanoseconds(b.nanoseconds) : .nanoseconds(difference)
@@ -33,34 +34,35 @@ package struct MonotonicInstant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-  /// The whole duration in nanoseconds, rounded towards zero, saturating.
+  /// The whole duration in nanoseconds, rounded toward zero, saturating.
   public var nanoseconds: Int64 {
     let attoseconds = attoseconds
-    // A division of 128 bits is a call of a function that divides bit by bit. Up to an hour does without: 10^9 is 2^9 x 1953125.
+    // A 128-bit division calls a function that divides bit by bit. Durations of up to an hour need only a
+    // 64-bit division, because 10^9 is 2^9 x 1953125.
     if attoseconds >= 0, let scaled = Int64(exactly: attoseconds >> 9) { return scaled / 1_953_125 }
     return Int64(clamping: attoseconds / 1_000_000_000)
   }
 
-  /// The whole duration in microseconds, rounded towards zero.
+  /// The whole duration in microseconds, rounded toward zero.
   public var microseconds: Int64 { nanoseconds / 1000 }
 
   /// The duration in milliseconds.
   public var milliseconds: Double { Double(nanoseconds) / 1e6 }
 }
 
-/// Where the time comes from. Policies take moments as arguments; what performs them asks a time source, so that
-/// a test can put a clock of its own in its place.
+/// A source of the current time. Policies take times as arguments, and the code that performs them reads a
+/// time source, so that a test can use its own clock.
 package protocol TimeSource: Sendable {
-  /// The present moment. Safe from any thread.
+  /// Returns the current time. Safe from any thread.
   func now() -> MonotonicInstant
 }
 
 /// The system's monotonic clock.
 package struct SystemTimeSource: TimeSource {
-  /// Makes a time source.
+  /// Creates a time source.
   package init() {}
 
-  /// The present moment.
+  /// Returns the current time.
   package func now() -> MonotonicInstant {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
