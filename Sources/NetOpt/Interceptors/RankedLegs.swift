@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// The answers of DNS as legs, in the order that the planner gives them.
+/// Resolves a host name, and returns its addresses as legs in the order that the planner chooses.
 struct RankedLegs: LegSource {
   let resolver: any Resolver
   let router: Router

@@ -1,22 +1,22 @@
 import NetOptCaching
 import NetOptCore
 
-/// Follows redirects (RFC 9110, section 15.4). Each hop goes through the rest of the chain, so it is routed anew: a
-/// redirect to another host goes to that host and not to our IP.
+/// Follows redirects (RFC 9110, section 15.4). Each hop passes through the rest of the chain and gets its own
+/// route, so a redirect to another host goes to an endpoint of that host.
 struct RedirectInterceptor: Interceptor {
-  /// The fields that another origin does not get.
+  /// The fields that a redirect to another origin drops.
   private let credentialFields: CredentialFields
-  /// The hosts whose requests are signed.
+  /// The hosts whose requests the client signs.
   private let signedHosts: Set<String>
-  /// How requests use the cache whose options do not say so; `nil` without a cache.
+  /// The cache options for requests that have none; `nil` without a cache.
   private let cacheOptions: CacheOptions?
 
   /// Makes the interceptor.
   ///
   /// - Parameters:
-  ///   - credentialFields: the fields that carry credentials.
-  ///   - signedHosts: the hosts whose requests are signed.
-  ///   - cacheOptions: how requests use the cache whose options do not say so; `nil` without a cache.
+  ///   - credentialFields: the fields that a redirect to another origin drops.
+  ///   - signedHosts: the hosts whose requests the client signs.
+  ///   - cacheOptions: the cache options for requests that have none; `nil` without a cache.
   init(
     credentialFields: CredentialFields = CredentialFields(CredentialFields.usual),
     signedHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
@@ -26,7 +26,8 @@ struct RedirectInterceptor: Interceptor {
     self.cacheOptions = cacheOptions
   }
 
-  /// Whether a status may lead elsewhere. Without a set, whose hash would cost each response 180 instructions.
+  /// Whether a response with this status may be a redirect. A `switch`, because the hash of a set would cost
+  /// each response 180 instructions.
   private static func isRedirect(_ status: Int) -> Bool {
     switch status {
     case 301, 302, 303, 307, 308: true
@@ -38,7 +39,8 @@ struct RedirectInterceptor: Interceptor {
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
     let response = try await next.proceed(request)
-    // What follows is rare, and would need room in every call that waits.
+    // Redirects are rare. Their code is in another function, because its local variables would enlarge the
+    // frame of every waiting call.
     guard request.options.maxRedirects > 0, Self.isRedirect(response.status) else { return response }
     return try await follow(consume response, to: request, next)
   }
@@ -54,14 +56,14 @@ struct RedirectInterceptor: Interceptor {
         "after \(followed) redirects \(request.url.brief) redirects once more, to \(following.url.brief)",
         endpoint: response.remote, route: response.route)
     }
-    // The redirect's own body came with its head or is not waited for: letting go of it ends its transfer. The cache would have a redirect that
-    // leads back to where it came from wait for its end.
+    // Releasing the redirect response ends the transfer of its body, unless the body came with the head.
+    // Otherwise a redirect to its own URL would wait in the cache for the end of this body.
     _ = consume response
     let answer = try await next.proceed(following)
     return try await follow(consume answer, to: following, next, after: followed + 1)
   }
 
-  /// The request that a response leads to, or `nil` when the response is the answer.
+  /// The request that a redirect leads to; `nil` when the response is the final one.
   ///
   /// - Throws: `invalidURL` in the phase `receive` when `Location` is not a URL that can be requested.
   private func following(_ response: NetOptResponse, of request: NetOptRequest) throws(NetOptError)
@@ -81,9 +83,11 @@ struct RedirectInterceptor: Interceptor {
         "\(request.url.brief) was answered \(response.status), and where that leads cannot be requested: \(error.message)",
         endpoint: response.remote, route: response.route)
     }
-    // Credentials and answers would travel in the clear from here on. The caller sees the redirect and may decide.
+    // A redirect from https to http would send credentials and responses unencrypted. The caller gets the
+    // redirect response and may decide.
     if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
-    // What is signed is what the caller wants to have done, and not what another server wants: one at another port is another one too.
+    // A signature stands for a request that the caller wants, not for a request that another server wants. A
+    // server on another port counts as another server.
     if url.origin != request.url.origin, signedHosts.contains(url.origin.host) { return nil }
 
     var next = request
@@ -101,12 +105,12 @@ struct RedirectInterceptor: Interceptor {
         next.headers[name] = nil
       }
     } else if request.body.isStream {
-      // The stream has been sent: it is gone.
+      // The stream has already been consumed.
       return nil
     }
     if url.origin != request.url.origin {
       next.headers = HeaderFields(next.headers.filter { !credentialFields.contains($0.name) })
-      // An address was chosen for the host that redirects, not for this one.
+      // The caller chose the pinned address for the host that redirects, not for this host.
       if case .pinned = next.options.routing { next.options.routing = .automatic }
     }
     return next
@@ -114,8 +118,9 @@ struct RedirectInterceptor: Interceptor {
 }
 
 extension CacheOptions {
-  /// How the cache is used for the target of a redirect. What the caller declared concerns the API that was asked, and not, say, the login page
-  /// that it leads to: the server decides whether that is stored.
+  /// The cache options for the target of a redirect. The declaration of the caller applies to the API, and
+  /// not to the target of its redirect, for example a login page. The server decides whether the cache may
+  /// store the target.
   fileprivate var ofRedirected: CacheOptions {
     switch mode {
     case .off, .http: self

@@ -5,13 +5,14 @@ extension RepeatedCall {
   private enum Event: Sendable {
     /// The first attempt is slow.
     case slow
-    /// An attempt is over.
+    /// An attempt has ended.
     case ended(Attempt, RetryPolicy.Outcome)
   }
 
-  /// Performs the first attempt, and sends a copy to another endpoint when it is slow. The first answer counts.
+  /// Performs the first attempt, and sends a hedge to another endpoint when the attempt is slow. The first
+  /// good response wins.
   ///
-  /// - Returns: the answer, or what the last attempt came to when there is none.
+  /// - Returns: the first good response; if there is none, the outcome of the attempt that ended last.
   mutating func firstAttempt() async -> RetryPolicy.Outcome {
     let origin = request.url.origin
     let mayBeCopied = request.mayBeRepeated && request.options.maxAttempts > 1
@@ -35,7 +36,7 @@ extension RepeatedCall {
       for await event in group {
         switch event {
         case .slow:
-          // The wait ends early when the caller gives up, and when the client is shut down.
+          // The wait ends early when the caller cancels, and when the client shuts down.
           guard answer == nil, underWay == 1, attempts == 1, !Task.isCancelled, !retries.isStopped,
             let hedge = hedge(beside: first)
           else {
@@ -50,14 +51,15 @@ extension RepeatedCall {
           underWay -= 1
           let start = starts[attempt.number] ?? started
           let isOvertaken = answer != nil && outcome.isUnused
-          // Of an attempt that was cut short it is known that it was slow: without that the slow ones would never count.
+          // A cancelled attempt was slow, and so long counts as its time. Without this sample the slow
+          // attempts would never count.
           if attempt === first {
             isOvertaken ? retries.answerTook(time - start, of: origin) : learn(outcome, since: start)
           }
           if answer == nil, outcome.isAnswer || underWay == 0 {
             answer = outcome
             (last, started) = (attempt, start)
-            // Ends the other copy, and the wait.
+            // Cancels the other attempt and the wait.
             group.cancelAll()
           } else {
             others.append(outcome.report(attempt, from: start, to: time, isOvertaken: isOvertaken))
@@ -71,7 +73,7 @@ extension RepeatedCall {
     }
   }
 
-  /// The copy that may be sent, when there is another endpoint and the budget allows it.
+  /// The hedge to send; `nil` when there is no other endpoint, or when the budget does not allow a hedge.
   private func hedge(beside first: Attempt) -> Attempt? {
     guard let plan = first.plan, let address = first.remote?.address ?? plan.legs[0].address else {
       return nil
@@ -81,19 +83,19 @@ extension RepeatedCall {
       ? Attempt(first.number + 1, .hedge, avoiding: avoidance) : nil
   }
 
-  /// Remembers how long an answer took.
+  /// Records how long a good response took.
   private func learn(_ outcome: RetryPolicy.Outcome, since start: Duration) {
     if outcome.isAnswer { retries.answerTook(time - start, of: request.url.origin) }
   }
 }
 
 extension RetryPolicy.Outcome {
-  /// Whether it is an answer that is not a reason to try again.
+  /// Whether the outcome is a good response: one that needs no retry.
   fileprivate var isAnswer: Bool {
     if case .success(let response) = self { !RetryPolicy.isFailure(response.status) } else { false }
   }
 
-  /// Whether it is an answer that came too late, or the end of an attempt that was cut short.
+  /// Whether the outcome is a response that came too late, or the end of a cancelled attempt.
   fileprivate var isUnused: Bool {
     switch self {
     case .success: true

@@ -1,21 +1,21 @@
 import NetOptCore
 import NetOptRouting
 
-/// A call whose first attempt has failed, or may get a second one beside it.
+/// A call with retries after its first attempt, or with a hedge beside it.
 struct RepeatedCall {
   let request: NetOptRequest
   let chain: InterceptorChain
   let route: RouteInterceptor
   let retries: Retries
-  /// The attempts that are over and whose outcome is not the call's.
+  /// The ended attempts whose outcome is not the outcome of the call.
   var others: [AttemptReport] = []
-  /// How many attempts there have been.
+  /// The number of attempts so far.
   var attempts = 1
-  /// The last one that ended.
+  /// The attempt whose outcome counts so far.
   var last = Attempt(1, .first)
-  /// When that began.
+  /// When this attempt began, since the start of the call.
   var started = Duration.zero
-  /// Where further ones had better not go.
+  /// The addresses that further attempts try last.
   var avoided: [IPAddress] = []
 
   init(_ request: NetOptRequest, _ chain: InterceptorChain, _ route: RouteInterceptor, _ retries: Retries) {
@@ -28,7 +28,7 @@ struct RepeatedCall {
   /// The time since the call began.
   var time: Duration { retries.timeSource.now() - chain.started }
 
-  /// Makes further attempts until one goes well, or there is to be none.
+  /// Retries until an attempt succeeds or the policy allows no further attempt.
   ///
   /// - Parameter first: the outcome of the last attempt so far.
   mutating func goOn(after first: consuming RetryPolicy.Outcome) async -> RetryPolicy.Outcome {
@@ -41,7 +41,7 @@ struct RepeatedCall {
       let report = outcome.report(last, from: started, to: time)
       others.append(report)
       avoided += outcome.failedAddresses
-      // Lets go of the response: that ends its transfer, so that nothing of it comes any more.
+      // Releases the response, which ends its transfer.
       outcome = .failure(Self.cancelled(report.route))
       for observer in retries.observers { observer.callWillRetry(chain.context.id, report, after: delay) }
       await retries.wait(delay)
@@ -54,7 +54,8 @@ struct RepeatedCall {
     }
   }
 
-  /// What the policy says once the budget has what a retry costs, or is not worth waiting for any longer.
+  /// The decision of the policy. Waits while the policy says to ask again because the budget has nothing
+  /// left.
   private func decision(after outcome: RetryPolicy.Outcome) async -> RetryPolicy.Decision {
     var waits = 0
     while true {
@@ -64,7 +65,7 @@ struct RepeatedCall {
       guard case .ask(let pause) = decision else { return decision }
       waits += 1
       await retries.wait(pause)
-      // The caller of `decision` sees that the call was cancelled, and sends nothing.
+      // `goOn` notices the cancellation or the shutdown, and sends nothing.
       if Task.isCancelled || retries.isStopped { return .again(after: .zero, onFreshConnection: false) }
     }
   }
@@ -79,7 +80,7 @@ struct RepeatedCall {
     var chain = chain
     chain.context.attempt = attempt
     var request = request
-    // Closed afterwards, so that the pool is left as it was.
+    // A fresh connection is closed after the request, so the pool does not change.
     if onFreshConnection { request.options.connection = .fresh }
     do throws(NetOptError) {
       return .success(try await route.intercept(request, next: chain))

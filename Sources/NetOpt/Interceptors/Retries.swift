@@ -3,10 +3,10 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 
-/// What the calls of a client share in order to be made more than once: the budget, the policy's dice, what is known of the
-/// origins' latency, and those who wait to be sent again.
+/// The state that all calls of a client share for retries and hedges: the retry budget, the policy with its
+/// random numbers, the latencies of origins, and the calls that wait for a retry. Safe from any thread.
 final class Retries: Sendable {
-  /// The most origins whose latency is known. Beyond it they are all forgotten.
+  /// The maximum number of origins with a known latency. Beyond it all latencies are dropped.
   private static let mostOrigins = 1024
 
   private struct State {
@@ -31,15 +31,15 @@ final class Retries: Sendable {
         policy: RetryPolicy(seed: UInt64.random(in: .min ... .max))))
   }
 
-  /// A call begins, which pays for a part of a retry.
+  /// Records the start of a call, which adds a part of a retry to the budget.
   @inline(never)
   func callBegins(at now: MonotonicInstant) { state.withLock { $0.budget.callBegins(at: now) } }
 
-  /// Decides after an attempt.
+  /// Decides what follows an attempt.
   ///
   /// - Parameters:
-  ///   - waits: how often the call has waited for the budget since.
-  ///   - shortest: the least time that another one takes.
+  ///   - waits: how often the call has waited for the budget since that attempt.
+  ///   - shortest: the shortest time that another attempt takes.
   func decide(
     after outcome: RetryPolicy.Outcome, of request: NetOptRequest, attempts: Int, waits: Int,
     until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration
@@ -52,7 +52,9 @@ final class Retries: Sendable {
     }
   }
 
-  /// Takes what a hedge costs.
+  /// Takes the cost of a hedge from the budget.
+  ///
+  /// - Returns: false when the budget does not allow a hedge.
   func takeHedge() -> Bool {
     let now = timeSource.now()
     return state.withLock { $0.budget.take(at: now) }
@@ -60,10 +62,11 @@ final class Retries: Sendable {
 
   // MARK: Latency
 
-  /// After what time an answer of an origin is slow.
+  /// The time after which a response of an origin counts as slow; `nil` when it is unknown.
   func slowAnswer(of origin: Origin) -> Duration? { state.withLock { $0.latencies[origin]?.value } }
 
-  /// An answer of an origin began after this time, or had not begun.
+  /// Records the time until the response of an origin began. For a cancelled attempt this is the time that it
+  /// has waited.
   func answerTook(_ time: Duration, of origin: Origin) {
     state.withLock { state in
       if state.latencies.count >= Self.mostOrigins, state.latencies[origin] == nil { state.latencies = [:] }
@@ -71,15 +74,15 @@ final class Retries: Sendable {
     }
   }
 
-  /// What was slow in another network says nothing about this one.
+  /// Drops the latencies: those of another network say nothing about this network.
   func networkChanged() { state.withLock { $0.latencies = [:] } }
 
   // MARK: Waiting
 
-  /// Whether the client is being shut down.
+  /// Whether the client is shutting down.
   var isStopped: Bool { state.withLock(\.isStopped) }
 
-  /// Lets time pass. Returns early when the task is cancelled, and when the client is shut down.
+  /// Waits for a time. Returns early when the task is cancelled, and when the client shuts down.
   func wait(_ duration: Duration) async {
     guard duration > .zero else { return }
     let sleep = Task { _ = try? await Task.sleep(for: duration) }
@@ -96,7 +99,7 @@ final class Retries: Sendable {
     state.withLock { _ = $0.sleeps.removeValue(forKey: id) }
   }
 
-  /// Lets go of everyone who waits, now and later.
+  /// Ends all waits, now and later.
   func stop() {
     let sleeps = state.withLock { state in
       state.isStopped = true

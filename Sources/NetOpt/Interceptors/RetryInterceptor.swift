@@ -1,11 +1,11 @@
 import NetOptCore
 import NetOptRouting
 
-/// Sends a request again when its connection failed after it was sent, or the service says that it is in trouble
-/// (docs/adr/0015). A further attempt goes elsewhere when there is an elsewhere.
+/// Sends a request again when its connection failed after the request was sent, or when the response is a
+/// 421, 502, 503 or 504 (docs/adr/0015). The next attempt goes to another endpoint if there is one.
 ///
-/// What it stands around is not the next link of the chain but a part of it, so that both have one frame in a call that
-/// waits.
+/// The route interceptor is a part of this link of the chain and not the next link, so that both share one
+/// frame in a waiting call.
 struct RetryInterceptor: Interceptor {
   let retries: Retries
   let route: RouteInterceptor
@@ -17,7 +17,8 @@ struct RetryInterceptor: Interceptor {
     let failure: RetryPolicy.Outcome
     do throws(NetOptError) {
       let response = try await route.intercept(request, next: next)
-      // What follows is rare, and would need room in every call that waits.
+      // Retries are rare. Their code is in another function, because its local variables would enlarge the
+      // frame of every waiting call.
       guard RetryPolicy.isFailure(response.status) else { return response }
       failure = .success(response)
     } catch {
@@ -26,7 +27,7 @@ struct RetryInterceptor: Interceptor {
     return try await goOn(after: consume failure, request, next)
   }
 
-  /// Goes on after a call's only attempt so far has failed.
+  /// Continues a call whose first attempt has failed.
   @inline(never)
   private func goOn(
     after failure: consuming RetryPolicy.Outcome, _ request: NetOptRequest, _ next: InterceptorChain
@@ -35,7 +36,7 @@ struct RetryInterceptor: Interceptor {
     return try await call.goOn(after: consume failure).get()
   }
 
-  /// Performs a call that may have a second copy.
+  /// Performs a call that may have a hedge.
   @inline(never)
   private func hedge(
     _ request: NetOptRequest, _ next: InterceptorChain

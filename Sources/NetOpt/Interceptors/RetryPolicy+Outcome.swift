@@ -2,7 +2,7 @@ import NetOptCore
 import NetOptRouting
 
 extension RetryPolicy.Outcome {
-  /// The way that the attempt took, when it got that far.
+  /// The route of the attempt; `nil` when the attempt failed before it had a route.
   var route: RouteReport? {
     switch self {
     case .success(let response): response.route
@@ -10,7 +10,7 @@ extension RetryPolicy.Outcome {
     }
   }
 
-  /// The endpoint to which the request went, when it was sent to one.
+  /// The endpoint that the request was sent to; `nil` when it was not sent to one.
   var remote: IPEndpoint? {
     switch self {
     case .success(let response): response.remote
@@ -21,13 +21,14 @@ extension RetryPolicy.Outcome {
     }
   }
 
-  /// The addresses that another attempt had better not go to: where the request went, and what could not be connected to.
+  /// The addresses that another attempt should avoid: the address that the request was sent to, and the
+  /// addresses whose legs failed.
   var failedAddresses: [IPAddress] {
     let failed = route?.legs.filter { $0.outcome == .failed }.compactMap(\.address) ?? []
     return failed + (remote.map { [$0.address] } ?? [])
   }
 
-  /// Tells of the attempt, and needs its response no more.
+  /// Makes the report of the attempt, which does not keep the response.
   ///
   /// - Parameter isOvertaken: whether another attempt was answered first.
   func report(
@@ -44,9 +45,9 @@ extension RetryPolicy.Outcome {
       remote: remote, route: route, sends: sends)
   }
 
-  /// The outcome of a call of several attempts, with the others.
+  /// The outcome of a call of several attempts, with the reports of the other attempts.
   ///
-  /// - Parameter words: what an error is to say besides.
+  /// - Parameter words: a sentence to add to the message of an error.
   func with(_ others: [AttemptReport], adding words: String?) -> Self {
     guard !others.isEmpty || words != nil else { return self }
     switch self {

@@ -1,17 +1,18 @@
 import NetOptCore
 
-/// Plans the route, and tells the ranking how it went.
+/// Plans the route of a request, and records the result in the ranking.
 ///
-/// What is needed before and after is in functions that are not inlined: its room would be kept by every call that waits.
+/// The code before and after the request is in functions that are not inlined: its local variables would
+/// enlarge the frame of every waiting call.
 struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
   let upkeep: Upkeep
-  /// What sends the request, unless other links come first. A link of its own would cost each call 450 instructions, and its
-  /// frame while it waits.
+  /// The transport that sends the request; `nil` when further links follow. A separate link for the transport
+  /// would cost each call 450 instructions, and its frame while the call waits.
   var transport: (any Transport)?
-  /// Whether its calls are the caller's, for which endpoints are probed. What a client does for itself waits for no probe, and
-  /// has none begin or go on.
+  /// Whether the requests are calls of the program, for which the client probes endpoints. The client's own
+  /// requests neither wait for probes nor start or continue background probes.
   var isUse = true
 
   @inline(__always)
@@ -36,18 +37,19 @@ struct RouteInterceptor: Interceptor {
     }
   }
 
-  // Not inlined, like what learns: what it needs room for would be kept by every call that waits.
+  // Not inlined, like both `learn` functions: its local variables would enlarge the frame of every waiting
+  // call.
   @inline(never)
   private func plan(_ request: NetOptRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
     let plan = try router.plan(for: request, attempt, isUse: isUse)
-    // Nothing is probed for a request that goes where it was told to.
+    // A request over DNS, through a proxy or to a pinned address needs no probes.
     if isUse, plan.directOff == nil, request.options.routing == .automatic { upkeep.requestWasPlanned() }
     return plan
   }
 
   @inline(never)
   private func learn(from response: NetOptResponse, to request: NetOptRequest, _ chain: InterceptorChain) {
-    // Once: each time it is asked for, a response gives a copy.
+    // Read once, because each access to `response.route` makes a copy.
     let route = response.route
     router.record(response, by: route, to: request, along: chain.plan, started: chain.started)
     if route.hasFailures { upkeep.lookAgain() }
@@ -56,14 +58,14 @@ struct RouteInterceptor: Interceptor {
   @inline(never)
   private func learn(from error: NetOptError, _ chain: InterceptorChain) -> NetOptError {
     let told = router.record(error, along: chain.plan, started: chain.started)
-    // Now that it is known when its circuit is due.
+    // Now the planner knows when the endpoint's circuit breaker is due for a probe.
     if error.route != nil { upkeep.lookAgain() }
     return told
   }
 }
 
 extension RouteReport {
-  /// Whether an endpoint did not do what was expected of it.
+  /// Whether an endpoint of the route failed or was cancelled.
   fileprivate var hasFailures: Bool {
     legs.contains { leg in
       switch leg.outcome {
@@ -74,7 +76,7 @@ extension RouteReport {
   }
 }
 
-/// The end of the chain.
+/// The last link of the chain, which hands the request to the transport.
 struct TransportInterceptor: Interceptor {
   let transport: any Transport
 

@@ -4,12 +4,14 @@ import NetOptLocking
 import NetOptRouting
 import Synchronization
 
-/// The route planner behind a lock, with the clocks and the proxy that it needs to be told of.
+/// The route planner behind a lock, with the clocks and the proxies that the planner needs. Safe from any
+/// thread.
 final class Router: Sendable {
   private let planner: Locked<RoutePlanner>
   private let timeSource: any TimeSource
   private let proxies: ProxyChoice
-  /// When this machine came into its network. What began before says nothing about this one.
+  /// When this machine joined its current network. The result of a call or probe that began earlier says
+  /// nothing about this network.
   private let networkBegan = Atomic<Int64>(.min)
 
   init(
@@ -36,12 +38,12 @@ final class Router: Sendable {
     }
   }
 
-  /// The plan for an attempt of a call.
+  /// Plans the route of an attempt.
   ///
   /// - Parameters:
-  ///   - attempt: which one, when it is one of several.
-  ///   - isUse: whether the call is one for which endpoints are probed.
-  /// - Throws: `connectFailed` when the attempt is to go elsewhere and there is no elsewhere.
+  ///   - attempt: the attempt; `nil` for a call with only one attempt.
+  ///   - isUse: whether the call counts as use of the origin, for which the client probes endpoints.
+  /// - Throws: `connectFailed` when the attempt must go to another endpoint and there is none.
   @inline(never)
   func plan(for request: NetOptRequest, _ attempt: Attempt?, isUse: Bool = true) throws(NetOptError)
     -> RoutePlan
@@ -53,7 +55,8 @@ final class Router: Sendable {
     planner.withLock {
       $0.ended(usual)
       if let plan { $0.began(plan) }
-      // It does not lead any more: the one attempt of a half-open endpoint that it may have taken is not made.
+      // If the plan begins with another leg, the single attempt of a half-open endpoint that `usual` may have
+      // taken is not made.
       if plan?.legs[0] != usual.legs[0] { $0.giveBackAttempt(of: usual, at: now) }
     }
     guard let plan else {
@@ -63,33 +66,34 @@ final class Router: Sendable {
     return plan
   }
 
-  /// The least time that another attempt of a call takes.
+  /// The shortest time that another attempt of a call takes.
   ///
   /// - Parameters:
-  ///   - outcome: of the attempt before.
-  ///   - avoided: where those before that one failed.
+  ///   - outcome: the outcome of the last attempt.
+  ///   - avoided: the addresses where earlier attempts failed.
   func leastAttempt(after outcome: RetryPolicy.Outcome, avoiding avoided: [IPAddress]) -> Duration {
     guard let plan = outcome.route?.plan else { return .zero }
     let avoided = avoided + outcome.failedAddresses
     return planner.withLock { $0.leastAttempt(after: plan, avoiding: avoided) }
   }
 
-  /// Whether requests to an origin of the list go to its endpoints: no proxy is in the way, and the list has not expired.
+  /// Whether requests to an origin of the list go to its endpoints: there is no proxy for the origin, and the
+  /// list has not expired.
   func isDirect(_ origin: Origin) -> Bool {
     guard proxies.proxy(for: origin) == nil else { return false }
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
-  /// Plans with another list from now on; what is known of its endpoints stays known.
+  /// Plans with another list from now on, and keeps the measurements of its endpoints.
   func adopt(_ list: EndpointList) {
     let now = timeSource.now()
     planner.withLock { $0.adopt(list, at: now) }
   }
 
-  /// The answer to a request that was planned began.
+  /// Records the response to a planned request.
   ///
   /// - Parameters:
-  ///   - route: the response's.
+  ///   - route: the route of the response.
   ///   - started: when the call began.
   func record(
     _ response: NetOptResponse, by route: RouteReport, to request: NetOptRequest, along plan: RoutePlan?,
@@ -107,9 +111,9 @@ final class Router: Sendable {
     }
   }
 
-  /// A request that was planned failed.
+  /// Records the failure of a planned request.
   ///
-  /// - Returns: the error, which says so when the network is suspected.
+  /// - Returns: the error. Its message says so if the planner suspects this machine's network.
   func record(_ error: NetOptError, along plan: RoutePlan?, started: MonotonicInstant) -> NetOptError {
     let now = timeSource.now()
     let isSuspected = planner.withLock {
@@ -122,17 +126,17 @@ final class Router: Sendable {
     return isSuspected ? error.suspectingTheNetwork : error
   }
 
-  /// Nothing more is sent along a plan.
+  /// Records that a plan carries no further request.
   func ended(_ plan: RoutePlan) { planner.withLock { $0.ended(plan) } }
 
-  /// Learns from a connection that was opened ahead of requests.
+  /// Records a connection that was opened ahead of requests.
   func record(_ route: RouteReport, started: MonotonicInstant) {
     withPlanner { planner, now in
       if isOfThisNetwork(started) { planner.record(route, from: started, at: now) }
     }
   }
 
-  /// Learns from a probe.
+  /// Records the result of a probe.
   func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     started: MonotonicInstant
@@ -144,16 +148,16 @@ final class Router: Sendable {
     }
   }
 
-  /// Whether what began at a moment began in the network that this machine is in. To be asked under the planner's lock, under
-  /// which that changes.
+  /// Whether work that began at this moment began in the current network. Call it under the planner's lock,
+  /// which also protects the change of the network.
   func isOfThisNetwork(_ started: MonotonicInstant) -> Bool {
     started.nanoseconds >= networkBegan.load(ordering: .relaxed)
   }
 
-  /// Begins anew in another network.
+  /// Starts anew in another network.
   ///
-  /// - Parameter history: what is known of that one.
-  /// - Returns: what had been learned of the old one, and the hosts of which something is known now.
+  /// - Parameter history: the saved ranking of the new network.
+  /// - Returns: the ranking of the old network, and the hosts with a known ranking in the new network.
   func beginNetwork(at date: Date, knowing history: RouteHistory? = nil) -> (
     left: RouteHistory, known: Set<String>
   ) {
@@ -174,7 +178,7 @@ final class Router: Sendable {
 }
 
 extension NetOptError {
-  /// The same error, saying that this machine's network seems to be down.
+  /// The same error with a message that this machine's network seems to be down.
   fileprivate var suspectingTheNetwork: NetOptError {
     guard [.connect, .tls, .resolve].contains(phase) else { return self }
     return NetOptError(

@@ -3,13 +3,18 @@ import NetOptCore
 import NetOptLocking
 import NetOptSigning
 
-/// Signs each attempt afresh: innermost, so that host, body and time are final and every attempt has a nonce of its own.
+/// Signs each attempt anew. The interceptor is the innermost one, so that host, body and time are final and
+/// each attempt has its own nonce.
 ///
-/// A server that refuses a request (401, 403, or 400 as AWS does it) and whose `Date` is far from the signer's clock says that the
-/// time is off. The difference is kept for later requests to its origin, and this one is repeated once: the server has
-/// refused it, so it was not carried out. A 400 may say something else, and a request that must not be repeated is not after
-/// one. Only a server that proved its name is believed, no more than a day, and not by an answer
-/// that a cache on the way has kept: the time of its `Date` is past.
+/// A server may refuse a request because the signer's clock is wrong: with 401, 403, or 400 as AWS does it.
+/// If the `Date` of this response is at least 60 s away from the signer's clock, the interceptor keeps the
+/// difference for later requests to the origin, and repeats this request once. The repetition is safe,
+/// because the server has refused the request and not carried it out. A 400 may have another reason, so after
+/// a 400 the interceptor repeats only a request that may be repeated.
+///
+/// The interceptor believes only a server that proved its name with TLS (except with `trustsPlainDates`), and
+/// a difference of at most a day. It does not believe a response that a cache on the way has stored, because
+/// the time of its `Date` is past.
 struct SigningInterceptor: Interceptor {
   private let configuration: ClientConfiguration.Signing
   private let now: @Sendable () -> Int64
@@ -34,7 +39,8 @@ struct SigningInterceptor: Interceptor {
     if commands.isNeeded { try await commands.run(until: next.deadline) }
     let used = offsets.seconds(of: request.url.origin)
     let response = try await next.proceed(try signed(request, used))
-    // What follows is rare, and would need room in every call that waits.
+    // Refusals are rare. Their code is in another function, because its local variables would enlarge the
+    // frame of every waiting call.
     guard Self.mayRefuseTheTime(response) else { return response }
     return try await repeated(request, after: response, signedWith: used, next)
   }
@@ -46,12 +52,13 @@ struct SigningInterceptor: Interceptor {
   private func repeated(
     _ request: NetOptRequest, after response: NetOptResponse, signedWith used: Int64, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
-    // RFC 9111, section 5.1: what has an Age was not made for this request.
+    // A response with an `Age` was not made for this request (RFC 9111, section 5.1).
     guard response.tls?.verified == true || configuration.trustsPlainDates,
       response.head.first("Age") == nil,
       let date = response.head.first("Date"), let theirs = CivilTime(http: date, near: now())?.seconds,
       let offset = offsets.learn(from: request.url.origin, theirs: theirs, ours: now()),
-      // Others that were under way with the same wrong time may have learnt it before.
+      // Concurrent requests that were signed with the same wrong time may have corrected the clock already,
+      // so the offset is compared with the one used for this request.
       abs(offset - used) >= ClockOffsets.least,
       response.status != 400 || request.mayBeRepeated
     else { return response }
@@ -85,22 +92,24 @@ struct SigningInterceptor: Interceptor {
   }
 }
 
-/// How far the clocks of origins are ahead of ours, as far as they have told.
+/// How far the clocks of origins are ahead of the signer's clock, in seconds.
 private final class ClockOffsets: Sendable {
-  /// Less is no reason for a server to refuse, in seconds.
+  /// The smallest difference that counts, in seconds. A smaller one is no reason for a server to refuse.
   static let least: Int64 = 60
-  /// Nobody is believed more.
+  /// The largest difference that the interceptor believes, in seconds.
   private static let most: Int64 = 86_400
-  /// The most origins that are remembered: one host may have many ports. When there are more, all are learnt anew.
+  /// The maximum number of origins: one host may have many ports. Beyond it all offsets are dropped and
+  /// learnt anew.
   private static let capacity = 1024
 
   private let kept = Locked<[Origin: Int64]>([:])
 
   func seconds(of origin: Origin) -> Int64 { kept.withLock { $0.isEmpty ? 0 : $0[origin] ?? 0 } }
 
-  /// Takes over what an origin says.
+  /// Learns the clock of an origin.
   ///
-  /// - Returns: how far its clock is ahead, or `nil` when that is not believed.
+  /// - Returns: how far its clock is ahead, in seconds; `nil` when the difference is too large to be
+  ///   believed.
   func learn(from origin: Origin, theirs: Int64, ours: Int64) -> Int64? {
     let difference = theirs - ours
     guard abs(difference) <= Self.most else { return nil }

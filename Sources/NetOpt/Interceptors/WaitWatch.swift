@@ -2,11 +2,12 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 
-/// Looks after the requests that wait for their answers: has the planner learn from them, endpoints tried that are suspected of not
-/// answering, and requests taken from those that do not.
+/// Observes the requests that wait for responses. It lets the planner learn from them, opens connections to
+/// endpoints that are suspected of being silent, and takes requests from endpoints that are silent.
 final class WaitWatch: WaitObserver {
-  /// What it works with. The prober holds the transport, which holds this. Only where it must be is a reference weak: each request retains the
-  /// retries, and that is slow for what has weak references.
+  /// The objects that the watch works with. The reference to the prober is weak, because the prober holds the
+  /// transport, which holds this watch. The reference to the retries is strong: each request retains the
+  /// retries, and retaining an object that has weak references is slow.
   private struct Parts {
     weak var prober: Prober?
     var retries: Retries?
@@ -18,7 +19,7 @@ final class WaitWatch: WaitObserver {
 
   init(_ router: Router) { self.router = router }
 
-  /// Begins to look.
+  /// Starts to observe.
   ///
   /// - Parameter probes: whether endpoints may be probed beside the requests.
   func start(_ prober: Prober, _ retries: Retries, probes: Bool) {
@@ -29,13 +30,13 @@ final class WaitWatch: WaitObserver {
     let (prober, retries, probes) = parts.withLock { ($0.prober, $0.retries, $0.probes) }
     guard let prober, let retries else { return WaitOutcome() }
     let findings = router.withPlanner { [router] planner, _ in
-      // In another network they say nothing.
+      // Requests that were sent in another network say nothing about this network.
       let isOld = waiting.contains { !router.isOfThisNetwork($0.sent) }
       return planner.look(at: isOld ? [] : waiting, probes: probes, now: now)
     }
     if probes, !findings.probes.isEmpty { prober.tryConnections(findings.probes) }
-    // Paid for beforehand: a call that is ended here must be able to go on elsewhere. What was lost is free, as a request to an endpoint
-    // that refuses connections is.
+    // The hedge is taken from the budget first, so that a call that ends here can send its request elsewhere.
+    // A lost request costs nothing, like a request to an endpoint that refuses connections.
     let taken = findings.taken.filter { $0.isLost || retries.takeHedge() }
     return WaitOutcome(taken: taken, silent: findings.silent)
   }

@@ -3,18 +3,18 @@ import NetOptCore
 import NetOptEngine
 import NetOptRouting
 
-/// A configured list and the last good copy of it, of which one is used.
+/// The configured list and the last good copy of it. The client uses the preferred one of the two.
 struct ListChoice: Sendable {
   /// The list that the configuration names.
   struct Configured: Sendable {
     let list: EndpointList
     let source: ListStatus.Source
-    /// The file's bytes, when it is from a file.
+    /// The content of the list file, when the list is from a file.
     var bytes: [UInt8]?
     var signedBy: String?
   }
 
-  /// A list that was fetched, now or by an earlier process.
+  /// A list that this process or an earlier one fetched.
   struct Fetched: Sendable {
     let list: VerifiedList
     let copy: ListStore.Copy
@@ -28,10 +28,10 @@ struct ListChoice: Sendable {
     fetched.flatMap { ListAcceptance.prefersCopy($0.list.list, to: configured.list) ? $0 : nil }
   }
 
-  /// The list that is used.
+  /// The list to use.
   var list: EndpointList { preferred?.list.list ?? configured.list }
 
-  /// What is to be said of it.
+  /// The status of the list to use.
   var status: ListStatus {
     var status = ListStatus(source: preferred?.source ?? configured.source)
     status.serial = list.serial
@@ -52,23 +52,24 @@ struct ListChoice: Sendable {
   }
 }
 
-/// What a client starts with.
+/// The list that a client starts with.
 struct ListStart: Sendable {
-  /// The list and its copy; `nil` without a list.
+  /// The configured list and its copy; `nil` without a list.
   var choice: ListChoice?
-  /// What was wrong with the copy, if anything.
+  /// The error of the copy, if the copy could not be used.
   var copyError: NetOptError?
-  /// What the file was before it was read, and its signature.
+  /// The identities of the list file and of its signature file before they were read.
   var identities: [FileIdentity?] = []
 }
 
 extension ClientConfiguration {
-  /// How lists are read.
+  /// Reads and checks lists by the rules of this configuration.
   var listReader: ListReader {
     ListReader(trustedKeys: trustedKeys, allowPrivateAddresses: allowPrivateAddresses)
   }
 
-  /// Where copies of lists are kept, unless they are kept nowhere.
+  /// Saves copies of lists; `nil` when the configuration keeps no copies, or when there is no state
+  /// directory.
   var listStore: ListStore? {
     guard listUpdates.keepCopy else { return nil }
     let directory =
@@ -76,16 +77,17 @@ extension ClientConfiguration {
     return directory.map { ListStore(directory: $0, for: listReader) }
   }
 
-  /// The file that the list is read from, and that of its signature.
+  /// The paths of the list file and its signature file; empty when the list is not from a file.
   var listFiles: [String] {
     guard case .file(let path) = list else { return [] }
     return [path, ListReader.signatureFile(of: path)]
   }
 
-  /// Reads and checks the list and the last good copy of it.
+  /// Reads and checks the configured list and the last good copy of it. Ignores a copy that fails the check,
+  /// and returns its error in `copyError`.
   ///
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the configured list, `invalidConfiguration` for
-  ///   one made in code that is to be refreshed over `http`. A copy that is no good is passed over.
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the configured list,
+  ///   `invalidConfiguration` for a list made in code whose `refresh` uses `http`.
   func startList() throws(NetOptError) -> ListStart {
     var start = ListStart()
     let configured: ListChoice.Configured
@@ -93,7 +95,7 @@ extension ClientConfiguration {
     case .none: return start
     case .builtIn: configured = .init(list: .builtIn, source: .builtIn)
     case .list(let given):
-      // Of lists that are read this is a rule.
+      // `ListReader` checks this rule for the lists that it reads, but a list made in code has not passed it.
       if let url = given.refresh?.url, url.origin.scheme != .https {
         throw NetOptError(
           .invalidConfiguration, phase: .list,
@@ -116,11 +118,12 @@ extension ClientConfiguration {
     return start
   }
 
-  /// The last good copy of a list, when it says where newer issues are found and there is one.
+  /// The last good copy of a list; `nil` when the list has no `refresh` or there is no copy.
   func lastGoodCopy(of list: EndpointList) throws(NetOptError) -> ListChoice.Fetched? {
     guard let url = list.refresh?.url, let copy = try listStore?.copy(of: url) else { return nil }
     let name = "the last good copy of \(url.shown)"
-    // One that has expired goes over DNS; the older list that it has replaced is not to come back.
+    // An expired copy is accepted, and requests go over DNS. Otherwise the older list that it replaced would
+    // come back.
     let verified = try listReader.check(
       copy.list, signature: copy.signature, name: name, at: Date(), allowExpired: true)
     return ListChoice.Fetched(list: verified, copy: copy, source: .lastGoodCopy(of: url))

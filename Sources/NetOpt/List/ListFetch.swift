@@ -4,19 +4,19 @@ import NetOptRouting
 
 /// Fetches a list, and the signature beside it.
 package struct ListFetch: Sendable {
-  /// What a server answered.
+  /// The response of the server.
   package enum Answer: Sendable {
-    /// What one has is what there is.
+    /// The list has not changed (304).
     case unchanged
-    /// A list, not checked yet.
+    /// A list that has not been checked yet.
     case copy(ListStore.Copy)
   }
 
-  /// Why there is no list, and how long the server asks to be left alone.
+  /// The reason why a fetch failed, and the wait that the server asks for.
   package struct Failure: Error, Sendable {
-    /// Why there is no list.
+    /// The reason for the failure.
     package let error: NetOptError
-    /// How long the server asks to be left alone (RFC 9110, section 10.2.3).
+    /// How long the server asks the client to wait (`Retry-After`: RFC 9110, section 10.2.3).
     package let patience: Duration?
   }
 
@@ -26,7 +26,7 @@ package struct ListFetch: Sendable {
   /// Makes a fetch.
   ///
   /// - Parameters:
-  ///   - isSigned: whether the signature is fetched too.
+  ///   - isSigned: whether to fetch the signature too.
   ///   - perform: performs a request.
   package init(
     isSigned: Bool, perform: @escaping @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
@@ -38,8 +38,8 @@ package struct ListFetch: Sendable {
   /// Fetches a list.
   ///
   /// - Parameters:
-  ///   - url: the list's. Its signature is at the same URL with `.minisig` behind the path.
-  ///   - tag: the server's mark for what one has, when it came from there.
+  ///   - url: the URL of the list. The signature is at the same URL with `.minisig` appended to the path.
+  ///   - tag: the entity tag of the list that the client already has from this URL, or `nil`.
   package func list(from url: HTTPURL, unless tag: String?) async throws(Failure) -> Answer {
     var fields: HeaderFields = ["Accept": "application/json"]
     if let tag { fields.append(HeaderField("If-None-Match", tag)) }
@@ -56,7 +56,7 @@ package struct ListFetch: Sendable {
         source: url.description, tag: Self.tag(of: response), list: list, signature: signature))
   }
 
-  /// The URL of the signature: `.minisig` behind the path, before the query.
+  /// The URL of the signature: `.minisig` appended to the path, before the query.
   static func signature(of url: HTTPURL) -> HTTPURL {
     let query = url.query.map { "?" + $0 } ?? ""
     return HTTPURL(origin: url.origin, target: ListReader.signatureFile(of: String(url.path)) + query)
@@ -81,7 +81,7 @@ package struct ListFetch: Sendable {
       throw Failure(
         error: Self.error(url, "the server answered with status \(response.status)", nil), patience: patience)
     }
-    // A captive portal, or a server's page for what it does not have.
+    // A web page comes from a captive portal, or from a server without this file.
     if let type = response.head.first("Content-Type"), type.loweredASCII.hasPrefix("text/html") {
       throw Failure(
         error: Self.error(url, "the server answered with a web page (\(type)), not with a file", nil),
@@ -102,7 +102,7 @@ package struct ListFetch: Sendable {
       route: cause?.route)
   }
 
-  /// The server's mark, when it is one that can be sent back.
+  /// The entity tag of a response; `nil` when the tag cannot be sent back.
   private static func tag(of response: NetOptResponse) -> String? {
     guard let tag = response.head.first("ETag"), tag.utf8.count <= 1024,
       tag.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })

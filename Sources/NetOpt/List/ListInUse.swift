@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 
-/// The list that a client uses, for everyone who asks.
+/// The list that a client uses, shared by all its parts. Safe from any thread.
 final class ListInUse: Sendable {
   private let state: Locked<(list: EndpointList?, status: ListStatus)>
 
@@ -14,7 +14,8 @@ final class ListInUse: Sendable {
 
   func set(_ list: EndpointList?, _ status: ListStatus) { state.withLock { $0 = (list, status) } }
 
-  /// What is wrong with the list although it is in use: that it has expired, else the last failure.
+  /// The problem with the list in use: its expiry, or else the last failure to refresh or read it; `nil` when
+  /// there is none.
   func warning(at date: Date) -> NetOptError? {
     let (list, status) = state.withLock { ($0.list, $0.status) }
     guard let list, list.isExpired(at: date), let expires = list.expires else { return status.lastError }

@@ -3,24 +3,24 @@ import Glibc
 package import NetOptCore
 package import NetOptRouting
 
-/// A list that keeps all rules, with the bytes that it was read from.
+/// A list that has passed all checks, with the bytes that it was read from.
 package struct VerifiedList: Sendable {
   /// The list.
   package let list: EndpointList
-  /// The file.
+  /// The content of the list file.
   package let bytes: [UInt8]
-  /// The signature file, when one was looked at.
+  /// The content of the signature file; `nil` when the reader did not read one.
   package let signature: [UInt8]?
-  /// The id of the key that signed it, when keys are configured.
+  /// The id of the key that signed the list; `nil` when no keys are configured.
   package let signedBy: String?
 }
 
-/// Reads lists by the rules of a configuration: signed by a trusted key when there are such keys, and as
-/// `EndpointList.check` demands.
+/// Reads and checks lists by the rules of a configuration. When there are trusted keys, one of them must have
+/// signed the list. Every list must pass `EndpointList.check`.
 package struct ListReader: Sendable {
-  /// The keys that are trusted. Without any, signatures are not looked at.
+  /// The trusted keys. Without any keys the reader does not read signatures.
   package let trustedKeys: [MinisignPublicKey]
-  /// Whether private addresses may stand in a list.
+  /// Whether a list may contain private addresses.
   package let allowPrivateAddresses: Bool
 
   /// Makes a reader.
@@ -29,20 +29,21 @@ package struct ListReader: Sendable {
     self.allowPrivateAddresses = allowPrivateAddresses
   }
 
-  /// The file that has the signature of another.
+  /// The path of the signature file of a list file.
   package static func signatureFile(of path: String) -> String { path + ".minisig" }
 
-  /// The file that has the signature of the list that is about to take another's place: two files cannot be replaced at
-  /// once, so the new signature is there before the new list, under this name.
+  /// The path of the signature of a list that is about to replace another list. Two files cannot be replaced
+  /// at once, so the new signature is stored under this name before the new list.
   package static func nextSignatureFile(of path: String) -> String { path + ".minisig.next" }
 
   /// Checks a list.
   ///
   /// - Parameters:
-  ///   - signature: the signature file, or `nil` when there is none.
-  ///   - name: what messages call the list. Its signature is called the same with `.minisig`.
+  ///   - signature: the content of the signature file, or `nil` when there is none.
+  ///   - name: the name of the list in messages. Messages call the signature by the same name with
+  ///     `.minisig`.
   ///   - now: the present moment.
-  ///   - allowExpired: whether a list that is past its `expires` will do.
+  ///   - allowExpired: whether to accept a list after its `expires`.
   /// - Throws: `invalidSignature`, `invalidList`.
   package func check(
     _ bytes: [UInt8], signature: [UInt8]?, name: String, at now: Date, allowExpired: Bool = false
@@ -57,7 +58,8 @@ package struct ListReader: Sendable {
   private func verify(
     _ bytes: [UInt8], _ signature: [UInt8]?, _ name: String
   ) throws(NetOptError) -> String? {
-    // A list that is too large was not read to its end; that is said by the check.
+    // A list that is too large was not read completely, so its signature cannot match. The check of the list
+    // throws the error for its size.
     guard !trustedKeys.isEmpty, bytes.count <= EndpointList.maximumBytes else { return nil }
     guard let signature else {
       throw NetOptError(
@@ -80,7 +82,7 @@ package struct ListReader: Sendable {
       do throws(NetOptError) {
         return try read(path, now, allowExpired)
       } catch {
-        // List and signature may have been replaced between reading the one and the other.
+        // The list and its signature may have been replaced between the two reads.
         attempts -= 1
         if attempts == 0 || error.code != .invalidSignature { throw error }
       }
@@ -116,19 +118,20 @@ package struct ListReader: Sendable {
     }
   }
 
-  /// Puts a list and its signature in the place of older ones. Whatever happens on the way, what is there afterwards
-  /// is one of the two lists, whole, with its signature beside it for those who read it with `file`. Of a link, what it
-  /// leads to is replaced; signatures are beside the path as it is given, where `file` looks for them.
+  /// Replaces a list and its signature. Even if the process is killed, the path has one of the two lists,
+  /// complete, and `file` finds its signature. If the path is a link, the target of the link is replaced;
+  /// signatures stay beside the path as given, where `file` looks for them.
   ///
-  /// - Parameter patience: how long is waited for another process that replaces it. Default: 5 s.
-  /// - Returns: false when the list that is there by now is as new, because another process has replaced it.
-  /// - Throws: `unwritableFile`; then the old list is still there, unless the message says that it was replaced.
+  /// - Parameter patience: how long to wait for another process that replaces the list. Default: 5 s.
+  /// - Returns: false when the present list is as new or newer, because another process has replaced it.
+  /// - Throws: `unwritableFile`. The old list is then still there, unless the message says that it was
+  ///   replaced.
   package func replace(
     _ path: String, by new: VerifiedList, at now: Date, patience: Duration = FileLock.patience
   ) throws(NetOptError) -> Bool {
     let next = Self.nextSignatureFile(of: path)
     let last = Self.signatureFile(of: path)
-    // On the folder: the files themselves are replaced.
+    // The lock is on the directory, because the files themselves are replaced.
     let lock = try FileLock(
       FileBytes.folder(of: FileBytes.resolved(path)), .folder, within: patience, as: "the IP list \(path)",
       in: .list)
@@ -154,8 +157,8 @@ package struct ListReader: Sendable {
     return true
   }
 
-  /// Gives the signature of the list that is there its name, when a process that was killed left it under the name of
-  /// the next one: that is about to be written over.
+  /// Gives the signature of the present list its final name, if a process that was killed left it under the
+  /// name of the next signature. The caller is about to overwrite that file.
   private func keepSignature(of present: VerifiedList?, _ path: String) throws(NetOptError) {
     let next = Self.nextSignatureFile(of: path)
     let last = Self.signatureFile(of: path)

@@ -1,21 +1,21 @@
 public import FoundationEssentials
 public import NetOptCore
 
-/// Which list a client uses, where it is from, and how it is kept up to date.
+/// The status of a client's list: its source, its serial and dates, and its last refresh.
 public struct ListStatus: Sendable {
-  /// Where a list is from.
+  /// The source of a list.
   public enum Source: Hashable, Sendable, CustomStringConvertible {
     /// There is no list.
     case none
-    /// It is compiled into the library.
+    /// The list is compiled into the library.
     case builtIn
-    /// It was handed over in code.
+    /// The program passed the list in the configuration.
     case given
-    /// It was read from this file.
+    /// The list is from this file.
     case file(String)
-    /// It is the last good copy, kept in the state directory, of what this URL had.
+    /// The list is the last good copy, in the state directory, of the list at this URL.
     case lastGoodCopy(of: HTTPURL)
-    /// It was fetched from this URL since the client was made.
+    /// The list was fetched from this URL since the client was made.
     case fetched(from: HTTPURL)
 
     /// The source in words.
@@ -31,39 +31,43 @@ public struct ListStatus: Sendable {
     }
   }
 
-  /// Where the list in use is from.
+  /// The source of the list in use.
   public internal(set) var source: Source
-  /// Its number.
+  /// The serial number of the list; `nil` without a list.
   public internal(set) var serial: Int64?
-  /// When it was issued, when it says so.
+  /// When the list was issued; `nil` when the list does not say so.
   public internal(set) var issued: Date?
-  /// From when on it is not used any more.
+  /// When the list expires. From then on requests go over DNS. `nil` for a list without an expiry.
   public internal(set) var expires: Date?
-  /// The id of the trusted key that signed it; `nil` when no keys are configured, and for lists that are not read.
+  /// The id of the trusted key that signed the list; `nil` when no keys are configured, and for lists that
+  /// are not from a file or a URL.
   public internal(set) var signedBy: String?
-  /// Why a list was chosen over another that is configured, in words for people; `nil` when there was no choice.
+  /// A message for people that says which list the client chose over which other; `nil` when there was no
+  /// choice.
   public package(set) var note: String?
-  /// When its refresh URL was last looked at with success, newer or not; by an earlier process too.
+  /// When the refresh URL last answered successfully, with a newer list or without, to this process or to an
+  /// earlier one.
   public internal(set) var lastCheck: Date?
-  /// Why the list could not be refreshed or read again the last time. The list in use stayed in use. `nil` once that
-  /// succeeded.
+  /// The error of the last failed attempt to refresh or read the list, or to load or save its last good copy;
+  /// `nil` once such an attempt succeeded. The list in use stayed in use.
   public internal(set) var lastError: NetOptError?
 
-  /// Makes the status of a list of which nothing else is known.
+  /// Makes the status of a list of which only the source is known.
   public init(source: Source) { self.source = source }
 }
 
-/// Is told what becomes of a client's list. Called in a task of the client's own, never on the event loop. Every method
-/// has a default that does nothing.
+/// Observes changes of a client's list. The client calls the methods in its own tasks, never on the event
+/// loop. Every method has a default that does nothing.
 public protocol ListObserver: Sendable {
-  /// Another list is in use from now on.
+  /// The client uses another list from now on.
   func listDidChange(_ status: ListStatus)
-  /// The list was looked for, and the one in use is the newest.
+  /// A refresh found that the list in use is the newest.
   func listIsCurrent(_ status: ListStatus)
-  /// A list could not be fetched or read, or was refused. The one in use stays in use; `lastError` says why.
+  /// A list could not be fetched, read or accepted, its last good copy could not be saved, or the list file
+  /// could not be watched; `error` says why. The list in use stays in use.
   func listDidFail(_ error: NetOptError, _ status: ListStatus)
-  /// The list in use has expired, and requests go over DNS until there is another one. Told once of each list, when it expires
-  /// or, of one that had expired by then, when it comes into use.
+  /// The list in use has expired, and requests go over DNS until there is a new list. The client calls this
+  /// once for each list: when the list expires, or, if the list has already expired, when it comes into use.
   func listDidExpire(_ error: NetOptError, _ status: ListStatus)
 }
 

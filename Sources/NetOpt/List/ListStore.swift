@@ -4,21 +4,23 @@ package import NetOptCore
 import NetOptCrypto
 package import NetOptRouting
 
-/// The last good copies of lists, and when they were looked for, in a directory that processes share.
+/// The last good copies of lists, and the records of their refreshes, in a directory that processes share.
 ///
-/// A copy is one file with list and signature, so that no moment has the one without the other. Files are replaced as
-/// `FileBytes.replace` does it, under a lock (flock(2)): a process that is killed leaves the old copy or the new one,
-/// and of two processes the one with the older list does not win. Every method blocks until the disk has done it.
+/// A copy is one file with list and signature, so that the two always match. The store replaces files with
+/// `FileBytes.replace`, under a lock (flock(2)). A process that is killed leaves either the old copy or the
+/// new copy. When two processes write, the newer list remains. Every method blocks until the disk operation
+/// has finished.
 package struct ListStore: Sendable {
-  /// A list as it came, which is verified again whenever it is loaded.
+  /// A list as it was fetched. The client verifies it again whenever it loads it.
   package struct Copy: Hashable, Sendable {
-    /// Where it was fetched. A list may say that newer issues are found elsewhere.
+    /// The URL that the list was fetched from. It may differ from the URL of the configured list: a list may
+    /// name another URL for newer issues.
     package var source: String
-    /// The server's mark for what it sent (RFC 9110, section 8.8.3).
+    /// The entity tag of the response (RFC 9110, section 8.8.3).
     package var tag: String?
-    /// The list.
+    /// The content of the list.
     package var list: [UInt8]
-    /// Its signature file.
+    /// The content of the signature file.
     package var signature: [UInt8]?
 
     /// Makes a copy.
@@ -31,18 +33,20 @@ package struct ListStore: Sendable {
   }
 
   private let directory: String
-  /// What the lists of this store are checked by, in words.
+  /// The rules of the reader as text: `allowPrivateAddresses` and the trusted keys.
   private let rules: String
   private let patience: Duration
   private static let patienceForRecords = Duration.milliseconds(50)
-  /// The dates that a record has, in seconds since 1970: up to the end of the year 9999. Others count as none.
+  /// The valid dates in a record, in seconds since 1970: up to the end of the year 9999. The store ignores
+  /// other dates.
   private static let dates: ClosedRange<Int64> = 0...253_402_300_799
 
-  /// Makes a store. The directory is made when something is written, for the user alone.
+  /// Makes a store. The store creates the directory when it first writes a file, accessible to the user
+  /// alone.
   ///
-  /// - Parameter reader: by whose rules copies are checked. What it takes no other reader need take, so those who trust
-  ///   other keys, or none, have copies of their own.
-  /// - Parameter patience: how long is waited for another process that writes there. Default: 5 s.
+  /// - Parameter reader: checks copies. Each set of rules has its own copies, because a reader with other
+  ///   trusted keys, or none, may reject what this reader accepts.
+  /// - Parameter patience: how long to wait for another process that writes to the directory. Default: 5 s.
   package init(directory: String, for reader: ListReader, patience: Duration = FileLock.patience) {
     self.directory = directory
     self.patience = patience
@@ -50,18 +54,18 @@ package struct ListStore: Sendable {
       .joined(separator: "\n")
   }
 
-  /// Where the copies are by the XDG base directory specification: `netopt/lists` in `$XDG_STATE_HOME`, or in
-  /// `~/.local/state`. `nil` when the environment names no home.
+  /// The directory for copies by the XDG base directory specification: `netopt/lists` in `$XDG_STATE_HOME`,
+  /// or in `~/.local/state`. `nil` when the environment has neither `XDG_STATE_HOME` nor `HOME`.
   package static func directory(in environment: [String: String]) -> String? {
     StateDirectory.path(environment).map { "\($0)/lists" }
   }
 
   // MARK: Copies
 
-  /// The last good copy of the list that a URL leads to.
+  /// Reads the last good copy of the list at a URL.
   ///
-  /// - Returns: `nil` when there is none.
-  /// - Throws: `unreadableFile`, and `invalidList` when it is damaged.
+  /// - Returns: `nil` when there is no copy.
+  /// - Throws: `unreadableFile`, and `invalidList` when the copy is damaged.
   package func copy(of url: HTTPURL) throws(NetOptError) -> Copy? {
     let path = try file(url, "list")
     guard let bytes = try Self.read(path, upTo: EndpointList.maximumBytes + (64 << 10)) else { return nil }
@@ -73,9 +77,10 @@ package struct ListStore: Sendable {
     return copy
   }
 
-  /// Keeps a copy.
+  /// Saves a copy.
   ///
-  /// - Parameter isBetter: told the copy that is there, when there is a whole one; false to leave it.
+  /// - Parameter isBetter: called with the present copy, if there is a complete one. The store keeps the
+  ///   present copy when the result is true.
   /// - Throws: `unwritableFile`.
   package func keep(
     _ copy: Copy, of url: HTTPURL, unless isBetter: (Copy) -> Bool
@@ -90,7 +95,7 @@ package struct ListStore: Sendable {
 
   // MARK: Records
 
-  /// When a list was looked for. What cannot be read counts as nothing.
+  /// Reads the record of a list's refreshes. Returns an empty record for a file that cannot be read.
   package func record(of url: HTTPURL) -> RefreshSchedule.Record {
     guard let path = try? file(url, "record"), let bytes = try? Self.read(path, upTo: 4096),
       let (fields, _) = Header.read(bytes, "netopt-record 1")
@@ -105,8 +110,8 @@ package struct ListStore: Sendable {
       notBefore: date("not-before"))
   }
 
-  /// Keeps when a list was looked for. Another process that writes there is hardly waited for: what is lost is one attempt
-  /// more at the next start.
+  /// Saves the record of a list's refreshes. Waits at most 50 ms for another process that writes to the
+  /// directory: a lost record costs only one more attempt at the next start.
   ///
   /// - Throws: `unwritableFile`.
   package func keep(_ record: RefreshSchedule.Record, of url: HTTPURL) throws(NetOptError) {
@@ -128,8 +133,8 @@ package struct ListStore: Sendable {
 
   // MARK: Files
 
-  /// The file of a URL, by the rules of this store: its name is a digest, since a URL has characters and a length that
-  /// names do not.
+  /// The path of a URL's file under the rules of this store. The file name is a digest, because a URL may be
+  /// too long for a file name and may contain characters that a file name cannot.
   private func file(_ url: HTTPURL, _ kind: String) throws(NetOptError) -> String {
     do throws(CryptoError) {
       let digits = try Digest.of("\(url)\n\(rules)", .sha256).prefix(16).map { byte in
@@ -151,7 +156,7 @@ package struct ListStore: Sendable {
     }
   }
 
-  /// Does something while no other process does, and makes the directory before.
+  /// Creates the directory, and runs a closure under a lock that excludes other processes.
   private func withLock(
     _ url: HTTPURL, within patience: Duration, _ body: () throws(NetOptError) -> Void
   ) throws(NetOptError) {
@@ -163,7 +168,7 @@ package struct ListStore: Sendable {
     try body()
   }
 
-  /// The specification asks for 0700.
+  /// Creates the directory with mode 0700, as the specification demands.
   private func makeDirectory() {
     var path = directory.hasPrefix("/") ? "" : "."
     for part in directory.split(separator: "/") {
@@ -175,13 +180,15 @@ package struct ListStore: Sendable {
 
 // MARK: - Format
 
-/// Lines of names and values under a line that says what the file is, up to an empty line.
+/// The header of a file: a line with the kind of the file, then lines of names and values, then an empty
+/// line.
 private enum Header {
   static func text(_ kind: String, _ fields: [(String, String)]) -> [UInt8] {
     Array((kind + "\n" + fields.map { "\($0): \($1)\n" }.joined() + "\n").utf8)
   }
 
-  /// - Returns: the values by their names, and what follows; `nil` when it is another kind of file, or cut off.
+  /// - Returns: the values by name, and the bytes after the header; `nil` for another kind of file and for an
+  ///   incomplete header.
   static func read(_ bytes: [UInt8], _ kind: String) -> (fields: [String: String], rest: ArraySlice<UInt8>)? {
     guard let end = bytes.firstRange(of: [0x0a, 0x0a]),
       let text = String(validating: bytes[..<end.lowerBound], as: UTF8.self)
@@ -200,7 +207,7 @@ private enum Header {
 extension ListStore.Copy {
   private static let kind = "netopt-list 1"
 
-  /// The file: a header with the lengths and a digest, the list, the signature.
+  /// The file content: a header with the lengths and a digest, the list, the signature.
   fileprivate var bytes: [UInt8] {
     var fields = [
       ("source", source), ("list", String(list.count)), ("signature", String(signature?.count ?? 0)),
@@ -210,7 +217,9 @@ extension ListStore.Copy {
     return Header.text(Self.kind, fields) + list + (signature ?? [])
   }
 
-  /// - Returns: `nil` when it is not whole.
+  /// Reads the file content.
+  ///
+  /// - Returns: `nil` when the file is incomplete or damaged.
   fileprivate init?(_ bytes: [UInt8]) {
     guard let (fields, rest) = Header.read(bytes, Self.kind), let source = fields["source"],
       let count = fields["list"].flatMap({ Int($0) }), count >= 0,

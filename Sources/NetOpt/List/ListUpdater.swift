@@ -4,16 +4,17 @@ import NetOptEngine
 import NetOptLocking
 import NetOptRouting
 
-/// Keeps a client's list up to date: looks for newer issues, and reads the file again when it changes. A list that is
-/// no good never takes the place of one that is.
+/// Keeps a client's list up to date: fetches newer issues, and reads the list file again when it changes. An
+/// invalid list never replaces a valid one.
 ///
-/// What is read, checked and written is small: at most a mebibyte, seldom. It is done where tasks run.
+/// The actor reads and writes files in its own methods, which block: the files are at most 1 MiB, and updates
+/// are rare.
 actor ListUpdater {
-  /// What runs, so that it can be ended from anywhere.
+  /// The running tasks, in a lock so that any thread can stop them.
   private struct Running {
     var task: Task<Void, Never>?
     var refresh: Task<NetOptError?, Never>?
-    /// Waits for the end of the list in use.
+    /// Waits until the list in use expires.
     var expiry: Task<Void, Never>?
     var watch: FileWatch?
     var isStopped = false
@@ -32,16 +33,16 @@ actor ListUpdater {
   private var fileError: NetOptError?
   private var refreshError: NetOptError?
   private var lastCheck: Date?
-  /// The refresh that is under way: whoever wants one too waits for its end.
+  /// The running refresh. Other callers of `refresh` wait for its end.
   private var refreshing: Task<NetOptError?, Never>?
-  /// Ends early when the schedule is another one.
+  /// The wait for the next refresh. The updater cancels it when the schedule changes.
   private var sleep: Task<Void, Never>?
 
-  /// Makes an updater that does nothing yet.
+  /// Makes an updater, which does nothing until `start`.
   ///
   /// - Parameters:
-  ///   - inUse: told which list is used.
-  ///   - adopt: has a list used.
+  ///   - inUse: the list in use and its status, which the updater sets.
+  ///   - adopt: makes the client use a list.
   ///   - perform: performs a request through the client.
   init(
     _ configuration: ClientConfiguration, _ choice: ListChoice, _ inUse: ListInUse,
@@ -62,11 +63,11 @@ actor ListUpdater {
 
   // MARK: Life
 
-  /// Begins to look for newer issues, to watch the file, and to wait for the end of the list.
+  /// Starts to fetch newer issues, to watch the list file, and to wait for the expiry of the list.
   ///
   /// - Parameters:
-  ///   - loop: where the file is watched; without one it is not.
-  ///   - identities: what the file and its signature were before they were read.
+  ///   - loop: the event loop that watches the file; with `nil` the updater does not watch it.
+  ///   - identities: the identities of the file and its signature file before they were read.
   nonisolated func start(on loop: EventLoop?, identities: [FileIdentity?]) {
     let files = configuration.listUpdates.watchFile ? configuration.listFiles : []
     running.withLock { running in
@@ -86,7 +87,7 @@ actor ListUpdater {
     }
   }
 
-  /// Ends everything; before the loop and the transport end.
+  /// Stops all tasks. Call it before the event loop and the transport stop.
   nonisolated func stop() {
     let running = running.withLock { running in
       defer { running = Running(isStopped: true) }
@@ -100,16 +101,17 @@ actor ListUpdater {
 
   // MARK: Expiry
 
-  /// The clock by which lists expire may be set meanwhile.
+  /// The longest single wait in seconds. The system clock, by which lists expire, may be set during the wait.
   private static let longestWaitForExpiry = 3600.0
 
-  /// Waits until a list has expired, and tells whoever wants to know; `nil` when there is nobody, or no end.
+  /// Starts a task that waits until a list has expired, and tells the observers; `nil` without observers, and
+  /// for a list without an expiry.
   private nonisolated func expiry(of list: EndpointList?) -> Task<Void, Never>? {
     guard let list, let expires = list.expires, !configuration.listObservers.isEmpty else { return nil }
     return Task { [weak self] in
       while true {
         let rest = expires.timeIntervalSince(Date())
-        // Also for a date that is no number.
+        // This also ends the loop for a date that is NaN.
         guard rest > 0 else { break }
         do { try await Task.sleep(for: .seconds(min(rest, Self.longestWaitForExpiry))) } catch { return }
       }
@@ -118,7 +120,7 @@ actor ListUpdater {
   }
 
   private func listDidExpire(_ list: EndpointList) {
-    // Another one may have come into use after the wait was over.
+    // Another list may have come into use since the wait ended.
     guard choice.list == list, let error = inUse.warning(at: Date()) else { return }
     tell { $0.listDidExpire(error, $1) }
   }
@@ -143,7 +145,7 @@ actor ListUpdater {
     }
   }
 
-  /// Makes the schedule that the list in use asks for.
+  /// Sets the schedule to the interval that the list in use asks for.
   private func followSchedule() {
     guard let every = choice.list.refresh?.every else {
       schedule = nil
@@ -154,7 +156,7 @@ actor ListUpdater {
       schedule?.follow(every: every, at: now)
     } else {
       var record = root.flatMap { store?.record(of: $0) } ?? RefreshSchedule.Record()
-      // What was found then is lost, or refused by now.
+      // The list found at that check is lost, or no longer accepted.
       if choice.fetched == nil { record.checked = nil }
       schedule = RefreshSchedule(
         every: every, record: record, now: now, wall: Date(), seed: .random(in: 0 ... .max))
@@ -162,12 +164,13 @@ actor ListUpdater {
     sleep?.cancel()
   }
 
-  /// The URL by which the copy is kept: the one that the configured list names, wherever later issues send us.
+  /// The URL that names the copy: the refresh URL of the configured list, even if a later issue names another
+  /// URL.
   private var root: HTTPURL? { choice.configured.list.refresh?.url }
 
-  /// Looks for a newer list now, or waits for the end of that when it is under way.
+  /// Fetches a newer list now, or waits for the end of a running refresh.
   ///
-  /// - Throws: why there was no good list.
+  /// - Throws: the reason why the refresh brought no good list.
   func refresh() async throws(NetOptError) {
     guard choice.list.refresh != nil else {
       throw NetOptError(
@@ -178,10 +181,11 @@ actor ListUpdater {
     if let error = await refreshOnce() { throw error }
   }
 
-  /// - Returns: why there was no good list, if so.
+  /// - Returns: the reason why the refresh brought no good list; `nil` after a success.
   private func refreshOnce() async -> NetOptError? {
     let task = refreshing ?? beginRefresh()
-    // Others may wait for the same end: who is cancelled leaves alone. The stream ends for that one.
+    // Other callers may wait for the same refresh, so the cancellation of one caller must not cancel it. The
+    // cancellation only ends the stream of this caller.
     let (ends, end) = AsyncStream<NetOptError?>.makeStream()
     Task {
       end.yield(await task.value)
@@ -213,10 +217,10 @@ actor ListUpdater {
     let fetched = choice.fetched
     let asked = root
     do throws(ListFetch.Failure) {
-      // The server's mark is of use only to the one who gave it.
+      // An entity tag is valid only for the URL that it came from.
       let tag = fetched?.copy.source == url.description ? fetched?.copy.tag : nil
       let answer = try await fetch.list(from: url, unless: tag)
-      // The file was changed meanwhile, and is kept up to date from elsewhere.
+      // The list file has changed meanwhile and names another refresh URL.
       if root != asked { return nil }
       switch answer {
       case .unchanged: try accept(nil, from: url)
@@ -224,9 +228,10 @@ actor ListUpdater {
       }
       return refreshError
     } catch {
-      // That was about another list's URL.
+      // The error concerns the refresh URL of another list.
       if root != asked { return nil }
-      // The client has ended: that is nobody's failure, and the attempt is on record.
+      // The client is shutting down, which is not a failure of the refresh. The record already has the
+      // attempt.
       if Task.isCancelled || running.withLock(\.isStopped) { return error.error }
       schedule?.failed(at: timeSource.now(), wall: Date(), patience: error.patience)
       keepRecord()
@@ -265,9 +270,9 @@ actor ListUpdater {
     }
   }
 
-  /// Keeps a copy for the next start.
+  /// Saves a copy for the next start.
   ///
-  /// - Returns: why that was not possible.
+  /// - Returns: the error if the copy could not be saved.
   private func keep(_ copy: ListStore.Copy) -> NetOptError? {
     guard let root, let store, let serial = choice.fetched?.list.list.serial else { return nil }
     let reader = configuration.listReader
@@ -287,21 +292,22 @@ actor ListUpdater {
     }
   }
 
-  /// The copy of what was fetched, when there is no whole one on the disk.
+  /// The copy of the fetched list, when the disk has no complete copy.
   private var lostCopy: ListStore.Copy? {
     guard let root, let store else { return nil }
     let kept = (try? store.copy(of: root)) ?? nil
     return kept == nil ? choice.fetched?.copy : nil
   }
 
-  /// What cannot be kept is missed by the next start, and by nobody else.
+  /// Saves the record of refreshes. An error is ignored: only the next start would need the record.
   private func keepRecord() {
     if let root, let schedule { try? store?.keep(schedule.record, of: root) }
   }
 
   // MARK: The file
 
-  /// That is told and not kept: changes are seen all the same, late, and the list is as good as before.
+  /// Reports the error to the observers but not in the status: the client still notices changes, only later,
+  /// and the list is as good as before.
   private func watchDidFail(_ error: NetOptError) { tell { $0.listDidFail(error, $1) } }
 
   private func fileDidChange() {
@@ -310,7 +316,7 @@ actor ListUpdater {
       let read = try configuration.listReader.file(path, at: Date(), allowExpired: false)
       fileError = nil
       guard read.bytes != choice.configured.bytes else {
-        // Another key may have signed it.
+        // Another key may have signed the same list.
         choice.configured.signedBy = read.signedBy
         return publish()
       }
@@ -324,7 +330,7 @@ actor ListUpdater {
     }
   }
 
-  /// The list is kept up to date from elsewhere: what is known of the last URL says nothing of this one.
+  /// Starts anew after the refresh URL has changed: the state of the last URL says nothing about the new URL.
   private func beginAnew() {
     schedule = nil
     choice.fetched = nil
@@ -339,7 +345,7 @@ actor ListUpdater {
 
   // MARK: Telling
 
-  /// Uses the list that is chosen now, unless it is the one in use.
+  /// Uses the chosen list, unless it is already in use.
   private func use() {
     let list = choice.list
     let isOther = list != inUse.list

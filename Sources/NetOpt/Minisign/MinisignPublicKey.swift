@@ -1,14 +1,14 @@
 import FoundationEssentials
 public import NetOptCore
 
-/// A public key of minisign (https://jedisct1.github.io/minisign/), with which signed lists are verified.
+/// A minisign public key (https://jedisct1.github.io/minisign/), which verifies signed lists.
 public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
-  /// The eight bytes by which signatures name their key.
+  /// The key id in signatures, 8 bytes.
   let idBytes: [UInt8]
-  /// The Ed25519 key.
+  /// The Ed25519 public key.
   let key: [UInt8]
 
-  /// The key's id as minisign shows it: `E2902B60E4943C5F`.
+  /// The key id as minisign shows it: `E2902B60E4943C5F`.
   public var id: String { MinisignText.name(ofKey: idBytes) }
 
   /// The key in base64, as `minisign -P` takes it: `RWRfPJTkYCuQ4u…`.
@@ -22,7 +22,7 @@ public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
   /// Reads a key.
   ///
   /// - Parameter text: the key in base64, or the content of a public key file: a comment and the key.
-  /// - Throws: `NetOptError.Code.invalidKey`, with what is wrong.
+  /// - Throws: `NetOptError.Code.invalidKey`, with the reason.
   public init(_ text: String) throws(NetOptError) {
     try self.init(Array(text.utf8), name: "the public key")
   }

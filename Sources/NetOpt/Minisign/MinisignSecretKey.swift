@@ -2,10 +2,11 @@ import FoundationEssentials
 package import NetOptCore
 package import NetOptCrypto
 
-/// A secret key of minisign's, which signs.
+/// A minisign secret key, which signs files.
 package struct MinisignSecretKey: Sendable {
-  /// The most operations and memory that deriving a key from a password may ask for. minisign's own keys ask for 2^25, and for
-  /// 1 GiB or less; a key from elsewhere could keep the processor busy for hours.
+  /// The limits for deriving a key from a password: the number of operations, and the memory in bytes.
+  /// minisign's own keys need 2^25 operations and at most 1 GiB. A key from elsewhere could keep the
+  /// processor busy for hours.
   private static let operationsLimit: UInt64 = 1 << 27
   private static let memoryLimit: UInt64 = 2 << 30
   private static let length = 158
@@ -13,7 +14,7 @@ package struct MinisignSecretKey: Sendable {
   private let idBytes: [UInt8]
   private let key: Ed25519.PrivateKey
 
-  /// The key that verifies what this one signs.
+  /// The public key that verifies the signatures of this key.
   package var publicKey: MinisignPublicKey {
     MinisignPublicKey(idBytes: idBytes, key: key.publicKey.bytes)
   }
@@ -21,9 +22,10 @@ package struct MinisignSecretKey: Sendable {
   /// Reads a secret key file.
   ///
   /// - Parameters:
-  ///   - file: what messages call it.
-  ///   - password: asked for when the key is encrypted. Deriving a key from it takes a second and 1 GiB of memory.
-  /// - Throws: `invalidKey`, also for a wrong password; what `password` throws.
+  ///   - file: the name of the file in messages.
+  ///   - password: returns the password; called when the key is encrypted. Deriving a key from the password
+  ///     takes a second and 1 GiB of memory.
+  /// - Throws: `invalidKey`, also for a wrong password; any error of `password`.
   package init(
     _ bytes: [UInt8], file: String, password: () throws(NetOptError) -> SecretBytes
   ) throws(NetOptError) {
@@ -38,10 +40,10 @@ package struct MinisignSecretKey: Sendable {
     guard isEncrypted || body[2..<4].elementsEqual([0, 0]) else {
       throw text.fault("the key is encrypted in a way that minisign does not have")
     }
-    // Before anybody is asked for a password.
+    // The parameters are checked before `password` asks the user.
     let scrypt = try isEncrypted ? Self.scrypt(body, text) : nil
     (idBytes, key) = try withListErrors {
-      // The key's id, its seed, its public key, and a checksum of them.
+      // The key id, the seed, the public key, and a checksum of these.
       let secret =
         try scrypt.map { try Self.decrypted(body, by: $0, with: password(), text) }
         ?? SecretBytes(copying: Array(body[54...]))
@@ -56,10 +58,10 @@ package struct MinisignSecretKey: Sendable {
   /// Signs a file.
   ///
   /// - Parameters:
-  ///   - algorithm: `prehashed` unless a program from before minisign 0.10 has to verify it.
-  ///   - untrustedComment: the first line; anyone can change it.
-  ///   - trustedComment: what the signature also covers.
-  /// - Throws: `invalidRequest` for a comment that is not one line.
+  ///   - algorithm: `prehashed`, or `legacy` if a program older than minisign 0.10 must verify the signature.
+  ///   - untrustedComment: the first line of the signature file, which anyone can change.
+  ///   - trustedComment: a comment that the signature covers.
+  /// - Throws: `invalidRequest` for a comment that is not one line of at most 4,096 bytes.
   package func signature(
     of content: [UInt8], _ algorithm: MinisignSignature.Algorithm = .prehashed, untrustedComment: String,
     trustedComment: String
@@ -84,7 +86,7 @@ package struct MinisignSecretKey: Sendable {
     }
   }
 
-  /// How a key is derived from the password.
+  /// Reads and checks the parameters that derive a key from the password.
   private static func scrypt(_ body: [UInt8], _ text: MinisignText) throws(NetOptError) -> Scrypt {
     let operations = number(body, 38)
     let memory = number(body, 46)
@@ -98,7 +100,7 @@ package struct MinisignSecretKey: Sendable {
     return scrypt
   }
 
-  /// Decrypts the part that is encrypted, and checks that it was the right password.
+  /// Decrypts the encrypted part, and checks by its checksum that the password was right.
   private static func decrypted(
     _ body: [UInt8], by scrypt: Scrypt, with password: SecretBytes, _ text: MinisignText
   ) throws -> SecretBytes {
@@ -123,15 +125,15 @@ package struct MinisignSecretKey: Sendable {
     return secret
   }
 
-  /// A number of eight bytes, the least one first.
+  /// Reads a little-endian number of 8 bytes.
   private static func number(_ bytes: [UInt8], _ start: Int) -> UInt64 {
     bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 }
 
 extension Scrypt {
-  /// The parameters that libsodium makes of its limits (`crypto_pwhash_scryptsalsa208sha256`), which is what minisign
-  /// writes into its keys. `nil` for limits of which it makes none.
+  /// Computes the scrypt parameters from libsodium's limits (`crypto_pwhash_scryptsalsa208sha256`), which
+  /// minisign writes into its keys. `nil` for limits that libsodium cannot use.
   fileprivate init?(operations: UInt64, memory: UInt64) {
     let operations = max(operations, 32_768)
     guard memory >= 1 << 16 else { return nil }

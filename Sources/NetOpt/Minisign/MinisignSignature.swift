@@ -2,31 +2,31 @@ import FoundationEssentials
 package import NetOptCore
 import NetOptCrypto
 
-/// A signature of minisign's: of a file, and of a comment that is as trustworthy as the file.
+/// A minisign signature of a file and of a trusted comment.
 package struct MinisignSignature: Hashable, Sendable {
-  /// What is signed.
+  /// The data that the signature covers.
   package enum Algorithm: String, Sendable {
-    /// The file itself: what minisign made before version 0.10, and makes with `-l`.
+    /// The file itself: the default of minisign before version 0.10, and of `minisign -l`.
     case legacy
-    /// The file's BLAKE2b-512 digest.
+    /// The BLAKE2b-512 digest of the file.
     case prehashed
   }
 
-  /// What is signed.
+  /// The data that the signature covers.
   package let algorithm: Algorithm
   let keyID: [UInt8]
   let signature: [UInt8]
   let untrustedComment: String
-  /// What the signer says of the file. To be believed once the signature is verified.
+  /// The signer's comment on the file. Trust it only after the signature is verified.
   package let trustedComment: String
   let commentSignature: [UInt8]
 
-  /// The id of the key that made it, as minisign shows it.
+  /// The id of the key that made the signature, as minisign shows it.
   package var keyName: String { MinisignText.name(ofKey: keyID) }
 
   /// Reads a signature file.
   ///
-  /// - Parameter file: what messages call it.
+  /// - Parameter file: the name of the file in messages.
   /// - Throws: `NetOptError.Code.invalidSignature`, with the line and the rule.
   package init(_ bytes: [UInt8], file: String) throws(NetOptError) {
     let text = try MinisignText(bytes, file: file, code: .invalidSignature)
@@ -58,7 +58,7 @@ package struct MinisignSignature: Hashable, Sendable {
     self.commentSignature = commentSignature
   }
 
-  /// The signature file.
+  /// The content of the signature file.
   package var text: String {
     let mark = algorithm == .legacy ? MinisignText.ed25519 : MinisignText.prehashed
     return """
@@ -73,8 +73,8 @@ package struct MinisignSignature: Hashable, Sendable {
   /// Verifies the signature of a file and of the comment.
   ///
   /// - Parameters:
-  ///   - keys: those that are trusted. The one that the signature names has to be among them.
-  ///   - file: what messages call the file.
+  ///   - keys: the trusted keys. The key that the signature names must be one of them.
+  ///   - file: the name of the signed file in messages.
   /// - Returns: the key that made the signature.
   /// - Throws: `invalidSignature`, with the reason.
   @discardableResult

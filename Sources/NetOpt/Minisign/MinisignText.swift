@@ -2,9 +2,9 @@ import FoundationEssentials
 import NetOptCore
 import NetOptCrypto
 
-/// The lines of minisign's files, read strictly: what is not understood is not passed over.
+/// The lines of a minisign file, read strictly: an unknown or malformed line is an error.
 struct MinisignText {
-  /// The most bytes that such a file has: comments are short.
+  /// The maximum size of a minisign file in bytes: comments are short.
   static let maximumBytes = 16 * 1024
 
   private let file: String
@@ -14,15 +14,15 @@ struct MinisignText {
   /// Splits a file into lines.
   ///
   /// - Parameters:
-  ///   - file: what messages call it.
-  ///   - code: of the error for what is wrong with it.
+  ///   - file: the name of the file in messages.
+  ///   - code: the code of errors in the file.
   init(_ bytes: [UInt8], file: String, code: NetOptError.Code) throws(NetOptError) {
     self.file = file
     self.code = code
     lines = []
     if bytes.count > Self.maximumBytes { throw fault("it is larger than \(Self.maximumBytes) bytes") }
     guard let text = String(validating: bytes, as: UTF8.self) else { throw fault("it is not UTF-8 text") }
-    // By scalars: a carriage return and a line feed are one Character.
+    // Split by scalars: a carriage return with a line feed is one Character.
     lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       Substring(line.last == "\r" ? line.dropLast() : line)
     }
@@ -35,7 +35,7 @@ struct MinisignText {
     }
   }
 
-  /// An error that names the file.
+  /// Makes an error that names the file.
   func fault(_ rule: String) -> NetOptError { NetOptError(code, phase: .list, "\(file): \(rule)") }
 
   /// Checks the number of lines.
@@ -45,9 +45,9 @@ struct MinisignText {
     }
   }
 
-  /// What stands on a line behind a prefix.
+  /// The text of a line after a prefix.
   ///
-  /// - Parameter index: of the line, from 0.
+  /// - Parameter index: the index of the line, from 0.
   func comment(_ index: Int, after prefix: String) throws(NetOptError) -> String {
     guard lines[index].hasPrefix(prefix) else {
       throw fault("line \(index + 1) must begin with \"\(prefix)\"")
@@ -55,7 +55,7 @@ struct MinisignText {
     return String(lines[index].dropFirst(prefix.count))
   }
 
-  /// The bytes that a line has in base64 (RFC 4648, section 4), with padding and nothing else.
+  /// The bytes of a line in base64 (RFC 4648, section 4), with padding and no other characters.
   func base64(_ index: Int, count: Int, _ what: String) throws(NetOptError) -> [UInt8] {
     let text = String(lines[index])
     guard let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
@@ -67,22 +67,22 @@ struct MinisignText {
     return Array(data)
   }
 
-  /// The first line of each file.
+  /// The prefix of the first line of each file.
   static let untrusted = "untrusted comment: "
-  /// The third line of a signature.
+  /// The prefix of the third line of a signature file.
   static let trusted = "trusted comment: "
-  /// The mark of Ed25519 over a whole file, and of keys.
+  /// The algorithm bytes of an Ed25519 signature of a whole file, and of a key.
   static let ed25519 = Array("Ed".utf8)
-  /// The mark of Ed25519 over the BLAKE2b-512 digest of a file.
+  /// The algorithm bytes of an Ed25519 signature of the BLAKE2b-512 digest of a file.
   static let prehashed = Array("ED".utf8)
 
-  /// A key's id as minisign shows it: the bytes as a number whose first byte is the least.
+  /// The key id as minisign shows it: the bytes as a little-endian number in hexadecimal.
   static func name(ofKey id: [UInt8]) -> String {
     id.reversed().map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
   }
 }
 
-/// Does something at which libcrypto may fail, and gives its failures the form that lists' errors have.
+/// Runs a closure that may use libcrypto, and turns its errors into errors of the phase `list`.
 func withListErrors<Result>(_ body: () throws -> Result) throws(NetOptError) -> Result {
   do {
     return try body()
