@@ -174,7 +174,7 @@ extension CacheCall {
     return CachePolicy.selected(ofRules(entries), for: wanted)
   }
 
-  // MARK: Answers of the origin
+  // MARK: Responses of the origin
 
   /// Handles a 304: the stored response is still valid.
   private func validated(
@@ -272,7 +272,7 @@ extension CacheCall {
     return true
   }
 
-  // MARK: Beside the call
+  // MARK: Background refresh
 
   /// The time limit of a refresh when its call has no timeout.
   private static let longestRefresh = Duration.seconds(300)

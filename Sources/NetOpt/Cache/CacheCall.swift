@@ -119,7 +119,7 @@ struct CacheCall: Sendable {
     return policy.afterFailure(status, wanted, entry, at: cache.now())
   }
 
-  /// Whether the rules allow to store a response.
+  /// Whether the rules allow the cache to store a response.
   func storing(_ status: Int, _ fields: HeaderFields, _ terms: ResponseTerms) -> Storing {
     switch rules {
     case .http: Storing(wanted, status: status, fields, terms)
@@ -148,7 +148,7 @@ struct CacheCall: Sendable {
     return isPlain && request.method == .get
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   /// Answers with a stored response, and refreshes it in the background if the rules say so.
   func serve(

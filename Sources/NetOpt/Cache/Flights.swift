@@ -122,8 +122,11 @@ final class Flights: Sendable {
     /// Ends the fetch with an error.
     ///
     /// A failure on the way to the origin goes to all waiting calls. A failure after the request was sent
-    /// goes to the calls whose requests have the same fields. When the caller cancelled, its request was
-    /// invalid, or its own deadline passed, no other call fails: a waiting call makes the fetch again.
+    /// goes to the calls whose requests have the same fields. Other failures concern only this caller, for
+    /// example its cancellation or an invalid request: a waiting call then makes the fetch again.
+    ///
+    /// When the caller's own deadline has passed, only a call whose deadline is more than 100 ms later makes
+    /// the fetch again.
     func fail(_ error: NetOptError, deadline: MonotonicInstant?, at now: MonotonicInstant) {
       if error.code == .timeout, let deadline, now + .milliseconds(50) >= deadline {
         return handOver(beyond: deadline + .milliseconds(100), else: error)

@@ -168,7 +168,7 @@ final class ResponseCache: Sendable {
     }
   }
 
-  // MARK: Bodies on their way
+  // MARK: Unfinished bodies
 
   /// The bytes of bodies that the cache keeps until their end, or until their reader releases them.
   var pendingBytes: Int { state.withLock(\.pending) }
@@ -189,7 +189,7 @@ final class ResponseCache: Sendable {
     if count > 0 { state.withLock { $0.pending -= count } }
   }
 
-  // MARK: Work beside calls
+  // MARK: Background work
 
   /// Runs work in the background. A shutdown of the client cancels the work and waits for its end.
   func inBackground(_ body: @escaping @Sendable () async -> Void) {

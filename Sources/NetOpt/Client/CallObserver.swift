@@ -63,8 +63,8 @@ struct EventInterceptor: Interceptor {
   }
 }
 
-/// Reports one call to the observers. Its methods are not inlined: their local variables would enlarge the
-/// frame of every waiting call.
+/// Reports one call to the observers. The methods for a successful call are not inlined: their local
+/// variables would enlarge the frame of every waiting call.
 private struct ObservedCall: BodyEndObserver {
   let id: UInt64
   let observers: [any CallObserver]

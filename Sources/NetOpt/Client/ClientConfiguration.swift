@@ -23,7 +23,7 @@ public struct ClientConfiguration: Sendable {
   /// How the client keeps its list up to date.
   public struct ListUpdates: Sendable {
     /// Whether the client fetches newer issues of the list from the URL in the list's `refresh`: at the first
-    /// start of a day, and then at the interval in `refresh`. Default: yes.
+    /// start of a day (UTC), and then at the interval in `refresh`. Default: yes.
     public var refresh = true
     /// Whether the client saves the newest good list that it fetched (the last good copy), and uses this copy
     /// when its serial is higher than the configured list's. Default: yes.

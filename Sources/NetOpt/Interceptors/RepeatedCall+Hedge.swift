@@ -51,7 +51,7 @@ extension RepeatedCall {
           underWay -= 1
           let start = starts[attempt.number] ?? started
           let isOvertaken = answer != nil && outcome.isUnused
-          // A cancelled attempt was slow, and so long counts as its time. Without this sample the slow
+          // For a cancelled attempt, the time until its cancellation counts as its latency. Otherwise slow
           // attempts would never count.
           if attempt === first {
             isOvertaken ? retries.answerTook(time - start, of: origin) : learn(outcome, since: start)

@@ -65,7 +65,7 @@ struct RouteInterceptor: Interceptor {
 }
 
 extension RouteReport {
-  /// Whether an endpoint of the route failed or was cancelled.
+  /// Whether a leg failed or was cancelled, so that its endpoint did not work as expected.
   fileprivate var hasFailures: Bool {
     legs.contains { leg in
       switch leg.outcome {

@@ -61,7 +61,7 @@ actor ListUpdater {
     lastCheck = inUse.status.lastCheck
   }
 
-  // MARK: Life
+  // MARK: Start and stop
 
   /// Starts to fetch newer issues, to watch the list file, and to wait for the expiry of the list.
   ///
@@ -304,7 +304,7 @@ actor ListUpdater {
     if let root, let schedule { try? store?.keep(schedule.record, of: root) }
   }
 
-  // MARK: The file
+  // MARK: The list file
 
   /// Reports the error to the observers but not in the status: the client still notices changes, only later,
   /// and the list is as good as before.
@@ -343,7 +343,7 @@ actor ListUpdater {
     }
   }
 
-  // MARK: Telling
+  // MARK: Reporting
 
   /// Uses the chosen list, unless it is already in use.
   private func use() {

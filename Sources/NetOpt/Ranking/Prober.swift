@@ -319,7 +319,7 @@ final class Prober: Sendable {
 
   private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
-  /// Probes suspected endpoints in a task of its own.
+  /// Probes endpoints in a separate task, without a wait for the results.
   func tryConnections(_ probes: [DueProbe]) {
     state.withLock { state in
       guard !state.isStopped else { return }
