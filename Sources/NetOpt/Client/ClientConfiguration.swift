@@ -111,8 +111,7 @@ public struct ClientConfiguration: Sendable {
     public var budget = Duration.seconds(1)
     /// The maximum number of concurrent probes among those that start together, 1 to 65,536. Default: 64.
     public var concurrency = 64
-    /// How long the first request to a host waits for the first successful probe, 0 s to 1 h. Default: 100
-    /// ms.
+    /// How long the first request to a host waits for a successful probe, 0 s to 1 h. Default: 100 ms.
     public var firstRequestWait = Duration.milliseconds(100)
   }
 
@@ -135,12 +134,12 @@ public struct ClientConfiguration: Sendable {
 
   /// How many connections the client opens, and how long it keeps them.
   public struct Connections: Sendable {
-    /// The maximum number of connections from one origin to one endpoint, at least 1; further requests wait.
-    /// Default: 16.
+    /// The maximum number of connections from one origin to one endpoint, 1 to 1,000,000; further requests
+    /// wait. Default: 16.
     public var perEndpoint = 16
-    /// The maximum number of connections in all, at least 1. Default: 256.
+    /// The maximum number of connections in all, 1 to 1,000,000. Default: 256.
     public var total = 256
-    /// The maximum number of idle connections, at least 0. Default: 64.
+    /// The maximum number of idle connections, 0 to 1,000,000. Default: 64.
     public var idle = 64
     /// How long a connection may be idle and still carry another request, 1 s to 365 days. Default: 55 s,
     /// less than the idle timeout of load balancers.

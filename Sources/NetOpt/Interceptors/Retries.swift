@@ -62,7 +62,8 @@ final class Retries: Sendable {
 
   // MARK: Latency
 
-  /// The time after which a response of an origin counts as slow; `nil` when it is unknown.
+  /// The time after which a response of an origin counts as slow: the 95th percentile of its times to the
+  /// first byte. `nil` while fewer than 40 times are known (`LatencyQuantile.leastSamples`).
   func slowAnswer(of origin: Origin) -> Duration? { state.withLock { $0.latencies[origin]?.value } }
 
   /// Records the time until the response of an origin began. For a cancelled attempt this is the time that it
