@@ -1,10 +1,10 @@
 import CCurl
 import NetOptCore
 
-// From the response's first byte to the end of the call.
+// From the first byte of the response to the end of the call.
 
 extension CurlMulti {
-  /// libcurl has ended a transfer.
+  /// Handles a transfer that libcurl has ended.
   func finished(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
     if let refusal = transfer.refusal { return wasRefused(transfer, refusal) }
@@ -12,7 +12,7 @@ extension CurlMulti {
     case nil:
       legFailed(transfer, code)
     case .lost:
-      // A connection that was asked for ends here too.
+      // A probe or a warm-up, which only wants a connection, ends here too.
       note(transfer, .lost)
       if exchange.purpose.endsAtGate {
         succeed(exchange, transfer)
@@ -22,7 +22,7 @@ extension CurlMulti {
     case .replayRefused:
       if !passOn(transfer, after: transfer.lastLoss) { fail(exchange, replayError(of: transfer, code)) }
     case .send:
-      // libcurl before 8.1 goes on sending on a stream that is closed, and fails.
+      // libcurl before 8.1 continues to send on a closed stream, and fails.
       if code == CURLE_OK || transfer.isAnsweredEarly {
         completed(transfer)
       } else if mayBeSentAgain(transfer, code) {
@@ -30,7 +30,7 @@ extension CurlMulti {
       } else if isLost(transfer, code), passOn(transfer, after: transfer.loss) {
         return
       } else {
-        // The head is handed over all the same, whether or not it came in an earlier turn.
+        // A failed transfer still delivers its head, whether or not the head came in an earlier turn.
         if transfer.isHeadComplete, exchange.state.body == nil { deliverHead(transfer) }
         let fault = transfer.fault(code)
         if !transfer.isHeadComplete, fault == nil,
@@ -49,7 +49,7 @@ extension CurlMulti {
       from: transfer.place, transfer.endpoint, mayBeRepeated: transfer.exchange.request.mayBeRepeated)
   }
 
-  /// Hands over what a transfer has received in this turn.
+  /// Delivers what a transfer has received in this turn.
   func deliver(_ transfer: Transfer) {
     transfer.settled()
     let exchange = transfer.exchange
@@ -70,14 +70,14 @@ extension CurlMulti {
     let timings = timings(of: transfer)
     let channel = BodyChannel(lowWater: exchange.bodyBuffer / 2, timings: timings)
     exchange.state.receive(into: channel)
-    // Otherwise `deliver` would come back here.
+    // Otherwise `deliver` would call this method again.
     guard exchange.state.body === channel else { return }
     exchange.prepare(.response(response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))))
     deliver(transfer)
     exchange.resume()
   }
 
-  /// The whole response has come.
+  /// Ends a call whose whole response has come.
   func completed(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let missing = transfer.missing {
@@ -93,7 +93,7 @@ extension CurlMulti {
     } else if let error = versionError(transfer) {
       fail(exchange, error)
     } else {
-      // The usual case: all of it came in one turn, and needs no channel.
+      // The usual case: the whole response came in one turn and needs no channel.
       exchange.prepare(.response(response(transfer, ResponseBody(transfer.takeBody(), timings: timings))))
       finish(exchange)
       exchange.resume()
@@ -138,10 +138,10 @@ extension CurlMulti {
 
   // MARK: Endings
 
-  /// Ends an exchange with an error, wherever it stands.
+  /// Ends an exchange with an error, whatever its state.
   func fail(_ exchange: Exchange, _ error: NetOptError) {
     guard !exchange.state.isFinished else { return }
-    // Someone else takes the race over when it was the caller who gave it up.
+    // If the caller gave the race up, a waiting exchange takes the race over.
     let waiting = exchange.leaveRace()
     let now = loop.now() - exchange.context.started
     for index in exchange.reports.indices where exchange.reports[index].outcome == .cancelled {
@@ -160,9 +160,9 @@ extension CurlMulti {
     for waiting in waiting where !waiting.state.isFinished { readmit(waiting) }
   }
 
-  /// Frees everything that belongs to an exchange.
+  /// Ends an exchange and frees everything that belongs to it.
   ///
-  /// - Returns: how its caller is told; `nil` when it was.
+  /// - Returns: how to tell the caller; `nil` when the caller was told before.
   @discardableResult
   private func finish(_ exchange: Exchange) -> ExchangeState.Ending? {
     let ending = exchange.state.finish()
@@ -176,7 +176,7 @@ extension CurlMulti {
     return ending
   }
 
-  /// Ends an exchange that came after the end of everything.
+  /// Refuses an exchange that came after the shutdown.
   nonisolated func refuse(_ exchange: Exchange) {
     exchange.answer(.failure(.shutDown.with(route: exchange.route)))
   }

@@ -1,15 +1,17 @@
 import CCurl
 import NetOptCore
 
-// Calls that end without an answer: no leg is left, the deadline passed, or the caller cancelled.
+// Calls that end without a response: no leg is left, the deadline passed, or the caller cancelled.
 
 extension CurlMulti {
   func exhausted(_ exchange: Exchange) {
-    // Those who waited for this race would find the same: its outcome is theirs, unless they have more patience.
+    // Calls that waited for this race would fail in the same way, so they get its error. Calls with a longer
+    // connect timeout race again.
     let waiting = exchange.leaveRace()
     var error = raceError(exchange)
     if exchange.sends > 0 {
-      // It came back, and there was nobody else to send it to. Another attempt may find the first one ready.
+      // The request came back unprocessed, and no leg was left to send it. Another attempt may find the first
+      // endpoint ready.
       error = NetOptError(
         .sendFailed, phase: .send, "\(error.message); \(exchange.sending.outcome)", endpoint: error.endpoint,
         underlying: error.underlying, isRetryable: true)
@@ -33,7 +35,7 @@ extension CurlMulti {
     else {
       return NetOptError(.connectFailed, phase: .connect, "no leg could be started", isRetryable: true)
     }
-    // What DNS says is the last word only when nothing else was tried.
+    // If nothing but DNS was tried, the error also says why the list's endpoints were not.
     return exchange.reports.allSatisfy { $0.address == nil } ? error.with(exclusionsOf: exchange.plan) : error
   }
 
@@ -41,10 +43,11 @@ extension CurlMulti {
     guard !exchange.state.isFinished else { return }
     if exchange.purpose == .probe {
       if exchange.transfers.contains(where: { isHeldBack($0) }) {
-        // A probe that was not let begin says nothing about its endpoint.
+        // A probe that could not begin TLS says nothing about its endpoint.
         return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
       }
-      // Its limit is the endpoint's, not a call's: what was not done in time is blamed on it.
+      // The limit belongs to the endpoint, not to a call: what is not done in time counts as the endpoint's
+      // failure.
       for transfer in exchange.transfers {
         note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer))
       }
@@ -71,7 +74,7 @@ extension CurlMulti {
       }
     let isUnsent =
       exchange.winner.map { $0.waitsForStream || $0.waitsAfterRefusal } ?? (exchange.race.winner == nil)
-    // What has failed by then is why there was no time left.
+    // Earlier failures explain why no time was left.
     let failures =
       exchange.race.winner == nil ? RaceFailures(exchange.plan, exchange.reports).inShort : nil
     fail(
@@ -83,7 +86,7 @@ extension CurlMulti {
         isRetryable: isUnsent || exchange.request.mayBeRepeated))
   }
 
-  /// What the legs wait for that are under way.
+  /// What the legs under way wait for.
   private func underWay(_ exchange: Exchange) -> String {
     guard let first = exchange.transfers.min(by: { $0.leg < $1.leg }) else { return "" }
     let others = exchange.transfers.count - 1
@@ -100,8 +103,8 @@ extension CurlMulti {
       + (others > 0 ? ", and \(others) more were under way" : "")
   }
 
-  /// Whether requests wait for answers of an endpoint, or for their end. Where the deadlines of thousands of calls pass together, it is looked
-  /// up once for those of 10 ms.
+  /// Whether requests wait for responses of an endpoint, or for the rest of them. The deadlines of thousands
+  /// of calls may pass together, so a computed set serves for 10 ms.
   private func isBusy(_ endpoint: IPEndpoint?) -> Bool {
     guard let endpoint else { return false }
     let now = loop.now()
@@ -119,7 +122,7 @@ extension CurlMulti {
 }
 
 extension NetOptError {
-  /// The same error, saying also why the list's endpoints were not tried, when they were not.
+  /// The same error; its message also says why the list's endpoints were not tried, if they were not.
   fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
     let excluded = plan.candidates.filter { $0.excluded != nil }
     guard plan.withoutList != nil, !excluded.contains(where: { $0.failure != nil }),

@@ -1,10 +1,10 @@
 import CCurl
 import NetOptCore
 
-// From a call's arrival to the leg that wins.
+// From the arrival of a call to the leg that wins.
 
 extension CurlMulti {
-  /// Takes an exchange that arrived on the loop.
+  /// Admits an exchange that arrived on the loop. The exchange races, or waits for another exchange's race.
   func admit(_ exchange: Exchange) {
     guard !isShutDown else { return refuse(exchange) }
     add(exchange)
@@ -31,24 +31,25 @@ extension CurlMulti {
     }
   }
 
-  /// Lets an exchange race that had waited for another one's.
+  /// Lets an exchange race that waited for another exchange's race, or makes it wait again.
   func readmit(_ exchange: Exchange) {
     guard !isShutDown, let group = exchange.group else { return }
     if group.isReady || group.admit(exchange) { race(exchange) }
   }
 
-  /// Tries an endpoint before all others: it has a connection, or has just won.
+  /// Puts an endpoint before all others, because it has a ready connection or has just won a race.
   ///
-  /// - Parameter source: where its address came from for the leg that opened the connection.
+  /// - Parameter source: where the endpoint's address came from for the leg that opened the connection.
   private func putFirst(_ endpoint: IPEndpoint, from source: AddressSource, in exchange: Exchange) {
     guard endpoint.port == exchange.plan.origin.port, !exchange.plan.avoids(endpoint.address) else { return }
     let target = RoutePlan.Leg.Target.address(endpoint.address)
     let planned = exchange.race.legs.first { $0.target == target }
     if let planned {
-      // Also when it is a last resort: it works.
+      // Even if the leg is a last resort: the endpoint works.
       exchange.race.putFirst(RoutePlan.Leg(target, source: planned.source, stagger: planned.stagger))
     } else if source == .dns, exchange.race.legs.contains(where: { $0.target == .dns }) {
-      // What is not in the plan is used only as the answer of DNS that it is: the list's endpoints are left out for a reason.
+      // An address outside the plan is used only as the answer of DNS: the plan leaves endpoints of the list
+      // out for a reason.
       exchange.race.putFirst(RoutePlan.Leg(target, source: .dns))
     }
   }
@@ -58,7 +59,7 @@ extension CurlMulti {
     follow(exchange.race.advance(), in: exchange)
   }
 
-  /// Does what the race says is next.
+  /// Performs a step of the race and the steps that follow from it.
   func follow(_ first: Race.Step, in exchange: Exchange) {
     var step = first
     while !exchange.state.isFinished {
@@ -82,7 +83,7 @@ extension CurlMulti {
 
   /// Starts a leg.
   ///
-  /// - Returns: whether it could be started.
+  /// - Returns: whether the leg could be started.
   private func start(_ leg: Int, of exchange: Exchange) -> Bool {
     let now = loop.now()
     let planned = exchange.race.legs[leg]
@@ -107,8 +108,8 @@ extension CurlMulti {
 
   /// Starts the transfer of a leg.
   ///
-  /// - Parameter opensNew: whether it uses no connection that is open already.
-  /// - Returns: why it could not be started.
+  /// - Parameter opensNew: whether the transfer opens a new connection and uses no pooled one.
+  /// - Returns: why the transfer could not be started; `nil` when it was started.
   func connect(
     _ leg: Int, of exchange: Exchange, to endpoint: IPEndpoint?, through proxy: String?,
     opensNew: Bool = false,
@@ -125,14 +126,15 @@ extension CurlMulti {
       try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)
       exchange.transfers.append(transfer)
-      // On a connection that others are opening this leg opens no socket, and its time would never run.
+      // A leg that waits for a connection that others are opening opens no socket, so its time would never
+      // start.
       if let endpoint, connections.isOnlyConnecting(endpoint, exchange.group) {
         records.opened.append(transfer)
         hurryHandshake(with: endpoint)
       }
       return nil
     } catch {
-      // The handle is not used again, whatever is wrong with it.
+      // The handle may be faulty, and is not used again.
       easy?.release()
       let kind: LegFailure.Kind =
         proxy != nil && error.code == .invalidConfiguration ? .proxyRefused : .other
@@ -165,7 +167,7 @@ extension CurlMulti {
   private func lookUpEnded(_ exchange: Exchange, _ leg: Int, _ result: Result<[RoutePlan.Leg], NetOptError>) {
     guard !exchange.state.isFinished, let lookUp = exchange.lookUp.running else { return }
     exchange.lookUp.running = nil
-    // The race may have been won meanwhile.
+    // A leg may have won the race meanwhile.
     guard exchange.race.winner == nil else { return }
     exchange.lookUp.time = loop.now() - lookUp.started
     switch result {
@@ -203,7 +205,7 @@ extension CurlMulti {
 
   func socketOpened(by transfer: Transfer) {
     let exchange = transfer.exchange
-    // A leg that is ready already was so on a connection that was there.
+    // A leg that already has a verdict reached the gate on a connection that was open before.
     guard !exchange.state.isFinished, transfer.verdict == nil else { return }
     follow(exchange.race.opened(transfer.leg, at: loop.now()), in: exchange)
   }
@@ -218,7 +220,7 @@ extension CurlMulti {
   func cameToGate(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let descriptor = transfer.descriptor { connections.becameReady(descriptor, of: transfer) }
-    // A replay comes to the gate again, perhaps in the same turn.
+    // A resend reaches the gate again, perhaps in the same turn.
     guard transfer.refusal == nil, transfer.verdict != .lost,
       exchange.state.win()
     else { return }
@@ -245,20 +247,21 @@ extension CurlMulti {
     }
   }
 
-  /// A leg ended before it could send anything.
+  /// Handles a leg that ended before it could send anything.
   func legFailed(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
     let failure = CurlCode.legFailure(code, of: transfer)
     note(transfer, .failed, failure)
     end(transfer)
-    // The request was sent before, and the connection that was to repeat it cannot be opened. No other leg is under way.
+    // The request was sent before, and the connection to send it again cannot be opened. No other leg is
+    // under way.
     guard exchange.race.winner != transfer.leg else {
       return fail(exchange, NetOptError(failure, at: transfer.endpoint))
     }
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Writes down what became of a leg.
+  /// Writes the outcome of a leg to its report.
   func note(_ transfer: Transfer, _ outcome: RouteReport.Outcome, _ failure: LegFailure? = nil) {
     let start = transfer.exchange.context.started
     transfer.exchange.setReport(of: transfer.leg) {

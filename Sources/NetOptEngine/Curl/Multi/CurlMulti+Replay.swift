@@ -1,10 +1,10 @@
 import CCurl
 import NetOptCore
 
-// Requests that go to another connection than the first that libcurl had for them (docs/adr/0022, docs/adr/0026).
+// Requests that continue on another connection than libcurl's first choice (docs/adr/0022, docs/adr/0026).
 
 extension CurlMulti {
-  /// A leg's connection was not used at the gate, and nothing was written on it.
+  /// Handles a leg whose connection the gate refused. Nothing was written on the connection.
   func wasRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
     let exchange = transfer.exchange
     end(transfer)
@@ -18,7 +18,8 @@ extension CurlMulti {
       endpoint: transfer.endpoint
     )
     if refusal.isOfTheConnection {
-      // Others may be open, and one that is leaving libcurl gives nobody else.
+      // Other open connections may be usable. libcurl gives a connection that is leaving to no other
+      // transfer.
       let opensNew = !refusal.mayHaveOthers || exchange.wasGivenUselessConnection
       exchange.wasGivenUselessConnection = true
       let other = connect(
@@ -28,7 +29,7 @@ extension CurlMulti {
       failure = other
     }
     guard exchange.race.winner == nil else {
-      // The request had been sent before, and was to be repeated.
+      // The request had been sent before, and was to be sent again.
       return fail(exchange, NetOptError(failure.failure, at: failure.endpoint))
     }
     exchange.setReport(of: transfer.leg) {
@@ -39,18 +40,20 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Whether a request that failed was not processed, and is to be sent again.
+  /// Whether a failed request was not processed and is to be sent again. If so, takes the request back from
+  /// the leg.
   func mayBeSentAgain(_ transfer: Transfer, _ code: CURLcode) -> Bool {
     guard isLost(transfer, code) else { return false }
     return transfer.takeBack()
   }
 
-  /// Whether a request has no answer because its connection or its stream ended.
+  /// Whether a request has no response because its connection or its stream ended.
   func isLost(_ transfer: Transfer, _ code: CURLcode) -> Bool {
     CurlCode.isLoss(code) && transfer.fault == nil && transfer.exchange.upload?.failure == nil
   }
 
-  /// Sends a request again that was not processed. When libcurl could not replace its connection, the next leg does.
+  /// Sends an unprocessed request again. If libcurl could not replace its connection, the next leg sends the
+  /// request.
   func sendAgain(_ transfer: Transfer, after code: CURLcode) {
     let exchange = transfer.exchange
     if CurlCode.isOfNewConnection(code) { return legFailed(transfer, code) }
@@ -61,13 +64,13 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Has the next leg send a request that was not processed, and that the leg which sent it is not to send again. Without a next leg the
-  /// race is over.
+  /// Lets the next leg send an unprocessed request that the leg which sent it must not send again. Without a
+  /// next leg, the race is over.
   ///
   /// - Parameters:
   ///   - loss: how the request came back.
-  ///   - failure: why the leg does not send it; what the loss says unless it is given.
-  /// - Returns: whether the race has taken it back.
+  ///   - failure: why the leg does not send the request; by default what `loss` says.
+  /// - Returns: whether the race has taken the request back.
   func passOn(_ transfer: Transfer, after loss: RequestLoss, because failure: LegFailure? = nil) -> Bool {
     let exchange = transfer.exchange
     guard loss.fate.isSafe, exchange.race.winner == transfer.leg, exchange.upload?.rewind() ?? true else {
@@ -81,7 +84,7 @@ extension CurlMulti {
     return true
   }
 
-  /// What a call ends with when libcurl wanted to send its request again, and it may not be.
+  /// The error of a call whose request libcurl tried to send again although it may not be sent again.
   func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
     let loss = transfer.lastLoss
     let words = transfer.easy.words

@@ -1,18 +1,18 @@
 import CCurl
 import NetOptCore
 
-// A connection whose other side is gone without a word takes every request that comes, and lets it time out. HTTP/2 has
-// only the stream ended with the call, so the next call would go the same way.
+// A connection whose peer has vanished without closing it accepts every request and lets the request time
+// out. Over HTTP/2 only the stream ends with the call, so the next call would use the same connection.
 
 extension CurlMulti {
-  /// A call's time was over when it had been sent. When it is the second one in a row during which not a byte came on the
-  /// connection, the connection is retired with all that is on it.
+  /// Records that a call timed out after its request was sent. When this is the second such call in a row
+  /// during which no byte arrived on the connection, ends the connection with everything on it.
   func noteStall(of transfer: Transfer) {
     let now = loop.now()
     guard let sent = transfer.readyAt, let descriptor = connections.socket(of: transfer),
       let path = Self.path(of: descriptor)
     else { return }
-    // A call that was given less than its answer takes says nothing about the connection.
+    // A call that had less time than its response takes says nothing about the connection.
     guard now - sent >= path.twoRoundTrips else { return }
     if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - path.silence), at: now),
       let connection = records.live[descriptor]
@@ -22,18 +22,18 @@ extension CurlMulti {
     }
   }
 
-  /// For how long nothing has come on a connection, and what two round trips take at most (tcp(7), TCP_INFO): the kernel
-  /// knows, so nobody has to keep a record.
+  /// How long nothing has arrived on a connection, and how long two round trips take at most (tcp(7),
+  /// TCP_INFO). The kernel knows both, so netopt keeps no record.
   private static func path(of descriptor: Int32) -> (silence: Duration, twoRoundTrips: Duration)? {
     guard let information = information(of: descriptor) else { return nil }
     let roundTrip = Int64(information.tcpi_rtt) + 4 * Int64(information.tcpi_rttvar)
     return (.milliseconds(information.tcpi_last_data_recv), .microseconds(2 * roundTrip))
   }
 
-  /// For how long nothing has come on a connection, and how far what was sent on it has come.
+  /// How long nothing has arrived on a connection, and whether the data sent on it was acknowledged or lost.
   static func progress(of descriptor: Int32) -> (silence: Duration, delivery: WaitingRequest.Delivery)? {
     guard let information = information(of: descriptor) else { return nil }
-    // The count of timeouts in a row begins anew with each acknowledgement.
+    // The field counts timeouts in a row. Each acknowledgement resets the count.
     let isRepeated = information.tcpi_retransmits >= 2
     return (
       .milliseconds(information.tcpi_last_data_recv),
@@ -49,27 +49,28 @@ extension CurlMulti {
   }
 }
 
-/// The calls that timed out on a connection.
+/// Counts the calls that timed out on a connection.
 ///
-/// Of calls that were under way together the first counts: many that are sent at once all time out during one pause of the
-/// server's.
+/// Of calls that were under way together, only the first counts: many calls that are sent at once all time
+/// out during one pause of the server.
 struct Stalls: Sendable {
-  /// What the kernel's clock for this may be off.
+  /// The largest error of the kernel's clock for these times.
   private static let tolerance = Duration.milliseconds(10)
-  /// Calls that were given less say nothing about the connection.
+  /// Calls that had less time say nothing about the connection.
   private static let shortest = Duration.milliseconds(50)
 
   private var last: MonotonicInstant?
 
-  /// A call timed out.
+  /// Records that a call timed out.
   ///
   /// - Parameters:
-  ///   - sent: when its request was.
-  ///   - lastByte: when the last byte came on the connection.
-  /// - Returns: whether it is the second in a row.
+  ///   - sent: when the call's request was sent.
+  ///   - lastByte: when the last byte arrived on the connection.
+  /// - Returns: whether this is the second timeout in a row.
   mutating func noted(sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant) -> Bool {
     guard now - sent >= Self.shortest, lastByte - sent < Self.tolerance else { return false }
-    // Where the clock's error leaves it open whether a byte came between the two, it did.
+    // If the clock's error leaves open whether a byte arrived between the two timeouts, a byte counts as
+    // arrived.
     guard let last, last - lastByte > Self.tolerance else {
       self.last = now
       return false

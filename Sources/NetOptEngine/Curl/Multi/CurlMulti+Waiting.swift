@@ -1,34 +1,36 @@
 import CCurl
 import NetOptCore
 
-// Requests that wait for their answers are looked at while they wait: whether their endpoint has gone silent is not to be learned
-// from their deadlines alone (docs/adr/0029).
+// Looks at requests while they wait for their responses. Otherwise netopt would learn only from their
+// deadlines that an endpoint has gone silent (docs/adr/0029).
 
-/// When a multi handle looks at the requests that wait.
+/// The schedule of a multi handle's looks at waiting requests.
 struct WaitLooks {
-  /// How often.
+  /// The shortest time between two looks.
   static let interval = Duration.milliseconds(100)
 
   var timer: MultiTimer?
-  /// Whether the next look is due some time.
+  /// Whether the next look is scheduled.
   var isDue = false
-  /// Whether something waited at the last one.
+  /// Whether a request waited at the last look.
   var sawSome = false
 }
 
 extension CurlMulti {
-  /// How long a request waits before it is looked at.
+  /// How long a request has to wait before a look includes it.
   private static let shortestWait = Duration.milliseconds(100)
-  /// How long a call waits for a connection to an endpoint while requests are under way on all that there may be.
+  /// How long a call waits for a connection to an endpoint while requests occupy all connections that the
+  /// limit allows.
   private static let longestQueue = Duration.milliseconds(250)
-  /// How long a request whose answer has ended may wait for room to send what is left of it.
+  /// How long a request whose response is complete may wait for room to send its rest.
   private static let longestRest = Duration.milliseconds(500)
-  /// The largest body that is taken to have left as soon as libcurl has it: about what TCP sends at once (RFC 6928).
+  /// The largest body, in bytes, that counts as sent as soon as libcurl has it: about what TCP sends at once
+  /// (RFC 6928).
   private static let largestWholeBody = 14 * 1024
-  /// Looking takes one part in so many of the loop's time at most.
+  /// The share of the loop's time that looks may take: one part in this many.
   private static let share = 100
 
-  /// Has the requests that wait looked at after a time.
+  /// Schedules the next look at the waiting requests.
   func scheduleWaitLook(in time: Duration) {
     guard waits != nil else { return }
     waitLooks.isDue = true
@@ -39,19 +41,20 @@ extension CurlMulti {
 
   func waitLookIsDue() {
     waitLooks.isDue = false
-    // What waits in a network that this machine has left says nothing of the endpoints.
+    // Requests that wait in a network that this machine has left say nothing about the endpoints.
     guard let waits, !isShutDown, !isRetired else { return }
     passOnUnwritten()
     leaveLongQueues()
     let someWait = completeAnswered()
     let time = lookAtWaiting(with: waits)
-    // Bodies that come are not waited for. The next request has it go on.
+    // A request whose body arrives does not wait. The next request schedules a look again.
     if someWait || waitLooks.sawSome || underWay.contains(where: { $0.state.body == nil }) {
       scheduleWaitLook(in: time)
     }
   }
 
-  /// Has the next legs send the requests of connections on which the server takes none: HTTP/2 lets it allow no stream, for a time or for good.
+  /// Lets the next legs send the requests that wait on connections where the server takes none. HTTP/2 lets a
+  /// server allow no stream, for a time or for good.
   private func passOnUnwritten() {
     let now = loop.now()
     var waiting: [Transfer] = []
@@ -68,22 +71,23 @@ extension CurlMulti {
     }
     var blamed = Set<ObjectIdentifier>()
     for transfer in waiting {
-      // It may be for a moment. Without another address that is the better hope, and when no other one takes the request as well.
+      // The server may allow streams again soon. Without another address, waiting is the better choice. The
+      // race also tries this leg again when no other address takes the request.
       guard let connection = transfer.connection.map(ObjectIdentifier.init), !inUse.contains(connection),
         !transfer.exchange.state.isFinished, transfer.exchange.race.hasUntriedAddress
       else { continue }
       transfer.exchange.race.tryAgainLast(transfer.leg)
-      // A limit that many requests meet is one failure.
+      // A limit that many requests meet counts as one failure.
       let kind: LegFailure.Kind = blamed.insert(connection).inserted ? .busy : .other
       let failure = LegFailure(kind, "\(transfer.place) \(Transfer.noStream)")
       _ = passOn(transfer, after: transfer.loss, because: failure)
     }
   }
 
-  /// Ends requests whose answers are complete although part of the request is not sent yet, once the server has read nothing more of it for
-  /// `longestRest`. A server that goes on reading may need the rest.
+  /// Ends requests whose responses are complete although a part of the request is not sent yet, once the
+  /// server has read nothing more for `longestRest`. A server that continues to read may need the rest.
   ///
-  /// - Returns: whether others may end so.
+  /// - Returns: whether other such requests are left.
   private func completeAnswered() -> Bool {
     let now = loop.now()
     let answered = underWay.compactMap(\.winner).filter(\.waitsBehindAnswer)
@@ -98,9 +102,10 @@ extension CurlMulti {
     return isOneLeft
   }
 
-  /// Has the observer look at the requests that wait, and take some from their endpoints.
+  /// Lets the observer look at the waiting requests, and takes the requests that the observer names from
+  /// their endpoints.
   ///
-  /// - Returns: in what time to look again.
+  /// - Returns: the time until the next look.
   private func lookAtWaiting(with observer: any WaitObserver) -> Duration {
     let now = loop.now()
     var transfers: [Transfer] = []
@@ -110,7 +115,7 @@ extension CurlMulti {
       guard let transfer = Self.waitingTransfer(of: exchange), let sent = transfer.readyAt,
         now - sent >= Self.shortestWait, let address = transfer.endpoint?.address
       else { continue }
-      // Of a connection that is not known nothing is known.
+      // An unknown connection counts as heard from just now, with all data acknowledged.
       var progress = Progress(heard: now, delivery: .acknowledged)
       if let descriptor = transfer.connection?.descriptor {
         progress = known[descriptor] ?? Self.progress(on: descriptor, at: now) ?? progress
@@ -138,14 +143,15 @@ extension CurlMulti {
     return max(WaitLooks.interval, (loop.now() - now) * Self.share)
   }
 
-  /// The endpoints that owe a request its answer, or the rest of it.
+  /// The endpoints that owe a request its response, or the rest of its response.
   var busyEndpoints: Set<IPEndpoint> { Set(underWay.compactMap { $0.winner?.endpoint }) }
 
-  /// Starts the next leg of each call that has waited for `longestQueue` because other requests use all connections to its endpoint. Their answers
-  /// may be slow, or have stopped in their bodies. The leg is tried once more when the others have failed.
+  /// Starts the next leg of each call that has waited for `longestQueue` because other requests use all
+  /// connections to its endpoint. Their responses may be slow, or have stopped in their bodies. The race
+  /// tries the leg once more after the others have failed.
   private func leaveLongQueues() {
     let now = loop.now()
-    // Few calls wait so long. Most looks need no set.
+    // Few calls wait that long, so most looks need no set.
     lazy var busy = busyEndpoints
     for exchange in underWay
     where exchange.purpose == .request && !exchange.state.isFinished && exchange.winner == nil {
@@ -161,7 +167,7 @@ extension CurlMulti {
     }
   }
 
-  /// Ends a leg that waits for a connection, and starts the next one. The endpoint is not blamed.
+  /// Ends a leg that waits for a connection, and starts the next leg. Does not blame the endpoint.
   private func leaveQueue(_ transfer: Transfer, because reason: String) {
     let exchange = transfer.exchange
     note(transfer, .failed, LegFailure(.other, reason))
@@ -169,11 +175,11 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Has the next legs begin of calls that wait for a connection to endpoints that do not answer: as many are open as may be, and what
-  /// was sent on them keeps them.
+  /// Starts the next legs of calls that wait for a connection to a silent endpoint. As many connections as
+  /// the limit allows are open, and the requests sent on them keep them.
   private func leaveQueues(of silent: Set<SilentEndpoint>) {
     for exchange in underWay where exchange.purpose == .request && !exchange.state.isFinished {
-      // Without another way it is better to wait.
+      // Without another leg, waiting is better.
       guard exchange.race.hasUntried else { continue }
       func isAtSilent(_ transfer: Transfer) -> Bool {
         guard let address = transfer.endpoint?.address else { return false }
@@ -185,15 +191,16 @@ extension CurlMulti {
       }
       let queued = exchange.transfers.filter { $0.isQueued && isAtSilent($0) }
       for transfer in queued where !exchange.state.isFinished {
-        // The endpoint was blamed already.
+        // The observer has already blamed the endpoint.
         leaveQueue(transfer, because: "\(transfer.place) went silent, and all connections to it are in use")
       }
     }
   }
 
-  /// The transfer of a call whose request was sent to an endpoint of the list, and whose answer has not begun.
+  /// The transfer of a call that sent its request to an endpoint of the list and has no complete response
+  /// head.
   private static func waitingTransfer(of exchange: Exchange) -> Transfer? {
-    // What is made beside the calls, to look at an endpoint, has no number.
+    // A request that netopt makes itself, to look at an endpoint, has the call id 0.
     guard exchange.state.body == nil, exchange.purpose == .request, exchange.context.id != 0,
       !exchange.state.isFinished,
       let transfer = exchange.winner, exchange.race.legs[transfer.leg].source == .list,
@@ -202,7 +209,8 @@ extension CurlMulti {
     return transfer
   }
 
-  /// Whether a request has left as a whole. What the caller or the connection may still be busy with says nothing of the server.
+  /// Whether a request counts as sent whole. As long as the caller or the connection may still be busy with
+  /// the request, its wait says nothing about the server.
   private static func isWhole(_ transfer: Transfer) -> Bool {
     switch transfer.exchange.request.body.source {
     case .none: true
@@ -213,7 +221,7 @@ extension CurlMulti {
 
   /// What the kernel knows of a connection.
   private struct Progress {
-    /// When something last came on it.
+    /// When data last arrived on the connection.
     let heard: MonotonicInstant
     let delivery: WaitingRequest.Delivery
   }
@@ -222,7 +230,7 @@ extension CurlMulti {
     progress(of: descriptor).map { Progress(heard: now + (.zero - $0.silence), delivery: $0.delivery) }
   }
 
-  /// Ends a call whose endpoint or connection has gone silent, and has its connection carry no others.
+  /// Fails a call whose endpoint or connection has gone silent, and keeps other requests off its connection.
   private func take(_ transfer: Transfer, _ taken: TakenRequest) {
     let exchange = transfer.exchange
     guard !exchange.state.isFinished else { return }
@@ -240,7 +248,8 @@ extension CurlMulti {
         endpoint: transfer.endpoint, isRetryable: true))
   }
 
-  /// How long the connection of a lost request had been idle when the request was sent, when that may be why it was lost.
+  /// How long the connection of a lost request had been idle when the request was sent; `nil` when idleness
+  /// cannot be the reason for the loss.
   private func idleTime(of transfer: Transfer) -> Duration? {
     guard let connection = transfer.connection, let sent = transfer.readyAt,
       let progress = Self.progress(on: connection.descriptor, at: loop.now()), progress.delivery == .lost,
@@ -249,18 +258,19 @@ extension CurlMulti {
     return sent - progress.heard
   }
 
-  /// A request waits in vain on its connection: nobody else uses that any more.
+  /// Marks the connection of a request that waits in vain as silent, so that no other request uses it.
   ///
-  /// - Parameter idle: how long the connection was idle before, when that may be why the request was lost.
+  /// - Parameter idle: how long the connection was idle before, if that may be why the request was lost; else
+  ///   `nil`.
   private func abandonConnection(of transfer: Transfer, idleFor idle: Duration?) {
     guard let connection = transfer.connection, !connection.isSilent else { return }
     connection.isSilent = true
-    // libcurl gives none of the connections that there are to anybody any more.
+    // New transfers get a new bundle, so libcurl gives them none of the connections that are open now.
     transfer.bundles.leave(transfer.connectionClass, to: transfer.endpoint, at: loop.now())
     if let idle { endIdle(besides: connection, for: idle) }
   }
 
-  /// Where transfers wait for one of as many connections as there may be.
+  /// The transfers that wait for one of the limited number of connections to an endpoint.
   private struct Queue: Hashable {
     let origin: ObjectIdentifier
     let endpoint: IPEndpoint?
@@ -273,9 +283,11 @@ extension CurlMulti {
     }
   }
 
-  /// Requests were lost with connections that had been idle: nobody else uses these any more. A request that must not be sent again keeps its own to its
-  /// deadline, since it may come back. Calls that wait for such a connection get others: those that are lost are among as many as an endpoint
-  /// may have. What is lost on a connection that was not idle shows that new ones would fare no better.
+  /// Abandons connections that had been idle and then lost a request. No other request uses them any more. A
+  /// request that must not be sent again keeps its connection until its deadline, since the connection may
+  /// work again. Calls that wait for such a connection get new ones, because lost connections count towards
+  /// the limit of the endpoint. Leaves connections alone that were not idle: their loss shows that new ones
+  /// would fare no better.
   private func abandonConnections(of lost: [Transfer]) {
     var left: Set<Queue> = []
     // The kernel is asked once for each connection.
@@ -295,8 +307,9 @@ extension CurlMulti {
     }
   }
 
-  /// Ends the idle connections that are lost as well, as it seems: what is between the two sides forgets those that carry nothing for
-  /// a time, and all that were idle as long as one that was forgotten. The attempt elsewhere would meet the next one.
+  /// Ends the idle connections that are probably lost too. A device between the two sides forgets connections
+  /// that carry nothing for a time. When it has forgotten one, it has also forgotten all that were idle as
+  /// long. Otherwise the next attempt would use one of them.
   private func endIdle(besides lost: LiveConnection, for idle: Duration) {
     let now = loop.now()
     for connection in records.live.ready where connection !== lost && connection.isIdle {
@@ -307,7 +320,7 @@ extension CurlMulti {
     }
   }
 
-  /// Ends a silent connection that carries nothing any more: libcurl would keep it.
+  /// Ends a silent connection that carries no stream any more. libcurl would keep it.
   func endIfUnused(_ connection: LiveConnection) {
     guard connection.reader?.budget.streams == 0, records.live[connection.descriptor] === connection
     else {
@@ -318,7 +331,7 @@ extension CurlMulti {
 }
 
 extension Exchange {
-  /// Whether another attempt may be made of the call's request, and its plan leads to other addresses as well.
+  /// Whether the call may attempt its request again, and its plan leads to other addresses.
   fileprivate func mayBeAttemptedAgain(avoiding address: IPAddress) -> Bool {
     request.mayBeRepeated && (context.attempt?.number ?? 1) < request.options.maxAttempts
       && plan.avoiding(RoutePlan.Avoidance([address], isStrict: true)) != nil
@@ -326,6 +339,6 @@ extension Exchange {
 }
 
 extension Transfer {
-  /// Whether its leg waits for one of as many connections as there may be.
+  /// Whether the leg waits for a connection: it has opened no socket and has not reached the gate.
   fileprivate var isQueued: Bool { descriptor == nil && verdict == nil }
 }

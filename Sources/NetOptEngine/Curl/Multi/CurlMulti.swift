@@ -1,25 +1,25 @@
 import CCurl
 import NetOptCore
 
-/// Owns a libcurl multi handle (libcurl-multi(3)) and everything that is under way on it. An actor on the event loop:
-/// nothing here runs anywhere else.
+/// Owns a libcurl multi handle (libcurl-multi(3)) and all work on it. An actor on the event loop: nothing
+/// here runs anywhere else.
 ///
-/// libcurl's callbacks write to `records`. After each call into libcurl the socket interests are applied; at the end
-/// of the turn `settle` acts on the rest, until nothing is left to act on.
+/// libcurl's callbacks write to `records`. After each call into libcurl, the actor applies the socket
+/// interests. At the end of the turn, `settle` acts on the other records until none is left.
 actor CurlMulti: LoopActor {
   nonisolated let loop: EventLoop
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
   let configuration: CurlConfiguration
   let legs: any LegSource
-  /// Who looks after requests that wait for their answers.
+  /// Observes the requests that wait for their responses.
   let waits: (any WaitObserver)?
   let records: TurnRecords
   let spareChunks = SpareChunks()
-  // Unchecked exclusivity, here and in what else belongs to the loop: nothing that runs while one of these is changed reaches
-  // it again, since callbacks only record. The checks would cost a twentieth of a request (docs/adr/0009).
+  // Unchecked exclusivity, here and in the loop's other state: nothing that runs during a change accesses the
+  // same variable, since callbacks only record. Checks would cost a twentieth of a request (docs/adr/0009).
   @exclusivity(unchecked) var connections = ConnectionTable()
-  /// The transfers whose sockets are being connected.
+  /// The transfers whose sockets are connecting.
   @exclusivity(unchecked) var connecting: [Int32: Transfer] = [:]
 
   private let handle: MultiHandle
@@ -27,32 +27,32 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var handshakes = Handshakes<Transfer>()
   private var handshakeTimer: MultiTimer?
   private var newConnectionsTimer: MultiTimer?
-  /// When the requests that wait are looked at.
+  /// The schedule of the looks at waiting requests.
   @exclusivity(unchecked) var waitLooks = WaitLooks()
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
   @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
-  /// Where a request last waited in vain for its answer, and until when. Those that waited for its connection fail with it.
+  /// Where a request last reached its deadline, and when. Calls that waited for its connection fail then.
   var lastUnanswered: (endpoint: IPEndpoint, at: MonotonicInstant)?
-  /// The last `busyEndpoints` of `isBusy`, and until when it uses them.
+  /// The `busyEndpoints` that `isBusy` last computed, and until when `isBusy` uses them.
   var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<IPEndpoint>())
   @exclusivity(unchecked) private var launches = Launches()
-  // Records that are walked are swapped with these, so that no turn allocates.
+  // Records are swapped with these arrays before they are walked, so that no turn allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
   @exclusivity(unchecked) private var walkedEnded: [(Transfer, CURLcode)] = []
   @exclusivity(unchecked) private var turnEndIsAsked = false
-  /// Whether the loop's thread was told to note HTTP/2 frames.
+  /// Whether the loop's thread was told to observe HTTP/2 frames.
   private var seesFrames = false
   private(set) var isShutDown = false
-  /// Whether it ends when what is under way has ended.
+  /// Whether the actor shuts down when the work under way has ended.
   private(set) var isRetired = false
 
-  /// The most handles that are kept for the next request.
+  /// The most easy handles that are kept for later requests.
   private static let mostIdleHandles = 256
 
-  /// - Throws: `libraryFailed` when libcurl gives no handle; `invalidConfiguration` when it refuses a setting.
+  /// - Throws: `libraryFailed` if libcurl gives no handle; `invalidConfiguration` if it refuses a setting.
   init(
     _ configuration: CurlConfiguration, legs: any LegSource, waits: (any WaitObserver)?, loop: EventLoop
   ) throws(NetOptError) {
@@ -62,7 +62,7 @@ actor CurlMulti: LoopActor {
     self.loop = loop
     records = TurnRecords()
     handle = try MultiHandle(configuration, records: records)
-    // A setting that libcurl refuses is found here, not at the first request.
+    // A setting that libcurl refuses shows here, not at the first request.
     idleHandles.append(try EasyHandle(configuration, records: records))
   }
 
@@ -102,7 +102,7 @@ actor CurlMulti: LoopActor {
     askForTurnEnd()
   }
 
-  /// Takes a transfer off the multi handle, whatever its state, and keeps its easy handle.
+  /// Takes a transfer off the multi handle, whatever its state. Keeps its easy handle if that is reusable.
   func end(_ transfer: Transfer) {
     transfer.exchange.remove(transfer)
     let isEmptied = transfer.discard()
@@ -112,7 +112,7 @@ actor CurlMulti: LoopActor {
     if let silent { endIfUnused(silent) }
     applyInterests()
     connections.ended(transfer)
-    // Taking a handle off may let another one go on that waited for its place: libcurl says so by its timer.
+    // Another handle that waited for this one's place may continue now. libcurl reports that by its timer.
     askForTurnEnd()
     if let descriptor = transfer.descriptor, connecting[descriptor] === transfer {
       connecting[descriptor] = nil
@@ -123,7 +123,8 @@ actor CurlMulti: LoopActor {
     }
     transfer.easy.release()
     if !isEmptied { transfer.easy.dropPiece() }
-    // libcurl 7.88 may leave a piece of a body that paused in the handle, for the next one that pauses (`multi_done`).
+    // libcurl 7.88 may leave a piece of a paused body in the handle, for the next transfer that pauses
+    // (`multi_done`).
     if idleHandles.count < Self.mostIdleHandles, !transfer.hasPaused { idleHandles.append(transfer.easy) }
   }
 
@@ -138,7 +139,7 @@ actor CurlMulti: LoopActor {
     guard !exchange.state.isFinished, let transfer = exchange.winner else { return }
     transfer.unpause(receive: receive, send: send)
     applyInterests()
-    // What libcurl held back was no good.
+    // The data that libcurl had held back was faulty.
     if transfer.fault != nil { finished(transfer, CURLE_WRITE_ERROR) }
     askForTurnEnd()
   }
@@ -151,16 +152,16 @@ actor CurlMulti: LoopActor {
     loop.atEndOfTurn(self)
   }
 
-  /// Has libcurl act on an event (curl_multi_socket_action(3)).
+  /// Makes libcurl act on an event (curl_multi_socket_action(3)).
   func drive(_ socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
     let code = curl_multi_socket_action(raw, socket, mask, &running)
     applyInterests()
-    // The handle is unusable after any other code; none of them is documented to come from valid arguments.
+    // After any other code the handle is unusable. No other code is documented for valid arguments.
     guard code == CURLM_OK else { return failAll(failure("curl_multi_socket_action", code)) }
   }
 
-  /// Applies what libcurl reported of sockets and connections during a call.
+  /// Applies what libcurl reported about sockets and connections during a call.
   private func applyInterests() {
     while let session = FrameObserver.takeGivenUp() { endConnection(of: session) }
     guard records.concernSockets else { return }
@@ -175,7 +176,7 @@ actor CurlMulti: LoopActor {
       }
     }
     for interest in records.interests {
-      // libcurl goes on by itself: it has begun TLS, as its timers may have it do, or has given up.
+      // libcurl continued by itself: one of its timers began TLS, or it gave up.
       if let transfer = handshakes.remove({ $0.descriptor == interest.descriptor }) { hadToWait(transfer) }
       if interest.wasClosed { loop.unwatch(interest.descriptor, of: self) }
       switch connections.wants(interest.descriptor, interest.readiness) {
@@ -190,7 +191,7 @@ actor CurlMulti: LoopActor {
   fileprivate func socketIsReady(_ descriptor: Int32, _ readiness: Readiness) {
     guard !isShutDown else { return }
     guard connections.isWanted(descriptor) else { return loop.unwatch(descriptor, of: self) }
-    // A socket that is being connected becomes writable when it is (connect(2)).
+    // A connecting socket becomes writable when it is connected (connect(2)).
     if !connecting.isEmpty, let transfer = connecting.removeValue(forKey: descriptor),
       readiness.isDisjoint(with: .error)
     {
@@ -208,9 +209,9 @@ actor CurlMulti: LoopActor {
     askForTurnEnd()
   }
 
-  /// Has a probe that is connected begin TLS when it is its turn.
+  /// Makes a connected probe wait for its turn to begin TLS.
   private func postpone(_ transfer: Transfer, _ descriptor: Int32) {
-    // It is writable until then, which would keep the loop awake.
+    // The socket is writable until then, which would keep the loop awake.
     loop.unwatch(descriptor, of: self)
     handshakes.add(transfer, at: loop.now(), isKept: transfer.exchange.request.options.connection == .pooled)
     beginHandshake()
@@ -253,12 +254,12 @@ actor CurlMulti: LoopActor {
     scheduleNewConnections()
   }
 
-  /// A request waits for a connection that a probe is opening: the probe does not wait for its turn any more.
+  /// Lets the probe that opens a connection to an endpoint begin TLS at once, because a request waits for it.
   func hurryHandshake(with endpoint: IPEndpoint) {
     if handshakes.hurry({ $0.endpoint == endpoint }) { scheduleHandshake() }
   }
 
-  /// Whether a transfer waits to begin TLS, on our account and not its endpoint's.
+  /// Whether a transfer waits to begin TLS because of netopt, not because of its endpoint.
   func isHeldBack(_ transfer: Transfer) -> Bool { handshakes.contains(transfer) }
 
   func timerFired() {
@@ -267,17 +268,17 @@ actor CurlMulti: LoopActor {
     askForTurnEnd()
   }
 
-  /// Acts on what was recorded, and on what that leads to.
+  /// Acts on the records, and on the records that result from that.
   fileprivate func settle() {
     turnEndIsAsked = false
     guard !isShutDown else { return }
-    // libcurl wants its timeout handled at once after handles were added. Some rounds of that are the rule; more
-    // would be its own doing, and wait for the next turn.
+    // libcurl wants its timeout handled at once after handles were added. A few rounds are normal. More
+    // rounds would be libcurl's own doing, and wait for the next turn.
     var begun: MonotonicInstant?
     for _ in 0..<4 {
       repeat { actOnRecords() } while hasRecords
       guard records.timeout == 0 else { break }
-      // A transfer that has read a hundred pieces in one go asks to go on at once.
+      // A transfer that has read a hundred pieces in one call asks to continue at once.
       let now = loop.now()
       if let begun, now - begun > EventLoop.longestTurn { break }
       begun = begun ?? now
@@ -324,7 +325,7 @@ actor CurlMulti: LoopActor {
       walkedEnded.append((transfer, code))
     }
     guard !walkedEnded.isEmpty else { return }
-    // The end of one may have ended another, whose handle is then released.
+    // The end of one transfer may have ended another one and released its handle.
     for (transfer, code) in walkedEnded where transfer.easy.transfer === transfer { finished(transfer, code) }
     walkedEnded.removeAllOfTurn()
   }
@@ -351,9 +352,9 @@ actor CurlMulti: LoopActor {
 
   // MARK: The end
 
-  /// Ends everything when what is under way has ended. No new work comes from now on.
+  /// Takes no new work from now on, and shuts down when the work under way has ended.
   ///
-  /// - Returns: the calls that wait for another one's race, which are to go on elsewhere: nothing of them is under way here.
+  /// - Returns: the calls that wait for another call's race. They have no work here and continue elsewhere.
   func retire() -> [Exchange] {
     isRetired = true
     askForTurnEnd()
@@ -365,7 +366,7 @@ actor CurlMulti: LoopActor {
     return waiting
   }
 
-  /// Fails what is under way and closes everything.
+  /// Fails the work under way and closes everything.
   func shutDown() {
     guard !isShutDown else { return }
     isShutDown = true
