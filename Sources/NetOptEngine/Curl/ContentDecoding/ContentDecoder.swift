@@ -1,65 +1,70 @@
 import Glibc
 import NetOptCore
 
-/// Undoes the content codings of one body (RFC 9110, section 8.4), as it comes.
+/// Decodes the content codings of one body as it arrives (RFC 9110, section 8.4).
 ///
-/// libcurl could do that, but takes a body that was cut short for a whole one: it does not look whether the coding came to its end.
-/// Confined to the loop.
+/// libcurl could do this, but it takes a truncated body for a complete one: it does not check whether the
+/// coding reached its end. Confined to the loop.
 struct ContentDecoder {
-  /// The codings that are asked for and undone.
+  /// The codings that requests ask for and that this decoder supports.
   static let codings = "gzip, deflate, br, zstd"
-  /// More codings than this on one body are refused. Each has a window of up to 16 MiB, which a few bytes can fill.
+  /// The most codings of one body. Each coding has a window of up to 16 MiB, which a few bytes can fill.
   static let mostCodings = 2
-  /// More members of the field than this are refused, empty ones and `identity` included, and more bytes than this: a cache reads no longer list, and
-  /// would take the body for one that is still coded.
+  /// The most members of the field Content-Encoding, including empty members and `identity`, and the most
+  /// bytes of its value. A cache reads no longer list, and would take the body for one that is still coded.
   static let mostMembers = 64
   static let mostBytes = 1024
-  /// How much codings may give to each other for each byte that comes out, and beyond that once. What a coding adds to what it cannot shrink
-  /// is far less. Of empty blocks within empty blocks hardly anything ever comes out, and reading 4 MiB of them takes 0.15 s. A coding may want a
-  /// block as a whole before it gives anything, 128 KiB of Zstandard (RFC 8878, section 3.1.1.2.4).
+  /// The limit for the bytes that codings pass to each other: this many per byte of output, plus
+  /// `mostBeforeFirst` in total. The overhead of a coding on incompressible data is far smaller. Empty blocks
+  /// within empty blocks yield hardly any output, and to read 4 MiB of them takes 0.15 s. A coding may need a
+  /// whole block before it yields output: 128 KiB for Zstandard (RFC 8878, section 3.1.1.2.4).
   private static let mostPerByte = 2
   private static let mostBeforeFirst = 256 * 1024
-  /// How long decoding a body may take on the loop, besides a time for each byte that came, 5 MB a second, and for each that came out, 40 MB a
-  /// second: slow machines do several times as many. Blocks can be made of which each byte takes a microsecond and more. Each piece has a time of
-  /// its own, about that of the head of an HTTP/2 frame, 9 bytes. Measuring it takes less, also on a slow machine.
+  /// The limit for the time that the loop spends on decoding a body, in nanoseconds: this time, plus a time
+  /// for each byte in (5 MB a second), for each byte out (40 MB a second) and for each piece. Even slow
+  /// machines are several times as fast. An attacker can make blocks that take a microsecond or more per
+  /// byte. The time for a piece is about the time for the header of an HTTP/2 frame, 9 bytes. To measure a
+  /// piece takes less, even on a slow machine.
   private static let longestTime: Int64 = 20_000_000
   private static let timePerByteIn: Int64 = 200
   private static let timePerByteOut: Int64 = 25
   private static let timePerPiece: Int64 = 2000
-  /// From this size on a piece is measured by the thread's own time, which takes a system call.
+  /// From this size in bytes on, a piece is measured with the thread's CPU time. To read this time takes a
+  /// system call.
   private static let longPiece = 1024
-  /// What takes longer than this by the clock may have been interrupted.
+  /// A time on the clock that is longer than this, in nanoseconds, may include an interruption of the thread.
   private static let shortTime: Int64 = 50_000
-  /// The size of what one coding gives to the next.
+  /// The size of the pieces that one coding passes to the next, in bytes.
   private static let pieceSize = 16 * 1024
 
   private struct Stage {
     let coding: any CodingDecoder
-    /// What the stage before gave and this one has not taken.
+    /// Output of the previous stage that this stage has not taken yet.
     var input: ArraySlice<UInt8> = []
   }
 
-  /// The coding that was applied last comes first.
+  /// The decoders. The coding that was applied last comes first.
   private var stages: [Stage] = []
   private var hasInput = false
-  /// How much codings gave to each other, and how much came out.
+  /// The number of bytes that codings passed to each other, and the number of output bytes.
   private var (between, cameOut) = (0, 0)
   private var cameIn = 0
   private var pieces = 0
-  /// How long decoding has taken, and when it last began, in nanoseconds.
+  /// The time that decoding has taken, and when the present measurement began, in nanoseconds.
   private(set) var spent: Int64 = 0
   private var begun: Int64 = 0
-  /// Whether that is the thread's own time, from which other threads take nothing. Short pieces are measured by the clock until one takes
-  /// long.
+  /// Whether time is the thread's CPU time, which does not count other threads. Short pieces are measured
+  /// with the clock until one takes long.
   private var isExact = false
   /// Reads a clock, in nanoseconds (clock_gettime(2)).
   private let clock: @Sendable (clockid_t) -> Int64
 
   /// - Parameters:
-  ///   - contentEncoding: the value of the field Content-Encoding, in the order in which the codings were applied.
-  ///   - clock: reads a clock, in nanoseconds; the system's by default.
-  /// - Returns: `nil` when nothing is to be undone.
-  /// - Throws: `CodingFailure` when a coding is not known.
+  ///   - contentEncoding: the value of the field Content-Encoding, in the order in which the codings were
+  ///     applied.
+  ///   - clock: reads a clock, in nanoseconds; the system's clock by default.
+  /// - Returns: `nil` when there is no coding to decode.
+  /// - Throws: `CodingFailure` when a coding is unknown or there are too many codings.
   init?(
     _ contentEncoding: String, clock: @escaping @Sendable (clockid_t) -> Int64 = ContentDecoder.systemClock
   ) throws(CodingFailure) {
@@ -69,7 +74,7 @@ struct ContentDecoder {
     }
     let applied = names.filter { $0 != "identity" && !$0.isEmpty }
     if applied.isEmpty { return nil }
-    // Before any is made: a head has room for a hundred thousand.
+    // This check comes before any decoder is made: a head has room for a hundred thousand codings.
     guard applied.count <= Self.mostCodings,
       contentEncoding.utf8.count(where: { $0 == 0x2c }) < Self.mostMembers,
       contentEncoding.utf8.count <= Self.mostBytes
@@ -87,16 +92,16 @@ struct ContentDecoder {
     }
   }
 
-  /// Whether all codings came to their end, or nothing came at all.
+  /// Whether all codings reached their end, or no input arrived.
   var isComplete: Bool { !hasInput || stages.allSatisfy { $0.coding.isAtEnd && $0.input.isEmpty } }
 
   /// Decodes some bytes.
   ///
   /// - Parameters:
-  ///   - input: what came; what was taken of it is dropped.
-  ///   - output: room for what it stands for.
-  /// - Returns: how much there is; 0 when more input is needed.
-  /// - Throws: `CodingFailure` when the bytes are not in the coding's format.
+  ///   - input: the received bytes. The decoder drops the bytes that it takes.
+  ///   - output: the buffer for the decoded bytes.
+  /// - Returns: the number of decoded bytes; 0 when more input is needed.
+  /// - Throws: `CodingFailure` when the bytes are not in the coding's format, or decoding takes too long.
   mutating func decode(
     _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(CodingFailure) -> Int {
@@ -112,7 +117,7 @@ struct ContentDecoder {
     return count
   }
 
-  /// Adds the time since it was last taken.
+  /// Adds the time since the last measurement.
   private mutating func takeTime() throws(CodingFailure) {
     let now = time()
     if !isExact, now - begun >= Self.shortTime {
@@ -174,27 +179,28 @@ struct ContentDecoder {
 
 /// Why a body could not be decoded.
 enum CodingFailure: Error, Hashable, Sendable {
-  /// Its coding is not one that is known here.
+  /// The coding is unknown.
   case unknown
-  /// It has more codings than are undone.
+  /// The body has more codings than netopt decodes.
   case tooMany
-  /// Undoing it takes far longer than its size explains.
+  /// Decoding takes far longer than the body's size explains.
   case tooSlow
-  /// It is not in the format of its coding, or goes on behind the coding's end.
+  /// The body is not in the format of its coding, or continues after the coding's end.
   case invalid
-  /// The library has no memory for it.
+  /// The decoder's library has no memory.
   case outOfMemory
 }
 
-/// Undoes one content coding.
+/// Decodes one content coding.
 protocol CodingDecoder: AnyObject {
-  /// Whether the coding came to its end.
+  /// Whether the coding reached its end.
   var isAtEnd: Bool { get }
 
   /// Decodes until the input is used up or the output is full.
   ///
-  /// - Returns: how much was taken and made. Nothing is made only when more input is needed.
-  /// - Throws: `invalid`.
+  /// - Returns: the number of input bytes taken and of output bytes made. No output is made only when more
+  ///   input is needed.
+  /// - Throws: `invalid`, or `outOfMemory`.
   func decode(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(CodingFailure) -> (taken: Int, made: Int)

@@ -1,14 +1,14 @@
 import CZlib
 
-/// Undoes the codings gzip (RFC 1952) and deflate (RFC 1950) with zlib: https://zlib.net/manual.html.
+/// Decodes gzip (RFC 1952) and deflate (RFC 1950) with zlib: https://zlib.net/manual.html.
 ///
-/// gzip may have several members, one behind the other. Some servers send bare deflate data (RFC 1951) for "deflate", so its first two
-/// bytes decide.
+/// A gzip body may have several members, one after the other. Some servers send bare deflate data (RFC 1951)
+/// for "deflate", so the first two bytes decide.
 final class ZlibDecoder: CodingDecoder {
   enum Format { case gzip, deflate }
 
   private let format: Format
-  /// Owned; zlib keeps pointers to it, so it does not move.
+  /// zlib's state, owned by this object. zlib keeps pointers to the state, so it must not move.
   private let stream: UnsafeMutablePointer<z_stream>
   private var isOpen = false
   private var start: [UInt8] = []

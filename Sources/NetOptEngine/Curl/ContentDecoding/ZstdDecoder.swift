@@ -1,12 +1,12 @@
 import CZstd
 
-/// Undoes the coding zstd (RFC 8878), which may have several frames. Windows over 8 MiB are refused (RFC 9659), and so are the formats of before the
-/// RFC, which the library reads too, without a limit for the window.
+/// Decodes zstd (RFC 8878), with one frame or several. The decoder refuses windows over 8 MiB (RFC 9659). It
+/// also refuses the formats from before the RFC, which the library reads too, without a limit for the window.
 final class ZstdDecoder: CodingDecoder {
   private let stream: OpaquePointer
-  /// Whether the last frame came to its end.
+  /// Whether the last frame reached its end.
   private(set) var isAtEnd = false
-  /// The number that the present frame begins with, as far as it has come.
+  /// The magic number of the present frame, as far as it has arrived.
   private var magic: UInt32 = 0
   private var magicBytes: UInt32 = 0
 
@@ -24,7 +24,7 @@ final class ZstdDecoder: CodingDecoder {
     var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
     var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
     while target.pos < target.size {
-      // Behind a frame's end the decoder would wait for another one.
+      // After the end of a frame, the library would wait for another frame.
       if isAtEnd, source.pos == source.size { break }
       try readMagic(input[source.pos...])
       let before = (source.pos, target.pos)
@@ -37,7 +37,7 @@ final class ZstdDecoder: CodingDecoder {
     return (source.pos, target.pos)
   }
 
-  /// Looks whether a frame is one of RFC 8878, or one that is skipped (section 3.1).
+  /// Checks that a frame is one of RFC 8878, or a skippable frame (section 3.1).
   private func readMagic(_ input: Slice<UnsafeRawBufferPointer>) throws(CodingFailure) {
     guard magicBytes < 4 else { return }
     for byte in input.prefix(Int(4 - magicBytes)) {
