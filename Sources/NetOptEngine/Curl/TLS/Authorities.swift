@@ -1,14 +1,15 @@
 import Glibc
 import NetOptCore
 
-/// The file with the authorities that certificates are verified against.
+/// The file with the certificate authorities that certificates are verified against.
 enum Authorities: Hashable, Sendable {
-  /// One that a setting names.
+  /// A file that a setting names.
   case named(String)
-  /// The one that libcurl was built with (CURLINFO_CAINFO(3)); `nil` when it was built with none.
+  /// The file that libcurl was built with (CURLINFO_CAINFO(3)); `nil` if libcurl was built without one.
   case system(String?)
 
-  /// What a leg fails with that has to verify a certificate while the file cannot be read. Looks at the file to say why.
+  /// The failure of a leg that must verify a certificate and cannot read the file. This property looks at the
+  /// file to say why.
   var failure: LegFailure {
     switch self {
     case .named(let file):

@@ -1,7 +1,7 @@
 /// The names in the certificate that a server presented.
 enum CertificateNames {
-  /// The DNS names and addresses of the subject alternative names, or else the common name. At most eight: they go
-  /// into a message, and the other side chose them.
+  /// Returns the DNS names and addresses of the subject alternative names, or else the common name. At most
+  /// eight names: they go into a message, and the other side chose them.
   static func presented(to transfer: Transfer) -> [String] {
     names(
       alternatives: CertificateLine.alternativeNames.value(of: transfer),
@@ -18,7 +18,7 @@ enum CertificateNames {
     return [shown(subject[start.upperBound...].prefix { $0 != "," })]
   }
 
-  /// Before anything is compared, which may take long (`CombiningMarks`).
+  /// Removes non-ASCII bytes before any comparison, which may otherwise take long (`CombiningMarks`).
   private static func ascii(_ text: String) -> String {
     String(decoding: text.utf8.filter { $0 < 0x80 }, as: UTF8.self)
   }

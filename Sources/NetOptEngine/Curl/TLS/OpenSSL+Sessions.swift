@@ -1,20 +1,23 @@
 import Synchronization
 
-// Sessions that later connections resume.
+// Stores TLS sessions in a form that later connections can resume.
 
 extension OpenSSL {
-  /// libcurl's own callback for a new session, once it was seen: the same one in every context.
+  /// libcurl's own callback for a new session, stored when it is first seen. It is the same in every context.
   private static let libcurlsNewSession = Atomic<UInt>(0)
-  /// The most that a session in libcurl's cache may have, encoded, in bytes: the server's certificate and a ticket. Usually these have 2 KiB. A client
-  /// can keep 8,192 sessions (`SessionCache`, `ConnectionTable`).
+  /// The longest encoded session in libcurl's cache, in bytes. It contains the server's certificate and a
+  /// ticket, usually 2 KiB. A client can keep 8,192 sessions (`SessionCache`, `ConnectionTable`).
   static let largestSession = 8 * 1024
 
-  /// Has connections resume sessions as often as the server allows.
+  /// Makes connections resume sessions as often as the server allows.
   ///
-  /// A session holds the server's whole list of certificates, parsed, which takes up to 30 times its bytes. And libcurl does not shut TLS down when
-  /// it closes an HTTP/2 connection, for which OpenSSL marks the connection's session as one that must not be resumed: SSL_set_shutdown(3). So libcurl's
-  /// cache gets an empty session around what d2i_SSL_SESSION(3) needs, and a handshake resumes a session that is decoded for it. Encoded, a
-  /// session has the server's own certificate, the result of its verification and all that the handshake looks at.
+  /// A session holds the server's whole certificate list in parsed form, which takes up to 30 times the size
+  /// of the list. Moreover, libcurl does not shut down TLS when it closes an HTTP/2 connection. OpenSSL then
+  /// marks the connection's session as not resumable: SSL_set_shutdown(3). So libcurl's cache gets an empty
+  /// session that contains the input of d2i_SSL_SESSION(3), and each handshake decodes a session from it and
+  /// resumes that session. The encoded session contains the server's own certificate, the result of its
+  /// verification, and all that the handshake reads. A libcurl that encodes sessions itself
+  /// (`CurlLibrary.encodesSessions`) gets the original session.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func keepSessions(of context: OpaquePointer) {
@@ -26,19 +29,19 @@ extension OpenSSL {
       guard let openSSL = OpenSSL.loaded, let original, let session else { return 0 }
       let count = Int(openSSL.encode(session, nil))
       guard count > 0, count <= OpenSSL.largestSession else { return 0 }
-      // It was stored as what it is turned into here.
+      // The stored address came from a function of this type.
       let keep = unsafeBitCast(original, to: NewSession.self)
       if CurlLibrary.encodesSessions { return keep(ssl, session) }
       guard let packed = openSSL.pack(session, count) else { return 0 }
       if keep(ssl, packed) == 0 { openSSL.free(packed) }
-      // OpenSSL's own session stays its own.
+      // 0 means that OpenSSL's own session still belongs to OpenSSL.
       return 0
     }
   }
 
-  /// Puts an encoded session into an empty one, as data of an application (SSL_SESSION_set1_ticket_appdata(3)).
+  /// Puts an encoded session into an empty session, as application data (SSL_SESSION_set1_ticket_appdata(3)).
   ///
-  /// - Parameter count: how many bytes it has.
+  /// - Parameter count: the length of the encoded session in bytes.
   private func pack(_ session: OpaquePointer, _ count: Int) -> OpaquePointer? {
     guard let packed = newSession() else { return nil }
     let isPacked = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { bytes in
@@ -50,12 +53,12 @@ extension OpenSSL {
     return nil
   }
 
-  /// Has a connection resume the session that is in the one it was given, or none when that cannot be decoded.
+  /// Makes a connection resume the session that is encoded in its present session, or none if decoding fails.
   func unpackSession(of ssl: OpaquePointer) {
     var (bytes, count) = (nil as UnsafePointer<UInt8>?, 0)
     guard let packed = getSession(ssl), getSessionData(packed, &bytes, &count) == 1, count > 0 else { return }
     let session = decode(nil, &bytes, count)
-    // It takes a reference of its own.
+    // `setSession` takes a reference of its own.
     _ = setSession(ssl, session)
     if let session { free(session) }
   }

@@ -4,8 +4,9 @@ import Glibc
 import NetOptCore
 import Synchronization
 
-/// The OpenSSL that libcurl uses, when it uses OpenSSL: found at run time, so that netopt also runs on a libcurl with
-/// another TLS library. Constants are those of the headers that netopt was built with (`COpenSSL`).
+/// The OpenSSL that libcurl uses, if it uses OpenSSL. The functions are found at run time, so that netopt
+/// also runs with a libcurl that uses another TLS library. The constants are those of the headers that netopt
+/// was built with (`COpenSSL`).
 struct OpenSSL: Sendable {
   typealias NewSession = @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32
   typealias GetNewSession = @convention(c) (OpaquePointer) -> NewSession?
@@ -68,13 +69,15 @@ struct OpenSSL: Sendable {
   let free: Free
   private let getFinished: GetFinished
 
-  /// `nil` with another library, or another major version than that of the headers.
+  /// The process's OpenSSL; `nil` with another library, or with another major version than that of the
+  /// headers.
   static let loaded: OpenSSL? = isOfHeaders(CurlLibrary.tlsName) ? try? OpenSSL() : nil
 
-  /// Whether a library, as libcurl names it ("OpenSSL/3.0.15"), has the constants of the headers.
+  /// Whether a library has the constants of the headers. The name is in libcurl's notation
+  /// ("OpenSSL/3.0.15").
   static func isOfHeaders(_ name: String) -> Bool { name.hasPrefix("OpenSSL/\(netopt_openssl_major).") }
 
-  /// What a client does without when the library is another one.
+  /// Returns a warning about the checks that a client lacks with another library.
   static func warning(of name: String) -> NetOptError {
     NetOptError(
       .unsupported, phase: .tls,
@@ -85,9 +88,10 @@ struct OpenSSL: Sendable {
   }
 
   private init() throws(MissingFunction) {
-    // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3), SSL_CTX_set_msg_callback(3),
-    // SSL_CTX_set_security_callback(3), EVP_PKEY_get_bits(3), SSL_set_session(3), SSL_CTX_ctrl(3), SSL_CTX_set_options(3),
-    // SSL_SESSION_new(3), SSL_SESSION_set1_ticket_appdata(3), d2i_SSL_SESSION(3), SSL_SESSION_free(3) and SSL_get_finished(3).
+    // The signatures are those of SSL_CTX_sess_set_new_cb(3), SSL_CTX_set_info_callback(3),
+    // SSL_CTX_set_msg_callback(3), SSL_CTX_set_security_callback(3), EVP_PKEY_get_bits(3),
+    // SSL_set_session(3), SSL_CTX_ctrl(3), SSL_CTX_set_options(3), SSL_SESSION_new(3),
+    // SSL_SESSION_set1_ticket_appdata(3), d2i_SSL_SESSION(3), SSL_SESSION_free(3) and SSL_get_finished(3).
     getNewSession = try Self.function("SSL_CTX_sess_get_new_cb")
     setNewSession = try Self.function("SSL_CTX_sess_set_new_cb")
     setInfo = try Self.function("SSL_CTX_set_info_callback")
@@ -108,10 +112,11 @@ struct OpenSSL: Sendable {
     keyBits = try Self.function("EVP_PKEY_get_bits")
   }
 
-  /// A function that the process's OpenSSL does not have.
+  /// The process's OpenSSL lacks a function.
   struct MissingFunction: Error {}
 
-  /// A function by its name, of the type of what it is assigned to. Nothing checks the type, which has to be that of the man page.
+  /// Returns a function by its name, as the type of the variable that receives it. Nothing checks the type,
+  /// which must match the man page.
   static func function<Function>(_ name: String) throws(MissingFunction) -> Function {
     // RTLD_DEFAULT, a macro that Swift does not import.
     guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: 0), name) else { throw MissingFunction() }
@@ -120,8 +125,9 @@ struct OpenSSL: Sendable {
 
   // MARK: Contexts
 
-  /// Has connections keep their buffers for records, 34 KiB each. libcurl has OpenSSL free them after each record and make
-  /// them anew for the next, which costs more than a request's share of memory is worth when many share a connection.
+  /// Makes connections keep their record buffers, 34 KiB each. libcurl makes OpenSSL free the buffers after
+  /// each record and allocate new ones for the next record. When many requests share a connection, this costs
+  /// more than each request's share of the memory is worth.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func keepBuffers(of context: OpaquePointer) {
@@ -129,8 +135,9 @@ struct OpenSSL: Sendable {
     _ = control(context, netopt_ctrl_clear_mode, netopt_mode_release_buffers, nil)
   }
 
-  /// Has connections read no further than the record that they need. libcurl from 8.15.0 on has OpenSSL read several at once, and `RecordReader`
-  /// would not know in which of them data came, nor the gate whether what was read is data or tickets.
+  /// Makes connections read only the record that they need. libcurl 8.15.0 and later makes OpenSSL read
+  /// several records at once. Then `RecordReader` would not know in which record data arrived, and the gate
+  /// would not know whether the bytes that were read are data or tickets.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func readRecordByRecord(in context: OpaquePointer) {
@@ -138,7 +145,7 @@ struct OpenSSL: Sendable {
     _ = control(context, netopt_ctrl_set_read_ahead, 0, nil)
   }
 
-  /// Has what happens in handshakes, and their alerts, looked at. It takes the place of no callback of libcurl's.
+  /// Observes handshakes and alerts. The callback replaces no callback of libcurl.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func followHandshakes(of context: OpaquePointer) {
@@ -147,11 +154,11 @@ struct OpenSSL: Sendable {
       if what == netopt_read_alert, value & 0xff == netopt_close_notify {
         TLSConnection.record(of: ssl)?.hasCloseNotify = true
       }
-      // TLS 1.3 reads tickets and changes of keys in the way of a handshake.
+      // TLS 1.3 reads tickets and key updates like messages of a handshake.
       if what == netopt_state_change, openSSL.getFinished(ssl, nil, 0) > 0 {
         RecordReader.of(ssl)?.chargeStateChange()
       }
-      // A renegotiation (TLS 1.2) begins a handshake too, on a connection whose session must stay.
+      // A renegotiation (TLS 1.2) begins a handshake too, but the session of its connection must stay.
       if what & netopt_handshake_start != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
         openSSL.unpackSession(of: ssl)
         RecordReader.attach(to: ssl)
@@ -161,14 +168,15 @@ struct OpenSSL: Sendable {
     }
   }
 
-  /// OpenSSL's own judgement of what is secure enough, once it was seen: the same one in every context.
+  /// OpenSSL's own security callback, stored when it is first seen. It is the same in every context.
   private static let judgement = Atomic<UInt>(0)
-  /// The largest Diffie-Hellman group that a server may choose, in bits: a handshake with OpenSSL's largest, 10,000 bits, keeps the loop, and
-  /// with it all other calls, for more than half a second.
+  /// The largest Diffie-Hellman group that a server may choose, in bits. A handshake with OpenSSL's largest
+  /// group, 10,000 bits, blocks the loop, and with it all other calls, for more than half a second.
   static let largestGroup = 4096
 
-  /// Has connections refuse Diffie-Hellman groups beyond `largestGroup`: in TLS 1.2, where servers choose them freely, and those of RFC 7919
-  /// that TLS 1.3 would offer. Nothing else is judged in another way than before.
+  /// Makes connections refuse Diffie-Hellman groups larger than `largestGroup`. This concerns TLS 1.2, where
+  /// servers choose any group, and the groups of RFC 7919 that TLS 1.3 would offer. OpenSSL's own callback
+  /// decides everything else, as before.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func limitGroups(of context: OpaquePointer) {
@@ -188,13 +196,13 @@ struct OpenSSL: Sendable {
       guard let original = UnsafeRawPointer(bitPattern: OpenSSL.judgement.load(ordering: .acquiring)) else {
         return 0
       }
-      // It was stored as what it is turned into here.
+      // The stored address came from a function of this type.
       return unsafeBitCast(original, to: Security.self)(ssl, context, operation, bits, kind, other, data)
     }
   }
 
-  /// Has connections tell of each record of data, until `TLSConnection.endWatch`, and check certificates (`checkCertificates`). It takes the
-  /// place of what libcurl would show of TLS.
+  /// Reports each record of data until `TLSConnection.endWatch`, and checks certificates
+  /// (`checkCertificates`). The callback replaces the one with which libcurl would show TLS messages.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func watchRecords(of context: OpaquePointer) {
@@ -207,12 +215,13 @@ struct OpenSSL: Sendable {
         let connection = TLSConnection.record(of: ssl),
         let reader = RecordReader.of(ssl)
       else { return }
-      // TLS 1.3 says in the header of each record that it is data, and hides what it is inside (RFC 8446, section 5.2).
+      // In TLS 1.3 the header of each record says that the record is data. The real type is inside the record
+      // (RFC 8446, section 5.2).
       if kind == netopt_record_header, connection.tlsVersion == "TLSv1.3" { return }
       connection.receivedData(inRecordAt: reader.budget.recordStart)
     }
   }
 
-  /// ffdhe6144 and ffdhe8192 (RFC 7919, section 2).
+  /// The numbers of ffdhe6144 and ffdhe8192 (RFC 7919, section 2).
   private static let largeGroups: Set<UInt16> = [0x0103, 0x0104]
 }

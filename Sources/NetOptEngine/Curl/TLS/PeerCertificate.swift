@@ -1,10 +1,12 @@
 import COpenSSL
 
-/// The certificate with which the server of a connection, or its proxy, has presented itself. OpenSSL keeps it as long as the connection; whoever opened
-/// the connection keeps it too, to say what was wrong with it.
+/// The certificate of a connection's server, or of its proxy. OpenSSL keeps this object as long as the
+/// connection. The transfer that opened the connection keeps it too, to report what was wrong with the
+/// certificate.
 ///
-/// libcurl tells of certificates as well (CURLINFO_CERTINFO(3)). It prints each part of each certificate in the server's list, 50 ms of the loop for
-/// 70 KB, keeps the text as long as the handle, and of a resumed session tells nothing. Confined to the loop.
+/// libcurl also reports certificates (CURLINFO_CERTINFO(3)). But it prints each part of each certificate in
+/// the server's list, which takes 50 ms of the loop for 70 KB. It keeps the text as long as the handle, and
+/// reports nothing for a resumed session. Confined to the loop.
 final class PeerCertificate {
   private var certificate: OpaquePointer?
 
@@ -12,9 +14,10 @@ final class PeerCertificate {
 
   deinit { if let certificate { Functions.loaded?.free(certificate) } }
 
-  /// Has the connection of a context keep the certificate that it is presented.
+  /// Makes the connection of a context keep the certificate that the peer presents.
   ///
-  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one connection.
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one
+  ///   connection.
   static func expect(in context: OpaquePointer) -> PeerCertificate? {
     guard let functions = Functions.loaded else { return nil }
     let certificate = PeerCertificate()
@@ -26,7 +29,7 @@ final class PeerCertificate {
     return certificate
   }
 
-  /// A handshake is done. In a renegotiation the first certificate stays.
+  /// Keeps the certificate at the end of a handshake. After a renegotiation, the first certificate stays.
   static func keep(of ssl: OpaquePointer) {
     guard let functions = Functions.loaded, let context = functions.context(ssl),
       let data = functions.getData(context, functions.index)
@@ -35,7 +38,7 @@ final class PeerCertificate {
     if kept.certificate == nil { kept.certificate = functions.certificate(ssl) }
   }
 
-  /// What it says, in OpenSSL's words; `nil` when there is none.
+  /// Returns a line about the certificate in OpenSSL's words; `nil` if the certificate has none.
   func text(of line: CertificateLine) -> String? {
     guard let certificate, let functions = Functions.loaded, let method = functions.memory(),
       let output = functions.newBIO(method)
@@ -59,9 +62,10 @@ final class PeerCertificate {
     return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
   }
 
-  /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3),
-  /// CRYPTO_get_ex_new_index(3), SSL_get1_peer_certificate(3), X509_get_subject_name(3), X509_NAME_print_ex(3), X509_get0_notAfter(3),
-  /// ASN1_TIME_print(3), X509_get_ext_by_NID(3), X509V3_EXT_print(3), BIO_s_mem(3), BIO_ctrl(3).
+  /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
+  /// SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3), CRYPTO_get_ex_new_index(3), SSL_get1_peer_certificate(3),
+  /// X509_get_subject_name(3), X509_NAME_print_ex(3), X509_get0_notAfter(3), ASN1_TIME_print(3),
+  /// X509_get_ext_by_NID(3), X509V3_EXT_print(3), BIO_s_mem(3), BIO_ctrl(3).
   private struct Functions: Sendable {
     typealias Pointer = OpaquePointer
 
@@ -81,7 +85,7 @@ final class PeerCertificate {
     let newBIO: @convention(c) (Pointer) -> Pointer?
     let freeBIO: @convention(c) (Pointer) -> Int32
     let control: @convention(c) (Pointer, Int32, Int, UnsafeMutablePointer<UnsafePointer<UInt8>?>) -> Int
-    /// Where a context's certificate is kept.
+    /// The index under which a context keeps the object.
     let index: Int32
 
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
@@ -104,7 +108,8 @@ final class PeerCertificate {
       freeBIO = try OpenSSL.function("BIO_free")
       control = try OpenSSL.function("BIO_ctrl")
       let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
-      // What was retained for the context is released with it.
+      // OpenSSL calls this when it frees the context. It releases the object that was retained for the
+      // context.
       index = newIndex(netopt_ex_index_context, 0, nil, nil, nil) { _, certificate, _, _, _, _ in
         if let certificate { Unmanaged<PeerCertificate>.fromOpaque(certificate).release() }
       }

@@ -2,52 +2,57 @@ import COpenSSL
 import Glibc
 import NetOptCore
 
-/// Stands between TLS and its socket, and lets libcurl read as much as a `RecordBudget` allows. Beyond that it says that nothing has come
-/// yet, which libcurl takes for the state of the network: the socket stays readable, and the loop tells so again.
+/// Reads from the socket for TLS, and lets libcurl read only as much as a `RecordBudget` allows. Beyond that,
+/// the reader reports that nothing has arrived yet. libcurl takes this for the state of the network: the
+/// socket stays readable, and the loop reports it again.
 ///
-/// A filter BIO (BIO_push(3), BIO_meth_new(3)) in front of the one that libcurl made. OpenSSL calls it whenever it reads, and frees it
-/// with the connection. Confined to the loop's thread.
+/// The reader is a filter BIO (BIO_push(3), BIO_meth_new(3)) in front of libcurl's own BIO. OpenSSL calls the
+/// reader for each read, and frees it with the connection. Confined to the loop's thread.
 ///
-/// It also knows where on the socket each record began. So it can be told whether a record had come before a request was sent.
+/// The reader also knows where on the socket each record began. So it can tell whether a record had arrived
+/// before a request was sent.
 final class RecordReader {
   var budget = RecordBudget()
-  /// The TLS connection that reads through it, which owns it.
+  /// The TLS connection that reads through this reader and owns it.
   private let ssl: OpaquePointer
-  /// The reader of the TLS connection to a proxy, when this one's connection goes through it. Found in the handshake, which cannot end before the
-  /// proxy's connection was read; looked for until a request is sent.
+  /// The reader of the TLS connection to a proxy, if this reader's connection goes through that one. It is
+  /// found during the handshake, which cannot end before the proxy's connection was read. The search ends
+  /// when a request is sent.
   private(set) var outer: RecordReader?
   private var looksForOuter = true
-  /// Whether the budget counts: from the first request on, when HTTP/2 was negotiated.
+  /// Whether the budget limits the reader: from the first request on, if the connection negotiated HTTP/2.
   var isActive = false
 
-  /// Whether it said that nothing has come although it may have.
+  /// Whether the reader reported that nothing had arrived although something may have.
   private(set) var hasRefused = false
-  /// How much was read since then, while the budget did not count.
+  /// The cost of the reads since the last refusal, in bytes. It limits the reader while the budget does not.
   private var unbudgeted = 0
 
   private init(_ ssl: OpaquePointer) { self.ssl = ssl }
 
-  /// Whether something lies read and not yet taken, here or in the connection to the proxy.
+  /// Whether bytes were read and not yet taken, here or in the connection to the proxy.
   var hasBufferedData: Bool {
-    // OpenSSL does not count the head of a record.
+    // OpenSSL does not count the header of a record.
     budget.isInRecord || RecordReader.Functions.loaded?.pointee.hasPending(ssl) == 1
       || outer?.hasBufferedData == true
   }
 
-  /// Whether a handshake is in progress, here or in the connection to the proxy: nothing can be sent until it ends.
+  /// Whether a handshake is in progress, here or in the connection to the proxy. Nothing can be sent until it
+  /// ends.
   var isInHandshake: Bool {
     RecordReader.Functions.loaded?.pointee.isInHandshake(ssl) == 1 || outer?.isInHandshake == true
   }
 
-  /// How much has come on the socket, when it is known how much of it lies there unread. From now on nothing is looked for below.
+  /// Returns the number of bytes that have arrived on the socket. Ends the search for a reader below this
+  /// one.
   ///
-  /// - Parameter unread: what has come on the socket and was not read.
+  /// - Parameter unread: the number of bytes that have arrived on the socket and were not read.
   func received(_ unread: Int) -> Int {
     endSearch()
     return lowest.budget.position + unread
   }
 
-  /// The handshake is over: who is below is known.
+  /// Ends the search for a reader below this one, because the handshake is over.
   func endSearch() { looksForOuter = false }
 
   /// The reader that reads from the socket.
@@ -59,9 +64,11 @@ final class RecordReader {
   ) -> Int32 {
     functions.clearFlags(bio, netopt_bio_retry_flags)
     guard let next = functions.next(bio) else { return -1 }
-    // What the connection to the proxy has decrypted does not show at the socket: nothing would have it read. Its own reader limits both.
+    // Bytes that the connection to the proxy has decrypted do not make the socket readable, so nothing would
+    // trigger another read. The proxy's own reader limits both connections.
     guard outer != nil || mayRead else { return refuse(bio, functions) }
-    // The reader that reads and looks for the one below, on this thread. It is set within a read alone, in which its BIO holds the reader.
+    // The thread's value is the reader that reads and searches for the reader below it. The value is set only
+    // during a read, while the BIO keeps the reader alive.
     let above = pthread_getspecific(Self.readingKey)
     if let above {
       let inner = Unmanaged<RecordReader>.fromOpaque(above).takeUnretainedValue()
@@ -79,13 +86,14 @@ final class RecordReader {
     return result
   }
 
-  /// OpenSSL goes on as long as it gets what is no data, such as session tickets. So it is interrupted also where the budget does not count.
+  /// Whether the reader may read more. OpenSSL reads on as long as it gets messages without data, such as
+  /// session tickets. So the reader also interrupts OpenSSL while the budget does not limit it.
   private var mayRead: Bool {
     isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.limit
   }
 
-  /// TLS has changed its state behind the handshake, as it does for a ticket, here or in a connection that goes through this one. A record
-  /// can have hundreds of tickets.
+  /// Adds the cost of a TLS state change after the handshake, such as for a ticket, here or in a connection
+  /// that goes through this one. One record can contain hundreds of tickets.
   func chargeStateChange() {
     let lowest = lowest
     lowest.budget.chargeStateChange()
@@ -100,7 +108,7 @@ final class RecordReader {
     return -1
   }
 
-  /// Each loop has a thread of its own.
+  /// The key of the thread's value. Each loop has a thread of its own.
   private static let readingKey: pthread_key_t = {
     var key = pthread_key_t()
     precondition(pthread_key_create(&key, nil) == 0, "the process has no key left for a thread's values")
@@ -109,7 +117,8 @@ final class RecordReader {
 
   // MARK: OpenSSL
 
-  /// Puts a reader in front of what a connection reads from. At the beginning of its handshake, when nothing was read.
+  /// Puts a reader in front of the BIO that a connection reads from. Called at the beginning of its
+  /// handshake, before anything was read.
   static func attach(to ssl: OpaquePointer) {
     guard let functions = Functions.loaded?.pointee, let below = functions.readBIO(ssl) else { return }
     guard let bio = make(for: ssl, over: below)?.bio else { return }
@@ -120,8 +129,8 @@ final class RecordReader {
   /// Makes a reader with its BIO.
   ///
   /// - Parameters:
-  ///   - ssl: the TLS connection that reads through it.
-  ///   - below: what it reads from. The BIO frees it, or one reference to it.
+  ///   - ssl: the TLS connection that reads through the reader.
+  ///   - below: the BIO that the reader reads from. The new BIO frees it, or one reference to it.
   static func make(
     for ssl: OpaquePointer, over below: OpaquePointer
   ) -> (bio: OpaquePointer, reader: RecordReader)? {
@@ -129,14 +138,14 @@ final class RecordReader {
       return nil
     }
     let reader = RecordReader(ssl)
-    // OpenSSL owns the reader from here: it is released with the BIO's end.
+    // From here on OpenSSL owns the reader, which is released with the BIO.
     functions.setData(bio, Unmanaged.passRetained(reader).toOpaque())
     functions.setReady(bio, 1)
     _ = functions.push(bio, below)
     return (bio, reader)
   }
 
-  /// The reader of a connection, if it has one.
+  /// Returns the reader of a connection, if it has one.
   static func of(_ ssl: OpaquePointer) -> RecordReader? {
     guard let functions = Functions.loaded?.pointee, let bio = functions.readBIO(ssl),
       functions.type(bio) == functions.index, let data = functions.data(bio)
@@ -144,10 +153,11 @@ final class RecordReader {
     return Unmanaged<RecordReader>.fromOpaque(data).takeUnretainedValue()
   }
 
-  /// OpenSSL's functions, with the types of their man pages, which nothing checks: BIO_meth_new(3), BIO_new(3), BIO_get_data(3),
-  /// BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3), SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3).
+  /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
+  /// BIO_meth_new(3), BIO_new(3), BIO_get_data(3), BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3),
+  /// SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3).
   ///
-  /// Unchecked: `method` is complete when it is stored, and nobody changes it.
+  /// Unchecked: `method` is complete when it is stored, and nothing changes it.
   private struct Functions: @unchecked Sendable {
     typealias BIO = OpaquePointer
     typealias Method = OpaquePointer
@@ -172,13 +182,14 @@ final class RecordReader {
     let isInHandshake: @convention(c) (OpaquePointer) -> Int32
     let readBIO: @convention(c) (OpaquePointer) -> BIO?
     let setReadBIO: @convention(c) (OpaquePointer, BIO) -> Void
-    /// What makes BIOs of this kind, and its number. It lives as long as the process.
+    /// The method that makes BIOs of this kind, and its type number. It lives as long as the process.
     let method: Method
     let index: Int32
 
-    /// By pointer, since they are asked for with each read: a copy of all of them would cost as much as the rest. Never freed.
+    /// The functions behind a pointer, because each read uses them: a copy of all of them would cost as much
+    /// as the rest. Never freed.
     ///
-    /// Unsafe: nothing is written to after it was made.
+    /// Unsafe: nothing writes to the memory after it was initialised.
     nonisolated(unsafe) static let loaded: UnsafePointer<Functions>? = {
       guard OpenSSL.loaded != nil, let functions = try? Functions() else { return nil }
       let pointer = UnsafeMutablePointer<Functions>.allocate(capacity: 1)
@@ -223,14 +234,15 @@ final class RecordReader {
     guard let functions = Functions.loaded, let bio, let buffer, let data = functions.pointee.data(bio) else {
       return -1
     }
-    // The BIO holds the reader for as long as it is read from.
+    // The BIO keeps the reader alive during the read.
     return Unmanaged<RecordReader>.fromOpaque(data)._withUnsafeGuaranteedRef {
       $0.read(bio, into: buffer, count, functions.pointee)
     }
   }
 
   private static let controlCallback: Functions.Control = { bio, command, number, pointer in
-    // To push and to pop concern this BIO alone. Twice for each record it is asked whether the kernel decrypts, which it does not behind a filter.
+    // Push and pop concern only this BIO. For each record OpenSSL asks twice whether the kernel decrypts.
+    // Behind a filter the kernel does not.
     guard command != netopt_bio_push, command != netopt_bio_pop, command != netopt_bio_get_ktls_receive,
       let functions = Functions.loaded, let bio,
       let next = functions.pointee.next(bio)

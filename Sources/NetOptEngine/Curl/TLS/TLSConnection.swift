@@ -3,14 +3,16 @@ import COpenSSL
 import Glibc
 import NetOptCore
 
-/// The TLS connection below a transfer, when libcurl uses OpenSSL: what was negotiated, what lies unread, and how it ended.
+/// The TLS connection below a transfer, if libcurl uses OpenSSL: the negotiated protocol, unread data, and
+/// how the connection ended.
 ///
-/// The functions are found at run time, as `OpenSSL` finds its own. Valid only within the callback in which it was made.
+/// The functions are found at run time, like those of `OpenSSL`. A value is valid only within the callback
+/// that made it.
 struct TLSConnection {
   private let ssl: OpaquePointer
   private let functions: Functions
 
-  /// `nil` when the transfer has no connection, the connection no TLS, or TLS another library.
+  /// `nil` when the transfer has no connection, the connection has no TLS, or TLS comes from another library.
   init?(of easy: EasyHandle) {
     guard let functions = Functions.loaded else { return nil }
     var pointer: UnsafeMutableRawPointer?
@@ -41,9 +43,10 @@ struct TLSConnection {
     return name[0] == 0x68 && name[1] == 0x32
   }
 
-  /// Has the connection's record note how the peer ends TLS. OpenSSL keeps the record until it frees its own.
+  /// Makes OpenSSL note in a connection's record how the peer ends TLS. OpenSSL keeps the record until it
+  /// frees the TLS connection.
   ///
-  /// - Returns: whether it will.
+  /// - Returns: whether OpenSSL will do so.
   func report(to connection: LiveConnection) -> Bool {
     guard functions.index >= 0, functions.getData(ssl, functions.index) == nil else { return false }
     let record = Unmanaged.passRetained(connection)
@@ -52,21 +55,22 @@ struct TLSConnection {
     return false
   }
 
-  /// What limits how much of the connection is read.
+  /// The reader that limits how much of the connection is read.
   var reader: RecordReader? { RecordReader.of(ssl) }
 
-  /// Whether something was read from the socket that libcurl has not: data, or the beginning of a record.
+  /// Whether bytes were read from the socket that libcurl has not taken: data, or the beginning of a record.
   var hasBufferedData: Bool {
-    // OpenSSL does not count the head of a record.
+    // OpenSSL does not count the header of a record.
     functions.hasPending(ssl) == 1 || reader?.budget.isInRecord == true
   }
 
-  /// Stops the reports of the connection's records. Before TLS 1.3 certificates are still checked: a renegotiation can bring others.
+  /// Ends the reports of the connection's data records. Before TLS 1.3, certificates are still checked,
+  /// because a renegotiation can bring new certificates.
   func endWatch() {
     functions.setWatch(ssl, version == "TLSv1.3" ? nil : OpenSSL.watchesCertificates)
   }
 
-  /// The record that a connection was given with `report`. For OpenSSL's callbacks.
+  /// Returns the record that `report` stored for a TLS connection. For OpenSSL's callbacks.
   static func record(of ssl: OpaquePointer) -> LiveConnection? {
     guard let functions = Functions.loaded, functions.index >= 0 else { return nil }
     return functions.getData(ssl, functions.index).map {
@@ -74,18 +78,21 @@ struct TLSConnection {
     }
   }
 
-  /// Whether a handshake is in progress, of this connection or of the one to the proxy below it. OpenSSL sends no data until it ends. After the
-  /// first handshake it is a renegotiation (TLS 1.2).
+  /// Whether a handshake is in progress, on this connection or on the connection to the proxy below it.
+  /// OpenSSL sends no data until the handshake ends. A handshake after the first one is a renegotiation (TLS
+  /// 1.2).
   var isInHandshake: Bool { reader?.isInHandshake == true }
 
-  /// Whether application data lies ready that libcurl has not read. What TLS sends for itself, such as session tickets, is
-  /// taken in and does not count.
+  /// Whether application data is ready that libcurl has not read. This call reads messages of TLS itself,
+  /// such as session tickets, and does not count them.
   ///
-  /// - Parameter descriptor: the socket directly below TLS, or `nil` when something else is.
+  /// - Parameter descriptor: the socket directly below TLS, or `nil` when something else is directly below
+  ///   TLS.
   /// - Returns: `nil` when the connection has ended.
   func hasUnreadData(on descriptor: Int32?) -> Bool? {
     if hasBufferedData { return true }
-    // libcurl's BIOs work only within its own calls: others stand in for them. Also for writing: TLS may answer what it reads.
+    // libcurl's BIOs work only within its own calls, so this call replaces them for the time being. It also
+    // replaces the BIO for writing, because TLS may answer what it reads.
     guard let descriptor, let reading = functions.readBIO(ssl), let writing = functions.writeBIO(ssl),
       let socket = functions.socketBIO(descriptor, 0), let limited = RecordReader.make(for: ssl, over: socket)
     else { return true }
@@ -104,9 +111,9 @@ struct TLSConnection {
     usual?.budget = limited.reader.budget
     functions.setReadBIO(ssl, reading)
     functions.setWriteBIO(ssl, writing)
-    // A record that has begun is no answer to what is asked now.
+    // A record that has already begun is no response to a request that is sent now.
     if count > 0 || hasBufferedData || limited.reader.hasRefused { return true }
-    // There is nothing more.
+    // No more data is ready.
     return reason == netopt_ssl_error_want_read ? false : nil
   }
 
@@ -134,7 +141,7 @@ struct TLSConnection {
     let clearErrors: @convention(c) () -> Void
     let setData: @convention(c) (SSL, Int32, UnsafeMutableRawPointer?) -> Int32
     let getData: @convention(c) (SSL, Int32) -> UnsafeMutableRawPointer?
-    /// Where a connection's record is kept; negative when OpenSSL gives no place.
+    /// The index under which OpenSSL keeps a connection's record; negative when OpenSSL gives none.
     let index: Int32
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
 
