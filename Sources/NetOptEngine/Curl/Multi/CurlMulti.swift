@@ -37,7 +37,7 @@ actor CurlMulti: LoopActor {
   /// The `busyEndpoints` that `isBusy` last computed, and until when `isBusy` uses them.
   var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<IPEndpoint>())
   @exclusivity(unchecked) private var launches = Launches()
-  // Records are swapped with these arrays before they are walked, so that no turn allocates.
+  // `actOnRecords` and `readMessages` walk these arrays and keep their capacity, so that no turn allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []

@@ -38,7 +38,7 @@ struct Handshakes<Probe: AnyObject> {
     waiting.append(probe)
   }
 
-  /// Takes the probe that begins now. Drops the probes before it that can no longer begin.
+  /// Takes the probe that begins now, or `nil`. Drops the probes before it that can no longer begin.
   mutating func next(at now: MonotonicInstant, where mayBegin: (Probe) -> Bool) -> Probe? {
     guard now >= nextBeginning else { return nil }
     while !waiting.isEmpty {

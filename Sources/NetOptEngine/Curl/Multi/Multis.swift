@@ -5,9 +5,9 @@ import NetOptCore
 ///
 /// Unchecked sendable: confined to the loop, except for its initialization.
 ///
-/// libcurl 7.88 cannot be told that its kept connections lead through a network that is gone. It keeps
-/// connections per multi handle. So new work goes to a new handle, and the old handle ends when its last work
-/// has ended.
+/// libcurl 7.88 cannot be told that its kept connections lead through a network that is gone.
+/// libcurl keeps connections per multi handle. So new work goes to a new handle, and the old handle ends when
+/// its last work has ended.
 final class Multis: @unchecked Sendable {
   private(set) var current: CurlMulti
   private var retired: [CurlMulti] = []

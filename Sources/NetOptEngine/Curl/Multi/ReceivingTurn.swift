@@ -29,13 +29,13 @@ struct ReceivingTurn {
 }
 
 extension CurlMulti {
-  /// Ends the turn: the next one starts with its full time, and lets the waiting transfers continue.
+  /// Ends the turn: resets the time, and schedules the waiting transfers for the next turn.
   func endReceivingTurn() {
     records.receiving.spent = 0
     guard !records.receiving.waiting.isEmpty else { return }
     let timer = records.receiving.timer ?? MultiTimer(self) { $0.receiveOn() }
     records.receiving.timer = timer
-    // The timer fires in the next turn, because timers alone cannot keep the loop.
+    // The timer fires in the next turn: timers cannot keep the loop from its other work.
     loop.schedule(timer, at: loop.now())
   }
 

@@ -84,7 +84,7 @@ enum ExchangeState {
     }
   }
 
-  /// The exchange ends.
+  /// Ends the exchange.
   ///
   /// - Returns: how to tell the caller; `nil` when the exchange had already ended.
   mutating func finish() -> Ending? {

@@ -21,7 +21,7 @@ extension Transfer {
     if FrameObserver.isInPlace { easy.ignoresLength = frames.length == nil }
   }
 
-  /// Whether the server has ended the answer (END_STREAM).
+  /// Whether the server has ended the response (END_STREAM).
   var hasStreamEnded: Bool { frames.hasEnded }
 
   var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }

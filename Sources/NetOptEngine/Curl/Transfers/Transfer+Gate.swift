@@ -34,9 +34,10 @@ enum GateRefusal: Hashable {
 // (CURLOPT_PREREQFUNCTION(3)).
 
 extension Transfer {
-  /// Decides whether the request is sent on the ready connection.
+  /// Runs the gate on the connection that is ready.
   ///
   /// - Parameter ends: the addresses and ports of the connection, which identify it.
+  /// - Returns: whether the request is sent on the connection.
   func isReady(between ends: ConnectionEnds) -> Bool {
     let now = exchange.now()
     cameToGate()

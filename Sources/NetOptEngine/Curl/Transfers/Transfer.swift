@@ -4,7 +4,7 @@ import NetOptCore
 /// The libcurl transfer of one leg. It connects, asks the race at the gate, and carries request and response
 /// if it wins. Confined to the event loop. Methods that libcurl's callbacks call only record.
 final class Transfer {
-  /// The call. A reference cycle until the transfer ends: libcurl's records have to find the call.
+  /// The call. A reference cycle until the transfer ends, because libcurl's callbacks need the call.
   let exchange: Exchange
   let easy: EasyHandle
   let leg: Int
@@ -82,7 +82,7 @@ final class Transfer {
   /// How many bytes the consumer had not read at the last delivery.
   var unread = 0
   private(set) var isReceivePaused = false
-  /// Whether it paused because the turn's time for bodies was used up (`ReceivingTurn`), not for the reader.
+  /// Whether it paused for the turn's time limit (`ReceivingTurn`), not because its reader is behind.
   @exclusivity(unchecked) var waitsForTurn = false
   /// Whether the transfer ever paused. libcurl may then still hold a piece of the body.
   private(set) var hasPaused = false
@@ -152,7 +152,7 @@ final class Transfer {
   ///
   /// - Returns: whether the transfer continues.
   func receive(header line: UnsafeRawBufferPointer) -> Bool {
-    // From a proxy's response to CONNECT libcurl delivers only the trailers.
+    // libcurl delivers only the trailers of a proxy's response to CONNECT. They are ignored.
     if isDiscarding || isConnecting { return true }
     // `mustHide` or `follow` found the fault before libcurl took the line.
     guard fault == nil else { return false }
@@ -217,7 +217,7 @@ final class Transfer {
     return true
   }
 
-  /// Follows a piece of an HTTP/1.1 response's body that libcurl has read but not yet taken from its chunks.
+  /// Follows a piece of an HTTP/1.1 response's body that libcurl has read and decodes next.
   func follow(body bytes: UnsafeRawBufferPointer) {
     guard fault == nil, head.isComplete, !hasNoBody else { return }
     guard head.framing == .chunked, CurlLibrary.showsChunks else {
@@ -227,7 +227,7 @@ final class Transfer {
     defer { records.receiving.read(framing: chunks.takeFraming()) }
     guard let chunkFault = chunks.read(bytes) else { return }
     fault = .chunk(chunkFault)
-    // libcurl may take the chunk for the last one and the connection for idle.
+    // libcurl may take the faulty chunk for the last one, and the connection for reusable.
     connection?.isTainted = true
     if chunkFault.endsConnection { connection?.end() }
   }
@@ -370,9 +370,9 @@ final class Transfer {
 
   func takeHead() -> ResponseHead { head.take() }
 
-  /// Drops the data that libcurl holds back for a paused transfer about to end. libcurl would not free it.
+  /// Takes and drops the data that libcurl holds back for a paused transfer. libcurl would not free it.
   ///
-  /// - Returns: whether libcurl gave the data up: it gives none of a transfer that it has ended itself.
+  /// - Returns: whether nothing is held back now. libcurl gives no data of a transfer that it ended itself.
   func discard() -> Bool {
     guard isReceivePaused else { return true }
     isDiscarding = true
