@@ -1,13 +1,13 @@
 package import FoundationEssentials
 package import NetOptCore
 
-/// How long a server asks to be left alone: `Retry-After` (RFC 9110, section 10.2.3).
+/// The wait that a server asks for in `Retry-After` (RFC 9110, section 10.2.3).
 package enum RetryAfter {
-  /// Reads the field of a response's head.
+  /// Reads the field from the head of a response.
   ///
-  /// - Parameter wall: the present moment by the calendar, asked for when the field is a date and the head has no `Date` by
-  ///   the server's own clock.
-  /// - Returns: `nil` without the field, and when it cannot be read.
+  /// - Parameter wall: the present moment as a calendar date. Evaluated only when the field is not a number
+  ///   of seconds. It counts as the present when the head has no `Date` from the server's own clock.
+  /// - Returns: the wait; `nil` when the field is missing or invalid.
   package static func delay(_ head: ResponseHead, wall: () -> Date) -> Duration? {
     guard let text = head.first("Retry-After") else { return nil }
     if let delay = seconds(text) { return delay }
@@ -20,8 +20,8 @@ package enum RetryAfter {
     return .seconds(min(max(date - now, 0), Double(UInt32.max)))
   }
 
-  /// Reads a number of seconds, delay-seconds in RFC 9110; `nil` for anything else, a date among it. More digits than a
-  /// number has room for are a long time as well: 136 years.
+  /// Parses a number of seconds (delay-seconds in RFC 9110); `nil` for any other text, such as a date. A
+  /// number that does not fit into 32 bits counts as the largest one that does, which is 136 years.
   static func seconds(_ text: String) -> Duration? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return .seconds(UInt32(text) ?? .max)

@@ -1,36 +1,38 @@
 package import NetOptCore
 
-/// How many requests may be sent again, or beside themselves: one for every five calls of the last ten seconds, and ten a
-/// second on top.
+/// Limits how many retries and hedges a client sends: one for every five calls of the last 10 s, plus ten per
+/// second.
 ///
-/// The first part lets a busy client carry on when an endpoint dies, and keeps all clients together from doubling the load
-/// of a service that is going down; the second lets a client that makes few calls retry at all. Over any time of T
-/// seconds there are at most 0.2 for each call of that time and the ten seconds before it, and 10 · (T + 1).
+/// The first part lets a busy client continue when an endpoint dies, and prevents all clients together from
+/// doubling the load of a failing service. The second part lets a client with few calls retry at all. In any
+/// period of T seconds, there are at most 0.2 retries for each call of that period and the 10 s before it,
+/// plus 10 · (T + 1).
 ///
-/// A value that is told the moment; moments that go back count as the latest one.
+/// The budget is a value type and reads no clock: callers pass the present moment. A moment before the latest
+/// one counts as the latest one.
 package struct RetryBudget: Sendable {
-  /// How many calls pay for a retry.
+  /// The number of calls that pay for a retry.
   static let callsPerRetry = 5
   /// How long a call counts.
   static let memory = Duration.seconds(10)
-  /// How many retries a second are free. So many may be made at once.
+  /// The number of free retries per second. As many can be made at once.
   static let freePerSecond: Int64 = 10
 
   private static let slots = 10
   private static let slot = memory.nanoseconds / Int64(slots)
   private static let free = 1_000_000_000 / freePerSecond
 
-  /// The calls of each tenth of the memory that no retry has used up.
+  /// The calls in each tenth of `memory` that no retry has used.
   private var calls = InlineArray<10, Int>(repeating: 0)
-  /// The tenth that is being filled, counted from the clock's start.
+  /// The current tenth, counted from the start of the clock.
   private var current: Int64
   private var currentIndex: Int
   private var currentEnds: Int64
-  /// The free retries that are left, as the time in which they came together.
+  /// The free retries that are left, as the nanoseconds in which they were earned.
   private var credit: Int64
   private var creditedAt: Int64
 
-  /// Makes a budget of which nothing has been used.
+  /// Makes an unused budget.
   package init(at now: MonotonicInstant) {
     let moment = Self.counted(now)
     current = moment / Self.slot
@@ -40,31 +42,31 @@ package struct RetryBudget: Sendable {
     credit = Self.free * Self.freePerSecond
   }
 
-  /// The moment in nanoseconds, within what a tenth can be counted from and to.
+  /// The moment in nanoseconds, limited to the range in which tenths can be counted.
   private static func counted(_ moment: MonotonicInstant) -> Int64 {
     min(max(moment.nanoseconds, 0), .max - slot)
   }
 
-  /// A call begins.
+  /// Records that a call begins.
   package mutating func callBegins(at now: MonotonicInstant) {
-    // Nearly every call of a busy client begins in the tenth of the one before.
+    // Nearly every call of a busy client begins in the same tenth as the previous call.
     if now.nanoseconds >= currentEnds { advance(to: now) }
     calls[currentIndex] &+= 1
   }
 
-  /// Takes what a retry costs.
+  /// Takes the cost of a retry.
   ///
-  /// - Returns: whether there was enough; otherwise nothing was taken.
+  /// - Returns: whether the budget was sufficient. Otherwise nothing is taken.
   package mutating func take(at now: MonotonicInstant) -> Bool {
     advance(to: now)
     earnCredit(until: now)
-    // What is free comes first: it comes again by itself.
+    // Free retries are used first: they renew themselves.
     if credit >= Self.free {
       credit -= Self.free
       return true
     }
     guard available >= Self.callsPerRetry else { return false }
-    // The oldest calls first: they are the next to be forgotten.
+    // The oldest calls pay first: they expire next.
     var rest = Self.callsPerRetry
     for age in (0..<Int64(Self.slots)).reversed() where current >= age {
       let index = Int((current - age) % Int64(Self.slots))
@@ -75,7 +77,8 @@ package struct RetryBudget: Sendable {
     return true
   }
 
-  /// When the next free retry is there, as of the last one that was asked for. Calls that begin meanwhile may pay for one before.
+  /// The time until the next free retry, as of the last call of `take(at:)`. Calls that begin meanwhile may
+  /// pay for a retry earlier.
   var nextFree: Duration { .nanoseconds(max(Self.free - credit, 0)) }
 
   private var available: Int {
@@ -84,7 +87,7 @@ package struct RetryBudget: Sendable {
     return sum
   }
 
-  /// Forgets the calls that are too old at a moment.
+  /// Drops the calls that are too old at a moment.
   private mutating func advance(to now: MonotonicInstant) {
     let wanted = Self.counted(now) / Self.slot
     guard wanted > current else { return }

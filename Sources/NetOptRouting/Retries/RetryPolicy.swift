@@ -1,93 +1,97 @@
 package import FoundationEssentials
 package import NetOptCore
 
-/// Decides whether a request is sent once more after an attempt that did not go well. It sends nothing and waits for
-/// nothing: it is told what happened and when, and says what to do.
+/// Decides whether a call sends its request again after a failed attempt. The policy sends nothing and reads
+/// no clock: callers pass events with their moments, and get decisions.
 ///
-/// A request is sent a second time only when it may be repeated, or when every server to which it was sent refused to process it. A failure
-/// before anything was sent is no reason: the race has tried every way there is by then (docs/adr/0015).
+/// A request is sent again only when it may be repeated, or when every server to which it was sent refused to
+/// process it. A failure before anything was sent is no reason for a retry: the race has tried every leg by
+/// then (docs/adr/0015).
 package struct RetryPolicy: Sendable {
-  /// What became of an attempt.
+  /// The outcome of an attempt.
   package typealias Outcome = Result<NetOptResponse, NetOptError>
 
-  /// What to do.
+  /// The decision after an attempt.
   package enum Decision: Hashable, Sendable {
-    /// Let the caller have the outcome.
+    /// Return the outcome to the caller.
     case giveUp(Reason)
     /// Send the request again.
     ///
-    /// - after: how long to wait first.
-    /// - onFreshConnection: whether pooled connections are not to be used.
+    /// - after: the wait before the attempt.
+    /// - onFreshConnection: whether the attempt must use a new connection, not a pooled one.
     case again(after: Duration, onFreshConnection: Bool)
-    /// Ask again after this time: the budget has nothing left for the retry, and may have by then.
+    /// Decide again after this time. The budget has nothing left for the retry, and may have by then.
     case ask(after: Duration)
   }
 
   /// Why a request is not sent again.
   package enum Reason: Hashable, Sendable {
-    /// The outcome is one that another attempt would not change.
+    /// Another attempt would not change the outcome.
     case final
-    /// Nothing was sent: every way was tried.
+    /// Nothing was sent: the race tried every leg.
     case nothingSent
-    /// The request may not be repeated: its method is not idempotent and it has no key, or its body was a stream.
+    /// The request may not be repeated: its method is not idempotent and it has no key, or its body was a
+    /// stream.
     case mayNotBeRepeated
-    /// It was sent as often as its options allow.
+    /// The call has made as many attempts as its options allow.
     case attemptsUsedUp
-    /// It could not end before the deadline.
+    /// Another attempt could not end before the deadline.
     case noTimeLeft(Shortage)
-    /// The server asks for a longer wait than is reasonable within a call.
+    /// The server asks for a wait that is longer than `longestWait`.
     case toldToWait(Duration)
-    /// The budget for retries is used up. The next one that costs no calls is free after this time.
+    /// The retry budget is used up. The next free retry is available after this time.
     case budgetUsedUp(nextFree: Duration)
   }
 
   /// Why there is no time for another attempt.
   package struct Shortage: Hashable, Sendable {
-    /// What was left until the deadline; at least zero.
+    /// The time that was left until the deadline; at least zero.
     package let left: Duration
     /// The wait before the attempt.
     package let wait: Duration
-    /// The least that the attempt itself takes; zero when that is not known.
+    /// The shortest duration of the attempt itself; zero when it is unknown.
     package let attempt: Duration
   }
 
-  /// The longest wait that a server may ask for in `Retry-After`; for a longer one its response is the answer.
+  /// The longest wait that a server may ask for in `Retry-After`. When a server asks for a longer one, the
+  /// caller gets its response.
   package static let longestWait = Duration.seconds(10)
-  /// The wait before the first retry that is not made at once, without jitter; it doubles with each further one.
+  /// The wait before the first delayed retry, before jitter. It doubles with each further retry.
   static let firstWait = Duration.milliseconds(50)
-  /// The most that it becomes.
+  /// The longest wait without `Retry-After`, before jitter.
   static let longestOwnWait = Duration.seconds(2)
-  /// How often in a row a call waits for the budget. Together that is 0.8 to 1.6 s: time for a burst of failures to be
-  /// repeated, and too little for calls to pile up when nothing works.
+  /// How often in a row a call waits for the budget. Together these waits take 0.8 to 1.6 s: enough to repeat
+  /// the requests of a burst of failures, and too little for calls to pile up when nothing works.
   static let mostWaitsForBudget = 5
 
   private var random: SplitMix64
 
   /// Makes a policy.
   ///
-  /// - Parameter seed: what it draws by chance follows from it. Give each client another one.
+  /// - Parameter seed: the seed of the policy's random numbers. Give each client a different seed.
   package init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-  /// Whether an answer may be a reason to send the request again: 502, 503, 504 (RFC 9110, sections 15.6.3 to 15.6.5), and
-  /// 421 (section 15.5.20).
+  /// Whether a response status may be a reason to send the request again: 502, 503, 504 (RFC 9110, sections
+  /// 15.6.3 to 15.6.5), and 421 (section 15.5.20).
   package static func isFailure(_ status: Int) -> Bool {
-    // One comparison for nearly all answers.
+    // One comparison is enough for nearly all responses.
     status >= 421 && (status == 421 || (502...504).contains(status))
   }
 
   /// Decides after an attempt.
   ///
   /// - Parameters:
-  ///   - outcome: what became of it.
-  ///   - request: what was sent.
-  ///   - attempts: how many attempts the call has made, this one included.
-  ///   - waits: how often it has waited for the budget since the last one.
+  ///   - outcome: the outcome of the attempt.
+  ///   - request: the request that was sent.
+  ///   - attempts: the number of attempts that the call has made, this one included.
+  ///   - waits: how often the call has waited for the budget since this attempt.
   ///   - now: the present moment.
-  ///   - deadline: when the call has to be over.
-  ///   - shortest: the least time that an attempt takes, asked for when there is a deadline for a further one. It must
-  ///     not be more than what an attempt can take: a retry is refused by it.
-  ///   - wall: the present moment by the calendar.
-  ///   - budget: from which a retry is taken, when everything else speaks for it.
+  ///   - deadline: the deadline of the call.
+  ///   - shortest: the shortest duration of an attempt. Evaluated when there is a deadline and another
+  ///     attempt is possible. It must not exceed the real duration of an attempt, because the policy refuses
+  ///     retries by it.
+  ///   - wall: the present moment as a calendar date.
+  ///   - budget: the budget from which a retry is taken, when nothing else speaks against the retry.
   package mutating func decide(
     after outcome: Outcome, of request: NetOptRequest, attempts: Int, waits: Int = 0,
     at now: MonotonicInstant, until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration,
@@ -110,7 +114,7 @@ package struct RetryPolicy: Sendable {
       return .giveUp(.mayNotBeRepeated)
     }
     guard attempts < request.options.maxAttempts else { return .giveUp(.attemptsUsedUp) }
-    // Another connection is all that 421 asks for, and there is no use in asking for it twice.
+    // A 421 response asks only for another connection. A second retry for it is useless.
     if status == 421 {
       if attempts > 1 { return .giveUp(.final) }
       asked = .zero
@@ -127,7 +131,7 @@ package struct RetryPolicy: Sendable {
     if Self.isPaid(outcome) || budget.take(at: now) {
       return .again(after: delay, onFreshConnection: status == 421)
     }
-    // What answers, be it badly, is given to the caller at once. A failure is worth a wait.
+    // A response, even a bad one, goes to the caller at once. A failure is worth a wait.
     guard status == nil, waits < Self.mostWaitsForBudget else {
       return .giveUp(.budgetUsedUp(nextFree: budget.nextFree))
     }
@@ -138,40 +142,45 @@ package struct RetryPolicy: Sendable {
     return .ask(after: pause)
   }
 
-  /// Whether another attempt was paid for already: by who took the request from an endpoint that had gone silent.
+  /// Whether the retry needs nothing from the budget: the request was taken from a silent endpoint, and its
+  /// cost was settled then.
   private static func isPaid(_ outcome: Outcome) -> Bool {
     if case .failure(let error) = outcome { error.route?.winner?.failure?.kind == .silent } else { false }
   }
 
-  /// Why an error is the call's last word, or `nil` when it is that of a connection that failed after the request was sent.
+  /// Why the call ends with an error. `nil` when another attempt may help: the connection failed after the
+  /// request was sent, or servers refused to process the request.
   private static func finality(of error: NetOptError, _ request: NetOptRequest) -> Reason? {
     switch error.code {
     case .sendFailed, .receiveFailed, .protocolViolation: break
     default: return error.isRetryable && error.route?.winner == nil ? .nothingSent : .final
     }
     if error.route?.winner == nil { return wasRefused(error) ? nil : .nothingSent }
-    // A body that was a stream, or a method that is not idempotent: told apart from errors that no repeat would mend.
+    // A streamed body or a method that is not idempotent prevents a retry. For other errors, a retry would
+    // not help.
     if !error.isRetryable { return request.mayBeRepeated ? .final : .mayNotBeRepeated }
     return nil
   }
 
-  /// Whether servers refused to process the request, and nobody else was left to take it: without a winner it was not sent otherwise.
+  /// Whether servers refused to process the request and no leg was left. Without a winner, nothing else was
+  /// sent.
   private static func wasRefused(_ error: NetOptError) -> Bool {
     error.code == .sendFailed && error.isRetryable && error.route?.winner == nil
   }
 
-  /// How long to wait when nobody says. A connection that failed says nothing of the others: its request goes elsewhere at
-  /// once, the first time. A service that answers that it is in trouble, or refuses requests, gets a moment to recover.
+  /// The wait when no server asks for one. A failed connection says nothing about other endpoints, so the
+  /// first retry goes elsewhere at once. A service that reports trouble or refuses requests gets time to
+  /// recover.
   private mutating func wait(before attempts: Int, isAnswered: Bool) -> Duration {
     let attempts = max(attempts, 1)
     let doublings = isAnswered ? attempts - 1 : attempts - 2
     if doublings < 0 { return .zero }
     let wait = min(Self.firstWait * (1 << min(doublings, 10)), Self.longestOwnWait)
-    // Between half and all of it, so that those who failed together do not come back together.
+    // Between half of the wait and all of it, so that clients that failed together do not come back together.
     return wait * Double.random(in: 0.5...1, using: &random)
   }
 
-  /// Up to a tenth longer than a server asked for: it asked others at the same time.
+  /// The wait that a server asked for, plus up to a tenth: the server asked other clients at the same time.
   private mutating func jittered(_ asked: Duration) -> Duration {
     if asked == .zero { return .zero }
     return asked + asked * Double.random(in: 0...0.1, using: &random)
@@ -179,10 +188,10 @@ package struct RetryPolicy: Sendable {
 }
 
 extension RetryPolicy.Reason: CustomStringConvertible {
-  /// What people are told, or an empty text when there is nothing to tell.
+  /// The reason in words for users; empty when there is nothing to say.
   package var description: String {
     switch self {
-    // The outcome itself and the report of the attempts tell these.
+    // The outcome itself and the report of the attempts say this.
     case .final, .nothingSent, .mayNotBeRepeated, .attemptsUsedUp: ""
     case .noTimeLeft(let shortage): shortage.description
     case .toldToWait(let time):
@@ -195,7 +204,7 @@ extension RetryPolicy.Reason: CustomStringConvertible {
 }
 
 extension RetryPolicy.Shortage: CustomStringConvertible {
-  /// What people are told.
+  /// The shortage in words for users.
   package var description: String {
     if left == .zero { return "the deadline had passed" }
     let left = "\(left.shown) were left before the deadline, and another attempt "
