@@ -1,16 +1,17 @@
 import NetOptCore
 
-/// When 95 % of an origin's answers have begun: the 95th percentile of times to the first byte.
+/// The 95th percentile of an origin's times to the first byte: the time by which 95 % of its responses have
+/// begun.
 ///
-/// Times are counted in classes, eight for each doubling from 16 µs on, so that an answer is off by at most 9 %. When a
-/// thousand were counted all counts are halved: what was measured long ago is forgotten little by little.
+/// Counts times in classes, eight for each doubling from 16 µs on. So the value is too high by at most 12.5
+/// %. After 1000 samples it halves all counts: old samples are forgotten gradually.
 package struct LatencyQuantile: Sendable {
-  /// The least number of times from which an answer is given. With fewer, the 95th percentile is the slowest of all.
+  /// The minimum number of samples for a value. With fewer, the 95th percentile is the slowest sample.
   package static let leastSamples = 40
-  /// How many are counted before the counts are halved.
+  /// The number of samples after which the counts are halved.
   static let mostSamples = 1000
 
-  /// The first classes begin at 2^14 ns; what is shorter is in the very first.
+  /// The first class begins at 2^14 ns. It also holds all shorter times.
   private static let shortest = 14
   private static let doublings = 24
   private static let classes = 8 * doublings
@@ -18,20 +19,20 @@ package struct LatencyQuantile: Sendable {
   private var counts = [UInt16](repeating: 0, count: Self.classes)
   private var total = 0
 
-  /// Makes one that knows nothing.
+  /// Makes a quantile without samples.
   package init() {}
 
-  /// Takes a time to the first byte.
+  /// Adds a time to the first byte.
   package mutating func add(_ time: Duration) {
     if total >= Self.mostSamples { halve() }
     counts[Self.index(of: time.nanoseconds)] += 1
     total += 1
   }
 
-  /// By when 95 % of the answers had begun; `nil` as long as too few are known.
+  /// The time by which 95 % of the responses had begun; `nil` with fewer than `leastSamples` samples.
   package var value: Duration? {
     guard total >= Self.leastSamples else { return nil }
-    // So many are allowed to be slower.
+    // The number of samples that may be slower: 5 %.
     var slower = total / 20
     for index in counts.indices.reversed() {
       let count = Int(counts[index])
@@ -49,7 +50,7 @@ package struct LatencyQuantile: Sendable {
     }
   }
 
-  /// The class of a time: the position of its highest bit, and the three bits behind that.
+  /// The class of a time: the position of its highest bit, and the next three bits.
   private static func index(of nanoseconds: Int64) -> Int {
     let time = UInt64(max(nanoseconds, 0))
     let highest = 63 - time.leadingZeroBitCount

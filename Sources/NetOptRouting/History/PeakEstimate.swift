@@ -1,19 +1,21 @@
 import NetOptCore
 
-/// A moving average that takes a larger sample at once, and forgets it by and by: a peak-EWMA.
+/// A moving average that adopts a larger sample at once and forgets it gradually: a peak EWMA.
 ///
-/// What it forgets is weighed with τ/(τ + t), which falls as e^(-t/τ) does at first and costs a division.
+/// The old value weighs τ/(τ + t) after the time t. At first this falls like e^(-t/τ), and it costs only a
+/// division.
 struct PeakEstimate: Hashable, Sendable {
-  /// How fast smaller samples pull it down while they come.
+  /// The time constant τ in nanoseconds with which smaller samples pull the estimate down.
   static let busy: Int64 = 10_000_000_000
-  /// How fast it falls when none come: an endpoint that nobody uses has had no occasion to show that it is better.
+  /// The time constant τ in nanoseconds with which the estimate falls while no samples come: an endpoint
+  /// without requests cannot show that it has become faster.
   static let idle: Int64 = 60_000_000_000
 
   private var nanoseconds: Int64 = 0
-  /// When the last sample was taken.
+  /// When the last sample was added.
   private(set) var last: MonotonicInstant?
 
-  /// Takes a sample: nanoseconds, at most `RoundTripEstimate.longest`.
+  /// Adds a sample in nanoseconds, at most `RoundTripEstimate.longest`.
   mutating func add(_ sample: Int64, at now: MonotonicInstant) {
     defer { last = now }
     guard let last, sample < nanoseconds else {
@@ -24,7 +26,7 @@ struct PeakEstimate: Hashable, Sendable {
     nanoseconds += Int64(Double(sample - nanoseconds) * passed / (passed + Double(Self.busy)))
   }
 
-  /// The estimate when no sample has come since the last one.
+  /// The estimate in nanoseconds at a moment after the last sample.
   func value(at now: MonotonicInstant) -> Int64 {
     guard let last else { return 0 }
     let passed = Double(max(now.nanoseconds(since: last), 0))
@@ -32,35 +34,37 @@ struct PeakEstimate: Hashable, Sendable {
   }
 }
 
-/// How long the servers of an origin usually take to begin an answer, all endpoints together: the mean and the mean
-/// deviation, which follow what happens over minutes.
+/// The usual time until the servers of an origin begin a response, over all endpoints: the mean and the mean
+/// deviation. Both follow changes within minutes.
 struct UsualTime: Hashable, Sendable {
-  /// The fewest samples that show what is usual.
+  /// The minimum number of samples that show what is usual.
   static let fewest = 8
-  /// The number of samples after which time decides how much one weighs.
+  /// The number of samples after which only the time between samples decides their weight.
   private static let settled = 16
   private static let memory = 300e9
-  /// By how much an answer is later at least to be an unusual one.
+  /// The minimum difference between the mean and `bound`, in nanoseconds.
   private static let leastMargin = 5e6
 
   private var mean = 0.0
   private var deviation = 0.0
   private var count = 0
   private var last = MonotonicInstant(nanoseconds: 0)
-  /// Which endpoint last answered within the bound, and when.
+  /// The index of the endpoint that last answered within the bound, and when it did.
   private var lastInTime = -1
   private var lastInTimeAt = MonotonicInstant(nanoseconds: 0)
 
-  /// By when nearly every answer has begun, or `nil` as long as too little is known.
+  /// The time in nanoseconds by which nearly every response has begun; `nil` with fewer than `fewest`
+  /// samples.
   var bound: Int64? {
     count < Self.fewest ? nil : Int64(mean + max(4 * deviation, Self.leastMargin))
   }
 
-  /// Takes a sample in nanoseconds. One beyond the bound counts as one at the bound: a server that has become slow
-  /// must not be what is usual after a few answers, and an origin that has become slow as a whole is after minutes. While another
-  /// endpoint answers within the bound, answers beyond it do not count: at a few requests a minute the slow server would become the norm.
+  /// Adds a sample in nanoseconds. A sample beyond the bound counts as one at the bound. So a server that has
+  /// become slow does not become the norm after a few responses, but an origin that has become slow as a
+  /// whole does within minutes. While another endpoint answers within the bound, samples beyond it do not
+  /// count: at a few requests per minute, the slow server would become the norm.
   ///
-  /// - Parameter endpoint: the endpoint's index.
+  /// - Parameter endpoint: the index of the endpoint.
   mutating func add(_ sample: Int64, of endpoint: Int, at now: MonotonicInstant) {
     let bound = bound ?? .max
     if sample <= bound {
@@ -76,7 +80,7 @@ struct UsualTime: Hashable, Sendable {
       count += 1
       weight = max(weight, 1 / Double(count))
     }
-    // After a long break one sample is not the whole truth.
+    // After a long break, one sample must not decide alone.
     weight = count == 1 ? 1 : min(weight, 0.25)
     deviation += (abs(sample - mean) - deviation) * (count == 1 ? 0 : weight)
     mean += (sample - mean) * weight

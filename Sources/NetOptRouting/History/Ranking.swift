@@ -2,19 +2,20 @@ import NetOptCore
 
 /// The order of a host's endpoints.
 ///
-/// Those that are known to work come first, fastest first; then those of which nothing is known, nearest first; then
-/// those that failed of late. The order is total: of two endpoints one always comes first, and in the end it is the
-/// list's order that says which. It is kept, and an endpoint of which something was learnt is moved in it.
+/// Endpoints that are known to work come first, the fastest first. Endpoints of unknown speed follow, the
+/// nearest first. Endpoints that failed recently come last. The order is total: when all other properties are
+/// equal, the list's order decides. The ranking is kept between requests, and moves an endpoint when
+/// something about it was learned.
 struct Ranking: Sendable {
-  /// What an endpoint's place depends on before anything else. The cases are in their order.
+  /// The first criterion for an endpoint's place. The cases are in the order of the ranking.
   enum Standing: Hashable, Comparable, Sendable {
-    /// Its score, in nanoseconds.
+    /// Known to work; with its score in nanoseconds.
     case known(Int64)
     case unknown
-    /// Its score with the penalty for its failures.
+    /// Failed recently; with its score in nanoseconds, penalties included.
     case penalised(Int64)
 
-    /// The score, when there is one.
+    /// The score; `nil` without one.
     var score: Duration? {
       switch self {
       case .known(let score), .penalised(let score): .nanoseconds(score)
@@ -23,17 +24,17 @@ struct Ranking: Sendable {
     }
   }
 
-  /// An endpoint that is ranked.
+  /// A ranked endpoint.
   struct Entry: Hashable, Comparable, Sendable {
     let standing: Standing
-    // Small: the entries are copied with each plan.
+    // Small types, because each plan copies the entries.
     private let smallIndex: Int32
     private let smallWeight: Int16
     private let smallDistance: Int8
 
-    /// Its index in the list.
+    /// The endpoint's index in the list.
     var index: Int { Int(smallIndex) }
-    /// In how many respects, of region and provider, it is not where this machine is.
+    /// How many of region and provider are not known to match those of this machine: 0 to 2.
     var distance: Int { Int(smallDistance) }
     var weight: Int { Int(smallWeight) }
 
@@ -45,7 +46,7 @@ struct Ranking: Sendable {
     }
 
     static func < (a: Entry, b: Entry) -> Bool {
-      // Written out, the usual case first: it is asked for often.
+      // Written out, the usual case first, because this comparison runs often.
       if case .known(let one) = a.standing, case .known(let other) = b.standing, one != other {
         return one < other
       }
@@ -53,27 +54,28 @@ struct Ranking: Sendable {
     }
   }
 
-  /// By how much an endpoint must be better than the one in use to take its place. Changing costs new connections.
+  /// How much better than the endpoint in use another endpoint must be to replace it: in nanoseconds, and in
+  /// percent of the score in use. The larger value counts. A change costs new connections.
   static let smallestGain: Int64 = 5_000_000
   static let smallestGainPercent: Int64 = 15
-  /// How much slower than the fastest an endpoint may be to share its load.
+  /// How much slower than the fastest endpoint, in percent, an endpoint may be to share its load.
   static let spreadPercent: Int64 = 10
 
-  /// The entries in their order.
+  /// The entries in order.
   private(set) var entries: [Entry]
 
   /// Ranks endpoints.
   init(_ entries: [Entry] = []) { self.entries = entries.sorted() }
 
-  // MARK: Keeping it
+  // MARK: Updating the order
 
-  /// Puts an endpoint where it belongs.
+  /// Inserts an endpoint, or moves it to its new place.
   mutating func place(_ entry: Entry) {
     guard var position = position(of: entry.index) else {
       entries.insert(entry, at: entries.firstIndex { entry < $0 } ?? entries.endIndex)
       return
     }
-    // Those between its old place and its new one move up.
+    // The entries between the old place and the new one move by one.
     while position > 0, entry < entries[position - 1] {
       entries[position] = entries[position - 1]
       position -= 1
@@ -85,7 +87,7 @@ struct Ranking: Sendable {
     entries[position] = entry
   }
 
-  /// Takes an endpoint out.
+  /// Removes an endpoint.
   mutating func remove(_ index: Int) {
     if let position = position(of: index) { entries.remove(at: position) }
   }
@@ -93,15 +95,15 @@ struct Ranking: Sendable {
   /// The position of an endpoint, by its index in the list.
   func position(of index: Int) -> Int? { entries.firstIndex { $0.index == index } }
 
-  // MARK: Who is in front
+  // MARK: Choosing the first endpoint
 
-  /// The position of the fastest one, or of the one in use as long as none is clearly better. Among those within 10 %
-  /// of the fastest the client's draw decides.
+  /// The position of the endpoint to try first: the fastest one, or the endpoint in use as long as no other
+  /// is clearly better. Among the endpoints within 10 % of the fastest, the client's draw decides.
   ///
   /// - Parameters:
-  ///   - leader: the index of the endpoint that is in use.
-  ///   - draw: the random number by which this client chooses among endpoints that are equally fast.
-  ///   - isSticky: whether the one in use keeps its place, however much better another one is.
+  ///   - leader: the index of the endpoint in use.
+  ///   - draw: the random number by which this client chooses among endpoints of about the same speed.
+  ///   - isSticky: whether the endpoint in use keeps its place, however much better another one is.
   func front(leader: Int?, draw: UInt64, isSticky: Bool = false) -> Int {
     guard case .known(let best) = entries.first?.standing else { return 0 }
     if let leader, let position = position(of: leader), case .known(let score) = entries[position].standing,
@@ -109,7 +111,7 @@ struct Ranking: Sendable {
     {
       return position
     }
-    // Drawn in the list's order, so that the choice does not depend on who is a little faster just now.
+    // The draw follows the list's order, so that small changes of speed do not change the choice.
     let limit = Standing.known(best + best * Self.spreadPercent / 100)
     let eligible = entries.indices.prefix { entries[$0].standing <= limit }
       .sorted { entries[$0].index < entries[$1].index }
@@ -123,11 +125,11 @@ struct Ranking: Sendable {
     return 0
   }
 
-  /// The position of the better one of two that are drawn by weight: the one whose score times the requests that it
-  /// would have under way is smaller. Drawn among those that are known to work or, when there is none, among those of
-  /// which nothing is known.
+  /// Draws two endpoints by weight and returns the position of the better one: the one with the smaller
+  /// product of score and requests under way, the next request included. Draws among the endpoints that are
+  /// known to work or, without any, among those of unknown speed.
   ///
-  /// - Parameter inFlight: how many requests an endpoint has under way, by its index in the list.
+  /// - Parameter inFlight: the number of requests that an endpoint has under way, by its index in the list.
   func betterOfTwo(inFlight: (Int) -> Int, using random: inout SplitMix64) -> Int {
     let isKnown = { (entry: Entry) in if case .known = entry.standing { true } else { false } }
     let known = entries.prefix(while: isKnown).count
@@ -137,7 +139,7 @@ struct Ranking: Sendable {
     let second = drawn(of: count, without: first, using: &random)
     func cost(_ position: Int) -> Double {
       let entry = entries[position]
-      // Where nothing is known the load alone decides.
+      // Without known scores, the load alone decides.
       let score = if case .known(let score) = entry.standing { Double(max(score, 1)) } else { 1.0 }
       return score * Double(inFlight(entry.index) + 1)
     }
@@ -145,7 +147,7 @@ struct Ranking: Sendable {
     return a == b ? min(first, second) : a < b ? first : second
   }
 
-  /// Draws one of the first entries by weight.
+  /// Draws one of the first `count` entries by weight, but not the one at position `other`.
   private func drawn(of count: Int, without other: Int?, using random: inout SplitMix64) -> Int {
     var total = 0
     for position in 0..<count where position != other { total += entries[position].weight }

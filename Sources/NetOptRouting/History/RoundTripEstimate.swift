@@ -2,20 +2,21 @@ import NetOptCore
 
 /// A smoothed time and its variation, after RFC 6298, section 2.
 struct RoundTripEstimate: Hashable, Sendable {
-  /// The longest time that is believed. It keeps sums of nanoseconds far from overflowing.
+  /// The longest time that counts, 1 h; longer samples count as this time. The limit keeps sums of
+  /// nanoseconds far from overflowing.
   static let longest: Int64 = 3_600_000_000_000
   private static let memory: Int64 = 360_000_000_000
 
   private(set) var smoothedNanoseconds: Int64
   private var variationNanoseconds: Int64
 
-  /// Begins with a first sample: half of it is taken for the variation.
+  /// Begins an estimate with its first sample. The variation begins at half of the sample.
   init(_ sample: Duration) {
     smoothedNanoseconds = Self.believed(sample)
     variationNanoseconds = smoothedNanoseconds / 2
   }
 
-  /// An estimate that was made before; `nil` for times that no sample could give.
+  /// Restores an estimate; `nil` for times outside of 0 to `longest`.
   init?(smoothed: Duration, variation: Duration) {
     let range = 0...Self.longest
     guard range.contains(smoothed.nanoseconds), range.contains(variation.nanoseconds) else { return nil }
@@ -31,17 +32,18 @@ struct RoundTripEstimate: Hashable, Sendable {
   var smoothed: Duration { .nanoseconds(smoothedNanoseconds) }
   /// RTTVAR.
   var variation: Duration { .nanoseconds(variationNanoseconds) }
-  /// By when nearly every answer is there: SRTT + 4 · RTTVAR.
+  /// The time by which nearly every response is there: SRTT + 4 · RTTVAR.
   var bound: Duration { .nanoseconds(boundNanoseconds) }
-  /// The same in nanoseconds.
+  /// `bound` in nanoseconds.
   var boundNanoseconds: Int64 { smoothedNanoseconds + 4 * variationNanoseconds }
 
-  /// Takes another sample: RTTVAR ← 3/4 · RTTVAR + 1/4 · |SRTT − R|, then SRTT ← 7/8 · SRTT + 1/8 · R.
+  /// Adds a sample: RTTVAR ← 3/4 · RTTVAR + 1/4 · |SRTT − R|, then SRTT ← 7/8 · SRTT + 1/8 · R.
   ///
-  /// RFC 6298 samples each round trip; an endpoint is looked at every few minutes. So a sample weighs t/(t + 6 min)
-  /// when the one before it is so old that this is more than an eighth: after three of them old history is forgotten.
+  /// RFC 6298 samples each round trip, but an endpoint is measured only every few minutes. So a sample weighs
+  /// t/(t + 6 min) when the previous sample is so old that this is more than 1/8. After three such samples,
+  /// old history is forgotten.
   ///
-  /// - Parameter age: the time t since the sample before.
+  /// - Parameter age: the time t since the previous sample.
   mutating func add(_ sample: Duration, age: Duration = .zero) {
     let sample = Self.believed(sample)
     let age = min(max(age.nanoseconds, 0), Self.longest)
@@ -57,19 +59,19 @@ struct RoundTripEstimate: Hashable, Sendable {
     smoothedNanoseconds += Int64(Double(difference) * weight)
   }
 
-  /// The estimate for something that takes `factor` of these round trips.
+  /// The estimate for an operation that takes `factor` of these round trips.
   func scaled(by factor: Int64) -> RoundTripEstimate {
     RoundTripEstimate(smoothed: smoothedNanoseconds * factor, variation: variationNanoseconds * factor)
   }
 
   private static func believed(_ sample: Duration) -> Int64 { believed(sample.nanoseconds) }
 
-  /// The time in nanoseconds, as far as it is believed.
+  /// The time in nanoseconds, limited to 0 to `longest`.
   static func believed(_ nanoseconds: Int64) -> Int64 { min(max(nanoseconds, 0), longest) }
 }
 
 extension Optional<RoundTripEstimate> {
-  /// Takes a sample: the first one begins the estimate.
+  /// Adds a sample. The first sample begins the estimate.
   mutating func add(_ sample: Duration, age: Duration = .zero) {
     if self == nil { self = RoundTripEstimate(sample) } else { self?.add(sample, age: age) }
   }

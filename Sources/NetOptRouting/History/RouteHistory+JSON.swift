@@ -1,20 +1,20 @@
 import FoundationEssentials
 package import NetOptCore
 
-// The form in which a history is kept in a file: docs/schemas/ranking.schema.json.
+// The file format of a history: docs/schemas/ranking.schema.json.
 
 extension RouteHistory {
-  /// The largest file that is read.
+  /// The maximum size of a file in bytes.
   package static let maximumBytes = 4 << 20
-  /// The most hosts, and the most endpoints of all hosts together, that are kept.
+  /// The maximum number of hosts, and of endpoints of all hosts together, in a file.
   static let mostHosts = 1024
   static let mostEndpoints = 10_000
 
-  /// The JSON text of a file.
+  /// The history as the JSON text of a file.
   ///
-  /// - Parameter network: the fingerprint of the network to which it belongs.
+  /// - Parameter network: the fingerprint of the network to which the history belongs.
   package func json(network: String) -> JSONValue {
-    // Of more than are kept those count that were learned last.
+    // When there are too many hosts, those that were learned last stay.
     var room = Self.mostEndpoints
     let latest = hosts.sorted { $0.learned > $1.learned }.prefix(Self.mostHosts).prefix { host in
       room -= host.endpoints.count
@@ -46,15 +46,15 @@ extension RouteHistory {
     return [.microseconds(estimate.smoothed), .microseconds(estimate.variation)]
   }
 
-  /// Why a file is of no use.
+  /// Why a file cannot be used.
   package struct Fault: Error, Hashable {
-    /// What is wrong with it.
+    /// What is wrong with the file, in words for users.
     package let reason: String
   }
 
   /// Reads a file.
   ///
-  /// - Parameter network: the fingerprint of the network to which it must belong.
+  /// - Parameter network: the fingerprint of the network to which the file must belong.
   package init(json bytes: [UInt8], network: String) throws(Fault) {
     guard bytes.count <= Self.maximumBytes else { throw Fault(reason: "it is larger than 4 MiB") }
     let file: File
@@ -77,7 +77,7 @@ extension RouteHistory {
   }
 }
 
-/// The file's form.
+/// The format of the file.
 private struct File: Decodable {
   struct Host: Decodable {
     let scheme: String
@@ -89,7 +89,7 @@ private struct File: Decodable {
 
     var value: RouteHistory.Host? {
       guard let scheme = Origin.Scheme(rawValue: scheme), HTTPURL.hostNameFault(host) == nil, port > 0,
-        // What is before 1970 nobody learned, and calendars differ about how it is written.
+        // Nothing was learned before 1970, and calendars differ in how they write such dates.
         let learned = Date(rfc3339: learned), learned.timeIntervalSince1970 >= 0
       else { return nil }
       var known: [RouteHistory.Endpoint] = []
@@ -117,7 +117,7 @@ private struct File: Decodable {
     }
 
     private static func estimate(_ times: [Int64]?) -> RouteHistory.Estimate? {
-      // No attempt to connect takes an hour.
+      // No connection attempt takes an hour.
       guard let times, times.count == 2, times.allSatisfy({ (0...3_600_000_000).contains($0) }) else {
         return nil
       }

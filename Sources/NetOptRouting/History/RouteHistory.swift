@@ -1,8 +1,8 @@
 package import FoundationEssentials
 package import NetOptCore
 
-/// How fast the endpoints of hosts were, as values that outlive a planner: it belongs to the network in which it was
-/// learned. Of endpoints that failed of late it says nothing.
+/// The measured speed of the endpoints of hosts, as values that outlive a planner. A history belongs to the
+/// network in which it was learned. It says nothing about endpoints that failed recently.
 package struct RouteHistory: Hashable, Sendable {
   /// A smoothed time and its variation (RFC 6298).
   package struct Estimate: Hashable, Sendable {
@@ -22,7 +22,7 @@ package struct RouteHistory: Hashable, Sendable {
   package struct Endpoint: Hashable, Sendable {
     /// The address.
     package var address: IPAddress
-    /// The time until a request can be sent, TLS included where there is any.
+    /// The time until a request can be sent; for `https`, including TLS.
     package var ready: Estimate?
     /// The time of the TCP handshake.
     package var roundTrip: Estimate?
@@ -37,13 +37,13 @@ package struct RouteHistory: Hashable, Sendable {
 
   /// A host of the list.
   package struct Host: Hashable, Sendable {
-    /// What is connected to.
+    /// The origin to connect to.
     package var origin: Origin
-    /// When this was known.
+    /// When these values were current.
     package var learned: Date
-    /// The endpoint that was in use, if any was.
+    /// The endpoint that was in use, if any.
     package var leader: IPAddress?
-    /// The endpoints that were known to work, in the list's order.
+    /// The endpoints that were known to work, in the order of the list.
     package var endpoints: [Endpoint]
 
     /// Makes a host.
@@ -55,7 +55,7 @@ package struct RouteHistory: Hashable, Sendable {
     }
   }
 
-  /// How long a history is of use.
+  /// How long a history is useful.
   package static let lifetime = Duration.seconds(86_400)
 
   /// The hosts, each once, in the order of their names.
@@ -64,16 +64,17 @@ package struct RouteHistory: Hashable, Sendable {
   /// Makes a history.
   package init(hosts: [Host] = []) { self.hosts = hosts }
 
-  /// What is of use at a moment: what is older than `lifetime`, or from the future, is left out.
+  /// The part of the history that is useful at a date. Omits hosts that are older than `lifetime` or from the
+  /// future.
   package func current(at date: Date) -> RouteHistory {
     let oldest = date.addingTimeInterval(-Double(Self.lifetime.components.seconds))
-    // A clock that is set back a little must not cost everything.
+    // A clock that was set back by up to 60 s must not discard everything.
     let latest = date.addingTimeInterval(60)
     return RouteHistory(hosts: hosts.filter { $0.learned > oldest && $0.learned < latest })
   }
 
-  /// This history with those hosts of another one that it does not have. What it says of a host is as old as in the other one
-  /// when it says nothing else.
+  /// This history, plus the hosts of another history that this one does not have. A host with the same values
+  /// in both histories gets its date from the other one.
   package func merged(with other: RouteHistory) -> RouteHistory {
     var merged = hosts.map { host in
       guard let old = other.hosts.first(where: { $0.origin == host.origin }) else { return host }
