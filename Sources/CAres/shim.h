@@ -1,12 +1,14 @@
-// c-ares. Its status codes are macros in old versions and an enumeration in new ones; callbacks carry them as int.
+// c-ares. Its status codes are macros in old versions and an enumeration in new ones. Callbacks pass them as
+// int.
 #pragma once
 #include <ares.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-// Constants that are enumerators as well as macros of the same name. Swift finds them in one of the C modules that have them, and a file may import
-// another one: it depends on the order in which the compiler reads the files of a module.
+// Constants that exist both as an enumerator and as a macro, in several C modules. Which module's constant
+// Swift finds depends on the order in which the compiler reads the files of a module, and a file may import
+// another module than that one.
 static const int netopt_ares_stream = SOCK_STREAM;
 static const int netopt_ares_socket_flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
 static const int netopt_ares_no_signal = MSG_NOSIGNAL;
@@ -23,7 +25,7 @@ static const int netopt_ares_refused = ARES_EREFUSED;
 static const int netopt_ares_destruction = ARES_EDESTRUCTION;
 static const int netopt_ares_cancelled = ARES_ECANCELLED;
 
-// Deprecated since 1.34 in favour of a function that older versions do not have.
+// Deprecated since 1.34. The replacement does not exist in older versions.
 static inline void netopt_ares_set_socket_functions(ares_channel channel, const struct ares_socket_functions *functions,
                                                     void *argument) {
 #pragma GCC diagnostic push
@@ -32,8 +34,9 @@ static inline void netopt_ares_set_socket_functions(ares_channel channel, const 
 #pragma GCC diagnostic pop
 }
 
-// Without aliases: c-ares reads the file that the environment variable HOSTALIASES names, whatever its length, in the thread that looks up.
-// EDNS is c-ares's default since 1.22 as long as no flags are given. Returns the bit for the options that ares_init_options gets.
+// Turns off aliases. With aliases, c-ares reads the file that the environment variable HOSTALIASES names,
+// whatever its length, on the thread of the lookup. c-ares turns EDNS on by default since 1.22, but only if
+// no flags are given. Returns the bit for the options of ares_init_options.
 static inline int netopt_ares_without_aliases(struct ares_options *options) {
   int version = 0;
   ares_version(&version);
@@ -41,8 +44,8 @@ static inline int netopt_ares_without_aliases(struct ares_options *options) {
   return ARES_OPT_FLAGS;
 }
 
-// Since 1.31 c-ares has a cache, on by default and without a limit for its size. netopt has one of its own.
-// Returns the bit for the options that ares_init_options gets.
+// Turns off c-ares's cache, because netopt has a cache of its own. c-ares has a cache since 1.31. It is on by
+// default and has no size limit. Returns the bit for the options of ares_init_options.
 static inline int netopt_ares_without_cache(struct ares_options *options) {
 #ifdef ARES_OPT_QUERY_CACHE
   options->qcache_max_ttl = 0;

@@ -6,38 +6,43 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-// Constants that are enumerators as well as macros of the same name. Swift finds them in one of the C modules that have them, and a file may import
-// another one: it depends on the order in which the compiler reads the files of a module.
+// Constants that exist both as an enumerator and as a macro, in several C modules. Which module's constant
+// Swift finds depends on the order in which the compiler reads the files of a module, and a file may import
+// another module than that one.
 static const int netopt_close_on_exec = SOCK_CLOEXEC;
 static const int netopt_peek_without_waiting = MSG_PEEK | MSG_DONTWAIT;
 static const int netopt_tcp = IPPROTO_TCP;
 
-// Has the kernel acknowledge at once what it has received: TCP_QUICKACK, tcp(7). A refusal costs time and nothing else.
+// Makes the kernel acknowledge received data at once: TCP_QUICKACK, tcp(7). If the kernel refuses, this only
+// costs time.
 static inline void netopt_acknowledge(int descriptor) {
   int on = 1;
   setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
-// Has the kernel gather what is written, or send what it has: TCP_CORK, tcp(7). A refusal costs speed and nothing else.
+// Makes the kernel collect written bytes (on), or send the collected bytes (off): TCP_CORK, tcp(7). If the
+// kernel refuses, this only costs speed.
 static inline void netopt_cork(int descriptor, int on) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
-// Has urgent data come in its place in the stream: SO_OOBINLINE, tcp(7), RFC 6093. Otherwise the kernel counts unread bytes up to the urgent one only,
-// and what a server sent behind it would not be seen.
+// Keeps urgent data at its place in the stream: SO_OOBINLINE, tcp(7), RFC 6093. Otherwise the kernel counts
+// unread bytes only up to the urgent byte, and bytes that a server sent after it would not be seen.
 static inline int netopt_keep_urgent_in_line(int descriptor) {
   int on = 1;
   return setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
 }
 
-// How many bytes have come on a socket and were not read: FIONREAD, tcp(7). 0 when the kernel does not say.
+// Returns the number of bytes that have arrived on a socket and were not read: FIONREAD, tcp(7). 0 when the
+// kernel does not answer.
 static inline int netopt_unread(int descriptor) {
   int count = 0;
   return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }
 
-// Ends a connection in both directions (shutdown(2)): libcurl reads its end. Here because Swift's optimised builds do not find SHUT_RDWR, which
-// Glibc and this module both have as an enumerator and a macro of the same name.
+// Ends a connection in both directions (shutdown(2)), so that libcurl reads its end. It is in C because
+// Swift's optimised builds do not find SHUT_RDWR. Glibc and this module both have it as an enumerator and a
+// macro of the same name.
 static inline void netopt_end(int descriptor) {
   shutdown(descriptor, SHUT_RDWR);
 }
@@ -121,7 +126,7 @@ static inline CURLMcode netopt_multi_setopt_socket(
 static inline CURLMcode netopt_multi_setopt_timer(CURLM *m, int (*f)(CURLM *, long, void *)) {
   return curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, f);
 }
-// CURLVERSION_NOW is a macro over an enumerator: the struct that these headers describe.
+// CURLVERSION_NOW is a macro for an enumerator. It selects the struct that these headers describe.
 static inline curl_version_info_data *netopt_version_info(void) {
   return curl_version_info(CURLVERSION_NOW);
 }
@@ -129,7 +134,8 @@ static inline curl_version_info_data *netopt_version_info(void) {
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-// tcp(7), TCP_INFO: the smoothed round-trip time in microseconds and the segments sent again; 0 when the kernel does not tell.
+// Reads the smoothed round-trip time in microseconds and the number of retransmitted segments: TCP_INFO,
+// tcp(7). Returns 0 when the kernel does not answer.
 static inline int netopt_tcp_info(int descriptor, unsigned *round_trip, unsigned *retransmits) {
   struct tcp_info info;
   socklen_t length = sizeof info;

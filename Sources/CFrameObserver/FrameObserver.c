@@ -1,4 +1,4 @@
-// RTLD_NEXT of dlsym(3).
+// For RTLD_NEXT of dlsym(3).
 #define _GNU_SOURCE
 #include "FrameObserver.h"
 
@@ -10,21 +10,22 @@
 typedef nghttp2_on_frame_recv_callback callback;
 
 static _Thread_local struct netopt_frame_handlers handlers;
-// Whether this thread has asked for what is done here.
+// Whether this thread has asked for the observer.
 static _Thread_local int is_ours;
 static _Thread_local int is_observed;
 static _Thread_local int misses_requests;
-// Whether a stream of this thread has ever ended before its request: only of those is it told that they are closed.
+// Whether a stream of this thread has ever ended before its request. Only then are handlers told that streams
+// are closed.
 static _Thread_local int has_early_ends;
 
-// Some sessions of this thread. A list that is empty has no memory, so that a thread that ends leaves none behind.
+// Some sessions of this thread. An empty list has no memory, so that a thread that ends leaves none behind.
 struct sessions {
   const void **list;
   int count, room;
 };
-// Those that nghttp2 gave up or that failed in one call of libcurl.
+// The sessions that nghttp2 gave up, or that failed, in one call of libcurl.
 static _Thread_local struct sessions given_up;
-// Those that failed and are not freed yet. There are as many as fail in one turn of the loop.
+// The sessions that failed and are not freed yet. At most those that failed in one turn of the loop.
 static _Thread_local struct sessions failed;
 
 static int find(const struct sessions *some, const void *session) {
@@ -38,7 +39,8 @@ static void add(struct sessions *some, const void *session) {
   if (some->count == some->room) {
     int room = some->room ? 2 * some->room : 16;
     const void **list = realloc(some->list, (size_t)room * sizeof *list);
-    // A session that is not in the list would be read on, in the middle of a frame. Swift ends the process as well when there is no memory.
+    // libcurl would continue to read a session that is not in the list, in the middle of a frame. Swift also
+    // ends the process when memory is out.
     if (!list) abort();
     some->list = list;
     some->room = room;
@@ -59,16 +61,18 @@ static void take_out(struct sessions *some, const void *session) {
   if (place >= 0) take_out_at(some, place);
 }
 
-// The callbacks that libcurl sets, each with a function of ours in its place. There is one, and newer ones have another for proxies.
+// The callbacks that libcurl sets. One of our functions takes the place of each. libcurl has one callback,
+// and newer releases have another one for proxies.
 enum { most_originals = 4 };
 static _Atomic(callback) originals[most_originals];
 
-// How many streams the server takes at once, as far as it has said so (RFC 9113, section 5.1.2). Before it has, nghttp2 opens 100.
+// The number of concurrent streams that the server has announced (RFC 9113, section 5.1.2). Before the
+// announcement, nghttp2 opens 100.
 static uint32_t stream_limit(nghttp2_session *session) {
   return nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
-// The head of a frame has come. How much of it is padding stands behind the head.
+// Called when the header of a frame has arrived. The length of the padding follows the header.
 static int begins(nghttp2_session *session, const nghttp2_frame_hd *head, void *data) {
   (void)data;
   if (!is_ours || head->type != NGHTTP2_DATA) return 0;
@@ -96,8 +100,8 @@ static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   }
 }
 
-// Whether a reset is to be kept from libcurl: it asks for no more of a request whose answer has ended (RFC 9113, section 8.1). That the
-// stream is closed libcurl hears.
+// Whether to hide a reset from libcurl. A reset with NO_ERROR asks for no more of a request whose response
+// has ended (RFC 9113, section 8.1). libcurl still hears that the stream is closed.
 static int is_hidden(nghttp2_session *session, const nghttp2_frame *frame) {
   if (frame->hd.type != NGHTTP2_RST_STREAM || frame->rst_stream.error_code != NGHTTP2_NO_ERROR) return 0;
   void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
@@ -105,7 +109,8 @@ static int is_hidden(nghttp2_session *session, const nghttp2_frame *frame) {
 }
 
 static int received(int place, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
-  // Before libcurl's own callback, and before the stream is closed: nghttp2 then forgets whose it is.
+  // This runs before libcurl's own callback and before the stream is closed. Afterwards nghttp2 no longer
+  // knows the easy handle.
   if (is_ours) {
     note(session, frame);
     if (is_hidden(session, frame)) return 0;
@@ -119,7 +124,7 @@ static int received2(nghttp2_session *s, const nghttp2_frame *f, void *d) { retu
 static int received3(nghttp2_session *s, const nghttp2_frame *f, void *d) { return received(3, s, f, d); }
 static const callback observers[most_originals] = {received0, received1, received2, received3};
 
-// What stands for a callback; NULL when there are too many.
+// Returns the function that replaces a callback; NULL when there are too many callbacks.
 static callback observer(callback original) {
   for (int place = 0; original && place < most_originals; place++) {
     callback known = NULL;
@@ -129,27 +134,29 @@ static callback observer(callback original) {
   return NULL;
 }
 
-// What libcurl sets for the end of a stream. Others than the first are left alone.
+// libcurl's first callback for the end of a stream. Further callbacks stay in place.
 static _Atomic(nghttp2_on_stream_close_callback) original_close;
 
 static int closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data) {
-  // libcurl takes it from the stream.
+  // libcurl's callback removes the easy handle from the stream.
   void *easy = is_ours && has_early_ends ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
   int result = atomic_load(&original_close)(session, stream, error, data);
   if (easy) handlers.closed(easy);
   return result;
 }
 
-// Whether nghttp2 ends a stream with this code because of what came. libcurl itself has it end streams with STREAM_CLOSED and CANCEL.
+// Whether nghttp2 ends a stream with this code because of received data. libcurl itself makes nghttp2 end
+// streams with STREAM_CLOSED and CANCEL.
 static int rejects_stream(uint32_t code) {
   return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR || code == NGHTTP2_FRAME_SIZE_ERROR ||
       code == NGHTTP2_COMPRESSION_ERROR;
 }
 
-// The same of a session. INTERNAL_ERROR says that a callback failed.
+// Whether nghttp2 ends a session with this code because of received data. INTERNAL_ERROR means that a
+// callback failed.
 static int rejects_session(uint32_t code) { return code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR; }
 
-// A frame is about to be written. The stream of a request is open by now.
+// Called before a frame is written. At this time the stream of a request is already open.
 static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   (void)data;
   if (frame->hd.type == NGHTTP2_GOAWAY) {
@@ -166,11 +173,12 @@ static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *d
   return 0;
 }
 
-// Each of the following stands before nghttp2's function of its name in the order in which ld.so(8) looks symbols up, so that libcurl calls
-// it. Weak, so that a program into which nghttp2 is linked statically still links; nothing is observed then.
+// ld.so(8) finds each of the following functions before nghttp2's function with the same name, so libcurl
+// calls the one here. The functions are weak, so that a program with a statically linked nghttp2 still links.
+// Such a program observes nothing.
 #define STANDS_BEFORE __attribute__((weak, visibility("default")))
 
-// nghttp2's own function. It is there, because this module is linked with it.
+// Returns nghttp2's own function. It exists, because this module is linked with nghttp2.
 static void *next(const char *name, _Atomic(void *) *known) {
   void *function = atomic_load(known);
   if (!function) {
@@ -187,13 +195,15 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
   callback ours = is_ours ? observer(original) : NULL;
   set(callbacks, ours ? ours : original);
   if (!ours) {
-    // What is sent in such a session is not seen: nothing may be taken for not sent on this thread any more.
+    // The frames that this session sends are not seen. From now on, no request of this thread counts as
+    // unsent.
     if (is_ours) misses_requests = 1;
     return;
   }
   is_observed = 1;
   nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, writing);
-  // No libcurl sets one. If one does, no end is known before it has come.
+  // No release of libcurl sets this callback. If one does, the end of a stream is known only when the whole
+  // frame has arrived.
   nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, begins);
 }
 
@@ -207,7 +217,7 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_stream_close_callback(
   set(callbacks, is_first ? closed : original);
 }
 
-// No libcurl sets one. If one does, it takes the place of ours.
+// No release of libcurl sets this callback. If one does, its callback replaces ours.
 STANDS_BEFORE void nghttp2_session_callbacks_set_before_frame_send_callback(
     nghttp2_session_callbacks *callbacks, nghttp2_before_frame_send_callback callback) {
   static _Atomic(void *) known;
@@ -216,7 +226,8 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_before_frame_send_callback(
   set(callbacks, callback);
 }
 
-// Older headers do not have the code for continuations (1.61, and what distributions have mended).
+// Older headers lack the code for too many continuations. It is in 1.61 and in the fixed packages of
+// distributions.
 static enum netopt_failure failure_of(ssize_t result) {
   switch (result) {
   case NGHTTP2_ERR_FLOODED: return netopt_flooded;
@@ -226,8 +237,9 @@ static enum netopt_failure failure_of(ssize_t result) {
   }
 }
 
-// After an error a session is in the middle of a frame. libcurl before 8.1.0 would give it the same bytes once more, and then others of the
-// connection: it would take for frames what a peer has written into one.
+// After an error, a session is in the middle of a frame. libcurl before 8.1.0 would pass it the same bytes
+// again, and later other bytes of the connection. The session would then take bytes inside a peer's frame for
+// frames.
 STANDS_BEFORE ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
   static _Atomic(void *) known;
   ssize_t (*receive)(nghttp2_session *, const uint8_t *, size_t) = next(__func__, &known);
@@ -253,13 +265,15 @@ STANDS_BEFORE void nghttp2_session_del(nghttp2_session *session) {
   delete(session);
 }
 
-// libcurl ends a request that nghttp2 has not sent yet. It would leave nghttp2 with the handle, which by then is another request's or freed,
-// and is written to when the session comes to the request: libcurl takes it back only from those that were sent.
+// libcurl calls this when it ends a request. If nghttp2 has not sent the request yet, libcurl does not take
+// its easy handle back from nghttp2. When the session later comes to the request, the handle is written to,
+// although by then it belongs to another request or is freed. So this function takes the handle back.
 STANDS_BEFORE int nghttp2_submit_rst_stream(
     nghttp2_session *session, uint8_t flags, int32_t stream, uint32_t error) {
   static _Atomic(void *) known;
   int (*submit)(nghttp2_session *, uint8_t, int32_t, uint32_t) = next(__func__, &known);
-  // With this code libcurl ends a stream that it is done with; others it ends still want to hear of their end.
+  // libcurl uses this code for a stream that it is done with. For streams that it ends with other codes,
+  // libcurl still wants to hear of the end.
   if (is_ours && error == NGHTTP2_STREAM_CLOSED) nghttp2_session_set_stream_user_data(session, stream, NULL);
   return submit(session, flags, stream, error);
 }

@@ -1,8 +1,8 @@
-// glibc's heap: malloc_trim(3), malloc_usable_size(3) and mallinfo(3), which Swift's Glibc module does not have.
+// glibc's heap: malloc_trim(3), malloc_usable_size(3) and mallinfo(3), which Swift's Glibc module lacks.
 #pragma once
 #include <malloc.h>
 
-// How many bytes of the heap are in use, in all arenas.
+// Returns the number of heap bytes in use, in all arenas.
 static inline size_t netopt_heap_used(void) {
 #if __GLIBC_PREREQ(2, 33)
   struct mallinfo2 heap = mallinfo2();
@@ -13,7 +13,7 @@ static inline size_t netopt_heap_used(void) {
 #endif
 }
 
-// How many bytes are free in the heap.
+// Returns the number of free heap bytes.
 static inline size_t netopt_heap_free(void) {
 #if __GLIBC_PREREQ(2, 33)
   return mallinfo2().fordblks;

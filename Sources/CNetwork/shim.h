@@ -1,6 +1,6 @@
-// What the Glibc module does not bring: rtnetlink(7), the messages of ICMP and those of error queues (ip(7)).
+// rtnetlink(7), ICMP messages and the messages of error queues (ip(7)), which Swift's Glibc module lacks.
 #pragma once
-// First: the kernel's headers then leave out what it declares (linux/libc-compat.h).
+// This header comes first: the kernel's headers then omit what it declares (linux/libc-compat.h).
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -11,8 +11,9 @@
 #include <linux/rtnetlink.h>
 #include <netinet/icmp6.h>
 
-// Constants that are enumerators as well as macros of the same name. Swift finds them in one of the C modules that have them, and a file may import
-// another one: it depends on the order in which the compiler reads the files of a module.
+// Constants that exist both as an enumerator and as a macro, in several C modules. Which module's constant
+// Swift finds depends on the order in which the compiler reads the files of a module, and a file may import
+// another module than that one.
 static const int netopt_socket_datagram = SOCK_DGRAM;
 static const int netopt_socket_raw = SOCK_RAW;
 static const int netopt_socket_close_on_exec = SOCK_CLOEXEC;
@@ -26,7 +27,8 @@ static const int netopt_protocol_ipv6 = IPPROTO_IPV6;
 static const int netopt_protocol_icmp = IPPROTO_ICMP;
 static const int netopt_protocol_icmpv6 = IPPROTO_ICMPV6;
 
-// The macros for the bits of struct icmp6_filter are functions.
+// Makes a socket receive only echo replies. The macros for the bits of struct icmp6_filter contain code, so
+// they are used in C.
 static inline int netopt_only_echo_replies_v6(int descriptor) {
   struct icmp6_filter filter;
   ICMP6_FILTER_SETBLOCKALL(&filter);
@@ -34,7 +36,7 @@ static inline int netopt_only_echo_replies_v6(int descriptor) {
   return setsockopt(descriptor, IPPROTO_ICMPV6, ICMP6_FILTER, &filter, sizeof filter);
 }
 
-// raw(7): ICMP_FILTER has a bit for each type that is kept away.
+// Makes a socket receive only echo replies: ICMP_FILTER has a bit for each blocked type (raw(7)).
 static inline int netopt_only_echo_replies_v4(int descriptor) {
   struct icmp_filter filter = {~(1u << ICMP_ECHOREPLY)};
   return setsockopt(descriptor, SOL_RAW, ICMP_FILTER, &filter, sizeof filter);

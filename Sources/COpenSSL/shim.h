@@ -1,5 +1,6 @@
-// Constants of OpenSSL's headers. Its functions are found at run time, in the library that libcurl uses; so nothing is linked here. Macros are of
-// several forms, of which Swift imports some: each constant that is used has a name of its own.
+// Constants of OpenSSL's headers. netopt finds OpenSSL's functions at run time, in the library that libcurl
+// uses, so nothing is linked here. Swift imports only some forms of macros, so each constant that netopt uses
+// has a name here.
 #pragma once
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
@@ -10,14 +11,15 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-// The library that is loaded must have the same major version: only within one do constants and structures stay what they are.
+// The loaded library must have the same major version. Constants and structures may differ in another major
+// version.
 static const int netopt_openssl_major = OPENSSL_VERSION_MAJOR;
 
 static const int netopt_ctrl_clear_mode = SSL_CTRL_CLEAR_MODE;
 static const int netopt_ctrl_set_read_ahead = SSL_CTRL_SET_READ_AHEAD;
 static const long netopt_mode_release_buffers = SSL_MODE_RELEASE_BUFFERS;
 static const int netopt_ctrl_set_max_cert_list = SSL_CTRL_SET_MAX_CERT_LIST;
-// Of OpenSSL 3.2; other releases do not look at it.
+// The option exists since OpenSSL 3.2. Other releases ignore it.
 #ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
 static const uint64_t netopt_no_certificate_compression = SSL_OP_NO_RX_CERTIFICATE_COMPRESSION;
 #else
@@ -40,12 +42,12 @@ static const uint8_t netopt_message_certificate = SSL3_MT_CERTIFICATE;
 static const int netopt_message_head_length = SSL3_HM_HEADER_LENGTH;
 static const int netopt_tls_1_3 = TLS1_3_VERSION;
 
-// SSL_CTX_set_security_callback(3): the first has an EVP_PKEY as its object; of the second, whose object is the two bytes of a group's number, the
-// upper half of an operation.
+// SSL_CTX_set_security_callback(3). The object of the first operation is an EVP_PKEY. The second constant is
+// the upper half of an operation whose object is the two bytes of a group's number.
 static const int netopt_operation_temporary_group = SSL_SECOP_TMP_DH;
 static const int netopt_operations_of_curves = SSL_SECOP_OTHER_CURVE >> 16;
 
-// "explicit params not supported" and "excessive message size".
+// The errors "explicit params not supported" and "excessive message size".
 static const int netopt_error_library_curves = ERR_LIB_EC;
 static const int netopt_error_explicit_parameters = EC_R_EXPLICIT_PARAMS_NOT_SUPPORTED;
 static const int netopt_error_library_tls = ERR_LIB_SSL;

@@ -1,4 +1,4 @@
-// SQLite 3. SQLITE_TRANSIENT is a pointer made of a number, which Swift does not import.
+// SQLite 3. SQLITE_TRANSIENT is a number cast to a pointer, which Swift does not import.
 #pragma once
 #include <sqlite3.h>
 

@@ -1,3 +1,3 @@
-// zlib: compress2(3) and uncompress(3) import as they are.
+// zlib. compress2(3) and uncompress(3) need no wrapper.
 #pragma once
 #include <zlib.h>

@@ -1,3 +1,3 @@
-// zstd's streaming decoder imports as it is: https://facebook.github.io/zstd/zstd_manual.html.
+// zstd's streaming decoder needs no wrapper: https://facebook.github.io/zstd/zstd_manual.html.
 #pragma once
 #include <zstd.h>
