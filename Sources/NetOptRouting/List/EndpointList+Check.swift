@@ -1,12 +1,13 @@
 package import NetOptCore
 
 extension EndpointList {
-  /// Reads a list and checks every rule, so that all faults are known in one go.
+  /// Reads a list and checks every rule, so that the caller learns all faults at once.
   ///
   /// - Parameters:
   ///   - bytes: the list as JSON in UTF-8.
-  ///   - rules: what is demanded beyond the format.
-  /// - Returns: the list, or `nil` and the faults: at most 100, and one more that says how many were left out.
+  ///   - rules: the requirements beyond the format.
+  /// - Returns: the list, or `nil` and the faults: at most 100, and one more with the number of further
+  ///   faults.
   package static func check(
     _ bytes: [UInt8], rules: ListRules
   ) -> (list: EndpointList?, faults: [ListFault]) {
@@ -14,14 +15,14 @@ extension EndpointList {
     return (list, report.faults)
   }
 
-  /// Reads a list that keeps all rules.
+  /// Reads a list that must keep all rules.
   ///
   /// - Parameters:
   ///   - bytes: the list as JSON in UTF-8.
-  ///   - file: what the list is called in the error, such as the path of its file.
-  ///   - rules: what is demanded beyond the format.
-  /// - Throws: `NetOptError.Code.invalidList`, naming the file, the place and rule of the first fault, and the number
-  ///   of further ones.
+  ///   - file: the name of the list in the error, such as the path of its file.
+  ///   - rules: the requirements beyond the format.
+  /// - Throws: `NetOptError.Code.invalidList` with the file, the place and rule of the first fault, and the
+  ///   number of further faults.
   package init(_ bytes: [UInt8], file: String, rules: ListRules) throws(NetOptError) {
     let (list, report) = Self.read(bytes, rules)
     guard let list else {

@@ -1,37 +1,38 @@
 public import FoundationEssentials
 public import NetOptCore
 
-/// The IP list (`iplist.json`): which addresses serve which hosts.
+/// The IP list (`iplist.json`): the addresses that serve each host.
 ///
-/// The format is described by `docs/schemas/iplist.schema.json`. Keys that it does not know are ignored, so that a
-/// list may carry notes, and later versions may add to it. A list that was read from bytes keeps all rules of
-/// `check(_:rules:)`; one that is made in code is brought into shape (host names normalised, weights in range) and
-/// otherwise taken as it is.
+/// `docs/schemas/iplist.schema.json` describes the format. Unknown keys are ignored, so that a list may carry
+/// notes and later versions may add keys. A list that was read from bytes keeps all rules of
+/// `check(_:rules:)`. A list that is made in code gets normalised host names and weights in range; all other
+/// values are used as they are.
 public struct EndpointList: Hashable, Sendable {
   /// The version of the format. There is one so far.
   public static let schemaVersion = 1
-  /// The most endpoints that a list may have, all hosts together.
+  /// The maximum number of endpoints in a list, all hosts together.
   public static let maximumEndpoints = 10_000
-  /// The largest size of a list in bytes.
+  /// The maximum size of a list in bytes.
   public static let maximumBytes = 1 << 20
 
-  /// Where newer issues of a list are found.
+  /// Where and how often a client looks for newer issues of a list.
   public struct Refresh: Hashable, Sendable {
-    /// How often a list may be looked for: from once a minute to once in 365 days.
+    /// The allowed intervals: from 60 s to 365 days.
     public static let intervals: ClosedRange<Duration> = .seconds(60) ... .seconds(365 * 86_400)
-    /// How often a list is looked for unless it says so itself: once a day.
+    /// The interval for a list that names none: one day.
     public static let defaultInterval = Duration.seconds(86_400)
 
-    /// The list's own URL; always `https`.
+    /// The URL of the list. A list that was read from bytes has an `https` URL.
     public let url: HTTPURL
-    /// How often it is looked at; one of `intervals`.
+    /// How often the client looks for a newer issue; within `intervals`.
     public let every: Duration
 
     /// Makes a refresh rule.
     ///
     /// - Parameters:
-    ///   - url: where newer issues are found.
-    ///   - every: how often they are looked for. What is outside of `intervals` becomes the nearest one.
+    ///   - url: the URL of newer issues.
+    ///   - every: how often the client looks for them. A value outside of `intervals` becomes the nearest
+    ///     allowed one.
     public init(url: HTTPURL, every: Duration = Refresh.defaultInterval) {
       self.url = url
       self.every = every.asRefreshInterval
@@ -40,18 +41,18 @@ public struct EndpointList: Hashable, Sendable {
 
   /// The version of the format.
   public var schema: Int { Self.schemaVersion }
-  /// The number of this issue. A later issue has a higher one.
+  /// The number of this issue. A later issue has a higher number.
   public let serial: Int64
-  /// When the list was issued, when it says so.
+  /// When the list was issued; `nil` when the list does not say so.
   public let issued: Date?
-  /// From when on the list is not to be used any more; `nil` for never.
+  /// When the list expires; `nil` for never.
   public let expires: Date?
-  /// Where newer issues are found, or `nil` when the list is kept by hand.
+  /// Where newer issues are found; `nil` for a list that is maintained by hand.
   public let refresh: Refresh?
   /// The hosts by name: in lower case, without a trailing dot.
   public let hosts: [String: HostEntry]
 
-  /// Makes a list in code. Host names are normalised; of two that are then the same, one counts.
+  /// Makes a list in code. Host names are normalised. When two of them become the same, one entry counts.
   public init(
     serial: Int64 = 1, issued: Date? = nil, expires: Date? = nil, refresh: Refresh? = nil,
     hosts: [String: HostEntry]
@@ -64,42 +65,42 @@ public struct EndpointList: Hashable, Sendable {
       hosts.map { (Origin.normalized(host: $0), $1) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Whether the list is not to be used any more. Direct mode is then off.
+  /// Whether the list has expired. Direct mode is then off.
   public func isExpired(at date: Date) -> Bool { expires.map { date >= $0 } ?? false }
 
   /// The number of endpoints of all hosts together.
   public var endpointCount: Int { hosts.values.reduce(0) { $0 + $1.endpoints.count } }
 
-  /// What is connected to for a host of the list, or `nil` when the host is not in it: `http` on port 80, `https` on
-  /// any other port, since the list names no scheme.
+  /// The origin of a host in the list; `nil` when the host is not in the list. The scheme is `http` for port
+  /// 80 and `https` for any other port, because the list names no scheme.
   package func origin(of host: String) -> Origin? {
     let name = Origin.normalized(host: host)
     return hosts[name].map { Origin($0.port == 80 ? .http : .https, host: name, port: $0.port) }
   }
 
-  /// What is connected to for all hosts, in the order of their names.
+  /// The origins of all hosts, in the order of the host names.
   package var origins: [Origin] { hosts.keys.sorted().compactMap(origin(of:)) }
 }
 
 /// A host of the IP list.
 public struct HostEntry: Hashable, Sendable {
-  /// What a healthy endpoint answers to.
+  /// The health check of a host's endpoints.
   public struct Health: Hashable, Sendable {
-    /// The path that is asked for; begins with "/".
+    /// The path of the request; begins with "/".
     public let path: String
-    /// The status that a healthy endpoint answers with.
+    /// The response status of a healthy endpoint.
     public let expect: Int
 
-    /// Makes a health rule.
+    /// Makes a health check.
     public init(path: String, expect: Int = 200) {
       self.path = path
       self.expect = expect
     }
   }
 
-  /// The TCP port. The endpoints serve URLs with this port alone; others go over DNS.
+  /// The TCP port. The endpoints serve only URLs with this port; other URLs use DNS.
   public let port: UInt16
-  /// What a healthy endpoint answers to, when the list says so.
+  /// The health check; `nil` when the list names none.
   public let health: Health?
   /// The endpoints in the list's order.
   public let endpoints: [ListedEndpoint]
@@ -114,21 +115,21 @@ public struct HostEntry: Hashable, Sendable {
 
 /// An endpoint of a host in the IP list.
 public struct ListedEndpoint: Hashable, Sendable {
-  /// The weights that there are.
+  /// The allowed weights.
   public static let weights = 1...1000
-  /// The weight of an endpoint that names none.
+  /// The weight of an endpoint for which the list names none.
   public static let defaultWeight = 100
 
   /// The address.
   public let address: IPAddress
-  /// The region in which it stands, as the list names it.
+  /// The region of the endpoint, as the list names it.
   public let region: String?
-  /// The provider in whose network it stands, as the list names it.
+  /// The provider whose network the endpoint is in, as the list names it.
   public let isp: String?
-  /// Its share of the load among endpoints that are equally fast.
+  /// The endpoint's share of the load among equally fast endpoints.
   public let weight: Int
 
-  /// Makes an endpoint. A weight beyond `weights` becomes the nearest one.
+  /// Makes an endpoint. A weight outside of `weights` becomes the nearest allowed one.
   public init(
     _ address: IPAddress, region: String? = nil, isp: String? = nil,
     weight: Int = ListedEndpoint.defaultWeight
@@ -141,7 +142,7 @@ public struct ListedEndpoint: Hashable, Sendable {
 }
 
 extension Duration {
-  /// The nearest interval at which a list may be looked for.
+  /// The nearest allowed refresh interval.
   var asRefreshInterval: Duration {
     let range = EndpointList.Refresh.intervals
     return min(max(self, range.lowerBound), range.upperBound)

@@ -1,20 +1,21 @@
 package import NetOptCore
 
-/// The rules by which one list takes the place of another.
+/// The rules for replacing one list with another.
 package enum ListAcceptance {
-  /// Whether the last good copy of a list is used in place of the configured one: when the configured list says where
-  /// newer issues are found, and the copy is one. Without that the list is kept by hand and used as it is; at equal
-  /// serials too.
+  /// Whether the last good copy of a list replaces the configured list. It does so when the configured list
+  /// names a refresh URL and the copy is a later issue. A configured list without a refresh URL is maintained
+  /// by hand and is used as it is. At equal serials the configured list is used too.
   package static func prefersCopy(_ copy: EndpointList, to configured: EndpointList) -> Bool {
     configured.refresh != nil && copy.serial > configured.serial
   }
 
-  /// Whether a list that was fetched is a later issue than the one in use.
+  /// Whether a fetched list is a later issue than the list in use.
   ///
-  /// - Parameter source: where it came from, for the error.
-  /// - Returns: false when it is the one in use.
-  /// - Throws: `invalidList` when it is an older issue, or another list under the same number: who can bring back an
-  ///   old list, can bring back addresses that somebody else has by now.
+  /// - Parameter source: where the fetched list came from, for the error message.
+  /// - Returns: false when the fetched list is the list in use.
+  /// - Throws: `invalidList` when the fetched list is an older issue, or another list with the same serial.
+  ///   An attacker who can bring back an old list can bring back addresses that belong to somebody else by
+  ///   now.
   package static func isNewer(
     _ fetched: EndpointList, than current: EndpointList, from source: String
   ) throws(NetOptError) -> Bool {

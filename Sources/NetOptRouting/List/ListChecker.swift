@@ -1,7 +1,8 @@
 import FoundationEssentials
 import NetOptCore
 
-/// The rules of the IP list. Makes the list and notes every rule that it breaks; what breaks one is left out.
+/// Checks the rules of the IP list. Builds the list and reports every broken rule. The list omits the parts
+/// that break a rule.
 struct ListChecker {
   private static let timestamp = "must be an RFC 3339 time in quotes, such as \"2026-11-20T00:00:00Z\""
 
@@ -14,7 +15,7 @@ struct ListChecker {
     self.report = report
   }
 
-  /// Makes the list. It is only good when no fault was reported.
+  /// Builds the list. It is valid only when no fault was reported.
   mutating func list(_ raw: RawList) -> EndpointList? {
     let root = JSONPath()
     switch raw.schema {
@@ -92,7 +93,7 @@ struct ListChecker {
     return url.map { EndpointList.Refresh(url: $0, every: interval) }
   }
 
-  /// Whether an origin's host says by itself that it is not reachable from everywhere (RFC 6761, section 6.3).
+  /// Whether an origin's host shows by itself that it is not globally reachable (RFC 6761, section 6.3).
   private static func isPrivate(_ origin: Origin) -> Bool {
     origin.address.map { $0.scope != .global }
       ?? (origin.host == "localhost" || origin.host.hasSuffix(".localhost"))

@@ -1,5 +1,5 @@
-/// A list as its JSON has it, before any rule: each member is there, missing, or of another type. So one pass serves
-/// good lists and bad ones, and all faults are known at its end.
+/// A list as its JSON has it, before any rule is checked: each member is present, missing, or of another
+/// type. So one pass reads both valid and invalid lists and finds all faults.
 struct RawList {
   /// A member of an object.
   enum Field<Value> {
@@ -8,7 +8,7 @@ struct RawList {
     case wrongType
   }
 
-  /// The hosts by their names, in the order of these.
+  /// The hosts in the order of their names.
   struct Hosts {
     let entries: [(name: String, host: Field<Host>)]
   }
@@ -29,7 +29,7 @@ struct RawList {
     var expect = Field<Int64>.missing
   }
 
-  /// The endpoints of a host. Those beyond the limit are counted, but not read.
+  /// The endpoints of a host. Endpoints beyond the limit are counted, but not read.
   struct Endpoints {
     let elements: [Field<Endpoint>]
     let count: Int
@@ -49,7 +49,7 @@ struct RawList {
   var refresh = Field<Refresh>.missing
   var hosts = Field<Hosts>.missing
 
-  /// - Returns: `nil` when the document is no object.
+  /// - Returns: `nil` when the document is not an object.
   init?(_ document: JSONDocument) {
     guard document.root.kind == .object else { return nil }
     document.root.forEachMember { key, value in
@@ -78,7 +78,7 @@ extension RawList.Hosts {
     entries.reserveCapacity(object.count)
     object.forEachMember { key, value in entries.append((key.text ?? "", value.object(RawList.Host.init))) }
     entries.sort { $0.name < $1.name }
-    // A key that stands twice was reported where it was read.
+    // Duplicate keys were reported when the JSON was read.
     self.entries = entries.indices.filter { $0 == 0 || entries[$0].name != entries[$0 - 1].name }.map {
       entries[$0]
     }

@@ -1,24 +1,25 @@
 package import FoundationEssentials
 package import NetOptCore
 
-/// Decides when a list is looked for again. It reads no clock: it is told what happened and when.
+/// Decides when the client looks for a newer list. It reads no clock: callers pass events with their moments.
 ///
-/// A list is looked for at the first start of a day, in UTC, and then as often as it says, give or take a tenth, so
-/// that the clients that were started together do not come together. After a failure it is looked for after a minute, and
-/// after each further one twice as late, at most six hours; a process that is started again waits for the rest of it.
+/// The client looks for the list at the first start of each UTC day, and then at the interval that the list
+/// names, plus or minus up to a tenth, so that clients that were started together do not come together. After
+/// a failure it looks again after one minute. Each further failure doubles the wait, up to six hours. Jitter
+/// adds up to half of the wait. A restarted process waits only for the rest of the time, without this jitter.
 package struct RefreshSchedule: Sendable {
-  /// What one process leaves for the next.
+  /// The state that one process leaves for the next.
   package struct Record: Hashable, Sendable {
-    /// When the list was last looked for with success, newer or not.
+    /// When the client last looked for the list with success, whether or not it was newer.
     package var checked: Date?
-    /// When it was last looked for.
+    /// When the client last looked for the list.
     package var attempted: Date?
-    /// How often in a row that had no success, also when nobody heard the end.
+    /// The number of failures in a row. An attempt whose end is unknown counts as a failure.
     package var failures: Int
-    /// Until when the server wants to be left alone, if it said so.
+    /// Until when the server asked not to be contacted, if it did.
     package var notBefore: Date?
 
-    /// Makes a record; of nothing, without arguments.
+    /// Makes a record; without arguments, an empty one.
     package init(
       checked: Date? = nil, attempted: Date? = nil, failures: Int = 0, notBefore: Date? = nil
     ) {
@@ -31,24 +32,26 @@ package struct RefreshSchedule: Sendable {
 
   private static let firstPause = Duration.seconds(60)
   private static let longestPause = Duration.seconds(6 * 3600)
-  /// The longest that a server may ask to be left alone.
+  /// The longest wait that a server may ask for.
   private static let mostPatience = Duration.seconds(86_400)
 
-  /// What the next process is to know.
+  /// The record for the next process.
   package private(set) var record: Record
-  /// When the list is to be looked for.
+  /// When the client has to look for the list next.
   package private(set) var due: MonotonicInstant
   private var every: Duration
   private var random: SplitMix64
 
-  /// Makes a schedule when a process starts.
+  /// Makes a schedule at the start of a process.
   ///
   /// - Parameters:
-  ///   - every: how often the list wants to be looked for; one of `EndpointList.Refresh.intervals`, or the nearest counts.
-  ///   - record: what the last process left. One from the future is taken for none: the calendar was set back.
+  ///   - every: how often the list asks the client to look. A value outside of
+  ///     `EndpointList.Refresh.intervals` becomes the nearest allowed one.
+  ///   - record: the record of the last process. A record from the future is ignored: the calendar was set
+  ///     back.
   ///   - now: the present moment.
-  ///   - wall: the same moment by the calendar.
-  ///   - seed: what jitter follows from. Give each process another one.
+  ///   - wall: the same moment as a calendar date.
+  ///   - seed: the seed of the jitter. Give each process a different seed.
   package init(every: Duration, record: Record, now: MonotonicInstant, wall: Date, seed: UInt64) {
     random = SplitMix64(seed: seed)
     self.every = every.asRefreshInterval
@@ -57,48 +60,49 @@ package struct RefreshSchedule: Sendable {
     due = now
     guard isUsable else { return }
     if let attempted = record.attempted, record.failures > 0 || attempted > record.checked ?? .distantPast {
-      // Also for an attempt of which nobody heard the end: whoever is started in a loop must not ask in a loop.
+      // This includes an attempt whose end is unknown: a process that is restarted in a loop must not ask in
+      // a loop.
       due =
         now + max(.zero, Self.pause(after: max(record.failures, 1)) - Self.time(from: attempted, to: wall))
     } else if let checked = record.checked, Self.day(checked) == Self.day(wall) {
       due = now + max(.zero, jittered(self.every) - Self.time(from: checked, to: wall))
     }
     if let notBefore = record.notBefore {
-      // What is further off was not said by the server: the calendar was set back.
+      // No server can cause a longer wait: the calendar was set back.
       let rest = Self.time(from: wall, to: notBefore)
       if rest <= Self.mostPatience { due = max(due, now + rest) }
     }
   }
 
-  /// Notes that the list is being looked for. It counts as a failure until it is found: whoever is always ended before
-  /// the answer comes must ask less and less often too.
+  /// Notes that the client begins to look for the list. The attempt counts as a failure until it succeeds: a
+  /// process that always ends before the response comes must also ask less and less often.
   package mutating func began(wall: Date) {
     record.attempted = wall
     record.failures = min(max(record.failures, 0), 999) + 1
   }
 
-  /// Notes that the list was found, newer or not.
+  /// Notes that the client found the list, whether or not it was newer.
   package mutating func succeeded(at now: MonotonicInstant, wall: Date) {
     record = Record(checked: wall, attempted: record.attempted)
     due = now + jittered(every)
   }
 
-  /// Notes that the list, which was being looked for, was not found, or was no good.
+  /// Notes that the client did not find the list, or that the list was invalid.
   ///
   /// - Parameters:
   ///   - now: the present moment.
-  ///   - wall: the same moment by the calendar.
-  ///   - patience: how long the server asks to be left alone (RFC 9110, section 10.2.3), if it does.
+  ///   - wall: the same moment as a calendar date.
+  ///   - patience: how long the server asks not to be contacted (RFC 9110, section 10.2.3), if it does.
   package mutating func failed(at now: MonotonicInstant, wall: Date, patience: Duration? = nil) {
     let patience = patience.map { min(max($0, .zero), Self.mostPatience) }
     record.notBefore = patience.map { wall + Double($0.nanoseconds) / 1e9 }
-    // Only ever later, so that those who failed together do not come back together.
+    // Jitter only lengthens the wait, so that clients that failed together do not come back together.
     let pause = Self.pause(after: max(record.failures, 1))
     let drawn = pause + .nanoseconds(Int64(random.below(UInt64(pause.nanoseconds / 2 + 1))))
     due = now + max(drawn, patience ?? .zero)
   }
 
-  /// Follows a list that wants to be looked for at other intervals.
+  /// Adopts the interval of a new list.
   package mutating func follow(every: Duration, at now: MonotonicInstant) {
     let every = every.asRefreshInterval
     guard every != self.every else { return }
@@ -106,7 +110,7 @@ package struct RefreshSchedule: Sendable {
     if record.failures == 0 { due = min(due, now + jittered(every)) }
   }
 
-  /// A time that is longer or shorter by at most a tenth.
+  /// The time, made longer or shorter by up to a tenth.
   private mutating func jittered(_ time: Duration) -> Duration {
     let tenth = time.nanoseconds / 10
     return time + .nanoseconds(Int64(random.below(UInt64(2 * tenth + 1))) - tenth)
@@ -118,10 +122,10 @@ package struct RefreshSchedule: Sendable {
 
   private static func time(from start: Date, to end: Date) -> Duration {
     let seconds = end.timeIntervalSince(start)
-    // A date that is no number comes after none.
+    // A date that is not a number gives zero.
     return seconds > 0 ? .seconds(min(seconds, 1e9)) : .zero
   }
 
-  /// The number of the day, in UTC. No whole number: dates may lie further off than one counts.
+  /// The number of the day in UTC. A `Double`, because a date may be beyond the range of integers.
   private static func day(_ date: Date) -> Double { (date.timeIntervalSince1970 / 86_400).rounded(.down) }
 }
