@@ -1,19 +1,19 @@
 import NetOptCore
 
-/// The values of a JSON text: where each one is, and what comes behind it. Nothing is copied out of the text before it is
-/// asked for.
+/// An index of the values in a JSON text: where each value is, and which value follows. It copies nothing
+/// from the text until a caller asks for it.
 struct JSONDocument {
   let bytes: [UInt8]
   let nodes: [JSONNode]
 
-  /// The value that is the whole text.
+  /// The value that spans the whole text.
   var root: JSONElement { JSONElement(document: self, node: 0) }
 
-  /// Reads `bytes` and reports every duplicate key, and the place where the text stops being JSON.
+  /// Reads `bytes`. Reports every duplicate key, and the place where the text stops being JSON.
   ///
-  /// - Returns: the values, or `nil` when it is not JSON to its end.
+  /// - Returns: the document; `nil` when the text is not JSON to its end.
   static func read(_ bytes: [UInt8], _ report: inout FaultReport) -> JSONDocument? {
-    // What is made of a list compares its keys and values as strings.
+    // Later code compares the keys and values of a list as strings.
     let outline = bytes.withUnsafeBytes {
       JSONReader.read($0, keys: .sameCharacters, mostDuplicates: FaultReport.limit)
     }
@@ -53,16 +53,17 @@ struct JSONElement {
 
   private var value: JSONNode { document.nodes[node] }
 
-  /// What kind of value it is.
+  /// The kind of the value.
   var kind: JSONNode.Kind { value.kind }
 
-  /// How many elements an array has, or how many members an object.
+  /// The number of elements of an array, or of members of an object.
   var count: Int { value.count }
 
-  /// The text of a string.
+  /// The text of a string; `nil` for other values.
   var text: String? { value.kind == .string ? document.text(of: value) : nil }
 
-  /// The number, when it is a whole one that fits; written with a fraction or an exponent too.
+  /// The number when it is an integer that fits, even if it is written with a fraction or an exponent; `nil`
+  /// for other values.
   var integer: Int64? {
     guard value.kind == .number else { return nil }
     let digits = document.bytes[value.range]
@@ -91,13 +92,13 @@ struct JSONElement {
     }
   }
 
-  /// Whether a key is this name.
+  /// Whether a key has this name.
   func isKey(_ name: StaticString) -> Bool {
     guard value.isPlain else { return text == name.description }
     let range = value.range
     guard range.count == name.utf8CodeUnitCount else { return false }
     return document.bytes.withUnsafeBufferPointer { bytes in
-      // As many bytes as were compared above.
+      // Both texts have the same length, as checked above.
       name.withUTF8Buffer { name in
         var index = 0
         while index < name.count {

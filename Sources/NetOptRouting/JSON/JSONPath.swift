@@ -4,7 +4,7 @@ import NetOptCore
 struct JSONPath: Hashable, CustomStringConvertible {
   private(set) var description = "$"
 
-  /// The member with this name.
+  /// The path of the member with this name.
   func key(_ name: String) -> JSONPath {
     let isPlain =
       !name.isEmpty && name.utf8.allSatisfy { ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7a || $0 == 0x5f }
@@ -13,7 +13,7 @@ struct JSONPath: Hashable, CustomStringConvertible {
     return path
   }
 
-  /// The element with this index.
+  /// The path of the element with this index.
   func index(_ index: Int) -> JSONPath {
     var path = self
     path.description += "[\(index)]"
