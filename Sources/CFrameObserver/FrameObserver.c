@@ -14,18 +14,19 @@ static _Thread_local struct netopt_frame_handlers handlers;
 static _Thread_local int is_ours;
 static _Thread_local int is_observed;
 static _Thread_local int misses_requests;
-// Whether a stream of this thread has ever ended before its request. Only then are handlers told that streams
-// are closed.
+// Whether a stream of this thread has ever ended before its request was sent whole. Only then does the
+// observer tell the handlers that a stream is closed.
 static _Thread_local int has_early_ends;
 
-// Some sessions of this thread. An empty list has no memory, so that a thread that ends leaves none behind.
+// A set of sessions of this thread. An empty set has no memory, so that a thread that ends leaves none
+// behind.
 struct sessions {
   const void **list;
   int count, room;
 };
 // The sessions that nghttp2 gave up, or that failed, in one call of libcurl.
 static _Thread_local struct sessions given_up;
-// The sessions that failed and are not freed yet. At most those that failed in one turn of the loop.
+// The sessions that failed and are not freed yet. They are as many as fail in one turn of the loop.
 static _Thread_local struct sessions failed;
 
 static int find(const struct sessions *some, const void *session) {
@@ -39,8 +40,8 @@ static void add(struct sessions *some, const void *session) {
   if (some->count == some->room) {
     int room = some->room ? 2 * some->room : 16;
     const void **list = realloc(some->list, (size_t)room * sizeof *list);
-    // libcurl would continue to read a session that is not in the list, in the middle of a frame. Swift also
-    // ends the process when memory is out.
+    // Without its entry in the list, the session would be read on in the middle of a frame. Swift also ends
+    // the process when there is no memory.
     if (!list) abort();
     some->list = list;
     some->room = room;
@@ -134,7 +135,8 @@ static callback observer(callback original) {
   return NULL;
 }
 
-// libcurl's first callback for the end of a stream. Further callbacks stay in place.
+// The first callback that libcurl sets for the end of a stream. The observer does not replace other
+// callbacks.
 static _Atomic(nghttp2_on_stream_close_callback) original_close;
 
 static int closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data) {
@@ -174,8 +176,8 @@ static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *d
 }
 
 // ld.so(8) finds each of the following functions before nghttp2's function with the same name, so libcurl
-// calls the one here. The functions are weak, so that a program with a statically linked nghttp2 still links.
-// Such a program observes nothing.
+// calls this module's function. The functions are weak, so that a program with a statically linked nghttp2
+// still links. The observer sees nothing in that program.
 #define STANDS_BEFORE __attribute__((weak, visibility("default")))
 
 // Returns nghttp2's own function. It exists, because this module is linked with nghttp2.

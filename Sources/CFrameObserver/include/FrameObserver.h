@@ -48,7 +48,7 @@ void netopt_observe_frames(struct netopt_frame_handlers handlers);
 // received frames.
 int netopt_frames_are_observed(void);
 
-// Whether `requested` is also told of every request that is written on this thread.
+// Whether `requested` is called for every request that is written on this thread.
 int netopt_requests_are_observed(void);
 
 // Removes and returns a session of this thread that has failed or has sent GOAWAY, as nghttp2 does when the

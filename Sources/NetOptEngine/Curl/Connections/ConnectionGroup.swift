@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// The properties in which two requests must agree to share a connection, as far as netopt compares them:
-/// libcurl's pool compares more.
+/// The properties in which two requests must agree to share a connection. libcurl's pool compares further
+/// properties.
 struct ConnectionKey: Hashable {
   let origin: Origin
   let routing: RequestOptions.Routing

@@ -20,7 +20,7 @@ enum FrameObserver {
   static var seesRequests: Bool { netopt_requests_are_observed() != 0 }
 
   /// Removes and returns an HTTP/2 session of this thread that failed, or that nghttp2 gave up because the
-  /// peer broke a rule. The value is comparable with `LiveConnection.session`.
+  /// peer broke a rule; `nil` if there is none. `LiveConnection.session` holds the same pointer.
   static func takeGivenUp() -> UnsafeRawPointer? { netopt_session_given_up() }
 }
 

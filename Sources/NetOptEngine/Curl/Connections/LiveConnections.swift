@@ -105,8 +105,8 @@ final class LiveConnection {
     }
   }
 
-  /// Records that the server announced the end of the connection. The server may announce it again with fewer
-  /// streams.
+  /// Records that the server announced the end of the connection. The server may repeat the announcement with
+  /// a lower stream.
   func leaves(after stream: Int32) { lastStream = min(stream, lastStream ?? stream) }
 
   /// Records that nghttp2 gave up the connection, because received frames break a rule or a limit. Only the

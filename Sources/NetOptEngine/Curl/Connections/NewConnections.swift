@@ -9,9 +9,9 @@ import NetOptCore
 /// this moment would cost another handshake. `NewConnections` therefore hides received bytes on these sockets
 /// (`SO_RCVLOWAT`, socket(7)) until there are many of them, a request is sent, or the second is over.
 ///
-/// If the other side closes the connection after its session tickets, nobody notices this. The same is true
-/// without `NewConnections`: libcurl takes the connection for alive, and repeats a request that may be
-/// repeated.
+/// If the other side closes the connection after its session tickets, netopt does not notice this. The same
+/// is true without `NewConnections`: libcurl takes the connection for alive, and repeats a request that may
+/// be repeated.
 ///
 /// Confined to the loop's thread.
 struct NewConnections {

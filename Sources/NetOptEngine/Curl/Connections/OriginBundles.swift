@@ -117,8 +117,8 @@ final class OriginBundles {
     idleLimits[endpoint] = (min(limit, known), now + Self.memory)
   }
 
-  /// Returns how long a connection to an endpoint may have been idle if HTTP/1.1 is to use it again; `nil`
-  /// without a limit.
+  /// Returns the longest idle time after which HTTP/1.1 reuses a connection to an endpoint; `nil` without a
+  /// limit.
   func idleLimit(of endpoint: IPEndpoint?, at now: MonotonicInstant) -> Duration? {
     guard !idleLimits.isEmpty, let endpoint, let known = idleLimits[endpoint], now < known.until else {
       return nil

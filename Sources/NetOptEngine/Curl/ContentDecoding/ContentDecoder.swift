@@ -53,8 +53,8 @@ struct ContentDecoder {
   /// The time that decoding has taken, and when the present measurement began, in nanoseconds.
   private(set) var spent: Int64 = 0
   private var begun: Int64 = 0
-  /// Whether time is the thread's CPU time, which does not count other threads. Short pieces are measured
-  /// with the clock until one takes long.
+  /// Whether decoding is measured in the thread's CPU time, which does not count other threads. Short pieces
+  /// are measured with the clock until a piece takes long.
   private var isExact = false
   /// Reads a clock, in nanoseconds (clock_gettime(2)).
   private let clock: @Sendable (clockid_t) -> Int64

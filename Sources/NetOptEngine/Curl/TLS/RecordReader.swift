@@ -3,8 +3,8 @@ import Glibc
 import NetOptCore
 
 /// Reads from the socket for TLS, and lets libcurl read only as much as a `RecordBudget` allows. Beyond that,
-/// the reader reports that nothing has arrived yet. libcurl takes this for the state of the network: the
-/// socket stays readable, and the loop reports it again.
+/// the reader reports that nothing has arrived yet. libcurl takes this for the state of the network. The
+/// socket stays readable, so the loop reports the socket again.
 ///
 /// The reader is a filter BIO (BIO_push(3), BIO_meth_new(3)) in front of libcurl's own BIO. OpenSSL calls the
 /// reader for each read, and frees it with the connection. Confined to the loop's thread.
@@ -92,8 +92,9 @@ final class RecordReader {
     isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.limit
   }
 
-  /// Adds the cost of a TLS state change after the handshake, such as for a ticket, here or in a connection
-  /// that goes through this one. One record can contain hundreds of tickets.
+  /// Adds the cost of a TLS state change after the handshake, for example for a session ticket. The state
+  /// change is in this reader's connection or in a connection that goes through it. One record can contain
+  /// hundreds of tickets.
   func chargeStateChange() {
     let lowest = lowest
     lowest.budget.chargeStateChange()
@@ -186,8 +187,8 @@ final class RecordReader {
     let method: Method
     let index: Int32
 
-    /// The functions behind a pointer, because each read uses them: a copy of all of them would cost as much
-    /// as the rest. Never freed.
+    /// The functions, stored behind a pointer. Each read uses them, and a copy of all functions would cost as
+    /// much as the rest of the read. Never freed.
     ///
     /// Unsafe: nothing writes to the memory after it was initialised.
     nonisolated(unsafe) static let loaded: UnsafePointer<Functions>? = {

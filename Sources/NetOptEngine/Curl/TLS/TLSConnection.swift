@@ -43,8 +43,8 @@ struct TLSConnection {
     return name[0] == 0x68 && name[1] == 0x32
   }
 
-  /// Makes OpenSSL note in a connection's record how the peer ends TLS. OpenSSL keeps the record until it
-  /// frees the TLS connection.
+  /// Makes OpenSSL note in a `LiveConnection` how the peer ends TLS. OpenSSL keeps the `LiveConnection` until
+  /// it frees the TLS connection.
   ///
   /// - Returns: whether OpenSSL will do so.
   func report(to connection: LiveConnection) -> Bool {
@@ -64,13 +64,13 @@ struct TLSConnection {
     functions.hasPending(ssl) == 1 || reader?.budget.isInRecord == true
   }
 
-  /// Ends the reports of the connection's data records. Before TLS 1.3, certificates are still checked,
+  /// Ends the reports of the connection's TLS records. Before TLS 1.3, certificates are still checked,
   /// because a renegotiation can bring new certificates.
   func endWatch() {
     functions.setWatch(ssl, version == "TLSv1.3" ? nil : OpenSSL.watchesCertificates)
   }
 
-  /// Returns the record that `report` stored for a TLS connection. For OpenSSL's callbacks.
+  /// Returns the `LiveConnection` that `report` stored for a TLS connection. For OpenSSL's callbacks.
   static func record(of ssl: OpaquePointer) -> LiveConnection? {
     guard let functions = Functions.loaded, functions.index >= 0 else { return nil }
     return functions.getData(ssl, functions.index).map {
@@ -141,7 +141,8 @@ struct TLSConnection {
     let clearErrors: @convention(c) () -> Void
     let setData: @convention(c) (SSL, Int32, UnsafeMutableRawPointer?) -> Int32
     let getData: @convention(c) (SSL, Int32) -> UnsafeMutableRawPointer?
-    /// The index under which OpenSSL keeps a connection's record; negative when OpenSSL gives none.
+    /// The index under which OpenSSL keeps the `LiveConnection` of a TLS connection; negative when OpenSSL
+    /// gives none.
     let index: Int32
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
 
