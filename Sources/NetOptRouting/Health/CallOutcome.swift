@@ -2,7 +2,7 @@ package import NetOptCore
 
 /// The outcome of a call after a leg had won its race. Routing learns from it, and from the legs.
 package enum CallOutcome: Hashable, Sendable {
-  /// The service responded, with any other status than 502, 503 or 504.
+  /// The service responded with a status other than 502, 503 and 504.
   ///
   /// `wait` is the time from the last byte of the request to the first byte of the response.
   case answered(wait: Duration)

@@ -26,7 +26,7 @@ struct Circuit: Hashable, Sendable {
   /// The first and the longest open time, before jitter.
   static let shortest = Duration.seconds(5)
   static let longest = Duration.seconds(300)
-  /// The fraction by which jitter shortens or lengthens an open time at most.
+  /// The maximum jitter in both directions, as a fraction of the open time.
   static let jitter = 0.2
   /// How long the circuit breaker remembers a streak of failures.
   static let memory = Duration.seconds(600)

@@ -4,7 +4,7 @@ extension EndpointHealth {
   /// Whether the endpoint is suspected or found to be silent.
   var isSuspected: Bool { silence != nil }
 
-  /// Records a suspicion or its new state: requests wait for the endpoint's responses longer than usual.
+  /// Begins a suspicion: requests wait for the endpoint's responses longer than usual.
   mutating func suspect(_ silence: Silence) { self.silence = silence }
 
   /// Ends the suspicion.

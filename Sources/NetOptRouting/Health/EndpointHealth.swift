@@ -48,7 +48,7 @@ struct EndpointHealth: Sendable {
   /// The state before the recent failures, with which `forgive(since:)` undoes them.
   private var before: (since: MonotonicInstant, circuit: Circuit, penalties: Int64, until: MonotonicInstant?)?
 
-  // MARK: What is known
+  // MARK: State
 
   /// The time until a request can be sent. Without a measured TLS handshake, the estimate comes from TCP
   /// handshakes: TLS 1.3 takes one more round trip.
@@ -134,7 +134,7 @@ struct EndpointHealth: Sendable {
     return next.earlier(quarantine?.opens, after: now).earlier(slownessDue, after: now)
   }
 
-  // MARK: What happens
+  // MARK: Events
 
   /// Records a ready connection. A ready connection does not end a quarantine, because its certificate may be
   /// unverified.

@@ -6,11 +6,11 @@ import NetOptCore
 /// While the network is suspected, failures count against no endpoint, and probes are few. The first success
 /// ends the suspicion, and so do 30 s without further failures.
 struct LocalNetwork: Sendable {
-  /// The longest time between the failures.
+  /// The maximum age of failures that count together.
   static let window = Duration.seconds(5)
   /// How long the network is suspected after the last failure.
   static let memory = Duration.seconds(30)
-  /// How long before the suspicion began a failure may count as the network's, if nothing has worked since.
+  /// How far back failures count as the network's when a suspicion begins, if nothing has worked since.
   static let forgiven = Duration.seconds(60)
   /// The pauses between probes: the first and the longest.
   static let shortestPause = Duration.seconds(1)

@@ -20,8 +20,8 @@ struct Quarantine: Hashable, Sendable {
     fileprivate var lead: Duration { isProbed ? .seconds(1) : .zero }
   }
 
-  /// The largest fraction by which jitter lengthens a wait. Jitter never shortens a wait, because a check
-  /// costs the server a handshake.
+  /// The maximum jitter, as a fraction of the wait. Jitter never shortens a wait, because a check costs the
+  /// server a handshake.
   private static let jitter = 0.2
   /// The wait before the repetition of a check that did not finish.
   private static let pause = Duration.seconds(1)

@@ -21,7 +21,7 @@ struct Silence: Hashable, Sendable {
     case dead
   }
 
-  /// The number of waiting requests that are more than a few slow ones.
+  /// This many waiting requests count as more than a few slow ones.
   static let many = 3
   /// The shortest trial. During the trial, requests avoid an endpoint where `many` requests wait, so that
   /// requests of the same kind can show how they fare elsewhere.
@@ -60,7 +60,7 @@ struct Silence: Hashable, Sendable {
 
   /// Whether the time for finding the endpoint silent is over.
   ///
-  /// - Parameter isMany: whether more requests wait than a few slow ones.
+  /// - Parameter isMany: whether the waiting requests count as more than a few slow ones.
   func isInVain(isMany: Bool, at now: MonotonicInstant) -> Bool {
     switch connection {
     case .works: !isMany || now >= trialEnds

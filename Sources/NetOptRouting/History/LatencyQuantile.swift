@@ -3,8 +3,8 @@ import NetOptCore
 /// The 95th percentile of an origin's times to the first byte: the time by which 95 % of its responses have
 /// begun.
 ///
-/// Counts times in classes, eight for each doubling from 16 µs on. So the value is too high by at most 12.5
-/// %. After 1000 samples it halves all counts: old samples are forgotten gradually.
+/// Counts times in classes, eight for each doubling from 16 µs on. So the value is too high by at most
+/// 12.5 %. After 1000 samples it halves all counts: old samples are forgotten gradually.
 package struct LatencyQuantile: Sendable {
   /// The minimum number of samples for a value. With fewer, the 95th percentile is the slowest sample.
   package static let leastSamples = 40

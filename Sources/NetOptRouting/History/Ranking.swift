@@ -34,7 +34,8 @@ struct Ranking: Sendable {
 
     /// The endpoint's index in the list.
     var index: Int { Int(smallIndex) }
-    /// How many of region and provider are not known to match those of this machine: 0 to 2.
+    /// The distance to this machine, 0 to 2: 1 when the region is not known to be the same, plus 1 when the
+    /// provider is not known to be the same.
     var distance: Int { Int(smallDistance) }
     var weight: Int { Int(smallWeight) }
 

@@ -13,7 +13,7 @@ struct JSONDocument {
   ///
   /// - Returns: the document; `nil` when the text is not JSON to its end.
   static func read(_ bytes: [UInt8], _ report: inout FaultReport) -> JSONDocument? {
-    // Later code compares the keys and values of a list as strings.
+    // Callers compare keys and values as strings, so keys with the same characters are duplicates.
     let outline = bytes.withUnsafeBytes {
       JSONReader.read($0, keys: .sameCharacters, mostDuplicates: FaultReport.limit)
     }

@@ -15,8 +15,8 @@ struct ProbeTimes: Sendable {
 
 /// The kind of an endpoint's next probe, and when it is due.
 private enum NextProbe {
-  /// The one attempt of a half-open circuit breaker, or a certificate check. The moment is when it is due, or
-  /// when it may become due.
+  /// The one attempt of a half-open circuit breaker, or a certificate check. The value is the moment when the
+  /// probe is due or may become due.
   case attempt(MonotonicInstant)
   /// A background probe that keeps the measurements of an endpoint fresh. No request waits for its result.
   case look(MonotonicInstant)
@@ -38,7 +38,7 @@ extension HostRoutes {
   static let shortestProbeInterval = Duration.seconds(180)
   /// The time between two background probes of one origin when its list is long.
   static let probeSpacing = Duration.seconds(2)
-  /// The fraction of the interval by which jitter shortens or lengthens it at most.
+  /// The maximum jitter in both directions, as a fraction of the interval.
   static let probeJitter = 0.25
 
   /// The interval between two background probes of one endpoint, before jitter: 180 s, or 2 s for each
@@ -91,7 +91,7 @@ extension HostRoutes {
       noteMeasured(index, at: now, using: &random)
       take(index, byProbe: true, at: now)
     }
-    // The kept result counted some probes as due by the clock alone. They may not be due any more.
+    // The kept result may count probes as due that are no longer due.
     nextProbes = nil
     return due
   }

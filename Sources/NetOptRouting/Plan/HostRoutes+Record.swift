@@ -33,12 +33,12 @@ extension HostRoutes {
   /// The wait in nanoseconds after which a missing response is a failure when the usual response time is
   /// unknown.
   private static let longestSilence: Int64 = 1_000_000_000
-  /// The shortest such wait in nanoseconds when the usual response time is known.
+  /// The lower bound of this wait, in nanoseconds, when the usual response time is known.
   private static let shortestSilence: Int64 = 250_000_000
 
-  /// Returns the outcome of a call, or `unknown` when a call ended without a response too early to show
-  /// anything: then the caller set a short deadline. 1 s without a response always counts as silence. A
-  /// shorter time counts when responses usually take less than half of it.
+  /// Returns the outcome of a call. Replaces `silent` by `unknown` when the call ended too early to show that
+  /// a response is missing: then the caller chose a short deadline. 1 s without a response always counts as
+  /// silence. A shorter time counts when responses usually take less than half of it.
   func weighed(
     _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
   ) -> CallOutcome? {

@@ -5,7 +5,8 @@ struct HostRoutes: Sendable {
   /// A listed endpoint with its health.
   struct Endpoint: Sendable {
     let listed: ListedEndpoint
-    /// How many of region and provider are not known to match those of this machine: 0 to 2.
+    /// The distance to this machine, 0 to 2: 1 when the region is not known to be the same, plus 1 when the
+    /// provider is not known to be the same.
     let distance: Int
     var health = EndpointHealth()
     var probing: ProbeTimes
@@ -151,7 +152,8 @@ struct HostRoutes: Sendable {
     return answers.count - 1
   }
 
-  /// Copies the properties that do not depend on a network from the state of the origin in another network.
+  /// Takes over the properties that do not depend on the network from `old`, the state of the origin in
+  /// another network.
   mutating func keep(whatIsUniversalOf old: HostRoutes, at now: MonotonicInstant) {
     for index in endpoints.indices {
       endpoints[index].inFlight = old.endpoints[index].inFlight
@@ -190,9 +192,9 @@ struct HostRoutes: Sendable {
     return front + back
   }
 
-  /// The stagger of a leg: the time that the leg has to be ready before the next leg starts beside it. Nearly
-  /// every connection to the leg's address is ready within it. From 50 ms to 2 s; `Duration.defaultStagger`
-  /// without measurements.
+  /// The stagger of a leg: the time after which the next leg starts in parallel, unless this leg is ready.
+  /// Nearly every connection to the leg's address is ready within this time. From 50 ms to 2 s;
+  /// `Duration.defaultStagger` without measurements.
   func stagger(_ estimate: RoundTripEstimate?) -> Duration {
     guard let estimate else { return .defaultStagger }
     return .nanoseconds(min(max(estimate.boundNanoseconds, Self.shortestStagger), Self.longestStagger))
@@ -203,8 +205,8 @@ struct HostRoutes: Sendable {
 }
 
 extension RoutingConfiguration {
-  /// How many of region and provider are not known to be the same for an endpoint and for this machine: 0 to
-  /// 2.
+  /// The distance between an endpoint and this machine, 0 to 2: 1 when the region is not known to be the
+  /// same, plus 1 when the provider is not known to be the same.
   func distance(to endpoint: ListedEndpoint) -> Int {
     let sameRegion = region != nil && endpoint.region == region
     let sameProvider = isp != nil && endpoint.isp == isp

@@ -89,8 +89,8 @@ package struct RoutePlanner: Sendable {
   /// exceptions. The address that won last comes first, so that its connections are reused. Addresses with an
   /// open circuit breaker or in quarantine come last.
   ///
-  /// - Returns: the addresses, each with its stagger: the time that it has to be ready before the next one
-  ///   starts beside it.
+  /// - Returns: the addresses, each with its stagger: the time after which the next address is tried in
+  ///   parallel.
   package func ordered(
     _ addresses: [IPAddress], for origin: Origin, at now: MonotonicInstant
   ) -> [(address: IPAddress, stagger: Duration)] {
@@ -282,12 +282,12 @@ package struct RoutePlanner: Sendable {
   package mutating func learned(version: HTTPVersion, for origin: Origin, options: RequestOptions) {
     if options.version == .http1 || origin.scheme == .http { return }
     let speaksHTTP1 = version == .http1_0 || version == .http1_1
-    // The planner takes an origin that it does not remember to multiplex.
+    // An origin that the planner does not remember counts as multiplexing.
     guard let place = speaksHTTP1 ? begin(origin) : place(of: origin) else { return }
     hosts[place].speaksHTTP1 = speaksHTTP1
   }
 
-  // MARK: Asking
+  // MARK: Queries
 
   /// The listed endpoints to probe for an origin, the nearest first. Includes endpoints in quarantine,
   /// because a probe can release them.
