@@ -42,7 +42,7 @@ enum RequestLines {
   }
 
   /// Returns the header lines of a request. They include the lines that libcurl could write itself from
-  /// options. libcurl puts such lines together again for each request, byte by byte and twice, which takes a
+  /// options. libcurl makes lines from options anew for each request, byte by byte and twice, which takes a
   /// tenth of its work for the request.
   static func make(for request: NetOptRequest, userAgent: String) -> [String] {
     var lines: [String] = []

@@ -1,4 +1,4 @@
-/// The body chunks that were handed out last. Each is filled again once nobody else uses it.
+/// The body chunks that were handed out last. A chunk is filled again when nothing else uses it.
 ///
 /// A reader usually drops a chunk soon after it got the chunk. The allocator would then return the memory to
 /// the system, and each page of the next chunk would cause a page fault. This takes a third of all work for a

@@ -29,7 +29,7 @@ struct NewConnections {
   /// The connections, oldest first.
   private var connections: [Connection] = []
 
-  /// Whether there are no such connections, which is the usual case.
+  /// Whether the list has no connections, which is the usual case.
   var isEmpty: Bool { connections.isEmpty }
 
   /// When the first second of the oldest connection ends.

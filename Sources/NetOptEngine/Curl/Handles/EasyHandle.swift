@@ -191,8 +191,8 @@ final class EasyHandle {
     set(CURLOPT_SSL_VERIFYHOST, wanted.verification == .full ? 2 : 0)
     let offersHTTP2 = wanted.connectionClass.offersHTTP2
     set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-    // A libcurl without IPv6 refuses this option, and its bundles' keys have no such number. Then only the
-    // gate keeps transfers apart.
+    // A libcurl without IPv6 refuses this option, and the keys of its bundles do not contain the number. Then
+    // only the gate keeps transfers apart.
     set(CURLOPT_ADDRESS_SCOPE, Int(wanted.connectionClass.bundle))
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, wanted.connectTimeout.nanoseconds / 1_000_000)))
     // With HTTP/2 offered, wait for a connection that is being opened: it may turn out to carry many

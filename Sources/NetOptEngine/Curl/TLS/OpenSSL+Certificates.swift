@@ -30,9 +30,9 @@ extension OpenSSL {
   }
 
   /// Refuses a list with too many certificates, or with a key on a curve that is given by parameters instead
-  /// of by name. RFC 5480, section 2.1.1, forbids such parameters. When OpenSSL decodes a certificate with
-  /// them, it computes points of the curve, which can take a tenth of a second. OpenSSL does so before it
-  /// verifies anything.
+  /// of by name. RFC 5480, section 2.1.1, forbids the parameters. When OpenSSL decodes a certificate with
+  /// parameters, it computes points of the curve, which can take a tenth of a second. OpenSSL does so before
+  /// it verifies anything.
   ///
   /// The parameters are those of an SSL_CTX_set_msg_callback(3). OpenSSL calls it after it has read a message
   /// and before it decodes the message.
