@@ -19,6 +19,19 @@ import Testing
     #expect(try HTTPURL("https://a.test/?a=1").brief == "https://a.test/?a=1")
   }
 
+  @Test("credentials and parameters that are longer than what is read of a URL are not shown")
+  func longSecrets() throws {
+    let secret = String(repeating: "s3cret", count: 5000)
+    for text in [
+      "ftp://user:\(secret)@a.test/", "ftp://\(secret)@a.test/", "ftp://\(secret)%40a.test/",
+      "ftp://a.test/?u=https://user:\(secret)@b.test/",
+    ] {
+      #expect(try !#require(refusal(of: text)).contains("s3cret"))
+    }
+    let nested = try HTTPURL("https://a.test/?u=https://user:\(secret)@b.test/")
+    #expect(!nested.brief.contains("s3cret"))
+  }
+
   @Test(arguments: [
     "https://user:secret@a.test/", "https://secret@a.test/", "ftp://user:secret@a.test/",
     "user:secret@a.test",
