@@ -44,7 +44,7 @@ struct CacheCall: Sendable {
       (request.options.cache ?? cache.options).partition, wanted, credentialFields: cache.credentialFields,
       isVerified: request.options.verification == .full, trust: cache.trust,
       signedBy: cache.signer(for: request.url.origin.host),
-      proxyUser: cache.proxies?.credentials(for: request.url.origin), isAnonymous: isAnonymous)
+      proxyUser: cache.proxies.credentials(for: request.url.origin), isAnonymous: isAnonymous)
   }
 
   /// The partitions whose responses a change by this call affects: the caller's partition, and the partition

@@ -24,18 +24,17 @@ package struct CacheExplanation: Sendable {
   ///   - userAgent: the `User-Agent` of requests whose caller sets none.
   ///   - authorities: the path of the file of certificate authorities that the client would trust instead of
   ///     the system's.
-  ///   - proxy: the proxy that the request would use.
   ///   - warn: receives errors of the directory.
   /// - Throws: `invalidRequest` for a request that the cache never answers; `unreadableFile` for a seed pack
   ///   or the certificate authorities.
   package static func of(
     _ request: NetOptRequest, _ configuration: ClientConfiguration.Cache,
     signing: ClientConfiguration.Signing? = nil, userAgent: String = ClientConfiguration().userAgent,
-    authorities: String? = nil, proxy: ClientConfiguration.Proxy = .environment,
+    authorities: String? = nil,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) async throws(NetOptError) -> CacheExplanation {
     let cache = try ResponseCache(
-      configuration, SystemTimeSource(), signing: signing, proxies: ProxyChoice(proxy),
+      configuration, SystemTimeSource(), signing: signing, proxies: ProxyChoice(.environment),
       trust: try configuration.trust(authorities: authorities), userAgent: userAgent, changes: false,
       warn: warn)
     guard let call = CacheCall(request, cache) else {

@@ -31,8 +31,8 @@ final class ResponseCache: Sendable {
   /// The clock of the cache, in milliseconds since 1970.
   let now: @Sendable () -> Int64
   private let signing: ClientConfiguration.Signing?
-  /// The proxies that requests use; `nil` for none.
-  let proxies: ProxyChoice?
+  /// The proxies that requests use.
+  let proxies: ProxyChoice
   private let pendingLimit: Int
   private let state = Locked(State())
 
@@ -49,7 +49,7 @@ final class ResponseCache: Sendable {
   /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
-    signing: ClientConfiguration.Signing? = nil, proxies: ProxyChoice? = nil, trust: String = "",
+    signing: ClientConfiguration.Signing? = nil, proxies: ProxyChoice, trust: String = "",
     userAgent: String = "",
     trustedKeys: [MinisignPublicKey] = [],
     changes: Bool = true,

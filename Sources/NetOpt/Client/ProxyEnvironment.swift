@@ -4,8 +4,8 @@ import NetOptEngine
 
 /// Selects the proxy for an origin.
 struct ProxyChoice: Sendable {
-  let setting: ClientConfiguration.Proxy
-  let environment: ProxyEnvironment
+  private let setting: ClientConfiguration.Proxy
+  private let environment: ProxyEnvironment
 
   /// - Parameter environment: the environment variables of the process.
   init(

@@ -11,7 +11,7 @@ package enum ProxyURL {
   package static func isSOCKS(_ url: String) -> Bool { parts(of: url).scheme.hasPrefix("socks") }
 
   /// Whether the URL has a user name or a password.
-  static func hasCredentials(_ url: String) -> Bool { !parts(of: url).user.isEmpty }
+  static func hasCredentials(_ url: String) -> Bool { credentials(of: url) != nil }
 
   /// The user name and password as written in the URL; `nil` if it has none.
   package static func credentials(of url: String) -> String? {
