@@ -3,7 +3,7 @@
 struct OwedRemovals: Sendable {
   /// A removal.
   enum Removal: Sendable {
-    /// All or some of the entries of a key. The store owes the removal of all.
+    /// The entries of a key. A removal of some of them counts as a removal of all.
     case entries(of: CacheKey)
     /// All entries.
     case everything
