@@ -70,8 +70,11 @@ import Testing
         #expect(try await response.body.collect(upTo: 100).count == 6)
         others += 1
       }
+      // libcurl holds as much as the stream's window lets through: 32 MiB. Its buffers double when they are full. A
+      // sanitizer counts what is allocated, which is then up to twice what is resident.
+      let bound = Sanitizer.isOn ? 72 : 40
       let growth = ProcessFootprint.now.memoryBytes - before
-      #expect(growth < 40 << 20, "it grew by \(growth >> 20) MiB")
+      #expect(growth < bound << 20, "it grew by \(growth >> 20) MiB")
       #expect(others > 100)
       var received = 0
       for try await chunk in large.body { received += chunk.count }
