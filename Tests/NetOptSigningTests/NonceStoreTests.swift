@@ -17,19 +17,23 @@ import Testing
 
   @Test func aNonceIsNewOncePerKey() throws {
     for store in try stores() {
-      #expect(try store.record("n", of: "a", until: 100, now: 1))
-      #expect(try !store.record("n", of: "a", until: 100, now: 1))
-      #expect(try store.record("n", of: "b", until: 100, now: 1))
+      #expect(try store.record("n", of: "a", created: 1, until: 100, now: 1))
+      #expect(try !store.record("n", of: "a", created: 1, until: 100, now: 1))
+      #expect(try store.record("n", of: "b", created: 1, until: 100, now: 1))
     }
   }
 
   @Test func aFullStoreRefusesUntilSomethingExpires() throws {
     for store in try stores() {
-      for number in 1...3 { #expect(try store.record("\(number)", of: "a", until: 100, now: 1)) }
-      #expect(throws: NonceStoreError.self) { try store.record("4", of: "a", until: 100, now: 50) }
-      #expect(throws: NonceStoreError.self) { try store.record("4", of: "a", until: 100, now: 100) }
-      #expect(try store.record("4", of: "a", until: 200, now: 101))
-      #expect(try store.record("1", of: "a", until: 200, now: 101))
+      for number in 1...3 { #expect(try store.record("\(number)", of: "a", created: 1, until: 100, now: 1)) }
+      #expect(throws: NonceStoreError.self) {
+        try store.record("4", of: "a", created: 1, until: 100, now: 50)
+      }
+      #expect(throws: NonceStoreError.self) {
+        try store.record("4", of: "a", created: 1, until: 100, now: 100)
+      }
+      #expect(try store.record("4", of: "a", created: 2, until: 200, now: 101))
+      #expect(try store.record("1", of: "a", created: 2, until: 200, now: 101))
     }
   }
 
@@ -38,7 +42,7 @@ import Testing
     let path = try path()
     var root: Int64?
     do {
-      #expect(try SQLiteNonceStore(path).record("n", of: "a", until: 100, now: 1))
+      #expect(try SQLiteNonceStore(path).record("n", of: "a", created: 1, until: 100, now: 1))
       let database = try Database(path)
       try database.execute("PRAGMA journal_mode = DELETE")
       root = try Statement("SELECT rootpage FROM sqlite_master WHERE name = ?", in: database).integer(
@@ -46,37 +50,78 @@ import Testing
     }
     try CircularTable.write(to: path, root: Int(try #require(root)), row: [3, 0, 1, 1])
     let store = try SQLiteNonceStore(path)
-    let error = #expect(throws: NonceStoreError.self) { try store.record("m", of: "a", until: 100, now: 1) }
+    let error = #expect(throws: NonceStoreError.self) {
+      try store.record("m", of: "a", created: 1, until: 100, now: 1)
+    }
     #expect("\(error as Any)".contains("circles"), "\(error as Any)")
   }
 
-  @Test("no request is new twice, wherever the clock is set", arguments: UInt64(1)...4)
-  func clockJumps(seed: UInt64) throws {
-    for store in [MemoryNonceStore(), try SQLiteNonceStore(try path())] as [any NonceStore] {
+  @Test(
+    "no signature is accepted twice, wherever the clock is set and whatever the windows of the verifiers",
+    arguments: UInt64(1)...8)
+  func replays(seed: UInt64) throws {
+    let path = try path()
+    for stores in [[MemoryNonceStore()], [try SQLiteNonceStore(path), try SQLiteNonceStore(path)]]
+      as [[any NonceStore]]
+    {
       var random = SplitMix64(seed: seed)
+      // In every second run the verifiers agree and the clock only advances: then no new nonce is refused.
+      let isRegular = seed % 2 == 0
+      let windows: [Int64] = isRegular ? [60] : [10, 60, 300]
       var now: Int64 = 1_000_000
       var accepted: Set<String> = []
-      var requests: [(nonce: String, expiry: Int64)] = []
-      var news = 0
-      for step in 0..<600 {
+      var signatures: [(nonce: String, created: Int64)] = []
+      for step in 0..<1000 {
         switch random.below(12) {
         case 0: now += Int64(random.below(400))
-        case 1: now -= Int64(random.below(400))
+        case 1 where !isRegular: now -= Int64(random.below(400))
         default: now += Int64(random.below(5))
         }
-        if random.below(2) == 0 { requests.append(("n\(step)", now + 60)) }
-        guard !requests.isEmpty else { continue }
+        // The clocks of the signers are off, by up to 60 s in both directions.
+        if random.below(2) == 0 { signatures.append(("n\(step)", now + Int64(random.below(121)) - 60)) }
+        guard !signatures.isEmpty else { continue }
         // Mostly one of the latest, which are valid.
-        let request = requests[requests.count - 1 - Int(random.below(UInt64(min(requests.count, 20))))]
-        // A verifier refuses by the time before it asks.
-        guard now <= request.expiry, now >= request.expiry - 120 else { continue }
-        guard (try? store.record(request.nonce, of: "a", until: request.expiry, now: now)) == true else {
-          continue
+        let signature = signatures[
+          signatures.count - 1 - Int(random.below(UInt64(min(signatures.count, 20))))]
+        let window = windows[Int(random.below(UInt64(windows.count)))]
+        guard abs(now - signature.created) <= window else { continue }
+        let store = stores[Int(random.below(UInt64(stores.count)))]
+        let run = "seed \(seed), step \(step), \(type(of: store))"
+        do throws(NonceStoreError) {
+          let isNew = try store.record(
+            signature.nonce, of: "a", created: signature.created, until: signature.created + window, now: now)
+          if isNew {
+            #expect(accepted.insert(signature.nonce).inserted, "\(run)")
+          } else {
+            #expect(accepted.contains(signature.nonce), "\(run)")
+          }
+        } catch {
+          #expect(!isRegular, "\(run): \(error)")
         }
-        #expect(accepted.insert(request.nonce).inserted, "seed \(seed), step \(step), \(type(of: store))")
-        news += 1
       }
-      #expect(news > 10)
+      #expect(accepted.count > 10)
+    }
+  }
+
+  @Test("a verifier with a longer window refuses what a shorter one has let the store forget")
+  func windows() throws {
+    for store in [MemoryNonceStore(), try SQLiteNonceStore(try path())] as [any NonceStore] {
+      let keys = KeyRing([GoldenVectorTests.key])
+      let signed = try NetOpt1().sign(
+        GoldenVectorTests.request, with: GoldenVectorTests.key, at: GoldenVectorTests.moment)
+      var request = GoldenVectorTests.request
+      for field in signed.headers { request.headers[field.name] = field.value }
+      let made = GoldenVectorTests.moment.now
+      var policy = SignatureVerifier.Policy()
+      policy.window = 10
+      #expect(
+        SignatureVerifier(keys: keys, nonces: store, policy: policy).verify(request, .init(now: made)).isValid
+      )
+      // Another request makes the store look for expired nonces.
+      #expect(try store.record("another", of: "a", created: made + 20, until: made + 30, now: made + 20))
+      let report = SignatureVerifier(keys: keys, nonces: store).verify(request, .init(now: made + 21))
+      #expect(report.reason == .nonceStoreFailed && report.assurance == .none)
+      #expect(report.checks.last?.detail.contains("Sign afresh") == true, "\(report.checks)")
     }
   }
 
@@ -89,13 +134,17 @@ import Testing
       as [[any NonceStore]]
     {
       let (first, last) = (stores[0], stores[stores.count - 1])
-      #expect(try first.record("old", of: "a", until: 100, now: 1))
+      #expect(try first.record("old", of: "a", created: 1, until: 100, now: 1))
       // The clock is ahead, and what has expired by it is forgotten.
-      #expect(try first.record("kept", of: "a", until: 5000, now: 1000))
-      #expect(throws: NonceStoreError.self) { try last.record("old", of: "a", until: 100, now: 2) }
-      #expect(throws: NonceStoreError.self) { try last.record("other", of: "a", until: 100, now: 2) }
-      #expect(try last.record("later", of: "a", until: 101, now: 2))
-      #expect(try !last.record("kept", of: "a", until: 5000, now: 2))
+      #expect(try first.record("kept", of: "a", created: 900, until: 5000, now: 1000))
+      #expect(throws: NonceStoreError.self) {
+        try last.record("old", of: "a", created: 1, until: 100, now: 2)
+      }
+      #expect(throws: NonceStoreError.self) {
+        try last.record("other", of: "a", created: 1, until: 100, now: 2)
+      }
+      #expect(try last.record("later", of: "a", created: 2, until: 101, now: 2))
+      #expect(try !last.record("kept", of: "a", created: 900, until: 5000, now: 2))
     }
   }
 
@@ -103,10 +152,10 @@ import Testing
     let path = try path()
     do {
       let store = try SQLiteNonceStore(path)
-      #expect(try store.record("n", of: "a", until: 100, now: 1))
+      #expect(try store.record("n", of: "a", created: 1, until: 100, now: 1))
     }
     let store = try SQLiteNonceStore(path)
-    #expect(try !store.record("n", of: "a", until: 100, now: 2))
+    #expect(try !store.record("n", of: "a", created: 1, until: 100, now: 2))
     var status = stat()
     #expect(stat(path, &status) == 0 && status.st_mode & 0o077 == 0)
   }
@@ -117,7 +166,9 @@ import Testing
     for round in 0..<20 {
       let wins = await withTaskGroup(of: Bool.self, returning: Int.self) { group in
         for index in 0..<6 {
-          group.addTask { (try? stores[index % 2].record("n\(round)", of: "a", until: 100, now: 1)) ?? false }
+          group.addTask {
+            (try? stores[index % 2].record("n\(round)", of: "a", created: 1, until: 100, now: 1)) ?? false
+          }
         }
         return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
       }
@@ -155,7 +206,9 @@ import Testing
 
   @Test func aStoreThatFailsRefusesTheRequest() throws {
     struct Broken: NonceStore {
-      func record(_: String, of _: String, until _: Int64, now _: Int64) throws(NonceStoreError) -> Bool {
+      func record(
+        _: String, of _: String, created _: Int64, until _: Int64, now _: Int64
+      ) throws(NonceStoreError) -> Bool {
         throw NonceStoreError("the disk is gone")
       }
     }

@@ -147,7 +147,7 @@ import Testing
     final class Store: NonceStore {
       let kept = Locked<[String: Int64]>([:])
       func record(
-        _ nonce: String, of key: String, until expiry: Int64, now: Int64
+        _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64
       ) throws(NonceStoreError) -> Bool { kept.withLock { $0.updateValue(expiry, forKey: nonce) == nil } }
     }
     let store = Store()
@@ -166,7 +166,7 @@ import Testing
     let kept = store.kept.withLock(\.self)
     #expect(kept.count == 3 && kept["short"] != nil && kept.keys.allSatisfy { $0.utf8.count <= 72 })
     // The window ends a signature, whatever `expires` says: nothing is kept for longer.
-    #expect(kept.values.allSatisfy { $0 == Self.now + 600 })
+    #expect(kept.values.allSatisfy { $0 == Self.now + 300 })
   }
 
   // MARK: What is open

@@ -8,17 +8,24 @@ public final class MemoryNonceStore: NonceStore {
     let nonce: String
   }
 
+  private struct Times {
+    let created: Int64
+    let expiry: Int64
+  }
+
   private struct State {
-    var expiries: [Entry: Int64] = [:]
-    /// When it is worth looking for what may be forgotten.
+    var nonces: [Entry: Times] = [:]
+    /// The earliest moment of the next search for expired nonces.
     var nextSweep = Int64.min
-    /// The latest expiry of a nonce that was forgotten.
+    /// The latest moment at which a forgotten nonce was created.
     var forgotten: Int64?
 
-    /// Forgets what has expired. Done at most once in ten seconds of requests, or when there is no room.
+    /// Forgets the expired nonces: at most once in 10 s, or when the store is full.
     mutating func forget(before now: Int64) {
-      for expiry in expiries.values where expiry < now { forgotten = max(forgotten ?? expiry, expiry) }
-      expiries = expiries.filter { $0.value >= now }
+      for times in nonces.values where times.expiry < now {
+        forgotten = max(forgotten ?? times.created, times.created)
+      }
+      nonces = nonces.filter { $0.value.expiry >= now }
       nextSweep = now.addingClamped(10)
     }
   }
@@ -33,20 +40,20 @@ public final class MemoryNonceStore: NonceStore {
 
   /// Records a nonce.
   public func record(
-    _ nonce: String, of key: String, until expiry: Int64, now: Int64
+    _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64
   ) throws(NonceStoreError) -> Bool {
     let limit = limit
     return try state.withLock { state throws(NonceStoreError) in
-      if now >= state.nextSweep || state.expiries.count >= limit { state.forget(before: now) }
+      if now >= state.nextSweep || state.nonces.count >= limit { state.forget(before: now) }
       let entry = Entry(key: key, nonce: nonce)
-      if let known = state.expiries[entry], known >= now { return false }
-      if let forgotten = state.forgotten, expiry <= forgotten { throw .forgotten(until: forgotten) }
-      guard state.expiries.count < limit else { throw .full(with: limit) }
-      state.expiries[entry] = expiry
+      guard state.nonces[entry] == nil else { return false }
+      if let forgotten = state.forgotten, created <= forgotten { throw .forgotten(createdUntil: forgotten) }
+      guard state.nonces.count < limit else { throw .full(with: limit) }
+      state.nonces[entry] = Times(created: created, expiry: expiry)
       return true
     }
   }
 
   /// How many nonces are kept.
-  package var count: Int { state.withLock { $0.expiries.count } }
+  package var count: Int { state.withLock { $0.nonces.count } }
 }

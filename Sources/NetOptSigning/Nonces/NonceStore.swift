@@ -2,17 +2,24 @@ import NetOptCore
 
 /// Remembers which nonces were used. Safe to use from any thread.
 public protocol NonceStore: Sendable {
-  /// Records a nonce, atomically: of several callers with the same nonce, in whatever process, one is told that it is new.
+  /// Records a nonce, atomically: when several callers record the same nonce, in any process, one of them gets `true`.
+  ///
+  /// A store may forget nonces that have expired. It then refuses every nonce that it does not know and that was
+  /// created no later than one it forgot, for that nonce may be a replay. Verifiers with different time windows can
+  /// therefore share a store: for signatures older than the shortest window the store throws.
   ///
   /// - Parameters:
-  ///   - nonce: what must not come twice.
-  ///   - key: the id of the key that signed it; nonces of different keys have nothing to do with each other.
-  ///   - expiry: until when it has to be remembered, in seconds since 1970.
+  ///   - nonce: the nonce of the signature.
+  ///   - key: the id of the key that signed. The same nonce under another key is another nonce.
+  ///   - created: when the signature was made, in seconds since 1970.
+  ///   - expiry: the last second in which the caller accepts the signature, in seconds since 1970.
   ///   - now: the present moment in seconds since 1970.
-  /// - Returns: whether it is new.
-  /// - Throws: when it could not be recorded, which is when the store is full too: the request must then be refused.
-  func record(_ nonce: String, of key: String, until expiry: Int64, now: Int64) throws(NonceStoreError)
-    -> Bool
+  /// - Returns: whether the nonce is new.
+  /// - Throws: when the store cannot record the nonce, or cannot tell whether it is new. The caller must refuse the
+  ///   request.
+  func record(
+    _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64
+  ) throws(NonceStoreError) -> Bool
 }
 
 /// Why a nonce could not be recorded.
@@ -27,10 +34,13 @@ public struct NonceStoreError: Error, Hashable, Sendable, CustomStringConvertibl
     Self("the store is full with \(limit) nonces; allow more, or shorten the time window")
   }
 
-  /// The nonce has not expired, but the store has already forgotten nonces with this or a later expiry. The nonce may be one of them.
-  static func forgotten(until expiry: Int64) -> Self {
+  /// The store has forgotten a nonce of this or a later moment. The nonce at hand may be one of them.
+  static func forgotten(createdUntil last: Int64) -> Self {
     Self(
-      "nonces that expire until \(CivilTime(seconds: expiry).rfc3339) are forgotten, and this one does: it may be a replay. The clock was ahead before, or the moment given is a past one; set the clock, wait until then, or name another store"
-    )
+      """
+      the store has forgotten nonces of signatures made until \(CivilTime(seconds: last).rfc3339), and this signature is \
+      not younger: it may be a replay. Sign afresh. If that does not help, the verifier's clock was ahead, or --now is a \
+      past moment: set the clock, or name another store
+      """)
   }
 }

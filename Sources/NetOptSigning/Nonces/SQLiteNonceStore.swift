@@ -18,11 +18,11 @@ public final class SQLiteNonceStore: NonceStore {
 
     enum Outcome {
       case new, known, full
-      case forgotten(until: Int64)
+      case forgotten(createdUntil: Int64)
     }
 
     mutating func record(
-      _ nonce: String, of key: String, until expiry: Int64, now: Int64, limit: Int64
+      _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64, limit: Int64
     ) throws(SQLiteError) -> Outcome {
       let isDue = now >= nextSweep
       if isDue { nextSweep = now.addingClamped(10) }
@@ -33,8 +33,8 @@ public final class SQLiteNonceStore: NonceStore {
           if try count.integer() ?? 0 >= limit { return .full }
         }
         if try find.integer(.text(key), .text(nonce)) != nil { return .known }
-        if let last = try forgotten.integer(), expiry <= last { return .forgotten(until: last) }
-        try insert.run(.text(key), .text(nonce), .integer(expiry))
+        if let last = try forgotten.integer(), created <= last { return .forgotten(createdUntil: last) }
+        try insert.run(.text(key), .text(nonce), .integer(created), .integer(expiry))
         return .new
       }
     }
@@ -67,11 +67,12 @@ public final class SQLiteNonceStore: NonceStore {
   private static let definitions = [
     """
     CREATE TABLE nonces (
-      key TEXT NOT NULL, nonce TEXT NOT NULL, expiry INTEGER NOT NULL, PRIMARY KEY (key, nonce)) WITHOUT ROWID
+      key TEXT NOT NULL, nonce TEXT NOT NULL, created INTEGER NOT NULL, expiry INTEGER NOT NULL,
+      PRIMARY KEY (key, nonce)) WITHOUT ROWID
     """,
-    "CREATE INDEX nonces_expiry ON nonces (expiry)",
+    "CREATE INDEX nonces_expiry ON nonces (expiry, created)",
     "CREATE TABLE size (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL)",
-    "CREATE TABLE forgotten (one INTEGER PRIMARY KEY CHECK (one = 1), expiry INTEGER NOT NULL)",
+    "CREATE TABLE forgotten (one INTEGER PRIMARY KEY CHECK (one = 1), created INTEGER NOT NULL)",
     """
     CREATE TRIGGER nonces_added AFTER INSERT ON nonces
       BEGIN UPDATE size SET count = count + 1; END
@@ -99,29 +100,31 @@ public final class SQLiteNonceStore: NonceStore {
     return Connection(
       database: database,
       find: try Statement("SELECT 1 FROM nonces WHERE key = ? AND nonce = ?", in: database),
-      insert: try Statement("INSERT INTO nonces VALUES (?, ?, ?)", in: database),
+      insert: try Statement("INSERT INTO nonces VALUES (?, ?, ?, ?)", in: database),
       noteForgotten: try Statement(
         """
-        INSERT INTO forgotten SELECT 1, expiry FROM nonces WHERE expiry < ? ORDER BY expiry DESC LIMIT 1
-          ON CONFLICT (one) DO UPDATE SET expiry = max(expiry, excluded.expiry)
+        INSERT INTO forgotten SELECT 1, created FROM nonces WHERE expiry < ? ORDER BY created DESC LIMIT 1
+          ON CONFLICT (one) DO UPDATE SET created = max(created, excluded.created)
         """, in: database),
       forget: try Statement("DELETE FROM nonces WHERE expiry < ?", in: database),
-      forgotten: try Statement("SELECT expiry FROM forgotten", in: database),
+      forgotten: try Statement("SELECT created FROM forgotten", in: database),
       count: try Statement("SELECT count FROM size", in: database))
   }
 
   /// Records a nonce. Waits up to 5 s for other processes.
   public func record(
-    _ nonce: String, of key: String, until expiry: Int64, now: Int64
+    _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64
   ) throws(NonceStoreError) -> Bool {
     let limit = limit
     let outcome = connection.withLock { connection -> Result<Bool, NonceStoreError> in
       do throws(SQLiteError) {
-        switch try connection.record(nonce, of: key, until: expiry, now: now, limit: limit) {
+        switch try connection.record(
+          nonce, of: key, created: created, until: expiry, now: now, limit: limit)
+        {
         case .new: return .success(true)
         case .known: return .success(false)
         case .full: return .failure(.full(with: Int(limit)))
-        case .forgotten(let last): return .failure(.forgotten(until: last))
+        case .forgotten(let last): return .failure(.forgotten(createdUntil: last))
         }
       } catch {
         return .failure(NonceStoreError(error.description))

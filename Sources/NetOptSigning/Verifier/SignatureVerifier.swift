@@ -221,11 +221,12 @@ public struct SignatureVerifier: Sendable {
       findings.pass("nonce", "nonces are not kept: a replay is not noticed (--nonce-store)")
       return
     }
-    // For as long as a signature with this nonce can be within the window, whichever way the clock is off.
-    let expiry = now.addingClamped(policy.window.addingClamped(policy.window))
+    let created = claim.created ?? now
+    // The last second in which this verifier accepts the signature.
+    let expiry = created.addingClamped(policy.window)
     do throws(NonceStoreError) {
       let isNew = try nonces.record(
-        Self.kept(nonce), of: claim.keyID, until: expiry, now: now)
+        Self.kept(nonce), of: claim.keyID, created: created, until: expiry, now: now)
       findings.check(
         "nonce",
         isNew ? nil : SigningFault(.replayed, "the nonce has been used; every request needs a new one"),
