@@ -6,7 +6,8 @@ public struct KeyScope: Hashable, Sendable {
   public var hosts: [String]?
   /// Methods.
   public var methods: [String]?
-  /// Beginnings of paths; `/user` is the beginning of `/user` and `/user/x`, not of `/users`.
+  /// Beginnings of paths, not percent-encoded; `/user` is the beginning of `/user` and `/user/x`, not of `/users`. A
+  /// path that some servers take for a path outside is not within, such as `/user/..;/admin` and `/user%2fx`.
   public var pathPrefixes: [String]?
 
   /// Makes a scope.
@@ -23,26 +24,16 @@ public struct KeyScope: Hashable, Sendable {
       let host = request.host
       guard hosts.contains(where: { Self.matches(host, $0.loweredASCII) }) else { return false }
     }
-    if let pathPrefixes {
-      let path = PercentEncoding.decoded(request.path.utf8)
-      // Where such a path leads is for the server to say, and might be outside.
-      if Self.hasDotSegment(path) { return false }
-      guard pathPrefixes.contains(where: { Self.begins(path, with: Array($0.utf8)) }) else { return false }
-    }
-    return true
+    guard let pathPrefixes else { return true }
+    guard let readings = PathReadings(request.path) else { return false }
+    return pathPrefixes.contains { readings.lieBelow(Array($0.utf8)) }
   }
 
   private static func matches(_ host: String, _ pattern: String) -> Bool {
     guard pattern.hasPrefix("*.") else { return host == pattern }
-    return host.hasSuffix(pattern.dropFirst()) && host.utf8.count >= pattern.utf8.count
-  }
-
-  private static func hasDotSegment(_ path: [UInt8]) -> Bool {
-    path.split(separator: 0x2f).contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
-  }
-
-  private static func begins(_ path: [UInt8], with prefix: [UInt8]) -> Bool {
-    guard path.starts(with: prefix) else { return false }
-    return path.count == prefix.count || prefix.last == 0x2f || path[prefix.count] == 0x2f
+    let domain = pattern.dropFirst()
+    guard host.hasSuffix(domain), host.utf8.count >= pattern.utf8.count else { return false }
+    // Other characters, such as `%2f`, end the name for some servers: it would then be another host.
+    return host.utf8.dropLast(domain.utf8.count).allSatisfy(ByteClass.isUnreserved)
   }
 }
