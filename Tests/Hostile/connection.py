@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import ssl
 import struct
@@ -9,6 +10,9 @@ import threading
 from collections.abc import Callable
 
 from host import PATIENCE
+
+
+SERIALS = itertools.count(1)
 
 
 class Gone(Exception):
@@ -54,6 +58,8 @@ class Connection:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
+        # Its number among all connections. Those to a proxy may carry requests to several hosts.
+        self.serial = next(SERIALS)
         # Its number among the connections of its host.
         self.number = 1
         sock.settimeout(PATIENCE)

@@ -34,6 +34,7 @@ class Exchange:
         """A head that may be cached and names the question, with further lines, up to its empty line."""
         first = [status, b"Cache-Control: max-age=3600", b"X-Answer: %d" % self.question]
         first.append(b"X-Connection: %d" % self.connection.number)
+        first.append(b"X-Serial: %d" % self.connection.serial)
         return b"\r\n".join([*first, *lines, b"", b""])
 
     def right(self, *lines: bytes, status: bytes = b"HTTP/1.1 200 OK", body: bytes | None = None) -> bytes:

@@ -31,6 +31,9 @@ struct Outcome: Sendable {
   /// Whether it is an answer.
   var isAnswer: Bool { if case .answer = result { true } else { false } }
 
+  /// The head of the answer that it is.
+  var head: ResponseHead? { if case .answer(let head, _, _) = result { head } else { nil } }
+
   /// The error that it is.
   var error: NetOptError? { if case .failure(let error) = result { error } else { nil } }
 

@@ -41,6 +41,24 @@ import Testing
     await client.shutdown()
   }
 
+  @Test("origins do not share the connections to a proxy for plain HTTP")
+  func sharedProxy() async throws {
+    let server = try await HostileServer.shared.value
+    var configuration = server.clientConfiguration
+    configuration.proxy = .url("http://\(server.plain)")
+    let client = try NetOptClient(configuration)
+    var hosts: [String: Set<String>] = [:]
+    for question in 1...12 {
+      let host = "right--\(["a", "b", "c"][question % 3])-of-a-proxy.hostile.test"
+      let request = try NetOptRequest(.get, "http://\(host)/right?q=\(question)")
+      let outcome = await Outcome(of: request, by: client)
+      #expect(outcome.fault(.answers(.usual), for: question) == nil)
+      hosts[try #require(outcome.head?.first("X-Serial")), default: []].insert(host)
+    }
+    #expect(hosts.values.allSatisfy { $0.count == 1 }, "\(hosts)")
+    await client.shutdown()
+  }
+
   /// What a client that sends its request all the same makes of the forged answer depends on whether it reads or writes first when that comes: the
   /// answer to the request, or an error, behind which it asks once more. So it is done again and again.
   @Test(

@@ -14,6 +14,8 @@ final class LiveConnection {
   var isMultiplexed = false
   /// Whether a request was sent on the connection.
   var hasCarried = false
+  /// The bundle of the connection, set with the first request.
+  var bundle: UInt32?
   /// Whether data followed a response, or the end of a response is uncertain. The next data may belong to
   /// that response.
   var isTainted = false

@@ -6,8 +6,8 @@ import NetOptCore
 enum GateRefusal: Hashable {
   /// The connection speaks HTTP/1.1 and carries another transfer.
   case busy
-  /// The connection has ended, was idle for too long, or has or may get bytes that no request asked for. Such
-  /// bytes are no response (RFC 9112, section 9.2).
+  /// The connection belongs to other requests, has ended, was idle for too long, or has or may get bytes that
+  /// no request asked for. Such bytes are no response (RFC 9112, section 9.2).
   case stale
   /// The peer sent data on a new connection before the request.
   case unasked
@@ -75,6 +75,7 @@ extension Transfer {
     if verdict == .send {
       exchange.sends += 1
       connection?.hasCarried = true
+      if let connection, connection.bundle == nil { connection.bundle = connectionClass.bundle }
       streamReader = connection?.reader
       streamReader?.budget.streams += 1
       if speaksHTTP2 != true {
@@ -173,6 +174,8 @@ extension Transfer {
     }
     // Without an offer of HTTP/2, libcurl gives no transfer a connection that is in use.
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
+    // libcurl 8.21 and later disregards the bundle of plain HTTP through a proxy.
+    if let bundle = connection.bundle, bundle != connectionClass.bundle { return .stale }
     if connection.isEnded || connection.isTainted { return .stale }
     if connection.carrier?.hasSentBody == false { return .stale }
     if let quiet = connection.isQuietFrom, now < quiet { return .stale }
