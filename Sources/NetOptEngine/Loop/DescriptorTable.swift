@@ -1,15 +1,16 @@
-/// Values by file descriptor. A new descriptor has the lowest number that is free (open(2)), so an array with some gaps
-/// holds them, and finds each without hashing.
+/// A table of values by file descriptor. A new descriptor gets the lowest free number (open(2)). So an array
+/// has few gaps, and needs no hashing.
 ///
-/// Public for the sake of speed, as `Readiness` is.
+/// Public for speed, like `Readiness`.
 public struct DescriptorTable<Value> {
   @usableFromInline var slots: [Value?] = []
 
   /// Makes an empty table.
   @inlinable public init() {}
 
-  /// The value of a descriptor, or `nil`. A negative number has no value, and setting one does nothing: libraries report -1
-  /// for a socket that they could not open. No accessor that yields: each use of one allocates its frame.
+  /// The value of a descriptor, or `nil`. A negative number has no value, and setting its value does nothing:
+  /// libraries report -1 for a socket that they could not open. The subscript has no yielding accessor,
+  /// because each use of such an accessor allocates its frame.
   @inlinable public subscript(descriptor: Int32) -> Value? {
     get {
       let place = Int(descriptor)
@@ -23,6 +24,6 @@ public struct DescriptorTable<Value> {
     }
   }
 
-  /// The values there are, by ascending descriptor.
+  /// The values in the table, by ascending descriptor.
   @inlinable public var values: some Sequence<Value> { slots.lazy.compactMap { $0 } }
 }

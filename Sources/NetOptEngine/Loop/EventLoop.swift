@@ -4,26 +4,26 @@ package import NetOptCore
 import NetOptLocking
 import Synchronization
 
-/// Something to be done on the loop's thread, handed over without a closure.
+/// Work to run on the loop's thread, passed as an object instead of a closure.
 package protocol LoopWork: AnyObject, Sendable {
   func run()
 }
 
-/// Who acts at the end of a turn on what callbacks recorded during it.
+/// A handler that acts at the end of a turn on what callbacks recorded during the turn.
 package protocol TurnHandler: AnyObject {
   func turnEnds()
 }
 
-/// One thread with epoll and timers. It is a serial executor: actors that touch C libraries live on it, so that the
-/// compiler checks that nothing else does.
+/// One thread with epoll and timers. The loop is a serial executor: actors that use C libraries run on it, so
+/// that the compiler checks that no other code touches those libraries.
 ///
-/// Only `submit`, `enqueue` and `stop` may be called from any thread; everything else is for the loop's own thread
-/// and traps elsewhere. A turn is: wait, hand out readiness, fire timers, run what was submitted, end of turn; and the
-/// last two again while they submit more, for some rounds: a task on the loop that gets its answer asks its next
-/// question without another wait.
+/// Any thread may call `submit`, `enqueue` and `stop`. All other functions are for the loop's own thread and
+/// trap on another thread. A turn has these steps: wait, report readiness, fire timers, run submitted work,
+/// end of turn. The loop repeats the last two steps while they submit more work, for at most `mostRounds`
+/// rounds. So a task on the loop that receives an answer can start its next operation without another wait.
 public final class EventLoop: SerialExecutor, @unchecked Sendable {
-  // Unchecked: `state` is touched by the loop's thread alone (checked by `confined`), from its start to its end;
-  // the rest is constant, atomic or behind a lock.
+  // Unchecked: only the loop's thread touches `state`, from the start of the thread to its end (`confined`
+  // checks this). The other properties are constant, atomic or behind a lock.
 
   private enum Item {
     case work(any LoopWork)
@@ -41,30 +41,31 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   private struct State: ~Copyable {
     var poller: Poller
     var timers = TimerQueue()
-    /// Timers that are scheduled now fire at this moment at the earliest.
+    /// The earliest time at which a timer that is scheduled now may fire.
     var earliest = MonotonicInstant(nanoseconds: 0)
     var turnHandlers: [any TurnHandler] = []
-    /// What the loop's own thread has submitted: it needs neither the lock nor a turn of its own.
+    /// Items that the loop's own thread has submitted. They need neither the lock nor another turn.
     var ownItems: [Item] = []
     var isOver = false
-    // Arrays that are walked are swapped with these, so that no turn allocates.
+    // The loop swaps an array with its spare before iterating over it, so that no turn allocates.
     var spareTurnHandlers: [any TurnHandler] = []
     var spareItems: [Item] = []
   }
 
-  /// How often a turn runs what it has submitted itself before it looks at the descriptors again.
+  /// The most rounds in which a turn runs the work that it submitted itself. After them the loop polls the
+  /// descriptors again.
   private static let mostRounds = 16
 
   private let inbox = Locked(Inbox())
-  /// How many threads have decided to write to `wakeUp` and have not done so yet.
+  /// The number of threads that have decided to write to `wakeUp` and have not written yet.
   private let signallers = Atomic<Int>(0)
   private let wakeUp: Int32
-  /// Unchecked exclusivity: each access is over before anything else is called (docs/adr/0009).
+  /// Unchecked exclusivity: each access ends before the loop calls any other code (docs/adr/0009).
   @exclusivity(unchecked) private var state: State
   private let timeSource = SystemTimeSource()
-  /// The loop's `pthread_self`, zero before and after it runs.
+  /// The loop's `pthread_self`. Zero before and after the thread runs.
   private let thread = Atomic<UInt>(0)
-  /// The thread until somebody has joined it.
+  /// The thread's handle until a caller joins or detaches the thread.
   private let joinable = Locked<pthread_t?>(nil)
 
   /// Starts the thread.
@@ -101,7 +102,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   }
 
   deinit {
-    // The thread holds a reference while it runs: it has ended, or letting go of this is the last thing it does.
+    // The thread holds a reference while it runs. So either the thread has ended, or it runs this `deinit` as
+    // its last action.
     guard let handle = joinable.withLock({ $0.take() }) else { return }
     if pthread_equal(handle, pthread_self()) != 0 {
       pthread_detach(handle)
@@ -110,7 +112,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
   }
 
-  /// What the thread is started with.
+  /// The argument of the new thread.
   private final class Start {
     let loop: EventLoop
     let name: String
@@ -125,14 +127,14 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// Whether the caller is on the loop's thread.
   public var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
-  /// Has something run on the loop's thread, after what the caller's thread submitted before.
+  /// Submits work to run on the loop's thread. Work from one thread runs in the order of its submission.
   ///
-  /// - Returns: false when the loop has stopped; then it will not run.
+  /// - Returns: false when the loop has stopped; the loop does not run the work then.
   package func submit(_ work: any LoopWork) -> Bool { append(.work(work)) }
 
-  /// Has an actor's job run on the loop's thread.
+  /// Runs an actor's job on the loop's thread.
   public func enqueue(_ job: consuming ExecutorJob) {
-    // An actor outlives its loop only by mistake: `stop` comes after everything on it has ended.
+    // Only a bug lets an actor outlive its loop: callers call `stop` after everything on the loop has ended.
     let accepted = append(.serialJob(UnownedJob(job)))
     precondition(accepted, "a job for an event loop that has stopped")
   }
@@ -143,7 +145,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// Traps when the caller is not on the loop's thread.
   public func checkIsolated() { precondition(isCurrent, "not on the event loop's thread") }
 
-  /// Has a task's job run. Returns false when the loop has stopped.
+  /// Runs a task's job on the loop's thread. Returns false when the loop has stopped.
   func enqueue(_ job: UnownedJob, of executor: LoopTaskExecutor) -> Bool {
     append(.taskJob(job, executor.asUnownedTaskExecutor()))
   }
@@ -163,7 +165,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     return accepted
   }
 
-  /// Whether the caller, who holds the lock and has changed the inbox, must `signal` once it has let go of the lock.
+  /// Whether the caller must call `signal` after it releases the lock. The caller holds the lock and has
+  /// changed the inbox.
   private func endsSleep(_ inbox: inout Inbox) -> Bool {
     guard inbox.isSleeping else { return false }
     inbox.isSleeping = false
@@ -173,15 +176,16 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   private func signal() {
     var one: UInt64 = 1
-    // EAGAIN means that the counter is full, so the loop is being woken already.
+    // EAGAIN means that the counter is full: another write is already waking the loop.
     _ = write(wakeUp, &one, 8)
     signallers.subtract(1, ordering: .releasing)
   }
 
-  /// Ends the thread once everything submitted has run, and waits for its end, whoever has asked for it. Descriptors
-  /// that are still watched and timers that are still scheduled are forgotten.
+  /// Ends the thread after it has run everything submitted. The loop then drops the descriptors that it still
+  /// watches and the timers that are still scheduled.
   ///
-  /// It blocks the caller. From the loop's own thread it returns at once, and the thread ends by itself.
+  /// Blocks the caller until the thread has ended, also when another caller stopped the loop first. On the
+  /// loop's own thread it returns at once, and the thread ends later.
   package func stop() {
     let mustSignal = inbox.withLock { inbox in
       inbox.isStopping = true
@@ -189,7 +193,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
     if mustSignal { signal() }
     if isCurrent { return }
-    // Joining under the lock has all who call this wait for the end.
+    // Joining under the lock makes every caller of `stop` wait for the end of the thread.
     joinable.withLock { handle in
       if let handle = handle.take() { pthread_join(handle, nil) }
     }
@@ -197,41 +201,43 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   // MARK: On the loop's thread
 
-  /// Watches a descriptor, or changes what it is watched for.
+  /// Watches a descriptor, or changes the readiness that the loop watches for.
   package func watch(_ descriptor: Int32, for interest: Readiness, _ handler: any ReadinessHandler) {
     confined()
-    // What is let go of here may call the loop, so it outlives the access to the state.
+    // Releasing the old handler may call the loop, so the handler must outlive the access to `state`.
     let old = state.poller.watch(descriptor, for: interest, handler)
     withExtendedLifetime(old) {}
   }
 
-  /// Ends watching for a handler. The descriptor may have been closed before, and its number be another handler's.
+  /// Stops watching a descriptor for a handler. The descriptor may already be closed, and its number may
+  /// belong to another handler.
   package func unwatch(_ descriptor: Int32, of handler: any ReadinessHandler) {
     confined()
     let old = state.poller.unwatch(descriptor, of: handler)
     withExtendedLifetime(old) {}
   }
 
-  /// Schedules a timer, or moves it. One that is due fires in the next turn when this is called by a timer that
-  /// fires, so that timers alone cannot keep the loop.
+  /// Schedules a timer, or moves it to another time. A due timer that a firing timer schedules fires in the
+  /// next turn, so that timers alone cannot occupy the loop.
   package func schedule(_ timer: LoopTimer, at due: MonotonicInstant) {
     confined()
     state.timers.insert(timer, due: max(due, state.earliest))
   }
 
-  /// Keeps a timer from firing.
+  /// Cancels a timer.
   package func cancel(_ timer: LoopTimer) {
     confined()
     state.timers.remove(timer)
   }
 
-  /// Has `turnEnds` called once at the end of this turn. Asking for it from there means another round.
+  /// Calls the handler's `turnEnds` once at the end of this turn. A call from inside `turnEnds` makes the
+  /// loop call `turnEnds` again in the same turn.
   package func atEndOfTurn(_ handler: any TurnHandler) {
     confined()
     state.turnHandlers.append(handler)
   }
 
-  /// The present moment.
+  /// The current time.
   package func now() -> MonotonicInstant { timeSource.now() }
 
   private func confined() { precondition(isCurrent, "not on the event loop's thread") }
@@ -253,27 +259,28 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
       } while index < count
     }
     giveBack()
-    // Last, so that what was let go of could still call the loop.
+    // Cleared last: the objects that `giveBack` releases may still call the loop.
     thread.store(0, ordering: .relaxed)
   }
 
-  /// How long a turn handles events before timers and what was submitted have their turn again. The events that are left come next, so that none waits for
-  /// ever.
+  /// The time after which a turn interrupts its events to run timers and submitted work. The remaining events
+  /// come next, so that none waits forever.
   package static let longestTurn = Duration.milliseconds(20)
 
-  /// Handles events of the poller until they are all handled, or that has taken long enough.
+  /// Handles events of the poller until all are handled or `longestTurn` has passed.
   ///
-  /// - Returns: how many are handled.
+  /// - Returns: the index after the last event that was handled.
   private func handleEvents(from first: Int, of count: Int) -> Int {
     var index = first
     var end: MonotonicInstant?
     while index < count {
-      // Handlers may watch and unwatch: each event is looked up when its turn comes.
+      // A handler may watch and unwatch descriptors, so the loop resolves each event only when it handles
+      // that event.
       if let (handler, descriptor, readiness) = state.poller.event(index) {
         handler.ready(descriptor, for: readiness)
       }
       index += 1
-      // One event, as nearly always, costs no look at the clock.
+      // A turn with a single event, which is the usual case, does not read the clock.
       guard index < count else { break }
       let now = now()
       if let end, now >= end { break }
@@ -282,8 +289,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     return index
   }
 
-  /// Milliseconds until the next timer is due; none while something waits to be run; `nil` when the loop is to end.
-  /// When it says that the loop may sleep, who submits something must wake it.
+  /// The timeout of the next wait in milliseconds: the time until the next timer is due, -1 without a timer,
+  /// 0 while work is waiting. `nil` when the loop must end.
+  ///
+  /// When the loop may sleep, this sets `isSleeping`: a thread that submits work must then wake the loop.
   private func nextWait() -> Int32? {
     enum Next { case sleep, goOn, end }
     if !state.ownItems.isEmpty { return 0 }
@@ -299,7 +308,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     case .sleep:
       guard let due = state.timers.nextDue else { return -1 }
       let rest = due.nanoseconds - now().nanoseconds
-      // Rounded up: waking early would only mean to wait again.
+      // Rounded up: a wait that ends too early would only be repeated.
       return rest <= 0 ? 0 : Int32((min(rest, 3_600_000_000_000) + 999_999) / 1_000_000)
     }
   }
@@ -311,7 +320,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     while let timer = state.timers.popDue(at: moment) { timer.fire() }
   }
 
-  /// Takes what other threads have submitted until now, and runs it; what that submits waits for the next round.
+  /// Runs the work that other threads have submitted until now. Work that it submits in turn waits for the
+  /// next round.
   private func takeInbox() {
     var items: [Item] = []
     swap(&items, &state.spareItems)
@@ -323,9 +333,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     swap(&items, &state.spareItems)
   }
 
-  /// Runs what the loop's thread has submitted until now.
+  /// Runs the work that the loop's thread has submitted until now.
   private func runItems() {
-    // The array leaves the state while it is walked: what runs may submit.
+    // The array leaves `state` during the iteration, because the items may submit more.
     var items: [Item] = []
     swap(&items, &state.spareItems)
     swap(&items, &state.ownItems)
@@ -356,10 +366,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
   }
 
-  /// Leaves nothing behind when the thread ends, although others may hold the loop for longer. The inbox is closed.
+  /// Releases all resources when the thread ends, because other owners may keep the loop for longer. The
+  /// inbox is closed by then.
   private func giveBack() {
     state.isOver = true
-    // Who was about to write to the wake-up is waited for: the number of a closed descriptor is soon in use again.
+    // Waits for the threads that are about to write to `wakeUp`: the system soon reuses the number of a
+    // closed descriptor.
     while signallers.load(ordering: .acquiring) > 0 { sched_yield() }
     let handlers = state.poller.close()
     let timers = state.timers.removeAll()
@@ -368,8 +380,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   }
 }
 
-/// A peer that has gone is an error of the write, not a signal that ends the process. OpenSSL writes without
-/// MSG_NOSIGNAL, and a library may not change what the whole process does with a signal.
+/// Blocks SIGPIPE on this thread, so that a write to a closed connection fails with an error and does not
+/// kill the process. OpenSSL writes without MSG_NOSIGNAL, and a library must not change a signal's
+/// disposition for the whole process.
 private func blockBrokenPipeSignal() {
   var signals = sigset_t()
   sigemptyset(&signals)

@@ -1,14 +1,14 @@
 import Glibc
 package import NetOptCore
 
-/// What tells a file from what was in its place before: stat(2).
+/// The attributes from stat(2) that distinguish a file from an earlier file or version at the same path.
 package struct FileIdentity: Hashable, Sendable {
   private let device: dev_t
   private let number: ino_t
   private let size: off_t
   private let changes: [Int]
 
-  /// Looks at a file, and at what a link leads to. `nil` when there is none.
+  /// Reads the attributes of a file. Follows links. `nil` when the file does not exist.
   package init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
@@ -21,7 +21,8 @@ package struct FileIdentity: Hashable, Sendable {
   }
 }
 
-/// When it is looked for what cannot be watched: soon at first, then after pauses that double.
+/// The times of the checks for files that cannot be watched. The first pause is 1 s; each further pause
+/// doubles, up to 30 s.
 struct LookPauses {
   static let shortest = Duration.seconds(1)
   static let longest = Duration.seconds(30)
@@ -29,7 +30,7 @@ struct LookPauses {
   private var pause = shortest
   private var due: MonotonicInstant?
 
-  /// The next look. Looks in between, for other reasons, do not put it off.
+  /// The time of the next check. Checks that happen earlier for other reasons do not postpone it.
   mutating func next(at now: MonotonicInstant) -> MonotonicInstant {
     if let due, due > now { return due }
     let next = now + pause
@@ -38,22 +39,25 @@ struct LookPauses {
     return next
   }
 
-  /// Something has changed: it is looked soon again.
+  /// Starts again with the shortest pause, after a change.
   mutating func reset() { self = LookPauses() }
 }
 
-/// Tells when files are changed, replaced, removed or made: inotify(7) on the directories in which they are.
+/// Reports when files are changed, replaced, removed or created. It uses inotify(7) on the directories of the
+/// files.
 ///
-/// A file that is watched itself is lost when another takes its place, which is how editors and deployments write. So
-/// its directory is watched, and that of every link on the way to it; whatever happens there, it is looked
-/// whether the files are other ones than before. A burst of changes counts as one.
+/// A watch on the file itself is lost when another file replaces it, and editors and deployments write by
+/// replacing. So this class watches the file's directory and the directory of each link on its path. After
+/// any event in these directories it checks whether the files differ from before. A burst of changes counts
+/// as one change.
 ///
-/// Where a directory is not there, or the system does not watch it or anything, it is looked from time to time, at first every second
-/// and then less often, down to twice a minute.
+/// When a directory does not exist, or the system refuses to watch it or refuses inotify altogether, this
+/// class checks the files at intervals: after 1 s at first, then less often, down to every 30 s.
 package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable {
-  // Unchecked: after it is made, it is touched on the loop's thread alone.
+  // Unchecked: after `init`, only the loop's thread touches the watch.
 
-  /// Long enough for a list and its signature to be written one after the other, and short for a person.
+  /// The delay between an event and the check of the files. Long enough to write a list and its signature one
+  /// after the other, and short for a person.
   private static let settling = Duration.milliseconds(100)
   private static let events = UInt32(
     IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF
@@ -66,20 +70,22 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   private let open: @Sendable () -> Int32
   private var known: [FileIdentity?]
   private var isRunning = false
-  /// inotify's; -1 when the system gives none: a user may have few (fs.inotify.max_user_instances).
+  /// The inotify descriptor. -1 when the system provides none: the number for each user is limited
+  /// (fs.inotify.max_user_instances).
   private var descriptor: Int32 = -1
   private var directories: [String: Int32] = [:]
   private var looks = LookPauses()
   private var hasToldOfRefusal = false
 
-  /// Makes a watch that does not watch yet.
+  /// Makes a watch that is not yet started.
   ///
   /// - Parameters:
   ///   - paths: the files, which need not exist.
-  ///   - known: what is known of them: a file that is another one by now has changed.
-  ///   - onChange: called on the loop's thread; it hands the work on.
-  ///   - onFailure: called there when the system cannot watch: once, be it one directory or all of them.
-  ///   - open: makes the descriptor; inotify_init1(2).
+  ///   - known: the last known identities of the files. A file whose identity now differs counts as changed.
+  ///   - onChange: called on the loop's thread; must not do long work there.
+  ///   - onFailure: called on the loop's thread when the system refuses a watch. Called at most once, for one
+  ///     directory or for all.
+  ///   - open: opens the inotify descriptor. Default: inotify_init1(2).
   package init(
     _ loop: EventLoop, _ paths: [String], known: [FileIdentity?], onChange: @escaping @Sendable () -> Void,
     onFailure: @escaping @Sendable (NetOptError) -> Void,
@@ -103,10 +109,10 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     func run() { if starts { watch.begin() } else { watch.end() } }
   }
 
-  /// Begins to watch. From any thread.
+  /// Starts watching. Safe from any thread.
   package func start() { _ = loop.submit(Work(self, starts: true)) }
 
-  /// Ends watching, before the loop stops. From any thread.
+  /// Stops watching. Safe from any thread. Must be called before the loop stops.
   package func stop() { _ = loop.submit(Work(self, starts: false)) }
 
   private func begin() {
@@ -130,19 +136,19 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     descriptor = -1
   }
 
-  /// Something happened in one of the directories.
+  /// Handles events in the watched directories.
   package func ready(_ descriptor: Int32, for readiness: Readiness) {
-    // What it was does not matter, nor that events were lost (IN_Q_OVERFLOW).
+    // The kind of event does not matter, and neither do lost events (IN_Q_OVERFLOW).
     withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 8) { buffer in
       while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
     }
-    // Not later with each event: in a busy directory that would be never.
+    // Further events do not postpone the check: in a busy directory the check would never run.
     if due > loop.now() + Self.settling || !isScheduled {
       loop.schedule(self, at: loop.now() + Self.settling)
     }
   }
 
-  /// The changes have settled, or a directory is looked for again.
+  /// Checks the files: the changes have settled, or a check for a missing directory is due.
   package override func fire() {
     if isRunning { look() }
   }
@@ -156,10 +162,11 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     onChange()
   }
 
-  /// Watches the directories in which the files are now. They may be other ones than before.
+  /// Watches the directories that contain the files now. They may differ from the directories before.
   ///
-  /// A link may be replaced after it was followed and before its directory is watched: then nothing tells of that. So links are followed once more,
-  /// until they lead where they led before.
+  /// A link may be replaced after this class has followed it and before its directory is watched. inotify
+  /// does not report that change. So this function follows the links again, until they lead to the same
+  /// directories twice.
   private func watchDirectories() {
     guard descriptor >= 0 else { return loop.schedule(self, at: looks.next(at: loop.now())) }
     var wanted = wantedDirectories
@@ -169,11 +176,11 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
       if now == wanted { return }
       wanted = now
     }
-    // Somebody replaces links without end.
+    // Another process keeps replacing links. Try again later.
     loop.schedule(self, at: loop.now() + Self.settling)
   }
 
-  /// How often links are followed in a row.
+  /// How many times in a row the links are followed.
   private static let mostTries = 8
 
   private var wantedDirectories: Set<String> {
@@ -185,20 +192,21 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     var isMissing = false
     var watched: [String: Int32] = [:]
     for directory in wanted {
-      // Of a directory that is watched already this gives the same number; of one in its place another.
+      // For a directory that is already watched, inotify returns the same number. For a new directory at the
+      // same path it returns another number.
       let number = inotify_add_watch(descriptor, directory, Self.events)
       if number >= 0 {
         watched[directory] = number
         continue
       }
       isMissing = true
-      // One that is not there will be: it is no failure.
+      // A missing directory is no failure: it may appear later.
       if errno != ENOENT, errno != ENOTDIR { refusal = (directory, errno) }
     }
     for (_, number) in directories where !watched.values.contains(number) {
       _ = inotify_rm_watch(descriptor, number)
     }
-    // There is something new to watch.
+    // A new directory is watched.
     if !Set(watched.keys).isSubset(of: directories.keys) { looks.reset() }
     directories = watched
     if let refusal { tellOfRefusal("inotify_add_watch of \(refusal.directory)", refusal.code) }
@@ -213,13 +221,13 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
       systemError("\(call), without which changes of \(paths[0]) are seen up to \(seconds) s late,", code))
   }
 
-  /// The directories of the links on the way to a file, whichever component of whichever path they are
-  /// (path_resolution(7)), and the one that it is in in the end.
+  /// The directories of all links on the path to a file, in any component of the path or of a link's target
+  /// (path_resolution(7)), and the directory that contains the file in the end.
   private static func directories(of path: String) -> [String] {
     var directories: [String] = []
     var folder = path.hasPrefix("/") ? "" : FileBytes.resolved(".")
     var rest = path.split(separator: "/").map(String.init)
-    // As many as the system follows; one more is an error of its own.
+    // The system follows 40 links at most. One more is an error.
     var links = 40
     while !rest.isEmpty {
       let name = rest.removeFirst()
@@ -243,7 +251,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     return directories
   }
 
-  /// What a link says; `nil` for anything else.
+  /// The target of a link. `nil` for any other file.
   private static func link(_ path: String) -> String? {
     var target = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink(path, &target, target.count)

@@ -1,25 +1,27 @@
-/// An actor that lives on an event loop.
+/// An actor that runs on an event loop.
 public protocol LoopActor: Actor {
-  /// The loop, whose executor is the actor's.
+  /// The event loop. The actor uses the loop as its executor.
   nonisolated var loop: EventLoop { get }
 }
 
 extension LoopActor {
-  /// Does something on the actor from code that runs on its loop: what a C library or the loop itself calls.
+  /// Runs a closure on the actor from code that already runs on its loop: callbacks of a C library or of the
+  /// loop.
   ///
-  /// It is what `assumeIsolated` does, which has the runtime find out whose executor it is on. The loop knows its thread.
+  /// This does the same as `assumeIsolated`. `assumeIsolated` asks the runtime for the current executor,
+  /// which is slower; the loop compares its thread.
   ///
   /// - Parameters:
-  ///   - argument: is handed on, so that the closure need not capture anything: then it is not allocated.
-  ///   - body: is called before this returns.
+  ///   - argument: passed to `body`, so that the closure captures nothing and needs no allocation.
+  ///   - body: called before this function returns.
   /// - Precondition: the caller is on the loop's thread.
   @inlinable @inline(__always)
   public nonisolated func onLoop<Argument>(
     _ argument: Argument, _ body: @escaping (isolated Self, Argument) -> Void
   ) {
     precondition(loop.isCurrent, "not on the event loop's thread")
-    // The two types differ in nothing but the compiler's view of the isolation, which was checked above; the standard
-    // library's assumeIsolated is made like this.
+    // The two types differ only in the isolation that the compiler sees, and the precondition has checked the
+    // isolation. The standard library implements assumeIsolated in the same way.
     unsafeBitCast(body, to: ((Self, Argument) -> Void).self)(self, argument)
   }
 }

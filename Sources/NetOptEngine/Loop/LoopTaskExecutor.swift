@@ -1,12 +1,14 @@
-/// Runs tasks on an event loop's thread, between its other work: what they await of netopt then comes without a
-/// change of threads. For tasks that make many calls and do little else; one that computes or blocks holds up all.
+/// Runs tasks on an event loop's thread, between the loop's other work. Results of netopt then reach the
+/// tasks without a thread switch. Meant for tasks that make many calls and do little else: a task that
+/// computes or blocks delays everything on the loop.
 public final class LoopTaskExecutor: TaskExecutor {
   private let loop: EventLoop
 
-  /// Makes an executor for a loop's thread.
+  /// Makes an executor for the thread of a loop.
   package init(_ loop: EventLoop) { self.loop = loop }
 
-  /// Takes a job. After the client's shutdown jobs run on the default pool, so that the tasks can end.
+  /// Runs a job on the loop's thread. After the client's shutdown, jobs run on the default pool, so that
+  /// their tasks can end.
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     if !loop.enqueue(job, of: self) { globalConcurrentExecutor.enqueue(job) }

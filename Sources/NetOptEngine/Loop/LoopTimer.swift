@@ -1,27 +1,29 @@
 package import NetOptCore
 
-/// A timer of an `EventLoop`. Subclass it to say what happens when it fires; an object that needs one timer can be
-/// one. Confined to the loop's thread once it is scheduled.
+/// A timer of an `EventLoop`. A subclass overrides `fire`. An object that needs one timer can itself be a
+/// subclass. Confined to the loop's thread once it is scheduled.
 ///
-/// It is open only because the compiler (6.3.1) takes the initialisers of subclasses of a package class for an endless recursion.
+/// The class is `open` only because the compiler (6.3.1) takes the initializers of subclasses of a `package`
+/// class for an endless recursion.
 open class LoopTimer {
-  /// When it fires, while it is scheduled. Unchecked exclusivity, also of its place: plain numbers (docs/adr/0009).
+  /// The time at which the timer fires, while it is scheduled. `due` and `position` have unchecked
+  /// exclusivity, because they are plain numbers (docs/adr/0009).
   @exclusivity(unchecked) package internal(set) final var due = MonotonicInstant(nanoseconds: .max)
-  /// Its place in the queue, or -1.
+  /// The timer's index in the heap of the queue, or -1 when it is not scheduled.
   @exclusivity(unchecked) final var position = -1
 
   /// Makes a timer that is not scheduled.
   public init() {}
 
-  /// Whether it will fire.
+  /// Whether the timer is scheduled.
   package final var isScheduled: Bool { position >= 0 }
 
-  /// Called on the loop's thread when the time has come; the timer is no longer scheduled then.
+  /// Called on the loop's thread when the timer is due. The timer is no longer scheduled at this point.
   open func fire() { preconditionFailure("a timer says what happens when it fires") }
 }
 
-/// Timers by the moment they are due: a binary heap in which each timer knows its place, so that cancelling one
-/// costs O(log n) and leaves nothing behind. Nearly every call's deadline is cancelled.
+/// A queue of timers by due time: a binary heap. Each timer stores its index in the heap, so that cancelling
+/// a timer costs O(log n) and leaves nothing behind. Nearly every call cancels the timer of its deadline.
 struct TimerQueue {
   private var heap: [LoopTimer] = []
 
@@ -60,7 +62,7 @@ struct TimerQueue {
     return first
   }
 
-  /// Takes all timers out of the queue.
+  /// Removes all timers from the queue.
   mutating func removeAll() -> [LoopTimer] {
     defer { heap = [] }
     for timer in heap { timer.position = -1 }
@@ -69,7 +71,7 @@ struct TimerQueue {
 
   private mutating func siftUp(_ start: Int) {
     var child = start
-    // The usual case: a deadline is later than what is scheduled already.
+    // The usual case: a new deadline is later than the timers that are already scheduled.
     guard child > 0, heap[child].due < heap[(child - 1) / 2].due else { return }
     let timer = heap[child]
     while child > 0 {

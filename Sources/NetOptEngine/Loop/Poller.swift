@@ -2,36 +2,38 @@ import CEventLoop
 import Glibc
 import NetOptCore
 
-/// What a descriptor is ready for, or is watched for.
+/// The set of events that a descriptor is ready for or is watched for.
 ///
-/// Public for the sake of speed: of a package's type, another module only gets functions that are not specialised.
+/// Public for speed: from a `package` type, other modules get only functions that are not specialized.
 public struct Readiness: OptionSet, Sendable {
-  /// One bit for each.
+  /// The bits, one for each kind of event.
   public let rawValue: UInt8
-  /// Makes a set of its bits.
+  /// Makes a set from its bits.
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// There is something to read, or the end.
+  /// Data or the end of the stream can be read.
   @inlinable public static var read: Readiness { Readiness(rawValue: 1) }
-  /// There is room to write.
+  /// Data can be written.
   @inlinable public static var write: Readiness { Readiness(rawValue: 2) }
-  /// The descriptor has failed or was hung up on. Always reported, never asked for.
+  /// The descriptor has failed or was hung up. epoll always reports this event; it cannot be requested.
   @inlinable public static var error: Readiness { Readiness(rawValue: 4) }
 }
 
-/// Who is told that a descriptor is ready, on the loop's thread.
+/// A handler that the loop calls on its thread when a descriptor is ready.
 package protocol ReadinessHandler: AnyObject {
   func ready(_ descriptor: Int32, for readiness: Readiness)
 }
 
 /// The descriptors of one epoll instance and their handlers (epoll(7)).
 ///
-/// A library may close a descriptor before it asks for its removal, and the number may be in use again at once. So
-/// each registration has a generation, which epoll hands back beside the descriptor: an event of an older
-/// registration is seen as stale. And changing or removing one tolerates EBADF, ENOENT and EEXIST.
+/// A library may close a descriptor before it stops watching it, and the system may reuse the number at once.
+/// So each registration has a generation. epoll returns the generation with the descriptor, and the poller
+/// ignores an event with an older generation as stale. Changing or removing a registration tolerates EBADF,
+/// ENOENT and EEXIST.
 ///
-/// A library may also ask for a number that is no open descriptor, such as -1. epoll refuses it, and nothing is registered: it
-/// would never be ready. The deadline of what waits for it ends the wait.
+/// A library may also ask to watch a number that is not an open descriptor, such as -1. epoll refuses the
+/// number, and the poller registers nothing: the number would never become ready. The deadline of the waiting
+/// operation ends the wait.
 struct Poller: ~Copyable {
   private struct Registration {
     let handler: any ReadinessHandler
@@ -44,13 +46,13 @@ struct Poller: ~Copyable {
   private var generation: UInt32 = 0
   private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
-  /// - Parameter wakeUp: an eventfd that ends a wait.
+  /// - Parameter wakeUp: an eventfd whose readiness ends a wait.
   init(wakeUp: Int32) throws(NetOptError) {
     self.wakeUp = wakeUp
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { throw systemError("epoll_create1", errno) }
     var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: UInt64(UInt32(bitPattern: -1))))
-    // Everything has its value here, so that `deinit` closes the descriptor when this throws.
+    // All properties are initialized at this point, so `deinit` closes the descriptor when this throws.
     guard epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, &event) == 0 else { throw systemError("epoll_ctl", errno) }
   }
 
@@ -58,9 +60,10 @@ struct Poller: ~Copyable {
     if epoll >= 0 { Glibc.close(epoll) }
   }
 
-  /// Closes the descriptor and forgets all registrations.
+  /// Closes the epoll descriptor and removes all registrations.
   ///
-  /// - Returns: the handlers. Letting go of one may run code that calls the loop, so nothing here does.
+  /// - Returns: the handlers, for the caller to release. Releasing a handler may run code that calls the
+  ///   loop, so the poller does not release them itself.
   mutating func close() -> [any ReadinessHandler] {
     if epoll >= 0 { Glibc.close(epoll) }
     epoll = -1
@@ -69,9 +72,10 @@ struct Poller: ~Copyable {
     return handlers
   }
 
-  /// Watches a descriptor, or changes what it is watched for. One that epoll refuses is not watched any more.
+  /// Watches a descriptor, or changes the readiness that it is watched for. When epoll refuses the
+  /// descriptor, the poller no longer watches it.
   ///
-  /// - Returns: the handler that it had, for the caller to let go of.
+  /// - Returns: the previous handler of the descriptor, for the caller to release.
   mutating func watch(
     _ descriptor: Int32, for interest: Readiness, _ handler: any ReadinessHandler
   ) -> (any ReadinessHandler)? {
@@ -82,37 +86,38 @@ struct Poller: ~Copyable {
     if interest.contains(.write) { flags |= EPOLLOUT.rawValue }
     let data = UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))
     var event = epoll_event(events: flags, data: epoll_data_t(u64: data))
-    // Which of the two it is cannot be known from here, even when the interest is the same as before: a closed and
-    // reopened descriptor has left the set silently.
+    // The poller cannot know whether epoll still holds the descriptor, even when the interest is the same as
+    // before: closing and reopening a descriptor removes it from the epoll set silently.
     var code = epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event)
     if code != 0, errno == ENOENT { code = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) }
-    // Only what epoll has taken: it knows the open descriptors, and a number beyond them would make the table as large.
+    // The table keeps only descriptors that epoll has accepted. epoll checks that a descriptor is open; a
+    // number far beyond the open descriptors would make the table as large as that number.
     registrations[descriptor] = code == 0 ? Registration(handler: handler, generation: generation) : nil
     return old?.handler
   }
 
-  /// Ends watching. Does nothing when the number has become another handler's meanwhile: what a library says of a socket that it
-  /// has closed may come later than the next one with its number.
+  /// Stops watching a descriptor. Does nothing when the number now belongs to another handler: a library may
+  /// report on a socket that it has closed after its next socket already has the same number.
   ///
-  /// - Returns: the handler, for the caller to let go of.
+  /// - Returns: the handler, for the caller to release.
   mutating func unwatch(_ descriptor: Int32, of handler: any ReadinessHandler) -> (any ReadinessHandler)? {
     guard let old = registrations[descriptor], old.handler === handler else { return nil }
     registrations[descriptor] = nil
-    // ENOENT and EBADF say that the descriptor was closed before: then it has left the set by itself.
+    // ENOENT and EBADF mean that the descriptor was closed before. epoll has then removed it already.
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     return old.handler
   }
 
-  /// Waits until something is ready, the wake-up is written to, or the time is over.
+  /// Waits until a descriptor is ready, the wake-up is written to, or the timeout passes.
   ///
-  /// - Parameter timeout: milliseconds; -1 waits for ever.
-  /// - Returns: how many events there are to be handed out with `event(_:)`.
+  /// - Parameter timeout: milliseconds; -1 waits forever.
+  /// - Returns: the number of events. `event(_:)` returns each of them.
   mutating func wait(_ timeout: Int32) -> Int {
     let count = epoll_wait(epoll, &events, Int32(events.count), timeout)
     return max(0, Int(count))  // EINTR is an early end of the wait
   }
 
-  /// The event with that index, or `nil` when it is the wake-up's or stale.
+  /// The event at an index. `nil` for the wake-up and for a stale event.
   mutating func event(_ index: Int) -> (handler: any ReadinessHandler, descriptor: Int32, Readiness)? {
     let event = events[index]
     let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
