@@ -1,24 +1,27 @@
 package import NetOptCore
 import NetOptLocking
 
-/// Finds the addresses of names with c-ares on an event loop, and keeps them for their time to live.
+/// Resolves names with c-ares on an event loop, and caches the addresses for their time to live.
 ///
-/// What is cached is answered on the caller's thread. Otherwise there is one look-up under way for a name, however
-/// many wait for it; cancelling one of them leaves the others and the look-up alone. Safe from any thread.
+/// Answers cached names on the caller's thread. For other names it runs one look-up per name (single flight),
+/// however many callers wait. Cancelling one caller affects neither the other callers nor the look-up. Safe
+/// from any thread.
 ///
-/// No descriptor is opened and nothing is asked before the first look-up. It must be shut down before its loop stops.
+/// The resolver opens no descriptor and sends nothing before the first look-up. It must be shut down before
+/// its loop stops.
 package final class CachingResolver: Resolver {
   private typealias Outcome = DNSCache.Outcome
-  /// Checked: the loop may resume it before its task is suspended. It carries nothing, and the task takes its answer from behind
-  /// the lock, which orders the two (docs/adr/0006).
+  /// A checked continuation, because the loop may resume it before its task is suspended. The continuation
+  /// carries no value: the task takes its answer from the state behind the lock, which orders the write of
+  /// the answer before the read (docs/adr/0006).
   private typealias Continuation = CheckedContinuation<Void, Never>
 
-  /// Somebody who waits.
+  /// The state of a waiter.
   private enum Waiting {
-    /// Is about to be suspended.
+    /// The waiter's task is about to be suspended.
     case announced
     case suspended(Continuation)
-    /// Has an answer, and has not taken it yet.
+    /// The waiter has an answer that its task has not taken yet.
     case answered(Outcome)
   }
 
@@ -28,7 +31,8 @@ package final class CachingResolver: Resolver {
     var lastWaiter: DNSCache.Waiter = 0
     var isShutDown = false
 
-    /// Somebody wants a name. When it is looked up, they are announced as one who waits.
+    /// Decides how to answer a request for a name. Registers the caller as an announced waiter when the
+    /// request needs a look-up.
     mutating func begin(
       _ name: String, fresh: Bool, at now: MonotonicInstant
     ) -> (DNSCache.Action, DNSCache.Waiter) {
@@ -42,7 +46,7 @@ package final class CachingResolver: Resolver {
       return (action, lastWaiter)
     }
 
-    /// Somebody is about to be suspended.
+    /// Stores the continuation of a waiter that is about to be suspended.
     ///
     /// - Returns: false when there is an answer already.
     mutating func suspend(_ waiter: DNSCache.Waiter, _ continuation: Continuation) -> Bool {
@@ -51,9 +55,9 @@ package final class CachingResolver: Resolver {
       return true
     }
 
-    /// There is an answer for somebody, unless they have one.
+    /// Stores the answer of a waiter, unless it has one already.
     ///
-    /// - Returns: what the caller resumes, once the lock is free.
+    /// - Returns: the continuation that the caller must resume after it releases the lock.
     mutating func answer(_ waiter: DNSCache.Waiter, with outcome: Outcome) -> Continuation? {
       switch waiting[waiter] {
       case .announced:
@@ -67,7 +71,7 @@ package final class CachingResolver: Resolver {
       }
     }
 
-    /// The answer of somebody who waits no more.
+    /// Removes a waiter and returns its answer.
     mutating func takeAnswer(of waiter: DNSCache.Waiter) -> Outcome? {
       guard case .answered(let outcome) = waiting.removeValue(forKey: waiter) else { return nil }
       return outcome
@@ -82,9 +86,9 @@ package final class CachingResolver: Resolver {
   /// Makes a resolver.
   ///
   /// - Parameters:
-  ///   - loop: where c-ares runs.
-  ///   - timeSource: what answers expire by.
-  /// - Throws: `invalidConfiguration`, naming the setting and what it may be.
+  ///   - loop: the event loop on which c-ares runs.
+  ///   - timeSource: the clock by which cache entries expire.
+  /// - Throws: `invalidConfiguration` with the name of the setting and its permitted values.
   package init(
     _ loop: EventLoop, _ configuration: ResolverConfiguration = ResolverConfiguration(),
     timeSource: any TimeSource = SystemTimeSource()
@@ -95,11 +99,12 @@ package final class CachingResolver: Resolver {
     channel = AresChannel(loop, configuration, servers: try configuration.serverEndpoints())
   }
 
-  /// Looks a name up. An IP address is its own answer.
+  /// Resolves a name. An IP address resolves to itself.
   ///
-  /// - Parameter fresh: whether the cache is passed over. A fresh look-up shares nothing with others: it neither joins
-  ///   one that is under way nor does its answer go to the cache. Default: false.
-  /// - Throws: `nameNotFound`, `resolverFailed`, `shutDown`; `cancelled` when the task was and would have to wait.
+  /// - Parameter fresh: whether to bypass the cache. A fresh look-up neither joins a look-up that is under
+  ///   way nor stores its answer in the cache. Default: false.
+  /// - Throws: `nameNotFound`, `resolverFailed`, `shutDown`; `cancelled` when the task is cancelled while it
+  ///   waits for a look-up.
   package func resolve(_ name: String, fresh: Bool = false) async throws(NetOptError) -> ResolvedAddresses {
     let name = Origin.normalized(host: name)
     let now = timeSource.now()
@@ -118,14 +123,15 @@ package final class CachingResolver: Resolver {
     return try await answer(to: waiter, for: name).get()
   }
 
-  /// Asks the name servers of the network that this machine is in now, also for what is under way. Answers from before are
-  /// given only when none of them answers.
+  /// Restarts the look-ups under way with the name servers of the current network. Uses cached answers from
+  /// earlier networks only when no name server answers.
   package func networkChanged() {
     state.withLock { $0.cache.networkChanged() }
     _ = loop.submit(AresRenewal(channel))
   }
 
-  /// Fails what is under way with `shutDown` and closes the channel. Returns when no descriptor of it is left.
+  /// Fails the look-ups under way with `shutDown` and closes the channel. Returns after the last descriptor
+  /// is closed.
   package func shutdown() async {
     let outcome = Outcome.failure(AresStatus.shutDown)
     let suspended = state.withLock { state in
@@ -139,7 +145,7 @@ package final class CachingResolver: Resolver {
     }
   }
 
-  /// Suspends until the waiter is answered, or its task is cancelled.
+  /// Suspends the caller until the waiter has an answer or its task is cancelled.
   private func answer(to waiter: DNSCache.Waiter, for name: String) async -> Outcome {
     let cancelled = { @Sendable in
       Outcome.failure(NetOptError(.cancelled, phase: .resolve, "looking up \(name) was cancelled"))
@@ -156,7 +162,7 @@ package final class CachingResolver: Resolver {
       }
       continuation?.resume()
     }
-    // There is one: nothing else resumes the continuation.
+    // The answer exists: only code that stores an answer resumes the continuation.
     return state.withLock { $0.takeAnswer(of: waiter) } ?? cancelled()
   }
 
@@ -179,7 +185,7 @@ package final class CachingResolver: Resolver {
   }
 
   private func start(_ name: String, whenEnded: @escaping @Sendable (Outcome) -> Void) {
-    // Here and not before the cache is asked, which is the quicker of the two.
+    // These checks come after the cache look-up, because the cache look-up is faster.
     if let address = IPAddress(name) {
       let answer = ResolvedAddresses([address], timeToLive: DNSCache.lifetimes.upperBound)
       return whenEnded(.success(answer))

@@ -1,65 +1,67 @@
 import NetOptCore
 
-/// What is known of names and for how long, who waits for what, and which look-ups are to be made.
+/// The cache of the resolver: the known addresses, the look-ups under way and their waiters.
 ///
-/// A state machine without I/O: whoever looks up names tells it who wants what and what came of it, and does what it
-/// answers. Answers are kept for their time to live. After that they are still given while they are looked up anew,
-/// and for a day when no server answers (RFC 8767). Failures are kept for a short while (RFC 2308).
+/// A state machine without I/O: the caller reports requests for names and the outcomes of look-ups, and
+/// carries out the actions that the cache returns. The cache keeps an answer for its time to live. After that
+/// it serves the stale answer while a look-up refreshes it, and serves it for up to a day when no server
+/// answers (RFC 8767). It keeps failures for a short time (RFC 2308).
 struct DNSCache {
   typealias Outcome = Result<ResolvedAddresses, NetOptError>
-  /// Who waits for a look-up: a number that the caller chooses and uses once.
+  /// Identifies a waiter: a number that the caller chooses and uses once.
   typealias Waiter = UInt64
 
-  /// What is to be done for somebody who wants a name.
+  /// What the caller must do with a request for a name.
   enum Action {
-    /// Answer this.
+    /// Return this outcome.
     case answer(Outcome)
-    /// Answer this, and look the name up.
+    /// Return this stale answer, and start a look-up.
     case answerAndRefresh(ResolvedAddresses)
-    /// Look the name up; the waiter is answered when that has ended.
+    /// Start a look-up. The waiter gets its answer when that look-up ends.
     case startLookUp
-    /// A look-up is under way; the waiter is answered when that has ended.
+    /// Start nothing: a look-up is under way. The waiter gets its answer when that look-up ends.
     case wait
   }
 
-  /// The shortest and the longest time for which an answer is kept.
+  /// The shortest and the longest lifetime of an answer.
   static let lifetimes = Duration.seconds(1) ... .seconds(3600)
-  /// How long an answer is still given after its time.
+  /// How long the cache serves an answer after its time to live.
   static let staleLifetime = Duration.seconds(86_400)
-  /// How long it is kept that a name has no address.
+  /// How long the cache keeps the result that a name has no address.
   static let notFoundLifetime = Duration.seconds(30)
-  /// How long it is kept that no server answered: long enough that a burst of requests asks once, short enough that
-  /// recovery is noticed.
+  /// How long the cache keeps the result that no server answered. A burst of requests shares one look-up, and
+  /// the client still notices a recovery soon.
   static let failureLifetime = Duration.seconds(1)
 
   private enum Entry {
-    /// Addresses; once they have expired they are refreshed, but not before `refresh`.
+    /// Addresses. After `expires` they are stale, and a request from `refresh` on starts a look-up.
     case addresses([IPAddress], expires: MonotonicInstant, refresh: MonotonicInstant, Network)
     case failure(NetOptError, expires: MonotonicInstant, Network)
   }
 
-  /// Counts the networks that this machine has been in. Name servers answer as suits their network: what one of them said
-  /// is given in another network only when nobody answers there.
+  /// Counts the networks that this machine has used. Name servers give answers that suit their network, so
+  /// the cache serves an answer in another network only when no server answers there.
   private typealias Network = Int
 
   private var entries: BoundedDictionary<String, Entry>
-  /// The look-ups under way, and who waits for each. Nobody waits for a refresh.
+  /// The look-ups under way with the waiters of each. A look-up that refreshes a stale answer starts with no
+  /// waiter.
   private var underWay: [String: [Waiter]] = [:]
   private var network: Network = 0
 
-  /// - Parameter limit: the most names that are kept.
+  /// - Parameter limit: the most names in the cache.
   init(limit: Int = 10_000) { entries = BoundedDictionary(limit: limit) }
 
-  /// How many names are kept.
+  /// The number of names in the cache.
   var count: Int { entries.count }
 
-  /// The answer with a lifetime that is in bounds.
+  /// Limits the lifetime of an answer to `lifetimes`.
   static func bounded(_ answer: ResolvedAddresses) -> ResolvedAddresses {
     let lifetime = min(max(answer.timeToLive, lifetimes.lowerBound), lifetimes.upperBound)
     return ResolvedAddresses(answer.addresses, timeToLive: lifetime)
   }
 
-  /// Somebody wants a name.
+  /// Handles a request for a name.
   mutating func lookUp(_ name: String, for waiter: Waiter, at now: MonotonicInstant) -> Action {
     switch entries.value(for: name) {
     case .addresses(let addresses, let expires, _, network) where now < expires:
@@ -78,9 +80,9 @@ struct DNSCache {
     }
   }
 
-  /// A look-up has ended.
+  /// Handles the end of a look-up.
   ///
-  /// - Returns: who waits for it, and what they are to be answered.
+  /// - Returns: the waiters of the look-up and their outcome.
   mutating func ended(
     _ name: String, with outcome: Outcome, at now: MonotonicInstant
   ) -> (waiters: [Waiter], outcome: Outcome) {
@@ -92,13 +94,13 @@ struct DNSCache {
       entries.store(.addresses(answer.addresses, expires: expires, refresh: expires, network), for: name)
       return (waiters, .success(answer))
     case .failure(let error) where error.code == .nameNotFound:
-      // The servers have spoken: what was known before is wrong.
+      // The name servers answered that the name has no address: an older answer is wrong.
       entries.store(.failure(error, expires: now + Self.notFoundLifetime, network), for: name)
     case .failure(let error):
       if case .addresses(let addresses, let expires, _, _) = entries.value(for: name),
         now < expires + Self.staleLifetime
       {
-        // Its time is over, whatever it said in the network that it comes from.
+        // An answer from another network becomes stale here, even when its time to live is not over.
         let refresh = now + Self.failureLifetime
         entries.store(
           .addresses(addresses, expires: min(expires, now), refresh: refresh, network), for: name)
@@ -109,15 +111,15 @@ struct DNSCache {
     return (waiters, outcome)
   }
 
-  /// This machine is in another network.
+  /// Notes that this machine is in another network.
   mutating func networkChanged() { network += 1 }
 
-  /// A waiter does not want its answer any more. The look-up goes on, for the others and for the cache.
+  /// Removes a waiter. The look-up continues, for the other waiters and for the cache.
   mutating func abandon(_ name: String, by waiter: Waiter) {
     underWay[name]?.removeAll { $0 == waiter }
   }
 
-  /// An answer that is past its time: to be asked for again soon.
+  /// A stale answer. Its lifetime is the shortest, so that the caller asks again soon.
   private static func stale(_ addresses: [IPAddress]) -> ResolvedAddresses {
     ResolvedAddresses(addresses, timeToLive: lifetimes.lowerBound)
   }
