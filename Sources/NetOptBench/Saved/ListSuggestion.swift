@@ -1,52 +1,53 @@
 package import NetOptCore
 
-/// What a saved run says about a list: in which order its addresses should stand, and which ones should leave it, each with its
-/// evidence.
+/// Suggests changes to an address list from a saved run: the order of the addresses and the addresses to
+/// remove, each with its evidence.
 package struct ListSuggestion: Sendable {
-  /// An address that stays.
+  /// An address to keep.
   package struct Place: Hashable, Sendable {
     /// The address.
     package let address: String
-    /// Its rank; those that cannot be told apart have the same, and keep the order in which they were.
+    /// The rank. Addresses without a significant difference share a rank and keep their order in the list.
     package let rank: Int
-    /// What speaks for it.
+    /// The evidence for the address.
     package let evidence: String
   }
 
-  /// An address that should leave.
+  /// An address to remove.
   package struct Removal: Hashable, Sendable {
     /// The address.
     package let address: String
-    /// What speaks against it.
+    /// The evidence against the address.
     package let evidence: String
   }
 
-  /// An address of which the run says nothing, because there is no way to it from where it was made.
+  /// An address that the run could not measure, because its machine has no route to the address.
   package struct Gap: Hashable, Sendable {
     /// The address.
     package let address: String
-    /// What the run met.
+    /// The reason that the run recorded.
     package let reason: String
   }
 
-  /// Why there is nothing to suggest.
+  /// The reason why the run leads to no suggestion.
   package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The reason, and what to do.
+    /// The reason, and what the user can do.
     package let description: String
   }
 
-  /// The run.
+  /// The names of the runs in the file.
   package let runs: [String]
-  /// The addresses that stay, the best first.
+  /// The addresses to keep, the best first.
   package let order: [Place]
-  /// The addresses that should leave.
+  /// The addresses to remove.
   package let removals: [Removal]
-  /// The addresses that were not measured from there.
+  /// The addresses that the run could not measure.
   package let unmeasured: [Gap]
 
-  /// Reads a suggestion off a run.
+  /// Derives a suggestion from a run.
   ///
-  /// - Throws: `Refusal` when nothing tells the addresses apart and none of them should leave, or the run has no ranks.
+  /// - Throws: `Refusal` in four cases: the run has no address of a list, reached none of them, has no ranks,
+  ///   or found neither a difference between the addresses nor an address to remove.
   package init(_ run: SavedRun) throws(Refusal) {
     runs = run.runs
     let listed = run.targets.filter { $0.kind == .ip }
@@ -74,7 +75,7 @@ package struct ListSuggestion: Sendable {
         order.append(Place(address: target.id, rank: rank, evidence: Self.evidence(for: target, run)))
       }
     }
-    // The sort of the standard library keeps the order of equals.
+    // The standard library's sort is stable: addresses of equal rank keep the order of the list.
     order.sort { $0.rank < $1.rank }
     if removals.isEmpty, Set(order.map(\.rank)).count <= 1, order.count > 1 {
       throw Refusal(
@@ -86,7 +87,8 @@ package struct ListSuggestion: Sendable {
     self.removals = removals
   }
 
-  /// Whether nothing was learned of a target: that a host has no IPv6, for instance, is no fault of the address.
+  /// Whether the run says nothing about a target. For example, a machine without IPv6 is not a fault of an
+  /// IPv6 address.
   private static func isUnmeasured(_ target: SavedRun.Target) -> Bool {
     target.exclusion?.code == SampleFailure.unreachable
   }
@@ -128,7 +130,7 @@ package struct ListSuggestion: Sendable {
     return Milliseconds.decimal(Int64((microseconds / 10).rounded()), 2)
   }
 
-  /// The suggestion for programs: `docs/schemas/iplist-suggest.schema.json`.
+  /// The suggestion as JSON: `docs/schemas/iplist-suggest.schema.json`.
   package var json: JSONValue {
     [
       "schema_version": 1, "runs": .array(runs.map(JSONValue.string)),
@@ -141,7 +143,7 @@ package struct ListSuggestion: Sendable {
     ]
   }
 
-  /// The suggestion for people.
+  /// The suggestion as text.
   package var text: String {
     var lines: [String] = []
     if !order.isEmpty { lines.append("ORDER") }

@@ -1,23 +1,26 @@
 package import NetOptCore
 
-/// Several saved runs added up, target by target: those of several machines, for instance. Percentiles come from the sums of the
-/// histograms, so they have three digits. Which target is faster than another is not said: the runs have no rounds in common.
+/// The sum of several saved runs, target by target: for example the runs of several machines. The percentiles
+/// come from the summed histograms, so they have three digits. The sum contains no ranks and no comparisons:
+/// the runs have no rounds in common.
 package struct MergedRun: Sendable {
-  /// The sum.
+  /// The summed run.
   package private(set) var run: SavedRun
-  /// The places of the targets in it.
+  /// The index of each target in `run.targets`, by the target's name.
   private var places: [String: Int] = [:]
 
-  /// The sum of a single run.
+  /// Starts the sum with one run.
   package init(_ first: SavedRun) {
     run = SavedRun(
       runs: first.runs, url: first.url, isPartial: first.isPartial, targets: [], comparisons: [])
     first.targets.forEach { add($0) }
   }
 
-  /// Adds a run. What it took is folded into the sum, so that the run itself need not be kept.
+  /// Adds a run. The sum copies everything it needs from `other`, so the caller does not have to keep
+  /// `other`.
   ///
-  /// - Throws: `SavedRun.Fault` when the sum would become larger than a saved run may be; it is of no use then.
+  /// - Throws: `SavedRun.Fault` when the sum exceeds the size limits of a saved run. Do not use the sum after
+  ///   an error.
   package mutating func add(_ other: SavedRun) throws(SavedRun.Fault) {
     run.runs += other.runs
     run.isPartial = run.isPartial || other.isPartial
@@ -40,7 +43,7 @@ package struct MergedRun: Sendable {
     run.targets.append(target)
   }
 
-  /// The sum for programs, which `compare` and `merge` read again: `docs/schemas/merge.schema.json`.
+  /// The sum as JSON: `docs/schemas/merge.schema.json`. `compare` and `merge` can read it.
   package var json: JSONValue {
     [
       "schema_version": 1, "tool": "netopt merge", "runs": .array(run.runs.map(JSONValue.string)),
@@ -90,7 +93,7 @@ package struct MergedRun: Sendable {
     ]
   }
 
-  /// The sum for people.
+  /// The sum as text.
   package var text: String {
     var lines = [
       TextLayout.cut(
@@ -129,7 +132,8 @@ extension SavedRun.Times {
     median = nil
   }
 
-  /// The percentiles that there are enough values for; `nil` for those that lie among the timeouts.
+  /// The percentiles with enough values. A value or an end of an interval is `nil` when it lies among the
+  /// timeouts.
   fileprivate func entries() -> [(percentile: Percentile, value: Int64?, low: Int64?, high: Int64?)] {
     Percentile.reported.compactMap { percentile in
       guard let ranks = OrderStatistics().ranks(of: percentile, count: total) else { return nil }
@@ -142,13 +146,14 @@ extension SavedRun.Times {
 }
 
 extension SavedRun.BlockTimes {
-  /// How many counters the histograms have.
+  /// The number of counters in all histograms of the block.
   var counters: Int {
     ([response, service] + phases.values).reduce(0) { $0 + $1.histogram.counters }
   }
 
   fileprivate mutating func add(_ other: SavedRun.BlockTimes) {
-    // The variance of a mean of both parts, each of which has its own factor.
+    // The factor for the variance of the mean over both parts is the average of both factors, weighted by the
+    // number of requests.
     let (m, n) = (Double(response.total), Double(other.response.total))
     if let mine = dependence, let theirs = other.dependence, m + n > 0 {
       dependence = (mine * m + theirs * n) / (m + n)
@@ -171,12 +176,12 @@ extension SavedRun.BlockTimes {
 }
 
 extension SavedRun.Target {
-  /// How many counters its histograms have.
+  /// The number of counters in all histograms of the target.
   var counters: Int { blocks.values.reduce(0) { $0 + $1.counters } }
 
   fileprivate mutating func add(_ other: SavedRun.Target) {
     counts.merge(other.counts, uniquingKeysWith: +)
-    // Who could be used from somewhere is not left out.
+    // A target that at least one run measured is not excluded from the sum.
     if !other.blocks.isEmpty || !blocks.isEmpty { exclusion = nil }
     for (block, times) in other.blocks {
       if blocks[block] == nil {

@@ -1,12 +1,12 @@
 package import NetOptCore
 
 extension RunComparison {
-  /// What is to be said of runs that do not tell how far their requests depend on those before them.
+  /// The note for runs that do not contain the serial dependence of their requests.
   package static let independence =
     "a run does not say how far its requests depend on those before them, so they count as independent: "
     + "p values are too small where they are not"
 
-  /// The comparison for programs: `docs/schemas/compare.schema.json`.
+  /// The comparison as JSON: `docs/schemas/compare.schema.json`.
   package var json: JSONValue {
     [
       "schema_version": 1, "tool": "netopt compare",
@@ -47,7 +47,7 @@ extension RunComparison {
     ]
   }
 
-  /// The comparison for people.
+  /// The comparison as text.
   package var text: String {
     let time = Milliseconds(smallest: entries.map { min($0.before, $0.after) }.min())
     let names = "\(runs.before.joined(separator: "+")) -> \(runs.after.joined(separator: "+"))"

@@ -1,85 +1,92 @@
 import NetOptCore
 
-/// Two saved runs beside each other, target by target. They were not interleaved: the network may have changed in between, and no
-/// test can tell that from a change of the servers.
+/// Compares two saved runs, target by target. The runs were not interleaved. The network may have changed
+/// between the runs, and no test can distinguish that from a change of the servers.
 package struct RunComparison: Sendable {
-  /// How a target did in both.
+  /// The medians of a target in both runs.
   package struct Entry: Sendable {
-    /// The target.
+    /// The target's name.
     package let id: String
-    /// The block that is compared: the warm one, when both have it.
+    /// The compared block: the warm block when both runs have a median of it, otherwise the cold block.
     package let block: Block
     /// The median in the first run, in microseconds.
     package let before: Int64
-    /// The median in the second run.
+    /// The median in the second run, in microseconds.
     package let after: Int64
-    /// What the difference of the medians may be.
+    /// The confidence interval of the difference of the medians, in microseconds.
     package let interval: ClosedRange<Double>
-    /// How likely values as different are when nothing has changed, by the rank-sum test.
+    /// The p value of the rank-sum test: the probability of a difference at least as large when nothing has
+    /// changed.
     package let p: Double
-    /// The same, after all questions that are asked of the runs.
+    /// The p value with Holm's adjustment for all tests on both runs.
     package fileprivate(set) var adjusted: Double
-    /// Whether it is significant.
+    /// Whether `adjusted` is below the significance level and the relative shift exceeds the minimum effect.
     package fileprivate(set) var isSignificant = false
-    /// Whether both runs say how far their requests depend on those before them; otherwise they count as independent.
+    /// Whether both runs contain the serial dependence of their requests. Otherwise the requests of a run
+    /// without that factor count as independent.
     package let knowsDependence: Bool
 
-    /// By how many microseconds the second run's median is larger.
+    /// The difference of the medians in microseconds; positive when the second run is slower.
     package var shift: Int64 { after - before }
-    /// The same as a share of the first run's.
+    /// The shift as a share of the first run's median.
     package var relative: Double { before > 0 ? Double(shift) / Double(before) : 0 }
   }
 
-  /// A target that had a median in the first run; in the second one it was left out, or has none although enough requests were
-  /// sent.
+  /// A target that has a median in the first run and lost it in the second run. The second run excluded the
+  /// target, or has no median although it sent enough requests.
   package struct Loss: Hashable, Sendable {
-    /// The target.
+    /// The target's name.
     package let id: String
-    /// The block in which it had one.
+    /// The block of the median in the first run.
     package let block: Block
     /// The median in the first run, in microseconds.
     package let before: Int64
-    /// Why there is none any more.
+    /// The reason why the second run has no median.
     package let reason: String
   }
 
-  /// How many requests a target did not answer in each run.
+  /// The failed requests of a target in each run.
   package struct Failures: Sendable {
-    /// The target.
+    /// The target's name.
     package let id: String
-    /// In the first run: how many failed of how many.
+    /// The first run: the number of failed requests and the number of all requests.
     package let before: (count: Int, of: Int)
-    /// In the second one.
+    /// The second run: the number of failed requests and the number of all requests.
     package let after: (count: Int, of: Int)
-    /// How likely shares as different are when nothing has changed, and how that came about.
+    /// The test of whether both failure shares are equal: the p value and the method.
     package let test: ProportionTest
-    /// The same, after all questions that are asked of the runs.
+    /// The p value with Holm's adjustment for all tests on both runs.
     package fileprivate(set) var adjusted: Double
-    /// Whether it is significant.
+    /// Whether `adjusted` is below the significance level.
     package fileprivate(set) var isSignificant = false
 
-    /// Whether more failed in the second run.
+    /// Whether the share of failed requests is larger in the second run.
     package var isWorse: Bool {
       Double(after.count) * Double(before.of) > Double(before.count) * Double(after.of)
     }
   }
 
-  /// What is always to be said.
+  /// The caution that every comparison prints.
   package static let caution =
     "the runs were not interleaved: a difference may be the network's as well as the servers'"
 
   /// The runs' names.
   package let runs: (before: [String], after: [String])
-  /// The targets that both have medians of.
+  /// The targets with a median in both runs.
   package private(set) var entries: [Entry] = []
-  /// The targets that lost theirs.
+  /// The targets that lost their median.
   package private(set) var lost: [Loss] = []
-  /// The failures of the targets that failed in one of the runs, and were measured in both.
+  /// The failures of each target that both runs measured and that failed at least one request.
   package private(set) var failures: [Failures] = []
-  /// The targets of which nothing can be said: only one run has them, or too few requests, or no median before.
+  /// The targets without a result: only one run has them, they have too few requests, or the first run has no
+  /// median.
   package private(set) var missing: [String] = []
 
-  /// Compares.
+  /// Compares two runs.
+  ///
+  /// - Parameters:
+  ///   - alpha: the significance level.
+  ///   - minimumEffect: the smallest significant shift, as a share of the first run's median.
   package init(_ before: SavedRun, _ after: SavedRun, alpha: Double, minimumEffect: Double) {
     runs = (before.runs, after.runs)
     let others = Dictionary(uniqueKeysWithValues: after.targets.map { ($0.id, $0) })
@@ -100,7 +107,7 @@ package struct RunComparison: Sendable {
     }
     let known = Set(before.targets.map(\.id))
     missing += after.targets.map(\.id).filter { !known.contains($0) }
-    // One family: whoever reads the exit code asks all of these questions at once.
+    // The tests on medians and failures form one family: the exit code answers all of them at once.
     let adjusted = Holm.adjusted(entries.map(\.p) + failures.map(\.test.p))
     for index in entries.indices {
       entries[index].adjusted = adjusted[index]
@@ -113,13 +120,13 @@ package struct RunComparison: Sendable {
     }
   }
 
-  /// Whether a target became slower or fails more often, and that is no chance, or has no median any more.
+  /// Whether a target became significantly slower, fails significantly more often, or lost its median.
   package var hasRegression: Bool {
     !lost.isEmpty || entries.contains { $0.isSignificant && $0.shift > 0 }
       || failures.contains { $0.isSignificant && $0.isWorse }
   }
 
-  /// Whether a run does not say how far its requests depend on those before them.
+  /// Whether at least one run lacks the serial dependence of its requests.
   package var assumesIndependence: Bool { entries.contains { !$0.knowsDependence } }
 
   private static func loss(_ a: SavedRun.Target, _ b: SavedRun.Target, _ median: MedianReader) -> Loss? {
@@ -128,11 +135,11 @@ package struct RunComparison: Sendable {
         let before = median.before(first)?.value
       else { continue }
       if let exclusion = b.exclusion {
-        // No way there from that machine is no fault of the address.
+        // The machine of the second run has no route to the address. That is not a fault of the address.
         if exclusion.code == SampleFailure.unreachable { return nil }
         return Loss(id: a.id, block: block, before: before, reason: exclusion.reason)
       }
-      // Too few requests say nothing, however they ended.
+      // Too few requests prove nothing, whatever their outcome.
       guard let found = b.blocks[block], found.requests >= median.needed, !median.hasValue(found.response)
       else { continue }
       let answered = found.response.histogram.total
@@ -161,7 +168,8 @@ package struct RunComparison: Sendable {
         let x = median.before(first.response), let y = median.after(second.response)
       else { continue }
       let factors = (first.dependence ?? 1, second.dependence ?? 1)
-      // The interval of a difference from those of its parts (Zou, Donner 2008), which dependence makes wider.
+      // The interval of the difference follows from the intervals of both medians (Zou, Donner 2008). Serial
+      // dependence widens it.
       let shift = Double(y.value - x.value)
       func width(_ value: Int64, _ end: Int64, _ factor: Double) -> Double {
         Double(end - value) * factor.squareRoot()
@@ -181,8 +189,9 @@ package struct RunComparison: Sendable {
   private static func hypotenuse(_ a: Double, _ b: Double) -> Double { (a * a + b * b).squareRoot() }
 }
 
-/// Reads medians of two runs with intervals of one level. Those that a run has written were measured, and their intervals are of the
-/// run's level; for another one the histogram has them, with three digits.
+/// Reads the medians of two runs, with intervals of one confidence level. The medians in a run's file are
+/// measured values, and their intervals have the run's own level. For another level the reader computes the
+/// interval from the histogram, with three digits.
 private struct MedianReader {
   private let order: OrderStatistics
   private let isOfLevel: (before: Bool, after: Bool)
@@ -192,7 +201,7 @@ private struct MedianReader {
     isOfLevel = (levels.0 == alpha, levels.1 == alpha)
   }
 
-  /// How many requests a median needs.
+  /// The number of requests that a median needs.
   var needed: Int { order.needed(for: .p50) }
 
   func before(_ times: SavedRun.Times) -> (value: Int64, low: Int64, high: Int64)? {
@@ -203,7 +212,7 @@ private struct MedianReader {
     median(times, isOfLevel.after)
   }
 
-  /// Whether there is a median, be an end of its interval among the requests that timed out or not.
+  /// Whether the median exists, even when an end of its interval lies among the timeouts.
   func hasValue(_ times: SavedRun.Times) -> Bool {
     times.total >= needed && times.histogram.total >= UInt64(Percentile.p50.nearestRank(of: times.total))
   }
@@ -216,7 +225,8 @@ private struct MedianReader {
       let low = times.histogram.value(atRank: UInt64(ranks.lowerBound)),
       let high = times.histogram.value(atRank: UInt64(ranks.upperBound))
     else { return nil }
-    // The measured value is more exact than its bucket, of which an end may be the bucket's other side.
+    // The measured value is more precise than its bucket. It may lie outside the interval by up to a bucket's
+    // width, so the interval is extended to contain it.
     let value = times.median?.value ?? found
     return (value, min(low, value), max(high, value))
   }

@@ -1,107 +1,111 @@
 import FoundationEssentials
 import NetOptCore
 
-/// A run as `netopt bench --json` or `netopt merge` left it in a file: what others can be compared with and added to.
+/// A run read from a file of `netopt bench --json` or `netopt merge`. Other runs can be compared with this
+/// run or added to this run.
 package struct SavedRun: Sendable {
-  /// Why a file is no saved run: the place in it and the rule.
+  /// The reason why a file is not a saved run: the place in the file and the broken rule.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// `$.targets[0].id: is missing`.
+    /// The place and the rule, as in `$.targets[0].id: is missing`.
     package let description: String
   }
 
-  /// The most bytes that a saved run may have.
+  /// The maximum size of a saved run, in bytes (64 MiB).
   package static let maximumBytes = 64 << 20
-  /// The most targets.
+  /// The maximum number of targets.
   static let maximumTargets = 20_000
-  /// The most counters that the histograms of a file may have, which is 256 MiB of them: a few bytes of a file can stand for a
-  /// histogram of 20,000.
+  /// The maximum number of counters in all histograms of a file together, which is 256 MiB of memory. The
+  /// limit protects the memory: a few bytes of a file can encode a histogram with more than 17,000 counters.
   package static let maximumCounters = 32 << 20
-  /// What numbers of requests and times may be: so large that none is refused, and small enough to be added up.
+  /// The valid range of request counts and of times in microseconds. The upper bound exceeds every real
+  /// value, and sums of values within the range do not overflow.
   static let numbers = 0...1 << 40
 
-  /// How a target was left out.
+  /// The reason why the run did not measure a target.
   package struct Exclusion: Decodable, Hashable, Sendable {
-    /// The reason's code.
+    /// The stable code of the reason.
     package let code: String
     /// The reason for people.
     package let reason: String
   }
 
-  /// What requests took.
+  /// A distribution of request times in microseconds.
   package struct Times: Sendable {
-    /// The values.
+    /// The times of the successful requests.
     package var histogram: HDRHistogram
-    /// How many requests timed out beside them.
+    /// The number of requests that timed out. The histogram does not contain them.
     package var timeouts: Int
-    /// The median as it was measured, with its interval; `nil` without, and in a merged run.
+    /// The measured median with its interval; `nil` when the file has no median, and in a merged run.
     package var median: (value: Int64, low: Int64, high: Int64)?
 
-    /// How many requests take part in the ranks.
+    /// The number of requests that take part in the ranks: the values of the histogram and the timeouts.
     package var total: Int { Int(clamping: histogram.total) + timeouts }
   }
 
-  /// A target in a block.
+  /// The results of a target in one block.
   package struct BlockTimes: Sendable {
-    /// How many requests there were, failed ones included.
+    /// The number of requests, failed requests included.
     package var requests: Int
-    /// From the moment of a request to its end.
+    /// The time from the scheduled moment of a request to the end of its response.
     package var response: Times
-    /// From sending to the end.
+    /// The time from sending a request to the end of its response.
     package var service: Times
-    /// The phases.
+    /// The time of each phase.
     package var phases: [SamplePhase: Times]
-    /// By how much the variance of a mean of the responses is larger than that of as many independent ones; `nil` when the run
-    /// does not say.
+    /// The factor by which serial dependence raises the variance of the mean response time, compared with the
+    /// same number of independent responses; `nil` when the file does not contain the factor.
     package var dependence: Double?
   }
 
   /// A target.
   package struct Target: Sendable {
-    /// Its name: the address, or `dns`.
+    /// The target's name: the address, or `dns`.
     package let id: String
-    /// What kind it is.
+    /// The target's kind.
     package let kind: BenchTarget.Kind
-    /// Why it was not measured.
+    /// The reason why the run did not measure the target; `nil` when the run measured it.
     package var exclusion: Exclusion?
-    /// Its rank; `nil` without a median.
+    /// The target's rank; `nil` without a median.
     package var rank: Int?
-    /// How many requests were of each kind.
+    /// The number of requests of each kind.
     package var counts: [SampleKind: Int]
-    /// What was measured in each block.
+    /// The results of each block.
     package var blocks: [Block: BlockTimes]
   }
 
-  /// A comparison that the run made.
+  /// A comparison in the saved run.
   package struct Comparison: Decodable, Hashable, Sendable {
-    /// The target.
+    /// The name of the target.
     package let a: String
-    /// What it was compared with.
+    /// The name of the target that `a` is compared with.
     package let b: String
-    /// At which percentile.
+    /// The compared percentile, such as `p50`.
     package let metric: String
-    /// By how many microseconds a took longer.
+    /// The difference in microseconds; positive when `a` is slower.
     package let shift_us: Double
-    /// The interval.
+    /// The lower end of the interval of the difference, in microseconds.
     package let lo: Double
-    /// Its other end.
+    /// The upper end of the interval, in microseconds.
     package let hi: Double
     /// The adjusted p value.
     package let p_adjusted: Double
-    /// Whether it is significant.
+    /// Whether the difference is significant.
     package let significant: Bool
   }
 
-  /// The names of the runs: one, or those that were merged.
+  /// The name of the run, or the names of all merged runs.
   package internal(set) var runs: [String]
-  /// What was requested, without secrets: runs of earlier versions have them.
+  /// The requested URL without secrets. Files of earlier versions contain secrets, which the initializer
+  /// removes.
   package let url: String
-  /// Whether it ended before its time.
+  /// Whether the run stopped early.
   package internal(set) var isPartial: Bool
-  /// The level of its intervals: how often they may miss; `nil` when it does not say.
+  /// The significance level of the run: an interval misses the true value with this probability; `nil` when
+  /// the file does not contain the level.
   package let alpha: Double?
   /// The targets.
   package var targets: [Target]
-  /// What it compared.
+  /// The comparisons in the file.
   package let comparisons: [Comparison]
 
   /// Makes a run.
@@ -117,9 +121,10 @@ package struct SavedRun: Sendable {
     self.comparisons = comparisons
   }
 
-  /// Reads a file's content.
+  /// Reads a run from the content of a file.
   ///
-  /// - Parameter mostCounters: how many counters the histograms may have together.
+  /// - Parameter mostCounters: the maximum number of counters in all histograms together.
+  /// - Throws: `Fault` when the content is not a valid saved run.
   package init(_ bytes: [UInt8], mostCounters: Int = SavedRun.maximumCounters) throws(Fault) {
     let file: SavedRunFile
     do {
@@ -177,7 +182,7 @@ package struct SavedRun: Sendable {
   }
 }
 
-/// The parts of the file that are read.
+/// The members of the JSON file that `SavedRun` reads.
 private struct SavedRunFile: Decodable {
   struct Request: Decodable { let url: String }
 
@@ -196,7 +201,7 @@ private struct SavedRunFile: Decodable {
     let percentiles: [Entry]
     let hdr: String
 
-    /// - Parameter room: how many counters the rest of the file may have.
+    /// - Parameter room: the number of counters left for the rest of the file.
     func times(_ place: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.Times {
       let histogram: HDRHistogram
       do throws(HDRHistogram.Fault) {
@@ -277,7 +282,7 @@ private struct SavedRunFile: Decodable {
 }
 
 extension SavedRun.Fault {
-  /// Says where the decoder stopped, and why.
+  /// Describes where the decoder stopped, and why.
   fileprivate init(_ error: DecodingError) {
     func place(_ path: [any CodingKey]) -> String {
       path.reduce("$") { $0 + ($1.intValue.map { "[\($0)]" } ?? ".\($1.stringValue)") }
