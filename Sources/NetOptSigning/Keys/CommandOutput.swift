@@ -1,30 +1,33 @@
 import Glibc
 
-/// What a shell prints that popen(3) has begun, and that prints the number of its process first. The end of the shell is the end of the
-/// output: a process that it leaves behind may keep the pipe open for as long as it likes.
+/// Reads the output of a shell that popen(3) started and that prints its process id as its first line. The
+/// output ends when the shell ends: a process that the shell leaves behind may keep the pipe open for any
+/// time.
 struct CommandOutput {
-  /// The most bytes of the first line: a number of ten digits.
+  /// The most bytes of the first line: a process id of ten digits, and the line end.
   static let longestNumber = 11
 
-  /// How many bytes came, the first line among them.
+  /// The number of bytes read, including the first line.
   private(set) var count = 0
-  /// Where the second line begins, or 0 when the first has not come.
+  /// The offset of the second line; 0 until the first line is complete.
   private(set) var start = 0
-  /// The shell, unless its number has not come.
+  /// The process id of the shell; `nil` until the first line is complete.
   private(set) var shell: pid_t?
-  /// Whether the shell has ended. It can be waited for still.
+  /// Whether the shell has ended. A caller can still wait for it.
   private(set) var isEnded = false
-  /// Whether it took too long.
+  /// Whether the shell was still running at the deadline.
   private(set) var isLate = false
 
-  /// Reads until the shell has ended, the memory is full or the time has passed.
+  /// Reads until the shell has ended, the memory is full or the time limit has passed.
+  ///
+  /// - Parameter patience: the time limit.
   mutating func read(
     _ descriptor: Int32, into memory: UnsafeMutableRawBufferPointer, within patience: Duration
   ) {
     let deadline = ContinuousClock.now + patience
     var isOpen = true
     while count < memory.count {
-      // Without a pipe only the shell's end is waited for, which follows at once as a rule.
+      // After the pipe has closed, the loop only waits for the shell to end, which usually follows at once.
       var interest = pollfd(fd: isOpen ? descriptor : -1, events: Int16(POLLIN), revents: 0)
       let ready = poll(&interest, 1, isEnded ? 0 : isOpen ? 20 : 1)
       if ready > 0 {
@@ -49,12 +52,14 @@ struct CommandOutput {
     shell = pid_t(String(decoding: bytes[..<end], as: UTF8.self))
   }
 
-  /// Whether the shell has ended: waitid(2), which leaves it to be waited for. A shell without a number has ended with its pipe.
+  /// Whether the shell has ended: waitid(2), which leaves the shell to be waited for. If the process id is
+  /// unknown, the end of the pipe counts as the end of the shell.
   private func hasEnded(_ isOpen: Bool) -> Bool {
     guard let shell else { return !isOpen }
     var information = siginfo_t()
     let code = waitid(P_PID, id_t(shell), &information, WEXITED | WNOHANG | WNOWAIT)
-    // Who ignores SIGCHLD has no children to wait for.
+    // A process that ignores SIGCHLD has no children to wait for: the call then fails, which counts as the
+    // end.
     return code != 0 ? errno != EINTR : information.si_signo == SIGCHLD
   }
 }

@@ -2,12 +2,12 @@ import Glibc
 import NetOptCore
 import NetOptCrypto
 
-/// Reads the file of a key ring.
+/// Reads a key ring file.
 enum KeyFile {
-  /// The most bytes that a file may have.
+  /// The most bytes of a file: 4 MiB.
   private static let limit = 4 << 20
 
-  /// The bytes of the file.
+  /// Reads the bytes of the file, which must be a regular file that only its owner can access.
   static func read(_ path: String) throws(NetOptError) -> SecretBytes {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw unreadable(path, errno) }
@@ -57,7 +57,7 @@ enum KeyFile {
     "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem",
   ]
 
-  /// The keys of the file.
+  /// Reads the keys of the file. Two keys must not have the same id.
   static func keys(_ root: JSONPart) throws(JSONFault) -> [SigningKey] {
     let schema = try root.required("schema")
     guard try schema.integer() == 1 else { throw schema.fault("this program reads schema 1") }
@@ -124,7 +124,7 @@ enum KeyFile {
         return .pair(try AsymmetricKey(pem: pem, isPrivate: given[0] == "private_key_pem"))
       } catch { throw member.fault(error.description) }
     case "secret_base64":
-      // Nobody else refers to the array, so that it is this one that is wiped.
+      // The array has no other owner, so `wipe` overwrites the only copy.
       guard var bytes = try member.secret().withUnsafeBytes({ Base64.decode($0) }), !bytes.isEmpty else {
         throw member.fault("has to be base64 with its padding, and not empty")
       }
@@ -143,7 +143,7 @@ enum KeyFile {
     return text
   }
 
-  /// Seconds since 1970, of a number or of an RFC 3339 timestamp in UTC.
+  /// Seconds since 1970, from a number or from an RFC 3339 timestamp in UTC.
   private static func moment(_ part: JSONPart, _ name: String) throws(JSONFault) -> Int64? {
     guard let member = try part.member(name) else { return nil }
     guard member.isString else { return try member.integer() }
@@ -165,7 +165,7 @@ enum KeyFile {
           hosts: try scope.member("hosts")?.strings(), methods: try scope.member("methods")?.strings(),
           pathPrefixes: try scope.member("path_prefixes")?.strings()))
     }
-    // With no scope at all the key would be for everything.
+    // A key without scopes would be valid for every request.
     guard !scopes.isEmpty else {
       throw member.fault("has to have a scope; leave it away for a key without limits")
     }

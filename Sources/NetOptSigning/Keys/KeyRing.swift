@@ -1,7 +1,7 @@
 public import NetOptCore
 package import NetOptCrypto
 
-/// Where signers and verifiers find keys. Safe to use from any thread.
+/// The keys of signers and verifiers, by id. Safe to use from any thread.
 public struct KeyRing: Sendable {
   private enum Source: Sendable {
     case keys([String: SigningKey])
@@ -9,24 +9,25 @@ public struct KeyRing: Sendable {
   }
 
   private let source: Source
-  /// The keys in the order of the file; none for a closure.
+  /// The keys in the order of the file; empty for a ring that calls a closure.
   public let keys: [SigningKey]
 
-  /// Makes a ring of keys. Of two with one id the later one counts.
+  /// Makes a ring of keys. If two keys have the same id, a lookup returns the later one.
   public init(_ keys: [SigningKey]) {
     self.keys = keys
     source = .keys(Dictionary(keys.map { ($0.id, $0) }) { $1 })
   }
 
-  /// Makes a ring that asks somebody for each key, each time. The one who is asked keeps the keys.
+  /// Makes a ring that calls a closure for each lookup. The ring itself keeps no keys.
   ///
-  /// - Parameter find: is given the id, as a request names it: any text. Is called on the thread that verifies.
+  /// - Parameter find: takes the key id as a request names it, which may be any text. It runs on the
+  ///   thread that signs or verifies.
   public init(_ find: @escaping @Sendable (String) -> SigningKey?) {
     keys = []
     source = .closure(find)
   }
 
-  /// The key of an id.
+  /// The key with an id; `nil` if there is none.
   public subscript(id: String) -> SigningKey? {
     switch source {
     case .keys(let keys): keys[id]
@@ -36,8 +37,8 @@ public struct KeyRing: Sendable {
 
   /// Reads a key ring file (docs/schemas/keys.schema.json).
   ///
-  /// - Parameter path: a regular file that nobody but its owner can read.
-  /// - Throws: `unreadableFile`, `invalidKeys` with the place in the file and the rule.
+  /// - Parameter path: a regular file that only its owner can read.
+  /// - Throws: `unreadableFile`; `invalidKeys` with the place in the file and the rule that it breaks.
   public static func load(_ path: String) throws(NetOptError) -> KeyRing {
     let text = try KeyFile.read(path)
     do throws(JSONFault) {
@@ -53,7 +54,8 @@ public struct KeyRing: Sendable {
     self.init(try KeyFile.keys(JSONDocument.read(text)))
   }
 
-  /// The other versions of a key: ids that differ behind the last dot alone, as `app1.v1` and `app1.v2` do.
+  /// The other versions of a key: keys whose ids differ only after the last dot, such as `app1.v1` and
+  /// `app1.v2`.
   func otherVersions(of id: String) -> [SigningKey] {
     func family(_ id: String) -> Substring? { id.lastIndex(of: ".").map { id[..<$0] } }
     guard let own = family(id) else { return [] }

@@ -1,10 +1,10 @@
 import NetOptCore
 
-/// What a key may be used for. A part that is `nil` is not limited.
+/// Limits the requests that a key may sign. A part that is `nil` sets no limit.
 public struct KeyScope: Hashable, Sendable {
-  /// Hosts; `*.example.com` stands for every name below.
+  /// The hosts; `*.example.com` stands for every name below `example.com`.
   public var hosts: [String]?
-  /// Methods.
+  /// The methods.
   public var methods: [String]?
   /// Beginnings of paths, not percent-encoded; `/user` is the beginning of `/user` and `/user/x`, not of `/users`. A
   /// path that some servers take for a path outside is not within, such as `/user/..;/admin` and `/user%2fx`.
@@ -17,7 +17,7 @@ public struct KeyScope: Hashable, Sendable {
     self.pathPrefixes = pathPrefixes
   }
 
-  /// Whether a request lies within.
+  /// Whether the scope allows a request.
   func allows(_ request: SigningRequest) -> Bool {
     if let methods, !methods.contains(request.method) { return false }
     if let hosts {

@@ -1,4 +1,4 @@
-/// The schemes that there are.
+/// The signature schemes.
 public enum SchemeName: String, Hashable, Sendable, CaseIterable {
   /// HMAC-SHA256 over a canonical request, with time and nonce. The default.
   case netopt1
@@ -6,8 +6,8 @@ public enum SchemeName: String, Hashable, Sendable, CaseIterable {
   case rfc9421
   /// AWS Signature Version 4.
   case sigv4
-  /// Secret, API and parameters hashed, salted, hashed again. Weak.
+  /// A hash of secret, API and parameters, hashed again with a salt. Weak.
   case saltedMD5 = "salted-md5"
-  /// The caller's own key, sealed under a platform key, beside the signature that it makes.
+  /// The caller's own key travels with its signature, encrypted under a platform key.
   case sealedKey = "sealed-key"
 }

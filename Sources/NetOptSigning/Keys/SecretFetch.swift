@@ -1,7 +1,7 @@
 import Glibc
 import NetOptLocking
 
-/// Runs something that blocks on a thread of its own, and lets tasks wait for its end.
+/// Runs blocking work on its own thread, and lets tasks wait until the work ends.
 final class SecretFetch: Sendable {
   private struct State {
     var isRunning = false
@@ -17,12 +17,13 @@ final class SecretFetch: Sendable {
 
   private let state = Locked(State())
 
-  /// Waits until the work has been done, the time has passed or the task is cancelled. The first caller has the work begun.
+  /// Waits until the work is done, the time limit passes or the task is cancelled. The first caller starts
+  /// the work, and the others wait for the same work (single flight).
   ///
   /// - Parameters:
-  ///   - limit: how long to wait; `nil` for as long as it takes.
-  ///   - isNeeded: whether there is something to do still.
-  ///   - work: what is done.
+  ///   - limit: the longest time to wait; `nil` for no limit.
+  ///   - isNeeded: whether there is still work to do. If not, the call returns at once.
+  ///   - work: the blocking work.
   func wait(
     within limit: Duration?, while isNeeded: @Sendable () -> Bool, _ work: @escaping @Sendable () -> Void
   ) async {
@@ -64,14 +65,14 @@ final class SecretFetch: Sendable {
       &thread, nil,
       { argument in
         guard let argument else { return nil }
-        // Passed retained by the one who started the thread.
+        // The creator of the thread passes the argument retained.
         Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
         return nil
       }, argument.toOpaque())
     if code == 0 {
       pthread_detach(thread)
     } else {
-      // The system has no thread: the work blocks the caller.
+      // The system cannot create a thread: the work blocks the caller.
       argument.takeRetainedValue().run()
     }
   }

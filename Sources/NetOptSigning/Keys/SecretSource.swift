@@ -2,18 +2,20 @@ import Glibc
 import NetOptCore
 import NetOptCrypto
 
-/// Where a secret comes from.
+/// The source of a secret.
 enum SecretSource: Sendable {
-  /// The key ring itself.
+  /// The key ring file itself.
   case bytes(SecretBytes)
   /// An environment variable.
   case environment(String)
-  /// What a command prints up to its end, without one line end at its end. It is run by `/bin/sh` when the secret is first needed, with
-  /// nothing to read. A shell that takes longer than 30 s is killed. What it says on standard error is not shown: it may be the secret.
+  /// The standard output of a command until the command ends, without one line end at its end. `/bin/sh` runs
+  /// the command when the secret is first needed, with an empty standard input. A shell that runs longer than
+  /// 30 s is killed. Standard error is discarded, because it may contain the secret.
   case command(String)
 
-  /// The name of an environment variable as messages show it. Somebody may have written the secret itself in its place, so a name is shown only
-  /// when the variable exists, or when the name has capitals, digits and a `_` alone.
+  /// The name of an environment variable as messages show it. A user may have written the secret itself in
+  /// place of the name. So messages show the name only if the variable exists, or if the name has at least
+  /// one `_` and otherwise only capitals and digits.
   static func shown(_ name: String) -> String {
     let isName =
       name.utf8.contains(0x5f)
@@ -21,18 +23,18 @@ enum SecretSource: Sendable {
     return isName || getenv(name) != nil ? name : "that its secret_env names"
   }
 
-  /// The most bytes that a secret may have.
+  /// The most bytes of a secret: 64 KiB.
   static let limit = 64 * 1024
 
-  /// The longest time that a command may take.
+  /// The longest time that a command may run.
   static let patience = Duration.seconds(30)
 
-  /// Fetches the secret. May block for as long as a command runs.
+  /// Fetches the secret. Blocks the thread for as long as a command runs.
   ///
   /// - Parameters:
-  ///   - id: the key's, for the error.
-  ///   - patience: how long a command may take.
-  /// - Throws: `keyUnavailable`; the detail says why, and nothing of what the secret is.
+  ///   - id: the id of the key, for the error.
+  ///   - patience: the longest time that the command may run.
+  /// - Throws: `keyUnavailable`; the detail gives the cause, and no part of the secret.
   func fetch(
     for id: String, within patience: Duration = Self.patience
   ) throws(SigningFault) -> SecretBytes {
@@ -52,14 +54,15 @@ enum SecretSource: Sendable {
   private static func output(
     of command: String, for id: String, within patience: Duration
   ) throws(SigningFault) -> SecretBytes {
-    // By a line of its own: what is wrong with the command itself is said by the shell.
+    // `exec` has a line of its own: the shell redirects standard error before it reads the command, so its
+    // own messages about the command are discarded too.
     guard let stream = popen("exec </dev/null 2>/dev/null\necho $$\n" + command, "re") else {
       throw SigningFault(
         .keyUnavailable,
         "the command of the key \(id) could not be started: \(String(cString: strerror(errno)))")
     }
     var output = CommandOutput()
-    // The number of the shell's process, as it has said in its first line.
+    // Room for the first line, which is the shell's process id, and for one byte more than the limit.
     let all = SecretBytes(count: limit + 1 + CommandOutput.longestNumber) { memory in
       output.read(fileno(stream), into: memory, within: patience)
     }
@@ -87,11 +90,11 @@ enum SecretSource: Sendable {
     return all.part(output.start..<output.start + length)
   }
 
-  /// How a command ended, by its status as of wait(2).
+  /// How a command ended, from its wait(2) status.
   private static func ending(_ status: Int32) -> String {
     guard status & 0x7f == 0 else { return "signal \(status & 0x7f)" }
     let code = status >> 8 & 0xff
-    // POSIX's shell, section 2.8.2.
+    // The exit codes 126 and 127: POSIX's shell, section 2.8.2.
     let meaning = code == 127 ? " (not found)" : code == 126 ? " (cannot be run)" : ""
     return "exit code \(code)\(meaning)"
   }

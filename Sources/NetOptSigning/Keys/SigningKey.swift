@@ -2,14 +2,14 @@ import NetOptCore
 package import NetOptCrypto
 import NetOptLocking
 
-/// One version of a key: its id, its secret or its pair, and what it may be used for. Safe to use from any thread. Secrets are
-/// wiped when the key is released, and never part of a text.
+/// One version of a key: its id, its secret or key pair, and its permitted uses. Safe to use from any thread.
+/// The key wipes its secrets when it is released, and no text contains them.
 public final class SigningKey: Sendable {
-  /// What a key is made of.
+  /// The secret or key pair of a key.
   package enum Material: Sendable {
     /// A shared secret.
     case secret(SecretBytes)
-    /// A public key or a pair.
+    /// A public key, or a private key with its public half.
     case pair(AsymmetricKey)
   }
 
@@ -20,18 +20,18 @@ public final class SigningKey: Sendable {
 
   private struct Fetched {
     var material: Material?
-    /// The HMAC of `netopt1`, whose key follows from secret and salt.
+    /// The HMAC of `netopt1`. Its key is derived from secret and salt.
     var netopt1: HMAC?
-    /// The HMAC of the secret itself.
+    /// The HMAC with the secret itself as its key.
     var plain: HMAC?
     var sigV4: (scope: String, mac: HMAC)?
     var fingerprint: String?
-    /// When the material could not be had.
+    /// When the key's command last failed; `nil` if no run has failed.
     var failed: ContinuousClock.Instant?
-    /// Why the command failed then.
+    /// The error of that failure.
     var fault: SigningFault?
 
-    /// Whether that is not long ago.
+    /// Whether the failure is less than `SigningKey.rest` (5 s) ago.
     var rests: Bool { failed.map { $0.duration(to: .now) < SigningKey.rest } ?? false }
   }
 
@@ -39,17 +39,17 @@ public final class SigningKey: Sendable {
   public let id: String
   /// The salt, which is public.
   public let salt: String
-  /// The schemes that it may be used for.
+  /// The schemes that may use the key.
   public let schemes: Set<SchemeName>
-  /// Whether it may be used for weak schemes.
+  /// Whether weak schemes may use the key.
   public let isLegacy: Bool
-  /// From when it is valid, in seconds since 1970.
+  /// The first second since 1970 at which the key is valid; `nil` for no start.
   public let notBefore: Int64?
-  /// Until when it is valid, in seconds since 1970.
+  /// The last second since 1970 at which the key is valid; `nil` for no end.
   public let notAfter: Int64?
-  /// What it may be used for; empty for everything.
+  /// The requests that the key may sign; empty for all requests.
   public let scopes: [KeyScope]
-  /// The token of a temporary AWS key. It is a secret too, though it is sent.
+  /// The session token of a temporary AWS key. The token is a secret, although requests carry it.
   let sessionToken: SecretBytes?
   private let source: Source
   private let allowed: AllowedSchemes
@@ -73,17 +73,17 @@ public final class SigningKey: Sendable {
     self.sessionToken = sessionToken
   }
 
-  /// Makes a key of a shared secret, for those who keep their keys elsewhere than in a key ring file.
+  /// Makes a key from a shared secret, for programs that do not keep their keys in a key ring file.
   ///
   /// - Parameters:
-  ///   - id: letters, digits, ".", "_" and "-", 64 at most, for `netopt1`.
-  ///   - secret: is copied; the caller's own copy is the caller's to wipe.
-  ///   - salt: is public, and belongs to this version of the key.
-  ///   - schemes: the schemes that may use it.
-  ///   - legacy: whether weak schemes may use it.
-  ///   - notBefore: the second since 1970 from which it is valid; `nil` for always.
-  ///   - notAfter: the last second since 1970 at which it is valid; `nil` for ever.
-  ///   - scopes: the requests that it may sign; none for all.
+  ///   - id: at most 64 letters, digits, ".", "_" and "-", for `netopt1`.
+  ///   - secret: the key copies it; wiping the original is up to the caller.
+  ///   - salt: public; it belongs to this version of the key.
+  ///   - schemes: the schemes that may use the key.
+  ///   - legacy: whether weak schemes may use the key.
+  ///   - notBefore: the first second since 1970 at which the key is valid; `nil` for no start.
+  ///   - notAfter: the last second since 1970 at which the key is valid; `nil` for no end.
+  ///   - scopes: the requests that the key may sign; empty for all requests.
   public convenience init(
     id: String, secret: [UInt8], salt: String = "", schemes: Set<SchemeName> = [.netopt1],
     legacy: Bool = false, notBefore: Int64? = nil, notAfter: Int64? = nil, scopes: [KeyScope] = []
@@ -93,7 +93,7 @@ public final class SigningKey: Sendable {
       isLegacy: legacy, notBefore: notBefore, notAfter: notAfter, scopes: scopes)
   }
 
-  /// Where the secret comes from, in words.
+  /// The kind of the key, in words: a secret with its source, or a public or private key.
   package var kind: String {
     switch source {
     case .secret(.bytes): "secret"
@@ -111,18 +111,20 @@ public final class SigningKey: Sendable {
     hasCommand && fetched.withLock { $0.material == nil && ($0.fault == nil || !$0.rests) }
   }
 
-  /// Has the command of the key run, if `material` would run it, on a thread of its own that all callers share. It goes on when nobody waits
-  /// any more.
+  /// Runs the command of the key if `material` would run it. The command runs on its own thread, which all
+  /// callers share, and continues when no caller waits any more.
   ///
-  /// - Parameter limit: how long to wait; `nil` for as long as it takes.
-  /// - Returns: false when the time has passed, or the task was cancelled. What the command came to is what `material` gives.
+  /// - Parameter limit: the longest time to wait; `nil` for no limit.
+  /// - Returns: `false` when the limit passed or the task was cancelled. After `true`, `material` returns the
+  ///   secret or throws the command's error.
   package func runCommand(within limit: Duration?) async -> Bool {
     guard needsCommand else { return true }
     await fetch.wait(within: limit, while: { self.needsCommand }, { _ = try? self.material() })
     return !needsCommand
   }
 
-  /// What the key is made of. The first time this may run a command, for 30 s at most. One that failed is not run again for 5 s.
+  /// The secret or key pair. The first call may run a command, for at most 30 s. After a failure the command
+  /// does not run again for 5 s; in that time, calls throw the error of the failure.
   package func material() throws(SigningFault) -> Material {
     let (known, fault) = fetched.withLock { ($0.material, $0.rests ? $0.fault : nil) }
     if let known { return known }
@@ -145,7 +147,7 @@ public final class SigningKey: Sendable {
 
   /// The shared secret.
   ///
-  /// - Throws: `schemeNotAllowed` for a key that is none.
+  /// - Throws: `schemeNotAllowed` for a key pair.
   package func secret() throws(SigningFault) -> SecretBytes {
     guard case .secret(let secret) = try material() else {
       throw SigningFault(.schemeNotAllowed, "the key \(id) is no shared secret, which the scheme needs")
@@ -153,14 +155,16 @@ public final class SigningKey: Sendable {
     return secret
   }
 
-  /// The time after a failure in which the key's command is not run again.
+  /// The time after a failure in which the key's command does not run again.
   private static let rest = Duration.seconds(5)
 
-  /// Tells keys with one id apart, by their secret, salt and session token, or by their public key. A text of an HMAC, so that only someone who can
-  /// guess the secret can find it from the fingerprint.
+  /// Distinguishes keys with the same id by their secret, salt and session token, or by their public key. For
+  /// a secret, the fingerprint is an HMAC under the secret: to find the secret from the fingerprint, an
+  /// attacker must guess the secret.
   ///
-  /// When the secret cannot be had the first time, the fingerprint is random, and stays so as long as the key lives: nothing may be taken for
-  /// another key's, and what was stored under it must still be found when it changes.
+  /// If the secret is not available at the first use, the fingerprint is random for the life of the key. It
+  /// is random because no stored response may be taken for another key's. It stays the same because a change
+  /// to a resource must still find the responses stored under it.
   package var fingerprint: String {
     if let known = fetched.withLock(\.fingerprint) { return known }
     let text = (try? derivedFingerprint()).map { Hex.text(Array($0.prefix(16))) } ?? Self.randomFingerprint()
@@ -191,7 +195,7 @@ public final class SigningKey: Sendable {
       + String(UInt64.random(in: .min ... .max), radix: 16)
   }
 
-  /// The HMAC of `netopt1`: its key is HMAC-SHA256(secret, "netopt1" LF salt).
+  /// The HMAC of `netopt1`. Its key is HMAC-SHA256(secret, "netopt1" LF salt).
   func netopt1MAC() throws(SigningFault) -> HMAC {
     if let known = fetched.withLock(\.netopt1) { return known }
     let mac = try Self.derivedMAC(try secret(), salt: salt)
@@ -207,7 +211,7 @@ public final class SigningKey: Sendable {
     }
   }
 
-  /// The HMAC of the secret as it is.
+  /// The HMAC with the secret itself as its key.
   func plainMAC() throws(SigningFault) -> HMAC {
     if let known = fetched.withLock(\.plain) { return known }
     let secret = try secret()
@@ -216,7 +220,7 @@ public final class SigningKey: Sendable {
     return mac
   }
 
-  /// An HMAC that follows from the secret and a scope; the one of the last scope is kept.
+  /// An HMAC with a key derived from the secret and a scope. The key keeps the HMAC of the last scope.
   func scopedMAC(
     _ scope: String, _ make: (SecretBytes) throws(CryptoError) -> HMAC
   ) throws(SigningFault) -> HMAC {
@@ -227,7 +231,7 @@ public final class SigningKey: Sendable {
     return mac
   }
 
-  /// Says why the key may not be used for a request at a moment, or `nil`.
+  /// Returns why the key must not be used for a request at a time; `nil` if it may be used.
   func fault(_ scheme: SchemeName, _ request: SigningRequest, at now: Int64) -> SigningFault? {
     if !allowed[scheme] {
       return SigningFault(
@@ -252,7 +256,7 @@ public final class SigningKey: Sendable {
   }
 }
 
-/// Schemes as a flag each: asking a set would hash a text for every request.
+/// The schemes of a key. `netopt1` has a flag of its own: asking the set would hash a text for every request.
 private struct AllowedSchemes {
   private var netopt1 = false
   private var others: Set<SchemeName>
@@ -266,13 +270,13 @@ private struct AllowedSchemes {
 }
 
 extension SigningKey: CustomStringConvertible, CustomReflectable {
-  /// The id, and nothing of the key.
+  /// The id of the key, without any key material.
   public var description: String { "SigningKey(\(id))" }
-  /// Has no children: a dump must not show the secret.
+  /// A mirror without children: a dump must not show the secret.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Does something with libcrypto; what fails there has nothing to do with the request.
+/// Runs libcrypto work. A libcrypto failure becomes `keyUnavailable`, because the request did not cause it.
 func crypto<Result>(_ work: () throws(CryptoError) -> Result) throws(SigningFault) -> Result {
   do { return try work() } catch { throw SigningFault(.keyUnavailable, error.description) }
 }
