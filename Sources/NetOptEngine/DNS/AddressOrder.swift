@@ -1,15 +1,16 @@
 import NetOptCore
 
-/// The order in which the addresses of a name are tried (RFC 8305, section 4).
+/// The order in which a race tries the addresses of a name (RFC 8305, section 4).
 enum AddressOrder {
-  /// Sorts addresses; those of one family keep their order.
+  /// Sorts addresses. Addresses of the same family keep their order.
   ///
-  /// When both families can be reached, or neither, they alternate, IPv6 first. When one of them cannot, its
-  /// addresses come last: most hosts without IPv6 would otherwise begin each race with a leg that fails, or, behind
-  /// a private IPv6 network without a way out, with one that is waited for.
+  /// When both families are reachable, or neither is, the families alternate, IPv6 first. When only one
+  /// family is reachable, the addresses of the other family come last. Otherwise most hosts without IPv6
+  /// would start each race with a leg that fails. A host in a private IPv6 network without a route to the
+  /// Internet would start each race with a leg that gets no answer.
   ///
-  /// - Parameter isReachable: whether this host has a source address for a destination. Asked for the first address
-  ///   of each family, when there are both.
+  /// - Parameter isReachable: whether this host has a source address for a destination. Called with the first
+  ///   address of each family, when there are both.
   static func sorted(_ addresses: [IPAddress], isReachable: (IPAddress) -> Bool) -> [IPAddress] {
     let v6 = addresses.filter { $0.family == .v6 }
     let v4 = addresses.filter { $0.family == .v4 }

@@ -1,21 +1,23 @@
 import CAres
 import NetOptCore
 
-/// What c-ares found for a name, as values (ares_getaddrinfo(3)).
+/// The addresses that c-ares found for a name, as Swift values (ares_getaddrinfo(3)).
 struct AresAnswer: Equatable {
-  /// The most addresses of a name that are kept and tried. An answer over TCP can have 4,000. A race that starts a leg every 250 ms
-  /// needs 32 s to try 128. With 24 bytes each, the 10,000 names of the cache have 31 MB at most.
+  /// The most addresses of a name that netopt keeps and tries. An answer over TCP can have 4,000. A race that
+  /// starts a leg every 250 ms needs 32 s to try 128. At 24 bytes per address, the 10,000 names of the cache
+  /// take at most 31 MB.
   static let mostAddresses = 128
 
-  /// The addresses in the order in which they came, each once. Of each family the first `mostAddresses`: `AddressOrder` decides
-  /// which family comes first, and the rest is cut then.
+  /// The addresses in the order of the answer, without duplicates. Holds the first `mostAddresses` of each
+  /// family: `AddressOrder` decides later which family comes first, and the channel cuts the rest then.
   var addresses: [IPAddress] = []
-  /// The shortest time to live on the way to them, aliases included; zero for what a hosts file says.
+  /// The shortest time to live of the addresses and the aliases that lead to them. Zero for addresses from a
+  /// hosts file.
   var timeToLive = Duration.seconds(Int32.max)
 
   init() {}
 
-  /// Reads a result, which stays the caller's.
+  /// Copies a result of c-ares. The caller still owns the result.
   init(_ result: ares_addrinfo) {
     var node = result.nodes
     var counts: [IPAddress.Family: Int] = [:]

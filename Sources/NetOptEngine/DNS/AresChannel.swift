@@ -2,14 +2,15 @@ import CAres
 import Glibc
 import NetOptCore
 
-/// A c-ares channel on an event loop. Look-ups come in and answers go out as `AresLookUp`s.
+/// A c-ares channel on an event loop. Each look-up is an `AresLookUp`, which also receives the outcome.
 ///
-/// c-ares's callbacks record what happened: which descriptors it wants watched, and which look-ups have ended. At the
-/// end of the turn the channel acts on it. So nothing calls c-ares from inside c-ares, and of what it wants of a
-/// descriptor that it closes and opens again, the last counts.
+/// The callbacks of c-ares only record events: the descriptors to watch, and the look-ups that have ended.
+/// The channel acts on the records at the end of the turn. So no code calls c-ares from inside a c-ares
+/// callback. When c-ares closes a descriptor and opens it again in one turn, only its last request for that
+/// descriptor counts.
 ///
-/// The channel is opened at the first look-up. While look-ups are under way they hold the actor, and so does the loop
-/// while it watches a descriptor: c-ares never calls an actor that is gone.
+/// The channel opens its handle at the first look-up. Look-ups under way hold a reference to the actor, and
+/// so does the loop while it watches a descriptor: c-ares never calls an actor that no longer exists.
 actor AresChannel: ReadinessHandler, TurnHandler {
   private nonisolated let loop: EventLoop
   private let configuration: ResolverConfiguration
@@ -20,25 +21,25 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   private var interests: [Int32: Readiness] = [:]
   private var ended: [(lookUp: AresLookUp, outcome: AresLookUp.Outcome)] = []
   private var awaitsEndOfTurn = false
-  /// What the system's configuration was when the handle was opened.
+  /// The state of the system's configuration file when the handle was opened.
   private var system: SystemServers?
   private var isRenewing = false
-  /// The look-ups that a renewal has ended, to be started again.
+  /// The look-ups that a renewal has interrupted and will start again.
   private var interrupted: [AresLookUp] = []
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-  /// Makes a channel that opens nothing yet.
+  /// Makes a channel. Opens no descriptor.
   ///
-  /// - Parameter servers: whom to ask; the system's name servers when empty.
+  /// - Parameter servers: the name servers to query. When empty, the channel uses the system's name servers.
   init(_ loop: EventLoop, _ configuration: ResolverConfiguration, servers: [IPEndpoint]) {
     self.loop = loop
     self.configuration = configuration
     self.servers = servers
   }
 
-  /// Starts a look-up of both families, the hosts file first, without the order of RFC 6724, for which c-ares would
-  /// block on sockets: `AddressOrder` brings one.
+  /// Starts a look-up of IPv4 and IPv6 addresses. c-ares reads the hosts file first. c-ares does not sort the
+  /// addresses by RFC 6724, because its sort blocks on sockets; `AddressOrder` sorts them.
   func start(_ lookUp: AresLookUp) {
     actAtEndOfTurn()
     if isShutDown {
@@ -57,7 +58,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     hints.ai_flags = ARES_AI_NOSORT
     hints.ai_family = AF_UNSPEC
     hints.ai_socktype = netopt_ares_stream
-    // The callback takes the reference back; it is called once, whatever happens.
+    // The callback releases the reference. c-ares calls it exactly once, on success and on failure.
     ares_getaddrinfo(
       channel, lookUp.name, nil, &hints,
       { argument, status, _, result in
@@ -69,22 +70,24 @@ actor AresChannel: ReadinessHandler, TurnHandler {
       }, Unmanaged.passRetained(lookUp).toOpaque())
   }
 
-  /// Ends what is under way and closes the channel. Later look-ups fail.
+  /// Fails the look-ups under way and closes the channel. Later look-ups fail.
   func shutDown() {
     isShutDown = true
     actAtEndOfTurn()
-    // Out of the actor first: closing calls back. All look-ups end in it.
+    // `take` empties the property before the handle is closed: closing calls back into the actor, and ends
+    // all look-ups.
     let last = handle.take()
     _ = consume last
   }
 
-  /// Closes the channel and starts what is under way on a new one: c-ares reads the system's configuration when a channel
-  /// is opened (`ares_reinit` came with 1.22), and goes on asking servers of a network that is gone.
+  /// Closes the channel and starts the look-ups under way again on a new channel. c-ares reads the system's
+  /// configuration only when a channel is opened (`ares_reinit` came with 1.22), and otherwise continues to
+  /// query the servers of the previous network.
   func renew() {
     guard handle != nil, !isShutDown else { return }
     actAtEndOfTurn()
     isRenewing = true
-    // Out of the actor first: closing calls back.
+    // `take` empties the property before the handle is closed: closing calls back into the actor.
     let last = handle.take()
     _ = consume last
     isRenewing = false
@@ -95,7 +98,8 @@ actor AresChannel: ReadinessHandler, TurnHandler {
 
   private func open() throws(NetOptError) -> ares_channel {
     if let channel = handle?.channel { return channel }
-    // Looked at first: a file that changes meanwhile is then read again.
+    // Read before c-ares reads the file: when the file changes in between, the next look-up opens the channel
+    // again.
     let system = servers.isEmpty ? SystemServers(configuration.systemFile) : nil
     let opened = try AresHandle.open(
       configuration, servers: servers,
@@ -114,7 +118,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     return channel
   }
 
-  // MARK: What callbacks record
+  // MARK: Records of the callbacks
 
   private func wants(_ interest: Readiness, of descriptor: Int32) {
     interests[descriptor] = interest
@@ -134,10 +138,10 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     ended.append((lookUp, .success(ResolvedAddresses(Array(addresses), timeToLive: answer.timeToLive))))
   }
 
-  // MARK: What the loop tells
+  // MARK: Callbacks of the loop
 
   nonisolated func ready(_ descriptor: Int32, for readiness: Readiness) {
-    // A failed descriptor is read from and written to: that is how c-ares learns of it.
+    // The channel reads from and writes to a failed descriptor, so that c-ares detects the error.
     let reads = !readiness.isDisjoint(with: [.read, .error])
     let writes = !readiness.isDisjoint(with: [.write, .error])
     assumeIsolated { $0.process(reads: reads ? descriptor : nil, writes: writes ? descriptor : nil) }
@@ -152,7 +156,8 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     var before = sockets.taken
     ares_process_fd(channel, reads ?? ARES_SOCKET_BAD, writes ?? ARES_SOCKET_BAD)
     guard let reads else { return }
-    // c-ares takes a message in portions, 1.18 one in each call. The rest has left the socket, so epoll does not report it.
+    // c-ares takes a message in portions; 1.18 takes one portion in each call. `sockets` has already read the
+    // rest of the message, so epoll does not report it.
     while sockets.hasUnread(reads), sockets.taken > before {
       before = sockets.taken
       ares_process_fd(channel, reads, ARES_SOCKET_BAD)
@@ -187,21 +192,22 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     guard let channel = handle?.channel, ares_timeout(channel, nil, &rest) != nil else {
       return loop.cancel(timer)
     }
-    // Old versions cut the time to milliseconds; being too early would mean to try in vain until the time has come.
+    // Old versions of c-ares truncate the timeout to milliseconds. A timer that fires too early would call
+    // c-ares in vain until the time is reached.
     let wait = Duration.seconds(rest.tv_sec) + .microseconds(rest.tv_usec) + .milliseconds(1)
     loop.schedule(timer, at: loop.now() + wait)
   }
 }
 
-/// Which issue of the system's name server configuration (resolv.conf(5)) there is. After a change of the network it may be
-/// written a while later.
+/// The version of the system's name server configuration (resolv.conf(5)). After a change of the network, the
+/// system may write the file some time later.
 private struct SystemServers: Equatable {
   private let file: UInt64
   private let size: Int
   private let seconds: Int
   private let nanoseconds: Int
 
-  /// The present one; `nil` without the file.
+  /// Reads the current version. `nil` when the file does not exist.
   init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
@@ -212,7 +218,7 @@ private struct SystemServers: Equatable {
   }
 }
 
-/// Tells a channel that time has passed.
+/// Calls c-ares when its timeout passes.
 private final class AresTimer: LoopTimer {
   private weak let channel: AresChannel?
 

@@ -5,7 +5,8 @@ import NetOptCore
 /// The owner of an `ares_channel`: ares_init_options(3), ares_destroy(3).
 struct AresHandle: ~Copyable {
   let channel: ares_channel
-  /// The channel's sockets. c-ares has unretained pointers to them, and uses them up to the end of ares_destroy.
+  /// The channel's sockets. c-ares holds unretained pointers to this object and uses them until ares_destroy
+  /// returns.
   let sockets: AresSockets
 
   private init(_ channel: ares_channel, _ sockets: AresSockets) {
@@ -14,16 +15,16 @@ struct AresHandle: ~Copyable {
   }
 
   deinit {
-    // It closes sockets with the functions of `sockets`.
+    // ares_destroy closes sockets with the functions of `sockets`.
     withExtendedLifetime(sockets) { ares_destroy(channel) }
   }
 
   /// Opens a channel.
   ///
   /// - Parameters:
-  ///   - servers: whom to ask; the system's name servers when empty.
-  ///   - callback: told which descriptors to watch for what, with `data`, which must stay valid while the channel has
-  ///     look-ups under way.
+  ///   - servers: the name servers to query. When empty, the channel uses the system's name servers.
+  ///   - callback: called with the descriptors to watch and with `data`.
+  ///   - data: must stay valid while the channel has look-ups under way.
   /// - Throws: `resolverFailed` with c-ares's status.
   static func open(
     _ configuration: ResolverConfiguration, servers: [IPEndpoint], callback: @escaping ares_sock_state_cb,
@@ -35,7 +36,7 @@ struct AresHandle: ~Copyable {
     options.tries = Int32(configuration.tries)
     options.sock_state_cb = callback
     options.sock_state_cb_data = data
-    // c-ares copies it.
+    // c-ares copies the path.
     options.resolvconf_path = strdup(configuration.systemFile)
     defer { free(options.resolvconf_path) }
     let withoutCache = netopt_ares_without_cache(&options)
@@ -47,7 +48,7 @@ struct AresHandle: ~Copyable {
         | withoutAliases)
     guard status == netopt_ares_success, let channel else { throw AresStatus.setUpError(status) }
     let handle = AresHandle(channel, AresSockets())
-    // Before the first socket is opened.
+    // Must come before c-ares opens the first socket.
     netopt_ares_set_socket_functions(channel, handle.sockets.functions, handle.sockets.argument)
     if servers.isEmpty { return handle }
     let list = servers.map(\.description).joined(separator: ",")

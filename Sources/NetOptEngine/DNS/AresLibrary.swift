@@ -1,14 +1,14 @@
 import CAres
 
-/// The c-ares that the program runs with.
+/// The version of the c-ares library that the program runs with.
 package enum AresVersion {
-  /// Its version, as `1.18.1`.
+  /// The version, such as `1.18.1`.
   package static var string: String { String(cString: ares_version(nil)) }
 }
 
-/// c-ares as a whole (ares_library_init(3)).
+/// The c-ares library as a whole (ares_library_init(3)).
 enum AresLibrary {
-  /// What setting it up came to. It is set up once, when this is first read, and stays: other users of c-ares in the
-  /// process may rely on it.
+  /// The status of the library's initialization. The first read of this property initializes the library.
+  /// netopt never releases the library, because other code in the process may use it.
   static let status: Int32 = ares_library_init(ARES_LIB_INIT_ALL)
 }

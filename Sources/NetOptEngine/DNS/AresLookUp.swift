@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// One look-up: work for the loop on its way in, and the place where its outcome goes.
+/// One look-up. The loop runs the object to start the look-up, and the object receives the outcome.
 final class AresLookUp: LoopWork {
   typealias Outcome = Result<ResolvedAddresses, NetOptError>
 
@@ -8,7 +8,8 @@ final class AresLookUp: LoopWork {
   let channel: AresChannel
   private let whenEnded: @Sendable (Outcome) -> Void
 
-  /// - Parameter whenEnded: called once, on the loop's thread, when the look-up was submitted to the channel's loop.
+  /// - Parameter whenEnded: called once, on the loop's thread, if the channel's loop has accepted the
+  ///   look-up.
   init(_ name: String, on channel: AresChannel, whenEnded: @escaping @Sendable (Outcome) -> Void) {
     self.name = name
     self.channel = channel
@@ -20,7 +21,7 @@ final class AresLookUp: LoopWork {
   func end(_ outcome: Outcome) { whenEnded(outcome) }
 }
 
-/// A new beginning of a channel.
+/// Closes and reopens a channel on its loop (`AresChannel.renew`).
 final class AresRenewal: LoopWork {
   private let channel: AresChannel
 
@@ -29,7 +30,7 @@ final class AresRenewal: LoopWork {
   func run() { channel.assumeIsolated { $0.renew() } }
 }
 
-/// The end of a channel.
+/// Shuts a channel down on its loop.
 final class AresShutdown: LoopWork {
   private let channel: AresChannel
   private let whenEnded: @Sendable () -> Void

@@ -1,24 +1,27 @@
 import CAres
 import Glibc
 
-/// The sockets of a c-ares channel: what c-ares gets to read (ares_set_socket_functions(3)).
+/// The sockets of a c-ares channel, and the functions through which c-ares uses them
+/// (ares_set_socket_functions(3)).
 ///
-/// c-ares reads datagrams as long as some come, and expands the names in a message without a limit. This class checks each message
-/// (`DNSMessage`) before c-ares gets it, and gives it some messages at a time. Confined to the loop's thread, like the channel.
+/// c-ares reads datagrams as long as they arrive, and expands the names in a message without a limit. This
+/// class checks each message (`DNSMessage`) before c-ares reads it, and limits the messages that c-ares reads
+/// at a time. Confined to the loop's thread, like the channel.
 final class AresSockets {
-  /// The most messages read while c-ares works on a readable socket, refused ones included. Beyond that c-ares is told that nothing
-  /// has come. The socket stays readable, and the loop says so in the next turn.
+  /// The most messages that the class reads while c-ares works on a readable socket, refused messages
+  /// included. After that, c-ares gets EAGAIN. The socket stays readable, and the loop reports it again in
+  /// the next turn.
   static let mostMessages = 64
 
-  /// The functions for c-ares, which keeps the pointer and calls them with `argument`. This object must outlive the channel:
-  /// `AresHandle` owns both.
+  /// The functions for c-ares. c-ares keeps the pointer and passes `argument` to the functions. This object
+  /// must outlive the channel: `AresHandle` owns both.
   let functions: UnsafeMutablePointer<ares_socket_functions>
 
-  /// The connections over TCP.
+  /// The TCP connections by descriptor.
   private var streams: [Int32: DNSStream] = [:]
-  /// How many messages may still be read.
+  /// The number of messages that c-ares may still read before the next `beginReading`.
   private var messagesLeft = 0
-  /// How many octets c-ares has taken from connections.
+  /// The number of octets that c-ares has taken from TCP connections.
   private(set) var taken = 0
 
   init() {
@@ -28,36 +31,37 @@ final class AresSockets {
 
   deinit { functions.deallocate() }
 
-  /// What c-ares gives to the functions: an unretained pointer to this object.
+  /// The argument that c-ares passes to the functions: an unretained pointer to this object.
   var argument: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-  /// Lets c-ares read messages again.
+  /// Resets the limit of messages that c-ares may read.
   func beginReading() { messagesLeft = Self.mostMessages }
 
-  /// Whether c-ares has not taken all octets of a checked message. epoll knows nothing of them.
+  /// Whether c-ares has not yet taken all octets of a checked message. epoll does not know of these octets.
   func hasUnread(_ descriptor: Int32) -> Bool { streams[descriptor]?.isWhole == true }
 
-  /// Notes an open socket.
+  /// Records an open socket.
   func opened(_ descriptor: Int32, type: Int32) {
     if type == netopt_ares_stream { streams[descriptor] = DNSStream() }
   }
 
-  // MARK: What c-ares calls
+  // MARK: Functions that c-ares calls
 
-  /// What came of reading: a number of octets, or errno.
+  /// The outcome of a read: a number of octets, or errno.
   private enum Received {
     case octets(Int)
     case failed(Int32)
   }
 
   private func open(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) -> Int32 {
-    // c-ares sets no options on sockets that it did not open. These are the ones that it sets on its own.
+    // c-ares sets no options on a socket that these functions open. These flags are the options that c-ares
+    // sets on its own sockets.
     let flags = netopt_ares_socket_flags
     let descriptor = socket(family, type | flags, protocolNumber)
     guard descriptor >= 0 else { return -1 }
     if type == netopt_ares_stream {
       var on: Int32 = 1
-      // Without it questions leave, too, but perhaps later.
+      // When this call fails, queries still leave, but possibly later.
       _ = setsockopt(descriptor, netopt_ares_tcp, TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
     opened(descriptor, type: type)
@@ -65,12 +69,12 @@ final class AresSockets {
   }
 
   private func close(_ descriptor: Int32) -> Int32 {
-    // The number may be another socket's at once.
+    // The system may reuse the number for another socket at once.
     streams[descriptor] = nil
     return Glibc.close(descriptor)
   }
 
-  /// Reads a datagram, or from a connection.
+  /// Reads a datagram, or a part of a message from a TCP connection.
   private func receive(
     _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, flags: Int32,
     from sender: UnsafeMutablePointer<sockaddr>?, _ senderLength: UnsafeMutablePointer<socklen_t>?
@@ -86,12 +90,12 @@ final class AresSockets {
       if message.withMemoryRebound(to: UInt8.self, { DNSMessage.hasBoundedNames($0.span) }) {
         return .octets(count)
       }
-      // Dropped, like a datagram that the network lost. The answer may be behind it.
+      // The message is dropped, as if the network had lost it. The real answer may come after it.
     }
     return .failed(EAGAIN)
   }
 
-  /// Reads a part of a message from a connection.
+  /// Reads a part of a message from a TCP connection.
   private func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Received {
     if streams[descriptor]?.isWhole == false {
       guard messagesLeft > 0 else { return .failed(EAGAIN) }
@@ -111,7 +115,7 @@ final class AresSockets {
     var message = msghdr()
     message.msg_iov = UnsafeMutablePointer(mutating: pieces)
     message.msg_iovlen = Int(count)
-    // A connection that the server has closed is an error, not a signal.
+    // A write to a connection that the server has closed fails with an error. It raises no signal.
     return sendmsg(descriptor, &message, netopt_ares_no_signal)
   }
 
@@ -141,7 +145,8 @@ final class AresSockets {
       AresSockets.of(argument)?.send(descriptor, pieces, count) ?? -1
     })
 
-  /// The object behind `argument`. It lives: c-ares calls a function only inside a call for its channel, whose handle owns the object.
+  /// The object behind `argument`. The object is alive: c-ares calls a function only inside a call for its
+  /// channel, and the handle of the channel owns the object.
   private static func of(_ argument: UnsafeMutableRawPointer?) -> AresSockets? {
     argument.map { Unmanaged<AresSockets>.fromOpaque($0).takeUnretainedValue() }
   }

@@ -1,14 +1,14 @@
 import CAres
 import NetOptCore
 
-/// c-ares's status codes (ares_strerror(3)) as errors: the only place that knows what each of them means. Beside them
-/// the errors of look-ups that c-ares is not asked for.
+/// Converts the status codes of c-ares (ares_strerror(3)) to errors. No other code interprets these codes.
+/// Also makes the errors of look-ups that never reach c-ares.
 enum AresStatus {
   /// The error of a look-up that ended with a status.
   ///
   /// - Parameters:
-  ///   - status: not success.
-  ///   - servers: the servers that were asked, when they are configured.
+  ///   - status: a status other than success.
+  ///   - servers: the configured name servers. Empty for the system's name servers.
   static func error(_ status: Int32, name: String, servers: [IPEndpoint]) -> NetOptError {
     let asked = servers.map(\.description).joined(separator: ", ")
     let toCheck =
@@ -45,11 +45,11 @@ enum AresStatus {
     make(.resolverFailed, status, "c-ares could not be set up; check /etc/resolv.conf and the memory limit")
   }
 
-  /// The error of a look-up that the end of the resolver ends, or that comes after it.
+  /// The error of a look-up that the shutdown of the resolver ends, or that starts after the shutdown.
   static let shutDown = NetOptError(
     .shutDown, phase: .resolve, "no name is looked up any more: the client has been shut down")
 
-  /// The error of what breaks the rules for names.
+  /// The error of a text that breaks the rules for host names.
   static func noName(_ text: String, _ fault: String) -> NetOptError {
     NetOptError(.nameNotFound, phase: .resolve, "\"\(text)\" cannot be looked up: \(fault)")
   }

@@ -1,13 +1,15 @@
-/// A dictionary that keeps at least the half of its limit that was used last, and forgets the rest by itself.
+/// A dictionary with a limit. It keeps at least the most recently used half of the limit, and drops older
+/// entries.
 ///
-/// There are two generations: what is stored or read moves to the recent one; when that is full it becomes the older
-/// one, and what was older is forgotten. All operations take constant time, and no order of use has to be kept.
+/// The dictionary has two generations. Storing or reading an entry moves the entry to the recent generation.
+/// When the recent generation is full, it becomes the older generation, and the previous older generation is
+/// dropped. All operations take constant time, and the dictionary keeps no order of use.
 struct BoundedDictionary<Key: Hashable, Value> {
   private let half: Int
   private var recent: [Key: Value] = [:]
   private var older: [Key: Value] = [:]
 
-  /// - Parameter limit: the most it holds, at least 2.
+  /// - Parameter limit: the most entries, at least 2.
   init(limit: Int) {
     precondition(limit >= 2, "a bounded dictionary holds 2 at least, not \(limit)")
     half = limit / 2
@@ -15,7 +17,7 @@ struct BoundedDictionary<Key: Hashable, Value> {
 
   var count: Int { recent.count + older.count }
 
-  /// The value of a key, which counts as a use of it.
+  /// The value of a key. Reading a value counts as a use.
   mutating func value(for key: Key) -> Value? {
     if let value = recent[key] { return value }
     guard let value = older[key] else { return nil }

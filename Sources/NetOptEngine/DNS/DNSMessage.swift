@@ -1,26 +1,29 @@
 /// The check that a DNS message must pass before c-ares reads it (RFC 1035, section 4.1).
 ///
-/// c-ares expands names without a limit for their length, and expands the owner of every record anew. 1.18 follows 50 pointers for
-/// each name, and each of them can lead through 16 KB of labels: 64 KB of records become gigabytes. From 1.22 to 1.34.6 a name can have
-/// 16 KB. 1.34.7 counts its octets.
+/// c-ares expands names without a limit on their length, and expands the owner of each record anew. 1.18
+/// follows 50 pointers for each name, and each pointer can lead through 16 KB of labels: 64 KB of records
+/// expand to gigabytes. From 1.22 to 1.34.6 a name can have 16 KB. 1.34.7 limits the octets of a name.
 package enum DNSMessage {
-  /// The longest name in octets: its labels, the length of each, and the root's (RFC 1035, section 2.3.4).
+  /// The longest name in octets: its labels, a length octet for each label, and the octet of the root (RFC
+  /// 1035, section 2.3.4).
   static let longestName = 255
-  /// The most pointers in one name. c-ares 1.18 refuses names with more. Names from real servers have a handful.
+  /// The most pointers in one name. c-ares 1.18 refuses names with more. Names from real servers have a
+  /// handful of pointers.
   static let mostPointers = 50
 
-  /// The octets of the header.
+  /// The size of the header in octets.
   private static let headerLength = 12
-  /// The octets of a record between its owner and its data.
+  /// The size in octets of the fields between a record's owner and its data.
   private static let fixedLength = 10
 
   /// Whether each name that c-ares may expand keeps to `longestName` and `mostPointers`.
   ///
-  /// These are the name of the question, the owners of all records, and the names in the data of the types that c-ares parses. The
-  /// check ends where the message does, or at an owner that nobody can read. Every version of c-ares stops there, too, and reports
-  /// what is wrong.
+  /// Checks the name of the question, the owners of all records, and the names in the data of the record
+  /// types that c-ares parses. The check stops at the end of the message, or at an owner that is malformed.
+  /// Every version of c-ares also stops there, and reports the error.
   ///
-  /// - Returns: false also for less than a header and for several questions. No version of c-ares takes these for an answer.
+  /// - Returns: false also for a message that is shorter than a header or has more than one question. No
+  ///   version of c-ares accepts such a message as an answer.
   package static func hasBoundedNames(_ message: Span<UInt8>) -> Bool {
     guard message.count >= headerLength else { return false }
     let questions = number(at: 4, of: message)
@@ -49,9 +52,11 @@ package enum DNSMessage {
     return true
   }
 
-  /// Whether the names in a record's data are bounded. A broken one does not end the check: some versions of c-ares do not read it.
+  /// Whether the names in a record's data are bounded. A malformed name does not end the check of the
+  /// message, because some versions of c-ares do not read that name.
   ///
-  /// The types are those in whose data c-ares 1.34 expands names. 1.18 does so for CNAME alone.
+  /// The types are those in whose data c-ares 1.34 expands names. c-ares 1.18 expands only the name in a
+  /// CNAME record.
   private static func hasBoundedData(at start: Int, type: Int, of message: Span<UInt8>) -> Bool {
     var position = start
     var names = 1
@@ -66,7 +71,7 @@ package enum DNSMessage {
     case 24: position += 18
     // SRV.
     case 33: position += 6
-    // NAPTR: the name is behind three strings, each with its length in front.
+    // NAPTR: the name comes after three strings, each with its length in front.
     case 35:
       position += 4
       for _ in 0..<3 where position < message.count { position += 1 + Int(message[position]) }
@@ -82,13 +87,13 @@ package enum DNSMessage {
     return true
   }
 
-  /// What following a name comes to.
+  /// The result of following a name.
   private enum Name {
-    /// It is well-formed. The value is the place behind it, or behind its first pointer.
+    /// The name is well-formed. The value is the position after the name, or after its first pointer.
     case ends(Int)
-    /// It leads out of the message, or to a label of a reserved kind (RFC 1035, section 4.1.4).
+    /// The name leads out of the message, or to a label of a reserved kind (RFC 1035, section 4.1.4).
     case broken
-    /// It is too long or has too many pointers. A cycle of pointers has.
+    /// The name is too long or has too many pointers. A cycle of pointers is also unbounded.
     case unbounded
   }
 

@@ -1,33 +1,35 @@
 import Glibc
 
-/// The messages on a TCP connection to a name server, each behind its length in two octets (RFC 1035, section 4.2.2). It collects a
-/// message, checks it, and gives it out in portions.
+/// The messages on a TCP connection to a name server. Each message follows its length in two octets (RFC
+/// 1035, section 4.2.2). The stream collects a message, checks it, and passes it to c-ares in portions.
 ///
-/// It reads no octet beyond a message, so the socket stays readable while another one is there.
+/// The stream reads no octet after the end of a message, so the socket stays readable while another message
+/// waits.
 struct DNSStream {
-  /// What came of reading.
+  /// The outcome of a read.
   enum Progress {
-    /// A message is whole, and its names are bounded.
+    /// A message is complete, and its names are bounded.
     case whole
     /// The peer has closed the connection.
     case ended
-    /// errno: EAGAIN while a part is missing; ECONNRESET after a refused message, for good.
+    /// errno. EAGAIN while a part of the message is missing. ECONNRESET on every read after a refused
+    /// message.
     case failed(Int32)
   }
 
-  /// The length and, once that is known, the message.
+  /// The length in two octets, followed by the message once the length is known.
   private var octets: [UInt8] = [0, 0]
-  /// How many of the octets have come.
+  /// The number of octets received.
   private var received = 0
-  /// How many of the octets were given out.
+  /// The number of octets passed to c-ares.
   private var given = 0
-  /// Whether a message was refused.
+  /// Whether the stream has refused a message.
   private var hasRefused = false
 
-  /// Whether a message can be given out.
+  /// Whether a complete message is available.
   private(set) var isWhole = false
 
-  /// Reads until a message is whole or the socket is empty.
+  /// Reads until a message is complete or the socket is empty.
   mutating func read(from descriptor: Int32) -> Progress {
     if hasRefused { return .failed(ECONNRESET) }
     while received < octets.count {
@@ -38,11 +40,11 @@ struct DNSStream {
       guard count >= 0 else { return .failed(errno) }
       if count == 0 { return .ended }
       received += count
-      // At most 64 KiB. c-ares allocates as much again.
+      // At most 64 KiB. c-ares allocates the same amount again.
       if received == 2 { octets += repeatElement(0, count: Int(octets[0]) << 8 | Int(octets[1])) }
     }
     guard DNSMessage.hasBoundedNames(octets.span.extracting(2..<octets.count)) else {
-      // A message cannot be left out: c-ares counts octets.
+      // The stream cannot skip a message, because c-ares counts octets.
       hasRefused = true
       return .failed(ECONNRESET)
     }
@@ -50,9 +52,9 @@ struct DNSStream {
     return .whole
   }
 
-  /// Gives out the next octets of a whole message.
+  /// Copies the next octets of a complete message to a buffer.
   ///
-  /// - Returns: how many.
+  /// - Returns: the number of octets.
   mutating func give(to buffer: UnsafeMutableRawBufferPointer) -> Int {
     let end = min(octets.count, given + buffer.count)
     buffer.copyBytes(from: octets[given..<end])

@@ -1,16 +1,15 @@
 package import NetOptCore
 
-/// What a resolver asks, and how patiently.
+/// The name servers of a resolver, and its timeouts and tries.
 package struct ResolverConfiguration: Sendable {
-  /// The name servers, as `ip`, `ip:port` or `[ipv6]:port`; the port is 53 when none is given. Default: none, which
-  /// means the system's (resolv.conf(5)).
+  /// The name servers, as `ip`, `ip:port` or `[ipv6]:port`. Without a port, the port is 53. Default: none, so
+  /// the resolver uses the system's name servers (resolv.conf(5)).
   package var servers: [String] = []
   /// The file with the system's name servers. Default: `/etc/resolv.conf`.
   package var systemFile = "/etc/resolv.conf"
-  /// How long a server is given to answer a first question; a repeated one is given twice as long each time.
-  /// Default: 500 ms.
+  /// The timeout of the first query to a server. Each further try doubles the timeout. Default: 500 ms.
   package var timeout = Duration.milliseconds(500)
-  /// How often each server is asked. Default: 2.
+  /// How many times the resolver queries each server. Default: 2.
   package var tries = 2
 
   /// Makes a configuration with the defaults.
@@ -18,14 +17,14 @@ package struct ResolverConfiguration: Sendable {
 }
 
 extension ResolverConfiguration {
-  /// How long a server may be given.
+  /// The permitted range of `timeout`.
   package static let timeouts = SettingRange(Duration.milliseconds(1) ... .seconds(60), "1 ms to 60 s")
-  /// How often a server may be asked.
+  /// The permitted range of `tries`.
   package static let attempts = SettingRange(1...10)
 
   /// The configured servers as endpoints.
   ///
-  /// - Throws: `invalidConfiguration`, naming the entry and the forms that are understood.
+  /// - Throws: `invalidConfiguration` with the invalid entry and the permitted forms.
   func serverEndpoints() throws(NetOptError) -> [IPEndpoint] {
     var endpoints: [IPEndpoint] = []
     for server in servers {
@@ -39,9 +38,9 @@ extension ResolverConfiguration {
     return endpoints
   }
 
-  /// Checks the times.
+  /// Checks `timeout` and `tries`.
   ///
-  /// - Throws: `invalidConfiguration`, naming the setting and its range.
+  /// - Throws: `invalidConfiguration` with the name of the setting and its range.
   func check() throws(NetOptError) {
     try Self.timeouts.check(timeout, "timeout", in: .resolve)
     try Self.attempts.check(tries, "tries", in: .resolve)

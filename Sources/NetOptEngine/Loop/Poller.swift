@@ -28,8 +28,8 @@ package protocol ReadinessHandler: AnyObject {
 ///
 /// A library may close a descriptor before it stops watching it, and the system may reuse the number at once.
 /// So each registration has a generation. epoll returns the generation with the descriptor, and the poller
-/// ignores an event with an older generation as stale. Changing or removing a registration tolerates EBADF,
-/// ENOENT and EEXIST.
+/// ignores an event with an older generation as stale. `watch` adds a descriptor that has left the epoll set
+/// (ENOENT), and `unwatch` ignores ENOENT and EBADF.
 ///
 /// A library may also ask to watch a number that is not an open descriptor, such as -1. epoll refuses the
 /// number, and the poller registers nothing: the number would never become ready. The deadline of the waiting
