@@ -1,29 +1,32 @@
 package import NetOptCore
 
-/// The way out of this machine, which tells the network that it is in apart from others.
+/// A default route of this machine. It distinguishes the current network from other networks.
 package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
-  /// The next hop; `nil` on a link that needs none.
+  /// The next hop. `nil` on a link that needs no next hop.
   package let gateway: IPAddress?
-  /// The interface.
+  /// The name of the interface.
   package let interface: String
 
-  /// `via 192.0.2.1 dev eth0`, as ip-route(8) prints it.
+  /// The route as ip-route(8) prints it, such as `via 192.0.2.1 dev eth0`.
   package var description: String { (gateway.map { "via \($0) " } ?? "") + "dev \(interface)" }
 
-  /// The default route as the kernel has it now, that of IPv4 first; `nil` without one.
+  /// The current default route of the kernel: the IPv4 route, or else the IPv6 route. `nil` without a default
+  /// route.
   package static var current: DefaultRoute? { current(.v4) ?? current(.v6) }
 
-  /// The default route of a family as the kernel has it now; `nil` without one.
+  /// The current default route of the kernel for a family. `nil` without a default route.
   static func current(_ family: IPAddress.Family) -> DefaultRoute? {
-    // Of the thread: /proc/net is that of the thread which leads the process, which may be in another namespace.
+    // The tables of the calling thread. /proc/net shows the tables of the process's main thread, which may be
+    // in another network namespace.
     switch family {
     case .v4: table("/proc/thread-self/net/route").flatMap(DefaultRoute.init(ipv4:))
     case .v6: table("/proc/thread-self/net/ipv6_route").flatMap(DefaultRoute.init(ipv6:))
     }
   }
 
-  /// Finds the route with the lowest metric in the text of /proc/net/route (proc(5)): addresses are in hexadecimal,
-  /// in the byte order of the machine. One that leads nowhere (blackhole, unreachable) is on the interface `*`.
+  /// Finds the default route with the lowest metric in the text of /proc/net/route (proc(5)). Addresses are
+  /// hexadecimal numbers in the byte order of the machine. A route that leads nowhere (blackhole,
+  /// unreachable) has the interface `*`.
   init?(ipv4 table: String) {
     let routes = Self.lines(of: table).dropFirst().compactMap { fields -> (Int, DefaultRoute)? in
       guard fields.count >= 8, fields[0] != "*", UInt32(fields[1], radix: 16) == 0,
@@ -37,8 +40,8 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
     self = best.1
   }
 
-  /// Finds the route with the lowest metric in the text of /proc/net/ipv6_route: everything is in hexadecimal. The
-  /// entry that rejects what has no route is on `lo`.
+  /// Finds the default route with the lowest metric in the text of /proc/net/ipv6_route. All fields are
+  /// hexadecimal. The entry that rejects packets without a route has the interface `lo`.
   init?(ipv6 table: String) {
     let routes = Self.lines(of: table).compactMap { fields -> (UInt32, DefaultRoute)? in
       guard fields.count >= 10, fields[1] == "00", fields[0].utf8.allSatisfy({ $0 == UInt8(ascii: "0") }),
@@ -57,7 +60,8 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
     self.interface = interface
   }
 
-  /// The lines of a table, each as its fields. Looked for among bytes: characters took most of a new client's time.
+  /// Splits a table into lines, and each line into fields. Splits bytes instead of characters: splitting
+  /// characters took most of the time to create a client.
   private static func lines(of table: String) -> [[Substring]] {
     table.utf8.split(separator: UInt8(ascii: "\n")).map { line in
       line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map { Substring($0) }

@@ -3,13 +3,14 @@ import Glibc
 package import NetOptCore
 import Synchronization
 
-/// One echo request of ICMP on the event loop: a ping. As a timer it is its own limit.
+/// One ICMP echo request (ping) on the event loop. The object is also the timer of its own timeout.
 ///
-/// The socket is a datagram socket for ICMP where `net.ipv4.ping_group_range` lets this process have one (icmp(7)),
-/// else a raw one, which wants CAP_NET_RAW. It is connected, so that the kernel gives it packets of that address alone,
-/// and the errors that come back; of those a raw socket sees other programs' as well, and passes them over.
+/// The socket is an ICMP datagram socket when `net.ipv4.ping_group_range` permits it (icmp(7)). Otherwise it
+/// is a raw socket, which requires CAP_NET_RAW. The socket is connected, so that the kernel delivers only
+/// packets from the address, and ICMP errors. A raw socket also receives ICMP errors about the packets of
+/// other programs, and ignores them.
 ///
-/// Unchecked sendable: made by the caller, then confined to the loop.
+/// Unchecked sendable: the caller makes the object, then the object is confined to the loop's thread.
 package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Sendable {
   package typealias Outcome = Result<Duration, LegError>
 
@@ -19,9 +20,9 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   private let message: EchoMessage
   private let isCancelled = Atomic(false)
   private var caller: CheckedContinuation<Void, Never>?
-  /// Written by the loop before it resumes the caller.
+  /// The outcome. The loop writes it before it resumes the caller.
   private var outcome = Outcome.failure(Echo.ended)
-  /// Orders `outcome` before the caller's use of it (docs/adr/0006).
+  /// Orders the write of `outcome` before the caller's read (docs/adr/0006).
   private let isAnswered = Atomic(false)
   private var socket: EchoSocket?
   private var sent = MonotonicInstant(nanoseconds: 0)
@@ -38,7 +39,8 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
 
   /// Sends an echo request and waits for the reply.
   ///
-  /// - Returns: the round trip; or why there was no reply. A `LegError` for a task that was cancelled says so.
+  /// - Returns: the round-trip time, or the reason why there is no reply. When the task is cancelled,
+  ///   `isCancellation` of the `LegError` is true.
   package static func roundTrip(
     to address: IPAddress, within limit: Duration, on loop: EventLoop
   ) async -> Outcome {
@@ -57,7 +59,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     return echo.outcome
   }
 
-  /// The most packets that are taken in one turn.
+  /// The most packets that the loop reads in one turn.
   private static let mostAtOnce = 64
 
   private static let ended = LegError(
@@ -82,7 +84,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     guard let socket, !isOver else { return }
     let now = loop.now()
     do throws(LegError) {
-      // More than that waits for the next turn: others want the loop too.
+      // Further packets wait for the next turn, so that other work of the loop gets its time.
       for _ in 0..<Self.mostAtOnce {
         guard let bytes = try socket.receive(for: message) else { break }
         let identifier = socket.identifier ?? message.identifier
@@ -117,7 +119,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   }
 }
 
-/// The end of an echo request whose task was cancelled.
+/// Cancels the echo request of a cancelled task on the loop.
 private final class EchoCancellation: LoopWork {
   private let echo: Echo
 

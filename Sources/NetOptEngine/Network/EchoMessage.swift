@@ -1,26 +1,28 @@
 import CNetwork
 import NetOptCore
 
-/// An echo request of ICMP and the reply to it (RFC 792; RFC 4443, section 4).
+/// An ICMP echo request, and the check of its reply (RFC 792; RFC 4443, section 4).
 struct EchoMessage: Hashable, Sendable {
-  /// The bytes before the payload.
+  /// The size of the header in bytes.
   static let headerSize = 8
-  /// The payload of requests, as ping(8) has it.
+  /// The size of a request's payload in bytes, the same as in ping(8).
   static let payloadSize = 56
 
-  /// Tells the requests of this socket apart from others. A datagram socket has the kernel put its own number here.
+  /// Distinguishes the requests of this socket from others. On a datagram socket, the kernel replaces the
+  /// identifier with its own number.
   let identifier: UInt16
   let sequence: UInt16
   let payload: [UInt8]
 
-  /// Makes a request with a payload that nobody can guess, so that a reply is one to this request.
+  /// Makes a request with an unpredictable payload, so that no other message passes as its reply.
   init(identifier: UInt16, sequence: UInt16, using random: inout some RandomNumberGenerator) {
     self.identifier = identifier
     self.sequence = sequence
     payload = (0..<Self.payloadSize).map { _ in UInt8.random(in: .min ... .max, using: &random) }
   }
 
-  /// The bytes of the request. For IPv6 the kernel puts the checksum in, which covers addresses (RFC 3542, section 3.1).
+  /// The bytes of the request. For IPv6 the kernel fills in the checksum, which covers the addresses (RFC
+  /// 3542, section 3.1).
   func request(_ family: IPAddress.Family) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Self.headerSize) + payload
     bytes[0] = UInt8(family == .v4 ? ICMP_ECHO : ICMP6_ECHO_REQUEST)
@@ -30,12 +32,13 @@ struct EchoMessage: Hashable, Sendable {
     return bytes
   }
 
-  /// Whether bytes that came are the reply to this request: type, checksum, identifier, sequence and payload fit.
+  /// Whether a message is the reply to this request: type, checksum, identifier, sequence and payload match.
   ///
   /// - Parameters:
   ///   - bytes: the ICMP message, without an IP header.
-  ///   - identifier: the one that the request left with.
-  ///   - source: where the message came from, and `destination` where it went: the checksum of IPv6 covers both.
+  ///   - identifier: the identifier with which the request was sent.
+  ///   - source: the address that sent the message. The IPv6 checksum covers `source` and `destination`.
+  ///   - destination: the address that received the message.
   func isAnswered(
     by bytes: ArraySlice<UInt8>, identifier: UInt16, from source: IPAddress, to destination: IPAddress
   ) -> Bool {
@@ -54,22 +57,24 @@ struct EchoMessage: Hashable, Sendable {
     }
     covered += bytes
     let start = bytes.startIndex
-    // Over a message that carries its checksum the sum is zero.
+    // The checksum over a message that includes its checksum is zero.
     return bytes[start] == UInt8(type) && bytes[start + 1] == 0 && Self.checksum(covered[...]) == 0
       && Self.number(in: bytes, at: start + 4) == identifier
       && Self.number(in: bytes, at: start + 6) == sequence
       && bytes[(start + Self.headerSize)...] == payload[...]
   }
 
-  /// Whether an error of ICMP is about this request: it quotes the beginning of what it is about (RFC 792; RFC 4443, section 3).
+  /// Whether an ICMP error is about this request. An ICMP error quotes the beginning of the packet that
+  /// caused it (RFC 792; RFC 4443, section 3).
   ///
   /// - Parameters:
-  ///   - bytes: the ICMP message that the error quotes, without an IP header; perhaps cut off.
-  ///   - identifier: the one that the request left with.
+  ///   - bytes: the ICMP message that the error quotes, without an IP header; may be truncated.
+  ///   - identifier: the identifier with which the request was sent.
   func isQuoted(by bytes: ArraySlice<UInt8>, identifier: UInt16, _ family: IPAddress.Family) -> Bool {
     let start = bytes.startIndex
     let type = family == .v4 ? ICMP_ECHO : ICMP6_ECHO_REQUEST
-    // What has to be quoted at least ends with the sequence; of the payload as much counts as there is.
+    // An ICMP error quotes at least the bytes up to the sequence number. Of the payload, only the quoted part
+    // is compared.
     guard bytes.count >= Self.headerSize else { return false }
     let quoted = bytes[(start + Self.headerSize)...].prefix(payload.count)
     return bytes[start] == UInt8(type) && bytes[start + 1] == 0
@@ -78,7 +83,8 @@ struct EchoMessage: Hashable, Sendable {
       && quoted.elementsEqual(payload.prefix(quoted.count))
   }
 
-  /// The ICMP message in what a raw socket of IPv4 gives, which is the whole packet (raw(7)); `nil` when it is none.
+  /// Extracts the ICMP message from an IPv4 packet, because a raw IPv4 socket delivers whole packets
+  /// (raw(7)). `nil` when the packet is not an ICMP packet.
   static func message(inPacket packet: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     guard let first = packet.first, first >> 4 == 4 else { return nil }
     let length = Int(first & 0x0f) * 4

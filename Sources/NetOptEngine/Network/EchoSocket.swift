@@ -2,19 +2,21 @@ import CNetwork
 import Glibc
 import NetOptCore
 
-/// A socket for ICMP that is connected to one address. Whoever made it closes it.
+/// An ICMP socket that is connected to one address. The code that creates the socket must close it.
 struct EchoSocket {
   let descriptor: Int32
-  /// This machine's address on the way.
+  /// The source address of this machine on the route to the address.
   let local: IPAddress
-  /// The identifier that the kernel gives what is sent; `nil` when it leaves the sender's.
+  /// The identifier that the kernel writes into each request. `nil` when the kernel keeps the sender's
+  /// identifier.
   let identifier: UInt16?
   private let address: IPAddress
   private let hasPacketHeader: Bool
 
-  /// Opens and connects a socket. Nothing is sent.
+  /// Opens and connects a socket. Sends nothing.
   ///
-  /// - Throws: `other` with what to do when this process may have none, `unreachable` without a way to the address.
+  /// - Throws: `other` with a remedy when this process may not open an ICMP socket; `unreachable` when there
+  ///   is no route to the address.
   init(to address: IPAddress) throws(LegError) {
     let isV4 = address.family == .v4
     let domain = isV4 ? AF_INET : AF_INET6
@@ -30,7 +32,7 @@ struct EchoSocket {
     if isRaw {
       _ = isV4 ? netopt_only_echo_replies_v4(opened) : netopt_only_echo_replies_v6(opened)
     }
-    // Errors that come back are then told at once (ip(7), ipv6(7)).
+    // With this option, the kernel reports ICMP errors at once (ip(7), ipv6(7)).
     var yes: Int32 = 1
     setsockopt(
       opened, isV4 ? netopt_protocol_ip : netopt_protocol_ipv6, isV4 ? IP_RECVERR : IPV6_RECVERR, &yes,
@@ -49,7 +51,7 @@ struct EchoSocket {
     identifier = isRaw ? nil : SocketAddress.localPort(of: opened)
   }
 
-  /// The most errors of others that are passed over at once.
+  /// The most errors about packets of other programs that one call skips.
   private static let mostForeignErrors = 64
 
   /// Sends a request.
@@ -61,18 +63,19 @@ struct EchoSocket {
       }
       if count >= 0 { return }
       let code = errno
-      // An error that came back before anything was sent is about somebody else's packet, and kept this one from leaving.
+      // A pending error made `send` fail before the request left. An ICMP error at this point is about a
+      // packet of another program, so the loop sends again.
       if code == EINTR { continue }
       guard let error = nextError(), !error.isOwn else { throw Self.failed(address, code) }
     }
     throw Self.failed(address, EAGAIN)
   }
 
-  /// The next ICMP message that has come; `nil` when there is none yet.
+  /// Receives the next ICMP message. `nil` when no message has arrived.
   ///
-  /// - Parameter message: what was sent. A raw socket is told of every error about a packet of ICMP to its address, also one of
-  ///   another program; those are passed over.
-  /// - Throws: `unreachable` when an error came back instead.
+  /// - Parameter message: the request. A raw socket receives every ICMP error about an ICMP packet to its
+  ///   address, including packets of other programs; this function skips those errors.
+  /// - Throws: `unreachable` when an ICMP error about the request arrived.
   func receive(for message: EchoMessage) throws(LegError) -> ArraySlice<UInt8>? {
     var buffer = [UInt8](repeating: 0, count: 1500)
     for _ in 0..<Self.mostForeignErrors {
@@ -95,33 +98,35 @@ struct EchoSocket {
             throw Self.failed(address, error.code)
           }
         }
-        // Who it was about was in the queue: what the call itself says is the last of them, and comes once.
+        // The error queue showed which packet each error is about. The error that recvfrom(2) returned
+        // repeats the last of these errors, and recvfrom returns it only once.
         if code == EAGAIN { return nil }
         continue
       }
-      // A datagram socket gets what bears its identifier, whoever it is from, although it is connected.
+      // A datagram socket receives every message with its identifier, from any sender, although the socket is
+      // connected.
       let sender = withUnsafeBytes(of: &source) { IPAddress(socketAddress: $0.baseAddress) }
       guard sender == address else { return [] }
       let bytes = buffer[..<count]
-      // What is no ICMP message is no reply either.
+      // A packet that is not an ICMP message is not a reply either.
       return hasPacketHeader ? EchoMessage.message(inPacket: bytes) ?? [] : bytes
     }
     return nil
   }
 
-  /// An error about a packet that was sent from here.
+  /// An error about a packet that this machine sent.
   private struct QueuedError {
     let code: Int32
-    /// Whether it is this machine's, about a packet of this socket, and no message of ICMP.
+    /// Whether this machine reported the error about a packet of this socket, without an ICMP message.
     let isOwn: Bool
     /// The beginning of the packet, without its IP header.
     let quoted: ArraySlice<UInt8>
   }
 
-  /// Takes an error from the socket's queue: `IP_RECVERR` in ip(7), `IPV6_RECVERR` in ipv6(7).
+  /// Takes an error from the socket's error queue (`IP_RECVERR` in ip(7), `IPV6_RECVERR` in ipv6(7)).
   private func nextError() -> QueuedError? {
     var quoted = [UInt8](repeating: 0, count: 1500)
-    // Longs, as the headers in it are aligned like them (cmsg(3)).
+    // An array of `Int`, because control messages are aligned like a C `long` (cmsg(3)).
     var control = [Int](repeating: 0, count: 64)
     var header = msghdr()
     let count = quoted.withUnsafeMutableBytes { quoted in
@@ -148,7 +153,7 @@ struct EchoSocket {
         if isError, start + headerSize + MemoryLayout<sock_extended_err>.size <= control.count {
           return control.loadUnaligned(fromByteOffset: start + headerSize, as: sock_extended_err.self)
         }
-        // The next one begins where a long would (CMSG_ALIGN).
+        // The next control message starts at the alignment of a C `long` (CMSG_ALIGN).
         start += max((Int(part.cmsg_len) + 7) & ~7, headerSize)
       }
       return nil

@@ -1,35 +1,36 @@
 import NetOptCore
 
-/// Decides from the kernel's messages when to look at the network again, and whether it is another one.
+/// Decides from the kernel's messages when to read the network fingerprint again, and whether the network is
+/// a new one.
 ///
-/// A change brings a burst of messages, and the network is whole only after the last of them: it is looked at when there
-/// was silence for half a second, but 5 s after the first message at the latest, so that a link that flaps for ever does
-/// not put it off for ever. A state machine without I/O.
+/// A change of the network causes a burst of messages, and the network is complete only after the last of
+/// them. So the fingerprint is due when there was no message for half a second, but at the latest 5 s after
+/// the first message: a link that keeps flapping cannot postpone it forever. A state machine without I/O.
 struct NetworkChange: Sendable {
-  /// The silence that ends a burst.
+  /// The time without messages that ends a burst.
   static let silence = Duration.milliseconds(500)
-  /// The longest that a burst puts the look off.
+  /// The longest time by which a burst postpones the reading of the fingerprint.
   static let longest = Duration.seconds(5)
 
-  /// The network that is in use.
+  /// The current network.
   private(set) var network: NetworkFingerprint
   private var burst: (first: MonotonicInstant, last: MonotonicInstant)?
 
-  /// Begins in a network.
+  /// Makes the state machine for a current network.
   init(_ network: NetworkFingerprint) { self.network = network }
 
-  /// When to look at the network; `nil` for not at all.
+  /// The time at which to read the network fingerprint. `nil` when no reading is due.
   var due: MonotonicInstant? { burst.map { min($0.last + Self.silence, $0.first + Self.longest) } }
 
-  /// The kernel has said that something has changed.
+  /// Notes that the kernel has reported a change.
   mutating func heard(at now: MonotonicInstant) { burst = (burst?.first ?? now, now) }
 
-  /// The network was looked at.
+  /// Compares the fingerprint that was read with the current network.
   ///
-  /// Losing the last default route is no new network: a link that comes back a moment later is the same one, and so are
-  /// the connections on it.
+  /// The loss of the last default route is not a new network. When the link comes back a moment later, the
+  /// network is the same, and its connections still work.
   ///
-  /// - Returns: whether this is another network than the one that was in use.
+  /// - Returns: whether the network is a new one.
   mutating func looked(_ found: NetworkFingerprint) -> Bool {
     burst = nil
     guard found != network, found.isRouted else { return false }

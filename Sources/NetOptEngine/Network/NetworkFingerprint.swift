@@ -1,27 +1,28 @@
 import NetOptCore
 
-/// Tells the network that this machine is in apart from others: made of the default routes and the source addresses
-/// that go with them, and hashed, so that what is kept under it does not spell them out.
+/// Identifies the network of this machine: a hash of the default routes and their source addresses. Because
+/// it is a hash, data stored under it does not reveal the addresses.
 ///
-/// Two networks that look alike from within, such as two homes with the same router, have the same fingerprint. What is
-/// kept under it are estimates, which the first connections correct.
+/// Two networks that look the same from inside, such as two homes with the same router, have the same
+/// fingerprint. The data stored under a fingerprint are estimates, and the first connections correct them.
 package struct NetworkFingerprint: Hashable, Sendable, CustomStringConvertible {
-  /// A way out of this machine.
+  /// A default route with its source address.
   struct Way: Hashable, Sendable {
     let route: DefaultRoute
-    /// What this machine sends from.
+    /// The address from which this machine sends on the route.
     let source: IPAddress?
   }
 
-  /// 16 hexadecimal digits.
+  /// The fingerprint as 16 hexadecimal digits.
   package let description: String
-  /// Whether there is a default route. A machine without one is between two networks, or in one that leads nowhere else.
+  /// Whether there is a default route. A machine without a default route is between two networks, or in an
+  /// isolated network.
   package let isRouted: Bool
 
-  /// Makes the fingerprint of the ways out, one for each family that has any.
+  /// Makes the fingerprint from the default routes: at most one for each family.
   init(_ ways: [Way]) {
     let text = ways.map { way in
-      // Of an IPv6 source the network's half counts: the other one changes every day (RFC 8981).
+      // Only the network half of an IPv6 source address counts: the other half changes every day (RFC 8981).
       let source = way.source.map { $0.family == .v4 ? $0.bytes : Array($0.bytes.prefix(8)) }
       return "\(way.route) src \(source.map { "\($0)" } ?? "none")"
     }
@@ -30,14 +31,14 @@ package struct NetworkFingerprint: Hashable, Sendable, CustomStringConvertible {
     isRouted = !ways.isEmpty
   }
 
-  /// The fingerprint of the network that the calling thread is in now. Reads two small files of the kernel's and sends
-  /// nothing.
+  /// The fingerprint of the current network of the calling thread. Reads two small files of the kernel and
+  /// sends nothing.
   package static var current: NetworkFingerprint {
     let families: [(IPAddress.Family, IPAddress)] = [
       (.v4, IPAddress(v4: 0xc629_0004)),
       (.v6, IPAddress(v6: [0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0x30])),
     ]
-    // A root name server stands for everywhere: no network has a special route to it.
+    // The address of a root name server represents the whole Internet: no network has a special route to it.
     return NetworkFingerprint(
       families.compactMap { family, anywhere in
         DefaultRoute.current(family).map { Way(route: $0, source: SourceAddress.source(for: anywhere)) }

@@ -2,10 +2,12 @@ import CNetwork
 import Glibc
 import NetOptCore
 
-/// Listens to what the kernel says about links, addresses and routes (rtnetlink(7)), and tells when this machine is in
-/// another network. It costs one descriptor and a look after half a second, and then nothing while nothing changes.
+/// Listens to the kernel's messages about links, addresses and routes (rtnetlink(7)), and reports when this
+/// machine moves to another network. The monitor uses one descriptor. It reads the network fingerprint once,
+/// half a second after the start. After that it costs nothing until something changes.
 ///
-/// An actor on the event loop. While it listens the loop holds it: `stop` is to be called before the loop's end.
+/// An actor on the event loop. The loop holds the monitor while it listens: `stop` must be called before the
+/// loop ends.
 package actor NetworkMonitor: LoopActor, ReadinessHandler {
   package nonisolated let loop: EventLoop
   package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -16,14 +18,14 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
   private var timer: ChangeTimer?
   private var isStopped = false
 
-  /// The most datagrams that are taken in one turn.
+  /// The most datagrams that the monitor reads in one turn.
   private static let mostAtOnce = 64
 
   /// Makes a monitor that does not listen yet.
   ///
   /// - Parameters:
-  ///   - network: the one that is taken for the present one.
-  ///   - whenChanged: called on the loop's thread, with the new network.
+  ///   - network: the assumed current network.
+  ///   - whenChanged: called on the loop's thread with the new network.
   package init(
     _ loop: EventLoop, network: NetworkFingerprint,
     whenChanged: @escaping @Sendable (NetworkFingerprint) -> Void
@@ -33,10 +35,11 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     self.whenChanged = whenChanged
   }
 
-  /// Begins to listen. Where the system does not allow it (a sandbox without netlink) no change is ever told.
+  /// Starts listening. When the system does not permit it (a sandbox without netlink), the monitor never
+  /// reports a change.
   package nonisolated func start() { _ = loop.submit(MonitorWork(self) { $0.listen() }) }
 
-  /// Ends listening, and returns when no descriptor is left.
+  /// Stops listening. Returns after the descriptor is closed.
   package nonisolated func stop() async {
     // Checked: the loop may resume it before this task is suspended (docs/adr/0006).
     await withCheckedContinuation { done in
@@ -66,7 +69,8 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     }
     descriptor = opened
     loop.watch(opened, for: .read, self)
-    // Between the caller's look and this moment nobody listened. The first request does not wait for another look.
+    // The network may have changed between the caller's reading and this moment. So the monitor schedules one
+    // reading, and the first request need not wait for it.
     heard()
   }
 
@@ -99,19 +103,20 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
         switch errno {
         case EINTR: continue
         case EAGAIN: return
-        // There was more than the socket's buffer holds: what it was is lost.
+        // The socket's buffer overflowed, and messages were lost.
         case ENOBUFS: heard()
         default: return close()
         }
         continue
       }
-      // Any process may send to the socket; the kernel's port is 0.
+      // Any process may send to the socket. Messages of the kernel have port 0.
       guard sender.nl_pid == 0 else { continue }
       if count > capacity || Self.mayMatter(buffer[..<count]) { heard() }
     }
   }
 
-  /// What cannot be read is taken for a change: looking once too often costs little.
+  /// Whether a datagram may report a change of the network. A malformed datagram counts as a change: an
+  /// unnecessary reading costs little.
   private static func mayMatter(_ datagram: ArraySlice<UInt8>) -> Bool {
     guard let messages = try? RouteMessage.read(datagram) else { return true }
     return messages.contains { $0 != .irrelevant }
@@ -131,7 +136,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
   }
 }
 
-/// Fires when a burst of messages is over.
+/// Fires when a burst of messages ends.
 private final class ChangeTimer: LoopTimer {
   private weak let monitor: NetworkMonitor?
 
@@ -140,7 +145,7 @@ private final class ChangeTimer: LoopTimer {
   override func fire() { monitor?.onLoop(()) { monitor, _ in monitor.look() } }
 }
 
-/// Something that a monitor does on its loop.
+/// Work that a monitor runs on its loop.
 private final class MonitorWork: LoopWork {
   private let monitor: NetworkMonitor
   private let body: @Sendable (isolated NetworkMonitor) -> Void

@@ -1,27 +1,27 @@
 import CNetwork
 
-/// What the kernel says on a netlink socket about links, addresses and routes (netlink(7), rtnetlink(7)), as far as it
-/// matters here: whether the way out may have changed. What it is now is asked for afterwards.
+/// A message of the kernel on a netlink socket about links, addresses or routes (netlink(7), rtnetlink(7)).
+/// Only tells whether the default route may have changed: the monitor reads the new route afterwards.
 enum RouteMessage: Hashable, Sendable {
-  /// A network interface has appeared, gone or changed.
+  /// A network interface appeared, disappeared or changed.
   case link
-  /// An address was added or taken away.
+  /// An address was added or removed.
   case address
-  /// A route was added or taken away.
+  /// A route was added or removed.
   case route
   /// Messages were lost.
   case overrun
-  /// Something that has no say in where packets go.
+  /// A message that does not affect the path of packets.
   case irrelevant
 
-  /// A datagram that is not made of messages as the manual has them.
+  /// The error for a datagram that does not have the format of the manual.
   struct Malformed: Error, Hashable {
-    /// Where in the datagram.
+    /// The position of the fault in the datagram, in bytes.
     let offset: Int
   }
 
-  /// Reads a datagram from the kernel. Nothing is read beyond the lengths that are stated, and none is believed that
-  /// leads beyond its end.
+  /// Reads a datagram from the kernel. The parser reads nothing beyond the stated lengths, and rejects a
+  /// length that leads beyond the end of the datagram.
   static func read(_ datagram: some RandomAccessCollection<UInt8>) throws(Malformed) -> [RouteMessage] {
     let bytes = Array(datagram)
     var messages: [RouteMessage] = []
@@ -50,7 +50,7 @@ enum RouteMessage: Hashable, Sendable {
     case Int(NLMSG_OVERRUN): return .overrun
     case RTM_NEWLINK, RTM_DELLINK:
       let attributes = try attributes(in: bytes, from: start, MemoryLayout<ifinfomsg>.size, to: end)
-      // A radio's scans are told as changes of its link.
+      // The kernel reports the scans of a radio as changes of its link.
       return kind == RTM_NEWLINK && attributes.contains(UInt16(IFLA_WIRELESS)) ? .irrelevant : .link
     case RTM_NEWADDR, RTM_DELADDR:
       _ = try attributes(in: bytes, from: start, MemoryLayout<ifaddrmsg>.size, to: end)
@@ -59,14 +59,15 @@ enum RouteMessage: Hashable, Sendable {
       _ = try attributes(in: bytes, from: start, MemoryLayout<rtmsg>.size, to: end)
       let table = try field(UInt8.self, in: bytes, at: start + 4)
       let flags = try field(UInt32.self, in: bytes, at: start + 8)
-      // Entries of the route cache, and routes to this machine's own addresses, which are told of as addresses.
+      // Entries of the route cache, and routes to this machine's own addresses. The kernel reports the latter
+      // as address messages as well.
       let isOwn = UInt32(table) == RT_TABLE_LOCAL.rawValue || flags & UInt32(RTM_F_CLONED) != 0
       return isOwn ? .irrelevant : .route
     default: return .irrelevant
     }
   }
 
-  /// The types of the attributes that follow a message's fixed part, each of them whole.
+  /// The types of the attributes after the fixed part of a message. Throws when an attribute is incomplete.
   private static func attributes(
     in bytes: [UInt8], from start: Int, _ fixed: Int, to end: Int
   ) throws(Malformed) -> Set<UInt16> {
@@ -86,7 +87,7 @@ enum RouteMessage: Hashable, Sendable {
     return types
   }
 
-  /// A number in the byte order of this machine, which netlink uses.
+  /// Reads a number in the byte order of this machine, which netlink uses.
   private static func field<Number: FixedWidthInteger>(
     _: Number.Type, in bytes: [UInt8], at offset: Int
   ) throws(Malformed) -> Number {

@@ -1,13 +1,13 @@
-// See SourceAddress.
+// For the reason, see SourceAddress.
 import CNetwork
 import Glibc
 package import NetOptCore
 
-/// Addresses in the form that the socket calls take (ip(7), ipv6(7)).
+/// Conversions between addresses and the `sockaddr` structures of the socket calls (ip(7), ipv6(7)).
 package enum SocketAddress {
   /// Connects a socket.
   ///
-  /// - Returns: 0, or -1 with the reason in errno(3).
+  /// - Returns: 0 on success. -1 on failure, with the reason in errno(3).
   static func connect(_ descriptor: Int32, to endpoint: IPEndpoint) -> Int32 {
     let bytes = endpoint.address.bytes
     switch endpoint.address.family {
@@ -26,7 +26,7 @@ package enum SocketAddress {
     }
   }
 
-  /// The address that a socket sends from; `nil` before it is connected or bound.
+  /// The source address of a socket. `nil` before the socket is connected or bound.
   static func local(of descriptor: Int32) -> IPAddress? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -38,8 +38,8 @@ package enum SocketAddress {
     }
   }
 
-  /// The port that a socket sends from in host order; `nil` before it is connected or bound. It stands at the same place in
-  /// both families' addresses.
+  /// The source port of a socket, in host byte order. `nil` before the socket is connected or bound. The port
+  /// is at the same offset in the addresses of both families.
   static func localPort(of descriptor: Int32) -> UInt16? {
     var storage = sockaddr_in6()
     var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -59,7 +59,7 @@ package enum SocketAddress {
 }
 
 extension IPAddress {
-  /// Reads a `sockaddr` of one of the two families, in its own size.
+  /// Reads an IPv4 or IPv6 `sockaddr`. The memory must have the full size of that family's structure.
   package init?(socketAddress: UnsafeRawPointer?) {
     guard let socketAddress else { return nil }
     switch Int32(socketAddress.load(as: sockaddr.self).sa_family) {

@@ -1,27 +1,30 @@
-// Its headers bring some of the system's; where it is compiled first, what they declare is found in CNetwork alone.
+// CNetwork's headers include system headers. When the compiler compiles this file first, it finds the
+// declarations of those headers only through CNetwork.
 import CNetwork
 import Glibc
 package import NetOptCore
 
-/// What this host would send from.
+/// The source address from which this host would send to a destination.
 package enum SourceAddress {
   /// Whether this host has a source address that fits a destination (RFC 6724, section 5, rules 5 and 6, and
   /// section 6, rule 1).
   ///
-  /// A global IPv6 destination wants a global source: one from a private network leads nowhere, since IPv6 is hardly
-  /// ever translated. IPv4 is.
+  /// A global IPv6 destination requires a global source address. A source address from a private network gets
+  /// no answer, because IPv6 addresses are hardly ever translated (NAT). IPv4 addresses are translated, so
+  /// any IPv4 source address fits.
   package static func fits(_ destination: IPAddress) -> Bool {
     guard let source = source(for: destination) else { return false }
     return destination.family == .v4 || destination.scope != .global || source.scope == .global
   }
 
-  /// Asks the kernel by connecting a datagram socket, which sends nothing.
+  /// The source address for a destination. Asks the kernel by connecting a datagram socket, which sends
+  /// nothing.
   static func source(for destination: IPAddress) -> IPAddress? {
     let family = destination.family == .v4 ? AF_INET : AF_INET6
     let descriptor = socket(family, netopt_socket_datagram | netopt_socket_close_on_exec, 0)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    // Any port but zero.
+    // Any port except zero works.
     guard SocketAddress.connect(descriptor, to: IPEndpoint(destination, port: 9)) == 0 else { return nil }
     return SocketAddress.local(of: descriptor)
   }
