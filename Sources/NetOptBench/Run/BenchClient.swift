@@ -1,30 +1,31 @@
 package import NetOptCore
 
-/// What a run needs of a client, so that a test can put a client of its own in its place.
+/// The client operations that a run uses. A test can provide its own implementation.
 package protocol BenchClient: Sendable {
-  /// Sends a request and returns when the head of the response is there.
+  /// Sends a request and returns when the response header has arrived.
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
 
-  /// Looks a name up; `fresh` passes cached answers over.
+  /// Resolves a host name. With `fresh`, the client ignores cached DNS answers.
   func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
 
-  /// Probes the list's endpoints of a host as a client does when it starts.
+  /// Probes the endpoints that the list has for a host, as a client does when it starts.
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice
 
-  /// What tasks that make many requests and do little else run on with the least effort, if there is something.
+  /// The task executor on which tasks that mostly send requests cost least, or `nil` for the default executor
+  /// of the concurrency runtime.
   var executor: (any TaskExecutor)? { get }
 }
 
 extension BenchClient {
-  /// The concurrency runtime's own.
+  /// `nil`: the default executor of the concurrency runtime.
   package var executor: (any TaskExecutor)? { nil }
 }
 
-/// What a client's start-up probe found.
+/// The result of a client's start-up probe.
 package struct StartUpChoice: Hashable, Sendable {
-  /// The endpoint that a request would go to first, or `nil` when there is none.
+  /// The endpoint that the client would use first for a request, or `nil` when there is none.
   package var chosen: IPAddress?
-  /// The endpoints that were found, the best first.
+  /// The endpoints that the probe found, the best first.
   package var ranking: [IPAddress]
 
   /// Describes a choice.

@@ -1,25 +1,25 @@
 import NetOptCore
 
-/// A part of a run in which connections are used in one way.
+/// A part of a run that uses connections in one way.
 package enum Block: String, CaseIterable, Sendable {
-  /// Each request on a new connection, without a resumed TLS session or a cached DNS answer.
+  /// Each request opens a new connection, without a resumed TLS session and without a cached DNS answer.
   case cold
-  /// Requests on connections that are kept.
+  /// The requests reuse open connections.
   case warm
 }
 
-/// How much is measured.
+/// The length of a run.
 package enum BenchLength: Hashable, Sendable {
-  /// So many rounds in each block.
+  /// The number of rounds in each block.
   case rounds(cold: Int, warm: Int)
-  /// As many rounds as begin within this time, of which every block gets an equal part.
+  /// The time in which rounds may begin. All blocks get equal parts of it.
   case duration(Duration)
 
-  /// The rounds of a block when nothing else is asked for. 80 warm ones are enough for the 72 samples that p95 needs
-  /// with some failures among them; 10 cold ones for the 6 of p50.
+  /// The default: 10 cold and 80 warm rounds. 80 warm rounds suffice for the 72 samples that p95 needs, with
+  /// some failures among the rounds. 10 cold rounds suffice for the 6 samples that p50 needs.
   package static let standard = BenchLength.rounds(cold: 10, warm: 80)
 
-  /// The number of rounds of a block, or `nil` when time decides.
+  /// The number of rounds of a block, or `nil` when a duration limits the run.
   package func rounds(of block: Block) -> Int? {
     switch self {
     case .rounds(let cold, let warm): block == .cold ? cold : warm
@@ -28,17 +28,19 @@ package enum BenchLength: Hashable, Sendable {
   }
 }
 
-/// The order of the targets in each round of a block: every target once, in an order that the seed decides.
+/// The order of the targets in each round of a block. Every round contains each target once; the seed
+/// determines the order.
 ///
-/// Interleaving is what makes targets comparable: measured one after the other, a server that has not changed
-/// "differs" in most runs, because the network drifts.
+/// The plan interleaves the targets because the network drifts. A run that measured the targets one after the
+/// other would report a "difference" for an unchanged server most of the time.
 package struct BenchPlan: Sequence, IteratorProtocol, Sendable {
   private var generator: SplitMix64
   private let targets: Int
 
-  /// Makes the plan of a block for so many targets. The sequence has no end.
+  /// Makes the plan of a block for `targets` targets. The sequence has no end.
   package init(seed: UInt64, block: Block, targets: Int) {
-    // The blocks start far apart in the generator's sequence, so that adding a block changes no other.
+    // The blocks start far apart in the generator's sequence, so that adding a block does not change the
+    // order in another block.
     var start = SplitMix64(seed: seed)
     let cold = start.next()
     let warm = start.next()
@@ -46,7 +48,7 @@ package struct BenchPlan: Sequence, IteratorProtocol, Sendable {
     self.targets = targets
   }
 
-  /// The positions of all targets in the order of the next round (Fisher–Yates).
+  /// The indices of all targets in the order of the next round (Fisher–Yates shuffle).
   package mutating func next() -> [Int]? {
     var order = Array(0..<targets)
     for last in stride(from: targets - 1, to: 0, by: -1) {

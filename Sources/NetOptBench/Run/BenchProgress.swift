@@ -1,17 +1,17 @@
 import NetOptCore
 
-/// How far a run has come.
+/// The progress of a run.
 package struct BenchProgress: Hashable, Sendable {
-  /// The block that is under way.
+  /// The current block.
   package let block: Block
-  /// How many of its rounds are over.
+  /// The number of completed rounds of the block.
   package let done: Int
-  /// How many it has, or `nil` when time decides.
+  /// The number of rounds of the block, or `nil` when a duration limits the run.
   package let planned: Int?
-  /// How long the block will go on, as far as that is known.
+  /// The estimated time until the end of the block, or `nil` when unknown.
   package let remaining: Duration?
 
-  /// The median of what each target's requests took so far, in microseconds.
+  /// The running median response time of each target.
   package let medians: [Median]
 
   /// A target's running median.
@@ -39,11 +39,11 @@ package struct BenchProgress: Hashable, Sendable {
     self.medians = medians
   }
 
-  /// The state in a few words: `warm 34/80 rounds, 12 s left; p50 ms: 203.0.113.7 24.1, dns 29.5`. The fastest three are
-  /// named, which fit on a line.
+  /// The progress as one line: `warm 34/80 rounds, 12 s left; p50 ms: 203.0.113.7 24.1, dns 29.5`. The line
+  /// names only the three fastest targets, to fit the width.
   ///
-  /// - Parameter columns: the width of the line, of which the last place stays free: a line that the terminal breaks cannot be
-  ///   erased.
+  /// - Parameter columns: the width of the terminal in characters. The text leaves the last column free: a
+  ///   line that the terminal wraps cannot be erased.
   package func text(columns: Int = TextLayout.width) -> String {
     let rounds = planned.map { "\(done)/\($0)" } ?? "\(done)"
     let left = remaining.map { ", \($0.nanoseconds.addingClamped(999_999_999) / 1_000_000_000) s left" }

@@ -1,10 +1,10 @@
 import NetOptCore
 
-/// Performs a run: probe, first requests, then rounds over the targets that are left.
+/// Performs a run: the start-up probe, the first requests, then rounds over the remaining targets.
 ///
-/// Cancelling the task stops the run: the rounds that are under way are dropped, and the report is partial.
+/// Cancelling the task stops the run. The run then drops the unfinished rounds, and the report is partial.
 package struct BenchRun: Sendable {
-  /// The most samples that a run takes.
+  /// The maximum number of samples in a run.
   package static let maximumSamples = 1_000_000
 
   private let settings: BenchSettings
@@ -18,10 +18,12 @@ package struct BenchRun: Sendable {
   /// Makes a run.
   ///
   /// - Parameters:
-  ///   - clients: one for each connection to a target (`BenchSettings.concurrency`); the first one also looks up and probes.
-  ///   - sampleLimit: the most samples that are taken; a round that would go beyond is not begun.
-  ///   - cpuTime: the processor time that this process has used.
-  ///   - progress: called after each round, by one task at a time or by several at once.
+  ///   - clients: one client for each connection to a target (`BenchSettings.concurrency`). The first client
+  ///     also resolves names and probes.
+  ///   - sampleLimit: the maximum number of samples. The run does not begin a round that would exceed the
+  ///     limit.
+  ///   - cpuTime: returns the processor time that this process has used.
+  ///   - progress: called after each round. Several tasks may call it at the same time.
   package init(
     _ settings: BenchSettings, clients: [any BenchClient], clock: any BenchClock = SystemBenchClock(),
     sampleLimit: Int = BenchRun.maximumSamples, cpuTime: @escaping @Sendable () -> Duration = { .zero },
@@ -37,9 +39,9 @@ package struct BenchRun: Sendable {
     samplers = clients.map { Sampler($0, settings.request, timeSource: clock) }
   }
 
-  /// Performs the run. Whatever fails is in the report.
+  /// Performs the run. The report contains every failure.
   ///
-  /// - Parameter warnings: what is known before it begins.
+  /// - Parameter warnings: the warnings known before the run begins.
   package func report(_ context: RunContext, warnings: [BenchWarning] = []) async -> BenchReport {
     let started = clock.now()
     var report = BenchReport(settings, context, warnings: warnings)
@@ -65,7 +67,7 @@ package struct BenchRun: Sendable {
     return report
   }
 
-  /// Lets the start-up probe choose, and asks for DNS's answers.
+  /// Runs the start-up probe and resolves the host name. Returns the DNS answers.
   private func lookAround(_ report: inout BenchReport) async -> Set<IPAddress>? {
     let host = settings.request.url.origin.host
     if settings.targets.contains(where: { $0.kind == .ip }) {
@@ -78,7 +80,8 @@ package struct BenchRun: Sendable {
       } catch {}
     }
     guard settings.targets.contains(where: { $0.kind == .dns }) else { return nil }
-    // A failure is not lost: the first request over DNS meets it again, and excludes the target.
+    // A failure may be ignored here: the first request over DNS fails in the same way, and excludes the
+    // target.
     let answers = await addresses(fresh: false)
     report.dnsAnswers = answers?.count
     return answers
@@ -90,7 +93,8 @@ package struct BenchRun: Sendable {
     return answers.map { Set($0.filter { family == nil || $0.family == family }) }
   }
 
-  /// Asks DNS again: when it answers otherwise now, the control was not the same all the time.
+  /// Resolves the host name again and warns when the answers changed: the DNS target then did not stay the
+  /// same during the run.
   private func lookAgain(_ before: Set<IPAddress>?, _ report: inout BenchReport) async {
     guard let before, !Task.isCancelled, let after = await addresses(fresh: true), after != before else {
       return
@@ -102,15 +106,16 @@ package struct BenchRun: Sendable {
       BenchWarning("dns-changed", "DNS answered \(list(before)) before the run and \(list(after)) after it"))
   }
 
-  /// Sends each target a first request on each connection, which the warm block then uses. Those of the first client decide who
-  /// is measured; a target that fails is asked once more, because a single packet may be lost anywhere.
+  /// Sends a first request to each target on each connection, which the warm block then reuses. The first
+  /// client's requests decide which targets the run measures. That client tries a failed target a second
+  /// time, because a network may lose a single packet.
   private func preflight(_ report: inout BenchReport) async {
     let targets = settings.targets
     var samples = [Sample?](repeating: nil, count: targets.count)
     for (index, sample) in await firstRequests(samplers[0], targets.indices) { samples[index] = sample }
     let failed = targets.indices.filter { samples[$0].map { $0.kind != .ok } ?? false }
     for (index, sample) in await firstRequests(samplers[0], failed) {
-      // Stopped meanwhile: the first answer stays.
+      // The run was cancelled: the first result stays.
       if let sample { samples[index] = sample }
     }
     let usable = targets.indices.filter { samples[$0]?.kind == .ok }
@@ -126,7 +131,7 @@ package struct BenchRun: Sendable {
       .first
   }
 
-  /// Sends a request to each of some targets, so many at once as `Preflight` allows.
+  /// Sends a request to each of the given targets, at most `Preflight.concurrency` at a time.
   private func firstRequests(_ sampler: Sampler, _ indices: some Collection<Int>) async -> [(Int, Sample?)] {
     await withTaskGroup(of: (Int, Sample?).self) { group in
       var found: [(Int, Sample?)] = []

@@ -1,33 +1,34 @@
 package import NetOptCore
 
-/// What a run measures, and how.
+/// The settings of a run.
 package struct BenchSettings: Sendable {
-  /// What is sent, with its limits.
+  /// The request, with its time and size limits.
   package var request: NetOptRequest
-  /// What is measured.
+  /// The targets to measure.
   package var targets: [BenchTarget]
-  /// The blocks, in the order in which they are run.
+  /// The blocks, in execution order.
   package var blocks: [Block] = [.cold, .warm]
-  /// How much is measured.
+  /// The length of the run.
   package var length = BenchLength.standard
-  /// The rounds before the warm block that do not count.
+  /// The number of warm-up rounds before the warm block. The report ignores them.
   package var warmup = 2
-  /// What decides the order within the rounds.
+  /// The seed for the order of the targets within the rounds.
   package var seed: UInt64
-  /// How many requests begin in a second, whatever became of those before (open loop), or `nil` for one when the one before has
-  /// ended (closed loop).
+  /// The request rate per second of an open loop, which starts each request on schedule, whether or not
+  /// earlier requests have ended. `nil` for a closed loop, which starts a request when the previous request
+  /// has ended.
   package var rate: Double?
-  /// How many connections to each target there are.
+  /// The number of connections to each target.
   package var concurrency = 1
-  /// How many requests are under way on each connection in a closed loop.
+  /// The number of concurrent requests on each connection in a closed loop.
   package var streams = 1
-  /// How often a difference may be called significant that is none.
+  /// The significance level: the probability of calling a difference significant when there is none.
   package var alpha = 0.05
-  /// The smallest shift that is called significant, as a share of the reference's median.
+  /// The smallest shift that counts as significant, as a share of the reference's median.
   package var minimumEffect = 0.01
-  /// The target that others are compared with; DNS when it is `nil`.
+  /// The name of the target that all others are compared with, or `nil` for DNS.
   package var reference: String?
-  /// What is asked of the targets.
+  /// The objectives for every target.
   package var objectives: [Objective] = []
 
   /// Makes settings with the defaults.
@@ -37,6 +38,6 @@ package struct BenchSettings: Sendable {
     self.seed = seed
   }
 
-  /// The statistics of percentiles with the confidence that belongs to `alpha`.
+  /// The order statistics of percentiles with confidence 1 - `alpha`.
   var order: OrderStatistics { OrderStatistics(confidence: 1 - alpha) }
 }

@@ -1,12 +1,12 @@
 package import NetOptCore
 
-/// Something that is measured: one address of the list, or what DNS answers.
+/// A target of a run: an address of the list, or the addresses that DNS answers with.
 package struct BenchTarget: Hashable, Sendable {
-  /// The kinds of targets, as `--targets` names them.
+  /// The kind of a target, as `--targets` names it.
   package enum Kind: String, CaseIterable, Sendable {
     /// An address of the list.
     case ip
-    /// What the resolver answers: the control.
+    /// The addresses that the resolver answers with. This target is the control.
     case dns
   }
 
@@ -14,7 +14,7 @@ package struct BenchTarget: Hashable, Sendable {
   package let address: IPAddress?
   /// The port.
   package let port: UInt16
-  /// The region that the list gives.
+  /// The region of the address in the list.
   package let region: String?
 
   /// Makes a target of an address.
@@ -30,15 +30,15 @@ package struct BenchTarget: Hashable, Sendable {
     self.port = port
   }
 
-  /// Makes the control: the answers of DNS.
+  /// Makes the control target: the addresses that DNS answers with.
   package static func dns(port: UInt16) -> BenchTarget { BenchTarget(dnsAt: port) }
 
-  /// What kind of target it is.
+  /// The target's kind.
   package var kind: Kind { address == nil ? .dns : .ip }
 
-  /// The name in reports: the address, or `dns`.
+  /// The target's name in reports: the address, or `dns`.
   package var id: String { address?.description ?? "dns" }
 
-  /// The way its requests go.
+  /// The routing of the target's requests.
   package var routing: RequestOptions.Routing { address.map { .pinned($0) } ?? .dns }
 }

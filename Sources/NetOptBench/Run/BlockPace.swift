@@ -1,13 +1,13 @@
 import NetOptCore
 
-/// How long a block goes on.
+/// Decides when a block ends.
 struct BlockPace {
   private let block: Block
   private let planned: Int?
   private let share: Duration?
   private let start: MonotonicInstant
 
-  /// Makes the pace of a block that starts now.
+  /// Makes the pace of a block that begins at `start`.
   init(_ settings: BenchSettings, _ block: Block, start: MonotonicInstant) {
     self.block = block
     self.start = start
@@ -19,13 +19,15 @@ struct BlockPace {
     }
   }
 
-  /// Whether another round begins. The first one does however short the time is: a run without a sample says nothing.
+  /// Whether the block begins another round. The first round always begins, however short the duration: a run
+  /// without a sample is useless.
   func goesOn(after done: Int, at now: MonotonicInstant) -> Bool {
     if let planned { return done < planned }
     return share.map { done == 0 || now - start < $0 } ?? false
   }
 
-  /// How far the block has come. The time that is left follows from the rounds so far.
+  /// The progress of the block. The remaining time is extrapolated from the completed rounds, or follows from
+  /// the block's duration.
   func progress(
     after done: Int, at now: MonotonicInstant, medians: [BenchProgress.Median] = []
   ) -> BenchProgress {

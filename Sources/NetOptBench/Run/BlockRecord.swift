@@ -1,14 +1,14 @@
 import NetOptCore
 import NetOptLocking
 
-/// What a block has given so far. Rounds may be under way beside each other; only those that are complete count. Safe from any
-/// task.
+/// Collects the samples of a block. Several rounds may run at the same time; only complete rounds count. Safe
+/// to use from any task.
 final class BlockRecord: Sendable {
-  /// A round that begins.
+  /// A round of the block.
   struct Round: Sendable {
-    /// Its number, from 0.
+    /// The round's number, from 0.
     let number: Int
-    /// The targets in its order.
+    /// The indices of the targets, in the order of the round.
     let order: [Int]
   }
 
@@ -24,7 +24,7 @@ final class BlockRecord: Sendable {
     var stop: BenchReport.StopReason?
   }
 
-  /// How often the running medians are found anew.
+  /// The minimum time between two computations of the running medians.
   private static let medianInterval = Duration.milliseconds(100)
 
   private let state: Locked<State>
@@ -36,8 +36,8 @@ final class BlockRecord: Sendable {
   /// Makes a record.
   ///
   /// - Parameters:
-  ///   - plan: what gives the order of each round.
-  ///   - roundLimit: the most rounds.
+  ///   - plan: the order of the targets in each round.
+  ///   - roundLimit: the maximum number of rounds.
   init(
     _ plan: BenchPlan, ids: [String], pace: BlockPace, roundLimit: Int,
     progress: @escaping @Sendable (BenchProgress) -> Void
@@ -52,7 +52,7 @@ final class BlockRecord: Sendable {
     self.progress = progress
   }
 
-  /// The next round, or `nil` when the block is over.
+  /// Begins the next round, or returns `nil` when the block is over.
   func begin(at now: MonotonicInstant) -> Round? {
     state.withLock { state in
       guard state.stop == nil, pace.goesOn(after: state.begun, at: now) else { return nil }
@@ -67,7 +67,7 @@ final class BlockRecord: Sendable {
     }
   }
 
-  /// Takes a sample of a round.
+  /// Adds a sample to a round.
   func add(_ sample: Sample, of target: Int, in round: Int, at now: MonotonicInstant) {
     let news = state.withLock { state -> BenchProgress? in
       state.pending[round]?[target] = sample
@@ -90,10 +90,11 @@ final class BlockRecord: Sendable {
     if let news { progress(news) }
   }
 
-  /// The block was stopped: no further round begins, and those under way are dropped.
+  /// Stops the block: no further round begins, and unfinished rounds are dropped.
   func interrupt() { state.withLock { $0.stop = .interrupted } }
 
-  /// What there is: how many rounds are complete, the samples, and why the block ended before its time.
+  /// The results: the number of complete rounds, the samples of each target, and why the block ended early
+  /// (`nil` when it did not).
   var result: (rounds: Int, series: [SampleSeries], stop: BenchReport.StopReason?) {
     state.withLock { ($0.done, $0.series, $0.stop) }
   }

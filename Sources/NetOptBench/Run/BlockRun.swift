@@ -3,7 +3,8 @@ import Synchronization
 
 /// Performs one block of a run.
 struct BlockRun: Sendable {
-  /// The most requests that are under way at once in an open loop. What is due then begins late, and is counted as such.
+  /// The maximum number of concurrent requests in an open loop. Requests that are due at this limit begin
+  /// late, and count as late.
   static let mostUnderWay = 10_000
 
   private let block: Block
@@ -14,7 +15,7 @@ struct BlockRun: Sendable {
 
   /// Makes the run of a block.
   ///
-  /// - Parameter samplers: one for each connection to a target.
+  /// - Parameter samplers: one sampler for each connection to a target.
   init(
     _ block: Block, targets: [BenchTarget], samplers: [Sampler], record: BlockRecord, clock: any BenchClock
   ) {
@@ -25,9 +26,10 @@ struct BlockRun: Sendable {
     self.clock = clock
   }
 
-  /// One request when the one before has ended, in so many rounds beside each other as there are connections times streams.
+  /// Runs the block as a closed loop: each loop starts a request when its previous request has ended. The
+  /// number of parallel loops, each with its own rounds, is the number of connections times `streams`.
   func closedLoop(streams: Int) async {
-    // A single one has no task of its own.
+    // A single loop needs no task of its own.
     if samplers.count * streams == 1 {
       return await withTaskExecutorPreference(samplers[0].executor) { await rounds(samplers[0]) }
     }
@@ -49,9 +51,11 @@ struct BlockRun: Sendable {
     }
   }
 
-  /// Requests at so many a second, each at its moment, whatever became of those before. The connections take turns.
+  /// Runs the block as an open loop: starts `rate` requests per second on schedule, whether or not earlier
+  /// requests have ended. The connections take turns.
   func openLoop(rate: Double) async {
-    // Where the requests are: started from another thread, each would take two changes of threads and fight for locks.
+    // Starts the requests on the executor that performs them. From another thread, each request would take
+    // two thread switches and contend for locks.
     await withTaskExecutorPreference(samplers[0].executor) { await pace(rate) }
   }
 
@@ -78,13 +82,13 @@ struct BlockRun: Sendable {
     }
   }
 
-  /// Waits until not too many requests are under way.
+  /// Waits until fewer than `mostUnderWay` requests are under way.
   ///
-  /// - Returns: whether the task goes on; `false` when it was cancelled.
+  /// - Returns: `false` when the task was cancelled, otherwise `true`.
   private func room(_ underWay: UnderWay) async -> Bool {
     while underWay.count.load(ordering: .relaxed) >= Self.mostUnderWay {
       guard await clock.wait(until: clock.now() + .milliseconds(1)) else { return false }
-      // A clock of a test's does not wait; those that are under way have to get on nevertheless.
+      // A test's clock may return at once. The yield lets the requests under way proceed nevertheless.
       await Task.yield()
     }
     return true
@@ -95,16 +99,16 @@ struct BlockRun: Sendable {
   }
 }
 
-/// How many requests of an open loop are under way.
+/// The number of requests under way in an open loop.
 private final class UnderWay: Sendable {
   let count = Atomic(0)
 }
 
-/// A clock that can be waited for, so that a test can put one of its own in its place.
+/// A clock that tasks can wait for. A test can provide its own.
 package protocol BenchClock: TimeSource {
-  /// Returns at a moment, at once when it is over.
+  /// Waits until a moment. Returns at once when the moment has passed.
   ///
-  /// - Returns: whether the task goes on; `false` when it was cancelled.
+  /// - Returns: `false` when the task was cancelled, otherwise `true`.
   func wait(until moment: MonotonicInstant) async -> Bool
 }
 
@@ -116,11 +120,12 @@ package struct SystemBenchClock: BenchClock {
   /// The present moment.
   package func now() -> MonotonicInstant { SystemTimeSource().now() }
 
-  /// How long before the moment sleep ends. Waking up takes about as long, in a virtual machine often longer. At thousands of
-  /// requests a second a core is busy all the time, with waiting too.
+  /// The time between the end of the sleep and the moment waited for. Waking up takes about as long, in a
+  /// virtual machine often longer. At thousands of requests per second the waits are too short to sleep, and
+  /// a core is busy all the time.
   private static let awake = Duration.microseconds(500)
 
-  /// Sleeps until shortly before the moment, and lets others run until it is there.
+  /// Sleeps until shortly before the moment, then yields to other tasks until the moment has come.
   package func wait(until moment: MonotonicInstant) async -> Bool {
     let rest = moment - now() - Self.awake
     if rest > Self.awake { try? await Task.sleep(for: rest, tolerance: .zero) }

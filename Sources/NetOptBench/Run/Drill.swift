@@ -1,19 +1,21 @@
 package import NetOptCore
 
-/// The failover drill: what it costs a client that knows nothing yet when the first address of its list is dead, and how soon it
-/// is over. Each trial has two new clients, one without the dead address and one with it in front; which one is first alternates, so
-/// that what the first of two meets (a cache on the way that was empty) is not taken for the dead address's doing.
+/// The failover drill. It measures the cost of a dead first address in the list for a client that knows
+/// nothing yet, and the time until calls avoid that address. Each trial uses two new clients: one without the
+/// dead address, and one with the dead address at the front of the list. The clients alternate in who goes
+/// first: otherwise a one-time cost of the first client, such as an empty cache on the way, would look like a
+/// cost of the dead address.
 package struct Drill: Sendable {
-  /// What one call gave.
+  /// The result of one call.
   package struct Call: Hashable, Sendable {
-    /// What it took as a whole.
+    /// The duration of the call.
     package let duration: Duration
-    /// Whether the dead address was tried for it.
+    /// Whether the call tried the dead address.
     package let isAffected: Bool
-    /// Whether it was answered.
+    /// Whether the call got a response.
     package let isAnswered: Bool
 
-    /// Describes a call.
+    /// Makes the result of a call.
     package init(duration: Duration, isAffected: Bool, isAnswered: Bool) {
       self.duration = duration
       self.isAffected = isAffected
@@ -23,28 +25,30 @@ package struct Drill: Sendable {
 
   /// One trial. Times are in microseconds.
   package struct Trial: Hashable, Sendable {
-    /// When the first call with the dead address began, since 1970.
+    /// The time when the first call with the dead address began, since 1970.
     package let startedAt: Int64
-    /// What the first call took without the dead address; `nil` when it failed.
+    /// The duration of the first call without the dead address; `nil` when the call failed.
     package let baseline: Int64?
-    /// What it took with it.
+    /// The duration of the first call with the dead address; `nil` when the call failed.
     package let first: Int64?
-    /// How many calls tried the dead address.
+    /// The number of calls that tried the dead address.
     package let affected: Int
-    /// From the start of the first call to the end of the first one that did not try it; `nil` when each of them did.
+    /// The time from the start of the first call to the end of the first answered call that did not try the
+    /// dead address; `nil` when there was no such call.
     package let recovery: Int64?
   }
 
-  /// What was found of a dead address.
+  /// The result of the drill for one dead address.
   package struct Result: Sendable {
-    /// The address.
+    /// The dead address.
     package let address: IPAddress
-    /// How it is dead.
+    /// The reason why the run excluded the address.
     package let exclusion: Exclusion
     /// The trials.
     package let trials: [Trial]
 
-    /// By how much the first call took longer, in each trial in which both were answered.
+    /// The signed-rank test of the extra time of the first call, over the trials in which both first calls
+    /// were answered.
     var added: SignedRank {
       SignedRank(
         trials.compactMap { trial in
@@ -54,9 +58,9 @@ package struct Drill: Sendable {
     }
   }
 
-  /// How many trials there are for each dead address: enough for an interval.
+  /// The number of trials for each dead address: enough for a confidence interval.
   package static let trials = 12
-  /// How many calls a client makes, one after the other.
+  /// The number of consecutive calls of the client with the dead address.
   package static let calls = 10
 
   private let live: [IPAddress]
@@ -66,10 +70,11 @@ package struct Drill: Sendable {
   /// Makes a drill.
   ///
   /// - Parameters:
-  ///   - live: the addresses that can be used, the best first.
-  ///   - now: microseconds since 1970.
-  ///   - calls: makes a client with a list of these addresses in this order, and so many calls with it; tells for each whether
-  ///     the first address was tried. Fewer calls when the task is cancelled.
+  ///   - live: the usable addresses, the best first.
+  ///   - now: returns microseconds since 1970.
+  ///   - calls: makes a client with a list of the given addresses in the given order, and the given number of
+  ///     calls with that client. For each call it says whether the call tried the first address. It returns
+  ///     fewer calls when the task is cancelled.
   package init(
     live: [IPAddress], now: @escaping @Sendable () -> Int64,
     calls: @escaping @Sendable ([IPAddress], Int) async -> [Call]
@@ -79,7 +84,7 @@ package struct Drill: Sendable {
     self.calls = calls
   }
 
-  /// Drills with an address; `nil` when the task was cancelled before there was a trial.
+  /// Runs the trials for an address. Returns `nil` when the task was cancelled before the first trial ended.
   package func result(of address: IPAddress, _ exclusion: Exclusion) async -> Result? {
     var trials: [Trial] = []
     while trials.count < Self.trials {
@@ -108,13 +113,13 @@ package struct Drill: Sendable {
 }
 
 extension Drill.Result {
-  /// The median of some of the trials' times.
+  /// The median of one of the trials' times; trials without that time do not count.
   private func median(_ value: (Drill.Trial) -> Int64?) -> Int64? {
     let values = trials.compactMap(value).sorted()
     return values.isEmpty ? nil : values[Percentile.p50.nearestRank(of: values.count) - 1]
   }
 
-  /// The lines of the text report.
+  /// The drill's lines in the text report.
   var lines: [String] {
     let added = added
     var text = "\(TextLayout.printable(exclusion.reason)): "
@@ -137,7 +142,7 @@ extension Drill.Result {
     return TextLayout.hanging("DRILL   ", "\(address) first: \(text)")
   }
 
-  /// The member of the JSON report.
+  /// The drill's object in the JSON report.
   var json: JSONValue {
     let added = added
     let interval = added.interval(confidence: 0.95)

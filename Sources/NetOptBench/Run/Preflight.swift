@@ -1,6 +1,6 @@
-/// Why a target is not measured.
+/// The reason why a run does not measure a target.
 package struct Exclusion: Hashable, Sendable {
-  /// A stable name.
+  /// A stable code for programs.
   package let code: String
   /// A short reason for people.
   package let reason: String
@@ -12,16 +12,17 @@ package struct Exclusion: Hashable, Sendable {
   }
 }
 
-/// Judges what the first request to each target gave.
+/// Judges the first response of each target.
 package enum Preflight {
-  /// The most first requests that are under way at once.
+  /// The maximum number of concurrent first requests.
   package static let concurrency = 64
 
-  /// Says which targets are left out: those that failed, and those whose status is not the one that most targets
-  /// answer with. Only 2xx and 3xx count for that: what an error page takes says nothing about the service.
+  /// Excludes the targets whose first request failed, and the targets whose status differs from the status of
+  /// most targets. Only a 2xx or 3xx status can be the common one: the response time of an error page says
+  /// nothing about the service.
   ///
-  /// - Parameter samples: a sample per target; `nil` for one that was not taken, which excludes nobody.
-  /// - Returns: an exclusion per target, or `nil` for a target that is measured.
+  /// - Parameter samples: one sample per target. A `nil` sample was not taken and excludes nothing.
+  /// - Returns: one exclusion per target, or `nil` for a target to measure.
   package static func exclusions(after samples: [Sample?]) -> [Exclusion?] {
     let expected = commonStatus(samples)
     return samples.map { sample in
@@ -36,7 +37,7 @@ package enum Preflight {
     }
   }
 
-  /// The status from 200 to 399 that most targets answer with, the lowest of equals.
+  /// The most frequent status from 200 to 399; the lowest of equally frequent ones.
   private static func commonStatus(_ samples: [Sample?]) -> Int? {
     var counts: [Int: Int] = [:]
     for case .answered(let status)? in samples.map({ $0?.outcome }) where Sample.isFine(status) {

@@ -1,30 +1,31 @@
 package import NetOptCore
 
-/// What one request gave.
+/// The result of one request.
 package struct Sample: Sendable {
-  /// What became of it.
+  /// The outcome of a request.
   package enum Outcome: Hashable, Sendable {
-    /// It was answered, with this status, and the body was read to its end.
+    /// The server answered with this status, and the client read the whole body.
     case answered(status: Int)
-    /// It was not.
+    /// The request failed.
     case failed(SampleFailure)
   }
 
-  /// What became of it.
+  /// The outcome of the request.
   package var outcome: Outcome
-  /// What its phases took; of no meaning for a failure.
+  /// The duration of each phase; meaningless for a failed request.
   package var timings: Timings
-  /// Whether its connection had been used before.
+  /// Whether an earlier request had used the connection.
   package var reused: Bool
-  /// The version of HTTP.
+  /// The HTTP version.
   package var version: HTTPVersion?
-  /// How the connection was secured.
+  /// The TLS properties of the connection.
   package var tls: TLSReport?
-  /// What the kernel measured of the connection, when the transport asked it.
+  /// The kernel's measurements of the connection, when the transport asked for them.
   package var socket: SocketReport?
-  /// How long after its moment the request was sent; zero in a closed loop, where it has none.
+  /// The delay between the scheduled moment and the sending of the request. Zero in a closed loop, which has
+  /// no schedule.
   package var lag = Duration.zero
-  /// How long a request took that failed.
+  /// The duration of a failed request.
   package var failedAfter = Duration.zero
 
   /// Makes a sample.
@@ -39,12 +40,12 @@ package struct Sample: Sendable {
     self.tls = tls
   }
 
-  /// From sending the request until its end.
+  /// The time from sending the request to its end.
   package var service: Duration {
     if case .failed = outcome { failedAfter } else { timings.total }
   }
 
-  /// How it is counted.
+  /// The kind under which reports count the sample.
   package var kind: SampleKind {
     switch outcome {
     case .answered(let status): Sample.isFine(status) ? .ok : .httpError
@@ -52,34 +53,35 @@ package struct Sample: Sendable {
     }
   }
 
-  /// Whether an answer with this status is one: success, or a redirect, which a run does not follow.
+  /// Whether a response with this status counts as successful: 2xx, or a 3xx redirect, which a run does not
+  /// follow.
   package static func isFine(_ status: Int) -> Bool { (200..<400).contains(status) }
 }
 
-/// How a sample is counted. The raw values are the keys of `counts`.
+/// The kind of a sample in reports. The raw values are the keys of `counts`.
 package enum SampleKind: String, CaseIterable, Hashable, Sendable {
-  /// Answered with 2xx or 3xx.
+  /// The response had a 2xx or 3xx status.
   case ok
-  /// Another status, or an answer that breaks the rules of HTTP.
+  /// Another status, or an error that no other kind covers, such as a response that violates HTTP.
   case httpError = "http_error"
-  /// A time limit passed.
+  /// A time limit expired.
   case timeout
   /// The connection could not be opened, or was lost.
   case connect
   /// The TLS handshake failed.
   case tls
-  /// The name was not found.
+  /// The name resolution failed.
   case dns
 
-  /// The kind's name in a sentence.
+  /// The kind's name in the text and HTML reports.
   package var label: String { self == .httpError ? "http error" : rawValue }
 }
 
-/// Why a request was not answered.
+/// The reason why a request failed.
 package struct SampleFailure: Hashable, Sendable {
-  /// How it is counted.
+  /// The kind under which reports count the failure.
   package let kind: SampleKind
-  /// A stable name.
+  /// A stable code for programs.
   package let code: String
   /// A short reason for people.
   package let reason: String

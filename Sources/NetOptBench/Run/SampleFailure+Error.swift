@@ -1,10 +1,11 @@
 package import NetOptCore
 
 extension SampleFailure {
-  /// The code for an address that there is no way to from this machine.
+  /// The code for an address without a route from this machine.
   static let unreachable = "unreachable"
 
-  /// Reads an error. When no leg carried the request, the most telling failure of a leg says more than the call as a whole.
+  /// Makes the failure for an error. When no leg carried the request, the leg failure that explains most
+  /// takes the place of the call's error, which says less.
   package init(_ error: NetOptError) {
     if let route = error.route, route.winner == nil,
       let leg = RaceFailures(route.plan, route.legs).first, let failure = SampleFailure(leg)
@@ -27,7 +28,7 @@ extension SampleFailure {
     }
   }
 
-  /// Reads a leg's failure; `nil` when its kind says nothing.
+  /// Makes the failure for a failed leg; `nil` for kinds of leg failures that do not explain the error.
   private init?(_ leg: LegFailure) {
     switch leg.kind {
     case .refused: self.init(.connect, code: "refused", reason: "connect: refused")

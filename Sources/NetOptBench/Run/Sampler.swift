@@ -1,18 +1,17 @@
 package import NetOptCore
 
-/// Takes samples: sends the request of a run to a target, reads the answer to its end, and says what that took.
+/// Takes samples: sends the run's request to a target, reads the whole response, and records the times.
 package struct Sampler: Sendable {
   private let client: any BenchClient
-  /// What the samples are best taken on.
+  /// The preferred task executor for taking samples.
   var executor: (any TaskExecutor)? { client.executor }
   private let timeSource: any TimeSource
   private var request: NetOptRequest
 
   /// Makes a sampler.
   ///
-  /// - Parameter request: what is sent. Its routing and its use of connections are set for each sample,
-  ///   redirects are not followed
-  ///   and nothing is sent again: a sample is one exchange with one target.
+  /// - Parameter request: the request to send. The sampler sets the routing and the connection use for each
+  ///   sample. It follows no redirect and retries nothing: a sample is one exchange with one target.
   package init(
     _ client: any BenchClient, _ request: NetOptRequest, timeSource: any TimeSource = SystemTimeSource()
   ) {
@@ -23,10 +22,10 @@ package struct Sampler: Sendable {
     self.request.options.maxAttempts = 1
   }
 
-  /// Takes one sample. Errors are samples too.
+  /// Takes one sample. A failed request is a sample too.
   ///
-  /// - Parameter due: the moment at which it should be sent, which may be over; `nil` when there is none.
-  /// - Returns: `nil` when the task was cancelled.
+  /// - Parameter due: the scheduled moment of the request, which may have passed; `nil` without a schedule.
+  /// - Returns: the sample, or `nil` when the task was cancelled.
   package func sample(
     _ target: BenchTarget, _ connection: RequestOptions.ConnectionUse, due: MonotonicInstant? = nil
   ) async -> Sample? {
@@ -62,6 +61,6 @@ package struct Sampler: Sendable {
 }
 
 extension Block {
-  /// How the block's requests use connections.
+  /// The connection use of the block's requests.
   package var connection: RequestOptions.ConnectionUse { self == .cold ? .fresh : .pooled }
 }

@@ -1,19 +1,19 @@
 package import NetOptCore
 
-/// What a run measures, chosen from the list and the URL.
+/// The targets of a run, selected from the list and the URL.
 package struct TargetSelection: Sendable {
-  /// The targets, the list's in their order and DNS at the end.
+  /// The targets: the addresses in the order of the list, then DNS.
   package let targets: [BenchTarget]
-  /// Why targets that were asked for are not among them.
+  /// Warnings about requested targets that are not in `targets`.
   package let warnings: [BenchWarning]
 
-  /// Chooses targets.
+  /// Selects the targets.
   ///
   /// - Parameters:
-  ///   - kinds: what was asked for.
-  ///   - family: the only family that is wanted, or `nil` for both.
-  ///   - origin: what the URL leads to.
-  ///   - listed: the list's endpoints for the URL's host, or `nil` when the list does not have the host.
+  ///   - kinds: the requested kinds of targets.
+  ///   - family: the only address family to use, or `nil` for both families.
+  ///   - origin: the origin of the URL.
+  ///   - listed: the list's endpoints for the URL's host, or `nil` when the list does not contain the host.
   package init(
     _ kinds: Set<BenchTarget.Kind>, family: IPAddress.Family?, origin: Origin, listed: [BenchTarget]?
   ) {
