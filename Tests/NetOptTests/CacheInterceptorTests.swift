@@ -4,11 +4,12 @@ import Testing
 
 @testable import NetOpt
 
-/// What a client with a cache does, mode `http`.
+/// The behaviour of a client with a cache in mode `http`.
 @Suite struct CacheInterceptorTests {
   private static let gone = NetOptError(.receiveFailed, phase: .receive, "the connection was closed")
 
-  @Test func aFreshResponseIsNotAskedForAgain() async throws {
+  @Test("the cache serves a fresh response without a request")
+  func freshResponse() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
       CacheLab.response(request, 200, ["Cache-Control": "max-age=60", "ETag": "\"a\""], "hello")
     }
@@ -27,7 +28,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func requestsWithBodiesAreAskedEachForItself() async throws {
+  @Test("the cache does not store the response to a GET with a body")
+  func requestBodies() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
       let question = String(decoding: request.body.bytesInMemory ?? [], as: UTF8.self)
       return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "to \(question)")
@@ -38,13 +40,14 @@ import Testing
       #expect(answer.response.cacheStatus.rule == .requestBody)
     }
     #expect(lab.sent == 3)
-    // Without a body the same URL is another question.
+    // The same URL without a body is another request.
     #expect(try await lab.ask().text == "to ")
     #expect(try await lab.ask().response.cacheStatus.outcome == .hit)
     await lab.client.shutdown()
   }
 
-  @Test func withoutACacheNothingIsKept() async throws {
+  @Test("a client without a cache sends each request")
+  func withoutCache() async throws {
     let lab = try StubLab([.respond(200, fields: ["Cache-Control": "max-age=60"])])
     for _ in 0..<2 { #expect(try await lab.client.execute(try lab.request()).cacheStatus == .off) }
     #expect(lab.receivers.count == 2)
@@ -52,7 +55,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aStaleResponseIsValidated() async throws {
+  @Test("the cache revalidates a stale response and serves it with the fields of the 304")
+  func revalidation() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       let fields: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"a\"", "N": "\(number)"]
       return request.headers["If-None-Match"] == "\"a\""
@@ -72,7 +76,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func a304AboutSomethingElseIsAskedForAnew() async throws {
+  @Test("the cache fetches the resource again after a 304 with another ETag")
+  func otherETag() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
       request.headers.contains(name: "If-None-Match")
         ? CacheLab.response(request, 304, ["ETag": "\"other\""])
@@ -86,11 +91,11 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test(arguments: [
+  @Test("an unreachable origin gives a stale response, or 504 where that is forbidden", arguments: [
     ("max-age=10", 200), ("max-age=10, must-revalidate", 504), ("max-age=10, no-cache", 504),
     ("max-age=10, stale-if-error=5", 200),
   ])
-  func anOriginThatCannotBeReached(_ control: String, _ status: Int) async throws {
+  func unreachableOrigin(_ control: String, _ status: Int) async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       if number > 1 { throw Self.gone }
       return CacheLab.response(request, 200, ["Cache-Control": control], "hello")
@@ -101,12 +106,13 @@ import Testing
     #expect(response.status == status)
     #expect(text.hasPrefix(status == 200 ? "hello" : "netopt: the origin could not be reached"))
     #expect(response.cacheStatus.outcome == (status == 200 ? .stale : .miss))
-    // Of what is not stored nothing can be said but the error.
+    // Without a stored response the call throws the error.
     await #expect(throws: NetOptError.self) { try await lab.ask(.get, "/other") }
     await lab.client.shutdown()
   }
 
-  @Test func aServerInTroubleIsCoveredUpWhereThatIsAllowed() async throws {
+  @Test("the cache serves a stale response instead of a 503 only with stale-if-error")
+  func staleIfError() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       number > 2
         ? CacheLab.response(request, 503, [:], "busy")
@@ -121,7 +127,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func staleIsServedWhileItIsRefreshed() async throws {
+  @Test("stale-while-revalidate serves the stale response and refreshes it in the background")
+  func staleWhileRevalidate() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       CacheLab.response(
         request, 200, ["Cache-Control": "max-age=10, stale-while-revalidate=60"], "answer \(number)")
@@ -136,7 +143,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aServerThatDoesNotAnswerRefreshesKeepsOnlySoMany() async throws {
+  @Test("the cache limits its concurrent background refreshes and does the others later")
+  func refreshLimit() async throws {
     let gate = Latch()
     let most = ResponseCache.mostRefreshes
     let lab = try CacheLab { (request, number) throws(NetOptError) in
@@ -151,7 +159,7 @@ import Testing
     }
     try await wait(for: "the refreshes") { lab.sent == 2 * most + 50 }
     gate.open()
-    // What was not refreshed then is now.
+    // The cache now refreshes the entries that were above the limit.
     try await wait(for: "the others") {
       var isFresh = true
       for index in 0..<most + 50 {
@@ -163,9 +171,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// What the origin says is gone or forbidden is not served any longer, although the answer is not stored.
-  @Test(arguments: [403, 404, 410])
-  func whatIsGoneIsNotServed(_ status: Int) async throws {
+  /// The cache stops serving an entry after a 403, 404 or 410, although it does not store that response.
+  @Test("a refresh that gets 403, 404 or 410 ends the use of the stale response", arguments: [403, 404, 410])
+  func goneResource(_ status: Int) async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       number == 1
         ? CacheLab.response(
@@ -180,7 +188,7 @@ import Testing
   }
 
   @Test(
-    "a slow answer to an earlier request is not stored, and neither of the two is served: nobody knows which is newer"
+    "the cache serves neither of two responses out of order, because it cannot tell which is newer"
   )
   func answersOutOfOrder() async throws {
     let gate = Latch()
@@ -199,8 +207,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// A fetch that nobody waits for is overtaken by a change as well.
-  @Test func whatAChangeOvertookIsNotStored() async throws {
+  /// Also holds for a fetch that no other call waits for.
+  @Test("a response to a max-age=0 request is not stored when a PUT is answered before it")
+  func putDuringUnsharedFetch() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       if request.method == .put { return CacheLab.response(request, 204) }
@@ -216,8 +225,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Who changes something sees the change with and without credentials.
-  @Test func aChangeWithCredentialsConcernsWhatWasReadWithout() async throws {
+  /// A caller that changes a resource sees the change with and without credentials.
+  @Test("an unsafe request with credentials invalidates the entry stored without credentials")
+  func changeWithCredentials() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
     }
@@ -227,8 +237,10 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test(arguments: ["no-store", "max-age=60, no-store", "max-age=0"])
-  func whatIsNotToBeStoredIsNot(_ control: String) async throws {
+  @Test(
+    "the cache does not store a response with no-store, or with max-age=0 and no validator",
+    arguments: ["no-store", "max-age=60, no-store", "max-age=0"])
+  func notStored(_ control: String) async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
       CacheLab.response(request, 200, ["Cache-Control": control], "secret")
     }
@@ -238,7 +250,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func neitherCookiesNorVaryAsteriskAreStored() async throws {
+  @Test("the cache stores neither Set-Cookie fields nor responses with Vary: *")
+  func cookiesAndVary() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
       let vary: HeaderFields = request.url.path == "/vary" ? ["Vary": "*"] : [:]
       return CacheLab.response(
@@ -252,7 +265,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func usersDoNotSeeEachOthersEntries() async throws {
+  @Test("partitions, credentials and unverified requests have separate entries, and no status shows a secret")
+  func separateUsers() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
     }
@@ -271,13 +285,14 @@ import Testing
         #expect(!response.cacheStatus.rule.description.contains("secret"))
       }
     }
-    // What came without a look at the certificate is nothing for who looks at it.
+    // A response that was fetched without certificate verification is not served to a request that verifies.
     #expect(try await lab.ask { $0.options.verification = .none }.text == "answer 6")
     #expect(try await lab.ask().text == "answer 1")
     await lab.client.shutdown()
   }
 
-  @Test func anUnsafeRequestInvalidates() async throws {
+  @Test("a successful unsafe request invalidates its URL and Location, a failed one neither")
+  func unsafeRequest() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       switch request.method {
       case .get: CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], "answer \(number)")
@@ -296,7 +311,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func whatWasChangedWhileItWasFetchedIsNotStored() async throws {
+  @Test("a response is not stored when a PUT is answered during its fetch")
+  func putDuringFetch() async throws {
     let (asked, gate) = (Latch(), Latch())
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       if number == 1 {
@@ -314,7 +330,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func partsAreTakenFromWhatIsStored() async throws {
+  @Test("the cache answers Range, If-None-Match and HEAD requests from a stored response")
+  func storedParts() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
       CacheLab.response(request, 200, ["Cache-Control": "max-age=60", "ETag": "\"a\""], "0123456789")
     }
@@ -332,7 +349,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func onlyWhatIsStoredWhenNothingElseIsWanted() async throws {
+  @Test("only-if-cached without a stored response gives 504 and sends no request")
+  func onlyIfCached() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in CacheLab.response(request) }
     let (response, text) = try await lab.ask(.get, "/thing", ["Cache-Control": "only-if-cached"])
     #expect(response.status == 504)
@@ -345,7 +363,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aBodyThatStreamsIsStoredAtItsEnd() async throws {
+  @Test("the cache stores a streamed body only after the caller read it to its end")
+  func streamedBody() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       let body = GatedBody(
         ["one ", "two ", "\(number)"], failure: request.url.path == "/cut" ? Self.gone : nil)
@@ -354,7 +373,7 @@ import Testing
     #expect(try await lab.ask().text == "one two 1")
     #expect(try await lab.ask().text == "one two 1")
     #expect(lab.sent == 1)
-    // Neither what broke off nor what nobody read to its end.
+    // The cache stores neither a body that ends early nor a body that the caller does not read to its end.
     for _ in 0..<2 { await #expect(throws: NetOptError.self) { try await lab.ask(.get, "/cut") } }
     #expect(lab.sent == 3)
     for _ in 0..<2 { _ = try await lab.client.execute(try NetOptRequest(.get, "https://api.test/left")) }
@@ -362,8 +381,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test(arguments: [false, true])
-  func aBodyAboveTheLimitPasses(_ streams: Bool) async throws {
+  @Test("a body above maxEntryBytes passes through the cache and is not stored", arguments: [false, true])
+  func largeBody(_ streams: Bool) async throws {
     let chunks = [String](repeating: String(repeating: "x", count: 100), count: 5)
     let lab = try CacheLab({ $0.maxEntryBytes = 499 }) { (request, _) throws(NetOptError) in
       let body = streams ? ResponseBody(GatedBody(chunks)) : ResponseBody(Array(chunks.joined().utf8))
@@ -374,7 +393,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func bodiesOnTheirWayHaveALimitInAll() async throws {
+  @Test("the cache does not store a body that would exceed maxPendingBytes")
+  func pendingBytes() async throws {
     let lab = try CacheLab({ $0.maxPendingBytes = 150 }) { (request, _) throws(NetOptError) in
       let body = ResponseBody(GatedBody([String(repeating: "x", count: 100), "y"]))
       return CacheLab.response(request, 200, ["Cache-Control": "max-age=60"], body)
@@ -383,7 +403,7 @@ import Testing
     var reader = first.body.makeAsyncIterator()
     _ = try await reader.next()
     #expect(try await lab.ask(.get, "/2").text.count == 101)
-    // What only passes takes no room from others.
+    // A body that only passes through does not count towards the limit.
     #expect(lab.client.cache?.pendingBytes == 100)
     _ = try await reader.next()
     #expect(try await reader.next() == nil)
@@ -392,7 +412,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func decodedContentIsStoredAsItIs() async throws {
+  @Test("the cache stores a decoded body with a weak ETag, without Content-Encoding and Content-Length")
+  func decodedBody() async throws {
     let lab = try CacheLab { (request, _) throws(NetOptError) in
       let fields: HeaderFields = [
         "Cache-Control": "max-age=60", "Content-Encoding": "gzip", "Content-Length": "3", "ETag": "\"a\"",

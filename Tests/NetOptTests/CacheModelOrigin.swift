@@ -4,19 +4,19 @@ import NetOptTestSupport
 
 @testable import NetOpt
 
-/// The origin of the cache's model test, and all that is true of the answers it has given.
+/// The origin of the cache's model test, and the record of the responses that it has given.
 ///
-/// An answer is of a representation: a version of a resource, for one user and one variant. It says so in its fields and in its body. Versions
-/// count up, in the order in which requests arrive.
+/// A response carries a representation: a version of a resource, for one user and one variant. Its fields and
+/// its body name the representation. Versions count up in the order in which requests arrive.
 final class CacheModelOrigin: Sendable {
-  /// What a request selects.
+  /// The target, user and variant that a request selects.
   struct Subject: Hashable {
     let target: String
     let user: String
     let variant: String
   }
 
-  /// One answer that may be stored.
+  /// The freshness terms of one response. `given` and `lifetime` are in milliseconds.
   private struct Answer {
     let given: Int64
     let lifetime: Int64
@@ -34,16 +34,16 @@ final class CacheModelOrigin: Sendable {
     var now: Int64 = 1_795_219_200_000
     /// How often the clock was set.
     var settings = 0
-    /// By target: what counts its changes.
+    /// The current version of each target.
     var versions: [String: Int] = [:]
     var bodies: [Representation: String] = [:]
     var answers: [Representation: [Answer]] = [:]
-    /// What callers have seen of a subject.
+    /// The newest version of each subject that a caller has seen.
     var floors: [Subject: Int] = [:]
-    /// How often the answers that must not be stored reached a caller, by their serial number.
+    /// How often each response that must not be stored reached a caller, by the response's serial number.
     var unshared: [Int: Int] = [:]
     var serial = 0
-    /// The unsafe requests that arrived, by their identifier.
+    /// How often each unsafe request arrived, by its `X-Call` identifier.
     var changes: [String: Int] = [:]
     var faults: [String] = []
 
@@ -53,10 +53,10 @@ final class CacheModelOrigin: Sendable {
   }
 
   private let state: Locked<State>
-  /// Whether stored answers may be refreshed beside a call. A refresh runs on another thread, so requests may arrive in another order than
-  /// they were sent in, and no version can be demanded.
+  /// Whether the cache may refresh stored responses in the background. A refresh runs on another thread, so
+  /// requests may arrive in another order than they were sent, and the model can demand no version.
   let refreshes: Bool
-  /// Whether the clock may be set back while calls are under way. Then nobody knows how old an answer is.
+  /// Whether the clock may be set back during calls. The age of a response is unknown then.
   let setsClockBack: Bool
 
   init(seed: UInt64) {
@@ -81,29 +81,31 @@ final class CacheModelOrigin: Sendable {
 
   // MARK: Answers
 
-  /// The resources. Those in `v` depend on the variant and always say so. Those in `w` do not, and say in half of their answers that they do.
-  /// `/plain` has no validators.
+  /// The targets. Responses for targets that end in `v` depend on the variant and always send `Vary`.
+  /// Responses for targets that end in `w` do not depend on the variant, and half of them send `Vary`. The
+  /// `/plain` targets have no validators.
   static let targets = ["/a", "/av", "/aw", "/plain", "/plainv", "/plainw"]
   static let variants = ["v0", "v1"]
   static let users = ["", "u0", "u1"]
 
   private static func hasTags(_ target: String) -> Bool { !target.hasPrefix("/plain") }
 
-  /// What a call selects: for as far as it can know, all that `Vary` has ever named counts.
+  /// The subject that a call selects. A caller cannot know which responses depend on the variant, so every
+  /// field that `Vary` has ever named counts.
   static func subject(of request: NetOptRequest) -> Subject {
     Subject(
       target: request.url.target, user: request.headers["Authorization"] ?? "",
       variant: request.headers["X-Variant"] ?? "")
   }
 
-  /// What its answer is of.
+  /// The subject of the response. Its variant is empty unless the target depends on the variant.
   private static func representedSubject(of request: NetOptRequest) -> Subject {
     let subject = subject(of: request)
     return request.url.target.hasSuffix("v")
       ? subject : Subject(target: subject.target, user: subject.user, variant: "")
   }
 
-  /// Answers a request. What it says is settled when the request arrives; it comes later.
+  /// Answers a request. The response is fixed when the request arrives, and is delivered later.
   func answer(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     if request.headers["Cache-Control"]?.contains("only-if-cached") == true {
       report("\(request.url.target): a request that wants none of the origin was sent")
@@ -133,7 +135,7 @@ final class CacheModelOrigin: Sendable {
     }
   }
 
-  /// Some changes are of another resource as well, and name it.
+  /// Some unsafe requests also change another resource, and name it in `Content-Location`.
   private static func settleChange(
     _ request: NetOptRequest, _ fields: HeaderFields, _ state: inout State
   ) -> NetOptResponse {
@@ -229,15 +231,15 @@ final class CacheModelOrigin: Sendable {
 
   // MARK: Verdicts
 
-  /// The version that a call must not fall behind which begins now.
+  /// The oldest version that a call that begins now may get.
   func floor(of subject: Subject) -> Int { state.withLock { $0.floors[subject, default: 0] } }
 
-  /// Looks at an answer.
+  /// Checks a response against the record, and reports faults.
   ///
   /// - Parameters:
-  ///   - text: its body; `nil` when the caller has let go of it after the head.
-  ///   - floor: what was the floor when the call began.
-  ///   - settings: how often the clock had been set then.
+  ///   - text: the response's body; `nil` if the caller dropped the body after the head.
+  ///   - floor: the subject's floor when the call began.
+  ///   - settings: how often the clock had been set when the call began.
   func judge(
     _ response: NetOptResponse, _ text: String?, to request: NetOptRequest, floor: Int, settings: Int,
     _ place: String
@@ -285,12 +287,13 @@ final class CacheModelOrigin: Sendable {
       }
       // A request with `no-store` does not change what is stored.
       if control.contains("no-store"), 200..<300 ~= response.status { return }
-      // Without a validator an answer to HEAD does not say which version it is of, and an error may be about the method.
+      // A response to HEAD without a validator does not say which version it carries, and an error may
+      // concern the method.
       if request.method == .head, response.status != 200 || !response.headers.contains(name: "ETag") {
         return
       }
       if ![206, 304].contains(response.status) || response.headers.contains(name: "ETag") {
-        // A stored answer without `Vary` is for all variants.
+        // A stored response without `Vary` applies to all variants.
         let isForAll = !response.headers.contains(name: "Vary") && status.isStored
         for variant in isForAll ? Self.variants : [subject.variant] {
           state.raiseFloor(
@@ -300,7 +303,8 @@ final class CacheModelOrigin: Sendable {
     }
   }
 
-  /// A change makes all variants of its user invalid, and what was stored without a user.
+  /// Raises the floors after an unsafe request. The request invalidates all variants of its user, and the
+  /// entries that were stored without a user.
   private static func raiseFloors(
     after request: NetOptRequest, _ response: NetOptResponse, _ state: inout State
   ) {
@@ -334,9 +338,10 @@ final class CacheModelOrigin: Sendable {
     default: report("status \(response.status)")
     }
     guard let answers = state.answers[representation] else { return report("a version that nobody gave") }
-    // The date of the decision is known when the clock was not set during the call.
+    // The date of the cache's decision is known only if nobody set the clock during the call.
     guard settings == state.settings, !setsClockBack else { return }
-    // A retry takes time of the monotonic clock, and none of the date, which stands still here: by so much an answer seems younger.
+    // A retry takes time on the monotonic clock, but the date stands still here. The response can seem
+    // younger by that time.
     let slack: Int64 = 999
     switch response.cacheStatus.outcome {
     case .hit where !answers.contains { state.now - $0.given < $0.lifetime + slack }:
@@ -348,7 +353,7 @@ final class CacheModelOrigin: Sendable {
   }
 }
 
-/// A body that comes in two parts, with pauses, or ends after the first one.
+/// A body that arrives in two parts, with pauses, or fails after the first part.
 private final class PausingBody: BodySource {
   private let parts: Locked<[[UInt8]]>
   private let origin: CacheModelOrigin

@@ -7,10 +7,10 @@ import Testing
 
 @testable import NetOpt
 
-/// The cache against a model of what is true: overlapping calls, users, variants, changes, failures, both tiers, restarts and the clock, all at
-/// once.
+/// Tests the cache against a model: overlapping calls, users, variants, unsafe requests, failures, both
+/// tiers, restarts and clock changes, all at once.
 @Suite struct CacheModelTests {
-  /// The seeds of the tests, or those that `CACHE_MODEL_SEEDS=FROM-TO` says.
+  /// The seeds of the test: the range in `CACHE_MODEL_SEEDS=FROM-TO`, by default 1 to 12.
   static let seeds: ClosedRange<UInt64> = {
     let parts = (ProcessInfo.processInfo.environment["CACHE_MODEL_SEEDS"] ?? "1-12").split(separator: "-")
       .compactMap { UInt64($0) }
@@ -18,9 +18,9 @@ import Testing
   }()
 
   @Test(
-    "an answer is its request's own, whole, fresh and not older than what its caller has seen",
+    "a call gets its own, whole and fresh response, not older than any its caller has seen",
     arguments: seeds)
-  func everyAnswer(seed: UInt64) async throws {
+  func everyResponse(seed: UInt64) async throws {
     let origin = CacheModelOrigin(seed: seed)
     let directory = seed % 2 == 0 ? try TemporaryDirectory.make("cache-model") : nil
     let thread = DedicatedThread()
@@ -54,9 +54,9 @@ import Testing
     #expect(hits > 20, "hardly anything was served from the cache: \(hits)")
   }
 
-  /// Performs calls, one after the other.
+  /// Performs calls one after the other.
   ///
-  /// - Returns: how many were answered from the cache.
+  /// - Returns: the number of calls that the cache answered.
   private static func calls(
     _ count: Int, of lab: CacheLab, on thread: DedicatedThread, _ origin: CacheModelOrigin, _ place: String
   ) async -> Int {
@@ -93,7 +93,7 @@ import Testing
       let isLetGo = origin.draw(3) == 0
       let isCancelled = origin.draw(25) == 0
       let call = Task(executorPreference: thread) {
-        // Nobody else waits for the answer to a reload.
+        // No other call waits for the response to a reload.
         if fields["Cache-Control"] == "no-cache", isLetGo {
           let head = try await lab.begin(method, target, fields) { $0.options.maxAttempts = attempts }
           return (response: head.withoutBody, text: nil as String?)
@@ -122,7 +122,7 @@ import Testing
 }
 
 extension NetOptResponse {
-  /// The same without the body, which is let go of.
+  /// The response with an empty body. The original body is dropped.
   fileprivate var withoutBody: NetOptResponse {
     var response = self
     response.body = ResponseBody([])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetOpt
 
-/// The modes in which the caller decides.
+/// The cache modes in which the caller decides, `api` and `versioned`.
 @Suite struct DeclaredCacheTests {
   private func api(
     _ name: String? = "shop/live/item", for time: Duration? = .seconds(60),
@@ -22,7 +22,8 @@ import Testing
     }
   }
 
-  @Test func whatIsDeclaredIsCached() async throws {
+  @Test("api mode caches a response for the declared time, in any order of query parameters")
+  func declaredTime() async throws {
     let lab = try numbered()
     let options = api()
     _ = try await lab.ask(.get, "/item?a=1&b=2") { $0.options.cache = options }
@@ -32,14 +33,15 @@ import Testing
     #expect(response.cacheStatus.rule.section == "netopt, api mode")
     lab.wait(61)
     #expect(try await lab.ask(.get, "/item?b=2&a=1") { $0.options.cache = options }.text == "answer 2")
-    // Nothing without a declared time, nothing without the mode.
+    // Without a declared time, or without the mode, nothing is cached.
     for (index, other) in [api(for: nil), .off].enumerated() {
       #expect(try await lab.ask { $0.options.cache = other }.text == "answer \(index + 3)")
     }
     await lab.client.shutdown()
   }
 
-  @Test func noStoreWins() async throws {
+  @Test("api mode does not store a no-store response")
+  func noStore() async throws {
     let lab = try numbered(200, ["Cache-Control": "no-store"])
     let options = api()
     for number in 1...2 {
@@ -48,7 +50,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func negativeAnswersAreCachedWhenAskedFor() async throws {
+  @Test("api mode caches a 404 only with a negativeTimeToLive")
+  func negativeTimeToLive() async throws {
     let lab = try numbered(404)
     let (plain, negative) = (api(), api("other", negative: .seconds(2)))
     for number in 1...2 { #expect(try await lab.ask { $0.options.cache = plain }.text == "answer \(number)") }
@@ -58,7 +61,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func theOldOneIsServedAndRefreshed() async throws {
+  @Test("serveAndRefresh serves the expired response and refreshes it in the background")
+  func serveAndRefresh() async throws {
     let lab = try numbered()
     let options = api(.init("a"), for: .seconds(60), .serveAndRefresh(within: .seconds(600)))
     _ = try await lab.ask { $0.options.cache = options }
@@ -71,7 +75,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("a GET with a body is stored for an API with a name, and never without: PUT could not reach it")
+  @Test("a GET with a body is stored only for a named API, because a PUT could not invalidate it")
   func getWithBody() async throws {
     let lab = try numbered()
     func get(_ options: CacheOptions) async throws -> NetOptResponse {
@@ -91,7 +95,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aDeclaredAPIMayBeAskedWithPost() async throws {
+  @Test("api mode caches a POST by its body if the API has a name")
+  func postToAPI() async throws {
     let lab = try numbered()
     let options = api()
     func post(_ body: String, _ options: CacheOptions) async throws -> String {
@@ -103,14 +108,15 @@ import Testing
     #expect(try await post("{\"a\":1}", options) == "answer 1")
     #expect(try await post("{\"a\":1}", options) == "answer 1")
     #expect(try await post("{\"a\":2}", options) == "answer 2")
-    // Without a name it is a request that changes something.
+    // Without a name a POST is an unsafe request.
     #expect(try await post("{\"a\":1}", api(nil)) == "answer 3")
     #expect(try await post("{\"a\":1}", api(nil)) == "answer 4")
     await lab.client.shutdown()
   }
 
-  /// In every mode, and where nothing is cached at all, `only-if-cached` wants none of the origin.
-  @Test func onlyWhatIsStoredWhenNothingElseIsWanted() async throws {
+  /// `only-if-cached` sends no request in any mode, nor where nothing is cached at all.
+  @Test("only-if-cached without a fresh entry gives 504 in every mode and sends no request")
+  func onlyIfCached() async throws {
     let lab = try numbered()
     let wish: HeaderFields = ["Cache-Control": "only-if-cached"]
     let modes = [api(), api(for: nil), CacheOptions(.versioned(.init())), .http]
@@ -127,8 +133,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// What a caller declares says nothing of an origin that is gone: the error is the answer.
-  @Test func anOriginThatCannotBeReachedIsAnError() async throws {
+  /// A declaration does not allow a stale response when the origin is unreachable: the call throws the error.
+  @Test("api mode throws the error when the origin is unreachable and the entry has expired")
+  func unreachableOrigin() async throws {
     let lab = try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
       if number > 1 { throw NetOptError(.connectFailed, phase: .connect, "nobody is there") }
       return CacheLab.response(request, 200, [:], "answer")
@@ -142,7 +149,7 @@ import Testing
   }
 
   @Test(
-    "a change of a versioned resource takes away what was stored for it, whatever version it names",
+    "an unsafe request for one version of a resource removes the other stored version",
     arguments: [NetOptRequest.Method.put, .delete, .post])
   func versionedChanges(method: NetOptRequest.Method) async throws {
     let lab = try numbered()
@@ -159,7 +166,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func versionsDecide() async throws {
+  @Test("versioned mode serves, refreshes or fetches by how far the stored version is behind")
+  func versionThreshold() async throws {
     let lab = try numbered()
     var versions = CacheOptions.Versions()
     versions.threshold = 3
@@ -170,12 +178,12 @@ import Testing
     #expect(try await get("cachevers=5").1 == "answer 1")
     #expect(try await get("cachevers=4").1 == "answer 1")
     #expect(lab.transport.requests.first?.url.query == "cachevers=5")
-    // Two behind: served and refreshed.
+    // Two versions behind: the cache serves the response and refreshes it.
     #expect(try await get("cachevers=7").1 == "answer 1")
     try await wait(for: "the refresh") { try await get("cachevers=7").1 == "answer 2" }
-    // Three behind: fetched.
+    // Three versions behind: the cache fetches.
     #expect(try await get("cachevers=10").1 == "answer 3")
-    // Without a version it is not cached.
+    // Without a version in its query a request is not cached.
     let (response, text) = try await get("x=1")
     #expect(text == "answer 4")
     #expect(response.cacheStatus.rule.section == "netopt, versioned mode")
@@ -183,7 +191,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("calls for other versions do not wait for each other's fetch")
+  @Test("concurrent calls for different versions do not share a fetch")
   func versionsUnderWay() async throws {
     let gate = Latch()
     let lab = try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
@@ -202,7 +210,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("the name of an API says nothing of another origin that has one of this name")
+  @Test("origins with the same API name do not share cache entries")
   func namesOfOrigins() async throws {
     let lab = try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
       CacheLab.response(request, 200, [:], request.url.origin.description)
@@ -230,7 +238,7 @@ import Testing
   }
 
   @Test(
-    "a change of a URL takes away what was stored for it, in whatever order its parameters are",
+    "an unsafe request in any cache mode removes the API entry of its URL",
     arguments: ["?b=2&a=1", "?x=1", "", "?q=%zz"])
   func changes(query: String) async throws {
     let lab = try numbered()
@@ -240,7 +248,7 @@ import Testing
     #expect(try await get() == "answer 1")
     #expect(try await lab.ask(.put, "/p\(query)") { $0.options.cache = options }.text == "answer 2")
     #expect(try await get() == "answer 3")
-    // A client whose requests are declared otherwise, or not at all, takes it away as well.
+    // A request with another declaration, or with none, removes the entry as well.
     #expect(try await lab.ask(.delete, "/p\(query)").text == "answer 4")
     #expect(try await lab.ask(.delete, "/p\(query)") { $0.options.cache = .http }.text == "answer 5")
     #expect(try await get() == "answer 6")
@@ -248,7 +256,7 @@ import Testing
   }
 
   @Test(
-    "an answer under way for a declared URL is not given to a request of another URL that is cached as the server says",
+    "a fetch for a declared URL is not shared with a similar URL in http mode",
     arguments: [
       ("/p?b=1&a=2", "/p?a=2&b=1"), ("/p?x=%41", "/p?x=A"), ("/p?", "/p"), ("/p?q=1+1", "/p?q=1%201"),
     ])
@@ -277,7 +285,7 @@ import Testing
   }
 
   @Test(
-    "a redirect whose body stays open is let go of before its target is asked",
+    "the client drops a redirect whose body stays open before it requests the target",
     arguments: ["/loop", "/other"])
   func openRedirects(target: String) async throws {
     let gate = Latch()
@@ -293,7 +301,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("what an API redirects to is not stored as its answer", arguments: [true, false])
+  @Test("the target of an API's redirect is not stored as the API's response", arguments: [true, false])
   func redirects(isOfClient: Bool) async throws {
     let options = api()
     let lab = try CacheLab({ $0.options = isOfClient ? options : .off }) {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetOpt
 
-/// Answers that a change of their resource overtakes while they are under way or being stored.
+/// Responses that an unsafe request makes outdated while they are in flight or being stored.
 @Suite struct OvertakenAnswersTests {
   /// An origin that counts the changes of each resource, and answers with the count.
   private final class Origin: Sendable {
@@ -21,10 +21,10 @@ import Testing
       random.withLock { random in Int(random.next() % UInt64(count)) }
     }
 
-    /// The count that a call must not fall behind which begins now.
+    /// The lowest count that a call that begins now may get.
     func floor(of target: String) -> Int { answered.withLock { $0[target, default: 0] } }
 
-    /// A call that changed the resource has been answered.
+    /// Notes that a caller has got this count.
     func hasAnswered(_ target: String, _ version: Int) {
       answered.withLock { $0[target] = max($0[target, default: 0], version) }
     }
@@ -45,7 +45,9 @@ import Testing
     private func pause() async { for _ in 0..<draw(20) { await Task.yield() } }
   }
 
-  @Test("a call that begins after a change was answered gets nothing older", arguments: [false, true])
+  @Test(
+    "a call gets nothing older than a change that was answered before the call began",
+    arguments: [false, true])
   func nothingOlder(onDisk: Bool) async throws {
     let origin = Origin(seed: 11)
     let directory = try TemporaryDirectory.make("overtaken")
@@ -76,10 +78,11 @@ import Testing
   }
 
   @Test(
-    "a call that begins after an answer gets nothing older, whether or not the answer was stored",
+    "a call gets nothing older than a response before it, whether or not that was stored",
     arguments: [0, 1, 2])
-  func nothingOlderThanAnswers(variants: Int) async throws {
-    // Requests reach the origin in the order in which they are sent: nobody could tell which answer is newer otherwise.
+  func nothingOlderThanResponses(variants: Int) async throws {
+    // Requests reach the origin in the order in which they are sent. Otherwise nobody could tell which
+    // response is newer.
     let thread = DedicatedThread()
     let origin = Origin(seed: 12)
     let lab = try CacheLab { request, _ in
@@ -89,7 +92,7 @@ import Testing
           request, 200, ["Cache-Control": "max-age=600", "Vary": "X-Variant"], response.body)
       }
       guard let body = response.body.whole else { return response }
-      // Some are gone, or not to be stored any more.
+      // Some responses say that the resource is gone or must not be stored any more.
       switch origin.draw(4) {
       case 0:
         return CacheLab.response(
@@ -124,11 +127,11 @@ import Testing
   }
 
   @Test(
-    "an answer that came while an older one was under way is not followed by that",
+    "the cache does not store an older response that arrives after a newer no-store response",
     arguments: [
       (410, "no-store"), (200, "no-store"), (403, "no-cache, no-store"), (404, "private, no-store"),
     ])
-  func olderAnswerComesLate(status: Int, control: String) async throws {
+  func lateOlderResponse(status: Int, control: String) async throws {
     let isLater = Latch()
     let lab = try CacheLab { request, number throws(NetOptError) in
       switch number {
@@ -149,10 +152,10 @@ import Testing
   }
 
   @Test(
-    "what the caller asks past the cache for, and is gone, is not in the cache any more",
+    "a 410 for a request that bypasses the cache removes the stored response",
     arguments: [["Cache-Control": "no-cache"], ["Pragma": "no-cache"], ["Range": "bytes=900-"]]
       as [HeaderFields])
-  func goneBehindTheCache(fields: HeaderFields) async throws {
+  func goneResource(fields: HeaderFields) async throws {
     for mode in [CacheOptions.http, .api(.init(name: "thing", timeToLive: .seconds(600)))] {
       let lab = try CacheLab { request, number throws(NetOptError) in
         number == 2
@@ -173,7 +176,7 @@ import Testing
   }
 
   @Test(
-    "an answer that is not stored, and depends on no field, has all variants forgotten",
+    "a response that is not stored and has no Vary removes all stored variants",
     arguments: [(410, "no-store"), (200, "no-store"), (302, "no-store"), (404, "private, no-store")])
   func goneForAllVariants(status: Int, control: String) async throws {
     let lab = try CacheLab { request, number throws(NetOptError) in
@@ -191,7 +194,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("a redirect that is followed before its body came replaces what is stored", arguments: [302, 307])
+  @Test(
+    "a followed redirect replaces the stored response before the redirect's body arrives",
+    arguments: [302, 307])
   func redirectWithLateBody(status: Int) async throws {
     let gate = Latch()
     let lab = try CacheLab { request, number throws(NetOptError) in
@@ -211,7 +216,7 @@ import Testing
   }
 
   @Test(
-    "an answer about a part that names another version has the older one forgotten, and one that names the same does not",
+    "a 206, 304 or 416 with another ETag removes the stored response, one with its ETag does not",
     arguments: [206, 304, 416], [true, false])
   func partOfAnother(status: Int, isOfAnother: Bool) async throws {
     let lab = try CacheLab { request, number throws(NetOptError) in
@@ -231,14 +236,14 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// What replaces or invalidates the stored response.
+  /// How the stored response is replaced or invalidated.
   enum Change: String, CaseIterable { case put, delete, reload, gone }
 
-  /// How the validation in flight fails.
+  /// How the revalidation in flight fails.
   enum Failure: String, CaseIterable { case trouble, lost }
 
   @Test(
-    "a failure is not covered with what was replaced or made invalid meanwhile, for nobody who waited",
+    "no waiting call gets a response that was replaced or invalidated while its revalidation failed",
     arguments: Change.allCases, Failure.allCases)
   func replacedDuringFailure(change: Change, failure: Failure) async throws {
     let mayFail = Latch()
@@ -275,7 +280,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("the answer to a change that another change overtakes is not stored")
+  @Test("the cache does not store the response to a POST that a DELETE overtakes")
   func overtakenChange() async throws {
     let isDeleted = Latch()
     let lab = try CacheLab { request, _ throws(NetOptError) in
@@ -295,7 +300,7 @@ import Testing
   }
 
   @Test(
-    "a change with a token against forgery reaches what its user has stored",
+    "an unsafe request with a CSRF token invalidates the entries of its user",
     arguments: ["X-CSRF-Token", "X-XSRF-TOKEN", "RequestVerification-Csrf", "Jenkins-Crumb"])
   func forgeryToken(name: String) async throws {
     let version = Locked(0)
@@ -309,7 +314,7 @@ import Testing
       #expect(try await lab.ask(.post, "/thing", user + [name: "u\(number)"]).text == "\(number + 1)")
       #expect(try await lab.ask(.get, "/thing", fields).text == "\(number + 1)")
     }
-    // Without other credentials it tells users apart.
+    // Without other credentials the token tells users apart.
     #expect(try await lab.ask(.get, "/thing", other).text == "2")
     _ = try await lab.ask(.post, "/thing", user)
     #expect(try await lab.ask(.get, "/thing", [name: "t"]).text == "3")
