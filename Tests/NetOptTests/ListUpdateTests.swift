@@ -8,7 +8,8 @@ import Testing
 
 @testable import NetOpt
 
-/// A client looks for newer lists. A list that is no good never takes the place of one that is, and the error says why.
+/// A client fetches newer lists. A list that fails a check never replaces a valid list, and the error gives
+/// the reason.
 @Suite struct ListUpdateTests {
   static let url = "https://api.test/list.json"
   let directory: String
@@ -19,7 +20,7 @@ import Testing
     signer = try ListSigner()
   }
 
-  /// A server that answers as it is told to, and a client with a list that names it.
+  /// A scripted server, and a client whose list names the server.
   struct Scene {
     let client: NetOptClient
     let recorder: ListRecorder
@@ -63,7 +64,8 @@ import Testing
     .response(StubResponse(status, fields: fields, body: body))
   }
 
-  @Test func theFirstStartOfADayLooksForANewerList() async throws {
+  @Test("the first start of a day fetches a newer list, and later starts use the copy")
+  func fetchOncePerDay() async throws {
     let new = listBytes(serial: 6, refresh: Self.url)
     let first = try scene { _, _ in Self.respond(new, ["ETag": "\"six\""]) }
     #expect(first.client.list?.serial == 5)
@@ -82,25 +84,27 @@ import Testing
     #expect(first.requests[0].headers["If-None-Match"] == nil)
     await first.client.shutdown()
 
-    // The next start of the day uses the copy and does not look.
+    // The next start of the day uses the copy and sends no request.
     let second = try scene { _, _ in Self.respond([], [:], 304) }
     #expect(second.client.list?.serial == 6)
     #expect(second.client.listStatus.source == .lastGoodCopy(of: try HTTPURL(Self.url)))
     #expect(second.client.listStatus.lastCheck != nil)
     #expect(second.requests.isEmpty)
-    // When it is asked to, it says what it has.
+    // An explicit refresh sends the ETag of the copy.
     let current = try await second.client.refreshList()
     #expect(current.serial == 6)
     #expect(second.requests.map { $0.headers["If-None-Match"] } == ["\"six\""])
     await second.client.shutdown()
   }
 
-  @Test func ofFileAndCopyTheHigherSerialIsUsed() async throws {
+  @Test("a client uses the list with the higher serial, the file or the copy of its refresh URL")
+  func fileOrCopy() async throws {
     let first = try scene { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
     try await first.recorder.events.wait(for: "a change") { $0.count == 1 }
     await first.client.shutdown()
     let none: @Sendable (String, NetOptRequest) -> StubAnswer = { _, _ in .silence }
-    // At equal serials the file; without refresh it is kept by hand, and used as it is.
+    // At equal serials the client uses the file. It always uses a file without `refresh`, which is maintained
+    // by hand.
     let hosts = #"{"b.test":{"endpoints":[{"ip":"127.0.0.2"}]}}"#
     for (list, host) in [
       (listBytes(serial: 6, refresh: Self.url, hosts: hosts), "b.test"),
@@ -115,11 +119,11 @@ import Testing
     }
   }
 
-  @Test(arguments: [
+  @Test("a client refuses a list that fails a check, and the list in use stays", arguments: [
     "changed byte", "other key", "no signature", "signature is a page", "lower serial", "other list",
     "expired", "cut", "cut body", "500", "page", "page with 200", "too large", "private", "empty", "reset",
   ])
-  func whatIsNoGoodIsRefused(kind: String) async throws {
+  func refusedList(kind: String) async throws {
     let new = listBytes(serial: 6, refresh: Self.url)
     let signature = try signer.signature(of: new)
     let otherSignature = try ListSigner().signature(of: new)
@@ -196,7 +200,7 @@ import Testing
     #expect(scene.client.listWarning?.message == error.message)
     #expect(scene.client.listStatus.lastError?.message == error.message)
     await scene.client.shutdown()
-    // Nothing of it is left for the next start, which does not ask at once again.
+    // The refused list leaves no copy for the next start, and the next start does not fetch again at once.
     let next = try self.scene(keys: isSigned) { _, _ in Self.respond(new) }
     #expect(next.client.list?.serial == 5)
     #expect(next.client.listStatus.source == .file("\(directory)/list.json"))
@@ -204,7 +208,8 @@ import Testing
     await next.client.shutdown()
   }
 
-  @Test func aSignedListIsTakenOver() async throws {
+  @Test("a client adopts a signed list, and verifies its copy again when it loads the copy")
+  func signedList() async throws {
     let new = listBytes(serial: 6, refresh: Self.url)
     for algorithm in [MinisignSignature.Algorithm.legacy, .prehashed] {
       let signature = try signer.signature(of: new, algorithm)
@@ -216,7 +221,8 @@ import Testing
       #expect(scene.client.listStatus.signedBy == signer.publicKey.id)
       await scene.client.shutdown()
     }
-    // The copy is verified again when it is loaded: one that another key has signed is none.
+    // The client verifies the copy again when it loads the copy. It ignores a copy that is signed with a key
+    // that it does not trust.
     var configuration = ClientConfiguration()
     configuration.list = .file("\(directory)/list.json")
     let other = try ListSigner()
@@ -237,7 +243,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func anUnsignedFileIsRefusedWhenKeysAreTrusted() throws {
+  @Test("a client with trusted keys refuses an unsigned list file and accepts the built-in list")
+  func unsignedFile() throws {
     try replaceFile("\(directory)/list.json", listBytes(serial: 5))
     var configuration = ClientConfiguration()
     configuration.list = .file("\(directory)/list.json")
@@ -248,14 +255,15 @@ import Testing
     }
     #expect(error?.code == .invalidSignature)
     #expect(error?.message.contains("there is no \(directory)/list.json.minisig") == true)
-    // What is compiled in and what is given in code is trusted with the program.
+    // A list that is compiled in or given in code is trusted with the program.
     configuration.list = .builtIn
     #expect(throws: Never.self) {
       _ = try NetOptClient(configuration, transport: StubTransport(), resolver: StubResolver())
     }
   }
 
-  @Test func callsGoOnWhileTheListIsReplaced() async throws {
+  @Test("a response stays readable across a list refresh, and the next call uses the new list")
+  func callsDuringRefresh() async throws {
     let hosts =
       #"{"api.test":{"endpoints":[{"ip":"127.0.0.1"}]},"b.test":{"endpoints":[{"ip":"127.0.0.1"}]}}"#
     let new = listBytes(serial: 6, refresh: Self.url, hosts: hosts)
@@ -271,7 +279,8 @@ import Testing
     await scene.client.shutdown()
   }
 
-  @Test func newEndpointsAreProbed() async throws {
+  @Test("a client probes the endpoints that a refreshed list adds")
+  func newEndpointsAreProbed() async throws {
     let both = #"{"endpoints":[{"ip":"127.0.0.1"},{"ip":"127.0.0.2"}]}"#
     let hosts = #"{"api.test":\#(both),"b.test":{"endpoints":[{"ip":"127.0.0.3"}]}}"#
     let scene = try scene(refresh: false, probing: true) { _, _ in
@@ -285,7 +294,8 @@ import Testing
     await scene.client.shutdown()
   }
 
-  @Test func aLaterIssueMayMoveElsewhere() async throws {
+  @Test("a fetched list may name another refresh URL, and a list without one ends refreshes")
+  func movedRefreshURL() async throws {
     let moved = "https://api.test/moved.json"
     let scene = try scene(refresh: false) { target, _ in
       Self.respond(
@@ -294,7 +304,7 @@ import Testing
     }
     #expect(try await scene.client.refreshList().source == .fetched(from: try HTTPURL(Self.url)))
     #expect(try await scene.client.refreshList().source == .fetched(from: try HTTPURL(moved)))
-    // The mark of the one URL is none of the other's.
+    // The client does not send the ETag of one URL to another URL.
     #expect(scene.transport.received.allSatisfy { $0.request.headers["If-None-Match"] == nil })
     await scene.client.shutdown()
     let next = try self.scene(refresh: false) { _, _ in .silence }
@@ -304,7 +314,8 @@ import Testing
     await next.client.shutdown()
   }
 
-  @Test func whoAsksTwiceLooksOnce() async throws {
+  @Test("concurrent refreshes share one request")
+  func concurrentRefreshes() async throws {
     let address = try #require(IPAddress("127.0.0.1"))
     let scene = try scene(refresh: false) { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
     scene.transport.set(
@@ -319,7 +330,8 @@ import Testing
     await scene.client.shutdown()
   }
 
-  @Test func whereNothingCanBeKeptTheListIsUsedAllTheSame() async throws {
+  @Test("a client uses a fetched list that it cannot store, and the refresh throws unwritableFile")
+  func unwritableState() async throws {
     try replaceFile("\(directory)/state", Array("a file, no directory".utf8))
     let scene = try scene(refresh: false) { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
     let error = await #expect(throws: NetOptError.self) { try await scene.client.refreshList() }
@@ -329,21 +341,24 @@ import Testing
     await scene.client.shutdown()
   }
 
-  @Test func aClientThatEndsMeanwhileLeavesNoFailure() async throws {
+  @Test("a shutdown during a list refresh reports no error")
+  func shutdownDuringRefresh() async throws {
     let scene = try scene { _, _ in .silence }
     try await wait(for: "the request") { scene.requests.count == 1 }
     await scene.client.shutdown()
     #expect(scene.client.listStatus.lastError == nil)
     #expect(scene.recorder.events.events.isEmpty)
     let record = store().record(of: try HTTPURL(Self.url))
-    // It counts until there is an answer: whoever is always ended before that asks less and less often.
+    // The attempt counts as a failure until a response arrives: a client that always ends before that fetches
+    // less and less often.
     #expect(record.failures == 1)
     #expect(record.checked == nil)
     #expect(record.attempted != nil)
   }
 
-  /// nginx, HTTP/2 and TLS; minisign's own key and signature.
-  @Test func aRealServerAndARealSignature() async throws {
+  /// Uses nginx with HTTP/2 and TLS, and minisign's own key and signature.
+  @Test("a client refreshes a list that minisign signed from nginx over HTTP/2")
+  func nginxAndMinisign() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     let url = "https://\(Lab.host):\(lab.port)/list.json"
@@ -351,9 +366,10 @@ import Testing
       #"{"\#(Lab.host)":{"port":\#(lab.port),"endpoints":[{"ip":"\#(lab.addresses[0])"}]}}"#
     try await MinisignProgram.makeKey(in: directory)
     let key = try MinisignPublicKey(file: "\(directory)/list.pub")
-    /// Issues a list: signs it, and puts it where the server has it.
+    /// Issues a list: signs the list and stores it where the server serves it.
     func issue(_ serial: Int) async throws {
-      // Of another length each time: nginx makes its marks of that and of the second.
+      // Each issue has another length: nginx builds its ETags from the length and the modification time in
+      // seconds.
       let bytes =
         listBytes(serial: serial, refresh: url, hosts: hosts) + [UInt8](repeating: 0x20, count: serial)
       try replaceFile("\(directory)/issue", bytes)
@@ -380,13 +396,13 @@ import Testing
     try await recorder.events.wait(for: "the second issue") { $0.last?.status.serial == 2 }
     #expect(client.listStatus.signedBy == key.id)
     #expect(try await client.execute(try lab.request()).route.source == .list)
-    // Nothing newer: the server says so in one answer without a body.
+    // Without a newer list the server sends a single response without a body.
     _ = try await client.refreshList()
     let log = try await lab.origin.waitForLog(3) { $0.target.hasPrefix("/list.json") }
     #expect(log.map(\.status) == [200, 200, 304])
     #expect(log.allSatisfy { $0.version == "HTTP/2.0" })
     try await issue(3)
-    // A signature that belongs to another list, as between two steps of a careless upload.
+    // The signature belongs to another list, as between two steps of a careless upload.
     try lab.origin.serve(try signer.signature(of: [1]), at: "list.json.minisig")
     let error = await #expect(throws: NetOptError.self) { try await client.refreshList() }
     #expect(error?.code == .invalidSignature)
@@ -397,8 +413,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// A client whose only requests are its own for the list is not in use: it probes nothing and keeps no ranking.
-  @Test func lookingForANewerListIsNoUse() async throws {
+  /// A client that sends only its own list requests is not in use: it sends no probes and saves no ranking.
+  @Test("a client that only refreshes its list saves no ranking")
+  func rankingWithoutUse() async throws {
     let rankings = "\(directory)/state/rankings"
     for isUsed in [false, true] {
       let scene = try scene(refresh: false, probing: true) { _, _ in

@@ -7,14 +7,14 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Retries on real servers: what must hold when endpoints die.
+/// Retries on real servers: the guarantees that hold when endpoints die.
 @Suite struct RetryOnLoopbackTests {
-  /// What a call came to.
+  /// The outcome of a call.
   private struct Call: Sendable {
     var error: NetOptError?
     var time: Duration
     var remote: IPAddress?
-    /// The addresses that it tried.
+    /// The addresses that the call tried.
     var addresses: Set<IPAddress> = []
   }
 
@@ -33,8 +33,9 @@ import Testing
     }
   }
 
-  /// Chooses the server that a test kills between its calls: the one that answered last. The first request's server may be idle
-  /// by then, because probes go on after the first request and can change the ranking.
+  /// Chooses the server that a test kills between its calls: the server that answered last. The server of the
+  /// first request may be idle by then, because probes continue after the first request and can change the
+  /// ranking.
   private final class Victim: Sendable {
     private struct State {
       var started = 0
@@ -44,12 +45,12 @@ import Testing
 
     private let state = Locked(State())
 
-    /// The server that was chosen.
+    /// The chosen server; `nil` before the choice.
     var address: IPAddress? { state.withLock(\.address) }
 
     /// Counts a call that starts.
     ///
-    /// - Returns: the server to kill before it, when it is the call with this number.
+    /// - Returns: the server to kill before this call, if the call has the given number.
     func start(killingBefore number: Int) -> IPAddress? {
       state.withLock { state in
         state.started += 1
@@ -65,9 +66,10 @@ import Testing
     }
   }
 
-  /// Slow is what has waited for the endpoint that died: at least its stagger, 250 ms without history and less with it. A
-  /// call that merely met it and went elsewhere at once is not.
-  @Test func anEndpointThatDiesInTheMiddleCostsNoRequest() async throws {
+  /// A call is slow when it waited for the dead endpoint: at least for the stagger, 250 ms without history
+  /// and less with history. A call that met the dead endpoint and went elsewhere at once is not slow.
+  @Test("an endpoint that is killed under load fails no request and slows at most two")
+  func killedEndpoint() async throws {
     let fleet = try await Fleet(3)
     defer { fleet.stop() }
     let client = try await fleet.client()
@@ -101,8 +103,10 @@ import Testing
     await client.shutdown()
   }
 
-  /// With requests alone: when every listed circuit is open, one of them is tried beside DNS, and a half-open one leads a plan.
-  @Test func anEndpointThatComesBackIsUsedWithinOneHalfOpenPeriod() async throws {
+  /// Sends requests only, no probes. When every listed circuit breaker is open, the plan tries one listed
+  /// endpoint beside DNS, and a half-open endpoint leads the plan.
+  @Test("the client uses an endpoint that comes back within one half-open period")
+  func returningEndpoint() async throws {
     let fleet = try await Fleet(2)
     defer { fleet.stop() }
     let (listed, other) = (fleet.addresses[0], fleet.addresses[1])
@@ -112,7 +116,7 @@ import Testing
     let request = try fleet.request()
     #expect(await call(client, request).remote == listed)
     try fleet.origin(listed).kill()
-    // Until its circuit is open, which a plan says.
+    // Waits until the circuit breaker is open, which the route's `fallback` shows.
     try await wait(for: "the circuit to open") {
       let response = try await client.execute(request)
       #expect(response.remote?.address == other)
@@ -126,14 +130,16 @@ import Testing
       #expect(call.error == nil)
       return call.remote == listed
     }
-    // Five seconds and a fifth of that for jitter; the rest is the machine's.
+    // 5 s, and a fifth of that for jitter; the rest allows for a slow machine.
     #expect(clock.now() - opened < .seconds(8))
     await client.shutdown()
   }
 
-  /// The server is killed when the request has reached it, and has been handed to what is behind it, and before it answers.
-  @Test(arguments: [NetOptRequest.Method.get, .post])
-  func aRequestUnderWayWhenItsServerIsKilledGoesElsewhereUnlessItIsAPost(_ method: NetOptRequest.Method)
+  /// The server is killed after it passed the request to its upstream server and before it answers.
+  @Test(
+    "a GET in flight on a killed server is retried elsewhere, and a POST fails",
+    arguments: [NetOptRequest.Method.get, .post])
+  func killedDuringRequest(_ method: NetOptRequest.Method)
     async throws
   {
     let behind = try LoopbackServer(
@@ -152,7 +158,8 @@ import Testing
     let sent = request
     let call = Task { try await client.execute(sent) }
     try await wait(for: "the request to arrive") { behind.requests.count == 1 }
-    // Either server may hold it: the other probe can end after the first request and change the ranking.
+    // Either server may hold the request: the other probe can end after the first request and change the
+    // ranking.
     let holder = try #require(behind.requests.first?.fields["X-Held-By"])
     let dead = try #require(IPAddress(holder))
     try fleet.origin(dead).kill()
@@ -177,8 +184,9 @@ import Testing
     }
   }
 
-  /// Connections that are reset when the request has been received, new ones and pooled ones.
-  @Test func aPostThatIsResetAfterItWasReceivedIsSentOnce() async throws {
+  /// The server resets the connection after it received the request, on new and on pooled connections.
+  @Test("a POST that is reset after the server received it is not retried, and a GET is")
+  func resetPost() async throws {
     let addresses = IPAddress.freshLoopback(2)
     let port = try FreePort.find(on: addresses)
     let servers = try addresses.map { address in
@@ -210,7 +218,7 @@ import Testing
       let received = servers.flatMap(\.requests).filter { $0.target == "/\(isPooled)" }
       #expect(received.map(\.method) == [.post])
     }
-    // The same as a GET is sent elsewhere too, and in the end the error tells of each attempt.
+    // The client also sends a GET to the other server, and the final error reports each attempt.
     let get = try NetOptRequest(.get, "http://plain.test:\(port)/get")
     let error = await #expect(throws: NetOptError.self) { _ = try await client.execute(get) }
     #expect(error?.otherAttempts.count == 2)
@@ -218,8 +226,10 @@ import Testing
     await client.shutdown()
   }
 
-  @Test(arguments: [502, 503, 504])
-  func anAnswerThatIsThrownAwayCostsNoConnection(_ status: Int) async throws {
+  @Test(
+    "a retry after 502, 503 or 504 reuses connections, and a POST is not retried",
+    arguments: [502, 503, 504])
+  func retriedStatus(_ status: Int) async throws {
     let fleet = try await Fleet(2, directives: "location = /busy { return \(status) \"busy\\n\"; }")
     defer { fleet.stop() }
     let client = try await fleet.client()
@@ -243,8 +253,9 @@ import Testing
     #expect(Set(entries.map { "\($0.serverAddress) \($0.connection)" }).count <= 2)
   }
 
-  @Test func theBodyOfAnAnswerThatIsThrownAwayIsCancelledAndItsConnectionKept() async throws {
-    // A body that goes on for longer than the test, behind a status that is a reason to retry.
+  @Test("a retry cancels the endless body of a 503 and reuses its connection")
+  func endlessBody() async throws {
+    // The status causes a retry, and the body lasts longer than the test.
     let endless = """
       location = /endless { echo_status 503; echo first; echo_flush; echo_sleep 30; echo last; }
       """
@@ -264,7 +275,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func retryAfterIsWaitedFor() async throws {
+  @Test("a retry waits for Retry-After unless the wait is too long or passes the deadline")
+  func retryAfter() async throws {
     let fleet = try await Fleet(
       1,
       directives: """
@@ -287,7 +299,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func misdirectedIsAskedOnceMoreOverAFreshConnection() async throws {
+  @Test("a GET that gets 421 is retried once over a fresh connection, and a POST is not")
+  func misdirected() async throws {
     let fleet = try await Fleet(1, directives: "location = /misdirected { return 421; }")
     defer { fleet.stop() }
     let client = try await fleet.client()
@@ -300,11 +313,12 @@ import Testing
     let entries = try await origin.waitForLog(3)
     #expect(entries.map(\.method) == ["GET", "GET", "POST"])
     #expect(entries[0].connection != entries[1].connection)
-    // The pool is left as it was.
+    // The pool still holds the first connection.
     #expect(entries[2].connection == entries[0].connection)
   }
 
-  @Test func aTotalOutageIsNotMadeWorse() async throws {
+  @Test("retries in a total outage stay within 20 % of the calls plus 10 a second")
+  func totalOutage() async throws {
     let fleet = try await Fleet(2, directives: "location = /busy { return 503; }")
     defer { fleet.stop() }
     let client = try await fleet.client()
@@ -331,8 +345,9 @@ import Testing
     #expect(Double(received) <= Double(calls) * 1.2 + 10 * (seconds + 1), "\(received) in \(seconds) s")
   }
 
-  /// Answers of DNS are no plan's legs; the one that failed comes last among them all the same.
-  @Test func amongTheAddressesOfDNSAnotherOneIsTried() async throws {
+  /// DNS addresses are not legs of a plan. The failed address still comes last among them.
+  @Test("a retry over DNS addresses goes to another address than the failed attempt")
+  func retryOverDNS() async throws {
     let fleet = try await Fleet(2)
     defer { fleet.stop() }
     let dns = try await DNSServer.start([Lab.host: fleet.addresses])
@@ -349,14 +364,17 @@ import Testing
     await client.shutdown()
   }
 
-  /// A copy on another server, with the first one frozen: connections stay, and nothing is answered.
-  @Test func aServerThatStopsAnsweringIsOvertakenByACopy() async throws {
+  /// Sends a hedge to another server while the first server is frozen: its connections stay open, and it
+  /// answers nothing.
+  @Test("a hedge on another server overtakes a server that stops answering")
+  func hedgeOvertakes() async throws {
     let fleet = try await Fleet(2)
     defer { fleet.stop() }
     let client = try await fleet.client()
     var request = try fleet.request()
     request.options.hedges = true
-    // Where the first copy of the last request went. The first request's server is another one when the ranking has changed.
+    // The endpoint of the first copy of the last request. It differs from the first request's endpoint when
+    // the ranking has changed.
     var used: IPAddress?
     for _ in 0..<(LatencyQuantile.leastSamples + 10) {
       let response = try await client.execute(request)

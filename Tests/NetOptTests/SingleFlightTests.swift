@@ -6,11 +6,12 @@ import Testing
 
 @testable import NetOpt
 
-/// Calls for one thing that come together.
+/// Concurrent calls for the same resource, which share one fetch.
 @Suite struct SingleFlightTests {
   private static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
 
-  /// Starts calls that are told apart by their number, and waits until all but one wait for it.
+  /// Starts `count` calls with the same request, and waits until all of them but the one that fetches have
+  /// joined a flight.
   private func start(
     _ count: Int, on lab: CacheLab, _ change: @escaping @Sendable (inout NetOptRequest) -> Void = { _ in }
   ) async throws -> [Task<String, any Error>] {
@@ -21,7 +22,8 @@ import Testing
     return tasks
   }
 
-  @Test func aThousandCallsMakeOneFetch() async throws {
+  @Test("a thousand concurrent calls share one fetch")
+  func thousandCalls() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
@@ -35,7 +37,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aThousandCallsMakeOneFetchOnTheStubTransport() async throws {
+  @Test("a thousand concurrent calls share one fetch on the stub transport")
+  func thousandCallsOnStub() async throws {
     let clock = ManualTimeSource()
     let address = IPAddress(v4: 0x0a00_0001)
     let answer = StubOutcome.respond(200, fields: Self.fields, body: Array("hello".utf8))
@@ -62,7 +65,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aThousandCallsMakeOneRequestOnLoopback() async throws {
+  @Test("a thousand concurrent calls make one request to a loopback server")
+  func thousandCallsOnLoopback() async throws {
     let server = try LoopbackServer(
       .raw { exchange in
         try exchange.respond(200, ["Cache-Control": "max-age=60"], text: "hello")
@@ -85,13 +89,14 @@ import Testing
     await client.shutdown()
   }
 
-  /// What a 304 says newly counts for those who wait as well.
+  /// The fields of a 304 response also decide whether waiting calls may share the stored response.
   @Test(
+    "a revalidated response is shared with a waiting call only if the 304's fields allow it",
     arguments: [
       ["Vary": "*"], ["Vary": "X-Thing"], ["Cache-Control": "no-store, max-age=600"],
       ["Cache-Control": "max-age=600"],
     ] as [HeaderFields])
-  func aValidatedAnswerIsSharedWhenItMayBeKept(_ news: HeaderFields) async throws {
+  func sharedRevalidation(_ news: HeaderFields) async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       let user = request.headers["X-Thing"] ?? "nobody"
@@ -117,7 +122,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func cancellingTheFirstFailsNobodyElse() async throws {
+  @Test("cancelling the call that fetches makes one waiting call fetch for all others")
+  func cancelledLeader() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       do { try await gate.wait() } catch {
@@ -131,7 +137,7 @@ import Testing
     first.cancel()
     await #expect(throws: NetOptError.self) { try await first.value }
     try await wait(for: "another fetch") { lab.sent == 2 }
-    // One who waits may go as well.
+    // A waiting call may be cancelled as well.
     others[50].cancel()
     gate.open()
     for (index, call) in others.enumerated() where index != 50 { #expect(try await call.value == "answer 2") }
@@ -139,7 +145,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aFailureFailsAllOnce() async throws {
+  @Test("a connection failure fails all waiting calls after one attempt")
+  func sharedFailure() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
@@ -155,8 +162,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Those who failed do not come back by themselves, and who comes after them makes one fetch.
-  @Test func aFailureIsFollowedByNoStampede() async throws {
+  /// Failed calls do not retry by themselves, and the calls after them share one fetch.
+  @Test("after a shared failure the failed calls do not retry, and later calls share one fetch")
+  func callsAfterFailure() async throws {
     let (gate, second) = (Latch(), Latch())
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       if number == 1 {
@@ -183,7 +191,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aServerInTroubleIsNotAskedByAll() async throws {
+  @Test("waiting calls share a 503 response")
+  func sharedServerError() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
@@ -196,9 +205,11 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// A server that closes the connection when it sees one caller's field, and one that says 503 for it.
-  @Test(arguments: [true, false])
-  func aFieldThatAServerCannotBearIsItsCallersOwn(_ isAnswered: Bool) async throws {
+  /// The server closes the connection when it sees one caller's field, or answers 503 to it.
+  @Test(
+    "a failure caused by one caller's header field does not reach calls with other fields",
+    arguments: [true, false])
+  func rejectedField(_ isAnswered: Bool) async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
@@ -222,12 +233,13 @@ import Testing
       }
     }
     for call in others { #expect(try await call.value == "answer") }
-    // The others have one fetch of theirs.
+    // The other calls share one fetch of their own.
     #expect(lab.sent == 2)
     await lab.client.shutdown()
   }
 
-  @Test func whatIsNotStoredIsFetchedByEach() async throws {
+  @Test("each waiting call fetches for itself when the response is no-store")
+  func noStoreFetches() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
@@ -242,12 +254,13 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func whoReadsSlowlyHoldsUpNobody() async throws {
+  @Test("a caller that does not read its body does not delay other calls")
+  func slowReader() async throws {
     let body = GatedBody(["one ", "two ", "three"])
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       CacheLab.response(request, 200, Self.fields, ResponseBody(body))
     }
-    // The first one has the head, and reads nothing.
+    // The first caller has the head and reads nothing.
     let first = try await lab.begin()
     #expect(try await lab.ask().text == "one two three")
     #expect(lab.sent == 1)
@@ -255,7 +268,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func whoLetsGoOfTheBodyHandsItOver() async throws {
+  @Test("waiting calls get the whole body when the first caller drops its response")
+  func droppedBody() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       let body = GatedBody(["one ", "two"], gates: [gate])
@@ -271,7 +285,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aBodyAboveTheLimitGoesToTheFirstAlone() async throws {
+  @Test("a body above maxEntryBytes is not shared, and each waiting call fetches for itself")
+  func largeBody() async throws {
     let gate = Latch()
     let lab = try CacheLab({ $0.maxEntryBytes = 5 }) { (request, number) throws(NetOptError) in
       let body = GatedBody(["1234", "5678", "\(number)"], gates: [gate])
@@ -286,7 +301,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aBodyThatBreaksOffFailsAllOnce() async throws {
+  @Test("a body that ends early fails all waiting calls after one fetch")
+  func brokenBody() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       let error = NetOptError(.receiveFailed, phase: .receive, "the connection was closed")
@@ -300,9 +316,10 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func whoseTimeIsOverGoes() async throws {
+  @Test("a waiting call ends with a timeout at its own deadline")
+  func waiterDeadline() async throws {
     let gate = Latch()
-    // A transport that knows of no limits: the first call waits for as long as it takes.
+    // The transport ignores deadlines: the first call waits as long as the fetch takes.
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
       return CacheLab.response(request, 200, Self.fields, "answer \(number)")
@@ -322,7 +339,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func oneWithMoreTimeTakesOver() async throws {
+  @Test("a waiting call with time left fetches for the others when the first call times out")
+  func leaderTimeout() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       if number == 1 {
@@ -345,15 +363,16 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// What a request asks for may fail where another one does not.
+  /// A request can fail because of its options where a request with other options succeeds.
   @Test(
+    "a call with other request options does not share a fetch",
     arguments: [
       { $0.version = .http1 }, { $0.routing = .dns }, { $0.family = .v6 }, { $0.maxAttempts = 2 },
       { $0.timeout = .seconds(61) },
       { $0.connectTimeout = .seconds(1) }, { $0.directDespiteProxy = true }, { $0.connection = .fresh },
       { $0.hedges = true },
     ] as [@Sendable (inout RequestOptions) -> Void])
-  func whoAsksInAnotherMannerFetchesForHimself(change: @escaping @Sendable (inout RequestOptions) -> Void)
+  func otherOptions(change: @escaping @Sendable (inout RequestOptions) -> Void)
     async throws
   {
     let gate = Latch()
@@ -370,11 +389,11 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// A fault of one caller's request is his own.
-  @Test(arguments: [
+  /// An error that is caused by one caller's request concerns that caller alone.
+  @Test("an error in one caller's request does not fail the calls that wait for its fetch", arguments: [
     NetOptError.Code.invalidRequest, .bodyTooLarge, .unsupported, .signingFailed, .libraryFailed,
   ])
-  func aFailureOfOneIsNobodyElses(code: NetOptError.Code) async throws {
+  func callersOwnFailure(code: NetOptError.Code) async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
@@ -391,14 +410,15 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func partitionsAndSelectorsAreFetchedApart() async throws {
+  @Test("calls with different values of a Vary field do not share a fetch")
+  func varySelectors() async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       if number > 1 { try? await gate.wait() }
       return CacheLab.response(
         request, 200, ["Cache-Control": "max-age=60", "Vary": "A"], request.headers["A"] ?? "none")
     }
-    // From here on it is known what the answer depends on.
+    // After this response the cache knows the fields that the response depends on.
     _ = try await lab.ask()
     let calls = (0..<20).map { index in
       Task { try await lab.ask(.get, "/thing", ["A": "\(index % 2)"]).text }
@@ -410,13 +430,13 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("what a server says of one caller's fields ends the wait of those alone who have the same")
+  @Test("a 503 or a timeout ends the wait only of calls with the same header fields")
   func outcomesOfOthers() async throws {
     let clock = ManualTimeSource()
     let flights = Flights(clock)
     let mine: HeaderFields = ["X-Trial": "1"]
     let key = Flights.Key(key: try CacheKey(api: "a", parameters: ""), selectors: [], RequestOptions())
-    // Those who wait have as little time as the first.
+    // The waiting calls have the same deadline as the first call.
     let deadline = clock.now() + .seconds(60)
     let timeout = NetOptError(.timeout, phase: .receive, "too late")
     let ends: [(String, @Sendable (Flights.Ticket) -> Void)] = [
