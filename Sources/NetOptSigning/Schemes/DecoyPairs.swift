@@ -1,8 +1,9 @@
 import NetOptCrypto
 
-/// Public keys whose private halves nobody has: they were thrown away. They take the time of a key that is not known.
+/// Public keys whose private keys were thrown away. For an unknown key, the verifier uses one of them, which
+/// takes the time of a known key.
 enum DecoyPairs {
-  /// The decoy for an algorithm, or for the algorithm that signatures of a length are of.
+  /// The decoy for an algorithm; without one, for the algorithm that has signatures of this length in bytes.
   static func key(_ algorithm: RFC9421.Algorithm?, signatureLength length: Int) -> SigningKey {
     switch algorithm {
     case .hmacSHA256: return Decoys.secret
@@ -11,7 +12,7 @@ enum DecoyPairs {
     case .pair: return rsa ?? Decoys.secret
     case nil: break
     }
-    // Ed25519 and P-256 have the same length; P-256 takes the longer time.
+    // Ed25519 and P-256 signatures have the same length, and P-256 takes longer to verify.
     if length == 64 { return p256 ?? Decoys.secret }
     return length >= 256 ? rsa ?? Decoys.secret : Decoys.secret
   }

@@ -1,13 +1,14 @@
 import NetOptCore
 
 extension SigningRequest {
-  /// Appends the value of a field: outer white space trimmed, repeats joined.
+  /// Appends the value of a field, without leading and trailing white space. Joins the values of a repeated
+  /// field.
   ///
   /// - Parameters:
-  ///   - joiner: between repeats.
-  ///   - isCollapsed: whether runs of spaces within become one.
-  /// - Returns: whether there is such a field.
-  /// - Throws: `malformedRequest` for a value with other bytes than ASCII, unless `allowsUTF8`.
+  ///   - joiner: the text between the values of a repeated field.
+  ///   - isCollapsed: whether each run of spaces within a value becomes one space.
+  /// - Returns: whether the request has the field.
+  /// - Throws: `malformedRequest` for a value with bytes that are not ASCII, unless `allowsUTF8`.
   @discardableResult
   func appendValue(
     of name: String, to out: inout [UInt8], joiner: StaticString = ", ", isCollapsed: Bool = false,
@@ -39,9 +40,9 @@ extension SigningRequest {
     }
   }
 
-  /// The one value of a field.
+  /// The value of a field that may occur only once; `nil` if the request does not have the field.
   ///
-  /// - Throws: `malformedSignature` when there are several.
+  /// - Throws: `malformedSignature` when the field occurs more than once.
   func onlyValue(of name: String) throws(SigningFault) -> String? {
     var value: String?
     for field in headers where ByteClass.isSameName(field.name, name) {
@@ -52,11 +53,11 @@ extension SigningRequest {
   }
 }
 
-/// Reads the parameters of a credential: `name=value` parted by commas, each name once.
+/// The parameters of a credential: `name=value` pairs, separated by commas. Each name occurs once.
 struct CredentialParameters {
   private var values: [String: String] = [:]
 
-  /// - Parameter names: the names that there are; every one has to be there.
+  /// - Parameter names: the known names, all of which are required.
   init(_ text: Substring, names: [String]) throws(SigningFault) {
     for piece in text.utf8.split(separator: 0x2c, omittingEmptySubsequences: false) {
       let pair = ByteClass.trimmed(piece)

@@ -1,23 +1,24 @@
 import NetOptCore
 import NetOptCrypto
 
-/// The scheme `netopt1`: HMAC-SHA256, under a key that follows from secret and salt, over eleven lines with key, time, nonce,
-/// method, authority, path, parameters, fields and body. docs/signing.md has it byte by byte.
+/// The scheme `netopt1`: HMAC-SHA256 under a key derived from secret and salt. The string to sign has eleven
+/// kinds of lines: label, key id, time, nonce, method, authority, path, parameters, field names, fields and
+/// body. docs/signing.md defines it byte by byte.
 package struct NetOpt1: SigningScheme {
   static let label = "NETOPT1-HMAC-SHA256"
-  /// What is signed unless it is said otherwise, of the fields that are present.
+  /// The fields that are signed by default, if the request has them.
   static let usualFields = ["content-encoding", "content-type", "idempotency-key"]
   private static let parameterNames: [StaticString] = ["keyid", "ts", "nonce", "headers", "sig"]
 
   package let name = SchemeName.netopt1
-  /// The fields to sign, in lower case and sorted; `nil` for the usual ones that are present.
+  /// The fields to sign, in lower case and sorted; `nil` for the default fields that the request has.
   private let fields: [String]?
 
   /// Makes the scheme.
   ///
-  /// - Parameter fields: the names of the fields to sign, and to insist on when verifying; `nil` for content-type,
-  ///   content-encoding and idempotency-key where they are present.
-  /// - Throws: `malformedRequest` for a name that is none, and for more than 256 names.
+  /// - Parameter fields: the names of the fields to sign and, for a verifier, of the fields that must be
+  ///   signed. `nil` for content-type, content-encoding and idempotency-key, each only if the request has it.
+  /// - Throws: `malformedRequest` for an invalid field name and for more than 256 names.
   package init(fields: [String]? = nil) throws(SigningFault) {
     for field in fields ?? [] where !HeaderFields.isToken(field) {
       throw SigningFault(.malformedRequest, "a field to sign is no token")
@@ -30,10 +31,10 @@ package struct NetOpt1: SigningScheme {
     self.fields = sorted
   }
 
-  /// The scheme with the usual fields.
+  /// Makes the scheme with the default fields.
   package init() { fields = nil }
 
-  /// What has to be signed of a request.
+  /// The fields of a request that must be signed.
   private func required(_ request: SigningRequest) -> [String] {
     fields ?? Self.usualFields.filter { request.hasField($0) }
   }
@@ -67,8 +68,8 @@ package struct NetOpt1: SigningScheme {
     return Self.signed(claim, code, strings)
   }
 
-  /// Refuses what servers read in two ways though it would be signed in one: `%zz`, which some take for `%25zz`, and a raw backslash,
-  /// which is signed as `%5C` and which some take for a slash.
+  /// Refuses text that has one signature although servers read it in two ways: `%zz`, which some servers read
+  /// as `%25zz`, and a raw backslash, which is signed as `%5C` and which some servers read as a slash.
   private static func checkEncoding(of request: SigningRequest) throws(SigningFault) {
     for (name, text) in [("path", request.path), ("query", request.query ?? "")] {
       if let place = PercentEncoding.fault(in: text) {
@@ -156,7 +157,7 @@ package struct NetOpt1: SigningScheme {
     return SigningStrings(mutations.applied(toWhole: out))
   }
 
-  /// Each segment decoded once and then encoded.
+  /// Appends the path. Each segment is percent-decoded once and then encoded.
   static func appendPath(_ path: String, to out: inout [UInt8], _ mutations: Mutations) {
     if mutations.contains(.pathNotNormalised) {
       out.append(text: path)
@@ -167,7 +168,7 @@ package struct NetOpt1: SigningScheme {
     if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
     if mutations.contains(.pathEncodedTwice) { style.insert(.twice) }
     path.withUTF8 { bytes in
-      // Most paths have nothing that is encoded.
+      // Most paths contain only bytes that need no encoding.
       if bytes.allSatisfy({ ByteClass.isUnreserved($0) || $0 == 0x2f }) {
         out += bytes
         return
@@ -193,7 +194,7 @@ package struct NetOpt1: SigningScheme {
     return try read.get()
   }
 
-  /// Reads what follows the label.
+  /// Reads the parameters after the label.
   private static func claim(_ text: Slice<UnsafeBufferPointer<UInt8>>) throws(SigningFault) -> Claim {
     guard text.first == 0x20 else {
       throw SigningFault(.malformedSignature, "a space and the parameters belong behind \(label)")
@@ -221,7 +222,8 @@ package struct NetOpt1: SigningScheme {
     bytes.count <= 64 ? String(decoding: bytes, as: UTF8.self) : nil
   }
 
-  /// The values of the parameters in the order of `parameterNames`; every one has to be there, once.
+  /// The values of the parameters, in the order of `parameterNames`. Each parameter is required and occurs
+  /// once.
   private static func parameters(
     _ text: Slice<UnsafeBufferPointer<UInt8>>
   ) throws(SigningFault) -> [Slice<UnsafeBufferPointer<UInt8>>] {
@@ -293,7 +295,8 @@ package struct NetOpt1: SigningScheme {
       && ByteClass.all(text) { ByteClass.isUnreserved($0) && $0 != UInt8(ascii: "~") }
   }
 
-  /// Whether a text is 16 bytes in base64url: of the last of the 22 digits four bits are not used.
+  /// Whether a text is 16 bytes in base64url. The last of the 22 digits has four unused bits, which must be
+  /// 0.
   private static func isNonce(_ text: String) -> Bool {
     guard text.utf8.count == 22, let last = text.utf8.last, "AQgw".utf8.contains(last) else { return false }
     return ByteClass.all(text) { ByteClass.isUnreserved($0) && $0 != 0x2e && $0 != 0x7e }

@@ -1,13 +1,14 @@
 import NetOptCore
 
-/// Fields and the query of a request, each read once for all components of a signature: a signature may name 256 members of one field, and is not
-/// known to be right when they are looked up.
+/// The fields and the query of a request, each parsed once for all components of a signature. A signature may
+/// name 256 members of one field, and the verifier looks them up before it knows whether the signature is
+/// right.
 struct ParsedRequest {
   /// A parameter of the query.
   struct Parameter {
-    /// The value of the first one of its name, decoded.
+    /// The decoded value of the first parameter with the name.
     let value: [UInt8]
-    /// How many have the name.
+    /// The number of parameters with the name.
     var count = 1
   }
 
@@ -17,9 +18,9 @@ struct ParsedRequest {
 
   init(_ request: SigningRequest) { self.request = request }
 
-  /// A member of a field that is a dictionary, or `nil` when it has none of that key.
+  /// A member of a field that is a dictionary; `nil` if the dictionary does not have the key.
   ///
-  /// - Parameter name: the field's, in lower case.
+  /// - Parameter name: the name of the field in lower case.
   mutating func member(
     _ key: String, of name: String
   ) throws(StructuredFieldFault) -> StructuredMember? {
@@ -30,7 +31,7 @@ struct ParsedRequest {
     return try read.get()[key]
   }
 
-  /// The parameter of a name, encoded as in a form, or `nil` when the query has none.
+  /// The parameter with a name, which is encoded as in a form; `nil` if the query does not have it.
   mutating func parameter(_ name: String) -> Parameter? {
     let parameters = parameters ?? readParameters()
     self.parameters = parameters

@@ -1,4 +1,4 @@
-/// Dot segments (RFC 3986, section 5.2.4) and empty ones taken out of a path, as AWS does it.
+/// Removes dot segments (RFC 3986, section 5.2.4) and empty segments from a path, as AWS does.
 enum PathNormalisation {
   static func normalised(_ path: String) -> String {
     var kept: [Substring.UTF8View] = []

@@ -1,7 +1,7 @@
 import NetOptCore
 package import NetOptCrypto
 
-/// HTTP Message Signatures (RFC 9421) of requests.
+/// HTTP Message Signatures (RFC 9421) of requests and responses.
 package struct RFC9421: SigningScheme {
   /// The algorithms (RFC 9421, section 6.2.2).
   package enum Algorithm: Hashable, Sendable {
@@ -27,31 +27,33 @@ package struct RFC9421: SigningScheme {
     }
   }
 
-  /// What a signer is to do, and what a verifier is to insist on.
+  /// The options of a signer, and the requirements of a verifier.
   package struct Options: Sendable {
-    /// The label; `nil` is `sig1` for a signer and the only one there is for a verifier.
+    /// The label. `nil` means `sig1` for a signer, and for a verifier the only signature of the request.
     package var label: String?
-    /// The components to sign, and for a verifier the ones that have to be signed; `nil` for method, authority, path
-    /// and query, and the body's digest and type where there is a body.
+    /// The components to sign; for a verifier, the components that must be signed. `nil` for method,
+    /// authority, path and query (for a response, the status), the content digest if there is a body, and
+    /// content-type, content-encoding and idempotency-key if the message has them.
     package var components: [SignatureComponent]?
-    /// When it was signed; `nil` for now.
+    /// The time of signing, in seconds since 1970; `nil` for the current time.
     package var created: Int64?
-    /// Until when it is to be accepted.
+    /// The last second since 1970 at which the signature is acceptable.
     package var expires: Int64?
-    /// The nonce.
+    /// The nonce; `nil` for a random one if `makesNonce`.
     package var nonce: String?
-    /// Whether a nonce is made when none is given.
+    /// Whether a signer adds a random nonce when no nonce is given.
     package var makesNonce = true
-    /// The application's mark.
+    /// The application's tag. A verifier requires it.
     package var tag: String?
-    /// The algorithm, said in the signature; `nil` for the key's usual one, which is not said.
+    /// The algorithm, which the signature then names as `alg`. `nil` for the default algorithm of the key,
+    /// which the signature does not name.
     package var algorithm: Algorithm?
 
     /// Makes the defaults.
     package init() {}
   }
 
-  /// What a claim of this scheme has besides.
+  /// The parts of a claim that only this scheme has.
   struct Parts: Sendable {
     let label: String
     let components: [SignatureComponent]
@@ -63,19 +65,20 @@ package struct RFC9421: SigningScheme {
 
   package let name = SchemeName.rfc9421
   package let options: Options
-  /// Whether nothing has to be signed unless the options say so. The report then says that the verdict is weak.
+  /// Whether a verifier requires no components unless the options name them. The report then says that the
+  /// verdict is weak if a default component is not signed.
   private let isLenient: Bool
 
   /// Makes the scheme.
   ///
-  /// - Parameter isLenient: whether a verifier accepts signatures that do not sign the whole request, when the options
-  ///   name no components; the assurance is then weak.
+  /// - Parameter isLenient: whether a verifier accepts signatures that do not cover the whole request, if the
+  ///   options name no components. The assurance of such a signature is weak.
   package init(_ options: Options = Options(), isLenient: Bool = false) {
     self.options = options
     self.isLenient = isLenient
   }
 
-  /// What is signed of a request unless it is said otherwise.
+  /// The components that are signed by default.
   static func usual(_ request: SigningRequest) -> [SignatureComponent] {
     var names = request.status == nil ? ["@method", "@authority", "@path", "@query"] : ["@status"]
     if !request.body.isEmpty { names.append("content-digest") }
@@ -110,7 +113,7 @@ package struct RFC9421: SigningScheme {
     let strings = try strings(claim, request, [])
     let signature = try self.signature(of: strings.toSign, algorithm, key)
     let text = Base64.text(signature)
-    // Other signatures that the request has stay.
+    // Existing signatures of the request stay.
     added.append(field("Signature-Input", request, "\(label)=\(parameters)"))
     added.append(field("Signature", request, "\(label)=:\(text):"))
     return SignedRequest(name, key.id, headers: added, signature: text, strings: strings)
@@ -142,6 +145,8 @@ package struct RFC9421: SigningScheme {
   }
 
   /// The algorithm to use with a key.
+  ///
+  /// - Parameter stated: the `alg` of the signature; `nil` if it has none.
   private func algorithm(_ stated: String?, _ key: SigningKey) throws(SigningFault) -> Algorithm {
     if let stated, let wanted = options.algorithm, stated != wanted.name {
       throw SigningFault(.schemeNotAllowed, "it is signed with \(stated), and \(wanted.name) is wanted")
@@ -305,7 +310,7 @@ package struct RFC9421: SigningScheme {
     return nil
   }
 
-  /// Whether a component is signed, by itself or as a part of another one.
+  /// Whether a component is signed, by itself or as a part of another component.
   private static func covers(_ parts: Parts, _ component: SignatureComponent) -> Bool {
     let names = Set(parts.components.filter { $0.item.parameters.entries.isEmpty }.map(\.name))
     if parts.components.contains(where: { $0.item == component.item }) { return true }

@@ -13,11 +13,11 @@ public struct RequestSigner: Sendable {
   ///
   /// - Parameters:
   ///   - keys: the keys.
-  ///   - keyID: which key of the ring.
-  ///   - fields: the names of the header fields to sign; `nil` for content-type, content-encoding and idempotency-key
-  ///     where a request has them. A field that is named has to be there.
-  /// - Throws: `invalidKeys` when the ring has no such key or it is for other schemes; `invalidConfiguration` for a name
-  ///   that is none.
+  ///   - keyID: the id of the key to sign with.
+  ///   - fields: the names of the header fields to sign. A request must have each of them. `nil` for
+  ///     content-type, content-encoding and idempotency-key, each only if the request has it.
+  /// - Throws: `invalidKeys` when the ring has no key with this id; `invalidRequest` for an invalid field
+  ///   name or more than 256 names.
   public init(keys: KeyRing, keyID: String, fields: [String]? = nil) throws(NetOptError) {
     do throws(SigningFault) {
       try self.init(keys: keys, keyID: keyID, scheme: NetOpt1(fields: fields), allowWeak: false)
@@ -26,7 +26,7 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// Makes a signer in some scheme.
+  /// Makes a signer in any scheme.
   package init(
     keys: KeyRing, keyID: String, scheme: any SigningScheme, allowWeak: Bool
   ) throws(SigningFault) {
@@ -43,20 +43,22 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// The keys that it signs with whose secrets commands print.
+  /// The keys used for signing whose secrets come from a command.
   package var keysWithCommands: [SigningKey] { ([key] + scheme.keys).filter(\.hasCommand) }
 
-  /// Identifies the signer: the scheme, the key's id, the key's fingerprint, and what the scheme adds. It does not reveal the key.
+  /// Identifies the signer by the scheme, the id and the fingerprint of the key, and the scheme's own
+  /// identity. It does not reveal the key.
   package var identity: String {
     let added = scheme.identity
     return "\(scheme.name.rawValue) \(key.id) \(key.fingerprint)" + (added.isEmpty ? "" : " " + added)
   }
 
-  /// Signs a request, now.
+  /// Signs a request with the current time.
   ///
   /// - Returns: the fields to set.
-  /// - Throws: `signingFailed` when the key is not for this request or its secret cannot be had, or when something that is to be
-  ///   signed is not there.
+  /// - Throws: `invalidKeys` when the secret of the key is not available; `invalidRequest` when the request
+  ///   is malformed; `signingFailed` when the key is not for this request, or when the request lacks
+  ///   something that must be signed.
   public func sign(_ request: SigningRequest) throws(NetOptError) -> SignedRequest {
     do throws(SigningFault) {
       return try sign(request, at: SigningMoment(now: Int64(time(nil))))
@@ -65,7 +67,7 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// Signs a request at a moment, for vectors with a nonce that is given.
+  /// Signs a request at a given time, and with a given nonce for test vectors.
   package func sign(
     _ request: SigningRequest, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
@@ -76,7 +78,7 @@ public struct RequestSigner: Sendable {
 }
 
 extension SigningFault {
-  /// The error for those who sign.
+  /// The error that callers of a signer get.
   package var signingError: NetOptError {
     let code: NetOptError.Code =
       switch reason {
@@ -93,12 +95,12 @@ extension RequestSigner {
   ///
   /// - Parameters:
   ///   - keys: the keys.
-  ///   - keyID: which key of the ring.
+  ///   - keyID: the id of the key to sign with.
   ///   - scheme: the scheme.
-  ///   - options: its options as a JSON object (docs/signing.md).
-  ///   - allowWeak: whether a weak scheme may be used.
-  /// - Throws: `invalidKeys` when the ring has no such key; `invalidConfiguration` for options that make no sense;
-  ///   `signingFailed` for a weak scheme that is not allowed.
+  ///   - options: the scheme's options as a JSON object (docs/signing.md).
+  ///   - allowWeak: whether the signer may use a weak scheme.
+  /// - Throws: `invalidKeys` when the ring has no key with this id; `invalidConfiguration` for invalid
+  ///   options; `signingFailed` for a weak scheme that is not allowed.
   public init(
     keys: KeyRing, keyID: String, scheme: SchemeName, options: String = "{}", allowWeak: Bool = false
   ) throws(NetOptError) {
@@ -112,15 +114,15 @@ extension RequestSigner {
 }
 
 extension SignatureVerifier {
-  /// Verifies a request that is signed in some scheme.
+  /// Verifies a request that is signed in a given scheme.
   ///
   /// - Parameters:
-  ///   - request: the request as it was received.
-  ///   - scheme: the scheme that it has to be signed in. In `rfc9421` all has to be signed that a signer signs unless it is told
-  ///     otherwise, or what the options name as `components`.
-  ///   - options: its options as a JSON object (docs/signing.md).
-  ///   - expectation: what is known beforehand of the key, the moment or the string to sign.
-  /// - Throws: `invalidConfiguration` for options that make no sense. What is wrong with the request is in the report.
+  ///   - request: the request as the server received it.
+  ///   - scheme: the scheme that the signature must use. In `rfc9421` the signature must cover the components
+  ///     that the options name in `components`, or else everything that a signer signs by default.
+  ///   - options: the scheme's options as a JSON object (docs/signing.md).
+  ///   - expectation: the expected key, time or string to sign, if the caller knows them.
+  /// - Throws: `invalidConfiguration` for invalid options. The report has the faults of the request.
   public func verify(
     _ request: SigningRequest, scheme: SchemeName, options: String = "{}",
     _ expectation: Expectation = Expectation()

@@ -1,9 +1,10 @@
 import NetOptCore
 import NetOptCrypto
 
-/// The scheme `salted-md5`: the classic of apps. Weak: what it does not keep is in docs/signing.md.
+/// The scheme `salted-md5`, which is common in apps. It is weak: docs/signing.md lists what it does not
+/// protect.
 package struct SaltedMD5: SigningScheme {
-  /// The hashes in use.
+  /// The hashes that the variants of the scheme use.
   package enum Hash: String, CaseIterable, Sendable {
     case md5, sha1, sha256
 
@@ -16,31 +17,32 @@ package struct SaltedMD5: SigningScheme {
     }
   }
 
-  /// Before or behind.
+  /// A position: before or after another text.
   package enum Place: String, CaseIterable, Sendable {
     case prefix, suffix
   }
 
-  /// The variants in use. The defaults are the classic.
+  /// The variants of the scheme in use. The defaults are the classic variant.
   package struct Options: Sendable {
-    /// What is hashed before the parameters; `nil` for the path without its leading slash.
+    /// The text that is hashed before the parameters; `nil` for the path without its leading slash.
     package var api: String?
     /// The hash.
     package var hash = Hash.md5
-    /// How often is hashed: 1 is without the salt, 2 the classic, and each further time salts and hashes again.
+    /// The number of hash rounds, 1 to 1000. Round 1 has no salt. Each further round hashes the previous hash
+    /// with the salt. The classic variant has 2 rounds.
     package var rounds = 2
-    /// Where the secret stands beside API and parameters.
+    /// The position of the secret relative to API and parameters.
     package var secret = Place.prefix
-    /// Where the salt stands beside the hash of the round before.
+    /// The position of the salt relative to the hash of the previous round.
     package var salt = Place.suffix
     /// Whether parameters with empty values are hashed.
     package var keepEmpty = false
-    /// Whether keys and values are percent-encoded.
+    /// Whether keys and values are percent-encoded before they are hashed.
     package var encode = false
-    /// The names of query parameters in which key id and signature travel; `nil` for header fields.
+    /// The names of the query parameters that carry key id and signature; `nil` if header fields carry them.
     package var parameters: (key: String, signature: String)?
 
-    /// Makes the classic.
+    /// Makes the options of the classic variant.
     package init() {}
   }
 
@@ -52,7 +54,7 @@ package struct SaltedMD5: SigningScheme {
 
   /// Makes the scheme.
   ///
-  /// - Throws: `malformedRequest` for rounds that are not 1 to 1000.
+  /// - Throws: `malformedRequest` when the number of rounds is not 1 to 1000.
   package init(_ options: Options = Options()) throws(SigningFault) {
     guard (1...1000).contains(options.rounds) else {
       throw SigningFault(.malformedRequest, "rounds is a number from 1 to 1000")
@@ -66,7 +68,7 @@ package struct SaltedMD5: SigningScheme {
     self.options = options
   }
 
-  /// The variant whose signatures are as long as those of `netopt1`, which a diagnosis tries.
+  /// The variant whose signatures are as long as those of `netopt1`. The diagnosis of `netopt1` tries it.
   static let sha256 = SaltedMD5(hash: .sha256)
 
   var hash: Hash { options.hash }
@@ -96,7 +98,7 @@ package struct SaltedMD5: SigningScheme {
       signature: signature, strings: SigningStrings(string))
   }
 
-  /// API and parameters, as they stand beside the secret.
+  /// API and parameters, as they are hashed beside the secret.
   func parts(of request: SigningRequest, _ mutations: Mutations) -> [UInt8] {
     var out: [UInt8] = []
     if let api = options.api { out.append(text: api) } else { out += request.path.utf8.dropFirst() }

@@ -1,24 +1,25 @@
-/// What there is to know of a scheme before one is made: its options, and how its requests are recognised.
+/// The static properties of a scheme: its options, and how to recognise its requests.
 protocol SchemeKind: Sendable {
-  /// Whether the scheme cannot keep a request from being changed or replayed.
+  /// Whether the scheme cannot prevent changes or replays of a request.
   static var isWeak: Bool { get }
 
-  /// The names of the options that it has in JSON (docs/signing.md).
+  /// The names of the scheme's options in JSON (docs/signing.md).
   static var optionNames: [String] { get }
 
-  /// Makes a scheme of its options.
+  /// Makes a scheme from its options.
   ///
   /// - Parameters:
   ///   - options: the object, whose members have known names; `nil` for the defaults.
   ///   - isLenient: as for `SchemeOptions.scheme`.
   ///   - keys: the key ring.
-  /// - Throws: `JSONFault` for a value of another kind than the option has.
-  /// - Returns: a failure for values that do not go together.
+  /// - Throws: `JSONFault` for a value that an option cannot have.
+  /// - Returns: the scheme, or a failure for values that do not fit together.
   static func scheme(
     _ options: JSONPart?, isLenient: Bool, keys: KeyRing
   ) throws(JSONFault) -> Result<any SigningScheme, SigningFault>
 
-  /// Whether a request seems to be signed in this scheme. `netopt1` is assumed when no scheme says so; a weak scheme never does.
+  /// Whether a request seems to be signed in this scheme. A request that no scheme recognises counts as
+  /// `netopt1`. A weak scheme recognises no request.
   static func recognises(_ request: SigningRequest) -> Bool
 }
 
@@ -28,7 +29,7 @@ extension SchemeKind {
 }
 
 extension SchemeName {
-  /// What there is to know of each scheme.
+  /// The static properties of the scheme.
   var kind: any SchemeKind.Type {
     switch self {
     case .netopt1: NetOpt1.self
@@ -39,11 +40,11 @@ extension SchemeName {
     }
   }
 
-  /// Whether the scheme cannot keep a request from being changed or replayed.
+  /// Whether the scheme cannot prevent changes or replays of a request.
   public var isWeak: Bool { kind.isWeak }
 
-  /// The scheme in which a request seems to be signed. The last case of `SchemeName` is asked first: a scheme that contains another one is declared
-  /// behind it.
+  /// The scheme in which a request seems to be signed. The search starts with the last case of `SchemeName`:
+  /// a scheme that contains another scheme is declared after it.
   package static func detected(in request: SigningRequest) -> SchemeName {
     allCases.reversed().first { $0.kind.recognises(request) } ?? .netopt1
   }

@@ -1,8 +1,9 @@
 import NetOptCore
 import NetOptCrypto
 
-/// The scheme `sealed-key`: the caller's own key travels beside the signature that it makes, encrypted with AES-256-GCM under a
-/// key of the platform. docs/signing.md has it byte by byte.
+/// The scheme `sealed-key`. The request carries the caller's own key beside the signature that this key
+/// makes. The key is encrypted with AES-256-GCM under a key of the platform. docs/signing.md defines the
+/// scheme byte by byte.
 package struct SealedKey: SigningScheme {
   /// The scheme in which the caller's key signs.
   package enum Inner: Sendable {
@@ -17,7 +18,7 @@ package struct SealedKey: SigningScheme {
     }
   }
 
-  /// The field that is read apart from the inner signature.
+  /// The content of the field with the sealed key. The inner scheme reads its signature itself.
   struct Parts: Sendable {
     let platformID: String
     let nonce: [UInt8]
@@ -34,24 +35,24 @@ package struct SealedKey: SigningScheme {
     "\(inner.scheme.name.rawValue)" + (platform.map { " \($0.id) \($0.fingerprint)" } ?? "")
   }
   package let inner: Inner
-  /// The platform's key, for signing.
+  /// The platform's key; only a signer needs it here.
   private let platform: SigningKey?
-  /// The nonce of the encryption, for vectors.
+  /// The nonce of the encryption, for test vectors.
   private let sealNonce: [UInt8]?
 
   /// Makes the scheme.
   ///
   /// - Parameters:
   ///   - inner: the scheme in which the caller's key signs.
-  ///   - platform: the platform's key, 32 bytes; a verifier finds it by its id.
-  ///   - sealNonce: 12 bytes, never used twice; `nil` for such by chance, which it is but for vectors.
+  ///   - platform: the platform's key, 32 bytes. A verifier finds it by its id instead.
+  ///   - sealNonce: 12 bytes, never used twice; `nil` for random bytes. Only test vectors set a nonce.
   package init(_ inner: Inner, platform: SigningKey? = nil, sealNonce: [UInt8]? = nil) {
     self.inner = inner
     self.platform = platform
     self.sealNonce = sealNonce
   }
 
-  /// What is not encrypted but fixed: method LF authority LF api.
+  /// The additional data, which the encryption protects but does not encrypt: method LF authority LF api.
   private func additional(_ request: SigningRequest) -> [UInt8] {
     var out = Array(request.method.utf8)
     out.append(0x0a)
@@ -93,7 +94,7 @@ package struct SealedKey: SigningScheme {
       query: signed.query, signature: signed.signature, strings: signed.strings)
   }
 
-  /// The caller's key as it signs and verifies: with the salt of the platform's key.
+  /// The caller's key for signing and verifying, with the salt of the platform's key.
   private static func caller(_ id: String, _ secret: SecretBytes, _ platform: SigningKey) -> SigningKey {
     SigningKey(
       id: id, source: .secret(.bytes(secret)), salt: platform.salt, schemes: [.sealedKey],
@@ -101,7 +102,7 @@ package struct SealedKey: SigningScheme {
       scopes: platform.scopes)
   }
 
-  /// What is weak inside needs a key for it.
+  /// Checks that the platform's key permits weak schemes if the inner scheme is weak.
   private func checkLegacy(_ platform: SigningKey) throws(SigningFault) {
     guard isWeak, !platform.isLegacy else { return }
     throw SigningFault(
@@ -140,7 +141,7 @@ package struct SealedKey: SigningScheme {
   ) throws(SigningFault) -> SigningKey? {
     guard case .sealed(let parts) = claim.parts else { return nil }
     guard let platform = ring[parts.platformID] else {
-      // Opening takes its time too.
+      // A known key is opened here, so an unknown one must take the same time.
       _ = try open(parts, with: Self.decoyPlatform, request)
       return nil
     }
@@ -155,7 +156,8 @@ package struct SealedKey: SigningScheme {
         "the sealed key does not open: it was sealed for another method, host or API, or under another key"
       )
     }
-    // Around salted-md5 the caller's id is not signed. Whoever is known here has to be the one that he says.
+    // Around salted-md5, the caller's id is not signed. If the ring has a key with this id, the sealed key
+    // must be that key.
     if let known = ring[claim.keyID], known.schemes.contains(.sealedKey), try known.secret() != own {
       throw SigningFault(.signatureMismatch, "the sealed key is not the one of \(known.id)")
     }
@@ -175,7 +177,8 @@ package struct SealedKey: SigningScheme {
     (_: UnsafeMutableRawBufferPointer) in
   }
 
-  /// A key that was not used before: one that was opened has to be derived from too.
+  /// A new key for each claim, so that the verifier derives its MAC key, as it does for a key that it has
+  /// just opened.
   package func decoy(for claim: Claim) -> SigningKey {
     guard case .sealed(let parts) = claim.parts else { return Decoys.secret }
     let length = max(parts.sealed.count - AESGCM.tagLength, 1)

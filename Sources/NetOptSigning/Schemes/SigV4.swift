@@ -8,26 +8,26 @@ package struct SigV4: SigningScheme {
   static let terminator = "aws4_request"
   static let unsignedPayload = "UNSIGNED-PAYLOAD"
 
-  /// What a signer is to do, and what a verifier is to insist on.
+  /// The options of a signer, and the requirements of a verifier.
   package struct Options: Sendable {
-    /// The region, as `us-east-1`; `nil` lets a verifier accept any.
+    /// The region, for example `us-east-1`. A signer needs it; `nil` lets a verifier accept any region.
     package var region: String?
-    /// The service, as `execute-api`; `nil` lets a verifier accept any.
+    /// The service, for example `execute-api`. A signer needs it; `nil` lets a verifier accept any service.
     package var service: String?
-    /// Whether dot segments and empty ones are taken out of the path. For `s3` they never are.
+    /// Whether dot segments and empty segments are removed from the path. They are never removed for `s3`.
     package var normalizePath = true
-    /// Whether x-amz-content-sha256 is added and signed. Header form only.
+    /// Whether a signer adds and signs x-amz-content-sha256. Only for the header form.
     package var signBody = false
-    /// Whether the session token is added after signing, and not signed.
+    /// Whether the session token is added after signing and is not signed.
     package var omitSessionToken = false
-    /// For how many seconds a URL that carries its signature is valid; `nil` for the header form.
+    /// The number of seconds for which a presigned URL is valid, 1 to 604,800; `nil` for the header form.
     package var presignSeconds: Int?
 
     /// Makes the defaults.
     package init() {}
   }
 
-  /// What a claim of this scheme has besides.
+  /// The parts of a claim that only this scheme has.
   struct Parts: Sendable {
     /// `20150830T123600Z`.
     let date: String
@@ -124,7 +124,8 @@ package struct SigV4: SigningScheme {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// All fields of the request and the host, which need not be a field. What carries the signature cannot be signed.
+  /// The names to sign: all fields of the request and `host`, even if there is no Host field. The
+  /// Authorization field carries the signature, so it cannot be signed.
   ///
   /// - Throws: `malformedRequest` for more than 256 names.
   private static func names(_ request: SigningRequest) throws(SigningFault) -> [String] {
@@ -139,7 +140,10 @@ package struct SigV4: SigningScheme {
     return names.sorted()
   }
 
-  /// A part of the credential, which slashes divide and a field or a query carries.
+  /// Checks a part of the credential. Slashes separate the parts, and a field or a query carries them, so
+  /// only letters, digits and `-._~` are allowed.
+  ///
+  /// - Throws: `malformedSignature` when the part is missing or has another character.
   private static func scopePart(
     _ value: String?, _ name: String, as example: String
   ) throws(SigningFault) -> String {
@@ -232,7 +236,8 @@ package struct SigV4: SigningScheme {
     let path = isNormalised ? PathNormalisation.normalised(path) : path
     var style = PercentEncoding.Style.plain
     if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
-    // The path on the wire is encoded already: encoding it makes twice, which all services but s3 want.
+    // The path on the wire is already percent-encoded. Encoding it here encodes it twice, which all services
+    // except s3 require.
     let isOnce =
       isObjectStore != (mutations.contains(.pathEncodedOnce) || mutations.contains(.pathEncodedTwice))
     for (index, segment) in path.utf8.split(separator: 0x2f, omittingEmptySubsequences: false).enumerated() {
@@ -245,7 +250,7 @@ package struct SigV4: SigningScheme {
     }
   }
 
-  /// The MAC of a string: under a key that follows from the secret by day, region and service.
+  /// The MAC of a string, under a key derived from secret, day, region and service.
   private func code(of string: [UInt8], _ parts: Parts, _ key: SigningKey) throws(SigningFault) -> [UInt8] {
     let mac = try Self.mac(parts, key)
     return try crypto { () throws(CryptoError) in try mac.code(of: string) }
@@ -303,7 +308,7 @@ package struct SigV4: SigningScheme {
     guard case .sigV4(let parts) = claim.parts else { return ("", false) }
     let payload = (try? payload(parts, request)) ?? ""
     let isUnsigned = Hex.bytes(payload.utf8)?.count != 32
-    // Where there is no body, there may have been one.
+    // An empty body counts too: the request may have had a body that somebody removed.
     return (isUnsigned ? "weak: the body is not signed (\(payload.prefix(80)))" : "", isUnsigned)
   }
 
@@ -361,6 +366,6 @@ package struct SigV4: SigningScheme {
 }
 
 extension SecretBytes {
-  /// The bytes as a text, for what is secret and sent nevertheless.
+  /// The bytes as a text, for a secret that a request carries.
   var text: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
 }

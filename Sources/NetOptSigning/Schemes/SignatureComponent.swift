@@ -1,12 +1,12 @@
 import NetOptCore
 
-/// A component of a request or a response that is signed (RFC 9421, section 2).
+/// A signed component of a request or a response (RFC 9421, section 2).
 package struct SignatureComponent: Hashable, Sendable {
   /// The name and its parameters.
   let item: StructuredItem
-  /// The name: of a field in lower case, or of a derived component with its @.
+  /// The name of a field in lower case, or of a derived component with its `@`.
   let name: String
-  /// The identifier as it stands in the signature base.
+  /// The identifier, as the signature base has it.
   let identifier: String
 
   private static let derived: Set = [
@@ -21,7 +21,7 @@ package struct SignatureComponent: Hashable, Sendable {
     identifier = "\"\(name)\""
   }
 
-  /// Reads a component as the inner list of a signature has it.
+  /// Reads a component from the inner list of a signature.
   init(_ item: StructuredItem) throws(SigningFault) {
     guard case .string(let name) = item.value else {
       throw SigningFault(.malformedSignature, "a component is no string")
@@ -34,8 +34,8 @@ package struct SignatureComponent: Hashable, Sendable {
     try check()
   }
 
-  /// Reads a component as a person writes it: `@method`, `content-type`, or with parameters as in the signature,
-  /// `"@query-param";name="q"` or `example;sf`.
+  /// Reads a component as a person writes it: `@method`, `content-type`, or, with parameters as in the
+  /// signature, `"@query-param";name="q"` or `example;sf`.
   package init(text: String) throws(SigningFault) {
     var quoted = text
     if !text.hasPrefix("\"") {
@@ -110,7 +110,7 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
-  /// The query as it stands in the request line, or as a signer with these mistakes has it.
+  /// Appends the query as the request line has it, or as a signer with the given mistakes writes it.
   private static func append(query: String, to out: inout [UInt8], _ mutations: Mutations) {
     if mutations.isEmpty { return PercentEncoding.appendTarget(query, to: &out) }
     var text: [UInt8] = []
@@ -187,8 +187,9 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
-  /// The value of a structured field in its strict form. Which kind of field it is the text does not say: a dictionary is a
-  /// list too, as long as no key comes twice, and an item is a list of one.
+  /// The strict form of a structured field. The text does not say whether the field is a list, a dictionary
+  /// or an item. The function tries a list first: the result is the same for an item, which is a list of one
+  /// member, and for a dictionary that is also a valid list, unless a key occurs twice.
   private func serialised(_ value: String) throws(SigningFault) -> String {
     if let list = try? StructuredFieldParser.list(value.utf8) {
       return try structured { () throws(StructuredFieldFault) in try StructuredFieldSerializer.list(list) }
@@ -208,7 +209,7 @@ package struct SignatureComponent: Hashable, Sendable {
 }
 
 extension PercentEncoding {
-  /// Writes the digits of what is encoded in lower case.
+  /// Writes the hexadecimal digits of percent-encodings in lower case.
   fileprivate static func lowerHex(_ text: inout [UInt8]) {
     for index in text.indices where text[index] == 0x25 {
       for digit in text.indices.clamped(to: (index + 1)..<(index + 3)) {
@@ -217,12 +218,13 @@ extension PercentEncoding {
     }
   }
 
-  /// What is encoded, encoded once more.
+  /// Encodes the percent-encodings of a text once more.
   fileprivate static func again(_ text: [UInt8]) -> [UInt8] {
     text.flatMap { $0 == 0x25 ? Array("%25".utf8) : [$0] }
   }
 
-  /// Appends what stands in a request line: bytes that cannot stand there are encoded, all others stay as they are.
+  /// Appends text of a request line. Bytes that a request line cannot contain are encoded; all others stay as
+  /// they are.
   static func appendTarget(_ text: String, to out: inout [UInt8]) {
     for byte in text.utf8 {
       if byte > 0x20, byte < 0x7f {

@@ -2,18 +2,19 @@ public import NetOptCore
 import NetOptCrypto
 import NetOptLocking
 
-/// One way to sign and to verify. Common to all are the order of checks, keys, nonces and the report, which the verifier has.
+/// A way to sign requests and to verify signatures. The verifier does what all schemes share: the order of
+/// checks, the keys, the nonces and the report.
 package protocol SigningScheme: Sendable {
   /// The name.
   var name: SchemeName { get }
 
-  /// Whether it cannot keep a request from being changed or replayed.
+  /// Whether the scheme cannot prevent changes or replays of a request.
   var isWeak: Bool { get }
 
-  /// What of the scheme's options tells its signers apart besides the key. It reveals no secret.
+  /// The part of the scheme's options that distinguishes its signers, besides the key. It reveals no secret.
   var identity: String { get }
 
-  /// The keys that it signs with besides the signer's own.
+  /// The keys that the scheme signs with, besides the signer's own key.
   var keys: [SigningKey] { get }
 
   /// Signs a request.
@@ -21,43 +22,46 @@ package protocol SigningScheme: Sendable {
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest
 
-  /// Reads what a request says of its signature.
+  /// Reads what a request states about its signature.
   func claim(in request: SigningRequest) throws(SigningFault) -> Claim
 
-  /// The key of a claim; `nil` for an unknown one. A scheme that brings the key along opens it here.
+  /// The key for a claim; `nil` if the key is unknown. A scheme whose requests carry the key decrypts it
+  /// here.
   func key(
     of claim: Claim, _ request: SigningRequest, in ring: KeyRing
   ) throws(SigningFault) -> SigningKey?
 
-  /// Says what has to be signed and is not; `nil` when nothing is missing.
+  /// Returns which required part of the request is not signed; `nil` if everything required is signed.
   func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault?
 
-  /// What is worth saying about coverage although it is sufficient, and whether it makes the verdict a weak one.
+  /// A remark about a sufficient coverage, and whether the remark makes the verdict weak.
   func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool)
 
-  /// Says why the digest that a request carries is not that of its body.
+  /// Returns why the digest in a request does not match its body; `nil` if it matches or there is none.
   func bodyFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault?
 
-  /// What was signed, if these mistakes were made.
+  /// The strings that a signer signs if it makes the given mistakes.
   func strings(
     _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
   ) throws(SigningFault) -> SigningStrings
 
-  /// Whether the claim's signature is that of a string under a key.
+  /// Whether the claim's signature is the signature of a string under a key.
   func isSignature(
     _ claim: Claim, of string: [UInt8], by key: SigningKey
   ) throws(SigningFault) -> Bool
 
-  /// The signature under a key, as a request carries it; `nil` where only the signer can make it.
+  /// The signature under a key, as a request carries it; `nil` if only the signer can make it.
   func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String?
 
-  /// The mistakes in putting the string together that signers of this scheme make.
+  /// The mistakes that signers of this scheme make when they build the string to sign.
   var mutations: [SignerMistake] { get }
 
-  /// Other ways in which the key may have been used, to be tried on one string: each is tested whether it explains the signature.
+  /// Other ways in which the signer may have used the key. The diagnosis tests whether one of them explains
+  /// the signature.
   func keyCandidates(_ claim: Claim, _ request: SigningRequest, _ key: SigningKey) -> [KeyCandidate]
 
-  /// A key that verifies nothing, to be used for the same time when the right one is not known.
+  /// A key that verifies nothing. The verifier uses it for an unknown key, so that both cases take the same
+  /// time.
   func decoy(for claim: Claim) -> SigningKey
 }
 
@@ -65,7 +69,7 @@ package protocol SigningScheme: Sendable {
 package struct KeyCandidate: Sendable {
   let mutation: SignerMistake
   let detail: String
-  /// Whether it explains the signature of a string.
+  /// Whether this use of the key explains the signature of a string.
   let explains: @Sendable ([UInt8]) throws(SigningFault) -> Bool
 }
 
@@ -75,7 +79,7 @@ extension SigningScheme {
 
   package var isWeak: Bool { name.isWeak }
 
-  /// Checks whether the scheme is for what is signed: a request or a response.
+  /// Checks that the scheme can sign the message. Only `rfc9421` signs responses.
   func checkKind(of request: SigningRequest) throws(SigningFault) {
     guard request.status == nil || name == .rfc9421 else {
       throw SigningFault(
@@ -109,11 +113,11 @@ enum Decoys {
     schemes: Set(SchemeName.allCases))
 }
 
-/// When a request is signed.
+/// The time and the nonce of a signature.
 package struct SigningMoment: Sendable {
   /// Seconds since 1970.
   package var now: Int64
-  /// The nonce; `nil` for one by chance, which it is but for vectors.
+  /// The nonce; `nil` for a random one. Only test vectors set a nonce.
   package var nonce: String?
 
   /// Makes a moment.
@@ -123,9 +127,10 @@ package struct SigningMoment: Sendable {
   }
 }
 
-/// What a request says of its signature. Nothing of it is true before the signature is verified.
+/// The statements of a request about its signature. The verifier must not trust them before it has verified
+/// the signature.
 package struct Claim: Sendable {
-  /// What only one scheme has.
+  /// The parts of a claim that only one scheme has.
   enum Parts: Sendable {
     case none
     case sigV4(SigV4.Parts)
@@ -134,11 +139,11 @@ package struct Claim: Sendable {
   }
 
   var keyID: String
-  /// When it was signed.
+  /// The time of signing, in seconds since 1970.
   var created: Int64?
-  /// Until when it is to be accepted.
+  /// The last second since 1970 at which the signature is acceptable.
   var expires: Int64?
-  /// Whether `expires` stands in for the time window, as in a URL that is signed to be used later.
+  /// Whether `expires` replaces the time window, as in a presigned URL, which is for later use.
   var outlivesWindow = false
   var nonce: String?
   /// The names of the fields and components that are signed.
@@ -146,15 +151,16 @@ package struct Claim: Sendable {
   var signature: [UInt8]
   var parts = Parts.none
 
-  /// The most names that a signature may cover. Each is looked for among the fields, before the signature is known to be right.
+  /// The most names that a signature may cover. The verifier searches the fields for each name before it
+  /// knows whether the signature is right.
   static let mostCovered = 256
 }
 
-/// What is signed.
+/// The string to sign and, in some schemes, the canonical request.
 package struct SigningStrings: Sendable {
-  /// What goes into the MAC.
+  /// The input of the MAC or of the signature algorithm.
   package var toSign: [UInt8]
-  /// What `toSign` has the digest of, where it is not the same.
+  /// The text whose digest is in `toSign`; `nil` if the scheme signs the text itself.
   package var canonical: [UInt8]?
 
   init(_ toSign: [UInt8], canonical: [UInt8]? = nil) {
@@ -162,7 +168,7 @@ package struct SigningStrings: Sendable {
     self.canonical = canonical
   }
 
-  /// Where the request stands line by line.
+  /// The text that has the request line by line.
   var lines: [UInt8] { canonical ?? toSign }
 }
 
@@ -172,9 +178,9 @@ public struct SignedRequest: Sendable {
   public let scheme: SchemeName
   /// The id of the key.
   public let keyID: String
-  /// The fields to set, in place of those with the same name.
+  /// The fields to set. Each replaces the fields with the same name.
   public let headers: [HeaderField]
-  /// The query to send instead, when the signature travels there.
+  /// The query to send instead of the request's own; `nil` if header fields carry the signature.
   public let query: String?
   /// The signature as the request carries it.
   public let signature: String
@@ -198,12 +204,12 @@ public struct SignedRequest: Sendable {
   public var canonicalRequest: String? { strings.canonical.map { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// Random nonces, made many at once: asking libcrypto for each would take longer than signing.
+/// Random nonces from a pool: asking libcrypto for each nonce would take longer than signing.
 enum NonceSource {
   static let length = 16
   private static let pool = Locked<[UInt8]>([])
 
-  /// 16 bytes in base64url, 22 characters.
+  /// A nonce of 16 bytes in base64url, 22 characters.
   static func next() throws(SigningFault) -> String {
     let taken = pool.withLock { pool -> String? in
       guard pool.count >= length else { return nil }
@@ -215,13 +221,13 @@ enum NonceSource {
     return Base64.text(try bytes(length), .url)
   }
 
-  /// What `Base64` writes of 16 bytes, without an array in between.
+  /// Returns the base64url text of 16 bytes. Unlike `Base64`, it needs no intermediate array.
   static func text(of bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
     let digits = Base64.urlDigits
     return String(unsafeUninitializedCapacity: 22) { out in
       var end = 0
       var place = bytes.startIndex
-      // Five times three bytes, and the last one.
+      // Five groups of three bytes, then the last byte.
       while end < 20 {
         let bits = UInt32(bytes[place]) << 16 | UInt32(bytes[place + 1]) << 8 | UInt32(bytes[place + 2])
         for digit in 0..<4 { out[end + digit] = digits[Int(bits >> UInt32(18 - 6 * digit) & 63)] }

@@ -9,7 +9,7 @@ extension NetOpt1: SchemeKind {
     try made(of: options).map { $0 }
   }
 
-  /// The scheme of some options, which may be those of a scheme that has it inside.
+  /// Makes the scheme from options, which may belong to an outer scheme that contains this one.
   static func made(of options: JSONPart?) throws(JSONFault) -> Result<NetOpt1, SigningFault> {
     let fields = try options?.member("headers")?.strings()
     return Result { () throws(SigningFault) in try NetOpt1(fields: fields) }

@@ -26,7 +26,7 @@ extension RFC9421: SchemeKind {
         }
       }
       made.components = list
-      // Who says exactly what is to be signed gets exactly that.
+      // A caller that names the components gets exactly these components, without an added nonce.
       made.makesNonce = false
     }
     made.created = try options?.member("created")?.integer()

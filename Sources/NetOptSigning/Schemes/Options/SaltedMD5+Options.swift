@@ -12,7 +12,7 @@ extension SaltedMD5: SchemeKind {
     try made(of: options).map { $0 }
   }
 
-  /// The scheme of some options, which may be those of a scheme that has it inside.
+  /// Makes the scheme from options, which may belong to an outer scheme that contains this one.
   static func made(of options: JSONPart?) throws(JSONFault) -> Result<SaltedMD5, SigningFault> {
     var made = SaltedMD5.Options()
     made.api = try options?.member("api")?.string()
