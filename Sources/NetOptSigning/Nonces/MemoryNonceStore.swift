@@ -1,7 +1,8 @@
 import NetOptCore
 import NetOptLocking
 
-/// Nonces in memory: for tests, and for verifiers that are one process and may forget when it ends.
+/// A nonce store in memory, for tests and for verifiers that run in one process and need no nonces after it
+/// ends.
 public final class MemoryNonceStore: NonceStore {
   private struct Entry: Hashable {
     let key: String
@@ -35,7 +36,7 @@ public final class MemoryNonceStore: NonceStore {
 
   /// Makes an empty store.
   ///
-  /// - Parameter limit: the most nonces that are kept.
+  /// - Parameter limit: the most nonces that the store keeps.
   public init(limit: Int = 1_000_000) { self.limit = limit }
 
   /// Records a nonce.

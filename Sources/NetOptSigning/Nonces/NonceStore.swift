@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// Remembers which nonces were used. Safe to use from any thread.
+/// A store of used nonces. Safe to use from any thread.
 public protocol NonceStore: Sendable {
   /// Records a nonce, atomically: when several callers record the same nonce, in any process, one of them gets `true`.
   ///
@@ -24,7 +24,7 @@ public protocol NonceStore: Sendable {
 
 /// Why a nonce could not be recorded.
 public struct NonceStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What failed, and what to do.
+  /// What failed, and how to correct it.
   public let description: String
 
   /// Makes an error.

@@ -2,11 +2,11 @@ public import NetOptCore
 import NetOptLocking
 import NetOptSQLite
 
-/// Nonces in an SQLite file, which several processes may share and which survives their ends. A write-ahead log keeps
-/// writers short; after a power cut the last moments may be missing, after the end of a process nothing is.
+/// A nonce store in an SQLite file, which several processes may share and which outlives them. A write-ahead
+/// log keeps writes short. A power cut may lose the newest nonces; the end of a process loses none.
 public final class SQLiteNonceStore: NonceStore {
   private struct Connection: @unchecked Sendable {
-    // Unchecked: used under the lock alone.
+    // Unchecked: used only under the lock.
     let database: Database
     let find: Statement
     let insert: Statement
@@ -48,12 +48,13 @@ public final class SQLiteNonceStore: NonceStore {
   private let connection: Locked<Connection>
   private let limit: Int64
 
-  /// Opens a store, which is made when the file is not there.
+  /// Opens a store. Creates the file if it does not exist.
   ///
   /// - Parameters:
-  ///   - path: the file. Beside it SQLite keeps `-wal` and `-shm`.
-  ///   - limit: the most nonces that are kept; some 100 bytes each.
-  /// - Throws: `unreadableFile` when it cannot be opened or is something else; it is then left as it is.
+  ///   - path: the file. SQLite keeps `-wal` and `-shm` files beside it.
+  ///   - limit: the most nonces that the store keeps; each takes about 100 bytes.
+  /// - Throws: `unreadableFile` when the file cannot be opened or is not a nonce store. The file then stays
+  ///   as it is.
   public init(_ path: String, limit: Int = 1_000_000) throws(NetOptError) {
     self.limit = Int64(limit)
     do throws(SQLiteError) {
@@ -63,7 +64,8 @@ public final class SQLiteNonceStore: NonceStore {
     }
   }
 
-  /// The statements that make the tables. The triggers keep the number of rows for all processes: SQLite would have to count them.
+  /// The statements that create the tables. The triggers maintain the number of rows for all processes;
+  /// without them SQLite would have to count the rows.
   private static let definitions = [
     """
     CREATE TABLE nonces (
@@ -94,7 +96,8 @@ public final class SQLiteNonceStore: NonceStore {
     let create = definitions.map { $0.replacing(/^CREATE [A-Z]+/) { "\($0.output) IF NOT EXISTS" } }
     try database.execute(
       "BEGIN IMMEDIATE; \(create.joined(separator: ";\n"));"
-        // With a condition the rows are counted one by one; without, in one instruction, which nothing interrupts.
+        // With the condition, SQLite counts the rows one by one. Without it, one instruction counts them all,
+        // and nothing can interrupt that instruction.
         + "INSERT OR IGNORE INTO size SELECT 1, count(*) FROM nonces WHERE NOT EXISTS (SELECT 1 FROM size); COMMIT"
     )
     return Connection(

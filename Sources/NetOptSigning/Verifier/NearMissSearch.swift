@@ -1,31 +1,32 @@
 import NetOptCrypto
 
-/// Looks for the mistake that explains a signature: every one by itself, then two at once. Each try is a MAC of its own, and their
-/// number is bounded. What is found is told, and never accepted.
+/// Searches for the mistake that explains a signature: first every single mistake, then pairs. Each attempt
+/// costs one MAC, and the number of attempts is bounded. The verifier reports the mistake, but never accepts
+/// the request because of it.
 struct NearMissSearch {
   let scheme: any SigningScheme
   let claim: Claim
   let request: SigningRequest
   let key: SigningKey
-  /// The strings without a mistake.
+  /// The strings to sign without a mistake.
   let strings: SigningStrings
   let ring: KeyRing
 
-  /// The most MACs that are tried.
+  /// The most attempts of one search.
   static let limit = 1000
-  /// A body that is larger is not written in other forms.
+  /// The largest body, in bytes, that the search rewrites: 1 MiB.
   private static let largestBody = 1 << 20
   private static let bodies: [SignerMistake] = [
     .bodyLeftOut, .bodyLineEnd, .bodyCompact, .bodySorted, .bodySpaced, .bodySortedAndSpaced,
   ]
 
-  /// A string that a signer with some mistakes would have signed.
+  /// The strings that a signer with the given mistakes signs.
   private struct Candidate {
     let mutations: [SignerMistake]
     let strings: SigningStrings
   }
 
-  /// - Returns: the mistake, or `nil` when none explains the signature.
+  /// - Returns: the mistake; `nil` when no mistake explains the signature.
   func run() -> VerificationReport.NearMiss? {
     var left = Self.limit
     let singles = candidates()
@@ -61,7 +62,7 @@ struct NearMissSearch {
 
   // MARK: Candidates
 
-  /// Finds the body whose digest a request carries.
+  /// Finds the mistake in the body that explains the digest in a request.
   static func body(
     _ scheme: any SigningScheme, _ claim: Claim, _ request: SigningRequest
   ) -> VerificationReport.NearMiss? {
@@ -73,7 +74,8 @@ struct NearMissSearch {
     return nil
   }
 
-  /// Requests as they were signed, if the mistake is in the body.
+  /// The request with each of the possible mistakes in its body; empty if the signature does not cover the
+  /// body.
   private var changedBodies: [(SignerMistake, SigningRequest)] { signsBody ? Self.bodies(of: request) : [] }
 
   private static func bodies(of request: SigningRequest) -> [(SignerMistake, SigningRequest)] {
@@ -86,20 +88,20 @@ struct NearMissSearch {
     }
   }
 
-  /// Whether the string depends on the body.
+  /// Whether the string to sign depends on the body.
   private var signsBody: Bool {
     var changed = request
     changed.body.append(0)
     return (try? scheme.strings(claim, changed, []))?.toSign != strings.toSign
   }
 
-  /// The strings with one mistake each, without those that the mistake does not change.
+  /// The strings with one mistake each, except strings that the mistake does not change.
   private func candidates() -> [Candidate] {
     strings(request, [], scheme.mutations.map { [$0] })
       + changedBodies.flatMap { strings($0.1, [$0.0], [[]]) }
   }
 
-  /// The strings with two mistakes.
+  /// The strings with two mistakes, except strings that the mistakes do not change.
   private func pairs() -> [Candidate] {
     let all = scheme.mutations
     let twos = all.indices.flatMap { first in
@@ -130,7 +132,8 @@ struct NearMissSearch {
         ) { string throws(SigningFault) in
           try scheme.isSignature(claim, of: string, by: other)
         })
-      // The key id is signed too: who signs with another version may name it there.
+      // The key id is signed too: a signer that uses another version may also name that version in the
+      // string.
       var renamed = claim
       renamed.keyID = other.id
       let whole = try? scheme.strings(renamed, request, [])

@@ -2,38 +2,39 @@ import Glibc
 import NetOptCore
 import NetOptCrypto
 
-/// Verifies the signatures of requests, and says what is wrong with one that does not match. Safe to use from any
-/// thread; it blocks for as long as the nonce store does.
+/// Verifies the signatures of requests, and diagnoses signatures that do not match. Safe to use from any
+/// thread. A call blocks for as long as the nonce store does.
 public struct SignatureVerifier: Sendable {
-  /// How a verifier works.
+  /// The settings of a verifier.
   public struct Policy: Sendable {
-    /// How far the signer's clock may be off, in seconds. Default: 300.
+    /// The largest difference between the signer's clock and the verifier's, in seconds. Default: 300.
     public var window: Int64 = 300
-    /// Whether weak schemes are accepted, of keys that are marked for them. Default: no.
+    /// Whether the verifier accepts weak schemes, with keys that are marked for them. Default: `false`.
     public var allowWeak = false
-    /// Whether a mismatch is diagnosed. Takes some hundred times as long, so that who sends nonsense keeps the verifier busy: for
-    /// tests, not for service. Default: no.
+    /// Whether the verifier diagnoses a mismatch. A diagnosis takes some hundred times as long as a
+    /// verification, so a sender of invalid requests keeps the verifier busy. Use it in tests, not in
+    /// service. Default: `false`.
     public var diagnose = false
-    /// Whether reports have the strings that were signed. Default: no.
+    /// Whether reports contain the strings to sign. Default: `false`.
     public var explain = false
-    /// Whether reports have the signature that would be right. Who sees it can sign without the key: for tests on one's
-    /// own machine alone. Default: no.
+    /// Whether reports contain the right signature. Anyone who sees it can sign without the key. Use it only
+    /// in tests on your own machine. Default: `false`.
     public var showExpected = false
 
-    /// Makes the defaults.
+    /// Makes the default settings.
     public init() {}
   }
 
-  /// What one request is to be verified against besides.
+  /// What a caller knows about one request in advance.
   public struct Expectation: Sendable {
-    /// The id of the key that has to be used; it stands in for one that the signature does not name.
+    /// The id of the key that the signature must use. It also serves a signature that names no key.
     public var keyID: String?
-    /// The present moment in seconds since 1970; `nil` for the system's clock.
+    /// The current time in seconds since 1970; `nil` for the system's clock.
     public var now: Int64?
-    /// The string that the signer signed, to be compared.
+    /// The string that the signer signed, for comparison with the verifier's string.
     public var stringToSign: [UInt8]?
 
-    /// Makes the defaults.
+    /// Makes expectations; by default there are none.
     public init(keyID: String? = nil, now: Int64? = nil, stringToSign: [UInt8]? = nil) {
       self.keyID = keyID
       self.now = now
@@ -43,7 +44,7 @@ public struct SignatureVerifier: Sendable {
 
   /// The keys.
   public let keys: KeyRing
-  /// How it works.
+  /// The settings.
   public let policy: Policy
   private let nonces: (any NonceStore)?
 
@@ -51,8 +52,9 @@ public struct SignatureVerifier: Sendable {
   ///
   /// - Parameters:
   ///   - keys: the keys.
-  ///   - nonces: where used nonces are kept; `nil` leaves replays undetected, and the report says so.
-  ///   - policy: the time window, and what is diagnosed.
+  ///   - nonces: the store of used nonces. With `nil` the verifier does not detect replays, and the report
+  ///     says so.
+  ///   - policy: the settings.
   public init(keys: KeyRing, nonces: (any NonceStore)?, policy: Policy = Policy()) {
     self.keys = keys
     self.nonces = nonces
@@ -66,10 +68,10 @@ public struct SignatureVerifier: Sendable {
     verify(request, scheme: NetOpt1(), expectation)
   }
 
-  /// Verifies a request that is signed in some scheme.
+  /// Verifies a request that is signed in a given scheme.
   ///
-  /// After the signature has been read, every failure costs one MAC: that a key is unknown, or not valid, takes as long
-  /// to find out as that a signature is wrong.
+  /// After the signature has been read, every failure costs one MAC: an unknown or invalid key takes as long
+  /// to refuse as a wrong signature.
   package func verify(
     _ request: SigningRequest, scheme: any SigningScheme, _ expectation: Expectation = Expectation()
   ) -> VerificationReport {
@@ -115,10 +117,10 @@ public struct SignatureVerifier: Sendable {
     }
   }
 
-  /// What a request says, as a report may show it.
+  /// A text from a request, cut to 80 characters for the report.
   private static func shown(_ text: String) -> String { String(text.prefix(80)) }
 
-  /// What a key is, and whether it is the one of the claim or stands in for it.
+  /// The key to verify with, and whether it is the key of the claim or a decoy.
   private struct FoundKey {
     let key: SigningKey
     let isGenuine: Bool
@@ -130,7 +132,7 @@ public struct SignatureVerifier: Sendable {
   ) -> FoundKey {
     do throws(SigningFault) {
       let found = try scheme.key(of: claim, request, in: keys)
-      // An unknown key is looked at as a known one is: both take the same time.
+      // An unknown key goes through the same checks as a known one, so that both take the same time.
       let key = found ?? scheme.decoy(for: claim)
       var fault = key.fault(scheme.name, request, at: now)
       if fault == nil, scheme.isWeak, !policy.allowWeak {
@@ -157,7 +159,7 @@ public struct SignatureVerifier: Sendable {
       findings.pass("time", "the signature has no time")
       return
     }
-    // Numbers of any size come in.
+    // The time in a request may be any number, so the subtraction is clamped.
     let skew = created.subtractingClamped(now)
     let age = now.subtractingClamped(created)
     findings.report.clockSkew = skew
@@ -237,7 +239,8 @@ public struct SignatureVerifier: Sendable {
     }
   }
 
-  /// The nonce as it is kept: a long one by its digest, so that entries have a bounded size.
+  /// The nonce as the store keeps it. A nonce of more than 64 bytes is kept as its digest, so that entries
+  /// have a bounded size.
   private static func kept(_ nonce: String) throws(NonceStoreError) -> String {
     guard nonce.utf8.count > 64 else { return nonce }
     do { return "sha-256:" + Hex.text(try Digest.of(nonce, .sha256)) } catch {
@@ -246,7 +249,7 @@ public struct SignatureVerifier: Sendable {
   }
 }
 
-/// A report in the making.
+/// A report under construction.
 private struct Findings {
   var report: VerificationReport
 
@@ -256,7 +259,7 @@ private struct Findings {
     report.checks.append(.init(name: name, ok: true, detail: detail))
   }
 
-  /// The first failure is the reason.
+  /// Adds a failed check. The first failure becomes the reason of the report.
   mutating func fail(_ name: String, _ fault: SigningFault) {
     report.checks.append(.init(name: name, ok: false, detail: fault.detail))
     if report.reason == .ok { report.reason = fault.reason }

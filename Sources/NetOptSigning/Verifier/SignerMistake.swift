@@ -1,14 +1,15 @@
 import NetOptCore
 
-/// A mistake that a signer makes. The names are stable.
+/// A mistake of a signer. The raw values are stable.
 public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
-  /// Spaces in parameters were written as "+", not as "%20".
+  /// Spaces in parameters were written as "+" instead of "%20".
   case plusForSpace = "plus-for-space"
   /// Percent-encodings have hexadecimal digits in lower case.
   case lowerCaseHex = "lower-case-hex"
   /// Parameters with empty values were left out.
   case emptiesDropped = "empties-dropped"
-  /// Parameters of one name were signed in another order: sorted by their values where they keep their order, or the other way round.
+  /// Parameters with the same name were signed in another order: sorted by value although the scheme keeps
+  /// their order, or in their order although the scheme sorts them by value.
   case duplicateOrder = "duplicate-order"
   /// Parameters were not sorted.
   case paramsNotSorted = "params-not-sorted"
@@ -16,21 +17,21 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   case encodedTwice = "encoded-twice"
   /// Parameters were not encoded.
   case notEncoded = "not-encoded"
-  /// A line end follows the last line.
+  /// A line end was added after the last line.
   case trailingNewline = "trailing-newline"
   /// Lines end in CR LF.
   case carriageReturns = "carriage-returns"
   /// The default port was kept.
   case portKept = "port-kept"
-  /// The path was used as it was written: neither decoded and encoded, nor normalised.
+  /// The path was used as written: neither decoded and encoded, nor normalised.
   case pathNotNormalised = "path-not-normalised"
-  /// Dot segments and double slashes were taken out of the path.
+  /// Dot segments and double slashes were removed from the path.
   case pathNormalised = "path-normalised"
   /// The path was encoded twice.
   case pathEncodedTwice = "path-encoded-twice"
-  /// The path was encoded once where it has to be encoded twice.
+  /// The path was encoded once, but the scheme encodes it twice.
   case pathEncodedOnce = "path-encoded-once"
-  /// The method is in lower case.
+  /// The method was in lower case.
   case methodLowerCase = "method-lower-case"
   /// The query was left out.
   case queryLeftOut = "query-left-out"
@@ -40,22 +41,22 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   case bodyCompact = "body-compact"
   /// The body was signed as JSON with its members sorted.
   case bodySorted = "body-sorted"
-  /// The body was signed as JSON with spaces behind colons and commas.
+  /// The body was signed as JSON with spaces after colons and commas.
   case bodySpaced = "body-spaced"
-  /// The body was signed as JSON, sorted and spaced.
+  /// The body was signed as JSON with sorted members, and spaces after colons and commas.
   case bodySortedAndSpaced = "body-sorted-and-spaced"
-  /// The body was signed with a line end behind it, or without the one that it has.
+  /// The body was signed with an additional line end, or without its own line end.
   case bodyLineEnd = "body-line-end"
   /// Another version of the key was used.
   case otherKeyVersion = "older-key-version"
-  /// Another salt was used, or none.
+  /// Another salt was used, or no salt.
   case wrongSalt = "wrong-salt"
-  /// Another scheme was used, or another hash.
+  /// Another scheme, hash or algorithm was used.
   case wrongScheme = "wrong-scheme"
   /// The time was signed in milliseconds.
   case timeInMilliseconds = "time-in-milliseconds"
 
-  /// What it means, in words.
+  /// The meaning of the mistake, in words.
   public var meaning: String {
     switch self {
     case .plusForSpace: "spaces in parameters were signed as +, not as %20"
@@ -89,7 +90,7 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether the mistake lies in how the string to sign was put together, rather than in the key.
+  /// Whether the mistake is in the string to sign, and not in the use of the key.
   var isOfString: Bool {
     switch self {
     case .otherKeyVersion, .wrongSalt, .wrongScheme: false
@@ -98,11 +99,11 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// The mistakes that are tried at once.
+/// A set of mistakes that a signer makes at once.
 package typealias Mutations = Set<SignerMistake>
 
 extension Set<SignerMistake> {
-  /// How parameters are written.
+  /// The percent-encoding style of the parameters under these mistakes.
   var style: PercentEncoding.Style {
     if isEmpty { return .plain }
     var style = PercentEncoding.Style.plain
@@ -113,16 +114,16 @@ extension Set<SignerMistake> {
     return style
   }
 
-  /// The order of parameters.
+  /// The order of the parameters under these mistakes.
   ///
-  /// - Parameter right: the scheme's.
+  /// - Parameter right: the order in the scheme.
   func order(insteadOf right: QueryParameters.Order) -> QueryParameters.Order {
     if contains(.paramsNotSorted) { return .asGiven }
     guard contains(.duplicateOrder) else { return right }
     return right == .byKey ? .byKeyAndValue : .byKey
   }
 
-  /// Changes what is true of the whole string.
+  /// Applies the mistakes that affect the whole string: the line ends.
   func applied(toWhole string: [UInt8]) -> [UInt8] {
     if isEmpty { return string }
     var string = string
@@ -133,7 +134,7 @@ extension Set<SignerMistake> {
     return string
   }
 
-  /// The body as it was signed; `nil` when the mistake makes no sense with this one.
+  /// The body as it was signed; `nil` when the mistake cannot occur with this body.
   func body(_ body: [UInt8]) -> [UInt8]? {
     if isEmpty { return body }
     if contains(.bodyLeftOut) { return [] }

@@ -1,8 +1,8 @@
-/// Why something could not be signed or is not accepted. The detail never has a secret in it.
+/// Why a request cannot be signed or is not accepted. The detail never contains a secret.
 package struct SigningFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// The stable code.
   package let reason: VerificationReport.Reason
-  /// What is wrong, where, and what to do.
+  /// What is wrong, where, and how to correct it.
   package let detail: String
 
   /// Makes a fault.

@@ -1,47 +1,47 @@
 extension VerificationReport {
-  /// Why a request was accepted or refused. The names are stable: programs may act on them.
+  /// Why a request was accepted or refused. The raw values are stable: programs may act on them.
   public enum Reason: String, Hashable, Sendable, CaseIterable {
     /// The signature is right.
     case ok
-    /// The request is not one: a truncated message, a bad URL, bytes that no field may have.
+    /// The request is malformed: a truncated message, a bad URL, or bytes that no field may have.
     case malformedRequest = "malformed-request"
     /// The request carries no signature of the scheme.
     case noSignature = "no-signature"
-    /// The field or parameter with the signature breaks its own rules.
+    /// The field or parameter with the signature is malformed.
     case malformedSignature = "malformed-signature"
-    /// The scheme is weak, and weak ones are not allowed.
+    /// The scheme is weak, and the verifier does not allow weak schemes.
     case weakScheme = "weak-scheme"
-    /// No key has this id.
+    /// No key has the id, or the signature does not use the expected key.
     case unknownKey = "unknown-key"
-    /// The key's secret could not be had.
+    /// The secret of the key is not available, or libcrypto failed.
     case keyUnavailable = "key-unavailable"
     /// The key is not yet valid.
     case keyNotYetValid = "key-not-yet-valid"
-    /// The key is not valid any more.
+    /// The key is no longer valid.
     case keyExpired = "key-expired"
-    /// The key is not for this scheme, or of a kind that the scheme cannot use.
+    /// The key is not for this scheme, or the scheme cannot use its kind.
     case schemeNotAllowed = "scheme-not-allowed"
     /// The scheme is weak, and the key is not marked for legacy schemes.
     case keyNotLegacy = "key-not-legacy"
     /// The key is not for this host, method or path.
     case outOfScope = "out-of-scope"
-    /// It was signed too long ago.
+    /// The request was signed too long ago.
     case tooOld = "too-old"
-    /// It was signed in the future.
+    /// The time of signing is too far in the future.
     case fromTheFuture = "from-the-future"
-    /// The signature says that it is over.
+    /// The expiry that the signature states has passed.
     case signatureExpired = "signature-expired"
-    /// Something that has to be signed is not.
+    /// Something that must be signed is not signed.
     case notCovered = "not-covered"
-    /// Something that is signed is not there.
+    /// Something that is or must be signed is missing from the request.
     case missingField = "missing-field"
-    /// The digest that the request carries is not that of its body.
+    /// The digest in the request does not match its body.
     case bodyMismatch = "body-mismatch"
-    /// The signature is not that of this request under this key.
+    /// The signature does not match this request and this key.
     case signatureMismatch = "signature-mismatch"
-    /// The nonce has been used.
+    /// The nonce was used before.
     case replayed
-    /// The nonces could not be kept, so that nothing can be said about replays.
+    /// The verifier could not record the nonce, so it cannot rule out a replay.
     case nonceStoreFailed = "nonce-store-failed"
   }
 }

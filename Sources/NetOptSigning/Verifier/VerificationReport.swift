@@ -1,27 +1,27 @@
 package import NetOptCore
 
-/// What a verifier found out about a request.
+/// The result of verifying a request.
 public struct VerificationReport: Sendable {
   /// The version of the JSON form.
   public static let schemaVersion = 1
 
-  /// How much a valid signature says.
+  /// How much a valid signature proves.
   public enum Assurance: String, Hashable, Sendable {
-    /// The request is from whoever has the key, was not changed, and is not a replay as far as the nonces tell.
+    /// The sender has the key, nobody changed the request, and it is not a replay as far as the nonces show.
     case strong
-    /// The scheme, or what was signed, leaves room for changes or replays.
+    /// The scheme, or the choice of signed parts, allows changes or replays.
     case weak
-    /// It is not valid.
+    /// The signature is not valid.
     case none
   }
 
-  /// One thing that was looked at.
+  /// One check of the verifier.
   public struct Check: Hashable, Sendable {
     /// The name: `parse`, `key`, `time`, `coverage`, `body`, `signature`, `nonce`.
     public let name: String
-    /// Whether it was as it should be.
+    /// Whether the check passed.
     public let ok: Bool
-    /// What was found, in words.
+    /// The result, in words.
     public let detail: String
   }
 
@@ -31,48 +31,49 @@ public struct VerificationReport: Sendable {
     public let line: Int
     /// The byte in the line, counted from 1.
     public let byte: Int
-    /// The line as the verifier has it.
+    /// The line in the verifier's string.
     public let ours: String
-    /// The line as the signer has it.
+    /// The line in the signer's string.
     public let theirs: String
   }
 
-  /// The mistake that explains a signature. A request with one is never accepted.
+  /// The mistake that explains a signature. The verifier never accepts a request with a mistake.
   public struct NearMiss: Hashable, Sendable {
-    /// The mistakes: one, or two that were made at once.
+    /// The mistakes: one, or two that the signer made at once.
     public let mutations: [SignerMistake]
-    /// What they mean.
+    /// The meaning of the mistakes.
     public let detail: String
-    /// Where the strings differ; `nil` when the mistake is in the key.
+    /// Where the strings differ; `nil` when the mistake is only in the use of the key.
     public let firstDifference: Difference?
 
-    /// The stable code: that of the mistake, two of them joined with "+".
+    /// The stable code: the raw value of the mistake, or two raw values joined with "+".
     public var code: String { mutations.map(\.rawValue).joined(separator: "+") }
   }
 
-  /// Whether the request is to be accepted.
+  /// Whether to accept the request.
   public var isValid: Bool { reason == .ok }
-  /// Why, or why not.
+  /// Why the request was accepted or refused.
   public internal(set) var reason: Reason
   /// The scheme.
   public let scheme: SchemeName
-  /// How much a valid signature says.
+  /// How much the signature proves.
   public internal(set) var assurance: Assurance
-  /// The id of the key, as the request names it.
+  /// The id of the key that the request names, or the expected id if the request names none.
   public internal(set) var keyID: String?
-  /// What was looked at, in order.
+  /// The checks, in order.
   public internal(set) var checks: [Check]
-  /// How far the signer's clock is behind (negative) or ahead, in seconds.
+  /// How far the signer's clock is ahead (positive) or behind (negative), in seconds. Includes the age of the
+  /// request.
   public internal(set) var clockSkew: Int64?
-  /// The mistake that explains the signature, when that was asked for.
+  /// The mistake that explains the signature, if `SignatureVerifier.Policy.diagnose` is set.
   public internal(set) var nearMiss: NearMiss?
-  /// The string to sign, rebuilt from the request.
+  /// The string to sign, rebuilt from the request, if `SignatureVerifier.Policy.explain` is set.
   public internal(set) var stringToSign: String?
-  /// The canonical request, where the string to sign has only its digest.
+  /// The canonical request, if `SignatureVerifier.Policy.explain` is set and the scheme signs its digest.
   public internal(set) var canonicalRequest: String?
-  /// Where the caller's string differs from the one rebuilt from the request.
+  /// Where the caller's string to sign differs from the string that the verifier rebuilt from the request.
   public internal(set) var firstDifference: Difference?
-  /// The signature that would be right; in test mode alone.
+  /// The right signature, if `SignatureVerifier.Policy.showExpected` is set.
   public internal(set) var expectedSignature: String?
 
   init(_ scheme: SchemeName) {
@@ -83,19 +84,19 @@ public struct VerificationReport: Sendable {
     checks.reserveCapacity(7)
   }
 
-  /// Makes the report of a request that could not be read.
+  /// Makes the report for a request that could not be read.
   package init(_ scheme: SchemeName, unread fault: SigningFault) {
     self.init(scheme)
     reason = fault.reason
     checks = [Check(name: "parse", ok: false, detail: fault.detail)]
   }
 
-  /// The detail of the check that failed first.
+  /// The detail of the first failed check; empty if no check failed.
   public var detail: String { checks.first { !$0.ok }?.detail ?? "" }
 }
 
 extension VerificationReport.Difference {
-  /// Compares two strings; `nil` when they are the same.
+  /// Returns the first difference between two strings; `nil` when they are equal.
   package static func between(_ ours: [UInt8], _ theirs: [UInt8]) -> Self? {
     guard ours != theirs else { return nil }
     let shared = zip(ours, theirs).prefix { $0 == $1 }.count
@@ -119,7 +120,7 @@ extension VerificationReport.Difference {
 extension VerificationReport {
   /// The JSON form (docs/schemas/verify.schema.json).
   ///
-  /// - Parameter id: the `id` of the request in JSON Lines, given back as it came.
+  /// - Parameter id: the `id` of the request in JSON Lines, which the report repeats unchanged.
   package func json(id: JSONValue?) -> JSONValue {
     var json: JSONValue = [:]
     if let id { json.append("id", id) }
