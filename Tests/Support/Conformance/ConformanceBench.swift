@@ -2,83 +2,84 @@ import NetOptTestSupport
 import Glibc
 package import NetOptCore
 
-/// A transport and a small world around it that is known to behave in certain ways: what `TransportConformance` needs
-/// to see whether the transport keeps its promises. Each check gets a bench of its own.
+/// A transport with servers of known behaviour. `TransportConformance` uses a bench to check whether the
+/// transport keeps its promises. Each check gets its own bench.
 package protocol ConformanceBench: Sendable {
-  /// The transport. It finds `origin.host` at the addresses that are `working` and `refusing`, in that order, and
-  /// `unknownOrigin.host` not at all.
+  /// The transport. Its resolver returns the `working` and the `refusing` address for `origin.host`, in that
+  /// order, and finds no address for `unknownOrigin.host`.
   var transport: any Transport { get }
   /// The `https` origin that the addresses serve.
   var origin: Origin { get }
-  /// An origin of which the resolver knows no address.
+  /// An origin whose name has no address.
   var unknownOrigin: Origin { get }
   /// The transport's clock.
   var timeSource: any TimeSource { get }
-  /// The version of HTTP that requests ask for.
+  /// The HTTP version of the requests.
   var version: RequestOptions.Version { get }
-  /// By how much a call may outlast its deadline, or a cancellation.
+  /// The longest time by which a call may end after its deadline or its cancellation.
   var grace: Duration { get }
 
-  /// The address that behaves in a certain way.
+  /// The address with a behaviour.
   func address(_ behaviour: ConformanceBehaviour) -> IPAddress
-  /// The path of a resource, which every address that takes requests serves; it has no query.
+  /// The path of a resource, without a query. Every address that takes requests serves it.
   func path(_ resource: ConformanceResource) -> String
-  /// The addresses at which requests arrived whose target ends with `mark`, one for each request. Asked when the
-  /// transport has been shut down.
+  /// The addresses that received requests whose target ends with `mark`, one entry for each request. Called
+  /// after the shutdown of the transport.
   ///
-  /// - Parameter expected: how many there should be. When there are fewer, they are waited for.
+  /// - Parameter expected: the expected number of requests. The bench waits until that many have arrived.
   func received(_ mark: String, expected: Int) async throws -> [IPAddress]
-  /// Waits until a request for `noAnswer` whose target ends with `mark` has arrived.
+  /// Waits until a request for `noAnswer` arrives whose target ends with `mark`.
   func waitForRequest(_ mark: String) async throws
-  /// Waits until a connection to the silent address was attempted since the bench was made or this was last asked.
+  /// Waits until the transport attempts a connection to the silent address. Counts the attempts since the
+  /// last call, or since the bench was made.
   func waitForAttempt() async throws
-  /// Ends what belongs to the bench.
+  /// Stops the servers of the bench.
   func stop() async
 }
 
 extension ConformanceBench {
   /// The system's clock.
   package var timeSource: any TimeSource { SystemTimeSource() }
-  /// HTTP/2 when it is offered.
+  /// HTTP/2 when the server offers it.
   package var version: RequestOptions.Version { .automatic }
   /// `Duration.callGrace`.
   package var grace: Duration { .callGrace }
 }
 
-/// How an address of a `ConformanceBench` behaves.
+/// The behaviour of an address of a `ConformanceBench`.
 package enum ConformanceBehaviour: String, CaseIterable, Sendable {
-  /// It takes requests.
+  /// Takes requests.
   case working
-  /// It takes requests as well.
+  /// A second address that takes requests.
   case alsoWorking
-  /// It refuses connections.
+  /// Refuses connections.
   case refusing
-  /// It accepts TCP connections and does not answer in TLS.
+  /// Accepts TCP connections and never answers the TLS handshake.
   case silent
-  /// Its certificate is for `impostor.example`.
+  /// Presents a certificate for `impostor.example`.
   case impostor
 }
 
-/// What the addresses of a `ConformanceBench` serve.
+/// The resources that the addresses of a `ConformanceBench` serve.
 package enum ConformanceResource: String, CaseIterable, Sendable {
   /// 200 with the body `hello` and a line end.
   case small
-  /// 200 with `TransportConformance.pattern` as its body.
+  /// 200 with the body `TransportConformance.pattern`.
   case pattern
-  /// Reads the request's body and answers 200 with the number of its bytes as the body, and a line end.
+  /// Reads the request body. Answers 200 with the number of its bytes and a line end.
   case upload
-  /// Takes the request and answers nothing.
+  /// Takes the request and never answers.
   case noAnswer
-  /// Takes the request and ends connection or stream before an answer.
+  /// Takes the request and closes the connection or stream before a response.
   case dropped
-  /// Answers 200 and the first half of the body that it announces, and ends connection or stream.
+  /// Answers 200 with the first half of the announced body, then closes the connection or stream.
   case cut
-  /// Answers 200 and the first half of the body that it announces, and then nothing.
+  /// Answers 200 with the first half of the announced body, then sends nothing more.
   case stalled
 }
 
 extension Duration {
-  /// By how much a call may outlast its deadline: 50 ms. Under a sanitizer ten times that, for it slows a program down
-  /// about as much.
+  /// The longest time by which a call may end after its deadline: 50 ms. Under a sanitizer 500 ms, because a
+  /// sanitizer slows a program down about tenfold.
   package static let callGrace = Duration.milliseconds(Sanitizer.isOn ? 500 : 50)
 }

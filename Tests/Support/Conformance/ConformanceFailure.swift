@@ -1,7 +1,7 @@
 import NetOptTestSupport
-/// A promise that a transport broke.
+/// The error for a promise that a transport broke.
 package struct ConformanceFailure: Error, Sendable, CustomStringConvertible {
-  /// What was expected, and what was seen.
+  /// The expected and the observed behaviour.
   package let description: String
 
   init(_ description: String) { self.description = description }

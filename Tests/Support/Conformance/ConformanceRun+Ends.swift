@@ -130,7 +130,7 @@ extension ConformanceRun {
     throw ConformanceFailure("a connection to the \(behaviour.rawValue) address came about")
   }
 
-  /// Throws unless it is that moment now, give or take `grace`.
+  /// Throws unless the current time differs from `due` by at most `grace`.
   private func requireEnd(at due: MonotonicInstant, _ what: String) throws {
     let late = bench.timeSource.now() - due
     try require(late >= .zero - bench.grace, "\(what) ended \(.zero - late) early")

@@ -105,7 +105,7 @@ extension ConformanceRun {
     let response = try await call(request, along: plan(.impostor))
     try require(response.status, equals: 200, "the status")
     try require(response.tls?.verified, equals: false, "tls.verified")
-    // What was opened without verification is no connection for those who want it.
+    // A connection that was opened without verification must not carry a request that requires verification.
     let error = try await failure(of: try self.request(), along: plan(.impostor))
     try require(error.code, equals: .certificateName, "the code of a verified request")
   }

@@ -2,13 +2,13 @@ import NetOptTestSupport
 import NetOptCore
 import Synchronization
 
-/// What the checks have in common: calls on a bench's transport.
+/// The common part of the checks: calls on the transport of a bench.
 struct ConformanceRun: Sendable {
-  /// A stagger that no check waits for: what starts before it has passed was started by something else.
+  /// A stagger longer than any check. A leg that starts earlier was not started by its stagger.
   static let never = Duration.seconds(60)
 
   let bench: any ConformanceBench
-  /// Where the check runs.
+  /// The thread on which the check runs.
   let thread = DedicatedThread()
 
   private static let callIDs = Atomic<UInt64>(1)
@@ -17,7 +17,7 @@ struct ConformanceRun: Sendable {
 
   var multiplexes: Bool { bench.version != .http1 }
 
-  /// A plan over addresses of the bench, and DNS at the end when asked for.
+  /// A plan with legs to addresses of the bench, and on request a last leg for DNS.
   func plan(
     _ behaviours: ConformanceBehaviour..., thenDNS: Bool = false, of origin: Origin? = nil,
     stagger: Duration = ConformanceRun.never
@@ -30,7 +30,7 @@ struct ConformanceRun: Sendable {
       origin: origin ?? bench.origin, policy: .fastest, legs: legs, multiplexes: multiplexes)
   }
 
-  /// A request for a resource, with a mark in its query by which it can be found again.
+  /// A request for a resource. The bench finds the request again by the mark in its query.
   func request(
     _ method: NetOptRequest.Method = .get, _ resource: ConformanceResource = .small, mark: String = "",
     of origin: Origin? = nil, body: RequestBody = .none
@@ -43,7 +43,7 @@ struct ConformanceRun: Sendable {
 
   /// Performs a call.
   ///
-  /// - Parameter limit: the time until its deadline.
+  /// - Parameter limit: the time until the deadline of the call.
   func call(
     _ request: NetOptRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
   ) async throws(NetOptError) -> NetOptResponse {
@@ -53,7 +53,7 @@ struct ConformanceRun: Sendable {
       request, along: plan, in: CallContext(id: id, started: now, deadline: now + limit))
   }
 
-  /// Performs a call that has to fail.
+  /// Performs a call that must fail.
   func failure(
     of request: NetOptRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
   ) async throws -> NetOptError {
@@ -64,7 +64,7 @@ struct ConformanceRun: Sendable {
     throw ConformanceFailure("the call succeeded with status \(response.status); it had to fail")
   }
 
-  /// Reads a body that has to fail; gives how many bytes came and the error.
+  /// Reads a body that must fail. Returns the number of bytes received and the error.
   func failure(of body: ResponseBody) async throws -> (bytes: Int, error: NetOptError) {
     var bytes = 0
     do throws(NetOptError) {
@@ -75,13 +75,14 @@ struct ConformanceRun: Sendable {
     throw ConformanceFailure("the body ended in order after \(bytes) bytes; it had to fail")
   }
 
-  /// The error's route.
+  /// The route of an error.
   func route(_ error: NetOptError) throws -> RouteReport {
     guard let route = error.route else { throw ConformanceFailure("the error has no route: \(error)") }
     return route
   }
 
-  /// Shuts the transport down, so that everything that will be sent has been, and gives where a request arrived.
+  /// Shuts the transport down, so that all requests have been sent, and returns the addresses that received
+  /// requests.
   func received(_ mark: String, expected: Int) async throws -> [IPAddress] {
     await bench.transport.shutdown()
     return try await bench.received(mark, expected: expected)

@@ -1,7 +1,7 @@
 import Dispatch
 
-/// Runs a task, and the tasks inside it, apart from the pool that all tasks share. That has one thread for each core:
-/// a test that measures how late something is would measure how busy the other tests keep them.
+/// Runs a task and its child tasks outside the shared thread pool. The pool has one thread for each core, so
+/// other tests on the pool would distort a measurement of delays.
 package final class DedicatedThread: TaskExecutor {
   private let queue = DispatchQueue(label: "netopt dedicated thread")
 

@@ -2,14 +2,14 @@ package import NetOptTestSupport
 package import NetOptCore
 import Synchronization
 
-/// A bench of real servers on loopback: an `NginxOrigin` and `LoopbackServer`s at one port of several addresses. What
-/// nginx would not do by itself is done by a server behind it.
+/// A bench of real servers on loopback: an `NginxOrigin` and `LoopbackServer`s at one port of several
+/// addresses. A server behind nginx provides the behaviour that nginx does not have.
 package final class LoopbackConformanceBench: ConformanceBench {
-  /// What the transport has to be made with.
+  /// The settings for the transport.
   package struct Setting: Sendable {
-    /// The file with the certificate of the authority to trust.
+    /// The file with the certificate of the trusted authority.
     package let authorityFile: String
-    /// The resolver to ask.
+    /// The resolver of the transport.
     package let resolver: StubResolver
   }
 
@@ -19,20 +19,20 @@ package final class LoopbackConformanceBench: ConformanceBench {
   package let origin: Origin
   /// `https://unknown.example`.
   package let unknownOrigin = Origin(.https, host: "unknown.example")
-  /// The version of HTTP that requests ask for.
+  /// The HTTP version of the requests.
   package let version: RequestOptions.Version
   private let addresses: [ConformanceBehaviour: IPAddress]
   private let nginx: NginxOrigin
   private let upstream: LoopbackServer
   private let silent: LoopbackServer
-  /// How many connections to the silent address were waited for.
+  /// The number of connections to the silent address that `waitForAttempt` has already counted.
   private let attempts = Atomic(0)
 
   /// Starts the servers and makes the transport.
   ///
   /// - Parameters:
-  ///   - version: the version of HTTP that requests ask for. Default: HTTP/2.
-  ///   - makeTransport: makes the transport, which the check shuts down.
+  ///   - version: the HTTP version of the requests. Default: HTTP/2.
+  ///   - makeTransport: makes the transport. The check shuts the transport down.
   package init(
     version: RequestOptions.Version = .automatic,
     makeTransport: (Setting) async throws -> any Transport
@@ -87,10 +87,10 @@ package final class LoopbackConformanceBench: ConformanceBench {
     }
   }
 
-  /// A loopback address.
+  /// The loopback address with a behaviour.
   package func address(_ behaviour: ConformanceBehaviour) -> IPAddress { addresses[behaviour] ?? .loopback }
 
-  /// Where nginx serves it, or the server behind nginx.
+  /// The path of a resource on nginx or on the server behind nginx.
   package func path(_ resource: ConformanceResource) -> String {
     switch resource {
     case .small: "/"
@@ -100,12 +100,12 @@ package final class LoopbackConformanceBench: ConformanceBench {
     }
   }
 
-  /// Reads nginx's access log.
+  /// Reads the addresses from nginx's access log.
   package func received(_ mark: String, expected: Int) async throws -> [IPAddress] {
     try await nginx.waitForLog(expected) { $0.target.hasSuffix(mark) }.compactMap(\.address)
   }
 
-  /// Waits until the request has come through to the server behind nginx.
+  /// Waits until the request reaches the server behind nginx.
   package func waitForRequest(_ mark: String) async throws {
     try await wait(for: "a request with the mark \(mark)") {
       upstream.requests.contains { $0.target.hasSuffix(mark) }
@@ -119,7 +119,7 @@ package final class LoopbackConformanceBench: ConformanceBench {
     attempts.store(silent.connections, ordering: .relaxed)
   }
 
-  /// Ends the servers.
+  /// Stops the servers.
   package func stop() async {
     nginx.stop()
     silent.stop()

@@ -8,11 +8,11 @@ package final class StubConformanceBench: ConformanceBench {
   package let origin = Origin(.https, host: "conformance.example")
   /// `https://unknown.example`.
   package let unknownOrigin = Origin(.https, host: "unknown.example")
-  /// The version of HTTP that requests ask for.
+  /// The HTTP version of the requests.
   package let version: RequestOptions.Version
 
   private let stub: StubTransport
-  /// How many attempts to connect to the silent address were waited for.
+  /// The number of attempts to connect to the silent address that `waitForAttempt` has already counted.
   private let attempts = Atomic(0)
 
   /// Makes a bench.
@@ -32,25 +32,25 @@ package final class StubConformanceBench: ConformanceBench {
   /// The transport.
   package var transport: any Transport { stub }
 
-  /// An address of 192.0.2.0/24.
+  /// The address with a behaviour, from 192.0.2.0/24.
   package func address(_ behaviour: ConformanceBehaviour) -> IPAddress { Self.address(behaviour) }
 
-  /// The resource's name.
+  /// The name of the resource.
   package func path(_ resource: ConformanceResource) -> String { "/\(resource.rawValue)" }
 
-  /// Where the stub says that requests arrived.
+  /// The addresses that received requests according to the stub.
   package func received(_ mark: String, expected: Int) async throws -> [IPAddress] {
     stub.received.filter { $0.request.url.target.hasSuffix(mark) }.compactMap(\.address)
   }
 
-  /// Waits until the stub has a request.
+  /// Waits until the stub receives the request.
   package func waitForRequest(_ mark: String) async throws {
     try await wait(for: "a request with the mark \(mark)") {
       stub.received.contains { $0.request.url.target.hasSuffix(mark) }
     }
   }
 
-  /// Waits until the stub has attempted to connect.
+  /// Waits until the stub attempts to connect.
   package func waitForAttempt() async throws {
     let silent = Self.address(.silent)
     let known = attempts.load(ordering: .relaxed)
@@ -62,7 +62,7 @@ package final class StubConformanceBench: ConformanceBench {
     attempts.store(count, ordering: .relaxed)
   }
 
-  /// Nothing is left to be ended.
+  /// Does nothing: the bench has no servers.
   package func stop() async {}
 
   private static func address(_ behaviour: ConformanceBehaviour) -> IPAddress {

@@ -1,6 +1,6 @@
 import NetOptTestSupport
-/// The promises of the `Transport` protocol, one check for each. They run against any transport: the stub, which
-/// shows that the checks hold, and the real one.
+/// The promises of the `Transport` protocol, with one check for each. The checks run against any transport:
+/// against the stub, which shows that the checks are correct, and against the real transport.
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.allCases)
@@ -9,56 +9,62 @@ import NetOptTestSupport
 /// }
 /// ```
 package enum TransportConformance: String, CaseIterable, Sendable {
-  /// A request is answered; the response carries its route, the endpoint, timings and how it was secured.
+  /// A request gets a response. The response reports its route, its endpoint, its timings and its security.
   case answers
-  /// A second request to an address is carried by the connection of the first.
+  /// A second request to an address uses the connection of the first.
   case reusesConnections
-  /// A leg that fails makes the next one start at once, and is reported with its failure.
+  /// When a leg fails, the next leg starts at once. The report contains the failure of the failed leg.
   case movesOnFromFailure
-  /// A leg that is silent costs its stagger, and is reported as failed or cancelled.
+  /// A silent leg delays the next leg by the stagger. The report shows the silent leg as failed or cancelled.
   case movesOnFromSilence
-  /// A POST whose first legs are silent and refused reaches one server, once.
+  /// A POST whose first legs are silent or refused reaches one server, once.
   case sendsOnce
-  /// A POST that was sent, and whose connection ended without an answer, is not sent again.
+  /// The transport does not repeat a POST that was sent and whose connection ended without a response.
   case doesNotRepeat
-  /// An address with a certificate for another name never gets a request; without another leg it is an error that
-  /// names both names.
+  /// An address with a certificate for another name never gets a request. When the plan has no other leg, the
+  /// call fails with an error that contains both names.
   case refusesImpostors
-  /// Without verification the impostor is used, and the response says so.
+  /// Without verification, the transport uses the impostor, and the response reports the missing
+  /// verification.
   case saysWhenUnverified
-  /// When every leg fails, the error says why and carries the route.
+  /// When every leg fails, the error reports the reason and the route.
   case reportsFailure
-  /// A leg for DNS leads to the addresses of the name.
+  /// A leg for DNS resolves the name and leads to its addresses.
   case looksNamesUp
-  /// A name without addresses is an error of the look-up.
+  /// A name without addresses is a resolver error.
   case reportsUnknownNames
-  /// An address of DNS that the plan has is not tried twice.
+  /// When DNS returns an address that the plan already contains, the transport does not try it twice.
   case triesAddressesOnce
-  /// A call ends at its deadline: while connecting, while waiting for an answer, in the middle of the body.
+  /// A call ends at its deadline: while it connects, while it waits for a response, and in the middle of the
+  /// body.
   case endsAtDeadline
-  /// Cancelling the task ends the call: while connecting, while waiting for an answer, in the middle of the body.
+  /// Cancelling the task ends the call: while it connects, while it waits for a response, and in the middle
+  /// of the body.
   case endsWhenCancelled
-  /// A body that ends early is an error, after the bytes that came.
+  /// A body that ends early delivers the received bytes, then an error.
   case reportsCutBodies
-  /// A large body comes in order and whole, and while nobody reads it other requests are answered.
+  /// A large body arrives complete and in order. While the caller does not read it, other requests get
+  /// responses.
   case keepsBodiesInOrder
-  /// Request bodies arrive whole: from memory, and as streams with and without a length.
+  /// Request bodies arrive complete: from memory, and as streams with and without a length.
   case sendsBodies
-  /// A stream that is not as long as was announced is an error.
+  /// A stream with another length than announced is an error.
   case refusesWrongLengths
-  /// Many requests at once are all answered.
+  /// Many concurrent requests all get responses.
   case carriesManyRequests
-  /// `connect` opens a connection once, says what it took, and over HTTP/2 leaves it for the requests to come.
+  /// `connect` opens a connection once and reports its timings. Over HTTP/2 it keeps the connection for later
+  /// requests.
   case connects
-  /// `connect` says why there is no connection, keeps its limit, and ends when it is cancelled.
+  /// `connect` reports why there is no connection, ends at its time limit, and ends when it is cancelled.
   case reportsFailureToConnect
-  /// `shutdown` fails what is under way; from then on every call is refused.
+  /// `shutdown` fails all calls under way. After it, the transport refuses every call.
   case shutsDown
 
   /// Runs the check.
   ///
-  /// - Parameter makeBench: makes a bench for this check alone; its transport is shut down and it is stopped.
-  /// - Throws: `ConformanceFailure` when the promise was broken; what `makeBench` throws.
+  /// - Parameter makeBench: makes a bench for this check only. The check shuts its transport down and stops
+  ///   the bench.
+  /// - Throws: `ConformanceFailure` when the transport broke the promise; errors of `makeBench`.
   package func check(_ makeBench: () async throws -> any ConformanceBench) async throws {
     let bench = try await makeBench()
     let run = ConformanceRun(bench)
@@ -73,7 +79,7 @@ package enum TransportConformance: String, CaseIterable, Sendable {
     try result.get()
   }
 
-  /// A body of 2 MB in which every position can be told: numbers of eight bytes, counting from 0, the most significant
+  /// A body of 2 MB whose bytes identify their position: 64-bit numbers from 0, with the most significant
   /// byte first.
   package static let pattern: [UInt8] = {
     var bytes: [UInt8] = []
