@@ -2,10 +2,11 @@ import NetOptTestSupport
 import Glibc
 import NetOptCore
 
-/// A request to the hostile server's controls over a socket of its own: what the client under test does is not judged by
-/// that client.
+/// A request to the controls of the hostile server, over its own socket: the client under test must not
+/// report on itself.
 enum ControlRequest {
-  /// Performs it, and returns the body of the answer. It blocks: the controls answer at once.
+  /// Performs the request and returns the body of the response. Blocks the thread: the controls answer at
+  /// once.
   static func perform(
     _ target: String, of host: String, at endpoint: IPEndpoint, body: [UInt8] = []
   ) throws -> String {
@@ -13,7 +14,7 @@ enum ControlRequest {
     defer { close(descriptor) }
     let head = "POST \(target) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: \(body.count)\r\n\r\n"
     try send(Array(head.utf8) + body, to: descriptor)
-    // The end of the answer is that of the connection.
+    // The response ends when the server closes the connection.
     shutdown(descriptor, Int32(SHUT_WR))
     let answer = try receive(from: descriptor)
     guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8)) else {

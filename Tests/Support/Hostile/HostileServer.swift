@@ -3,26 +3,29 @@ import FoundationEssentials
 package import NetOptCore
 import NetOptLocking
 
-/// The server of `Tests/Hostile`, which misbehaves as the names of its hosts ask for.
+/// The server of `Tests/Hostile`. The host name of a request selects how the server misbehaves.
 package final class HostileServer: Sendable {
-  /// The one that all tests share. It ends with the test process.
+  /// The server that all tests share. It ends with the test process.
   package static let shared = Task { try await HostileServer() }
 
-  /// Where it serves HTTP.
+  /// The endpoint for HTTP.
   package let plain: IPEndpoint
-  /// Where it serves HTTPS.
+  /// The endpoint for HTTPS.
   package let secure: IPEndpoint
-  /// The authority of its certificate.
+  /// The file with the certificate of the authority that signed the server's certificate.
   package let authorityFile: String
   private let process: ChildProcess
-  /// How much of its output is known.
+  /// The length in bytes of the output that is already known: the line of the ports, and the faults that
+  /// `newFaults` has returned.
   private let printed: Locked<Int>
 
-  /// Debian's, which has the modules that `scripts/install-dependencies` installs; another one may be first on PATH.
+  /// Debian's Python, which has the modules that `scripts/install-dependencies` installs. PATH may find
+  /// another Python first.
   private static let python = "/usr/bin/python3"
 
   private init() async throws {
-    // libcurl resolves the name of a proxy by itself, and takes those below localhost for this machine's (RFC 6761, section 6.3).
+    // libcurl resolves the name of a proxy itself, and resolves names below localhost to this machine (RFC
+    // 6761, section 6.3).
     let certificate = try await TestCertificates.certificate(
       for: ["*.hostile.test", "*.proxy.localhost", "\(IPAddress.loopback)"])
     authorityFile = try await TestCertificates.authorityFile()
@@ -42,7 +45,7 @@ package final class HostileServer: Sendable {
     secure = IPEndpoint(.loopback, port: ports[1])
   }
 
-  /// What it has printed besides its ports, since it was last asked: the traces of faults of its own.
+  /// The output since the last call, without the ports: stack traces of faults in the server itself.
   package func newFaults() -> String {
     let output = TextFile.read(process.output)
     let known = printed.withLock { printed in
@@ -61,25 +64,26 @@ package final class HostileServer: Sendable {
     return TextFile.read(process.output).split(separator: "\n").map { String($0) }
   }
 
-  /// The requests that a host has received, each as its method and the number of its question.
+  /// The requests that a host has received, each as its method and its number `q` in the query.
   package func received(by host: String) async throws -> [String] {
     try await control("/received", of: host).split(separator: "\n").map { String($0) }
   }
 
-  /// Has sent what scenarios of a host hold back, and returns when it is sent.
+  /// Sends the data that the scenarios of a host hold back. Returns after the data is sent.
   ///
-  /// - Returns: how much it was.
+  /// - Returns: the number of pieces that were held back.
   package func release(_ host: String) async throws -> Int {
     Int(try await control("/release", of: host)) ?? 0
   }
 
-  /// Says what the scenario `h2-script` of a host sends: whole frames, or what passes for them.
+  /// Sets the bytes that the scenario `h2-script` of a host sends: complete frames, or malformed ones.
   package func setScript(_ bytes: [UInt8], of host: String) async throws {
     _ = try await control("/script", of: host, body: bytes)
   }
 
   private func control(_ target: String, of host: String, body: [UInt8] = []) async throws -> String {
-    // Not on a thread of the tasks' own: there may be two of these only, and what is measured runs there.
+    // Runs outside the threads of the task pool: the pool may have only two threads, and the measured code
+    // runs on them.
     try await Patience.outcome(ofBlocking: { [plain] in
       Result { try ControlRequest.perform(target, of: host, at: plain, body: body) }
     }).get()

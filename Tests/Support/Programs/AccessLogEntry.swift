@@ -2,41 +2,41 @@ import NetOptTestSupport
 import FoundationEssentials
 package import NetOptCore
 
-/// One request as an `NginxOrigin` logged it, when it was over.
+/// One completed request in the log of an `NginxOrigin`.
 package struct AccessLogEntry: Sendable, Hashable, Decodable {
-  /// The address that the request came to.
+  /// The address that received the request.
   package let serverAddress: String
-  /// The port that it came to.
+  /// The port that received the request.
   package let serverPort: UInt16
-  /// The name in SNI; empty without.
+  /// The server name from the TLS handshake (SNI). Empty without SNI.
   package let serverName: String
-  /// The `Host` field, or `:authority`.
+  /// The `Host` field, or `:authority` over HTTP/2.
   package let host: String
-  /// `HTTP/1.1`, `HTTP/2.0`.
+  /// The HTTP version: `HTTP/1.1` or `HTTP/2.0`.
   package let version: String
   /// The method.
   package let method: String
-  /// Path and query as they came.
+  /// The path and query exactly as received.
   package let target: String
-  /// The status that was answered; 499 when the client went away before.
+  /// The status of the response. 499 when the client closed the connection first.
   package let status: Int
-  /// The bytes of the request: line, fields and body.
+  /// The size of the request in bytes: line, fields and body.
   package let requestLength: Int
-  /// A number that tells connections apart.
+  /// A number that identifies the connection.
   package let connection: Int
-  /// The request's number on its connection, from 1.
+  /// The number of the request on its connection, from 1.
   package let requestOfConnection: Int
-  /// Whether TLS resumed a session.
+  /// Whether the connection resumed a TLS session.
   package let sessionReused: Bool
-  /// The bytes of the body that were sent.
+  /// The number of bytes sent of the response body.
   package let bodyBytes: Int
   /// The `User-Agent` field.
   package let userAgent: String
 
-  /// The address that the request came to.
+  /// The address that received the request.
   package var address: IPAddress? { IPAddress(serverAddress) }
 
-  /// The log format in nginx's terms: ngx_http_log_module.
+  /// The log format, in the syntax of ngx_http_log_module.
   static let format = """
     {"serverAddress":"$server_addr","serverPort":$server_port,"serverName":"$ssl_server_name",\
     "host":"$http_host","version":"$server_protocol","method":"$request_method","target":"$request_uri",\
@@ -51,7 +51,7 @@ package struct AccessLogEntry: Sendable, Hashable, Decodable {
     case requestOfConnection, session, bodyBytes, userAgent
   }
 
-  /// Reads an entry of the log.
+  /// Decodes an entry of the log.
   package init(from decoder: any Decoder) throws {
     let entry = try decoder.container(keyedBy: CodingKeys.self)
     serverAddress = try entry.decode(String.self, forKey: .serverAddress)
@@ -72,25 +72,26 @@ package struct AccessLogEntry: Sendable, Hashable, Decodable {
 }
 
 extension NginxOrigin {
-  /// The requests that are over, in the order in which they ended. A request is logged after its answer was sent: a
-  /// client may have the answer before the entry is there. Use `waitForLog` for what must come.
+  /// The completed requests, in the order of their completion. nginx logs a request after it has sent the
+  /// response: the client may have the response before the entry exists. Use `waitForLog` for expected
+  /// entries.
   ///
-  /// - Throws: what is wrong with an entry.
+  /// - Throws: an error that describes a malformed entry.
   package func accessLog() throws -> [AccessLogEntry] {
     let text = TextFile.read("\(directory)/access.log")
-    // The last line may be on its way still.
+    // nginx may still be writing the last line.
     return try text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map {
       try JSONDecoder().decode(AccessLogEntry.self, from: Data($0.utf8))
     }
   }
 
-  /// Waits until the log has `count` entries that fit, and returns those.
+  /// Waits until the log has at least `count` matching entries, and returns the matching entries.
   ///
   /// - Parameters:
-  ///   - count: how many at least.
+  ///   - count: the smallest number of entries.
   ///   - limit: how long to wait. Default: 60 s.
-  ///   - fits: which entries count. Default: all.
-  /// - Throws: `TestSupportError` when they do not come in time.
+  ///   - fits: whether an entry matches. Default: every entry matches.
+  /// - Throws: `TestSupportError` when the entries do not arrive in time.
   package func waitForLog(
     _ count: Int, within limit: Duration = .seconds(60),
     where fits: @Sendable (AccessLogEntry) -> Bool = { _ in true }

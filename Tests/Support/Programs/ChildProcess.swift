@@ -3,14 +3,14 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// A program that runs beside the tests. It is ended by its process id: by `stop`, at the latest when this object is
-/// released, and by a watchdog when the test process dies.
+/// A program that runs alongside the tests. `stop` ends the program by its process id. The release of this
+/// object kills a program that still runs. A watchdog kills the program when the test process dies.
 package final class ChildProcess: Sendable {
   /// The process id.
   package let id: Int32
   /// The program's name.
   package let name: String
-  /// The file with what it printed.
+  /// The file with the program's output.
   package let output: String
 
   private let status = Locked<Int32?>(nil)
@@ -18,10 +18,11 @@ package final class ChildProcess: Sendable {
   /// Starts a program.
   ///
   /// - Parameters:
-  ///   - program: its name, looked for in `PATH` and the system's directories, or its path.
+  ///   - program: the path of the program, or its name, which is searched in `PATH` and the system's
+  ///     directories.
   ///   - arguments: its arguments.
-  ///   - directory: where the file with its output goes.
-  /// - Throws: `TestSupportError` when it is not installed or cannot be started.
+  ///   - directory: the directory for the file with its output.
+  /// - Throws: `TestSupportError` when the program is not installed or cannot be started.
   package init(_ program: String, _ arguments: [String], in directory: String) throws {
     name = program
     output = "\(directory)/\(program.split(separator: "/").last ?? "program").output"
@@ -38,9 +39,10 @@ package final class ChildProcess: Sendable {
     status.withLock { status in
       if let status { return status }
       var information = siginfo_t()
-      // Leave it a zombie until the watchdog knows, so that its number stays taken.
+      // WNOWAIT leaves the child a zombie until the watchdog forgets it, so that the system does not reuse
+      // its process id.
       let ended = waitid(P_PID, id_t(id), &information, WEXITED | WNOHANG | WNOWAIT) == 0
-      // SIGCHLD says that there is information; nothing is filled in for a child that still runs.
+      // `si_signo` is SIGCHLD when the child has ended. waitid(2) fills in nothing while the child runs.
       guard ended, information.si_signo == SIGCHLD else { return nil }
       if case .success(let watchdog) = Watchdog.shared { watchdog.forget(id) }
       var reaped: Int32 = 0
@@ -56,7 +58,8 @@ package final class ChildProcess: Sendable {
     kill(id, signal)
   }
 
-  /// Ends the program with SIGTERM and returns when it is gone. A program that does not follow within 1 s is killed.
+  /// Ends the program with SIGTERM. Kills the program when it does not end within 1 s. Returns after the
+  /// program has ended.
   package func stop() { stop(with: SIGTERM) }
 
   private func stop(with signal: Int32) {
@@ -75,7 +78,8 @@ package final class ChildProcess: Sendable {
 
   /// Waits until the program is ready to serve.
   ///
-  /// - Throws: `TestSupportError` with its output, when it ends instead, or is not ready in time.
+  /// - Throws: `TestSupportError` with the program's output when the program ends first or is not ready in
+  ///   time.
   package func wait(untilReady ready: () -> Bool) async throws {
     let output = output
     do {
@@ -88,9 +92,9 @@ package final class ChildProcess: Sendable {
     }
   }
 
-  /// Runs a program to its end.
+  /// Runs a program until it ends.
   ///
-  /// - Throws: `TestSupportError` with its output, when its exit status is not 0.
+  /// - Throws: `TestSupportError` with the program's output when the exit status is not 0.
   package static func run(_ program: String, _ arguments: [String], in directory: String) async throws {
     let child = try ChildProcess(program, arguments, in: directory)
     try await NetOptTestSupport.wait(for: "\(program) to end") { child.exitStatus() != nil }

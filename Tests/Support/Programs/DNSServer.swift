@@ -1,24 +1,24 @@
 import NetOptTestSupport
 package import NetOptCore
 
-/// A name server made of dnsmasq, on loopback. It knows the names that it was given and answers NXDOMAIN for all
-/// others; it asks nobody.
+/// A dnsmasq name server on loopback. It answers for the configured names, and answers NXDOMAIN for all other
+/// names. It forwards no query to another server.
 package final class DNSServer: Sendable {
-  /// A question that came in.
+  /// A query that the server received.
   package struct Query: Sendable, Hashable {
     /// The name.
     package let name: String
-    /// `A`, `AAAA`.
+    /// The record type: `A` or `AAAA`.
     package let type: String
 
-    /// Makes a question.
+    /// Makes a query.
     package init(_ name: String, _ type: String) {
       self.name = name
       self.type = type
     }
   }
 
-  /// Where it listens, UDP and TCP; its description is what `--dns-servers` takes.
+  /// The endpoint for UDP and TCP. Its description is a valid value for `--dns-servers`.
   package let endpoint: IPEndpoint
 
   private let process: ChildProcess
@@ -28,14 +28,14 @@ package final class DNSServer: Sendable {
     self.process = process
   }
 
-  /// Starts a name server and returns when it answers.
+  /// Starts a name server. Returns when the server is ready to answer.
   ///
   /// - Parameters:
-  ///   - records: the addresses of each name; answers give them in this order.
+  ///   - records: the addresses of each name, in the order of the answers.
   ///   - timeToLive: the records' time to live, in seconds. Default: 60.
-  ///   - address: the loopback address that it listens on. Default: 127.0.0.1.
-  ///   - port: the port; by default one that is free.
-  /// - Throws: `TestSupportError`, with what dnsmasq said, when it is not installed or does not start.
+  ///   - address: the loopback address of the server. Default: 127.0.0.1.
+  ///   - port: the port. Default: a free port.
+  /// - Throws: `TestSupportError` with the output of dnsmasq when dnsmasq is not installed or does not start.
   package static func start(
     _ records: [String: [IPAddress]], timeToLive: Int = 60, on address: IPAddress = .loopback,
     port: UInt16? = nil
@@ -46,7 +46,7 @@ package final class DNSServer: Sendable {
       addresses.map { "\($0) \(name)\n" }
     }
     try TextFile.write(lines.joined(), to: "\(directory)/hosts")
-    // Everything is given here, so that no file of the system's has a say. An empty user keeps the present one.
+    // These options replace all configuration files of the system. An empty user keeps the current user.
     let arguments = [
       "--conf-file=/dev/null", "--keep-in-foreground", "--user=", "--pid-file=", "--no-resolv", "--no-hosts",
       "--no-poll", "--no-round-robin", "--addn-hosts=\(directory)/hosts", "--local=/#/",
@@ -56,15 +56,15 @@ package final class DNSServer: Sendable {
     ]
     let process = try ChildProcess("dnsmasq", arguments, in: directory)
     let server = DNSServer(endpoint, process)
-    // It says so when its sockets are bound and the records are read.
+    // dnsmasq prints this line when its sockets are bound and the records are read.
     try await process.wait(untilReady: { TextFile.read(process.output).contains("read \(directory)/hosts") })
     return server
   }
 
-  /// What was asked so far. A question is noted before it is answered.
+  /// The queries so far. dnsmasq logs a query before it answers.
   package func queries() -> [Query] {
     TextFile.read(process.output).split(separator: "\n").compactMap { line in
-      // dnsmasq: query[A] api.example.com from 127.0.0.1
+      // Example: dnsmasq: query[A] api.example.com from 127.0.0.1
       let words = line.split(separator: " ")
       guard let index = words.firstIndex(where: { $0.hasPrefix("query[") }), words.count > index + 1 else {
         return nil
@@ -73,6 +73,6 @@ package final class DNSServer: Sendable {
     }
   }
 
-  /// Ends it and returns when it is gone. May be called again.
+  /// Ends the server. Returns after the program has ended. May be called again.
   package func stop() { process.stop() }
 }

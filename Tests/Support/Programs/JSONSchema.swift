@@ -1,23 +1,23 @@
 import NetOptTestSupport
-/// Checks JSON against the repository's published schemas, with Debian's `python3-jsonschema`.
+/// Validates JSON against the published schemas of the repository, with Debian's `python3-jsonschema`.
 package enum JSONSchema {
-  /// What to say where the checker is not installed.
+  /// The message for a machine without the validator.
   package static let missing = "python3-jsonschema is not installed: apt-get install python3-jsonschema"
 
   private static let python = "/usr/bin/python3"
 
-  /// Whether the checker is installed.
+  /// Whether the validator is installed.
   package static func isInstalled() async throws -> Bool {
     try await run(["-c", "import jsonschema"]).status == 0
   }
 
-  /// Checks documents.
+  /// Validates documents.
   ///
   /// - Parameters:
   ///   - documents: JSON texts.
-  ///   - schema: the schema's name: of `docs/schemas/NAME.schema.json`.
-  /// - Returns: for each document what the checker says, nothing when it keeps to the schema.
-  /// - Throws: `TestSupportError` when the schema itself is wrong, or a document is no JSON.
+  ///   - schema: the name of the schema, NAME in `docs/schemas/NAME.schema.json`.
+  /// - Returns: for each document the faults that the validator reports. Empty for a valid document.
+  /// - Throws: `TestSupportError` when the schema itself is invalid, or a document is not JSON.
   package static func faults(of documents: [String], by schema: String) async throws -> [String] {
     let directory = try TemporaryDirectory.make("schema")
     let files = try documents.indices.map { index in
@@ -25,7 +25,7 @@ package enum JSONSchema {
       try TextFile.write(documents[index], to: file)
       return file
     }
-    // A line for each document: a description may have line ends of its own.
+    // The script prints one line for each document, and replaces line ends inside a message.
     let script = """
       import json, jsonschema, sys
       schema = json.load(open(sys.argv[1]))
@@ -43,7 +43,7 @@ package enum JSONSchema {
     return lines
   }
 
-  /// Checks one document.
+  /// Validates one document.
   package static func faults(of document: String, by schema: String) async throws -> String {
     try await faults(of: [document], by: schema)[0]
   }

@@ -1,14 +1,14 @@
 import NetOptTestSupport
 import NetOptCore
 
-/// minisign(1), to check that both sign and verify alike.
+/// Runs minisign(1), to check that netopt and minisign sign and verify alike.
 package enum MinisignProgram {
   /// Runs minisign in a directory.
   ///
   /// - Parameters:
   ///   - arguments: its arguments; file names are relative to the directory.
-  ///   - password: what is typed when it asks for a password, twice for a new key.
-  /// - Returns: whether it succeeded, and what it printed.
+  ///   - password: the input for its password prompt, given twice for a new key.
+  /// - Returns: whether minisign succeeded, and its output.
   package static func run(
     _ arguments: [String], in directory: String, password: String? = nil
   ) async throws -> (isFine: Bool, output: String) {
@@ -17,12 +17,12 @@ package enum MinisignProgram {
     let line = "cd \"$1\" && shift && exec \"$@\" <\(password == nil ? "/dev/null" : "\(scratch)/password")"
     let child = try ChildProcess(
       "/bin/sh", ["-c", line, "sh", directory, try Spawn.find("minisign")] + arguments, in: scratch)
-    // Deriving a key from a password takes seconds by design.
+    // The derivation of a key from a password takes seconds by design.
     try await wait(for: "minisign to end", within: .seconds(120)) { child.exitStatus() != nil }
     return (child.exitStatus() == 0, TextFile.read(child.output))
   }
 
-  /// Makes a key that is not encrypted: `list.key` and `list.pub` in a directory.
+  /// Makes an unencrypted key pair in a directory: `list.key` and `list.pub`.
   package static func makeKey(in directory: String) async throws {
     let (isFine, output) = try await run(
       ["-G", "-f", "-W", "-s", "list.key", "-p", "list.pub"], in: directory)

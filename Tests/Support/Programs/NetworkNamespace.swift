@@ -3,15 +3,15 @@ import Dispatch
 import Glibc
 import NetOptLocking
 
-/// A network of its own: a thread in a new network namespace (network_namespaces(7)) that runs what it is given. What is
-/// started from there, be it a thread, a socket or a program, is in that network too. It is gone when nothing of it is
-/// left. Making one takes root.
+/// An isolated network: a thread in a new network namespace (network_namespaces(7)) that runs closures.
+/// Threads, sockets and programs that a closure starts belong to the namespace as well. The namespace
+/// disappears when nothing in it is left. Making a namespace requires root.
 package final class NetworkNamespace: Sendable {
-  /// Why there is none here, for skipping a test.
+  /// The reason for skipping a test where no namespace can be made.
   package static let missing =
     "network namespaces take root and ip(8), and a kernel or sandbox that allows them"
 
-  /// Whether one can be made here.
+  /// Whether this process can make a namespace.
   package static let isAvailable: Bool = {
     guard let namespace = try? NetworkNamespace() else { return false }
     namespace.end()
@@ -21,14 +21,14 @@ package final class NetworkNamespace: Sendable {
   private let work = Pipeline()
   private let thread: JoinableThread
 
-  /// Makes one, with its loopback interface up.
+  /// Makes a namespace with its loopback interface up.
   ///
-  /// - Throws: `TestSupportError` when the system does not allow it.
+  /// - Throws: `TestSupportError` when the system does not permit a namespace.
   package init() throws {
     let started = Pipeline.Answer<Int32>()
     let work = work
     thread = try JoinableThread {
-      // CLONE_NEWNET of sched.h, which needs a GNU source.
+      // CLONE_NEWNET of sched.h is declared only with _GNU_SOURCE.
       let code = unshareNetwork() == 0 ? 0 : errno
       started.give(code)
       if code == 0 { work.run() }
@@ -43,10 +43,10 @@ package final class NetworkNamespace: Sendable {
 
   deinit { end() }
 
-  /// Brings the calling thread into a new namespace, for good, and with it the threads and programs that it starts from then
-  /// on. Its loopback interface is down.
+  /// Moves the calling thread into a new namespace permanently. Threads and programs that the thread starts
+  /// later are in the namespace as well. The loopback interface is down.
   ///
-  /// - Throws: `TestSupportError` when the system does not allow it.
+  /// - Throws: `TestSupportError` when the system does not permit a namespace.
   package static func enterNew() throws {
     guard unshareNetwork() == 0 else { throw systemError("no network namespace could be made") }
   }
@@ -57,7 +57,8 @@ package final class NetworkNamespace: Sendable {
     thread.join()
   }
 
-  /// Runs a closure in the namespace, and returns when it is done. The calling thread waits: it must be quick.
+  /// Runs a closure in the namespace and returns after it. Blocks the calling thread, so the closure must be
+  /// quick.
   package func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
     let answer = Pipeline.Answer<Swift.Result<Result, any Error>>()
     guard work.submit({ answer.give(Swift.Result(catching: body)) }) else {
@@ -66,15 +67,16 @@ package final class NetworkNamespace: Sendable {
     return try answer.take().get()
   }
 
-  /// Runs `ip` with some arguments in the namespace: ip(8).
+  /// Runs ip(8) in the namespace.
   ///
-  /// - Throws: `TestSupportError` when it fails.
+  /// - Parameter arguments: the arguments, separated by spaces.
+  /// - Throws: `TestSupportError` when ip(8) fails.
   package func ip(_ arguments: String) throws {
     let words = arguments.split(separator: " ").map(String.init)
     try run { try Self.command("ip", words) }
   }
 
-  /// Makes a network interface at whose other end nobody listens, and sets it up.
+  /// Makes a network interface and sets it up. No program listens at its other end.
   package func addLink(_ name: String) throws {
     try ip("link add \(name) type veth peer name \(name)-end")
     try ip("link set \(name)-end up")
@@ -91,22 +93,23 @@ package final class NetworkNamespace: Sendable {
   }
 }
 
-/// unshare(2) of the network, by number: the declaration in sched.h is a GNU extension.
+/// Calls unshare(2) for the network, with the number of the flag: sched.h declares both only as a GNU
+/// extension.
 private func unshareNetwork() -> Int32 {
   typealias Unshare = @convention(c) (Int32) -> Int32
   guard let symbol = dlsym(nil, "unshare") else { return -1 }
-  // The C library's function of that name has this type.
+  // This is the type of the C library's `unshare`.
   return unsafeBitCast(symbol, to: Unshare.self)(0x4000_0000)
 }
 
-/// Closures for a thread, one after the other.
+/// A queue of closures for a thread, which runs them in order.
 private final class Pipeline: Sendable {
   private struct State {
     var closures: [@Sendable () -> Void] = []
     var isClosed = false
   }
 
-  /// A value that one thread waits for.
+  /// A value that one thread gives and another thread waits for.
   final class Answer<Value: Sendable>: Sendable {
     private let value = Locked<Value?>(nil)
     private let isThere = DispatchSemaphore(value: 0)

@@ -2,18 +2,20 @@ import NetOptTestSupport
 import Glibc
 import NetOptCore
 
-/// The files of an `NginxOrigin`. It serves:
+/// The files of an `NginxOrigin`. The origin serves:
 ///
 /// - `/`: the text `hello` and a line end.
-/// - `/bytes/N`: N bytes of zero, for N in `sizes`; ranges, `ETag` and `Last-Modified` work.
-/// - `/text`: 20,000 bytes of text; compressed with gzip for those who accept it.
-/// - `/echo`: request line, fields and body as the origin got them, in HTTP/1.1 form.
+/// - `/bytes/N`: N zero bytes, for N in `sizes`; supports ranges, `ETag` and `Last-Modified`.
+/// - `/text`: 20,000 bytes of text; compressed with gzip for clients that accept gzip.
+/// - `/echo`: the request line, fields and body that the origin received, in HTTP/1.1 form.
 /// - `/upload`: reads the whole body, of any size, and answers with the number of its bytes.
-/// - `/status/N`: that status, for N in `statuses`.
-/// - `/redirect?to=URL`: 302 to that URL, which is taken as it stands; `/redirect/N?to=URL`: 301, 302, 303, 307, 308.
-/// - `/slow?s=0.5`: answers after so many seconds. `/slow-body?s=0.5`: `first`, and after so many seconds `last`.
+/// - `/status/N`: the status N, for N in `statuses`.
+/// - `/redirect?to=URL`: 302 to the URL, which is used unchanged; `/redirect/N?to=URL`: the status N, which
+///   is 301, 302, 303, 307 or 308.
+/// - `/slow?s=0.5`: answers after this number of seconds. `/slow-body?s=0.5`: sends `first`, and after this
+///   number of seconds `last`.
 ///
-/// Every response says in `X-Origin` which address it came from.
+/// Every response names the address that served it in `X-Origin`.
 struct NginxConfiguration {
   static let sizes = [0, 1, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000]
   static let statuses = [
@@ -30,14 +32,14 @@ struct NginxConfiguration {
   var file: String { "\(directory)/nginx.conf" }
   var processIDFile: String { "\(directory)/nginx.pid" }
 
-  /// Writes configuration and content.
+  /// Writes the configuration and the content.
   func writeFiles() throws {
     let content = "\(directory)/content"
     for path in [content, "\(content)/bytes", "\(directory)/temporary"] {
       guard mkdir(path, 0o755) == 0 else { throw systemError("\(path) could not be made") }
     }
     for size in Self.sizes {
-      // Sparse: 100 MB take no room.
+      // The file is sparse: 100 MB occupy no space.
       let path = "\(content)/bytes/\(size)"
       try TextFile.write("", to: path)
       guard truncate(path, size) == 0 else { throw systemError("\(path) could not be made") }
@@ -117,8 +119,9 @@ struct NginxConfiguration {
 
   private static let pause = "set $pause 0.5; if ($arg_s) { set $pause $arg_s; }"
 
-  /// The echo module shows the fields of HTTP/1 requests only, so requests of either version are passed on to the
-  /// backend. nginx buffers the body on the way: the backend sees its length, however it came.
+  /// The directives that pass a request on to the backend. The echo module shows the fields of HTTP/1
+  /// requests only, so nginx passes requests of both versions on as HTTP/1.1. nginx buffers the body first,
+  /// so the backend sees a length even when the client sent none.
   private static let proxied = """
     proxy_http_version 1.1; proxy_set_header Host $http_host; proxy_set_header Connection ""; \
     proxy_pass http://unix:@BACKEND@;
@@ -135,7 +138,8 @@ struct NginxConfiguration {
     """
   }
 
-  /// On Debian the echo module is a file of its own; elsewhere it may be built in.
+  /// The directive that loads the echo module. On Debian the module is a separate file; elsewhere it may be
+  /// built in.
   private static var echoModule: String {
     let path = "/usr/lib/nginx/modules/ngx_http_echo_module.so"
     return access(path, R_OK) == 0 ? "load_module \(path);" : ""

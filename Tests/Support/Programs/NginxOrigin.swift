@@ -2,27 +2,27 @@ import NetOptTestSupport
 import Glibc
 package import NetOptCore
 
-/// An origin server made of nginx: HTTP/2 and TLS on several loopback addresses at one port, each with a certificate
-/// of its own. `NginxConfiguration` lists what it serves.
+/// An nginx origin server: HTTP/2 and TLS on several loopback addresses at one port, each address with its
+/// own certificate. `NginxConfiguration` lists the resources.
 ///
-/// It is one process in the foreground (`master_process off`), so that ending that process ends all of it, and works
-/// for root and everyone else alike.
+/// nginx runs as one process in the foreground (`master_process off`), so that ending the process ends the
+/// whole server. This works for root and for other users.
 package final class NginxOrigin: Sendable {
   /// An address that the origin listens on.
   package struct Listener: Sendable, Hashable {
-    /// How connections there are secured.
+    /// The security of connections to the address.
     package enum Security: Sendable, Hashable {
-      /// TLS with this certificate, whatever name is asked for.
+      /// TLS with this certificate for every requested name.
       case certificate(TestCertificate)
-      /// TLS that ends with an alert (`unrecognized_name`) in every handshake.
+      /// TLS whose every handshake ends with the alert `unrecognized_name`.
       case rejected
-      /// None: plain HTTP.
+      /// Plain HTTP without TLS.
       case none
     }
 
     /// The address.
     package let address: IPAddress
-    /// How connections are secured.
+    /// The security of connections to the address.
     package let security: Security
 
     /// Makes a listener.
@@ -32,11 +32,11 @@ package final class NginxOrigin: Sendable {
     }
   }
 
-  /// The addresses that it listens on.
+  /// The addresses of the server.
   package let listeners: [Listener]
-  /// The port on all of them.
+  /// The port at all addresses.
   package let port: UInt16
-  /// Its directory: configuration, logs, files.
+  /// The directory with the configuration, logs and files.
   package let directory: String
 
   private let process: ChildProcess
@@ -48,13 +48,13 @@ package final class NginxOrigin: Sendable {
     self.process = process
   }
 
-  /// Starts an origin and returns when it accepts connections.
+  /// Starts an origin. Returns when it accepts connections.
   ///
   /// - Parameters:
-  ///   - listeners: its addresses; no address twice.
-  ///   - port: the port on all of them; by default one that is free.
+  ///   - listeners: the addresses, without duplicates.
+  ///   - port: the port at all addresses. Default: a free port.
   ///   - settings: limits and additional directives.
-  /// - Throws: `TestSupportError`, with what nginx said, when it is not installed or does not start.
+  /// - Throws: `TestSupportError` with the output of nginx when nginx is not installed or does not start.
   package static func start(
     _ listeners: [Listener], port: UInt16? = nil, settings: NginxSettings = NginxSettings()
   ) async throws -> NginxOrigin {
@@ -66,12 +66,12 @@ package final class NginxOrigin: Sendable {
     let process = try ChildProcess(
       "nginx", ["-p", directory, "-c", configuration.file, "-e", "stderr"], in: directory)
     let origin = NginxOrigin(listeners, port: port, directory: directory, process: process)
-    // nginx writes the file when all its sockets listen.
+    // nginx writes this file after all its sockets listen.
     try await process.wait(untilReady: { !TextFile.read(configuration.processIDFile).isEmpty })
     return origin
   }
 
-  /// Starts an origin whose addresses all have one valid certificate.
+  /// Starts an origin with one valid certificate for all addresses.
   package static func start(
     for names: [String], on addresses: [IPAddress], port: UInt16? = nil,
     settings: NginxSettings = NginxSettings()
@@ -81,29 +81,31 @@ package final class NginxOrigin: Sendable {
       addresses.map { Listener($0, .certificate(certificate)) }, port: port, settings: settings)
   }
 
-  /// The endpoints, in the listeners' order.
+  /// The endpoints, in the order of the listeners.
   package var endpoints: [IPEndpoint] { listeners.map { IPEndpoint($0.address, port: port) } }
 
-  /// What nginx printed: its error log.
+  /// The output of nginx, which is its error log.
   package var errorLog: String { TextFile.read(process.output) }
 
-  /// Adds a file to what it serves, at `/NAME`.
+  /// Adds a file that the origin serves at `/NAME`.
   package func serve(_ bytes: [UInt8], at name: String) throws {
     try TextFile.write(bytes, to: "\(directory)/content/\(name)")
   }
 
-  /// Ends it and returns when it is gone. May be called again.
+  /// Ends the server. Returns after the process has ended. May be called again.
   package func stop() { process.stop() }
 
-  /// Ends it at once, SIGKILL, and returns when it is gone: connections are reset, nothing is logged of what was under way.
+  /// Kills the server with SIGKILL. Returns after the process has ended. Connections are reset, and requests
+  /// under way are not logged.
   package func kill() {
     process.send(SIGKILL)
     process.stop()
   }
 
-  /// Stops it from running, SIGSTOP: connections stay, the kernel accepts more, and nothing is answered.
+  /// Suspends the server with SIGSTOP. Connections stay open and the kernel accepts more, but the server
+  /// answers none.
   package func freeze() { process.send(SIGSTOP) }
 
-  /// Lets it go on after `freeze`.
+  /// Resumes the server after `freeze`.
   package func thaw() { process.send(SIGCONT) }
 }

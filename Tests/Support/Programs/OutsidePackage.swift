@@ -2,16 +2,16 @@ import FoundationEssentials
 import NetOptCore
 import NetOptTestSupport
 
-/// Compiles Swift as a program outside this package: it sees the public declarations and nothing else.
+/// Compiles Swift code as a program outside this package: the program sees only public declarations.
 package enum OutsidePackage {
-  /// Checks a source file that imports modules of this package.
+  /// Type-checks a source file that imports modules of this package.
   ///
   /// - Parameters:
   ///   - source: the text of the file.
-  ///   - isScript: whether its statements stand at the top level.
-  ///   - modules: the texts of other modules that it may import, by their names.
+  ///   - isScript: whether the statements are at the top level.
+  ///   - modules: the texts of other modules that the file may import, by module name.
   ///   - directory: an empty directory for the files.
-  /// - Throws: `TestSupportError` with what the compiler says.
+  /// - Throws: `TestSupportError` with the output of the compiler.
   package static func check(
     _ source: String, isScript: Bool = false, beside modules: [String: String] = [:], in directory: String
   ) async throws {
@@ -32,10 +32,11 @@ package enum OutsidePackage {
       "main.swift", in: directory)
   }
 
-  /// Compiles a program whose statements stand at the top level, links it with this package's library and test kit, and runs it.
+  /// Compiles a program with statements at the top level, links it with this package's library and test kit,
+  /// and runs it.
   ///
-  /// - Returns: what it printed.
-  /// - Throws: `TestSupportError` with what the compiler, the linker or the program said.
+  /// - Returns: the output of the program.
+  /// - Throws: `TestSupportError` with the output of the compiler, the linker or the program.
   package static func run(_ source: String, in directory: String) async throws -> String {
     try Data(source.utf8).write(to: URL(filePath: "\(directory)/main.swift"))
     let program = "\(directory)/outside"
@@ -49,7 +50,7 @@ package enum OutsidePackage {
     return output
   }
 
-  /// What the product NetOpt and the test kit are made of.
+  /// The modules of the product NetOpt and the test kit.
   private static let modules = [
     "NetOpt", "NetOptCore", "NetOptLocking", "NetOptCaching", "NetOptCrypto", "NetOptEngine", "NetOptRouting",
     "NetOptSQLite", "NetOptSigning", "NetOptTestSupport",
@@ -58,7 +59,8 @@ package enum OutsidePackage {
     "curl", "cares", "ssl", "crypto", "sqlite3", "z", "brotlidec", "zstd", "nghttp2",
   ]
 
-  /// The object files of the sources that there are. The build directory may have those of others, which are gone.
+  /// The object files of the existing sources. The build directory may also contain object files of sources
+  /// that were deleted.
   private static var objects: [String] {
     get throws {
       let files = FileManager.default
@@ -76,14 +78,15 @@ package enum OutsidePackage {
     try await ChildProcess.run("swiftc", options + language + ["\(directory)/\(file)"], in: directory)
   }
 
-  /// Where the tests and the modules that they are made of were built.
+  /// The directory with the built tests and modules.
   private static var built: String {
     get throws {
       FileBytes.folder(of: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
     }
   }
 
-  /// The maps of the C modules, which the compiler has to know although the program does not import them.
+  /// The compiler options for the module maps of the C modules. The compiler needs these maps although the
+  /// program does not import the C modules.
   private static var maps: [String] {
     get throws {
       let files = FileManager.default

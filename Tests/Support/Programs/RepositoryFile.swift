@@ -1,12 +1,15 @@
 import NetOptTestSupport
 package import NetOptCore
 
-/// Files of this repository, for its own tests.
+/// The files of this repository, for its tests.
 package enum RepositoryFile {
-  /// The path of a file, by its path from the root.
+  /// The absolute path of a file.
+  ///
+  /// - Parameter relative: the path from the root of the repository.
   package static func path(_ relative: String) -> String { root + "/" + relative }
 
-  /// Found from this file's place: Sources, module, folder, file.
+  /// The root of the repository: the path of this file without its last four components (Tests, Support,
+  /// folder, file).
   private static let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
     .joined(separator: "/")
 

@@ -2,17 +2,17 @@ import NetOptTestSupport
 import FoundationEssentials
 import Glibc
 
-/// posix_spawn(3), with what every child of the test process wants: no inherited descriptor besides the three
-/// standard ones, no inherited signal mask, a process group of its own, so that Ctrl-C in a terminal reaches the
-/// tests alone.
+/// Starts child processes with posix_spawn(3). A child inherits only the three standard descriptors, and no
+/// signal mask. A child has its own process group, so that Ctrl-C in a terminal reaches only the tests.
 enum Spawn {
   /// Starts a program.
   ///
   /// - Parameters:
-  ///   - path: the program's file.
+  ///   - path: the path of the program.
   ///   - arguments: its arguments, without its name.
-  ///   - input: the descriptor that becomes its standard input; nothing to read when `nil`.
-  ///   - output: the file to which standard output and standard error are appended; discarded when `nil`.
+  ///   - input: the descriptor that becomes its standard input. `nil` for an empty input.
+  ///   - output: the file to which standard output and standard error are appended. `nil` to discard the
+  ///     output.
   /// - Returns: the process id.
   static func start(
     _ path: String, _ arguments: [String], input: Int32? = nil, output: String? = nil
@@ -28,7 +28,8 @@ enum Spawn {
     let flags = output == nil ? O_WRONLY : O_WRONLY | O_CREAT | O_APPEND
     posix_spawn_file_actions_addopen(&actions, 1, output ?? "/dev/null", flags, 0o600)
     posix_spawn_file_actions_adddup2(&actions, 1, 2)
-    // Closing what is not open is no failure: glibc reports only numbers that no descriptor can have.
+    // Closing a descriptor that is not open is no error: glibc reports only numbers that no descriptor can
+    // have.
     for descriptor in 3...highestDescriptor { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
     var attributes = posix_spawnattr_t()
@@ -52,7 +53,7 @@ enum Spawn {
     return id
   }
 
-  /// The file of a program.
+  /// Finds the path of a program.
   static func find(_ program: String) throws -> String {
     let directories = searchPath.split(separator: ":")
     guard let directory = directories.first(where: { access("\($0)/\(program)", X_OK) == 0 }) else {
@@ -61,17 +62,17 @@ enum Spawn {
     return "\(directory)/\(program)"
   }
 
-  /// Copies of the texts for C, with the end of the list.
+  /// Copies texts for C, and appends the null pointer that ends the list.
   private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
     texts.map { strdup($0) } + [nil]
   }
 
-  /// `PATH`, with the directories that hold servers, which a user's `PATH` often lacks.
+  /// `PATH` with the directories of server programs, which a user's `PATH` often lacks.
   private static var searchPath: String {
     (getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
   }
 
-  /// The highest descriptor, with room for those that other threads open in this moment.
+  /// The highest descriptor, plus 256 for descriptors that other threads are opening.
   private static var highestDescriptor: Int32 {
     let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return (open.compactMap { Int32($0) }.max() ?? 1023) + 256

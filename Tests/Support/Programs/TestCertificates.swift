@@ -1,18 +1,18 @@
 import NetOptTestSupport
 import NetOptCore
 
-/// A certificate with its key, in files.
+/// A certificate and its key, in files.
 package struct TestCertificate: Sendable, Hashable {
-  /// The certificate, PEM.
+  /// The file with the certificate, in PEM format.
   package let certificateFile: String
-  /// The private key, PEM.
+  /// The file with the private key, in PEM format.
   package let keyFile: String
-  /// The names and addresses that it is for.
+  /// The host names and IP addresses in the certificate.
   package let names: [String]
 
-  /// The same certificate with others behind it, as a server sends them.
+  /// The same certificate followed by other certificates, as in a server's chain.
   ///
-  /// - Parameter others: certificates, PEM.
+  /// - Parameter others: certificates in PEM format.
   package func followed(by others: [String]) throws -> TestCertificate {
     let file = "\(try TemporaryDirectory.make("certificates"))/certificates.pem"
     try TextFile.write(TextFile.read(certificateFile) + others.joined(), to: file)
@@ -20,18 +20,19 @@ package struct TestCertificate: Sendable, Hashable {
   }
 }
 
-/// Certificates for tests, made with the openssl(1) command when they are first asked for, and kept as long as the
-/// test process runs. Keys are P-256; each takes some 10 ms.
+/// Certificates for tests. The openssl(1) command makes each certificate at its first use, and the test
+/// process keeps it until it ends. Keys are P-256; making a key takes about 10 ms.
 package actor TestCertificates {
   /// The kinds of certificate.
   package enum Kind: Hashable, Sendable {
     /// Signed by the private authority, valid now.
     case valid
-    /// Signed by the private authority, valid on the first day of 2020 alone.
+    /// Signed by the private authority, valid only on the first day of 2020.
     case expired
-    /// Signed by the private authority, valid from 2090 on: what a client sees whose clock was set back.
+    /// Signed by the private authority, valid from 2090 on. A client whose clock was set back sees a valid
+    /// certificate like this.
     case notYetValid
-    /// Signed by its own key, valid now.
+    /// Signed with its own key, valid now.
     case selfSigned
     /// Signed by another private authority with the same name, valid now.
     case otherAuthority
@@ -47,17 +48,17 @@ package actor TestCertificates {
 
   private var made: [Wanted: Task<TestCertificate, any Error>] = [:]
 
-  /// The file with the private authority's certificate: what `--cacert` wants.
+  /// The file with the certificate of the private authority, as the value of `--cacert`.
   package static func authorityFile() async throws -> String {
     try await shared.get(.authority).certificateFile
   }
 
-  /// A certificate for some names or addresses, always the same one for the same wish.
+  /// A certificate for host names or IP addresses. The same arguments always return the same certificate.
   ///
   /// - Parameters:
-  ///   - kind: what is right or wrong with it.
-  ///   - names: host names and IP addresses; the first one is its common name as well.
-  /// - Precondition: there is a name.
+  ///   - kind: the validity and the signer of the certificate.
+  ///   - names: host names and IP addresses. The first name is also the common name.
+  /// - Precondition: `names` is not empty.
   package static func certificate(
     _ kind: Kind = .valid, for names: [String]
   ) async throws -> TestCertificate {
@@ -94,7 +95,8 @@ package actor TestCertificates {
     }
   }
 
-  /// Only `openssl ca` sets both dates; it wants a configuration file.
+  /// Makes a certificate with both dates. Only `openssl ca` sets both dates, and it needs a configuration
+  /// file.
   private func make(
     for names: [String], from start: String, to end: String, in directory: String
   ) async throws -> TestCertificate {
@@ -135,7 +137,7 @@ package actor TestCertificates {
     ]
   }
 
-  /// Runs openssl(1); an argument that begins with "@" is a file in the directory.
+  /// Runs openssl(1). An argument that begins with "@" names a file in the directory.
   private static func openssl(
     _ arguments: [String], in directory: String, names: [String]
   ) async throws -> TestCertificate {
