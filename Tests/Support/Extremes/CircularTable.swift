@@ -1,18 +1,19 @@
 import FoundationEssentials
 import NetOptCore
 
-/// A table of an SQLite file whose pages lead in circles: it seems to have 10^18 rows or more in 100 KB.
+/// A table in an SQLite file whose pages form cycles of references: 100 KB appear to hold 10^18 rows or more.
 ///
 /// The format: https://www.sqlite.org/fileformat2.html, 1.6.
 package enum CircularTable {
   private static let levels = 6
 
-  /// Puts such a table in the place of one that is there. The database is closed, or in no use, and has no write-ahead log.
+  /// Replaces an existing table by a circular table. The database must be closed or unused, and must have no
+  /// write-ahead log.
   ///
   /// - Parameters:
-  ///   - path: the file.
-  ///   - root: the number of the table's root page, as `sqlite_master` has it.
-  ///   - row: what each row has, as a record: the length of its header, types, values.
+  ///   - path: the database file.
+  ///   - root: the number of the table's root page, from `sqlite_master`.
+  ///   - row: the content of each row, as a record: the length of its header, types, values.
   package static func write(to path: String, root: Int, row: [UInt8]) throws {
     var file = try FileBytes.read(path, upTo: 1 << 26, as: "a database", in: .cache)
     let size = Int(file[16]) << 8 | Int(file[17])
@@ -24,7 +25,7 @@ package enum CircularTable {
     try Data(file).write(to: URL(fileURLWithPath: path))
   }
 
-  /// A page each of whose cells leads to one page.
+  /// An interior page whose cells all refer to the same child page.
   private static func inner(_ size: Int, _ child: Int) -> [UInt8] {
     page(
       size, type: 5, cells: Array(repeating: bytes(child) + [1], count: (size - 100) / 7), right: bytes(child)

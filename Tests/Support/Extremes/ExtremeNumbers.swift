@@ -1,15 +1,15 @@
 import NetOptTestSupport
 package import NetOptCore
 
-/// Numbers at which arithmetic goes wrong: the ends of the types, what lies beside zero, and what is just beyond the usual. A test
-/// puts them in the place of every number that comes from outside.
+/// Numbers at which arithmetic fails: the limits of the types, the neighbours of zero, and numbers just
+/// beyond the usual range. A test substitutes them for every number that comes from outside.
 package enum ExtremeNumbers {
-  /// Whole numbers, as settings have them.
+  /// Integers for settings.
   package static let integers: [Int] = [
     .min, .min + 1, -1, 0, 1, 2, 1 << 31, 1 << 32, 1 << 53, .max - 1, .max,
   ]
 
-  /// Times. A `Duration` holds 2^127 attoseconds, far more seconds than an `Int64`.
+  /// Durations. A `Duration` holds 2^127 attoseconds, far more seconds than an `Int64`.
   package static let durations: [Duration] = [
     Duration(attoseconds: .min), .seconds(Int64.min), .nanoseconds(Int64.min), .seconds(-1), .nanoseconds(-1),
     .zero,
@@ -17,12 +17,12 @@ package enum ExtremeNumbers {
     Duration(attoseconds: .max),
   ]
 
-  /// Moments of a clock.
+  /// Times of a clock.
   package static let moments: [MonotonicInstant] = [.min, .min + 1, -1, 0, 1, 1 << 53, .max - 1, .max].map {
     MonotonicInstant(nanoseconds: $0)
   }
 
-  /// Numbers as files, fields and command lines may have them.
+  /// Numerals for files, fields and command lines.
   package static let numerals = [
     "-9223372036854775809", "-9223372036854775808", "-2147483649", "-1", "-0", "0", "1", "2147483648",
     "4294967296",
@@ -33,11 +33,11 @@ package enum ExtremeNumbers {
 }
 
 extension SplitMix64 {
-  /// One of some values, each as likely.
+  /// Draws one of the values, each with the same probability.
   package mutating func element<Element>(of values: [Element]) -> Element {
     values[Int(below(UInt64(values.count)))]
   }
 
-  /// Whether something that happens one time in `rarity` happens.
+  /// Whether a draw with the probability 1 / `rarity` succeeds.
   package mutating func isOne(in rarity: UInt64) -> Bool { below(rarity) == 0 }
 }

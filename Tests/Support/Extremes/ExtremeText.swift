@@ -1,13 +1,14 @@
 import NetOptTestSupport
 package import NetOptCore
 
-/// A text with numbers, such as a file in JSON or the fields of a response, and the same text with extremes in their places.
+/// A text with numbers, such as a JSON file or the fields of a response, and variants of the text with
+/// extreme numbers.
 package struct ExtremeText: Sendable {
   private let bytes: [UInt8]
-  /// Where its numbers are, with their signs.
+  /// The ranges of the numbers in `bytes`, signs included.
   private let places: [Range<Int>]
 
-  /// Finds the numbers of a text, also those within quotes.
+  /// Finds the numbers of a text, including numbers in quotes.
   package init(_ bytes: [UInt8]) {
     self.bytes = bytes
     var places: [Range<Int>] = []
@@ -26,16 +27,16 @@ package struct ExtremeText: Sendable {
 
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-  /// How many texts have an extreme in one place.
+  /// The number of variants with one extreme number.
   package var count: Int { places.count * ExtremeNumbers.numerals.count }
 
-  /// The text with an extreme in one place.
+  /// The variant with one extreme number.
   package subscript(index: Int) -> [UInt8] {
     let numerals = ExtremeNumbers.numerals
     return replaced([places[index / numerals.count]: numerals[index % numerals.count]])
   }
 
-  /// The text with an extreme in about one of three places.
+  /// A variant in which about one number in three is extreme.
   package func drawn(using random: inout SplitMix64) -> [UInt8] {
     var changes: [Range<Int>: String] = [:]
     for place in places where random.isOne(in: 3) {

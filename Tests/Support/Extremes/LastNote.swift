@@ -1,20 +1,21 @@
 import NetOptTestSupport
 import Glibc
 
-/// What a child process was about to do when it ended. A trap leaves no other word of the input that led to it.
+/// A note of a child process about its next action. When the child traps, only the note shows the input that
+/// caused the trap.
 package struct LastNote: Sendable {
-  /// The file, by which the child and its parent share the note.
+  /// The file that the child and its parent share.
   package let path: String
 
   /// Makes an empty note.
   package init() throws { path = try TemporaryDirectory.make("note") + "/last" }
 
-  /// The note of another process.
+  /// The note of another process, in its file.
   package init(_ path: String) { self.path = path }
 
   /// Replaces the note.
   package func write(_ text: String) { try? TextFile.write(text, to: path) }
 
-  /// What was written last, the first 4,000 characters of it; empty when nothing was.
+  /// The text that was written last, at most its first 4,000 characters. Empty when there is none.
   package var text: String { String(TextFile.read(path).prefix(4000)) }
 }

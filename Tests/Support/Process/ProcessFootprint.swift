@@ -1,36 +1,38 @@
 import NetOptTestSupport
 import Glibc
 
-/// What this process takes of the system now (proc(5)).
+/// The system resources that this process uses now (proc(5)).
 package struct ProcessFootprint: Sendable, Equatable {
-  /// How many descriptors are open, without libdispatch's timers (timerfd_create(2)): it opens one when a timer first
-  /// has to wait, which a late one need not. netopt has none.
+  /// The number of open descriptors, without the timers of libdispatch (timerfd_create(2)). libdispatch opens
+  /// such a timer when it first has to wait for a time, which depends on the timing. netopt opens no such
+  /// timer.
   package let descriptors: Int
-  /// The names of its threads. A thread that is ending is not one: pthread_join(3) returns before its entry in /proc is gone.
+  /// The names of the threads, without threads that are ending: pthread_join(3) returns before the thread's
+  /// entry in /proc disappears.
   package let threadNames: [String]
-  /// The memory that it uses, in bytes: what is resident. Under a sanitizer it is what is allocated, because the
-  /// sanitizer's own bookkeeping, and what it keeps of freed memory, would drown the rest.
+  /// The resident memory in bytes. Under a sanitizer the allocated memory instead, because the sanitizer's
+  /// bookkeeping and the freed memory that it retains would dominate the resident memory.
   package let memoryBytes: Int
 
-  /// The present state.
+  /// The current footprint.
   package static var now: ProcessFootprint {
     let pages = TextFile.read("/proc/self/statm").split(separator: " ").dropFirst().first.flatMap { Int($0) }
     let threads = entries("/proc/self/task").compactMap { threadName($0) }
     return ProcessFootprint(
-      // One of them is the directory's own.
+      // One entry is the descriptor that lists the directory.
       descriptors: entries("/proc/self/fd").count { !isTimer($0) } - 1, threadNames: threads.sorted(),
       memoryBytes: allocatedBytes ?? (pages ?? 0) * sysconf(Int32(_SC_PAGESIZE)))
   }
 
-  /// What is allocated, when a sanitizer counts it (sanitizer/allocator_interface.h).
+  /// The allocated memory in bytes, when a sanitizer counts it (sanitizer/allocator_interface.h).
   private static var allocatedBytes: Int? {
     guard let symbol = dlsym(nil, "__sanitizer_get_current_allocated_bytes") else { return nil }
     return unsafeBitCast(symbol, to: (@convention(c) () -> Int).self)()
   }
 
-  /// The name of a thread that is not ending.
+  /// The name of a thread. `nil` when the thread is ending.
   private static func threadName(_ id: String) -> String? {
-    // `ID (NAME) STATE`, six numbers, and the flags, of which 4 is PF_EXITING.
+    // The format is `ID (NAME) STATE`, six numbers, and the flags. Flag 4 is PF_EXITING.
     let line = TextFile.read("/proc/self/task/\(id)/stat")
     guard let start = line.firstIndex(of: "("), let end = line.lastIndex(of: ")") else { return nil }
     let fields = line[end...].split(separator: " ").dropFirst()

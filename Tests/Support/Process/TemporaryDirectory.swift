@@ -1,11 +1,11 @@
 import NetOptTestSupport
 import Glibc
 
-/// Directories that are removed when the test process ends, in whatever way it does.
+/// Directories that are removed when the test process ends, also after a crash or SIGKILL.
 package enum TemporaryDirectory {
-  /// Makes an empty directory that nobody else uses.
+  /// Makes an empty directory with a unique name.
   ///
-  /// - Parameter label: how its name begins.
+  /// - Parameter label: the beginning of its name.
   /// - Returns: its absolute path.
   package static func make(_ label: String) throws -> String {
     try make(label, in: Watchdog.shared.get().directory)
@@ -17,6 +17,6 @@ package enum TemporaryDirectory {
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Where the system wants temporary files.
+  /// The system's directory for temporary files.
   static var parent: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
 }

@@ -1,7 +1,7 @@
 import NetOptTestSupport
 import Glibc
 
-/// Small files that the kit and the programs under it exchange.
+/// Reads and writes the small files that the test kit exchanges with its programs.
 package enum TextFile {
   package static func write(_ text: String, to path: String) throws { try write(Array(text.utf8), to: path) }
 
@@ -18,7 +18,7 @@ package enum TextFile {
     }
   }
 
-  /// The text of a file; empty as long as there is none.
+  /// The text of a file. Empty when the file does not exist.
   package static func read(_ path: String) -> String {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return "" }
