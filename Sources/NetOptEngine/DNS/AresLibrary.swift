@@ -8,7 +8,7 @@ package enum AresVersion {
 
 /// The c-ares library as a whole (ares_library_init(3)).
 enum AresLibrary {
-  /// The status of the library's initialization. The first read of this property initializes the library.
+  /// The status of the library's initialisation. The first read of this property initialises the library.
   /// netopt never releases the library, because other code in the process may use it.
   static let status: Int32 = ares_library_init(ARES_LIB_INIT_ALL)
 }

@@ -3,7 +3,7 @@ package import NetOptCore
 /// A timer of an `EventLoop`. A subclass overrides `fire`. An object that needs one timer can itself be a
 /// subclass. Confined to the loop's thread once it is scheduled.
 ///
-/// The class is `open` only because the compiler (6.3.1) takes the initializers of subclasses of a `package`
+/// The class is `open` only because the compiler (6.3.1) takes the initialisers of subclasses of a `package`
 /// class for an endless recursion.
 open class LoopTimer {
   /// The time at which the timer fires, while it is scheduled. `due` and `position` have unchecked

@@ -4,7 +4,7 @@ import NetOptCore
 
 /// The set of events that a descriptor is ready for or is watched for.
 ///
-/// Public for speed: from a `package` type, other modules get only functions that are not specialized.
+/// Public for speed: from a `package` type, other modules get only functions that are not specialised.
 public struct Readiness: OptionSet, Sendable {
   /// The bits, one for each kind of event.
   public let rawValue: UInt8
@@ -52,7 +52,7 @@ struct Poller: ~Copyable {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { throw systemError("epoll_create1", errno) }
     var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: UInt64(UInt32(bitPattern: -1))))
-    // All properties are initialized at this point, so `deinit` closes the descriptor when this throws.
+    // All properties are initialised at this point, so `deinit` closes the descriptor when this throws.
     guard epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, &event) == 0 else { throw systemError("epoll_ctl", errno) }
   }
 

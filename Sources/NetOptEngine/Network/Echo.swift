@@ -6,9 +6,9 @@ import Synchronization
 /// One ICMP echo request (ping) on the event loop. The object is also the timer of its own timeout.
 ///
 /// The socket is an ICMP datagram socket when `net.ipv4.ping_group_range` permits it (icmp(7)). Otherwise it
-/// is a raw socket, which requires CAP_NET_RAW. The socket is connected, so that the kernel delivers only
-/// packets from the address, and ICMP errors. A raw socket also receives ICMP errors about the packets of
-/// other programs, and ignores them.
+/// is a raw socket, which requires CAP_NET_RAW. The socket is connected, so that the kernel reports ICMP
+/// errors to it, and delivers only packets from the address to a raw socket. `EchoSocket` ignores replies
+/// from other senders on a datagram socket, and errors about the packets of other programs on a raw socket.
 ///
 /// Unchecked sendable: the caller makes the object, then the object is confined to the loop's thread.
 package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Sendable {
