@@ -1,7 +1,7 @@
 import NetOptBench
 import NetOptCore
 
-/// The options of `netopt bench`, and what they ask for.
+/// The options of `netopt bench`, and the settings that the arguments select.
 struct BenchArguments {
   private static let rounds = Option(
     "rounds", short: "n", takes: .required("N"),
@@ -97,38 +97,39 @@ struct BenchArguments {
       [json, html, exportJSON, exportCSV, exportMarkdown, slo, strict, quiet, noColour]),
   ]
 
-  /// The files that a run may be written to, beside the text.
+  /// The files that a run writes in addition to standard output.
   struct Files: Hashable {
-    /// The report as JSON.
+    /// The paths of the JSON reports.
     var json: [String] = []
-    /// The samples.
+    /// The path of the CSV file with all samples.
     var csv: String?
-    /// The table.
+    /// The path of the Markdown file with the ranking table.
     var markdown: String?
-    /// The page.
+    /// The path of the HTML page with the charts.
     var html: String?
   }
 
-  /// The settings of the run; the targets are chosen when the list is there.
+  /// The settings of the run, without targets. The command selects the targets after the client has loaded
+  /// the list.
   let settings: BenchSettings
-  /// What is measured.
+  /// The kinds of targets to measure.
   let kinds: Set<BenchTarget.Kind>
-  /// Whether the JSON report takes the text's place on standard output.
+  /// Whether standard output receives the JSON report instead of the text.
   let printsJSON: Bool
-  /// What is written to files.
+  /// The files to write.
   let files: Files
-  /// Whether failover is drilled after the run.
+  /// Whether the command runs the failover drill after the run.
   let drills: Bool
-  /// Whether a target that fails shows in the exit code.
+  /// Whether the exit code is 3 when a target was left out or failed.
   let isStrict: Bool
-  /// Whether progress is not shown.
+  /// Whether the command shows no progress.
   let isQuiet: Bool
-  /// Whether the text is without colour, whatever the terminal.
+  /// Whether the text has no colour, even on a terminal.
   let refusesColour: Bool
 
   /// Reads the options.
   ///
-  /// - Throws: `UsageError`; `NetOptError` for the URL and for a file that cannot be read.
+  /// - Throws: `UsageError`; `NetOptError` for an invalid URL and for a file that cannot be read.
   init(_ arguments: Arguments, in context: CommandContext) throws {
     var request = try RequestArguments.request(arguments, isHead: false, in: context)
     let limit = try arguments.seconds(Self.maxTime) ?? .seconds(10)
@@ -137,7 +138,7 @@ struct BenchArguments {
     if let limit = try arguments.seconds(Self.connectTimeout), limit > .zero {
       request.options.connectTimeout = limit
     }
-    // A seed that every reader of JSON takes for the same number has 53 bits (RFC 8259, section 6).
+    // JSON readers are only sure to agree on integers of up to 53 bits (RFC 8259, section 6).
     let seed = try arguments.integer(Self.seed, in: 0...(1 << 53 - 1)) ?? Int.random(in: 0..<(1 << 53))
     var settings = BenchSettings(request, targets: [], seed: UInt64(seed))
     settings.blocks = Self.blocks(arguments)
@@ -177,7 +178,7 @@ struct BenchArguments {
     }
   }
 
-  /// A target as reports name it.
+  /// Returns the name of a target as in reports: `dns`, or the address in its standard form.
   private static func target(_ text: String) throws(UsageError) -> String {
     if text == BenchTarget.Kind.dns.rawValue { return text }
     guard let address = IPAddress(text) else {
@@ -206,7 +207,7 @@ struct BenchArguments {
     return .duration(duration)
   }
 
-  /// Reads a time with its unit; a number alone counts seconds.
+  /// Parses a duration of 1 ms to 24 h with the unit ms, s, m or h. A number without a unit is in seconds.
   private static func parse(duration text: String) -> Duration? {
     let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     let units = ["": 1.0, "ms": 0.001, "s": 1, "m": 60, "h": 3_600]

@@ -3,7 +3,7 @@ import NetOptBench
 import NetOptCore
 import NetOptRouting
 
-/// `netopt bench`: measures the list's addresses of a host against each other and against DNS.
+/// `netopt bench`: measures a host's addresses in the list against each other and against DNS.
 struct BenchCommand: Command {
   let declaration = CommandDeclaration(
     name: "bench",
@@ -48,19 +48,22 @@ struct BenchCommand: Command {
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let wanted = try BenchArguments(arguments, in: context)
-    // Begun before the run: nobody should wait for a report that cannot be kept.
+    // Creates the output files before the run, so that a file that cannot be written fails before any
+    // measurement.
     var files = try BenchFiles(wanted.files)
     let run = RunContext(arguments, in: context)
     var configuration = try ClientOptions.configuration(arguments, in: context)
     configuration.probing.atStart = false
     configuration.proxy = .none
-    // What one run has learned must not decide what the next one finds.
+    // The ranking from one run must not influence the next run.
     configuration.rankingHistory = .none
-    // Every target keeps a connection for the warm block; as many again are open while cold ones come and go.
+    // Each target keeps an idle connection for the warm block. The total leaves room for the other
+    // connections: those of the first requests to the targets, and those that cold requests open and close.
     configuration.connections.idle = EndpointList.maximumEndpoints
     configuration.connections.total =
       EndpointList.maximumEndpoints + Preflight.concurrency + wanted.settings.streams
-    // Nothing else is sent while requests are timed; in a drill clients are as they are elsewhere.
+    // The client sends no background probes while it times requests. The drill's clients have the usual
+    // settings.
     var measuring = configuration
     measuring.probing.inBackground = false
     var report = try await Self.withClients(wanted.settings.concurrency, measuring, in: context) {
@@ -73,8 +76,9 @@ struct BenchCommand: Command {
       isRefused: wanted.refusesColour, isTerminal: context.output.isTerminal, environment: context.environment
     )
     let finished = report
-    // In a task of its own, so that the signal that stopped the run does not stop the report too. The report goes to
-    // standard output although a file may fail, and to the files although standard output may.
+    // The report runs in a task of its own, because the signal that stopped the run has cancelled this task.
+    // The report goes to standard output even if a file fails, and to the files even if standard output
+    // fails.
     let printed = await Task {
       Result {
         if wanted.printsJSON {
@@ -89,7 +93,8 @@ struct BenchCommand: Command {
     return Self.exitCode(report, isStrict: wanted.isStrict)
   }
 
-  /// Adds the failover drill to a report, or the reason why there is none.
+  /// Runs the failover drill and adds its results to a report. If there are no results, adds a warning with
+  /// the reason.
   private static func drill(
     _ request: NetOptRequest, _ configuration: ClientConfiguration, _ report: inout BenchReport,
     in context: CommandContext
@@ -109,7 +114,7 @@ struct BenchCommand: Command {
     context.say("warning: \(warning.text)")
   }
 
-  /// Makes as many clients as there are to be connections, and shuts them down.
+  /// Creates `count` clients, one for each connection to a target, and shuts them down after the work.
   private static func withClients(
     _ count: Int, _ configuration: ClientConfiguration, in context: CommandContext,
     _ work: ([any Client]) async throws -> BenchReport
@@ -138,7 +143,7 @@ struct BenchCommand: Command {
         BenchWarning("no-reference", "\(reference) is no target of this run: nothing is compared with it"))
     }
     for warning in warnings { context.say("warning: \(warning.text)") }
-    // This one was said when the client was made.
+    // `withClient` has already printed this warning.
     if let warning = client.listWarning { warnings.append(BenchWarning("list", warning.message)) }
     let known = warnings.count
 
@@ -152,7 +157,8 @@ struct BenchCommand: Command {
     return report
   }
 
-  /// What about the way of measuring the reader of the report has to know.
+  /// Returns the warnings about the conditions of the measurement: unverified certificates and an unused
+  /// proxy.
   private static func circumstances(_ settings: BenchSettings, in context: CommandContext) -> [BenchWarning] {
     var warnings: [BenchWarning] = []
     if settings.request.options.verification == .none {
@@ -175,13 +181,13 @@ struct BenchCommand: Command {
   }
 }
 
-/// A command's client as a run sees it.
+/// Adapts a command's client to the interface that a run uses.
 private struct BenchedClient: BenchClient {
   private let client: any Client
 
   init(_ client: any Client) { self.client = client }
 
-  /// The event loop: a request and its answer then take no change of threads.
+  /// The executor of the client's event loop. On it, a request and its response need no thread switch.
   var executor: (any TaskExecutor)? { (client as? NetOptClient)?.loopExecutor }
 
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {

@@ -4,20 +4,21 @@ import NetOptBench
 import NetOptCore
 import NetOptRouting
 
-/// Performs the failover drill of a run with clients of its own.
+/// Runs the failover drill of a run with separate clients.
 struct BenchDrill {
   private let request: NetOptRequest
   private let configuration: ClientConfiguration
   private let context: CommandContext
 
-  /// Makes a drill that sends a run's request.
+  /// Creates a drill that sends the request of a run.
   init(_ request: NetOptRequest, _ configuration: ClientConfiguration, in context: CommandContext) {
     self.request = request
     self.configuration = configuration
     self.context = context
   }
 
-  /// Drills with every address that the run left out because nobody could connect to it.
+  /// Runs the drill for each address whose first request in the run failed. Returns no results if the run
+  /// measured no address.
   func results(after report: BenchReport) async -> [Drill.Result] {
     let live = report.ranking.compactMap(\.target.address)
     guard !live.isEmpty else { return [] }
@@ -26,7 +27,7 @@ struct BenchDrill {
       calls: { addresses, count in await calls(addresses, count, dead: addresses.first) })
     var results: [Drill.Result] = []
     for target in report.targets {
-      // One that answers with another status is not dead.
+      // An endpoint that was excluded for its status is not dead.
       guard let address = target.target.address, let exclusion = target.exclusion, exclusion.code != "status",
         let result = await drill.result(of: address, exclusion)
       else { continue }
@@ -42,7 +43,8 @@ struct BenchDrill {
       EndpointList(hosts: [
         origin.host: HostEntry(port: origin.port, endpoints: addresses.map { ListedEndpoint($0) })
       ]))
-    // The order of the list decides, and nothing that was learned elsewhere.
+    // Only the order of the list decides: the routing ignores `NETOPT_REGION`, `NETOPT_ISP` and
+    // `NETOPT_POLICY`.
     configuration.routing = RoutingConfiguration(environment: [:])
     var request = request
     request.options.routing = .automatic

@@ -1,6 +1,7 @@
 import NetOptBench
 
-/// The files that a run is written to. All of them are begun before it, and each takes its place when it is complete.
+/// The output files of a run. The initializer creates a draft of each file before the run. `write` puts each
+/// file in its place when the file is complete.
 struct BenchFiles: ~Copyable {
   private var json: FileReplacement?
   private var otherJSON: FileReplacement?
@@ -8,9 +9,9 @@ struct BenchFiles: ~Copyable {
   private var markdown: FileReplacement?
   private var html: FileReplacement?
 
-  /// Begins the files.
+  /// Creates the drafts.
   ///
-  /// - Throws: `OutputError` when one of them cannot be written.
+  /// - Throws: `OutputError` when one of the files cannot be written.
   init(_ names: BenchArguments.Files) throws(OutputError) {
     json = nil
     otherJSON = nil
@@ -24,13 +25,13 @@ struct BenchFiles: ~Copyable {
     if let name = names.html { html = try FileReplacement(name) }
   }
 
-  /// Writes all of them, although the signal that stopped the run has cancelled the task. One that fails keeps none of the others from
-  /// being written.
+  /// Writes all files, even if a signal has cancelled the task. When a file fails, the function still writes
+  /// the other files.
   ///
   /// - Throws: the first failure.
   mutating func write(_ report: BenchReport) throws(OutputError) {
     var failure: OutputError?
-    // The samples come first: the JSON names their file.
+    // The samples come first, because the JSON report names their file.
     Self.write(csv.take(), &failure) { SampleTable(report).chunks.map { Array($0.utf8) } }
     Self.write(json.take(), &failure) { [JSONReport(report).value.bytes() + [0x0a]] }
     Self.write(otherJSON.take(), &failure) { [JSONReport(report).value.bytes() + [0x0a]] }

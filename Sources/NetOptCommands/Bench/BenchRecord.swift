@@ -5,7 +5,7 @@ import NetOptBench
 import NetOptCore
 
 extension RunContext {
-  /// The context of a run that begins now on this machine.
+  /// Creates the context of a run that starts now on this machine.
   init(_ arguments: Arguments, in context: CommandContext) {
     let libraries = NetOptVersion.libraries
     func version(_ name: String) -> String? { libraries.first { $0.name == name }?.version }
@@ -35,8 +35,8 @@ extension RunContext {
 }
 
 extension Arguments {
-  /// The arguments as a report keeps them: who gets the file must not get the credentials that were sent. Bodies and
-  /// the values of all header fields are left out, except those that say nothing of who asks, and URLs are without secrets.
+  /// The arguments as a report stores them, without credentials, because other people may receive the report.
+  /// Omits bodies and the values of header fields other than `plainFields`, and removes secrets from URLs.
   var recorded: [String] {
     given.map { given in
       guard let value = given.value else { return given.option.name }
