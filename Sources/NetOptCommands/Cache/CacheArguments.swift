@@ -1,15 +1,15 @@
 import NetOpt
 import NetOptCore
 
-/// The options of commands that make requests and may answer them from a cache.
+/// The cache options of commands that make requests.
 struct CacheArguments: Sendable {
-  /// Whose rules the cache goes by.
+  /// The rules for storing and reusing responses.
   enum Mode: String, CaseIterable, Sendable {
-    /// RFC 9111.
+    /// HTTP caching by RFC 9111.
     case http
-    /// What `--cache-ttl` declares.
+    /// Responses are fresh for the time that `--cache-ttl` declares.
     case api
-    /// Nobody's: it is not used.
+    /// The client does not use the cache.
     case off
   }
 
@@ -24,14 +24,14 @@ struct CacheArguments: Sendable {
     "cache-ttl", takes: .required("SECONDS"),
     "with mode api, how long an answer is fresh, at most a year; without it none is stored")
 
-  /// The options.
+  /// The options as a group of the help text.
   static let group = OptionGroup("Caching", [directory, mode, timeToLive])
 
-  /// Where responses are kept; `nil` for memory alone.
+  /// The directory of the disk cache; `nil` for a cache in memory only.
   let directory: String?
-  /// What the command line says; `nil` when it says nothing.
+  /// The mode from `--cache-mode`, else `http` if a directory is given, else `nil`.
   var mode: Mode?
-  /// How long answers are fresh in mode `api`.
+  /// How long responses are fresh in mode `api`, at most a year; `nil` to store no responses.
   let timeToLive: Duration?
 
   /// Reads the options.
@@ -49,7 +49,7 @@ struct CacheArguments: Sendable {
     self.mode = mode
   }
 
-  /// The client's cache; `nil` when none is asked for.
+  /// The client's cache; `nil` when the arguments ask for no cache.
   var configuration: ClientConfiguration.Cache? {
     guard let mode, mode != .off else { return nil }
     var cache = ClientConfiguration.Cache()
@@ -58,7 +58,7 @@ struct CacheArguments: Sendable {
     return cache
   }
 
-  /// How the cache is used in a mode.
+  /// Returns the cache options of requests in a mode.
   func options(_ mode: Mode) -> NetOptCore.CacheOptions {
     switch mode {
     case .http: .http

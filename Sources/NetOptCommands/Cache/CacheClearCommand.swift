@@ -1,7 +1,7 @@
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache clear`: removes what a disk cache holds.
+/// `netopt cache clear`: removes all entries of a disk cache.
 struct CacheClearCommand: Command {
   let declaration = CommandDeclaration(
     name: "cache clear",

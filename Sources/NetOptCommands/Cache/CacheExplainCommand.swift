@@ -2,7 +2,7 @@ import NetOpt
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache explain`: what the cache does about a request, and why.
+/// `netopt cache explain`: explains how the cache handles a request.
 struct CacheExplainCommand: Command {
   private static let offline = Option(
     "offline", "do not ask the origin: say what is stored, and what would be done")
@@ -41,14 +41,15 @@ struct CacheExplainCommand: Command {
       context.say("warning: \($0.message)")
     }
     if !arguments.has(Self.offline) {
-      // In memory alone, with what is stored: the cache stays as it is.
+      // The client uses a memory cache with copies of the stored entries, so that the disk cache does not
+      // change.
       cache.directory = nil
       cache.entries = explanation.entries
       var configuration = try ClientOptions.configuration(arguments, in: context)
       configuration.cache = cache
       configuration.signing = signing
       var asked = request
-      // Which answer decides is what is asked here, not the one that a redirect leads to.
+      // The explanation is about the response to this URL, not about the response at the end of a redirect.
       asked.options.maxRedirects = 0
       try await context.withClient(configuration) { [asked] client in
         explanation.response = try await client.execute(asked)

@@ -3,7 +3,8 @@ import NetOptCaching
 import NetOptCore
 
 extension CacheExplanation {
-  /// The explanation for people, a line a fact. Neither bodies nor values of fields are in it.
+  /// The explanation as text, one fact per line. It contains no bodies and no values of header fields, except
+  /// the `Cache-Status` of this cache.
   var lines: [String] {
     var lines = ["URL       \(url.shown)"]
     if entries.isEmpty { lines.append("STORED    nothing") }

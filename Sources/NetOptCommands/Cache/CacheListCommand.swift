@@ -1,7 +1,7 @@
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache list`: the entries of a disk cache.
+/// `netopt cache list`: lists the entries of a disk cache.
 struct CacheListCommand: Command {
   private static let limit = Option(
     "limit", short: "n", takes: .required("N"), "the most entries, 1 to 1000000; default: 100")

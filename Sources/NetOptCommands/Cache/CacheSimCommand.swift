@@ -1,7 +1,7 @@
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache sim`: replays a log of keys and sizes.
+/// `netopt cache sim`: replays a trace of keys and sizes against cache policies.
 struct CacheSimCommand: Command {
   private static let capacity = Option(
     "capacity", short: "c", takes: .required("SIZE"),
@@ -16,7 +16,7 @@ struct CacheSimCommand: Command {
     "size-column", takes: .required("N"), "the column of the sizes, 1 to 1000")
   private static let ignoreSizes = Option("ignore-sizes", "count everything as 1 byte")
 
-  /// The largest trace, in bytes.
+  /// The maximum size of a trace in bytes: 4 GiB.
   private static let limit = 4 << 30
 
   let declaration = CommandDeclaration(
@@ -87,7 +87,7 @@ struct CacheSimCommand: Command {
     return policies.isEmpty ? SimulatedPolicy.allCases : policies
   }
 
-  /// A capacity in bytes.
+  /// Parses a capacity into bytes. A share is relative to `footprint`, the total size of all keys in bytes.
   private static func bytes(_ text: String, of footprint: Int) throws(UsageError) -> Int {
     let units: [Character: Int] = [
       "k": 1 << 10, "K": 1 << 10, "m": 1 << 20, "M": 1 << 20, "g": 1 << 30, "G": 1 << 30,
@@ -110,7 +110,7 @@ struct CacheSimCommand: Command {
 
   private static func part(_ share: Double, of footprint: Int) -> Int {
     let part = Double(footprint) * share
-    // A footprint near the largest number is rounded up to one that no whole number has.
+    // A `footprint` near `Int.max` rounds up to 2^63 as a `Double`, which `Int` cannot hold.
     return part >= 0x1p63 ? footprint : max(Int(part), 1)
   }
 

@@ -1,7 +1,7 @@
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache stats`: what a disk cache holds.
+/// `netopt cache stats`: shows how much a disk cache holds.
 struct CacheStatsCommand: Command {
   let declaration = CommandDeclaration(
     name: "cache stats",

@@ -1,7 +1,7 @@
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache verify`: looks whether a disk cache is what was stored.
+/// `netopt cache verify`: checks that a disk cache still holds the bytes that were stored.
 struct CacheVerifyCommand: Command {
   let declaration = CommandDeclaration(
     name: "cache verify",

@@ -2,14 +2,14 @@ import CHeap
 import Glibc
 package import NetOptCaching
 
-/// glibc's heap. The program gives it to the cache of a process that runs for long.
+/// The heap of glibc. The program passes the heap to the cache of a long-running process.
 package struct SystemHeap: ProcessHeap {
   package let page = sysconf(Int32(_SC_PAGESIZE))
 
   package init() {}
 
-  /// Gives whole pages that nothing is in back to the system (malloc_trim(3)). It takes in the order of a millisecond for 64 MiB
-  /// that are free in the process, and who allocates in the arena that it is at waits for it.
+  /// Returns whole free pages to the system (malloc_trim(3)). The call takes in the order of 1 ms for 64 MiB of free
+  /// memory in the process. A thread that allocates from the arena being trimmed waits for the call.
   package func giveBack() -> GivenBackHeap {
     let before = resident()
     malloc_trim(0)
@@ -18,7 +18,7 @@ package struct SystemHeap: ProcessHeap {
       returned: before.flatMap { before in after.map { before - $0 } }, free: netopt_heap_free())
   }
 
-  /// Bytes of resident memory (proc(5), statm); `nil` when that cannot be read.
+  /// Returns the resident memory in bytes (proc(5), statm); `nil` when the size cannot be read.
   private func resident() -> Int? {
     let descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
