@@ -1,9 +1,10 @@
 import Glibc
 
-/// The regularised incomplete beta function, from which binomial and Student's t distribution follow.
+/// The regularised incomplete beta function. The binomial distribution and Student's t distribution follow
+/// from it.
 enum BetaDistribution {
-  /// The probability of a value up to `x` of a beta distribution: by Lentz's method on the continued fraction of
-  /// DLMF 8.17.22, on the side where it converges fast.
+  /// The probability that a beta-distributed value is at most `x`. It is computed with Lentz's method from
+  /// the continued fraction of DLMF 8.17.22, on the side where the fraction converges fast.
   static func lowerTail(_ x: Double, _ a: Double, _ b: Double) -> Double {
     guard x > 0 else { return 0 }
     guard x < 1 else { return 1 }
@@ -37,7 +38,7 @@ enum BetaDistribution {
 
   /// The logarithm of the gamma function.
   static func logGamma(_ x: Double) -> Double {
-    // lgamma(3) keeps the sign in a variable that all threads share.
+    // lgamma(3) stores the sign in a variable that all threads share.
     var sign: Int32 = 0
     return lgamma_r(x, &sign)
   }
@@ -45,7 +46,7 @@ enum BetaDistribution {
 
 /// The binomial distribution.
 enum BinomialDistribution {
-  /// The probability of at most `successes` of `trials`.
+  /// The probability of at most `successes` successes in `trials` trials.
   static func lowerTail(_ successes: Int, of trials: Int, probability: Double) -> Double {
     if successes < 0 { return 0 }
     if successes >= trials { return 1 }
@@ -55,12 +56,13 @@ enum BinomialDistribution {
 
 /// Student's t distribution.
 enum StudentDistribution {
-  /// The probability of a value above `t`, which is not negative.
+  /// The probability of a value above `t`, for `t` ≥ 0.
   static func upperTail(_ t: Double, freedom: Double) -> Double {
     0.5 * BetaDistribution.lowerTail(freedom / (freedom + t * t), freedom / 2, 0.5)
   }
 
-  /// The value above which lies this share, less than a half: by bisection, to the last digits.
+  /// The value above which a share of the distribution lies, for a share below one half. Bisection computes
+  /// the value to the last digit.
   static func upperQuantile(_ share: Double, freedom: Double) -> Double {
     var (low, high) = (0.0, 1.0)
     while upperTail(high, freedom: freedom) > share, high < 1e12 { high *= 2 }

@@ -1,4 +1,4 @@
-/// Holm's adjustment (1979): what p values become when several questions are asked of one run.
+/// Holm's adjustment (1979) of p values for several tests on the same run.
 package enum Holm {
   /// The adjusted values, in the order of the given ones.
   package static func adjusted(_ values: [Double]) -> [Double] {

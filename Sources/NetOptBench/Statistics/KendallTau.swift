@@ -1,6 +1,6 @@
-/// How much two rankings agree: Kendall's τ-b (1945), from -1 to 1.
+/// Kendall's τ-b (1945): the agreement of two rankings, from -1 to 1.
 package enum KendallTau {
-  /// The measure; `nil` when it has none, because one of the rankings holds all for equal.
+  /// τ-b of two rankings, or `nil` when one ranking consists of equal values only.
   package static func b(_ first: [Double], _ second: [Double]) -> Double? {
     var (agree, firstTies, secondTies, pairs) = (0, 0, 0, 0)
     for i in first.indices {

@@ -1,8 +1,9 @@
-/// The ranks of values: equal ones share the mean of the ranks that they take.
+/// The ranks of values. Equal values share the mean of their ranks.
 struct MidRanks {
-  /// The rank of each value, in their order, from 1.
+  /// The rank of each value, from 1, in the order of the values.
   let ranks: [Double]
-  /// The sum of t³ - t over the groups of t equal values: what ties take from a rank statistic's variance.
+  /// The sum of t³ - t over the groups of t equal values. Ties lower the variance of a rank statistic in
+  /// proportion to this sum.
   let tieTerm: Double
 
   /// Ranks values.

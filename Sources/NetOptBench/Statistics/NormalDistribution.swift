@@ -2,11 +2,12 @@ import Glibc
 
 /// The standard normal distribution.
 enum NormalDistribution {
-  /// The probability of a value above this one.
+  /// The probability of a value above `z`.
   static func upperTail(_ z: Double) -> Double { 0.5 * erfc(z / 2.0.squareRoot()) }
 
-  /// The value below which lies this share, between 0 and 1: the rational approximation of P. J. Acklam (2003), made
-  /// exact to the last digits by a step of Halley's method.
+  /// The value below which a share of the distribution lies, for a share between 0 and 1. The function
+  /// computes the rational approximation of P. J. Acklam (2003), then refines it to the last digits with one
+  /// step of Halley's method.
   static func quantile(_ share: Double) -> Double {
     guard share > 0 else { return -.infinity }
     guard share < 1 else { return .infinity }
@@ -45,7 +46,7 @@ enum NormalDistribution {
         ], r)
   }
 
-  /// A polynomial by Horner's rule, the highest power first.
+  /// Evaluates a polynomial with Horner's rule; the coefficient of the highest power comes first.
   private static func polynomial(_ coefficients: [Double], _ x: Double) -> Double {
     coefficients.reduce(0) { $0 * x + $1 }
   }

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Percentiles as order statistics with intervals that need no assumption about the distribution: how many of n values lie
-/// below a percentile is binomial.
+/// Percentiles as order statistics, with intervals that assume nothing about the distribution of the values.
+/// The number of values below a percentile is binomially distributed.
 package struct OrderStatistics: Hashable, Sendable {
-  /// The share of cases in which an interval holds the true value: 0.95 unless said otherwise.
+  /// The confidence: the probability that an interval contains the true value. 0.95 by default.
   package let confidence: Double
 
   /// Makes the statistics for a confidence between 0 and 1.
@@ -11,28 +11,31 @@ package struct OrderStatistics: Hashable, Sendable {
 
   private var tail: Double { (1 - confidence) / 2 }
 
-  /// How many values a percentile needs: so many that both ends of its interval are among them.
+  /// The number of values that a percentile needs so that both ends of its interval are among the values.
   package func needed(for percentile: Percentile) -> Int {
-    // The rarer side decides: pⁿ ≤ α/2.
+    // The side of the percentile with fewer values determines the number: pⁿ ≤ α/2.
     let share = max(percentile.share, 1 - percentile.share)
     return Int((log(tail) / log(share)).rounded(.up))
   }
 
-  /// The ranks (from 1) of the values between which a percentile lies with at least the confidence, with at most half of the
-  /// rest on each side (Hahn, Meeker 1991, section 5.2); `nil` with too few values.
+  /// The ranks (from 1) of the values at the ends of a percentile's interval, or `nil` when there are too few
+  /// values. The interval contains the percentile with at least the confidence; each side misses it with a
+  /// probability of at most half of the rest (Hahn, Meeker 1991, section 5.2).
   package func ranks(of percentile: Percentile, count: Int) -> ClosedRange<Int>? {
     guard count >= needed(for: percentile) else { return nil }
     func below(_ rank: Int) -> Double {
       BinomialDistribution.lowerTail(rank - 1, of: count, probability: percentile.share)
     }
-    // The largest rank with P(X < rank) ≤ α/2, and the smallest with P(X ≥ rank) ≤ α/2.
+    // The lower end is the largest rank with P(X < rank) ≤ α/2. The upper end is the smallest rank with P(X ≥
+    // rank) ≤ α/2.
     let low = Self.first(in: 1...count + 1) { below($0) > tail } - 1
     let high = Self.first(in: 1...count + 1) { 1 - below($0) <= tail }
     guard low >= 1, high <= count else { return nil }
     return low...max(low, high)
   }
 
-  /// The first number of a range for which a condition holds that holds for all after it; the last one when it never does.
+  /// The first number in a range for which a condition holds, or the last number when the condition never
+  /// holds. Once true, the condition must stay true for all later numbers.
   private static func first(in range: ClosedRange<Int>, where holds: (Int) -> Bool) -> Int {
     var (low, high) = (range.lowerBound, range.upperBound)
     while low < high {
@@ -43,9 +46,9 @@ package struct OrderStatistics: Hashable, Sendable {
   }
 }
 
-/// A percentile: the value that so many of a thousand lie at or below.
+/// A percentile: the value that at least `perMille` thousandths of all values lie at or below.
 package struct Percentile: Hashable, Comparable, Sendable {
-  /// 1 to 999.
+  /// The percentile in thousandths, 1 to 999.
   package let perMille: Int
 
   /// Makes a percentile.
@@ -61,18 +64,18 @@ package struct Percentile: Hashable, Comparable, Sendable {
   package static let p99 = Percentile(perMille: 990)
   /// 99.9 %.
   package static let p999 = Percentile(perMille: 999)
-  /// Those that are reported when there are enough values.
+  /// The percentiles that a report contains when there are enough values.
   package static let reported = [p50, p90, p95, p99, p999]
 
-  /// The share of values, 0 to 1.
+  /// The percentile as a share of all values, 0 to 1.
   package var share: Double { Double(perMille) / 1000 }
-  /// `p50`, `p99.9`.
+  /// The name, such as `p50` or `p99.9`.
   package var name: String {
     "p\(perMille / 10)" + (perMille % 10 == 0 ? "" : ".\(perMille % 10)")
   }
-  /// The lower one is less.
+  /// Orders percentiles by their share.
   package static func < (a: Self, b: Self) -> Bool { a.perMille < b.perMille }
 
-  /// The rank (from 1) of the smallest value that at least this share of all lies at or below.
+  /// The rank (from 1) of the smallest value that at least this share of all values lies at or below.
   package func nearestRank(of count: Int) -> Int { max(1, (perMille * count + 999) / 1000) }
 }

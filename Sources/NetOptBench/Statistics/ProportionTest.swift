@@ -1,25 +1,26 @@
 import Glibc
 
-/// Whether two shares are alike: Fisher's exact test, and for counts that are large in every respect that of two proportions with the
-/// variance of the common share, which is the same one then.
+/// Tests whether two shares are equal. The test is Fisher's exact test. When all margins of the table are
+/// large, the test is the two-proportion test with the variance of the pooled share, which gives the same
+/// result for large counts.
 package struct ProportionTest: Hashable, Sendable {
-  /// How p came about.
+  /// The method that computed p.
   package enum Method: String, Sendable {
-    /// By counting all tables.
+    /// Summation over all tables.
     case exact = "fisher exact"
-    /// By the normal approximation.
+    /// The normal approximation.
     case normal = "two proportions"
   }
 
-  /// The probability of shares as different or more, if both were alike.
+  /// The p value: the probability of shares at least as different when the true shares are equal.
   package let p: Double
-  /// How p came about.
+  /// The method that computed p.
   package let method: Method
 
-  /// The most tables that are looked at one by one.
+  /// The largest smallest margin for which the test sums over all tables.
   private static let mostTerms = 10_000.0
 
-  /// Compares `a.0` of `a.1` with `b.0` of `b.1`.
+  /// Compares the share of `a.count` in `a.of` with the share of `b.count` in `b.of`.
   package init(_ a: (count: Int, of: Int), _ b: (count: Int, of: Int)) {
     let (m, n) = (Double(a.of), Double(b.of))
     let count = Double(a.count + b.count)
@@ -38,8 +39,8 @@ package struct ProportionTest: Hashable, Sendable {
     (p, method) = (min(1, 2 * NormalDistribution.upperTail(z)), .normal)
   }
 
-  /// The probability of all tables with these margins that are as unlikely as the one that was found, or more: as many terms as the
-  /// smallest margin has.
+  /// The total probability of all tables with these margins that are at most as likely as the observed table.
+  /// The number of terms is that of the smallest margin.
   private static func exact(_ found: Double, _ m: Double, _ n: Double, _ count: Double) -> Double {
     let logGamma = BetaDistribution.logGamma
     func choose(_ n: Double, _ k: Double) -> Double {
@@ -48,7 +49,7 @@ package struct ProportionTest: Hashable, Sendable {
     let (low, high) = (max(0, count - n), min(m, count))
     let whole = choose(m + n, count)
     func likelihood(_ k: Double) -> Double { exp(choose(m, k) + choose(n, count - k) - whole) }
-    // Rounding must not leave out tables that are as likely as the one that was found.
+    // The tolerance keeps tables that are exactly as likely as the observed table, in spite of rounding.
     let limit = likelihood(found) * (1 + 1e-7)
     var sum = 0.0
     for k in stride(from: low, through: high, by: 1) {

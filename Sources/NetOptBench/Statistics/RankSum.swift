@@ -1,13 +1,15 @@
-/// The rank-sum test of Mann and Whitney over the buckets of two histograms, each of which is a tie; timeouts are the largest
-/// values. Values that depend on those before them say less than as many independent ones (`SerialDependence`): the variance is
-/// larger by the factors of both, and Student's t takes the place of the normal distribution.
+/// The rank-sum test of Mann and Whitney on two histograms. The values of a bucket are ties, and timeouts are
+/// the largest values. Serially dependent values carry less information than the same number of independent
+/// values (`SerialDependence`). In that case the test multiplies the variance by the factors of both samples,
+/// and uses Student's t distribution instead of the normal distribution.
 struct RankSum {
-  /// The probability of ranks as different or more, if nothing has changed.
+  /// The p value: the probability of rank sums at least as different when nothing has changed.
   let p: Double
 
-  /// Compares.
+  /// Compares two samples.
   ///
-  /// - Parameter factors: by how much the variance of a mean is larger than that of as many independent values.
+  /// - Parameter factors: for each sample, the factor by which serial dependence raises the variance of the
+  ///   mean, compared with the same number of independent values.
   init(_ a: SavedRun.Times, _ b: SavedRun.Times, factors: (Double, Double)) {
     var counts: [Int64: (Double, Double)] = [:]
     for bucket in a.histogram.buckets {
@@ -26,7 +28,8 @@ struct RankSum {
       ties += t * t * t - t
       below += t
     }
-    // The mean ranks vary by their factors, each in inverse proportion to its count.
+    // The variance of each sample's mean rank is proportional to its factor and inversely proportional to its
+    // count.
     let factor = (factors.0 * n + factors.1 * m) / max(1, m + n)
     let variance = factor * m * n / 12 * (m + n + 1 - ties / max(1, (m + n) * (m + n - 1)))
     guard variance > 0 else {

@@ -1,29 +1,32 @@
 import NetOptCore
 
-/// The difference of a percentile between two targets, with an interval by drawing whole rounds again and again (Efron 1979;
-/// rounds that depend on each other in runs of neighbours: Politis, Romano 1992). Both targets' values of a round stay together, so
-/// that what both have in common, as the drift of the network, cancels out.
+/// The difference of a percentile between two targets, with a bootstrap interval. The bootstrap resamples
+/// whole rounds (Efron 1979). When rounds depend on each other, it resamples runs of neighbouring rounds
+/// (Politis, Romano 1992). Both targets' values of a round stay together, so that common effects, such as the
+/// drift of the network, cancel out.
 package struct RoundBootstrap: Hashable, Sendable {
-  /// The difference of the percentiles, the first target's less the second's.
+  /// The percentile of the first target minus the percentile of the second target.
   package let difference: Double
-  /// What it may be.
+  /// The confidence interval of the difference.
   package let interval: ClosedRange<Double>
-  /// How likely a difference on the other side of 0 is, two-sided.
+  /// The two-sided p value: twice the smaller of two shares of the resamples, those with a difference ≤ 0 and
+  /// those with a difference ≥ 0.
   package let p: Double
 
-  /// The most draws.
+  /// The maximum number of resamples.
   package static let draws = 2000
-  /// The most values that are drawn in all: long runs have fewer draws.
+  /// The approximate number of values that all resamples contain together. Long runs get fewer resamples, but
+  /// at least 200.
   private static let budget = 40_000_000
 
-  /// Draws.
+  /// Resamples the rounds.
   ///
   /// - Parameters:
-  ///   - first: the values of one target by round.
-  ///   - second: those of the other, of the same rounds.
-  ///   - dependence: how rounds depend on those before.
-  ///   - seed: what decides the draws.
-  /// - Returns: `nil` without rounds.
+  ///   - first: the values of the first target, by round.
+  ///   - second: the values of the second target in the same rounds.
+  ///   - dependence: the serial dependence of the rounds.
+  ///   - seed: the seed of the random numbers.
+  /// - Returns: `nil` when there are no rounds.
   package init?(
     _ percentile: Percentile, _ first: [Double], _ second: [Double], dependence: SerialDependence,
     confidence: Double, seed: UInt64
@@ -34,7 +37,8 @@ package struct RoundBootstrap: Hashable, Sendable {
     let (a, b) = (WeightedRanks(first), WeightedRanks(second))
     let ones = [Int32](repeating: 1, count: count)
     difference = a.value(rank, ones) - b.value(rank, ones)
-    // Runs as long as the memory, and long enough for rounds that only look independent.
+    // A run is as long as the serial dependence reaches, and at least the cube root of the number of rounds:
+    // a weak dependence may go undetected.
     let run =
       dependence.factor > 1
       ? min(count, max(2, Int(max(dependence.factor, cubeRoot(Double(count))).rounded(.up)))) : 1
@@ -49,7 +53,7 @@ package struct RoundBootstrap: Hashable, Sendable {
       while drawn < count {
         let start = Int(generator.below(UInt64(count)))
         for step in 0..<min(run, count - drawn) {
-          // Rounds lie in a circle, so that none is drawn less often than others.
+          // The rounds form a circle, so that each round is drawn equally often on average.
           let index = start + step
           weights[index < count ? index : index - count] += 1
         }
@@ -65,14 +69,14 @@ package struct RoundBootstrap: Hashable, Sendable {
   }
 }
 
-/// The integer part of Swift's library has no cube root; this one is Newton's.
+/// The cube root by Newton's method. The Swift standard library has no cube root.
 private func cubeRoot(_ value: Double) -> Double {
   var root = max(1, value / 3)
   for _ in 0..<60 { root = (2 * root + value / (root * root)) / 3 }
   return root
 }
 
-/// Values in ascending order whose ranks follow from how often each was drawn.
+/// Values in ascending order, ranked with the number of times that each value was drawn.
 private struct WeightedRanks {
   private let order: [Int32]
   private let values: [Double]
@@ -82,7 +86,8 @@ private struct WeightedRanks {
     order = values.indices.sorted { values[$0] < values[$1] }.map(Int32.init)
   }
 
-  /// The value of a rank, found from above: the percentiles that are asked for are high ones.
+  /// The value at a rank. The search starts at the largest value, because the percentiles in use are high
+  /// ones.
   func value(_ rank: Int, _ weights: [Int32]) -> Double {
     var above = values.count - rank
     for index in order.reversed() {

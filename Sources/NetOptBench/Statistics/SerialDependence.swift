@@ -1,25 +1,30 @@
-/// How much less a series says than as many independent values would. What slows one request down slows the next one down as
-/// well, and a test that takes them for independent finds differences where there are none.
+/// The serial dependence of a series: the loss of information compared with the same number of independent
+/// values. A cause that slows one request down slows the next request down as well. A test that treats such
+/// requests as independent finds differences that do not exist.
 ///
-/// The factor is the variance of the mean by that of as many independent values, the larger of two estimates, because they
-/// fail on different series: by the first autocorrelation alone, as if the series were autoregressive of order 1 (exact for
-/// short memory, and steady with few values), and by the initial monotone sequence of Geyer (1992), which finds a memory that
-/// is long and faint. Both are corrected for their bias. Series whose first autocorrelation is within its standard error of
-/// none are left as they are.
+/// The factor is the variance of the mean, divided by the variance for the same number of independent values.
+/// It is the larger of two estimates, because each estimate fails on different series:
+///
+/// - The first autocorrelation alone, as if the series were autoregressive of order 1. This estimate is exact
+///   for short memory, and stable with few values.
+/// - The initial monotone sequence of Geyer (1992), which detects a long and weak memory.
+///
+/// Both estimates are corrected for their bias. The factor is 1 when the first autocorrelation does not
+/// exceed its standard error.
 package struct SerialDependence: Hashable, Sendable {
-  /// The variance of the mean by that of as many independent values; 1 or more.
+  /// The variance of the mean, divided by the variance for the same number of independent values; at least 1.
   package let factor: Double
   /// The first autocorrelation.
   package let autocorrelation: Double
-  /// How many independent values would say as much.
+  /// The number of independent values that carry the same information.
   package let effectiveCount: Double
 
-  /// With fewer values nothing can be said of what they remember.
+  /// The smallest number of values from which dependence is estimated.
   private static let fewest = 10
-  /// The longest lag that is looked at.
+  /// The longest lag in the estimate.
   private static let longestLag = 100
 
-  /// Looks at a series.
+  /// Estimates the dependence of a series.
   package init(_ values: [Double]) {
     let count = values.count
     let n = Double(count)
@@ -42,10 +47,12 @@ package struct SerialDependence: Hashable, Sendable {
       (factor, effectiveCount) = (1, n)
       return
     }
-    // Kendall's correction of the bias of the first autocorrelation.
+    // Kendall's bias correction of the first autocorrelation.
     let corrected = min(0.97, first + (1 + 3 * first) / n)
     let autoregressive = (1 + corrected) / (1 - corrected)
-    // Sums of two neighbours, which are positive and fall for a reversible chain, as long as they do.
+    // The initial monotone sequence: sums of two neighbouring autocorrelations. For a reversible chain these
+    // sums are positive and decreasing. The loop caps each sum at the previous sum, and ends at the first sum
+    // that is not positive.
     var sum = 1 + first
     var last = sum
     var lag = 2

@@ -1,11 +1,11 @@
-/// What the signed-rank test promises for differences that are normally distributed (its efficiency beside the t test is
-/// then 3/π; for differences with long tails it is more).
+/// The power of the signed-rank test for normally distributed differences. The efficiency compared with the t
+/// test is then 3/π; for differences with long tails it is higher.
 package enum SignedRankPower {
-  /// How likely a shift is found.
+  /// The probability of detecting a shift.
   ///
   /// - Parameters:
   ///   - shift: the true difference.
-  ///   - deviation: the standard deviation of the paired differences, in the same unit.
+  ///   - deviation: the standard deviation of the paired differences, in the unit of `shift`.
   ///   - count: the number of rounds.
   ///   - factor: `SerialDependence.factor`.
   package static func power(
@@ -16,11 +16,12 @@ package enum SignedRankPower {
     return NormalDistribution.upperTail(critical - scaled) + NormalDistribution.upperTail(critical + scaled)
   }
 
-  /// How many rounds a run needs in all to find a shift in four of five runs, judged by the interval of one with fewer.
+  /// The total number of rounds that a run needs to detect a shift with a probability of 80 %, estimated from
+  /// the interval of a shorter run.
   ///
   /// - Parameters:
-  ///   - halfWidth: half of the width of the interval for the shift.
-  ///   - count: the rounds of the run that it is from.
+  ///   - halfWidth: half of the width of the shift's interval in the shorter run.
+  ///   - count: the number of rounds of the shorter run.
   package static func rounds(
     for shift: Double, halfWidth: Double, count: Int, confidence: Double
   ) -> Int {

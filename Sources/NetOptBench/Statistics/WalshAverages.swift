@@ -1,16 +1,17 @@
-/// The means of every value with every other and with itself, in ascending order, without being written out: of n values there
-/// are n(n+1)/2. They are the entries of a matrix that rises along its rows and columns.
+/// The Walsh averages: the means of each value with every other value and with itself, in ascending order. n
+/// values have n(n+1)/2 averages, which are never stored. They are the entries of a matrix that rises along
+/// its rows and columns.
 struct WalshAverages {
   private let sorted: [Double]
 
   /// Makes the averages of finite values in ascending order.
   init(_ sorted: [Double]) { self.sorted = sorted }
 
-  /// How many averages there are.
+  /// The number of averages.
   var count: Int { sorted.count * (sorted.count + 1) / 2 }
 
-  /// The average of a rank, from 1: by bisection over the numbers that a `Double` can have, of which at most 64 are looked
-  /// at; how many averages lie at or below one of them is counted in one walk along the edge of the matrix.
+  /// The average at a rank, from 1. The search bisects over the values that a `Double` can have, in at most
+  /// 64 steps. Each step counts the averages at or below a value, in one walk along the edge of the matrix.
   func smallest(_ rank: Int) -> Double {
     var low = Self.key(sorted[0] + sorted[0])
     var high = Self.key(sorted[sorted.count - 1] + sorted[sorted.count - 1])
@@ -21,7 +22,7 @@ struct WalshAverages {
     return Self.value(low) / 2
   }
 
-  /// How many sums of two values, the first not after the second, are at most this large.
+  /// The number of sums of two values, the first not after the second, that are at most `limit`.
   private func sums(upTo limit: Double) -> Int {
     var found = 0
     var last = sorted.count - 1
@@ -33,7 +34,8 @@ struct WalshAverages {
     return found
   }
 
-  /// A whole number that is in the same order as the values are: the bits of a negative one run backwards (IEEE 754).
+  /// Maps a value to an integer with the same order. The bit patterns of negative values are in descending
+  /// order (IEEE 754), so the function reverses them.
   private static func key(_ value: Double) -> Int64 {
     let bits = Int64(bitPattern: (value + 0).bitPattern)
     return bits < 0 ? Int64.min - bits : bits
