@@ -1,20 +1,21 @@
-/// How values are distributed. All of them in microseconds.
+/// The distribution of values in microseconds.
 package struct Distribution: Hashable, Sendable {
-  /// A percentile for which there are enough samples, with the interval that it lies in.
+  /// A percentile with enough samples, and its confidence interval.
   package struct Entry: Hashable, Sendable {
-    /// Which one.
+    /// The percentile.
     package let percentile: Percentile
-    /// The value, or `nil` when it lies among the requests that timed out.
+    /// The value, or `nil` when it lies among the timeouts.
     package let value: Int64?
-    /// The lower end of the interval, or `nil` when it lies among those.
+    /// The lower end of the interval, or `nil` when it lies among the timeouts.
     package let low: Int64?
-    /// The upper end.
+    /// The upper end of the interval, or `nil` when it lies among the timeouts.
     package let high: Int64?
   }
 
-  /// How many values there are.
+  /// The number of values.
   package let count: Int
-  /// How many more requests timed out: values that are only known to be larger than the limit.
+  /// The number of requests that timed out, in addition to the values. Their times are known only to exceed
+  /// the time limit.
   package let timeouts: Int
   /// The smallest value.
   package let minimum: Int64?
@@ -24,18 +25,18 @@ package struct Distribution: Hashable, Sendable {
   package let mean: Double?
   /// The median absolute deviation from the median.
   package let deviation: Int64?
-  /// The percentiles for which there are enough samples.
+  /// The percentiles with enough samples.
   package let percentiles: [Entry]
-  /// The values, for being added to those of other runs; without the timeouts.
+  /// The values without the timeouts. Histograms of several runs can be added up.
   package let histogram: HDRHistogram
 
-  /// How many requests take part in the ranks.
+  /// The number of requests that take part in the ranks: values and timeouts.
   package var total: Int { count + timeouts }
 
   /// Describes values, in any order.
   ///
-  /// - Parameter timeouts: how many requests timed out beside them. They take part in the ranks as the largest values:
-  ///   to leave them out would make a target look the faster the more it loses.
+  /// - Parameter timeouts: the number of requests that timed out, in addition to `values`. They take part in
+  ///   the ranks as the largest values. Without them, a target would look faster the more requests it loses.
   package init(_ values: [Int64], timeouts: Int = 0, order: OrderStatistics = OrderStatistics()) {
     let sorted = values.sorted()
     let total = sorted.count + timeouts

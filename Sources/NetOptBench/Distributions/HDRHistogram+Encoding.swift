@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension HDRHistogram {
-  /// Why a text is no histogram of this kind.
+  /// The reason why a text is not a histogram of this layout.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong.
     package let description: String
@@ -11,8 +11,9 @@ extension HDRHistogram {
   private static let compressedCookie: UInt32 = 0x1c84_9314
   private static let headerSize = 40
 
-  /// The histogram in HdrHistogram's V2 compressed encoding, in base64: a cookie, the length, and in zlib's format a header
-  /// and the counters as ZigZag LEB128 numbers, of which negative ones stand for so many counters that are zero.
+  /// The histogram in HdrHistogram's V2 compressed encoding, in base64. The encoding is a cookie, the length,
+  /// and zlib-compressed data: a header and the counters as ZigZag LEB128 numbers. A negative number -n
+  /// stands for n zero counters.
   package var encoded: String {
     var counters: [UInt8] = []
     var next = 0
@@ -36,9 +37,10 @@ extension HDRHistogram {
     return Data(whole + compressed).base64EncodedString()
   }
 
-  /// Reads a histogram.
+  /// Decodes a histogram.
   ///
-  /// - Throws: `Fault` for what is none, or one of other digits or another range than ours.
+  /// - Throws: `Fault` when the text is not an encoded histogram, or its number of digits or its range
+  ///   differs from this type's.
   package init(encoded text: String) throws(Fault) {
     guard let data = Data(base64Encoded: text) else { throw Fault(description: "it is not base64") }
     let whole = [UInt8](data)
@@ -49,7 +51,7 @@ extension HDRHistogram {
     guard length == whole.count - 8 else { throw Fault(description: "its length is not the one it states") }
     let payload: [UInt8]
     do throws(Zlib.Failure) {
-      // A number takes 9 bytes at most.
+      // An encoded number takes at most 9 bytes.
       payload = try Zlib.decompress(Array(whole[8...]), upTo: Self.headerSize + 9 * Self.mostCounters + 1)
     } catch {
       throw Fault(description: "its content cannot be decompressed")
@@ -92,7 +94,8 @@ extension HDRHistogram {
     bytes[start..<start + MemoryLayout<Number>.size].reduce(0) { $0 << 8 | Number($1) }
   }
 
-  /// ZigZag, then 7 bits a byte, the lowest first; a ninth byte has 8.
+  /// Appends a number in ZigZag LEB128 encoding: 7 bits per byte, the lowest bits first. A ninth byte holds 8
+  /// bits.
   private static func append(_ value: Int64, to bytes: inout [UInt8]) {
     var rest = UInt64(bitPattern: (value << 1) ^ (value >> 63))
     for _ in 0..<8 {

@@ -1,37 +1,41 @@
-/// A histogram with buckets of constant relative width: three significant digits from 1 µs to 60 s, as HdrHistogram
-/// (http://hdrhistogram.org) lays them out. Histograms can be added up without losing anything, which percentiles cannot.
+/// A histogram with buckets of constant relative width: three significant digits from 1 µs to 60 s, in the
+/// layout of HdrHistogram (http://hdrhistogram.org). Histograms, unlike percentiles, can be added up without
+/// loss.
 package struct HDRHistogram: Hashable, Sendable {
-  /// The largest value that is told from larger ones, in microseconds.
+  /// The largest distinct value in microseconds (60 s). Larger values count as this value.
   package static let highest: Int64 = 60_000_000
-  /// The digits that are kept.
+  /// The number of significant digits.
   static let digits = 3
-  /// 2048 sub-buckets: the smallest power of 2 that tells 2 · 10³ values apart.
+  /// The binary logarithm of half the number of sub-buckets. There are 2048 sub-buckets: the smallest power
+  /// of 2 that distinguishes 2 · 10³ values.
   private static let halfMagnitude = 10
   private static let half = 1 << halfMagnitude
-  /// How many counters there are: of the first bucket all, of the further ones the upper half.
+  /// The maximum number of counters. The first bucket uses all of its sub-buckets, every further bucket only
+  /// the upper half.
   static let mostCounters = index(of: highest) + 1
 
-  /// How often each bucket was met, from the first one that was to the last: times lie near each other.
+  /// The counters from the first nonzero one to the last. The type stores only this range, because times lie
+  /// close together.
   private var counts: [UInt64] = []
-  /// The bucket of the first counter.
+  /// The bucket index of the first element of `counts`.
   private var first = 0
-  /// How many values there are.
+  /// The number of values.
   package private(set) var total: UInt64 = 0
 
   /// Makes an empty histogram.
   package init() {}
 
-  /// Adds a value in microseconds; what is beyond the range counts at its end.
+  /// Adds a value in microseconds. Values outside the range count at the nearer end of the range.
   package mutating func record(_ value: Int64, count: UInt64 = 1) {
     add(count, at: Self.index(of: min(max(value, 0), Self.highest)))
   }
 
-  /// Adds all of another histogram.
+  /// Adds all values of another histogram.
   package mutating func add(_ other: HDRHistogram) {
     for (index, count) in other.counted { add(count, at: index) }
   }
 
-  /// Adds to a counter; sums that no counter can hold stay at the largest.
+  /// Adds to a counter. The total never exceeds `Int64.max`; the excess is dropped.
   mutating func add(_ count: UInt64, at index: Int) {
     let count = min(count, UInt64(Int64.max) - total)
     guard count > 0 else { return }
@@ -46,7 +50,8 @@ package struct HDRHistogram: Hashable, Sendable {
     total += count
   }
 
-  /// The value of a rank, from 1: the largest one that its bucket stands for, as HdrHistogram has it.
+  /// The value at a rank, from 1: the largest value of the bucket, as in HdrHistogram; `nil` when the rank
+  /// exceeds the number of values.
   package func value(atRank rank: UInt64) -> Int64? {
     var seen: UInt64 = 0
     for (index, count) in counted {
@@ -56,26 +61,26 @@ package struct HDRHistogram: Hashable, Sendable {
     return nil
   }
 
-  /// The buckets that were met, with the values they stand for.
+  /// The nonempty buckets, with their range of values.
   package var buckets: [(values: ClosedRange<Int64>, count: UInt64)] {
     counted.map { (Self.range(of: $0.index), $0.count) }
   }
 
-  /// How many counters are kept.
+  /// The number of stored counters.
   var counters: Int { counts.count }
 
-  /// The buckets that were met, by their numbers.
+  /// The nonempty buckets, with their index.
   var counted: some Sequence<(index: Int, count: UInt64)> {
     counts.indices.lazy.filter { counts[$0] > 0 }.map { (first + $0, counts[$0]) }
   }
 
-  /// The bucket of a value that is not negative.
+  /// The bucket index of a value, which must not be negative.
   private static func index(of value: Int64) -> Int {
     let bucket = max(0, 63 - (value | 1).leadingZeroBitCount - halfMagnitude)
     return (bucket + 1) << halfMagnitude + Int(value >> Int64(bucket)) - half
   }
 
-  /// The values of a bucket.
+  /// The range of values of a bucket.
   private static func range(of index: Int) -> ClosedRange<Int64> {
     let bucket = max(0, index >> halfMagnitude - 1)
     let low = Int64(index < 2 * half ? index : index & (half - 1) + half) << Int64(bucket)

@@ -1,9 +1,10 @@
-/// How times are written: in milliseconds, all of a report with the same number of decimals.
+/// The format of times in reports: milliseconds, with the same number of decimals in a whole table or
+/// sentence.
 struct Milliseconds {
-  /// The digits behind the point.
+  /// The number of decimals.
   let decimals: Int
 
-  /// Chooses decimals for times of which this is the smallest: three digits of it are shown, or more.
+  /// Chooses the number of decimals so that the smallest time has at least three digits.
   init(smallest microseconds: Int64?) {
     decimals =
       switch microseconds ?? 10_000 {
@@ -14,22 +15,22 @@ struct Milliseconds {
       }
   }
 
-  /// The smallest time that is not written as 0, in microseconds: what the last digit stands for.
+  /// The value of the last decimal, in microseconds.
   var unit: Int64 { [0: 1_000, 1: 100, 2: 10][decimals] ?? 1 }
 
-  /// A time: `24.1`. Halves are rounded away from 0, on both sides of it.
+  /// Formats a time: `24.1`. Halves are rounded away from 0.
   func text(_ microseconds: Int64) -> String {
     let units = Int64((microseconds.magnitude + unit.magnitude / 2) / unit.magnitude)
     return Self.decimal(microseconds < 0 ? -units : units, decimals)
   }
 
-  /// A share of more or less in percent, with its sign: `-18.3`.
+  /// Formats a relative change in percent, with its sign: `-18.3`.
   static func percent(_ share: Double) -> String {
     let tenths = Int64((share * 1000).rounded())
     return (tenths > 0 ? "+" : "") + decimal(tenths, 1)
   }
 
-  /// A number of which `digits` digits are behind the point.
+  /// Formats a decimal number: the last `digits` digits of `units` are decimals.
   static func decimal(_ units: Int64, _ digits: Int) -> String {
     if digits == 0 { return "\(units)" }
     let base = (0..<digits).reduce(Int64(1)) { power, _ in power * 10 }

@@ -1,10 +1,10 @@
 package import NetOptCore
 
-/// A part of an exchange, in the order in which they follow each other. The raw values are the keys of `phases_us`.
+/// A phase of an exchange. The cases are in chronological order. The raw values are the keys of `phases_us`.
 package enum SamplePhase: String, CaseIterable, Sendable {
-  /// Waiting for a connection.
+  /// The wait for a connection.
   case queue
-  /// The look-up.
+  /// The DNS lookup.
   case dns
   /// The TCP handshake.
   case tcp
@@ -12,12 +12,12 @@ package enum SamplePhase: String, CaseIterable, Sendable {
   case tls
   /// Sending the request.
   case send
-  /// From the request's last byte to the response's first.
+  /// The time from the last byte of the request to the first byte of the response.
   case wait
-  /// From the response's first byte to its last.
+  /// The time from the first to the last byte of the response.
   case transfer
 
-  /// The phase's part of an exchange.
+  /// The duration of the phase in an exchange.
   package func duration(in timings: Timings) -> Duration {
     switch self {
     case .queue: timings.queue
@@ -31,26 +31,27 @@ package enum SamplePhase: String, CaseIterable, Sendable {
   }
 }
 
-/// The samples of one target in one block, round by round, as columns of microseconds: a run may take a million of them.
+/// The samples of one target in one block, in the order of the rounds. Times are stored as columns of
+/// microseconds, because a run may have a million samples.
 package struct SampleSeries: Sendable {
-  /// What became of each request.
+  /// The kind of each sample.
   package private(set) var kinds: [SampleKind] = []
-  // 32 bits hold 35 minutes; what takes longer (--max-time 0 sets no limit) counts as that.
+  // 32 bits hold 35 minutes. Longer times are possible (--max-time 0 sets no limit) and count as the maximum.
   private var lags: [Int32] = []
   private var services: [Int32] = []
   private var phases = [[Int32]](repeating: [], count: SamplePhase.allCases.count)
-  /// How many of the answered ones came over a connection that had been used before.
+  /// The number of successful requests over a connection that an earlier request had used.
   package private(set) var reused = 0
-  /// What the kernel measured of connections, where it was asked.
+  /// The kernel's measurements of the connections, for samples that have them.
   package private(set) var sockets = SocketSummary()
 
   /// Makes an empty series.
   package init() {}
 
-  /// How many samples there are.
+  /// The number of samples.
   package var count: Int { kinds.count }
 
-  /// How many samples there are of each kind.
+  /// The number of samples of each kind.
   package var counts: [SampleKind: Int] { Dictionary(kinds.map { ($0, 1) }, uniquingKeysWith: +) }
 
   /// Adds the sample of the next round.
@@ -65,32 +66,32 @@ package struct SampleSeries: Sendable {
     if let socket = sample.socket { sockets.add(socket) }
   }
 
-  /// From the moment at which a request was to be sent until its answer had ended.
+  /// The time from the scheduled moment of a request to the end of its response, in microseconds.
   package func response(_ index: Int) -> Int64 { Int64(lags[index]) + Int64(services[index]) }
 
-  /// From sending a request until its answer had ended.
+  /// The time from sending a request to the end of its response, in microseconds.
   package func service(_ index: Int) -> Int64 { Int64(services[index]) }
 
-  /// How long after its moment a request was sent.
+  /// The delay between the scheduled moment of a request and its sending, in microseconds.
   package func lag(_ index: Int) -> Int64 { Int64(lags[index]) }
 
-  /// What a phase of a request took.
+  /// The duration of a phase of a request, in microseconds.
   package func phase(_ phase: SamplePhase, _ index: Int) -> Int64 {
     Int64(phases[SamplePhase.allCases.firstIndex(of: phase) ?? 0][index])
   }
 
-  /// The samples that were fine.
+  /// The indices of the successful samples.
   package var fine: [Int] { kinds.indices.filter { kinds[$0] == .ok } }
 
-  /// The largest value that a request took, whatever became of it.
+  /// The largest response time of all requests, failed requests included, in microseconds.
   var largest: Int64 { kinds.indices.lazy.map { response($0) }.max() ?? 0 }
 }
 
-/// What the kernel measured of the connections of a series: `TCP_INFO` of tcp(7).
+/// The kernel's measurements of the connections of a series: `TCP_INFO` of tcp(7).
 package struct SocketSummary: Hashable, Sendable {
   /// The round-trip times, in microseconds.
   package private(set) var roundTrips: [Int64] = []
-  /// How many segments were sent again.
+  /// The number of retransmitted segments.
   package private(set) var retransmits: Int64 = 0
 
   /// Makes an empty summary.

@@ -1,12 +1,12 @@
 import CZlib
 
-/// Compression in the format of zlib (RFC 1950), for data that is in memory as a whole.
+/// Compression in the zlib format (RFC 1950), for data that is in memory as a whole.
 package enum Zlib {
-  /// Why data could not be decompressed.
+  /// The reason why data could not be decompressed.
   package enum Failure: Error, Hashable, Sendable {
-    /// It is not in zlib's format, or broken off.
+    /// The data is not in the zlib format, or is incomplete.
     case invalid
-    /// It would take more bytes than were allowed.
+    /// The decompressed data exceeds the limit.
     case tooLarge
   }
 
@@ -15,7 +15,8 @@ package enum Zlib {
     var length = compressBound(uLong(bytes.count))
     var out = [UInt8](repeating: 0, count: Int(length))
     let code = CZlib.compress2(&out, &length, bytes, uLong(bytes.count), Z_DEFAULT_COMPRESSION)
-    // With room for `compressBound` bytes nothing is left that could fail but memory, without which Swift ends too.
+    // A buffer of `compressBound` bytes is always large enough. Compression then fails only when memory runs
+    // out, and Swift terminates the process in that case too.
     precondition(code == Z_OK, "zlib refused to compress: \(code)")
     out.removeLast(out.count - Int(length))
     return out
@@ -23,7 +24,8 @@ package enum Zlib {
 
   /// Decompresses data.
   ///
-  /// - Parameter limit: the most bytes that it may take: a few bytes can stand for gigabytes.
+  /// - Parameter limit: the maximum size of the decompressed data, in bytes. A few compressed bytes can
+  ///   expand to gigabytes.
   package static func decompress(_ bytes: [UInt8], upTo limit: Int) throws(Failure) -> [UInt8] {
     var length = uLong(limit)
     var out = [UInt8](repeating: 0, count: limit)
