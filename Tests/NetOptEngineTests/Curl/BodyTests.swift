@@ -21,8 +21,10 @@ import Testing
     return try await bench.execute(request, origin.endpoints.map(\.address))
   }
 
-  @Test(arguments: [0, 1, 10_000, 1_000_000, 10_000_000])
-  func aBodyOfAnySizeArrivesWhole(_ size: Int) async throws {
+  @Test(
+    "a body of up to 10 MB arrives whole over HTTP/2 and HTTP/1.1",
+    arguments: [0, 1, 10_000, 1_000_000, 10_000_000])
+  func responseBodies(_ size: Int) async throws {
     try await withOrigin { origin, bench in
       for version in [RequestOptions.Version.automatic, .http1] {
         let response = try await get("/bytes/\(size)", origin, bench) { $0.options.version = version }
@@ -32,7 +34,8 @@ import Testing
     }
   }
 
-  @Test func aBodyOverTheLimitIsAnErrorAndNotACut() async throws {
+  @Test("collecting a body that is one byte over the limit fails with bodyTooLarge")
+  func bodyOverLimit() async throws {
     try await withOrigin { origin, bench in
       let response = try await get("/bytes/1000000", origin, bench)
       let error = await failure { () throws(NetOptError) in _ = try await response.body.collect(upTo: 999_999)
@@ -41,7 +44,8 @@ import Testing
     }
   }
 
-  @Test func compressedBodiesAreDecodedUnlessToldOtherwise() async throws {
+  @Test("a gzip body is decoded, and a request with decompress off asks for no coding")
+  func compressedBodies() async throws {
     try await withOrigin { origin, bench in
       let decoded = try await get("/text", origin, bench)
       let text = try await decoded.body.collect(upTo: 100_000)
@@ -53,7 +57,8 @@ import Testing
     }
   }
 
-  @Test func aHeadRequestHasNoBody() async throws {
+  @Test("a HEAD response has no body, and the same transport then sends a PUT with a body")
+  func headRequests() async throws {
     try await withOrigin { origin, bench in
       let head = try await get("/bytes/1000", origin, bench) { $0.method = .head }
       #expect(head.head.first("Content-Length") == "1000")
@@ -65,7 +70,7 @@ import Testing
         $0.options.timeout = .seconds(2)
       }
       #expect(try await withAnEmptyBody.body.collect(upTo: 0).isEmpty)
-      // The handle that sent it sends bodies' requests as well.
+      // The same handle then sends a request with a body.
       let echo = try await get("/echo", origin, bench) {
         $0.method = .put
         $0.body = .text("abc")
@@ -75,7 +80,8 @@ import Testing
     }
   }
 
-  @Test func methodsAndHeadersArriveAsGiven() async throws {
+  @Test("the server receives the method and header fields, and no added Content-Type or Expect")
+  func methodsAndFields() async throws {
     try await withOrigin { origin, bench in
       for version in [RequestOptions.Version.automatic, .http1] {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"] {
@@ -98,7 +104,8 @@ import Testing
     }
   }
 
-  @Test func withoutAUserAgentNoneIsSent() async throws {
+  @Test("a transport with an empty user agent sends no User-Agent field")
+  func emptyUserAgent() async throws {
     try await withOrigin { origin, _ in
       let bench = try await TransportBench { $0.userAgent = "" }
       let response = try await get("/echo", origin, bench)
@@ -108,7 +115,8 @@ import Testing
     }
   }
 
-  @Test func bodiesOfAllKindsAreSent() async throws {
+  @Test("empty, buffered and streamed request bodies arrive whole over HTTP/2 and HTTP/1.1")
+  func requestBodies() async throws {
     try await withOrigin { origin, bench in
       let chunks = (0..<40).map { [UInt8](repeating: UInt8($0), count: 50_000) }
       let bodies: [RequestBody] = [
@@ -129,7 +137,8 @@ import Testing
     }
   }
 
-  @Test func aStreamOfAnotherLengthIsAnError() async throws {
+  @Test("a request fails if its stream has another length than announced, or throws")
+  func wrongStreams() async throws {
     try await withOrigin { origin, bench in
       for announced in [Int64(5), 7] {
         let error = await failure { () throws(NetOptError) in
@@ -152,7 +161,7 @@ import Testing
   }
 }
 
-/// Chunks that come one by one, and perhaps an error after them.
+/// A sequence that yields its chunks one by one, and then ends or throws `Broken` (`thenFails`).
 struct Chunks: AsyncSequence, Sendable {
   struct Broken: Error {}
 

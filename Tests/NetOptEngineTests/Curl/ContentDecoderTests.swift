@@ -9,7 +9,7 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("Content codings are undone, and one that was cut is noticed") struct ContentDecoderTests {
-  /// A coding with something that it stands for.
+  /// A text and its coded form.
   struct Sample: Sendable, CustomTestStringConvertible {
     let coding: String
     let text: [UInt8]
@@ -67,9 +67,11 @@ import Testing
     return Array(output[..<count])
   }
 
-  /// Decodes pieces of bytes, with room for a few bytes at a time.
+  /// Decodes a body that arrives in pieces.
   ///
-  /// - Parameter isTimed: whether decoding may take too long.
+  /// - Parameters:
+  ///   - room: the size of the output buffer, in bytes.
+  ///   - isTimed: whether the decoder measures its time and refuses input that takes too long.
   private func decode(
     _ pieces: [ArraySlice<UInt8>], _ coding: String, room: Int, isTimed: Bool = false
   ) throws -> (bytes: [UInt8], isComplete: Bool) {
@@ -102,7 +104,8 @@ import Testing
     return pieces
   }
 
-  @Test("what comes in any pieces, with any room, is decoded to its end", arguments: samples)
+  @Test(
+    "the decoder decodes a body in pieces of any size, with an output buffer of any size", arguments: samples)
   func decodes(sample: Sample) throws {
     for seed in UInt64(1)...40 {
       var random = SplitMix64(seed: seed)
@@ -113,14 +116,14 @@ import Testing
     }
   }
 
-  @Test("a coding that is cut anywhere is not complete", arguments: samples)
+  @Test("the decoder reports a body that is cut anywhere as incomplete", arguments: samples)
   func noticesACut(sample: Sample) throws {
     for count in stride(from: 1, to: sample.coded.count, by: max(1, sample.coded.count / 200)) {
       let (bytes, isComplete) = try decode([sample.coded[..<count]], sample.coding, room: 5000)
       #expect(!isComplete, "cut behind \(count)")
       #expect(sample.text.starts(with: bytes))
     }
-    // The last byte, too.
+    // A body without its last byte is incomplete, too.
     #expect(try !decode([sample.coded.dropLast()], sample.coding, room: 5000).isComplete)
   }
 
@@ -129,7 +132,7 @@ import Testing
     #expect(try decode([], "gzip", room: 10).isComplete)
   }
 
-  @Test("bytes behind the end are refused, another member or frame is not")
+  @Test("the decoder refuses bytes after the end, but accepts another gzip member or zstd frame")
   func behindTheEnd() throws {
     for sample in Self.samples where !sample.coding.contains(",") {
       #expect(throws: CodingFailure.invalid, "\(sample.coding)") {
@@ -145,7 +148,7 @@ import Testing
     }
   }
 
-  @Test("bytes that were changed are refused, or give as much as fits the coding, but never end the process")
+  @Test("the decoder refuses changed bytes or decodes them, and never ends the process")
   func changes() throws {
     for sample in Self.samples {
       for seed in UInt64(1)...300 {
@@ -156,7 +159,8 @@ import Testing
         }
         do {
           let (text, isComplete) = try decode(pieces(of: bytes, &random), sample.coding, room: 4096)
-          // gzip, deflate with its header, and zstd's frames with a length notice most changes; brotli has no check.
+          // gzip, deflate with its header, and zstd frames with a length detect most changes. Brotli has no
+          // check.
           if isComplete, sample.coding.hasSuffix("gzip"), bytes.dropFirst(10) != sample.coded.dropFirst(10) {
             #expect(text == sample.text, "\(sample.coding), seed \(seed)")
           }
@@ -168,10 +172,9 @@ import Testing
   }
 
   @Test(
-    "empty blocks within a coding, of which nothing or next to nothing comes out, are refused",
-    arguments: [0, 1, 100])
+    "the decoder refuses gzip in gzip with empty blocks that yield next to no output", arguments: [0, 1, 100])
   func barren(bytesBetween: Int) throws {
-    // Stored blocks that are not the last one (RFC 1951, section 3.2.4): of no bytes, and now and then of one.
+    // Stored blocks without the final bit (RFC 1951, section 3.2.4). They are empty, and some have one byte.
     var coded: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
     let empty = Array([[0, 0, 0, 0xff, 0xff] as [UInt8]].joined())
     let gap = bytesBetween == 0 ? 2_000_000 : 600_000 / bytesBetween
@@ -183,7 +186,7 @@ import Testing
     #expect(throws: CodingFailure.invalid) { try decode([coded[...]], "gzip, gzip", room: 16_384) }
   }
 
-  @Test("empty blocks are refused before reading them takes long")
+  @Test("the decoder refuses gzip in gzip with only 60,000 empty blocks")
   func fewBarren() throws {
     var coded: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
     for _ in 0..<60_000 { coded += [0, 0, 0, 0xff, 0xff] }
@@ -192,10 +195,11 @@ import Testing
     }
   }
 
-  /// Blocks of brotli (RFC 7932, section 9.2) of 81 bytes, with 256 types of blocks and a map of 16,384 entries for one literal each: reading one takes
-  /// 0.1 ms.
+  /// The body has brotli blocks of 81 bytes (RFC 7932, section 9.2). Each block has 256 block types and a map
+  /// of 16,384 entries for one literal. To read a block takes 0.1 ms.
   @Test(
-    "a body whose decoding takes far longer than its size explains is refused", arguments: ["br", "br, gzip"])
+    "the decoder refuses a body that takes far longer to decode than its size explains",
+    arguments: ["br", "br, gzip"])
   func slow(coding: String) throws {
     let block =
       [0, 0, 0xf0, 0xff, 0, 0x10] + [UInt8](repeating: 0, count: 65)
@@ -208,15 +212,16 @@ import Testing
     if coding == "br" {
       #expect(throws: CodingFailure.tooSlow) { try decode([coded[...]], coding, room: 16_384, isTimed: true) }
     } else {
-      // By then too much has been read for what came out.
+      // The limit for the bytes between the codings may refuse the body before the time limit does.
       let small = Self.deflated(coded, windowBits: 15 + 16)
       #expect(throws: CodingFailure.self) { try decode([small[...]], coding, room: 16_384, isTimed: true) }
     }
   }
 
-  /// A piece may take three microseconds here. Without optimisation it takes about one where nothing else runs.
+  /// The time limit allows 3 µs for a piece of this body. Without optimisation a piece takes about 1 µs on an
+  /// idle machine.
   @Test(
-    "a body that comes in pieces of a few bytes is decoded: measuring takes no more time than it may",
+    "a timed decoder decodes a body in pieces of 1 to 4 bytes within the time limit",
     .disabled(if: Sanitizer.isOn, "a sanitizer multiplies the time"))
   func smallPieces() throws {
     var random = SplitMix64(seed: 3)
@@ -233,7 +238,7 @@ import Testing
     #expect(isComplete && bytes == text)
   }
 
-  @Test("zstd is the format of RFC 8878 alone, whose frames may be skipped")
+  @Test("the zstd decoder skips skippable frames and refuses frames of older formats than RFC 8878")
   func zstandardFrames() throws {
     let frame = Self.zstandard(Array("text".utf8))
     let skipped: [UInt8] = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]
@@ -248,7 +253,7 @@ import Testing
     }
   }
 
-  @Test("a coding that makes nothing shorter is undone within another one")
+  @Test("the decoder decodes 9 MB of incompressible data in two codings")
   func incompressible() throws {
     var random = SplitMix64(seed: 3)
     let text = (0..<9_000_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -256,7 +261,7 @@ import Testing
     #expect(try decode([coded[...]], "gzip, zstd", room: 16_384).bytes == text)
   }
 
-  @Test("what is not a coding, and more than two codings, are refused")
+  @Test("the decoder refuses unknown codings, more than two codings and overlong lists")
   func unknown() throws {
     for coding in ["compress", "g zip", "gz\tip", "gzip br", "gzip;q=1"] {
       #expect(throws: CodingFailure.unknown, "\(coding)") { _ = try ContentDecoder(coding) }
@@ -266,7 +271,7 @@ import Testing
     #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder(many) }
     #expect(ProcessFootprint.now.memoryBytes - before < 100 << 20)
     #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder("gzip, identity,gzip,br") }
-    // As long as no cache reads them, empty members count as well.
+    // Empty members and spaces count too: a cache does not read a longer list.
     #expect(throws: CodingFailure.tooMany) {
       _ = try ContentDecoder("gzip" + String(repeating: ",", count: 64))
     }

@@ -3,7 +3,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// How exchanges end when they do not end well.
+/// Exchanges that end early or with an error.
 @Suite struct EndingTests {
   private func server(_ handler: @escaping @Sendable (LoopbackExchange) throws -> Void) throws
     -> LoopbackServer
@@ -20,7 +20,8 @@ import Testing
     return request
   }
 
-  @Test func aDeadlineEndsACallInEachPhase() async throws {
+  @Test("a deadline of 200 ms ends a call that connects, waits for a response or receives a body")
+  func deadlines() async throws {
     let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
     let black = try LoopbackServer(.blackHole, on: IPAddress.freshLoopback(1)[0])
     let half = try server { exchange in
@@ -43,8 +44,9 @@ import Testing
     await bench.end()
   }
 
-  /// How long a caller waits for connections is no limit of the endpoints'.
-  @Test func aWarmUpThatRunsOutOfTimeBlamesNoEndpoint() async throws {
+  /// The deadline of the caller is not a time limit for the endpoints, but the limit of a probe is.
+  @Test("a warm-up at its deadline blames no endpoint, and a probe at its limit does")
+  func warmUpDeadline() async throws {
     let addresses = IPAddress.freshLoopback(2)
     let port = try FreePort.find(on: addresses)
     let silent = try LoopbackServer(.silent, on: addresses[0], port: port)
@@ -64,7 +66,7 @@ import Testing
       #expect(error?.route?.legs.map(\.outcome) == [.cancelled])
       #expect(error?.route?.legs.first?.failure == nil)
     }
-    // A probe's limit is.
+    // The time limit of a probe is a failure of the endpoint.
     for (address, kind) in zip(addresses, [LegFailure.Kind.tlsTimeout, .connectTimeout]) {
       do throws(LegError) {
         _ = try await bench.transport.connect(
@@ -78,7 +80,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func cancellingTheTaskEndsTheTransfer() async throws {
+  @Test("a call ends its transfer and closes the connection when its task is cancelled")
+  func cancellation() async throws {
     let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
     defer { silent.stop() }
     let bench = try await TransportBench()
@@ -95,7 +98,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func aTaskThatIsCancelledAlreadySendsNothing() async throws {
+  @Test("a call in a task that is already cancelled opens no connection")
+  func cancelledTask() async throws {
     let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
     defer { silent.stop() }
     let bench = try await TransportBench()
@@ -112,7 +116,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func lettingGoOfTheResponseCancelsTheTransfer() async throws {
+  @Test("a response that is released before its body ends closes its connection")
+  func releasedResponse() async throws {
     let half = try server { exchange in
       try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
       try exchange.waitForClose()
@@ -128,7 +133,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func aBodyThatEndsEarlyIsAnErrorBehindWhatCame() async throws {
+  @Test("a truncated body yields the bytes received and then a retryable error")
+  func truncatedBody() async throws {
     let half = try server { exchange in
       try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
       exchange.close()
@@ -145,8 +151,10 @@ import Testing
     await bench.end()
   }
 
-  @Test(arguments: [RequestOptions.Version.http1, .http2])
-  func aServerThatDiesInTheMiddleOfABodyIsAReceiveFailure(_ version: RequestOptions.Version) async throws {
+  @Test(
+    "a body fails with receiveFailed when the server dies in the middle of it",
+    arguments: [RequestOptions.Version.http1, .http2])
+  func serverDies(_ version: RequestOptions.Version) async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -162,11 +170,11 @@ import Testing
     await bench.end()
   }
 
-  @Test(arguments: [
+  @Test("a response that is not valid HTTP is a protocol violation", arguments: [
     "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
     "\0\0\0\0\r\n\r\n",
   ])
-  func whatIsNotHTTPIsAnError(_ answer: String) async throws {
+  func invalidHTTP(_ answer: String) async throws {
     let odd = try server { exchange in
       try exchange.write(answer)
       exchange.close()
@@ -181,8 +189,9 @@ import Testing
     await bench.end()
   }
 
-  @Test func aPooledConnectionThatDiedIsReplacedForAGetAndNotForAPost() async throws {
-    // Answers the first request of each connection and closes when the second has come.
+  @Test("a GET on a dead pooled connection is retried, and a POST only with an Idempotency-Key")
+  func deadPooledConnection() async throws {
+    // Answers the first request of each connection and closes the connection at the second request.
     let server = try server { exchange in
       if exchange.request.number == 1 { try exchange.respond(200, text: "fine") } else { exchange.close() }
     }
@@ -215,7 +224,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func aServerThatClosesWithoutAnAnswerIsASendFailure() async throws {
+  @Test("a server that closes without a response is a send failure, retryable for a GET only")
+  func closedWithoutResponse() async throws {
     let server = try server { $0.close() }
     defer { server.stop() }
     let bench = try await TransportBench()
@@ -231,7 +241,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func shutdownFailsWhatIsUnderWayAndRefusesTheRest() async throws {
+  @Test("shutdown fails the calls under way and refuses new calls")
+  func shutdown() async throws {
     let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
     defer { silent.stop() }
     let bench = try await TransportBench()
@@ -261,8 +272,8 @@ import Testing
     ("GET", ["Content-Length": "5"], "differs"),
   ]
 
-  @Test(arguments: unsendable)
-  func whatCannotBeSentIsRefused(_ method: String, _ headers: HeaderFields, _ word: String) async throws {
+  @Test("the transport refuses a request with an invalid method or header field", arguments: unsendable)
+  func unsendableRequests(_ method: String, _ headers: HeaderFields, _ word: String) async throws {
     let bench = try await TransportBench()
     let error = await failure { () throws(NetOptError) in
       let request = try NetOptRequest(

@@ -6,7 +6,7 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("A proxy that opens no way to the server is named, with what it said") struct ProxyMessageTests {
-  /// What a proxy does, and the error that it is.
+  /// The behaviour of a proxy, and the error that the call then throws.
   private struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let behaviour: LoopbackServer.Behaviour
@@ -17,7 +17,7 @@ import Testing
     let words: [String]
   }
 
-  /// A proxy that answers CONNECT with some bytes and ends the connection.
+  /// A proxy that answers CONNECT with `bytes` and ends the connection.
   private static func answering(_ bytes: String) -> LoopbackServer.Behaviour {
     .raw {
       try $0.write(bytes)
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  /// A proxy that answers CONNECT without end.
+  /// A proxy that answers CONNECT with `start`, followed by `piece` without end.
   private static func goingOn(_ start: String, _ piece: String) -> LoopbackServer.Behaviour {
     .raw {
       try $0.write(start)
@@ -114,7 +114,7 @@ import Testing
     Case(
       testDescription: "a wrong password", behaviour: .greeting([5, 2, 1, 1]), scheme: "socks5h",
       isRetryable: false, words: ["user name and password of its URL"]),
-    // libcurl would wait for the tokens of GSSAPI on the loop's thread.
+    // libcurl would block the event loop's thread until GSSAPI tokens arrive.
     Case(
       testDescription: "Kerberos", behaviour: .greeting([5, 1]), scheme: "socks5h", isRetryable: false,
       words: ["asks for Kerberos (GSSAPI)"]),
@@ -164,7 +164,8 @@ import Testing
       })
   }
 
-  @Test("HTTP and SOCKS", arguments: http + socks)
+  @Test(
+    "the error names the HTTP or SOCKS proxy and the cause, without the password", arguments: http + socks)
   private func isNamed(_ wanted: Case) async throws {
     let server = try LoopbackServer(wanted.behaviour)
     defer { server.stop() }
@@ -180,7 +181,7 @@ import Testing
     await bench.end()
   }
 
-  @Test("a certificate is the proxy's before the tunnel, and the server's behind it")
+  @Test("a certificate error before the tunnel is about the proxy and its host name")
   func certificates() async throws {
     let certificate = try await TestCertificates.certificate(for: ["elsewhere.test"])
     let origin = try await NginxOrigin.start([NginxOrigin.Listener(.loopback, .certificate(certificate))])
@@ -195,7 +196,7 @@ import Testing
     await bench.end()
   }
 
-  @Test("a name that is not known is the proxy's")
+  @Test("the error names the proxy whose host name has no address, without the password")
   func unknownName() async throws {
     let bench = try await TransportBench()
     let error = try await error(

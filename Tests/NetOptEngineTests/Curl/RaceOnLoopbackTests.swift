@@ -3,9 +3,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Races between real endpoints. The first ones are bad in some way; the last one is nginx.
+/// Races between endpoints on loopback. The first endpoints are faulty, and the last one is nginx.
 @Suite struct RaceOnLoopbackTests {
-  /// Addresses of which the last one answers, and what makes the others bad.
+  /// Addresses of which only the last one answers, and the faulty servers on the other addresses.
   private struct Field {
     let addresses: [IPAddress]
     let origin: NginxOrigin
@@ -28,7 +28,8 @@ import Testing
     }
   }
 
-  @Test func aRefusedEndpointCostsNothing() async throws {
+  @Test("a race starts the next leg at once when an endpoint refuses the connection")
+  func refusedEndpoints() async throws {
     let field = try await Field([nil, nil])
     defer { field.stop() }
     let bench = try await TransportBench()
@@ -36,13 +37,15 @@ import Testing
     #expect(response.remote?.address == field.addresses[2])
     #expect(response.route.legs.map(\.outcome) == [.failed, .failed, .won])
     #expect(response.route.legs.prefix(2).allSatisfy { $0.failure?.kind == .refused })
-    // Less than the stagger of a single leg: nobody waited for it.
+    // Less than the stagger of one leg: the race did not wait for a stagger.
     #expect(response.timings.timeToFirstByte < .milliseconds(250))
     await bench.end()
   }
 
-  @Test(arguments: [LoopbackServer.Behaviour.blackHole, .silent])
-  func aSilentEndpointCostsItsStagger(_ behaviour: LoopbackServer.Behaviour) async throws {
+  @Test(
+    "a silent endpoint delays the race by 250 ms, or 500 ms with TCP connected, and only once",
+    arguments: [LoopbackServer.Behaviour.blackHole, .silent])
+  func silentEndpoint(_ behaviour: LoopbackServer.Behaviour) async throws {
     let field = try await Field([behaviour])
     defer { field.stop() }
     let bench = try await TransportBench()
@@ -50,11 +53,11 @@ import Testing
     #expect(response.remote?.address == field.addresses[1])
     #expect(response.route.legs.map(\.outcome) == [.cancelled, .won])
     let waited = response.route.legs[1].started
-    // 250 ms without history; once more when TCP was connected and TLS is under way.
+    // The stagger is 250 ms without history. The leg gets it twice if TCP is connected and TLS is under way.
     let isTLSUnderWay = if case .silent = behaviour { true } else { false }
     #expect(waited >= .milliseconds(isTLSUnderWay ? 500 : 250))
     #expect((response.route.legs[0].connected != nil) == isTLSUnderWay)
-    // The next request does not wait again: the connection that is there wins.
+    // The next request does not wait: it uses the open connection.
     let second = try await bench.execute(
       try NetOptRequest(.get, field.url), Array(field.addresses.reversed()))
     #expect(second.reused)
@@ -62,7 +65,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func onlyALegWhoseOwnTCPIsConnectedIsGivenLonger() async throws {
+  @Test("a leg gets a second stagger only if its own TCP is connected")
+  func secondStagger() async throws {
     let field = try await Field([.silent, .blackHole])
     defer { field.stop() }
     let bench = try await TransportBench()
@@ -75,7 +79,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func aPostReachesOneServerOnce() async throws {
+  @Test("a race sends a POST once to the winner and to no other server")
+  func post() async throws {
     let field = try await Field([.silent, nil, .blackHole, .closing])
     defer { field.stop() }
     let bench = try await TransportBench()
@@ -88,14 +93,15 @@ import Testing
     #expect(try await field.origin.waitForLog(1).count == 1)
     for server in field.others {
       for bytes in server.received {
-        // A ClientHello at most: nobody saw the request.
+        // The faulty servers receive a ClientHello at most, and never the request.
         #expect(!String(decoding: bytes, as: UTF8.self).contains("once"))
       }
     }
     await bench.end()
   }
 
-  @Test func dnsIsTheLastLeg() async throws {
+  @Test("a race tries DNS last and does not retry an answer that failed from the list")
+  func dnsIsLast() async throws {
     let field = try await Field([nil, .blackHole])
     defer { field.stop() }
     let bench = try await TransportBench(answers: [field.addresses[0], field.addresses[2]])
@@ -103,13 +109,15 @@ import Testing
       try NetOptRequest(.get, field.url), Array(field.addresses[..<2]), dns: true)
     #expect(response.route.source == .dns)
     #expect(response.route.fallback == .noAnswerInTime)
-    // The answer that had failed from the list is not tried again.
+    // The race does not retry the first address, which DNS also returns: it failed as a leg of the list.
     #expect(response.route.legs.map(\.address) == field.addresses)
     await bench.end()
   }
 
-  @Test(arguments: [LoopbackServer.Behaviour.blackHole, .silent])
-  func dnsDoesNotWaitForALongListOfSilentAddresses(_ behaviour: LoopbackServer.Behaviour) async throws {
+  @Test(
+    "a race with eight silent listed addresses uses the DNS answer within 1.5 s",
+    arguments: [LoopbackServer.Behaviour.blackHole, .silent])
+  func dnsAfterSilentList(_ behaviour: LoopbackServer.Behaviour) async throws {
     let field = try await Field([LoopbackServer.Behaviour?](repeating: behaviour, count: 8))
     defer { field.stop() }
     let bench = try await TransportBench(answers: [field.addresses[8]])
@@ -121,10 +129,11 @@ import Testing
     await bench.end()
   }
 
-  @Test func anAnswerThatTheListHasDoesNotWaitForItsTurn() async throws {
+  @Test("a race tries a DNS answer early, and only once, if it is also the last of a long list")
+  func listedAnswer() async throws {
     let field = try await Field([LoopbackServer.Behaviour?](repeating: .blackHole, count: 6))
     defer { field.stop() }
-    // The last address of the list is the one that DNS gives.
+    // DNS answers with the last address of the list.
     let bench = try await TransportBench(answers: [field.addresses[6]])
     let response = try await bench.execute(try NetOptRequest(.get, field.url), field.addresses, dns: true)
     #expect(response.remote?.address == field.addresses[6])
@@ -134,12 +143,13 @@ import Testing
     await bench.end()
   }
 
-  @Test func aLookUpThatIsNotWaitedForEndsWithTheCall() async throws {
+  @Test("a call cancels its DNS look-up when a listed endpoint wins")
+  func lookUpIsCancelled() async throws {
     let field = try await Field([.blackHole, .blackHole, .blackHole])
     defer { field.stop() }
     let look = SilentAnswers()
     let bench = try await TransportBench(legs: look)
-    // Three of the list are silent, so the look-up starts; the fourth is started by the first one's end.
+    // Three silent addresses start the look-up. The end of the first leg starts the fourth address.
     var request = try NetOptRequest(.get, field.url)
     request.options.connectTimeout = .milliseconds(1200)
     let response = try await bench.execute(request, field.addresses, dns: true)
@@ -151,7 +161,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func whenAllLegsFailTheErrorHasThemAll() async throws {
+  @Test("when all legs fail, the error has the route of all legs and counts the other addresses")
+  func allLegsFail() async throws {
     let addresses = IPAddress.freshLoopback(3)
     let port = try FreePort.find(on: addresses)
     let bench = try await TransportBench(answers: [addresses[2]])
@@ -161,7 +172,7 @@ import Testing
     }
     #expect(error?.code == .connectFailed)
     #expect(error?.isRetryable == true)
-    // They failed in the same way, so the order is that of their names.
+    // All failed in the same way, so the error names the endpoint whose text sorts first.
     let endpoints = addresses.map { IPEndpoint($0, port: port) }.sorted { "\($0)" < "\($1)" }
     #expect(error?.endpoint == endpoints[0])
     #expect(
@@ -172,7 +183,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func callsWaitForTheRaceThatIsUnderWay() async throws {
+  @Test("twenty calls at once run one race and share its connection")
+  func sharedRace() async throws {
     let field = try await Field([.blackHole])
     defer { field.stop() }
     let bench = try await TransportBench()
@@ -183,14 +195,15 @@ import Testing
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(responses.count == 20)
-    // One of them ran the race; the others went straight to the winner, on its connection.
+    // One call ran the race. The other calls used the winner's connection directly.
     #expect(responses.count { $0.route.legs.count == 2 } == 1)
     #expect(responses.count { $0.reused } == 19)
     #expect(Set(try await field.origin.waitForLog(20).map(\.connection)).count == 1)
     await bench.end()
   }
 
-  @Test func anEndpointThatWonIsNotTriedByAPlanThatLeavesItOut() async throws {
+  @Test("a call does not use the winner of another race if its own plan excludes that endpoint")
+  func excludedWinner() async throws {
     let addresses = IPAddress.freshLoopback(3)
     let port = try FreePort.find(on: addresses)
     let origin = try await NginxOrigin.start(for: ["api.test"], on: Array(addresses[1...]), port: port)
@@ -210,7 +223,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func aConnectionToWhatTheListHadIsNoAnswerOfDNS() async throws {
+  @Test("a call with DNS alone reuses connections to DNS answers, but not to listed endpoints")
+  func dnsAlone() async throws {
     let addresses = IPAddress.freshLoopback(2)
     let port = try FreePort.find(on: addresses)
     let origin = try await NginxOrigin.start(for: ["api.test"], on: addresses, port: port)
@@ -222,14 +236,15 @@ import Testing
     let answered = try await bench.execute(request, [], dns: true)
     #expect(answered.remote?.address == addresses[1])
     #expect(answered.route.source == .dns)
-    // From then on there is a connection to the answer, and nothing is looked up.
+    // The next call finds the connection to the answer and needs no look-up.
     let again = try await bench.execute(request, [], dns: true)
     #expect(again.remote?.address == addresses[1])
     #expect(again.reused)
     await bench.end()
   }
 
-  @Test func callsThatWaitShareTheFailure() async throws {
+  @Test("calls that wait for a race share its connect timeout, which counts as one failure")
+  func sharedFailure() async throws {
     let addresses = IPAddress.freshLoopback(1)
     let port = try FreePort.find(on: addresses)
     let server = try LoopbackServer(.blackHole, on: addresses[0], port: port)
@@ -248,12 +263,13 @@ import Testing
     }
     #expect(errors.allSatisfy { $0?.code == .timeout && $0?.phase == .connect })
     #expect(errors.allSatisfy { $0?.route?.legs.first?.failure?.kind == .connectTimeout })
-    // It is one failure, and counts once.
+    // Only one error is not marked as shared, so the failure counts once.
     #expect(errors.count { $0?.route?.isShared == false } == 1)
     await bench.end()
   }
 
-  @Test func whoHasMorePatienceDoesNotShareTheFailure() async throws {
+  @Test("a call with a longer connect timeout does not share a failure and runs its own race")
+  func longerTimeout() async throws {
     let addresses = IPAddress.freshLoopback(1)
     let port = try FreePort.find(on: addresses)
     let server = try LoopbackServer(.silent, on: addresses[0], port: port)
@@ -274,7 +290,7 @@ import Testing
   }
 }
 
-/// A name system that gives no answer.
+/// A source of legs whose look-ups get no answer. `cancelled` records the look-ups that ended.
 private struct SilentAnswers: LegSource {
   let cancelled = EventRecorder<String>()
 
