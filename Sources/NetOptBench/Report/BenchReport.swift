@@ -1,40 +1,41 @@
 package import NetOptCore
 
-/// What a run found: a value that the renderers turn into text and JSON.
+/// The results of a run. The renderers turn this value into text, JSON and HTML.
 package struct BenchReport: Sendable {
-  /// Why a run ended.
+  /// The reason why a run ended.
   package enum StopReason: String, Sendable {
-    /// It did all that was asked for.
+    /// The run did everything that was requested.
     case completed
-    /// The user stopped it.
+    /// The user stopped the run.
     case interrupted
-    /// No target could be used.
+    /// No target was usable.
     case noTarget = "no-target"
-    /// It took as many samples as a run may.
+    /// The run reached the maximum number of samples.
     case sampleLimit = "sample-limit"
   }
 
-  /// What was found of a target in one block.
+  /// The results of a target in one block.
   package struct BlockResult: Sendable {
-    /// How many requests there were.
+    /// The number of requests.
     package let requests: Int
-    /// How many of the fine ones came over a connection that had been used before.
+    /// The number of successful requests over a connection that an earlier request had used.
     package let reused: Int
-    /// From the moment at which a request was to be sent until its answer had ended, timeouts included. In a closed loop
-    /// that moment is the one at which it was sent.
+    /// The time from the scheduled moment of a request to the end of its response, timeouts included. In a
+    /// closed loop the scheduled moment is the moment of sending.
     package let response: Distribution
-    /// From sending a request until its answer had ended, timeouts included.
+    /// The time from sending a request to the end of its response, timeouts included.
     package let service: Distribution
-    /// What the phases of the fine ones took.
+    /// The durations of the phases of the successful requests.
     package let phases: [SamplePhase: Distribution]
-    /// The share of requests that failed may lie here.
+    /// The confidence interval of the share of failed requests.
     package let failureInterval: ClosedRange<Double>
-    /// How far what the requests took depends on those before them, by their ranks; a timeout is the longest.
+    /// The serial dependence of the response times, computed from their ranks. A timeout ranks as the longest
+    /// response; other failures do not count.
     package let dependence: SerialDependence
-    /// The samples, round by round.
+    /// The samples, in the order of the rounds.
     package let series: SampleSeries
 
-    /// Sums up a series.
+    /// Summarises a series.
     package init(_ series: SampleSeries, order: OrderStatistics) {
       requests = series.count
       reused = series.reused
@@ -63,74 +64,77 @@ package struct BenchReport: Sendable {
     }
   }
 
-  /// What was found of a target.
+  /// The results of a target.
   package struct TargetResult: Sendable {
     /// The target.
     package let target: BenchTarget
-    /// Why it was not measured, or `nil` when it was.
+    /// The reason why the run did not measure the target, or `nil` when the run measured it.
     package var exclusion: Exclusion?
-    /// How its connection was secured.
+    /// The TLS properties of the target's connection.
     package var tls: TLSReport?
-    /// What the phases of its first request took.
+    /// The durations of the phases of the target's first request; `nil` when that request failed.
     package var firstTimings: Timings?
-    /// How many of its requests in all blocks were of each kind.
+    /// The number of requests of each kind, in all blocks.
     package var counts: [SampleKind: Int] = [:]
-    /// What was found in each block.
+    /// The results of each block.
     package var blocks: [Block: BlockResult] = [:]
 
-    /// How many of its requests failed.
+    /// The number of failed requests.
     package var failures: Int { counts.filter { $0.key != .ok }.values.reduce(0, +) }
-    /// Whether so many of them failed that the target is not to be called the best, however fast its answers are.
+    /// Whether so many requests failed that reports must not call the target the best, however fast its
+    /// responses are.
     package var failsOften: Bool {
       FailureLimit.isExceeded(failures: failures, of: counts.values.reduce(0, +))
     }
   }
 
-  /// How the choice of the start-up probe looks in hindsight.
+  /// An assessment of the start-up probe's choice by the measured times.
   package struct Picker: Hashable, Sendable {
-    /// What the probe chose, or `nil` when it found nothing.
+    /// The address that the probe chose, or `nil` when the probe found no endpoint.
     package let chosen: IPAddress?
-    /// The address with the lowest p50, or `nil` when none has one.
+    /// The address with the lowest p50, or `nil` when no address has a p50.
     package let best: IPAddress?
-    /// How much longer the chosen one's p50 is, in microseconds.
+    /// The p50 of the chosen address minus the p50 of the best address, in microseconds; `nil` when either is
+    /// missing.
     package let regret: Int64?
-    /// Whether the chosen one shares the best one's rank.
+    /// Whether the chosen address shares the rank of the best address.
     package let isTie: Bool
-    /// How much the probe's ranking and the measured one agree, from -1 to 1; `nil` with fewer than two in both.
+    /// The agreement of the probe's ranking with the measured ranking (Kendall's τ-b), from -1 to 1; `nil`
+    /// when fewer than two addresses are in both rankings.
     package let kendallTau: Double?
   }
 
-  /// The program, the machine and the moment.
+  /// The program, the machine and the start time.
   package let context: RunContext
-  /// What was asked for.
+  /// The settings of the run.
   package let settings: BenchSettings
-  /// Why the run ended.
+  /// The reason why the run ended.
   package var stopReason = StopReason.completed
-  /// How long it took.
+  /// The duration of the run.
   package var elapsed = Duration.zero
-  /// How many rounds of each block were completed.
+  /// The number of completed rounds of each block.
   package var rounds: [Block: Int] = [:]
-  /// How many addresses DNS answered with, when it was asked and did.
+  /// The number of addresses in the DNS answer; `nil` without a DNS target or without an answer.
   package var dnsAnswers: Int?
-  /// The version of HTTP that the targets answered with at first.
+  /// The HTTP version of the first request to the first usable target.
   package var version: HTTPVersion?
-  /// What was found, in the order of the settings.
+  /// The results of all targets, in the order of the settings.
   package var targets: [TargetResult]
-  /// What the start-up probe chose.
+  /// The address that the start-up probe chose.
   package var choice: IPAddress?
-  /// What the start-up probe found, the best first.
+  /// The addresses that the start-up probe found, the best first.
   package var probeRanking: [IPAddress] = []
   /// The processor time that this process used for the blocks.
   package var cpuTime = Duration.zero
-  /// How the targets compare.
+  /// The comparisons between targets.
   package var comparisons: [Comparison] = []
-  /// How the targets do against what was asked of them.
+  /// The results of the targets for the objectives.
   package var verdicts: [Objective.Verdict] = []
-  /// What the failover drill found; `nil` when there was none.
+  /// The results of the failover drill; `nil` when the drill did not run.
   package var drills: [Drill.Result]?
-  /// The file with the samples, when there is one.
+  /// The path of the file with the samples, when there is one.
   package var samplesPath: String?
-  /// What the reader has to know.
+  /// The warnings for the reader of the report.
   package var warnings: [BenchWarning]
 
   /// Makes the report of a run that has not begun.
@@ -143,23 +147,24 @@ package struct BenchReport: Sendable {
 }
 
 extension BenchReport {
-  /// Whether the run ended before it had done what was asked for.
+  /// Whether the run was interrupted or reached the sample limit.
   package var isPartial: Bool { stopReason == .interrupted || stopReason == .sampleLimit }
 
-  /// Whether any request was answered.
+  /// Whether any request succeeded.
   package var hasAnswers: Bool { targets.contains { ($0.counts[.ok] ?? 0) > 0 } }
 
-  /// Whether any target was left out or failed.
+  /// Whether any target was excluded or has failed requests.
   package var hasFailures: Bool { targets.contains { $0.exclusion != nil || $0.failures > 0 } }
 
-  /// The block that targets are ranked by: the warm one, unless it was not run or was stopped before it had a p50.
+  /// The block that determines the ranking: the warm block, or the cold block when the run has no warm block
+  /// or only the cold block has a p50.
   package var rankingBlock: Block {
     let candidates = [Block.warm, .cold].filter(settings.blocks.contains)
     return candidates.first { block in targets.contains { $0.median(block) != nil } } ?? candidates.first
       ?? .warm
   }
 
-  /// The targets that were measured, by p50; those without one are last, in the order of the settings.
+  /// The measured targets by p50. Targets without a p50 come last, in the order of the settings.
   package var ranking: [TargetResult] {
     let block = rankingBlock
     return targets.enumerated().filter { $0.element.exclusion == nil }.sorted { a, b in
@@ -168,7 +173,8 @@ extension BenchReport {
     }.map(\.element)
   }
 
-  /// What the others are compared with, when it was measured: the control, unless another one was asked for.
+  /// The target that all others are compared with, when the run measured it. It is the DNS target, unless the
+  /// settings name another reference.
   package var reference: TargetResult? {
     targets.first { result in
       guard result.exclusion == nil else { return false }
@@ -182,7 +188,8 @@ extension BenchReport {
     return comparisons.first { $0.a == target && $0.b == reference.target.id && $0.metric == percentile }
   }
 
-  /// The ranks of the targets that have a p50: those that cannot be told from the fastest of their rank share it.
+  /// The ranks of the targets with a p50. A target without a significant difference from the fastest target
+  /// of a rank shares that rank.
   package var ranks: [(target: TargetResult, rank: Int, isShared: Bool)] {
     let ranked = ranking.filter { $0.median(rankingBlock) != nil }
     var ranks: [Int] = []
@@ -190,7 +197,7 @@ extension BenchReport {
     for (index, result) in ranked.enumerated() {
       if index > 0 {
         let (a, b) = (result.target.id, ranked[leader].target.id)
-        // Without a comparison nothing tells them apart.
+        // Without a comparison the two targets share a rank.
         if comparisons.contains(where: { $0.a == a && $0.b == b && $0.metric == .p50 && isApart($0) }) {
           leader = index
         }
@@ -200,8 +207,9 @@ extension BenchReport {
     return zip(ranked, ranks).map { result, rank in (result, rank, ranks.count { $0 == rank } > 1) }
   }
 
-  /// Whether a comparison begins a new rank. One with the reference does when it is significant, so that table and ranks say the
-  /// same; for the others each pair may have been asked about.
+  /// Whether a comparison begins a new rank. A comparison with the reference does so when it is significant,
+  /// so that the table and the ranks agree. For other comparisons the p value is adjusted for all pairs of
+  /// targets, because any pair could have been compared.
   private func isApart(_ comparison: Comparison) -> Bool {
     if comparison.b == reference?.target.id { return comparison.isSignificant }
     if comparison.a == reference?.target.id,
@@ -216,7 +224,8 @@ extension BenchReport {
       && abs(comparison.relative) > settings.minimumEffect
   }
 
-  /// How the start-up probe chose, or `nil` when no address of the list was measured.
+  /// The assessment of the start-up probe's choice, or `nil` when the run had no address of the list as a
+  /// target.
   package var picker: Picker? {
     guard targets.contains(where: { $0.target.kind == .ip }) else { return nil }
     let listed = ranking.filter { $0.target.kind == .ip && $0.median(rankingBlock) != nil }
@@ -240,19 +249,20 @@ extension BenchReport {
       kendallTau: both.count < 2 ? nil : KendallTau.b(both.map(\.0), both.map(\.1)))
   }
 
-  /// How long after their moments the requests of an open loop were sent, failed ones included.
+  /// The delays between the scheduled moments and the sending of the requests in an open loop, failed
+  /// requests included.
   package var lags: Distribution {
     guard settings.rate != nil else { return Distribution([]) }
     return Distribution(allLags, order: settings.order)
   }
 
-  /// A request that is sent more than a millisecond after its moment is late.
+  /// A request counts as late when its delay exceeds this number of microseconds (1 ms).
   package static let lateAfter: Int64 = 1000
 
-  /// How many requests of an open loop were late.
+  /// The number of late requests in an open loop.
   package var lateStarts: Int { settings.rate == nil ? 0 : allLags.count { $0 > Self.lateAfter } }
 
-  /// How many requests of an open loop there were.
+  /// The number of requests in an open loop.
   var openLoopRequests: Int { settings.rate == nil ? 0 : allLags.count }
 
   private var allLags: [Int64] {
@@ -263,6 +273,6 @@ extension BenchReport {
 }
 
 extension BenchReport.TargetResult {
-  /// The p50 of what its requests took in a block, in microseconds.
+  /// The p50 of the target's response times in a block, in microseconds.
   package func median(_ block: Block) -> Int64? { blocks[block]?.response.value(.p50) }
 }

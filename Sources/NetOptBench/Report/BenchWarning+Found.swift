@@ -1,12 +1,13 @@
 import NetOptCore
 
 extension BenchWarning {
-  /// What a run's samples say about how far it can be trusted.
+  /// Derives warnings about the reliability of a run from its samples.
   static func found(in report: BenchReport) -> [BenchWarning] {
     connections(report) + firstSamples(report) + drift(report) + middleboxes(report) + client(report)
   }
 
-  /// Connections that were not used in the way that a block is about: its numbers are then of something else.
+  /// Warns when requests did not use connections in the way that defines the block. The block's times then
+  /// measure something else.
   private static func connections(_ report: BenchReport) -> [BenchWarning] {
     report.settings.blocks.flatMap { block in
       report.targets.compactMap { result -> BenchWarning? in
@@ -26,7 +27,7 @@ extension BenchWarning {
     }
   }
 
-  /// The first sample of a block that took longest by far: something was not warm yet.
+  /// Warns when the first sample of a block was by far the slowest: some component was not warm yet.
   private static func firstSamples(_ report: BenchReport) -> [BenchWarning] {
     report.targets.flatMap { result in
       report.settings.blocks.compactMap { block -> BenchWarning? in
@@ -35,7 +36,7 @@ extension BenchWarning {
           series.response(0) == series.largest
         else { return nil }
         let time = Milliseconds(smallest: median)
-        // Cold requests have no rounds that do not count: what was slow is somewhere else.
+        // Cold blocks have no warm-up rounds, so the cause is elsewhere.
         let advice =
           block == .warm
           ? "raise --warmup"
@@ -48,13 +49,15 @@ extension BenchWarning {
     }
   }
 
-  /// The network at the end is another one than at the beginning: pairs cancel that out, percentiles do not.
+  /// Warns when the network at the end of a block differs from the network at its beginning. Paired
+  /// differences cancel such a drift out, percentiles do not.
   private static func drift(_ report: BenchReport) -> [BenchWarning] {
     report.settings.blocks.compactMap { block -> BenchWarning? in
       let series = report.targets.compactMap { $0.exclusion == nil ? $0.blocks[block]?.series : nil }
       let rounds = series.map(\.count).min() ?? 0
       guard rounds >= 20 else { return nil }
-      // A round's mean, over the targets that did not fail in it, each by its own median.
+      // The level of a round: the mean, over the targets that succeeded in the round, of the response time
+      // divided by the target's median.
       let medians = series.map { series in
         let fine = series.fine.map { series.response($0) }.sorted()
         return fine.isEmpty ? 0 : Double(fine[fine.count / 2])
@@ -70,7 +73,8 @@ extension BenchWarning {
       func median(_ values: ArraySlice<Double>) -> Double { values.sorted()[values.count / 2] }
       let (first, last) = (median(levels.prefix(quarter)), median(levels.suffix(quarter)))
       let change = last / first - 1
-      // The change has to stand out from the noise: half of the round-to-round differences of a quarter are smaller.
+      // The change must exceed the noise: three times the median difference between consecutive rounds,
+      // divided by the square root of the number of rounds in a quarter.
       let steps = zip(levels, levels.dropFirst()).map { abs($1 - $0) }
       let noise = median(steps[...]) / Double(quarter).squareRoot() * 3
       guard abs(change) > 0.05, abs(last - first) > noise else { return nil }
@@ -82,12 +86,14 @@ extension BenchWarning {
     }
   }
 
-  /// A handshake of TCP that is far shorter than the one of TLS: somebody near answers for the server.
+  /// Warns when the TCP handshake is far shorter than the TLS handshake: a nearby middlebox may answer for
+  /// the server.
   private static func middleboxes(_ report: BenchReport) -> [BenchWarning] {
     report.targets.compactMap { result -> BenchWarning? in
       guard result.exclusion == nil, report.settings.request.url.origin.scheme == .https else { return nil }
       var times = result.firstTimings.map { ($0.connect.microseconds, $0.tls.microseconds) }
-      // TLS takes one round trip (1.3) or two (1.2), and some milliseconds of computing; a single handshake may meet anything.
+      // TLS takes one round trip (1.3) or two (1.2), and some milliseconds of computation. A single handshake
+      // varies more, so it gets a larger allowance (50 ms instead of 10 ms).
       var computing: Int64 = 50_000
       if let cold = result.blocks[.cold], let tcp = cold.phases[.tcp]?.value(.p50),
         let tls = cold.phases[.tls]?.value(.p50)
@@ -104,7 +110,7 @@ extension BenchWarning {
     }
   }
 
-  /// This machine was too busy to measure well.
+  /// Warns when this machine was too busy to measure well.
   private static func client(_ report: BenchReport) -> [BenchWarning] {
     var warnings: [BenchWarning] = []
     let starts = report.openLoopRequests
@@ -115,13 +121,14 @@ extension BenchWarning {
           "\(report.lateStarts) of \(starts) requests were sent more than 1 ms after their moment: lower -q, or use another machine"
         ))
     }
-    // One loop for each connection; one of them at nine tenths of a core has no time to measure.
-    // The one from which an open loop is paced is busy with waiting too; whether that was in time is known.
+    // Each connection has its own event loop. A loop that uses nine tenths of a core is too busy to measure
+    // well. In an open loop, the loop that paces the requests also uses a core for waiting, so it does not
+    // count here. `lateStarts` shows whether the pacing was on time.
     let pacing = report.settings.rate == nil ? 0.0 : 1.0
     let loops = Double(report.settings.concurrency) - pacing
     let cores = Double(report.cpuTime.nanoseconds) / max(1, Double(report.elapsed.nanoseconds)) - pacing
     let share = cores / max(loops, 1)
-    // The first seconds of a process are busy ones.
+    // A process is always busy in its first seconds.
     if share > 0.9, loops > 0, report.elapsed >= .seconds(5) {
       warnings.append(
         BenchWarning(

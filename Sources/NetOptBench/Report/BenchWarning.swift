@@ -1,6 +1,6 @@
-/// Something that the reader of a report has to know about it.
+/// A warning for the reader of a report.
 package struct BenchWarning: Hashable, Sendable {
-  /// A stable name.
+  /// A stable code for programs.
   package let code: String
   /// One sentence for people.
   package let text: String

@@ -1,29 +1,29 @@
-/// How two targets compare: the first one's value less the second's.
+/// A comparison of two targets: the value of `a` minus the value of `b`.
 package struct Comparison: Hashable, Sendable {
-  /// The target.
+  /// The name of the target.
   package let a: String
-  /// What it is compared with.
+  /// The name of the target that `a` is compared with.
   package let b: String
-  /// What is compared.
+  /// The compared percentile.
   package let metric: Percentile
-  /// How many rounds have a value of both.
+  /// The number of rounds with a value of both targets.
   package let rounds: Int
   /// The difference in microseconds.
   package let shift: Double
-  /// What it may be.
+  /// The confidence interval of the difference, in microseconds.
   package let interval: ClosedRange<Double>
-  /// How likely a difference as large is between equal targets.
+  /// The p value: the probability of a difference at least as large between equal targets.
   package let p: Double
-  /// The same, after as many questions as were asked.
+  /// The p value, adjusted for the number of tests.
   package var adjusted: Double
-  /// How p came about.
+  /// The method that computed p.
   package let method: String
-  /// Whether `adjusted` is below α and the shift above the smallest that matters.
+  /// Whether `adjusted` is below α and the relative shift exceeds `BenchSettings.minimumEffect`.
   package var isSignificant = false
   /// The median of `b`, in microseconds.
   let base: Int64
 
-  /// The difference as a share of the other's median.
+  /// The difference as a share of the median of `b`.
   package var relative: Double { base > 0 ? shift / Double(base) : 0 }
 
   mutating func judge(_ settings: BenchSettings) {
@@ -31,8 +31,8 @@ package struct Comparison: Hashable, Sendable {
   }
 }
 
-/// The comparisons of a run: of each target with the reference, and of each with the fastest of those before it in the ranking,
-/// which decides whether it shares their rank.
+/// The comparisons of a run. Each target is compared with the reference. Each target is also compared with
+/// the fastest target of the rank before it, which determines whether the target shares that rank.
 struct Comparisons {
   private let settings: BenchSettings
   private let block: Block
@@ -46,7 +46,7 @@ struct Comparisons {
     reference = report.reference.flatMap { $0.median(report.rankingBlock) == nil ? nil : $0 }
   }
 
-  /// All of them; those with the reference first.
+  /// All comparisons; the comparisons with the reference come first.
   var all: [Comparison] {
     var found: [Comparison] = []
     if let reference {
@@ -61,13 +61,15 @@ struct Comparisons {
     return found + neighbours(besides: found)
   }
 
-  /// A p value when any two of so many targets may be asked about. Who is compared with whom follows from the ranking, and the first
-  /// of a rank is the smallest of those that cannot be told apart: a test of a chosen pair is one of all pairs.
+  /// Adjusts a p value for the number of all pairs of `count` targets. The ranking determines which targets
+  /// are compared, and the first target of a rank is the smallest of a group without significant differences.
+  /// A test of a pair chosen in this way counts as a test of all pairs.
   static func adjusted(_ p: Double, amongTargets count: Int) -> Double {
     min(1, p * Double(count * (count - 1) / 2))
   }
 
-  /// Walks down the ranking: a target that differs from the first of its rank begins the next one.
+  /// Walks down the ranking. A target that differs significantly from the first target of the current rank
+  /// begins the next rank.
   private func neighbours(besides known: [Comparison]) -> [Comparison] {
     guard var leader = ranking.first else { return [] }
     var found: [Comparison] = []
@@ -81,7 +83,7 @@ struct Comparisons {
     return found
   }
 
-  /// Whether the answer begins a new rank: what was asked about the same pair before decides.
+  /// Whether the comparison begins a new rank. An earlier comparison of the same pair takes precedence.
   private func starts(_ comparison: Comparison, _ known: [Comparison]) -> Bool {
     let before = known.first { other in
       other.metric == .p50 && Set([other.a, other.b]) == Set([comparison.a, comparison.b])
@@ -126,12 +128,12 @@ struct Comparisons {
   }
 }
 
-/// What two targets took in the same rounds. A round in which one of them failed, other than by a timeout, is left out; a
-/// timeout takes as long as the longest request of both.
+/// The response times of two targets in the same rounds. The pairs leave out rounds in which a target failed
+/// in another way than by a timeout. A timeout counts as the longest response time of both targets.
 struct Pairs {
-  /// The first target's.
+  /// The response times of the first target, in microseconds.
   let first: [Double]
-  /// The second target's.
+  /// The response times of the second target, in microseconds.
   let second: [Double]
 
   init(_ a: BenchReport.TargetResult, _ b: BenchReport.TargetResult, _ block: Block) {
@@ -156,6 +158,6 @@ struct Pairs {
     (self.first, self.second) = (first, second)
   }
 
-  /// By how much the first target took longer.
+  /// The differences, first target minus second target.
   var differences: [Double] { zip(first, second).map { $0 - $1 } }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import NetOptCore
 
-/// The report for programs: `docs/schemas/bench.schema.json`. All times are whole microseconds unless a name says
+/// The report as JSON: `docs/schemas/bench.schema.json`. All times are whole microseconds unless a name says
 /// otherwise.
 package struct JSONReport {
   private let report: BenchReport
@@ -69,7 +69,7 @@ package struct JSONReport {
     ]
   }
 
-  /// A number for each block; `null` for one that is not run, or that has no such number.
+  /// A number for each block; `null` for a block that the run does not contain, or without that number.
   private func perBlock(_ number: (Block) -> Int?) -> JSONValue {
     func value(_ block: Block) -> JSONValue {
       .optional(report.settings.blocks.contains(block) ? number(block) : nil)
@@ -145,7 +145,7 @@ package struct JSONReport {
       "n": .integer(Int64(found.count)),
       "min": .optional(found.minimum),
       "max": .optional(found.maximum),
-      // A tenth of a microsecond is more than the clock tells.
+      // The mean has one decimal: the clock is less precise than 0.1 µs.
       "mean": found.mean.map { .number(($0 * 10).rounded() / 10) } ?? .null,
       "mad": .optional(found.deviation),
       "percentiles": .array(

@@ -1,51 +1,52 @@
 import NetOptCore
 
-/// What is asked of every target: `p95<200ms`, `errors<1%`.
+/// An objective for every target: `p95<200ms`, `errors<1%`.
 package struct Objective: Hashable, Sendable {
-  /// What is looked at.
+  /// The quantity that an objective limits.
   package enum Metric: Hashable, Sendable {
     /// A percentile of the response times.
     case percentile(Percentile)
-    /// Their mean.
+    /// The mean of the response times.
     case mean
-    /// The longest of them.
+    /// The longest response time.
     case maximum
     /// The share of requests that failed, in millionths.
     case errors
   }
 
-  /// What is looked at.
+  /// The quantity that the objective limits.
   package let metric: Metric
-  /// What it has to stay under: microseconds, or millionths of requests.
+  /// The limit in microseconds, or in millionths of the requests.
   package let limit: Int64
-  /// Whether it may reach the limit.
+  /// Whether a value equal to the limit meets the objective.
   package let includesLimit: Bool
-  /// As it was written.
+  /// The objective as the user wrote it.
   package let text: String
 
-  /// How a target does.
+  /// The result of a target for an objective.
   package struct Verdict: Hashable, Sendable {
-    /// What was asked.
+    /// The objective.
     package let objective: Objective
-    /// The target.
+    /// The target's name.
     package let target: String
-    /// The block whose requests are meant; `nil` for all of them.
+    /// The block whose requests count; `nil` for all blocks.
     package let block: Block?
-    /// What it reached, in the unit of the limit; `nil` when there are too few samples, or the value lies among timeouts.
+    /// The measured value in the unit of the limit; `nil` when there are too few samples, or when timeouts
+    /// make the value unknown.
     package let value: Int64?
-    /// Whether the target keeps to it.
+    /// Whether the target meets the objective.
     package let isMet: Bool
-    /// Why there is no value.
+    /// The reason why there is no value.
     package let reason: String?
   }
 
-  /// Why a text is no list of objectives: what is wrong, and what would be right.
+  /// The reason why a text is not a list of objectives: the mistake and the correct form.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The mistake and the correct form.
     package let description: String
   }
 
-  /// Reads objectives with commas between them.
+  /// Parses a comma-separated list of objectives.
   package static func list(_ text: String) throws(Fault) -> [Objective] {
     var objectives: [Objective] = []
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -76,10 +77,11 @@ package struct Objective: Hashable, Sendable {
     self.text = text
   }
 
-  /// How every target does that was measured. Times are those of the warm block when it was asked for, failures those of all blocks.
-  /// A target of which there is no value has not shown that it keeps to the objective.
+  /// The results of all measured targets. Times come from the warm block when the run has one, otherwise from
+  /// the cold block. Failures come from all blocks. A target without a value does not meet the objective.
   static func verdicts(_ report: BenchReport) -> [Verdict] {
-    // Not the block of the ranking: that one is another when the warm block has no median, which is no reason to look away.
+    // The ranking may use the cold block because the warm block has no median. The objective must not switch
+    // to the cold block for that reason.
     let timed = report.settings.blocks.contains(.warm) ? Block.warm : .cold
     return report.settings.objectives.flatMap { objective in
       report.targets.filter { $0.exclusion == nil }.map { result in
@@ -98,7 +100,7 @@ package struct Objective: Hashable, Sendable {
     }
   }
 
-  /// The share of a target's requests that failed, in millionths.
+  /// The share of failed requests of a target, in millionths.
   private static func share(of result: BenchReport.TargetResult) -> (Int64?, String?) {
     let requests = result.counts.values.reduce(0, +)
     guard requests > 0 else { return (nil, "there were no requests") }

@@ -1,16 +1,16 @@
 package import FoundationEssentials
 
-/// What a report says of the program that made it, the machine, and the moment.
+/// The facts about a run's program, machine and start time that a report contains.
 package struct RunContext: Sendable {
   /// The machine and the libraries.
   package struct Host: Hashable, Sendable {
-    /// The system.
+    /// The operating system.
     package var os: String
-    /// The versions of the libraries; `nil` for one that is not there.
+    /// The version of libcurl; `nil` when the library is absent.
     package var libcurl: String?
-    /// The TLS library, with its name.
+    /// The name and version of the TLS library; `nil` when the library is absent.
     package var tls: String?
-    /// c-ares.
+    /// The version of c-ares; `nil` when the library is absent.
     package var cares: String?
 
     /// Describes a machine.
@@ -22,20 +22,20 @@ package struct RunContext: Sendable {
     }
   }
 
-  /// The name of the run: the day, and four digits that tell the runs of a day apart.
+  /// The name of the run: the date and four hexadecimal digits that distinguish runs of the same day.
   package let runID: String
-  /// When it began.
+  /// The start time of the run.
   package let startedAt: Date
   /// The version of netopt.
   package let version: String
   /// The command line, without secrets.
   package let arguments: [String]
-  /// Where it ran.
+  /// The machine and the libraries.
   package let host: Host
 
   /// Makes a context.
   ///
-  /// - Parameter tag: a number that the run's name takes its four digits from.
+  /// - Parameter tag: the number for the four digits of the run's name.
   package init(startedAt: Date, tag: UInt16, version: String, arguments: [String], host: Host) {
     let day = startedAt.formatted(Date.ISO8601FormatStyle().year().month().day().dateSeparator(.omitted))
     let digits = String(tag, radix: 16)

@@ -1,13 +1,13 @@
 import NetOptCore
 
-/// The samples of a run as comma-separated values (RFC 4180), a line each.
+/// The samples of a run as comma-separated values (RFC 4180), one line per sample.
 package struct SampleTable {
   private let report: BenchReport
 
   /// Makes a renderer.
   package init(_ report: BenchReport) { self.report = report }
 
-  /// The text, a chunk for each target and block.
+  /// The text in chunks: the heading, then one chunk for each block and target.
   package var chunks: [String] {
     let phases = SamplePhase.allCases
     let heading =
@@ -19,7 +19,7 @@ package struct SampleTable {
           guard let series = result.blocks[block]?.series else { return nil }
           return series.kinds.indices.map { index in
             let fine = series.kinds[index] == .ok
-            // A request that failed has no phases.
+            // A failed request has no phases.
             let columns = phases.map { fine ? "\(series.phase($0, index))" : "" }.joined(separator: ",")
             return "\(block.rawValue),\(index),\(result.target.id),\(series.kinds[index].rawValue),"
               + "\(series.lag(index)),\(series.response(index)),\(series.service(index)),\(columns)\n"
@@ -29,14 +29,14 @@ package struct SampleTable {
   }
 }
 
-/// The ranking as a table of Markdown.
+/// The ranking as a Markdown table.
 package struct MarkdownReport {
   private let report: BenchReport
 
   /// Makes a renderer.
   package init(_ report: BenchReport) { self.report = report }
 
-  /// The table, with the verdict below it.
+  /// The table, followed by the verdict.
   package var text: String {
     let block = report.rankingBlock
     let ranking = report.ranking
@@ -79,10 +79,11 @@ package struct MarkdownReport {
     return "\(Milliseconds.percent(comparison.relative)) % (\(p))"
   }
 
-  /// The text with a backslash before everything that could have a meaning in Markdown (CommonMark 0.31, section 2.4): names in
-  /// certificates and messages of servers are in it.
+  /// Puts a backslash before every character that could have a meaning in Markdown (CommonMark 0.31, section
+  /// 2.4). The text may contain names from certificates and messages of servers.
   private static func escaped(_ text: String) -> String {
-    // By scalars: a bar with an accent is no ASCII character, but its bar ends a cell.
+    // The loop visits scalars, not characters: a vertical bar with a combining accent is not an ASCII
+    // character, but its bar still ends a table cell.
     var escaped = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       let value = scalar.value

@@ -1,9 +1,9 @@
-/// What a run says in one sentence.
+/// The conclusion of a run in one sentence.
 struct Verdict {
   /// The sentence.
   let text: String
 
-  /// `nil` when no target has a p50, or there is only one.
+  /// Makes the sentence; `nil` when fewer than two targets have a p50.
   init?(_ report: BenchReport) {
     let ranks = report.ranks
     guard let best = ranks.first?.target, ranks.count > 1, let median = best.median(report.rankingBlock)
@@ -11,7 +11,7 @@ struct Verdict {
       return nil
     }
     let time = Milliseconds(smallest: median)
-    // Whoever fails often is not the best one, however fast the rest of its answers are.
+    // A target that fails often is never the best, however fast its responses are.
     let failing = ranks.filter(\.target.failsOften).map(\.target.target.id)
     let sound = ranks.filter { !$0.target.failsOften }
     let besides = failing.isEmpty ? "" : "; too many failures to count: \(Self.names(failing))"
@@ -31,7 +31,7 @@ struct Verdict {
     let asked = ranks.count { report.comparison(of: $0.target.target.id) != nil }
     let tests = "Holm, \(asked) test\(asked == 1 ? "" : "s")"
     if let most = others.lazy.compactMap({ target in faster.first { $0.a == target.target.id } }).first {
-      // The fastest by p50 of those that are told apart from the reference.
+      // The fastest by p50 among the targets that are significantly faster than the reference.
       let isDirect = reference.target.kind == .dns
       sentence =
         "\(isDirect ? "direct" : most.a) beats \(name) by \(Self.shift(most, time)) at p50 "
@@ -54,7 +54,7 @@ struct Verdict {
     text = sentence + besides
   }
 
-  /// The share of failures from which a target is not recommended.
+  /// The share of failed requests above which a target is not recommended.
   private static var limit: String { "\(Int(FailureLimit.share * 100)) %" }
 
   private static func names(_ ids: [String]) -> String {
@@ -70,7 +70,7 @@ struct Verdict {
       ? "\(names) is the fastest" : "\(names) are the fastest, and nothing tells them apart"
   }
 
-  /// `5.4 ms [5.0 5.8]`, without the sign.
+  /// The shift without its sign: `5.4 ms [5.0 5.8]`.
   private static func shift(_ comparison: Comparison, _ time: Milliseconds) -> String {
     let ends = [comparison.interval.lowerBound, comparison.interval.upperBound].map { abs($0) }.sorted()
     func text(_ value: Double) -> String { time.text(Int64(value.rounded())) }

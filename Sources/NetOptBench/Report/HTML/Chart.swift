@@ -1,4 +1,5 @@
-/// A picture with two axes, in SVG. Its title and description say in words what it shows.
+/// A chart with two axes, in SVG. The title and the description say in words what the chart shows, for screen
+/// readers.
 struct Chart {
   static let width = 720.0
   private static let left = 64.0
@@ -20,10 +21,10 @@ struct Chart {
   /// Makes an empty chart.
   ///
   /// - Parameters:
-  ///   - id: a name that no other chart of the page has.
-  ///   - x: the axis from left to right.
-  ///   - y: the axis from bottom to top, or `nil` for rows with names.
-  ///   - margin: the room at the left.
+  ///   - id: an identifier that is unique on the page.
+  ///   - x: the horizontal axis, from left to right.
+  ///   - y: the vertical axis, from bottom to top, or `nil` for named rows.
+  ///   - margin: the width of the left margin.
   init(
     _ id: String, title: String, description: String, x: Scale, _ xTitle: String, y: Scale?, _ yTitle: String,
     height: Double = 300, margin: Double = Chart.left
@@ -39,20 +40,20 @@ struct Chart {
     left = margin
   }
 
-  /// The horizontal place of a value.
+  /// The horizontal position of a value.
   func across(_ value: Double) -> Double { left + x.place(value) * (Self.width - left - Self.right) }
 
-  /// The vertical place of a value.
+  /// The vertical position of a value.
   func up(_ value: Double) -> Double {
     height - Self.bottom - (y?.place(value) ?? 0) * (height - Self.bottom - Self.top)
   }
 
-  /// The vertical middle of a row.
+  /// The vertical position of a row's middle.
   func row(_ index: Int, of count: Int) -> Double {
     Self.top + (Double(index) + 0.5) * (height - Self.bottom - Self.top) / Double(max(count, 1))
   }
 
-  /// Adds a line through points of values.
+  /// Adds a line through points, given as values.
   mutating func line(_ points: [(Double, Double)], class name: String) {
     guard points.count > 1 else { return }
     let places = points.map { "\(Markup.number(across($0.0))),\(Markup.number(up($0.1)))" }
@@ -78,34 +79,34 @@ struct Chart {
       + "<title>\(Markup.text(title))</title></rect>\n"
   }
 
-  /// Adds a dot at a place.
+  /// Adds a dot at a position.
   mutating func dot(_ x: Double, _ y: Double, class name: String, _ title: String) {
     content +=
       "<circle class=\"dot \(name)\" cx=\"\(Markup.number(x))\" cy=\"\(Markup.number(y))\" r=\"4\">"
       + "<title>\(Markup.text(title))</title></circle>\n"
   }
 
-  /// Adds a cross at a place: a failure.
+  /// Adds a cross at a position: it marks a failure.
   mutating func cross(_ x: Double, _ y: Double, class name: String, _ title: String) {
     let (a, b) = (Markup.number(x), Markup.number(y))
     content +=
       "<path class=\"cross \(name)\" d=\"M\(a) \(b)m-3-3l6 6m0-6l-6 6\"><title>\(Markup.text(title))</title></path>\n"
   }
 
-  /// Adds a name at the left of a row.
+  /// Adds a row's name in the left margin.
   mutating func name(_ text: String, row: Double) {
     content +=
       "<text class=\"name\" x=\"\(Markup.number(left - 8))\" y=\"\(Markup.number(row + 4))\">\(Markup.text(text))</text>\n"
   }
 
-  /// Adds a line across at a value.
+  /// Adds a horizontal line at a value.
   mutating func level(_ value: Double, class name: String) {
     let y = Markup.number(up(value))
     content +=
       "<line class=\"\(name)\" x1=\"\(Markup.number(left))\" x2=\"\(Markup.number(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>\n"
   }
 
-  /// The picture.
+  /// The chart as HTML: the SVG in a figure with a caption.
   var markup: String {
     let size = "\(Markup.number(Self.width)) \(Markup.number(height))"
     return

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 
-/// The command line, where it ran, and all figures.
+/// The last section of the page: the command line, the circumstances of the run, and tables of all figures.
 struct DataTables {
   private let report: BenchReport
 
@@ -117,7 +117,7 @@ struct DataTables {
       })
   }
 
-  /// A word as a shell takes it.
+  /// Quotes a word for a shell.
   private static func quoted(_ word: String) -> String {
     let plain = word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_=./:,@%+".contains($0)) }
     return plain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"

@@ -1,7 +1,7 @@
-/// How response times are distributed: the share of requests below each time, and the time of each percentile with the upper
-/// ones drawn apart.
+/// Charts of the distribution of response times. One chart shows the share of requests below each time. The
+/// other shows the time of each percentile, with the upper percentiles spread out.
 struct DistributionCharts {
-  /// How many points a line has at most.
+  /// The number of evenly spread points of a line.
   private static let points = 240
 
   private let targets: ChartedTargets
@@ -62,12 +62,13 @@ struct DistributionCharts {
     return chart.markup
   }
 
-  /// Ranks from 1 that are spread evenly, or, of the upper ones, all.
+  /// Selects ranks from 1 to `count`, evenly spread. With `upper`, adds ranks that become denser towards the
+  /// highest rank.
   private static func ranks(_ count: Int, upper: Bool = false) -> [Int] {
     if count <= points { return Array(1...count) }
     var ranks = (0..<points).map { 1 + $0 * (count - 1) / (points - 1) }
     if upper {
-      // Closer and closer to the end: so many at each power of 2 above it.
+      // Adds 8 ranks each time the distance to the highest rank halves.
       var left = count / 2
       while left > 0 {
         ranks += (0..<8).map { count - left + $0 * left / 16 }

@@ -1,13 +1,14 @@
 import NetOptCore
 
-/// The report as one file of HTML that needs nothing else: pictures in SVG, no script, no address that is fetched.
+/// The report as one self-contained HTML file: charts in SVG, no scripts, and nothing to load from other
+/// addresses.
 package struct HTMLReport {
   private let report: BenchReport
 
   /// Makes a renderer.
   package init(_ report: BenchReport) { self.report = report }
 
-  /// The page.
+  /// The page's HTML.
   package var text: String {
     let title = "netopt bench \(report.context.runID)"
     let targets = ChartedTargets(report)
@@ -107,16 +108,17 @@ package struct HTMLReport {
   }
 }
 
-/// Which targets a chart shows, and in which colour. Charts of dozens of lines say nothing.
+/// The targets in a chart and their colours. The number of targets is limited, because a chart with dozens of
+/// lines is unreadable.
 struct ChartedTargets {
-  /// The most targets in a chart.
+  /// The maximum number of targets in a chart.
   static let most = 8
-  /// The targets with the numbers of their colours.
+  /// The targets in the chart, each with the index of its colour.
   let all: [(result: BenchReport.TargetResult, colour: Int)]
-  /// What to say about those that are left out.
+  /// A note about the targets that the chart leaves out; empty when the chart contains all targets.
   let note: String
 
-  /// The best ones, and the reference.
+  /// Selects the best targets and the reference.
   init(_ report: BenchReport) {
     let ranking = report.ranking
     var chosen = Array(ranking.prefix(Self.most))
@@ -129,7 +131,8 @@ struct ChartedTargets {
       ? " The other \(ranking.count - chosen.count) targets are in the table." : ""
   }
 
-  /// What the lines mean. They are drawn, with their dashes: a background is not printed, and says nothing without colours.
+  /// The legend of the lines. It draws each line with its dashes, because browsers do not print backgrounds,
+  /// and a background says nothing without colours.
   var legend: String {
     Markup.legend(
       all.map {

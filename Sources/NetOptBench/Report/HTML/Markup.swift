@@ -1,6 +1,6 @@
-/// Pieces of HTML and SVG.
+/// Functions that build HTML and SVG.
 enum Markup {
-  /// A text without anything that HTML or a terminal would act upon.
+  /// Escapes a text for HTML, and replaces the characters that terminals act on.
   static func text(_ text: String) -> String {
     TextLayout.printable(text).replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(
       ">", with: "&gt;"
@@ -8,14 +8,14 @@ enum Markup {
     .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
   }
 
-  /// A number with as many decimals as a picture needs.
+  /// A number with at most one decimal, which is precise enough for a chart.
   static func number(_ value: Double) -> String {
     let tenths = (value * 10).rounded()
     guard tenths.isFinite else { return "0" }
     return Milliseconds.decimal(Int64(tenths), 1).replacing(".0", with: "")
   }
 
-  /// A table with a line of headings; the first column names the rows.
+  /// A table with a heading row. The first cell of each row is the row's heading.
   static func table(_ caption: String, _ headings: [String], _ rows: [[String]]) -> String {
     let head = headings.map { "<th scope=\"col\">\(text($0))</th>" }.joined()
     let body = rows.map { cells in
@@ -37,9 +37,9 @@ enum Markup {
     "<p\(name.map { " class=\"\($0)\"" } ?? "")>\(text(content))</p>\n"
   }
 
-  /// A list of what the marks of a chart mean.
+  /// The legend of a chart.
   ///
-  /// - Parameter items: a shape within 40 by 10, and what it stands for.
+  /// - Parameter items: a shape within 40 by 10 units, and its meaning.
   static func legend(_ items: [(shape: String, name: String)]) -> String {
     let items = items.map { shape, name in
       "<li><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 40 10\">\(shape)</svg>\(text(name))</li>"

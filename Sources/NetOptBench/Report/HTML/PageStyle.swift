@@ -1,6 +1,7 @@
-/// How the page looks: in light, in the dark, and on paper.
+/// The style sheet of the page, with a light scheme, a dark scheme and a scheme for print.
 enum PageStyle {
-  /// The colours of Okabe and Ito, which most people tell apart, and lines that differ in more than colour.
+  /// Line colours for the light and the dark scheme, after Okabe and Ito, which most people can distinguish.
+  /// Each line also has its own dash pattern, so that lines differ without colour.
   private static let colours = [
     ("#0072b2", "#56b4e9", "none"), ("#d55e00", "#ff9d4d", "6 3"), ("#007a5a", "#3ddbaa", "2 2"),
     ("#a6447c", "#e6a1c8", "8 3 2 3"), ("#7a6a00", "#f0e442", "12 4"), ("#4b4b4b", "#bdbdbd", "1 3"),

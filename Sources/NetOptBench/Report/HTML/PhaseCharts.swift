@@ -1,4 +1,4 @@
-/// The medians of the phases, stacked, for each block that was run.
+/// Stacked bars of the phases' medians, one chart for each block of the run.
 struct PhaseCharts {
   private let report: BenchReport
 

@@ -1,4 +1,4 @@
-/// The medians of the targets with their intervals, a row each.
+/// A chart of the targets' medians with their intervals, one row per target.
 struct RankingChart {
   private let report: BenchReport
 
@@ -6,7 +6,7 @@ struct RankingChart {
 
   var markup: String {
     let block = report.rankingBlock
-    // A row each, so that there is room for more than in charts of lines.
+    // Each target has a row of its own, so this chart has room for more targets than a line chart.
     let rows = report.ranks.prefix(40).compactMap { ranked -> (String, Int, Int64, Int64, Int64)? in
       guard let entry = ranked.target.blocks[block]?.response.entry(.p50), let value = entry.value else {
         return nil
@@ -35,7 +35,8 @@ struct RankingChart {
   }
 }
 
-/// What the choice of the start-up ping cost: the medians of the list's addresses, with the chosen and the best one marked.
+/// A chart that shows the cost of the start-up ping's choice: the medians of the list's addresses, with marks
+/// for the chosen and the best address.
 struct RegretChart {
   private let report: BenchReport
 

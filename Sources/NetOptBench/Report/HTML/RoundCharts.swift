@@ -1,8 +1,10 @@
-/// What happened round by round. Long runs are drawn in bins: the median of each, and the range around it.
+/// Charts over the rounds of a run. For long runs a chart groups the rounds into bins, and draws the median
+/// and the range of each bin.
 struct RoundCharts {
-  /// How many bins a line has at most.
+  /// The maximum number of bins of a line.
   private static let bins = 240
-  /// How many failures of a target are drawn at most.
+  /// The approximate maximum of crosses for a target's failures. A target with more failures gets a cross
+  /// only for every n-th failure, and always fewer than 200 crosses.
   private static let crosses = 100
 
   private let report: BenchReport
@@ -15,7 +17,7 @@ struct RoundCharts {
     block = report.rankingBlock
   }
 
-  /// The response times over the rounds, with the failures.
+  /// The chart of the response times over the rounds, with the failures.
   var overTime: String {
     let lines = targets.all.compactMap { target, colour -> (SampleSeries, [Bin], String, Int)? in
       guard let series = target.blocks[block]?.series, series.count > 1 else { return nil }
@@ -54,7 +56,7 @@ struct RoundCharts {
     return targets.legend + chart.markup
   }
 
-  /// The differences to the reference, round by round.
+  /// The chart of the differences from the reference over the rounds.
   var differences: String {
     guard let reference = report.reference, let base = reference.blocks[block]?.series else {
       return Markup.paragraph("There is no reference that was measured.")
@@ -101,7 +103,7 @@ struct RoundCharts {
     let high: Double
   }
 
-  /// The values of rounds in bins of equal width; a bin without a value is left out.
+  /// Groups the values of the rounds into bins of equal width. Bins without a value are left out.
   private static func binned(_ count: Int, _ value: (Int) -> Double?) -> [Bin] {
     let width = max(1, (count + bins - 1) / bins)
     return stride(from: 0, to: count, by: width).compactMap { start in

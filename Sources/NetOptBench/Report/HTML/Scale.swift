@@ -1,24 +1,25 @@
 import Glibc
 
-/// What a chart's axis stands for: values and their places from 0 to 1.
+/// The scale of a chart's axis: it maps values to positions from 0 to 1.
 struct Scale {
-  /// How values are spread.
+  /// The kind of a scale.
   enum Kind {
-    /// Evenly.
+    /// Positions are proportional to the values.
     case linear
-    /// By their logarithm.
+    /// Positions are proportional to the logarithms of the values.
     case logarithmic
-    /// Shares from 0 to 1 by how little is left above them, so that 90, 99 and 99.9 % are as far from each other.
+    /// Positions of shares from 0 to 1 are proportional to the logarithm of the remaining share, so that 90,
+    /// 99 and 99.9 % are equally far apart.
     case tail
   }
 
   private let kind: Kind
   private let low: Double
   private let high: Double
-  /// Where the axis has a mark, with its label.
+  /// The values of the axis's tick marks, with their labels.
   let ticks: [(value: Double, label: String)]
 
-  /// Makes an axis over values.
+  /// Makes a scale that covers the values from `lowest` to `highest`.
   init(_ kind: Kind, _ lowest: Double, _ highest: Double) {
     self.kind = kind
     switch kind {
@@ -43,7 +44,7 @@ struct Scale {
     }
   }
 
-  /// The place of a value, within 0 and 1.
+  /// The position of a value, limited to 0 to 1.
   func place(_ value: Double) -> Double {
     let position =
       switch kind {
@@ -56,14 +57,15 @@ struct Scale {
 
   private static func tail(_ share: Double) -> Double { -log10(max(1 - share, 1e-7)) }
 
-  /// 1, 2 or 5 times a power of 10.
+  /// The smallest number of the form 1, 2 or 5 times a power of 10 that is not below `rough`.
   private static func step(_ rough: Double) -> Double {
     guard rough > 0, rough.isFinite else { return 1 }
     let power = pow(10, log10(rough).rounded(.down))
     return power * ([1, 2, 5, 10].first { rough <= power * $0 * 1.0000001 } ?? 10)
   }
 
-  /// 1, 2 and 5 times powers of 10 from below the one value to above the other; powers alone when these would be many.
+  /// Tick marks from at or below `low` to at or above `high`: 1, 2 and 5 times the powers of 10, or only the
+  /// powers when the range spans more than three of them.
   private static func decades(_ low: Double, _ high: Double) -> [Double] {
     let powers = Int(log10(low).rounded(.down))...Int(log10(high).rounded(.up))
     let factors: [Double] = powers.count > 3 ? [1] : [1, 2, 5]

@@ -1,17 +1,18 @@
-/// The bars of the text report: what the phases of each target take, drawn to one scale with a letter for each phase.
+/// The phase bars of the text report. Each target has a bar with one letter per phase; all bars have the same
+/// scale.
 struct PhaseBars {
   /// The phases of one target.
   struct Row {
     /// The target's name.
     let name: String
-    /// The medians in microseconds, without those too small to be shown.
+    /// The medians in microseconds, without those too small to display.
     let medians: [(phase: SamplePhase, microseconds: Int64)]
   }
 
   private let rows: [Row]
   private let time: Milliseconds
 
-  /// Makes bars; `nil` when no target has medians.
+  /// Makes the bars; `nil` when no target has medians.
   init?(_ results: [BenchReport.TargetResult], _ block: Block) {
     let medians = results.compactMap { result -> (String, [(SamplePhase, Int64)])? in
       guard let phases = result.blocks[block]?.phases else { return nil }
@@ -25,20 +26,21 @@ struct PhaseBars {
     let time = Milliseconds(smallest: totals.min())
     self.time = time
     rows = medians.map { name, values in
-      // What would be written as 0.0 has no letter, so that letters and numbers go together.
+      // A median that would print as 0.0 gets no letter, so that letters and numbers correspond.
       Row(
         name: name, medians: values.filter { $0.1 * 2 >= time.unit }.map { (phase: $0.0, microseconds: $0.1) }
       )
     }
   }
 
-  /// The lines: a bar and its numbers for each target, and at the end what the letters mean.
+  /// The lines: a bar and its numbers for each target, then the legend of the letters.
   func lines(nameWidth: Int) -> [String] {
     let numbers = rows.map { $0.medians.map { time.text($0.microseconds) }.joined(separator: "+") }
     let numberWidth = numbers.map(\.count).max() ?? 0
     let barWidth = max(12, TextLayout.width - nameWidth - numberWidth - 4)
     let longest = rows.map { $0.medians.reduce(0) { $0 + $1.microseconds } }.max() ?? 0
-    // Every phase has a letter at least: these are set aside before the rest of the width is shared.
+    // Every phase gets at least one letter. The calculation reserves these letters before it shares out the
+    // rest of the width.
     let letters = rows.map(\.medians.count).max() ?? 0
     let scale = Double(max(0, barWidth - letters)) / Double(max(longest, 1))
     let lines = zip(rows, numbers).flatMap { row, numbers in

@@ -1,14 +1,14 @@
 package import NetOptCore
 
-/// Decides when progress is written, and how.
+/// Decides when to write progress, and in which form.
 package struct ProgressMeter: Sendable {
-  /// Where progress goes.
+  /// The form of the progress output.
   package enum Style: Sendable {
-    /// One line of a terminal that is written again and again; the terminal has to understand ECMA-48.
+    /// One terminal line that is rewritten repeatedly. The terminal must understand ECMA-48.
     case terminal
-    /// A line now and then, for a log.
+    /// A new line every 10 s, for a log.
     case lines
-    /// Nowhere.
+    /// No output.
     case silent
   }
 
@@ -18,16 +18,17 @@ package struct ProgressMeter: Sendable {
 
   /// Makes a meter.
   ///
-  /// - Parameter start: when the run began.
+  /// - Parameter start: the moment when the run began.
   package init(_ style: Style, start: MonotonicInstant) {
     self.style = style
     last = start
   }
 
-  /// What is to be written now, or `nil`: on a terminal every 100 ms at most, otherwise every 10 s.
+  /// The text to write now, or `nil` when nothing is due: on a terminal at most every 100 ms, in a log at
+  /// most every 10 s.
   ///
-  /// - Parameter columns: how many characters fit on a line of the terminal, which may have another size each time; asked only when
-  ///   something is written.
+  /// - Parameter columns: the width of the terminal in characters. It may change between calls, and is
+  ///   evaluated only when the meter writes to a terminal.
   package mutating func update(
     _ progress: BenchProgress, at now: MonotonicInstant, columns: @autoclosure () -> Int = TextLayout.width
   ) -> String? {
@@ -45,13 +46,13 @@ package struct ProgressMeter: Sendable {
     }
   }
 
-  /// What is to be written before anything else may be, or `nil`.
+  /// The text to write before any other output, or `nil` when the line is clear.
   package mutating func clear() -> String? {
     guard isDrawn else { return nil }
     isDrawn = false
     return Self.erase
   }
 
-  /// Goes to the start of the line and erases it (ECMA-48: CR, EL).
+  /// Moves to the start of the line and erases the line (ECMA-48: CR, EL).
   private static let erase = "\r\u{1b}[K"
 }

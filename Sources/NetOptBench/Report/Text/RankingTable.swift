@@ -1,4 +1,4 @@
-/// The table of the text report: the targets by rank, then those that were left out.
+/// The table of the text report: the targets by rank, then the excluded targets.
 struct RankingTable {
   private static let shown = [Percentile.p95, .p99]
   private static let widestName = 24
@@ -11,7 +11,7 @@ struct RankingTable {
   private let columns: [Percentile]
   private let colour: TextColour
   private let okWidth: Int
-  /// The width of the column of names.
+  /// The width of the name column.
   let nameWidth: Int
 
   /// Lays the table out.
@@ -31,7 +31,7 @@ struct RankingTable {
     }
     okWidth = max(9, ranking.map { Self.ok($0, block).count + 2 }.max() ?? 0)
     let names = report.targets.map(\.target.id.count).max() ?? 0
-    // What is left of the line, so that the table stays in its 80 columns.
+    // The remaining width of the line, so that the table fits into 80 columns.
     let rest = TextLayout.width - 4 - okWidth - Self.medianWidth - columns.count * 8 - 12
     nameWidth = max(12, min(max(names, 13), Self.widestName, rest))
   }
@@ -56,7 +56,8 @@ struct RankingTable {
     return title + [heading] + rows + report.targets.filter { $0.exclusion != nil }.flatMap(excluded)
   }
 
-  /// The percentiles that no target, or not every target, has enough samples for, as a sentence; `nil` when all have.
+  /// A sentence about the percentiles for which at least one target has too few samples; `nil` when all
+  /// targets have enough.
   var missing: String? {
     let block = report.rankingBlock
     let order = report.settings.order
@@ -67,7 +68,7 @@ struct RankingTable {
     return "\(needs) samples of a target: raise -n or -z"
   }
 
-  /// What the mark beside counts means; `nil` without one.
+  /// The meaning of the mark after the counts; `nil` when no target has the mark.
   var mark: String? {
     ranking.contains(where: \.failsOften)
       ? "!: surely more than \(Int(FailureLimit.share * 100)) % of the requests to it failed, so it is not taken for the best one"
@@ -90,7 +91,7 @@ struct RankingTable {
     return named(TextLayout.right(rank, 3) + " ", result.target.id, cells)
   }
 
-  /// `24.1 [23.9 24.4]`; an end that lies among the timeouts has no number.
+  /// The median with its interval: `24.1 [23.9 24.4]`. An end that lies among the timeouts reads `timeout`.
   private func median(_ found: BenchReport.BlockResult) -> String {
     guard let entry = found.response.entry(.p50) else { return "-" }
     guard let value = entry.value else { return "timeout" }
@@ -117,19 +118,19 @@ struct RankingTable {
     return (first + more).map(colour.red)
   }
 
-  /// A row; a name that is too long for its column stands on a line of its own.
+  /// A row of the table. A name too long for its column gets a line of its own.
   private func named(_ mark: String, _ name: String, _ cells: String) -> [String] {
     TextLayout.row(mark + name, mark.count + nameWidth, cells)
   }
 
-  /// `77/80`, with a mark when the target fails too often to be the best one.
+  /// The successful and all requests, `77/80`, with a `!` when the target fails too often to be the best.
   static func ok(_ result: BenchReport.TargetResult, _ block: Block) -> String {
     "\(result.blocks[block]?.response.count ?? 0)/\(result.blocks[block]?.requests ?? 0)"
       + (result.failsOften ? "!" : "")
   }
 }
 
-/// How p values are written.
+/// The format of p values.
 enum PValue {
   /// `p=0.41`, `p<0.001`.
   static func text(_ p: Double) -> String {

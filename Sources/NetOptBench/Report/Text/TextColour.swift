@@ -1,13 +1,14 @@
-/// Whether and how the text report is coloured: failures and significant differences alone are.
+/// The colours of the text report. The report colours only failures and significant differences.
 package struct TextColour: Hashable, Sendable {
-  /// Whether there is colour.
+  /// Whether the report uses colour.
   package let isOn: Bool
 
-  /// Makes a choice.
+  /// Makes a setting.
   package init(isOn: Bool) { self.isOn = isOn }
 
-  /// Decides by the conventions: `--no-color`, then `NO_COLOR` (no-color.org), `FORCE_COLOR` (force-color.org), and
-  /// `TERM=dumb`; without any of them there is colour on a terminal. An empty variable counts as not set.
+  /// Decides by the common conventions, in this order: `--no-color`, `NO_COLOR` (no-color.org), `FORCE_COLOR`
+  /// (force-color.org), `TERM=dumb`. Without any of them, the report uses colour on a terminal. An empty
+  /// variable counts as unset.
   package init(isRefused: Bool, isTerminal: Bool, environment: [String: String]) {
     func isSet(_ name: String) -> Bool { !(environment[name] ?? "").isEmpty }
     if isRefused || isSet("NO_COLOR") {

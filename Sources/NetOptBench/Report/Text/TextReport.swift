@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// The report for people, 80 columns wide.
+/// The report as text, 80 columns wide.
 package struct TextReport {
   private let report: BenchReport
   private let colour: TextColour
@@ -11,7 +11,7 @@ package struct TextReport {
     self.colour = colour
   }
 
-  /// The report's text, with a line end after each line.
+  /// The report's text. Each line ends with a line feed.
   package var text: String {
     let table = RankingTable(report, colour)
     var lines = heading + [""]
@@ -53,7 +53,7 @@ package struct TextReport {
     return first + second + partial
   }
 
-  /// How requests were sent, unless it was one after the other.
+  /// The load settings, as far as they differ from one request at a time.
   private var load: String {
     let settings = report.settings
     var text = ""
@@ -67,7 +67,7 @@ package struct TextReport {
     Verdict(report).map { TextLayout.hanging("VERDICT ", $0.text) } ?? []
   }
 
-  /// Whether each target does what was asked of it.
+  /// The result of each target for each objective.
   private var objectives: [String] {
     report.verdicts.flatMap { verdict -> [String] in
       let value =
@@ -82,7 +82,7 @@ package struct TextReport {
     }
   }
 
-  /// How long a run would have to be to tell apart what this one could not.
+  /// The number of rounds that a run needs to detect the differences that this run could not detect.
   private var needed: String? {
     let settings = report.settings
     let open = report.comparisons.filter { $0.metric == .p50 && !$0.isSignificant && $0.base > 0 }
@@ -99,7 +99,7 @@ package struct TextReport {
     return "a shift of \(percent) % between targets that share a rank would be found with \(most) rounds"
   }
 
-  /// What an open loop's starts were like.
+  /// The number of late requests in an open loop, with the median delay.
   private var late: String? {
     let lags = report.lags
     guard lags.count > 0 else { return nil }
@@ -108,7 +108,7 @@ package struct TextReport {
       "\(report.lateStarts) of \(lags.count) requests were sent more than 1 ms after their moment\(median)"
   }
 
-  /// A line for each target that failed, with the kinds of failure in all blocks.
+  /// A line for each target with failed requests, with the kinds of failures in all blocks.
   private var failures: [String] {
     report.targets.filter { $0.failures > 0 }.flatMap { result in
       let kinds = SampleKind.allCases.filter { $0 != .ok }.compactMap { kind in
@@ -124,7 +124,7 @@ package struct TextReport {
     }
   }
 
-  /// What the start-up probe chose, and how that looks now.
+  /// The choice of the start-up probe, assessed by the measured times.
   private var picker: [String] {
     guard report.stopReason != .noTarget, let picker = report.picker else { return [] }
     guard let chosen = picker.chosen else {
