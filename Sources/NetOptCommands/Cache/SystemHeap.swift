@@ -8,8 +8,8 @@ package struct SystemHeap: ProcessHeap {
 
   package init() {}
 
-  /// Returns whole free pages to the system (malloc_trim(3)). The call takes in the order of 1 ms for 64 MiB of free
-  /// memory in the process. A thread that allocates from the arena being trimmed waits for the call.
+  /// Returns whole free pages to the system (malloc_trim(3)). The call takes in the order of 1 ms for 64 MiB
+  /// of free memory in the process. A thread that allocates from the arena being trimmed waits for the call.
   package func giveBack() -> GivenBackHeap {
     let before = resident()
     malloc_trim(0)
