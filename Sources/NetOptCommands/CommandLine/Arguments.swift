@@ -1,22 +1,21 @@
 import NetOptCore
 
-/// A command's arguments as they were given, with the environment behind them.
+/// The arguments of a command, as given, and the environment variables that can replace options.
 struct Arguments: Sendable {
-  /// An option that was given.
+  /// An option on the command line.
   struct Given: Hashable, Sendable {
-    /// The option.
     let option: Option
-    /// Its value, when it has one.
+    /// The value of the option; `nil` for an option without a value.
     let value: String?
   }
 
-  /// What is no option, in order.
+  /// The arguments that are not options, in order.
   let operands: [String]
-  /// The options that were given, in order.
+  /// The options on the command line, in order.
   let given: [Given]
   private let environment: [String: String]
 
-  /// Makes arguments.
+  /// Creates arguments.
   init(_ given: [Given], operands: [String], environment: [String: String]) {
     self.given = given
     self.operands = operands
@@ -26,25 +25,29 @@ struct Arguments: Sendable {
   /// Whether an option was given.
   func has(_ option: Option) -> Bool { given.contains { $0.option == option } }
 
-  /// How an option is called in messages: by its variable when the value comes from there.
+  /// Returns the name of an option for messages. For an option that was not given, this is the environment
+  /// variable of the option, if there is one.
   func name(of option: Option) -> String {
     has(option) ? option.name : option.environment ?? option.name
   }
 
-  /// The last value of an option, else that of its environment variable unless it is empty, else `nil`.
+  /// Returns the last value of an option, else the value of its environment variable if that is not empty,
+  /// else `nil`.
   func value(of option: Option) -> String? {
     if let last = given.last(where: { $0.option == option }) { return last.value }
     guard let value = option.environment.flatMap({ environment[$0] }), !value.isEmpty else { return nil }
     return value
   }
 
-  /// All values of an option that may be repeated, in order.
+  /// Returns all values of an option that may be repeated, in order.
   func values(of option: Option) -> [String] { given.filter { $0.option == option }.compactMap(\.value) }
 
-  /// Which of some options that exclude each other was given last.
+  /// Returns the option that was given last, out of options that exclude each other.
   func last(of options: [Option]) -> Option? { given.last { options.contains($0.option) }?.option }
 
-  /// The value of an option that takes a whole number.
+  /// Returns the value of an option that takes an integer.
+  ///
+  /// - Throws: `UsageError` for a value that is not an integer in the range.
   func integer(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
     guard let text = value(of: option) else { return nil }
     guard let number = Int(text), range.contains(number) else {
@@ -55,10 +58,12 @@ struct Arguments: Sendable {
     return number
   }
 
-  /// The value of an option that takes a number.
+  /// Returns the value of an option that takes a number.
+  ///
+  /// - Throws: `UsageError` for a value that is not a number in the range.
   func number(_ option: Option, in range: ClosedRange<Double>) throws(UsageError) -> Double? {
     guard let text = value(of: option) else { return nil }
-    // Swift reads "0x10", "nan" and "inf" as numbers too; people who type these mean something else.
+    // Swift also reads "0x10", "nan" and "inf" as numbers, but people who type these mean something else.
     let plain = text.utf8.allSatisfy {
       (0x30...0x39).contains($0) || [0x2b, 0x2d, 0x2e, 0x45, 0x65].contains($0)
     }
@@ -70,17 +75,17 @@ struct Arguments: Sendable {
     return number
   }
 
-  /// The number without ".0".
+  /// Formats a number without a trailing ".0".
   private static func plain(_ number: Double) -> String {
     Int(exactly: number).map(String.init) ?? String(number)
   }
 
-  /// The value of an option that takes seconds, with or without a fraction; at most a year.
+  /// Returns the value of an option in seconds, 0 to 31,536,000 (365 days), with or without a fraction.
   func seconds(_ option: Option) throws(UsageError) -> Duration? {
     try number(option, in: 0...31_536_000).map { .nanoseconds(Int64($0 * 1e9)) }
   }
 
-  /// The value of an option that takes one of some words.
+  /// Returns the value of an option that takes one word of a fixed set.
   func choice<Word: RawRepresentable & CaseIterable>(
     _ option: Option, of type: Word.Type
   ) throws(UsageError) -> Word? where Word.RawValue == String {

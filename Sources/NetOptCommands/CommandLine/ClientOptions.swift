@@ -2,7 +2,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// The options of every command that makes requests: where addresses come from, how connections are secured, limits.
+/// The options of every command that makes requests: address sources, connection security and limits.
 enum ClientOptions {
   static let list = Option(
     "iplist", takes: .required("FILE"), "the IP list; default: the one compiled into the program",
@@ -44,24 +44,25 @@ enum ClientOptions {
   static let connection = OptionGroup(
     "Connection", [caFile, insecure, http1, http2, maxTime, connectTimeout])
 
-  /// The variables that no option stands for.
+  /// The environment variables that have no option.
   static let variables = [
     ("NETOPT_REGION", "the region you are in: its endpoints come first"),
     ("NETOPT_ISP", "the network you are in: its endpoints come first"),
     ("XDG_STATE_HOME", "where get keeps the ranking for the next run; default: ~/.local/state"),
   ]
 
-  /// The client's configuration as arguments and environment ask for it. An option that the command does not
-  /// declare has its default.
+  /// Returns the client configuration from the arguments and the environment. Options that the command does
+  /// not declare have their defaults.
   ///
-  /// - Throws: `UsageError`; `NetOptError` for a file with a key.
+  /// - Throws: `UsageError`; `NetOptError` for a key file without a key.
   static func configuration(
     _ arguments: Arguments, in context: CommandContext
   ) throws -> ClientConfiguration {
     var configuration = ClientConfiguration()
     if let file = arguments.value(of: list) { configuration.list = .file(file) }
     configuration.trustedKeys = try trustedKeys(arguments)
-    // A command ends before a newer list would be there. It says what it was started with; `iplist update` looks.
+    // A command ends before a refresh of the list completes, so the command uses and reports the list that it
+    // starts with. `iplist update` fetches newer lists.
     configuration.listUpdates.refresh = false
     configuration.listUpdates.stateDirectory = ListStore.directory(in: context.environment)
     configuration.allowPrivateAddresses = arguments.has(allowPrivate)
@@ -73,7 +74,7 @@ enum ClientOptions {
       }
       configuration.routing.policy = policy
     }
-    // Nobody will go to the list's endpoints, so they need no ping.
+    // With `--no-direct`, no request uses the list's endpoints, so the client does not probe them.
     configuration.probing.atStart = !arguments.has(noDirect)
     if let text = arguments.value(of: dnsServers) {
       configuration.dns.servers = try servers(text, arguments.name(of: dnsServers))
@@ -82,16 +83,18 @@ enum ClientOptions {
     return configuration
   }
 
-  /// The keys that are trusted: each as such or as a file; those of the variable are separated by commas.
+  /// Returns the trusted keys. Each value is a key or the path of a key file. Commas separate the values of
+  /// the environment variable.
   ///
-  /// - Throws: `UsageError` for what is neither; `NetOptError` for a file that has no key.
+  /// - Throws: `UsageError` for a value that is neither, and for a variable without a key; `NetOptError` for
+  ///   a file without a key.
   static func trustedKeys(_ arguments: Arguments) throws -> [MinisignPublicKey] {
     var texts = arguments.values(of: trustedKey)
     if texts.isEmpty, let variable = arguments.value(of: trustedKey) {
       texts = variable.split(separator: ",").map { word in
         String(word.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
       }
-      // Without keys nothing is verified: that is not what whoever has set it wants.
+      // Without keys, the client verifies no signature. A user who sets the variable wants verification.
       if texts.isEmpty { throw UsageError("\(arguments.name(of: trustedKey)) names no key") }
     }
     return try texts.map { text in
@@ -105,7 +108,7 @@ enum ClientOptions {
     }
   }
 
-  /// A request's options as arguments and environment ask for them.
+  /// Returns the request options from the arguments and the environment.
   static func requestOptions(_ arguments: Arguments) throws(UsageError) -> RequestOptions {
     var options = RequestOptions()
     if let limit = try arguments.seconds(maxTime) { options.timeout = limit == .zero ? nil : limit }
@@ -119,7 +122,7 @@ enum ClientOptions {
     return options
   }
 
-  /// Checks a list of name servers: addresses, each with or without a port; an IPv6 address with a port stands in
+  /// Checks a list of name servers: IP addresses with or without a port. An IPv6 address with a port is in
   /// brackets.
   private static func servers(_ text: String, _ name: String) throws(UsageError) -> [String] {
     let servers = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)

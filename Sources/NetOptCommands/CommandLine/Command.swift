@@ -1,49 +1,50 @@
-/// A command of the program. One file each; `Program` finds it by its name, parses its arguments, runs it, and turns
-/// what it throws into a message on standard error and an exit code.
+/// A command of the program, in a file of its own. `Program` finds the command by name, parses its arguments,
+/// runs the command, and turns a thrown error into a message on standard error and an exit code.
 protocol Command: Sendable {
-  /// What the command is called, takes and says about itself.
+  /// The name, the operands, the options and the help of the command.
   var declaration: CommandDeclaration { get }
 
-  /// Runs the command. Its task is cancelled when the process is told to end (SIGINT, SIGTERM): the command then
-  /// comes to an end soon, and may still print what it has; the exit code says that it was interrupted.
+  /// Runs the command. SIGINT and SIGTERM cancel the task of the command. The command then ends soon, and may
+  /// still print partial results; the exit code tells that a signal interrupted the command.
   ///
   /// - Returns: the exit code.
   /// - Throws: `UsageError`, `NetOptError` or `OutputError`, which `Program` reports.
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode
 }
 
-/// What a command is called, takes and says about itself.
+/// The name, the operands, the options and the help of a command.
 struct CommandDeclaration: Sendable {
-  /// A command line that shows what the command is for.
+  /// An example of a command line, for the help text.
   struct Example: Hashable, Sendable {
     /// The command line.
     let line: String
-    /// What it does.
+    /// The effect of the command line, in words.
     let meaning: String
 
-    /// Makes an example.
+    /// Creates an example.
     init(_ line: String, _ meaning: String) {
       self.line = line
       self.meaning = meaning
     }
   }
 
-  /// The words that call it, without the program's: `get`, `iplist check`.
+  /// The words of the command line that select the command, without the program's name: `get`, `iplist
+  /// check`.
   let name: String
-  /// What it does in one line, without a capital and a full stop.
+  /// The effect of the command in one line, without a capital at the start and without a full stop.
   let summary: String
-  /// What it does in a few sentences, and what is worth knowing; paragraphs are parted by an empty line.
+  /// A description of the command in a few sentences. Empty lines separate paragraphs.
   let details: String
-  /// Its operands as the usage line shows them: `URL`, `[HOST…]`.
+  /// The operands as the usage line shows them: `URL`, `[HOST…]`.
   let operands: String
-  /// How many operands it takes.
+  /// The permitted number of operands.
   let operandCount: ClosedRange<Int>
-  /// Its options. `--help` is added.
+  /// The options, without `--help`, which every command has.
   let options: [OptionGroup]
   /// Examples, at least one.
   let examples: [Example]
 
-  /// Makes a declaration.
+  /// Creates a declaration.
   init(
     name: String, summary: String, details: String, operands: String, operandCount: ClosedRange<Int>,
     options: [OptionGroup], examples: [Example]
@@ -61,12 +62,14 @@ struct CommandDeclaration: Sendable {
   var words: [String] { name.split(separator: " ").map(String.init) }
 
   /// Checks the number of operands.
+  ///
+  /// - Throws: `UsageError` for too few or too many operands.
   func check(_ operands: [String]) throws(UsageError) {
     if operands.count < operandCount.lowerBound {
       throw UsageError("\(self.operands) is missing: netopt \(name) \(self.operands)")
     }
     if operands.count > operandCount.upperBound {
-      // None of them is shown: it may be the rest of a field with a secret.
+      // The message shows no operand, because an operand may be the rest of a header field with a secret.
       let takes =
         operandCount.upperBound == 0 ? "takes no operand" : "takes \(self.operands) and nothing more"
       throw UsageError(

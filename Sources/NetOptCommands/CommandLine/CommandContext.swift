@@ -4,28 +4,29 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// What a command has to do with: the environment, the streams, and where clients come from. Tests put their own in.
+/// The surroundings of a command: environment variables, standard streams, the clock, and the source of
+/// clients. Tests substitute their own.
 package struct CommandContext: Sendable {
   /// The environment variables.
   var environment: [String: String]
   /// Standard input.
   var input: any ByteInput
-  /// Standard output: data.
+  /// Standard output, for data.
   var output: any ByteOutput
-  /// Standard error: messages for people.
+  /// Standard error, for messages to people.
   var errors: any ByteOutput
-  /// Makes the client that a command uses. The command shuts it down.
+  /// Creates the client for a command. The command shuts the client down.
   var makeClient: @Sendable (ClientConfiguration) throws(NetOptError) -> any Client
-  /// The date, for what expires.
+  /// Returns the current date, for checks of expiry dates.
   var now: @Sendable () -> Date
 
-  /// The context of the process. To be called before anything is opened and the first task is started: a standard
-  /// stream that is closed gets /dev/null in its place, the wrong way round, so that using it fails and no connection
-  /// gets its number.
+  /// Returns the context of the process. Call this before the process opens a descriptor or starts a task.
+  /// The function replaces each closed standard stream by /dev/null, opened in the wrong direction. So using
+  /// the stream fails, and no connection gets the descriptor number of the stream.
   package static func process() -> CommandContext {
     for (stream, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
     where fcntl(stream, F_GETFD) < 0 {
-      // The lowest free number is given, which is this one.
+      // open(2) returns the lowest free descriptor number, which is the number of this stream.
       _ = open("/dev/null", flags)
     }
     return CommandContext(
@@ -37,7 +38,7 @@ package struct CommandContext: Sendable {
       now: { Date() })
   }
 
-  /// The value of an environment variable; an empty one counts as not set.
+  /// Returns the value of an environment variable; `nil` when the variable is not set or empty.
   func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
 
   /// Prints a line on standard output.
@@ -46,28 +47,32 @@ package struct CommandContext: Sendable {
   /// Prints a JSON value and a line end on standard output.
   func print(_ value: JSONValue) throws(OutputError) { try output.write(value.bytes() + [0x0a]) }
 
-  /// Says in one line what went wrong, on standard error: `netopt: …`.
+  /// Prints a one-line message on standard error: `netopt: …`.
   func say(_ message: String) { tell("netopt: \(Text.printable(message))\n") }
 
-  /// Writes a text for people on standard error. When that fails there is nothing left to tell it to.
+  /// Writes a text on standard error. Ignores a failure, because there is no other place to report it.
   func tell(_ text: String) { try? errors.write(text) }
 
-  /// How many characters fit on a line of standard error: what the terminal says, else `COLUMNS`, else 80.
+  /// The number of characters per line of standard error: the width of the terminal, else `COLUMNS`, else 80.
+  /// The range is 1 to 500.
   var lineWidth: Int {
     min(max(errors.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80, 1), 500)
   }
 
-  /// How many characters a line of a report on standard error may have: at least the 80 for which reports are made.
+  /// The number of characters per line of a report on standard error: at least 80, the width that reports
+  /// need.
   var columns: Int { max(lineWidth, 80) }
 
-  /// Makes a client, works with it, and shuts it down however the work ends.
+  /// Creates a client, runs the work with it, and shuts the client down, even if the work fails.
   ///
-  /// - Throws: what the work throws; `unreadableFile` for the list and the authorities; `invalidList`.
+  /// - Throws: the errors of the work; `unreadableFile` for the list and the certificate authorities;
+  ///   `invalidList`.
   func withClient<Result>(
     _ configuration: ClientConfiguration, _ work: (any Client) async throws -> Result
   ) async throws -> Result {
-    // The client looks too, but for a program it is a setting; here it is a file that a person named.
-    // What is no regular file it refuses as well: opening a FIFO would wait for a writer.
+    // The client checks this file too, but reports an unreadable file as an invalid configuration. Here a
+    // user has named the file, so the error is `unreadableFile`. The client also refuses anything but a
+    // regular file; this check skips those, because reading a FIFO would wait for a writer.
     if let file = configuration.tls.caFile, access(file, F_OK) != 0 || FileBytes.isRegular(file) {
       _ = try read(file, upTo: 0, for: .tls)
     }
@@ -86,11 +91,12 @@ package struct CommandContext: Sendable {
     }
   }
 
-  /// Reads a file, or standard input when it is called "-".
+  /// Reads a file, or standard input if the name is "-".
   ///
   /// - Parameters:
-  ///   - limit: the most bytes that are taken; one more is read, so that the caller sees that there are more.
-  ///   - phase: what the file is read for.
+  ///   - limit: the maximum number of useful bytes. For a larger file the function returns one byte more, so
+  ///     that the caller can detect that.
+  ///   - phase: the phase for errors, which tells the purpose of the file.
   /// - Throws: `unreadableFile` with the system's reason; `cancelled`.
   func read(
     _ file: String, upTo limit: Int, for phase: NetOptError.Phase
@@ -108,9 +114,9 @@ package struct CommandContext: Sendable {
     }
   }
 
-  /// Reads a whole file. A part of it would be taken for all of it.
+  /// Reads a whole file. Throws for a larger file, because the caller would take a part for the whole file.
   ///
-  /// - Throws: as `read`, and `unreadableFile` when the file has more than `limit` bytes.
+  /// - Throws: the errors of `read`; `unreadableFile` when the file has more than `limit` bytes.
   func readWhole(
     _ file: String, upTo limit: Int, for phase: NetOptError.Phase
   ) throws(NetOptError) -> [UInt8] {
@@ -127,21 +133,21 @@ package struct CommandContext: Sendable {
   }
 }
 
-/// What commands need of a client; `NetOptClient` has it all, tests script it.
+/// The part of `NetOptClient` that commands use. Tests implement it with scripts.
 protocol Client: Sendable {
   /// The list in use.
   var list: EndpointList? { get }
-  /// Where the list in use is from.
+  /// The status of the list in use, with its source.
   var listStatus: ListStatus { get }
-  /// What is to be said about the list although it is used.
+  /// The problem with the list in use; `nil` when there is none.
   var listWarning: NetOptError? { get }
-  /// Performs a request.
+  /// Sends a request.
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
-  /// Probes the endpoints of hosts, of all hosts of the list when `nil`.
+  /// Probes the endpoints of hosts; of all hosts in the list when `hosts` is `nil`.
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe]
-  /// Looks a name up.
+  /// Resolves a host name. With `fresh`, the client ignores cached addresses.
   func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
-  /// Ends the client; nothing of it is left afterwards.
+  /// Shuts the client down. Returns when all resources of the client are released.
   func shutdown() async
 }
 

@@ -1,16 +1,16 @@
 import NetOptCore
 
-/// The commands by their names.
+/// The commands of the program by name.
 struct CommandTable: Sendable {
   private let commands: [any Command]
 
-  /// Makes a table; its order is that of the help text.
+  /// Creates a table. The help text lists the commands in the order of the table.
   init(_ commands: [any Command]) { self.commands = commands }
 
-  /// What the commands say about themselves.
+  /// The declarations of the commands.
   var declarations: [CommandDeclaration] { commands.map(\.declaration) }
 
-  /// The command that a command line begins with, and what follows its name.
+  /// Returns the command whose name starts the command line, and the arguments after the name.
   func find(_ arguments: [String]) -> (command: any Command, rest: [String])? {
     for command in commands {
       let words = command.declaration.words
@@ -19,12 +19,12 @@ struct CommandTable: Sendable {
     return nil
   }
 
-  /// The commands of several words that begin with this one.
+  /// Returns the commands with a name of several words that starts with `word`.
   func group(_ word: String) -> [CommandDeclaration] {
     declarations.filter { $0.words.count > 1 && $0.words[0] == word }
   }
 
-  /// What to tell someone whose command line begins with no command.
+  /// Returns the error for a command line that starts with no command.
   func unknown(_ arguments: [String]) -> UsageError {
     let arguments = arguments.map(HTTPURL.shown)
     let word = arguments[0]

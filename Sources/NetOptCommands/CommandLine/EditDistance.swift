@@ -1,7 +1,7 @@
-/// How far apart two words are, for suggestions to whoever mistyped one.
+/// The edit distance between two words, for suggestions after a typing error.
 enum EditDistance {
-  /// The number of letters to insert, delete, replace or swap with their neighbour to make one word of the other
-  /// (optimal string alignment).
+  /// Returns the smallest number of edits that turn one word into the other. An edit inserts, deletes or
+  /// replaces a letter, or swaps two neighbours (optimal string alignment).
   static func between(_ a: String, _ b: String) -> Int {
     let (a, b) = (Array(a), Array(b))
     // Three rows of the table are enough: a swap looks two rows back.
@@ -19,9 +19,11 @@ enum EditDistance {
     return last[b.count]
   }
 
-  /// The word that was probably meant, or `nil` when none is near: about a third of the letters may be wrong.
+  /// Returns the closest word, or `nil` when no word is close enough: about a third of the letters may be
+  /// wrong.
   static func closest(to word: String, among words: [String]) -> String? {
-    // Nothing that is typed by hand is longer, and the table grows with the product of the lengths.
+    // Words typed by hand are not longer than 64 characters, and the table grows with the product of the
+    // lengths.
     guard (2...64).contains(word.count) else { return nil }
     return words.map { (word: $0, distance: between(word, $0)) }
       .filter { $0.distance <= max(1, (max(word.count, $0.word.count) + 1) / 3) }

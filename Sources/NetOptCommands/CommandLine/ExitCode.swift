@@ -1,33 +1,35 @@
 import Glibc
 import NetOptCore
 
-/// What the process says about itself when it ends. The same for every command.
+/// An exit code of the process. The codes have the same meaning for every command.
 package struct ExitCode: Hashable, Sendable {
   /// The number that the shell sees.
   package let number: Int32
 
-  /// Fine.
+  /// Success.
   static let ok = ExitCode(number: 0)
-  /// The request, or what else was asked for, failed.
+  /// The request, or the other task of the command, failed.
   static let failed = ExitCode(number: 1)
   /// Some targets failed (`bench --strict`).
   static let someTargetsFailed = ExitCode(number: 3)
-  /// A target misses what was asked of it (`bench --slo`).
+  /// A target missed an objective (`bench --slo`).
   static let objectiveMissed = ExitCode(number: 4)
-  /// A target became slower, and that is no chance (`compare`).
+  /// A target became significantly slower, failed significantly more often, was left out, or lost its median
+  /// (`compare`).
   static let regression = ExitCode(number: 5)
-  /// The command line makes no sense (`EX_USAGE` of sysexits.h).
+  /// The command line is invalid (`EX_USAGE` of sysexits.h).
   static let usage = ExitCode(number: 64)
   /// An input file cannot be read or is invalid (`EX_DATAERR`).
   static let invalidInput = ExitCode(number: 65)
 
-  /// A signal ended the process: 130 for SIGINT, 143 for SIGTERM, 141 for SIGPIPE, as shells count them.
+  /// A signal ended the process: 130 for SIGINT, 143 for SIGTERM, 141 for SIGPIPE, by the convention of
+  /// shells.
   static func signal(_ number: Int32) -> ExitCode { ExitCode(number: 128 + number) }
 
-  /// The exit code that an error asks for.
+  /// Creates the exit code for an error.
   init(_ error: NetOptError) {
     switch error.code {
-    // What a redirect leads to.
+    // The invalid URL comes from a redirect, not from the command line.
     case .invalidURL where error.phase == .receive: self = .failed
     case .invalidURL, .invalidRequest, .invalidConfiguration: self = .usage
     case .invalidList, .invalidSignature, .invalidKey, .invalidKeys, .unreadableFile: self = .invalidInput
@@ -35,7 +37,7 @@ package struct ExitCode: Hashable, Sendable {
     }
   }
 
-  /// The exit code for output that did not get where it should.
+  /// Creates the exit code for a failed output.
   init(_ error: OutputError) { self = error.kind == .closed ? .signal(SIGPIPE) : .failed }
 
   private init(number: Int32) { self.number = number }

@@ -1,6 +1,6 @@
 import NetOpt
 
-/// The help texts, made from the declarations. At most 80 characters wide.
+/// The help texts, built from the declarations, at most 80 characters wide.
 enum HelpText {
   private static let width = 80
   private static let indent = 2
@@ -21,7 +21,7 @@ enum HelpText {
     ])
   }
 
-  /// The help text of a word that several commands begin with.
+  /// The help text of a group: the commands with a name that starts with `word`.
   static func group(_ word: String, _ commands: [CommandDeclaration]) -> String {
     joined([
       ["Usage: netopt \(word) COMMAND [OPTIONS] [OPERANDS]"],
@@ -68,7 +68,7 @@ enum HelpText {
     ["\(title):"] + rows.flatMap { row($0.label, $0.text) }
   }
 
-  /// Label and text side by side, or the text on the lines below when the label is too long.
+  /// Returns the label and the text side by side. If the label is too long, the text is on the lines below.
   private static func row(_ label: String, _ text: String) -> [String] {
     var lines = Text.wrapped(text, at: width - helpColumn)
     let label = String(repeating: " ", count: indent) + label
@@ -78,7 +78,7 @@ enum HelpText {
     return [label + margin.dropFirst(label.count) + first] + lines.map { margin + $0 }
   }
 
-  /// The variables that stand in for options of the commands, each once.
+  /// Returns the environment variables that can replace options of the commands, each variable once.
   private static func variables(of commands: [CommandDeclaration]) -> [(String, String)] {
     var seen: Set<String> = []
     return commands.flatMap(\.options).flatMap(\.options).compactMap { option in

@@ -1,24 +1,26 @@
-/// An option of a command. Declared once; parsing, the help text and suggestions come from the declaration.
+/// An option of a command. Parsing, the help text and suggestions use the same declaration.
 struct Option: Hashable, Sendable {
   /// Whether an option takes a value.
   enum Value: Hashable, Sendable {
-    /// It is a switch.
+    /// The option is a switch.
     case none
-    /// It needs one, which the help text calls by this name: `--data DATA`, `--data=DATA`, `-d DATA`, `-dDATA`.
+    /// The option needs a value. The help text shows the value under this name: `--data DATA`, `--data=DATA`,
+    /// `-d DATA`, `-dDATA`.
     case required(String)
-    /// It may have one, which is then joined to it: `--json`, `--json=FILE`.
+    /// The option may have a value, but only joined to it: `--json`, `--json=FILE`.
     case optional(String)
   }
 
-  /// The letter behind a single dash.
+  /// The letter after a single dash.
   let short: Character?
-  /// The name behind two dashes.
+  /// The name after two dashes.
   let long: String
-  /// Whether it takes a value.
+  /// Whether the option takes a value.
   let value: Value
-  /// What it does and its default, for the help text; a sentence without capital and full stop.
+  /// The effect and the default of the option, for the help text: a sentence without a capital at the start
+  /// and without a full stop.
   let help: String
-  /// The environment variable that gives the value when the option is not there.
+  /// The environment variable with the value of the option if the option is not given.
   let environment: String?
 
   /// Declares an option.
@@ -38,9 +40,9 @@ struct Option: Hashable, Sendable {
 }
 
 extension Option {
-  /// Asks for the help text; every command has it.
+  /// Shows the help text. Every command has this option.
   static let help = Option("help", short: "h", "show this text")
-  /// Asks for JSON on standard output.
+  /// Prints JSON on standard output.
   static let json = Option("json", "print one JSON object; its schema is in docs/schemas")
 }
 
@@ -51,21 +53,21 @@ struct OptionGroup: Sendable {
   /// The options, in the order of the help text.
   let options: [Option]
 
-  /// Makes a group.
+  /// Creates a group.
   init(_ title: String, _ options: [Option]) {
     self.title = title
     self.options = options
   }
 }
 
-/// Something is wrong with how the program was called. The message says what, and what to do; exit code 64.
+/// An error in the command line. The exit code is 64.
 struct UsageError: Error, Hashable, CustomStringConvertible {
-  /// What is wrong, and what to do.
+  /// The error and its remedy.
   let message: String
 
-  /// Makes an error.
+  /// Creates an error.
   init(_ message: String) { self.message = message }
 
-  /// What is wrong, and what to do.
+  /// The error and its remedy.
   var description: String { message }
 }

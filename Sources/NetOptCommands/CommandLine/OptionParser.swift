@@ -1,29 +1,33 @@
-/// Reads a command's arguments by the rules of `getopt_long(3)`: short options in bundles (`-kvd x`, `-dx`), long
-/// ones with `=` or a space before the value and in every unambiguous abbreviation, options after operands, `--`
-/// before operands that begin with a dash; a single dash is an operand.
+/// Parses the arguments of a command by the rules of `getopt_long(3)`. Short options may be bundled (`-kvd
+/// x`, `-dx`). Long options have `=` or a space before the value, and may have any unambiguous abbreviation.
+/// Options may follow operands. After `--`, all arguments are operands, even if they begin with a dash. A
+/// single dash is an operand.
 struct OptionParser: Sendable {
-  /// What the arguments say.
+  /// The result of parsing.
   enum Outcome: Sendable {
-    /// The command is to be run with these.
+    /// The arguments for running the command.
     case arguments(Arguments)
-    /// `--help` was among them; what comes after it was not looked at.
+    /// The arguments contain `--help`. The parser ignores the arguments after it.
     case help
   }
 
   private let options: [Option]
   private let environment: [String: String]
 
-  /// Makes a parser.
+  /// Creates a parser.
   ///
   /// - Parameters:
-  ///   - options: the options there are; `--help` is added.
-  ///   - environment: where options that name a variable find their value when they are not given.
+  ///   - options: the options of the command. The parser adds `--help`.
+  ///   - environment: the environment variables, which give values to options that are not on the command
+  ///     line.
   init(_ options: [Option], environment: [String: String] = [:]) {
     self.options = options + [.help]
     self.environment = environment
   }
 
-  /// Reads arguments.
+  /// Parses arguments.
+  ///
+  /// - Throws: `UsageError` for an unknown or ambiguous option, and for a missing or superfluous value.
   func parse(_ arguments: [String]) throws(UsageError) -> Outcome {
     var given: [Arguments.Given] = []
     var operands: [String] = []
@@ -86,7 +90,7 @@ struct OptionParser: Sendable {
     var letters = letters
     while let letter = letters.popFirst() {
       guard let option = options.first(where: { $0.short == letter }) else {
-        // Who writes -json means --json; the letters before it are no news.
+        // A user who writes `-json` means `--json`. There is no suggestion after a valid letter.
         let whole =
           given.isEmpty ? EditDistance.closest(to: "\(letter)\(letters)", among: options.map(\.long)) : nil
         throw UsageError("unknown option -\(letter)" + (whole.map { "; did you mean --\($0)?" } ?? ""))

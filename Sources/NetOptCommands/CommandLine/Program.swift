@@ -1,17 +1,17 @@
 import NetOpt
 import NetOptCore
 
-/// The program: finds the command, runs it, and reports what it throws.
+/// The program: finds the command, runs it, and reports the error that the command throws.
 package struct Program: Sendable {
   private let commands: CommandTable
 
   private static let version = Option("version", short: "V", "show the versions of netopt and its libraries")
   private static let askForHelp = ["--help", "-h"]
 
-  /// Makes a program of commands, in the order of the help text.
+  /// Creates a program with commands, in the order of the help text.
   init(_ commands: [any Command]) { self.commands = CommandTable(commands) }
 
-  /// The program as it is installed.
+  /// The installed program.
   package static let netopt = Program([
     GetCommand(), FetchCommand(), ProbeCommand(), BenchCommand(), CompareCommand(), MergeCommand(),
     ListCheckCommand(), ListSignCommand(), ListVerifyCommand(), ListUpdateCommand(), ListSuggestCommand(),
@@ -24,12 +24,13 @@ package struct Program: Sendable {
   ///
   /// - Parameters:
   ///   - arguments: the command line without the program's name.
-  ///   - interruption: what ends the command before its time.
-  /// - Returns: the exit code. Nothing is left running.
+  ///   - interruption: the signal handling, which can cancel the command.
+  /// - Returns: the exit code. When the function returns, the command has ended.
   package func run(
     _ arguments: [String], in context: CommandContext, interruption: Interruption
   ) async -> ExitCode {
-    // The command begins when a signal would end it: one that comes in between would do so only later.
+    // The command starts after the signal action is set. A signal in between would cancel the command too
+    // late.
     let (beginning, begin) = AsyncStream.makeStream(of: Never.self)
     let task = Task {
       for await _ in beginning {}
@@ -41,7 +42,7 @@ package struct Program: Sendable {
     return interruption.signal.map(ExitCode.signal) ?? code
   }
 
-  /// Runs the command of the program's own command line.
+  /// Runs the command from the command line of the process.
   package func run(in context: CommandContext, interruption: Interruption) async -> ExitCode {
     let arguments: [String]
     do throws(UsageError) {
@@ -53,9 +54,10 @@ package struct Program: Sendable {
     return await run(arguments, in: context, interruption: interruption)
   }
 
-  /// The arguments without the program's name.
+  /// Returns the arguments without the program's name.
   ///
-  /// - Throws: `UsageError` for an argument that is not UTF-8. Swift would repair it, and the request would have other bytes.
+  /// - Throws: `UsageError` for an argument that is not UTF-8. Swift would repair the argument, so the
+  ///   request would contain other bytes.
   private static func arguments(
     _ count: Int32, _ values: UnsafePointer<UnsafeMutablePointer<CChar>?>
   ) throws(UsageError) -> [String] {
@@ -79,7 +81,8 @@ package struct Program: Sendable {
       context.say(error.message)
       return .usage
     } catch let error as NetOptError {
-      // Who interrupts the program knows that it was interrupted; who closes a pipe has seen enough.
+      // A user who interrupts the program needs no message, and neither does a user who closes a pipe
+      // (below).
       if error.code != .cancelled { context.say(Self.text(of: error)) }
       return ExitCode(error)
     } catch let error as OutputError {
@@ -91,7 +94,8 @@ package struct Program: Sendable {
     }
   }
 
-  /// The message, with the library's code behind it unless the message says it already.
+  /// Returns the message, followed by the error code of the library unless the message contains the library's
+  /// text.
   private static func text(of error: NetOptError) -> String {
     let saysAll = error.underlying.map { error.message.contains($0.text) } ?? true
     return saysAll ? error.message : error.description
@@ -134,7 +138,7 @@ package struct Program: Sendable {
     }
   }
 
-  /// Handles options without a command: `--help` and `--version`.
+  /// Handles a command line that starts with an option: `--help` or `--version`.
   private func runOptions(_ arguments: [String], in context: CommandContext) throws -> ExitCode {
     let seeHelp = "(see netopt --help)"
     let outcome: OptionParser.Outcome
@@ -158,7 +162,7 @@ package struct Program: Sendable {
     HelpText.program(commands.declarations, options: [.help, Self.version])
   }
 
-  /// The help text of what some words call: the program, a group of commands, a command.
+  /// Returns the help text for the given words: the program, a group of commands, or a command.
   private func help(for words: [String]) throws(UsageError) -> String {
     if words.isEmpty || words == ["help"] { return help }
     if let (command, rest) = commands.find(words), rest.isEmpty {

@@ -1,8 +1,8 @@
 import NetOptBench
 
-/// How values look in texts for people.
+/// Formats values for texts.
 enum Text {
-  /// A duration as a person reads it: `12.3 ms`, `1.25 s`.
+  /// Formats a duration: `12.3 ms`, `1.25 s`.
   static func time(_ duration: Duration) -> String {
     let nanoseconds = max(duration.nanoseconds, 0)
     if nanoseconds < 999_950_000 { return milliseconds(duration) + " ms" }
@@ -11,37 +11,38 @@ enum Text {
     return "\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction) s"
   }
 
-  /// A duration in milliseconds with one decimal and no unit: `12.3`.
+  /// Formats a duration in milliseconds with one decimal and no unit: `12.3`.
   static func milliseconds(_ duration: Duration) -> String {
     let nanoseconds = max(duration.nanoseconds, 0)
     let tenths = nanoseconds / 100_000 + (nanoseconds % 100_000 >= 50_000 ? 1 : 0)
     return "\(tenths / 10).\(tenths % 10)"
   }
 
-  /// A number and a noun: `1 endpoint`, `2 endpoints`.
+  /// Formats a number with its noun: `1 endpoint`, `2 endpoints`.
   static func count(_ number: some BinaryInteger, _ noun: String) -> String {
     "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
-  /// The text with spaces for what a terminal would act upon: what a server sent must not steer the terminal that shows it.
+  /// Replaces the characters that a terminal acts upon by spaces. So text from a server cannot control the
+  /// terminal.
   static func printable(_ text: String) -> String { TextLayout.printable(text, by: " ") }
 
-  /// Fills up with spaces on the right, or cuts with "..." to a width.
+  /// Pads a text with spaces on the right to a width, or cuts the text to the width with "..." at the end.
   static func left(_ text: String, _ width: Int) -> String {
     let text = cut(text, to: width)
     return text + spaces(width - text.count)
   }
 
-  /// Fills up with spaces on the left.
+  /// Pads a text with spaces on the left to a width.
   static func right(_ text: String, _ width: Int) -> String { TextLayout.right(text, width) }
 
-  /// Cuts a text that is longer than a width and ends it in "...".
+  /// Cuts a text that is longer than a width. The cut text ends in "...".
   static func cut(_ text: String, to width: Int) -> String { TextLayout.cut(text, to: width) }
 
-  /// So many spaces, none for a negative number.
+  /// Returns `count` spaces; none for a negative number.
   static func spaces(_ count: Int) -> String { String(repeating: " ", count: max(count, 0)) }
 
-  /// The lines with no spaces at their ends.
+  /// Joins lines, without the spaces at the ends of the lines.
   static func lines(_ lines: [String]) -> String {
     lines.map { line in
       let end = line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex
@@ -49,7 +50,7 @@ enum Text {
     }.joined()
   }
 
-  /// Breaks a text into lines at its spaces. A word that is longer than a line stands on one of its own.
+  /// Breaks a text into lines at white space. A word that is longer than a line is on a line of its own.
   static func wrapped(_ text: String, at width: Int) -> [String] {
     var lines: [String] = []
     for word in text.split(whereSeparator: \.isWhitespace) {
