@@ -1,9 +1,9 @@
 import NetOptCore
 import NetOptSigning
 
-/// An answer of `netopt fetch --jsonl`: docs/schemas/fetch-answer.schema.json.
+/// An output line of `netopt fetch --jsonl`: docs/schemas/fetch-answer.schema.json.
 enum FetchAnswer {
-  /// The line of a response whose body has been read.
+  /// Returns the output line for a response with its complete body.
   static func line(_ id: JSONValue, _ response: NetOptResponse, body: [UInt8]) -> JSONValue {
     var answer: JSONValue = [
       "id": id,
@@ -11,7 +11,7 @@ enum FetchAnswer {
       "reason": .string(ReasonPhrase.of(response.status)),
       "headers": .array(response.headers.map { [.string($0.name), .string($0.value)] }),
     ]
-    // What is no text is none in another encoding either.
+    // A body that is not valid UTF-8 is binary data: the command tries no other text encoding.
     if let text = String(validating: body, as: UTF8.self) {
       answer.append("body", .string(text))
     } else {
@@ -21,11 +21,12 @@ enum FetchAnswer {
     return answer
   }
 
-  /// The line of a request that failed, or could not be read.
+  /// Returns the output line for a request that failed, or for an input line that could not be read.
   static func line(_ id: JSONValue, _ error: NetOptError) -> JSONValue { ["id": id, "error": error.json] }
 }
 
-/// The phrases that stand for statuses (RFC 9110, section 15). HTTP/2 sends none, and HTTP/1.1's mean nothing.
+/// The reason phrases of status codes (RFC 9110, section 15). HTTP/2 sends none, and those of HTTP/1.1 have
+/// no meaning.
 enum ReasonPhrase {
   private static let phrases: [Int: String] = [
     200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",
@@ -47,6 +48,6 @@ enum ReasonPhrase {
     504: "Gateway Timeout", 505: "HTTP Version Not Supported", 511: "Network Authentication Required",
   ]
 
-  /// The phrase of a status, empty for one that has none.
+  /// Returns the reason phrase of a status code; an empty string for a code without a phrase.
   static func of(_ status: Int) -> String { phrases[status] ?? "" }
 }

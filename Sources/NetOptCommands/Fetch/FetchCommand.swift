@@ -1,7 +1,7 @@
 import NetOpt
 import NetOptCore
 
-/// `netopt fetch`: many requests on one client.
+/// `netopt fetch`: sends many requests through one client.
 struct FetchCommand: Command {
   private static let jsonl = Option(
     "jsonl", "read requests and write answers as JSON Lines; docs/schemas has both")
@@ -9,7 +9,7 @@ struct FetchCommand: Command {
     "concurrency", takes: .required("N"),
     "how many requests are under way at once at most, 1 to 65536; default: 256")
 
-  /// The most bytes that a line, and the body of an answer, may have.
+  /// The maximum size of an input line and of a response body, in bytes.
   static let largest = 64 << 20
 
   let declaration = CommandDeclaration(
@@ -48,12 +48,13 @@ struct FetchCommand: Command {
     }
     let caching = try CacheArguments(arguments)
     var options = try ClientOptions.requestOptions(arguments)
-    // What the server says is the answer: who asks for many may want to see it.
+    // Every response is an answer, even 502, 503 and 504, so there are no retries. `--retry` can change this
+    // below.
     options.maxAttempts = 1
     try RequestArguments.limits(arguments, &options)
     var configuration = try ClientOptions.configuration(arguments, in: context)
     configuration.cache = ClientConfiguration.Cache()
-    // Each line says how it is used.
+    // Each input line selects its own cache mode.
     configuration.cache?.options = .off
     configuration.cache?.directory = caching.directory
     configuration.cache?.heap = SystemHeap()
@@ -68,18 +69,18 @@ struct FetchCommand: Command {
   }
 }
 
-/// The requests of a run, and where their answers go.
+/// The requests of a run, and the output for their answers.
 private struct Fetches: Sendable {
   let client: any Client
   let options: RequestOptions
   let caching: CacheArguments
   let output: LineOutput
 
-  /// Answers all lines.
+  /// Answers all input lines.
   func run(_ lines: LineSource, atOnce limit: Int) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       var underWay = 0
-      // A line that cannot be read ends the reading, and not what was asked before it.
+      // A line that cannot be read stops the reading, but the requests before it complete.
       var fault: (any Error)?
       do {
         while let line = try await lines.next() {
@@ -119,7 +120,8 @@ private struct Fetches: Sendable {
   }
 }
 
-/// Writes lines, each whole. A long one is written in pieces: as a whole it would take several times the memory of its body.
+/// Writes complete lines. It writes a long line in pieces, because the complete line would take several times
+/// the memory of its body.
 private actor LineOutput {
   private let output: any ByteOutput
 

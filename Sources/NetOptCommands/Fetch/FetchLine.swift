@@ -2,31 +2,31 @@ import NetOptCore
 import NetOptCrypto
 import NetOptSigning
 
-/// A request of `netopt fetch --jsonl`: docs/schemas/fetch-line.schema.json.
+/// An input line of `netopt fetch --jsonl`, which is a request: docs/schemas/fetch-line.schema.json.
 struct FetchLine: Sendable {
-  /// What a redirect leads to.
+  /// How the command handles a redirect.
   enum Redirect: String, CaseIterable, Sendable {
-    /// It is followed.
+    /// Follows the redirect.
     case follow
-    /// It is the answer.
+    /// Returns the redirect as the response.
     case manual
-    /// It is an error.
+    /// Reports the redirect as an error.
     case error
   }
 
-  /// What the answer is told apart by: a text, a whole number, true or false; null for anything else.
+  /// The id of the answer: a string, an integer or a Boolean; null for anything else.
   let id: JSONValue
   let method: NetOptRequest.Method
   let url: HTTPURL
   let headers: HeaderFields
   let body: [UInt8]?
   let redirect: Redirect
-  /// `nil` for what the command line says.
+  /// The cache mode; `nil` for the mode from the command line.
   let cache: CacheArguments.Mode?
-  /// The cache that is used: each partition is one of its own.
+  /// The cache partition. Each partition is a separate cache.
   let partition: String
 
-  /// What is wrong with a line, and what it calls itself, as far as that could be read.
+  /// The error in a line, with the id of the line as far as the id could be read.
   struct Fault: Error {
     let id: JSONValue
     let error: NetOptError
@@ -36,7 +36,7 @@ struct FetchLine: Sendable {
     "id", "method", "url", "headers", "body", "redirect", "cache", "partition",
   ]
 
-  /// Reads a line.
+  /// Parses a line.
   init(_ text: [UInt8]) throws(Fault) {
     let root: JSONPart
     do throws(JSONFault) { root = try JSONDocument.read(SecretBytes(copying: text)) } catch {
@@ -101,11 +101,11 @@ struct FetchLine: Sendable {
     return choice
   }
 
-  /// The request.
+  /// Returns the request.
   ///
   /// - Parameters:
-  ///   - options: what the command line says of all requests.
-  ///   - caching: how the cache is used in each of its modes.
+  ///   - options: the request options from the command line.
+  ///   - caching: the cache options from the command line.
   func request(_ options: RequestOptions, _ caching: CacheArguments) -> NetOptRequest {
     var request = NetOptRequest(method, url, headers: headers, options: options)
     if let body { request.body = .bytes(body) }

@@ -2,16 +2,16 @@ import NetOptCore
 import NetOptEngine
 import NetOptLocking
 
-/// Reads lines on a thread of its own, so that waiting for input takes none from the requests.
+/// Reads lines on a thread of its own, so that waiting for input does not block the threads of the requests.
 final class LineSource: Sendable {
   private let reader: Locked<LineReader>
   private let thread: EventLoop
   private let executor: LoopTaskExecutor
 
-  /// Makes a source.
+  /// Creates a source.
   ///
-  /// - Parameter limit: the most bytes of a line.
-  /// - Throws: `libraryFailed` when the system gives no thread.
+  /// - Parameter limit: the maximum length of a line in bytes.
+  /// - Throws: `libraryFailed` when the system cannot create the thread.
   init(_ input: any ByteInput, limit: Int) throws(NetOptError) {
     reader = Locked(LineReader(input, limit: limit, phase: .send))
     thread = try EventLoop()
@@ -20,7 +20,7 @@ final class LineSource: Sendable {
 
   deinit { thread.stop() }
 
-  /// The next line that is not empty; `nil` at the end. One caller at a time.
+  /// Returns the next line that is not empty; `nil` at the end. Only one task at a time may call this.
   func next() async throws -> [UInt8]? {
     try await withTaskExecutorPreference(executor) { try await read() }
   }

@@ -1,29 +1,31 @@
 import NetOptCore
 
-/// Takes an answer in: the body, chunk by chunk and so in constant memory; for a HEAD request the head instead.
+/// Writes a response to its destination: the body chunk by chunk, in constant memory. For a HEAD request,
+/// writes the head.
 final class BodySink {
-  /// Where the answer goes.
+  /// The destination of the response.
   enum Destination: Hashable, Sendable {
     /// Standard output.
     case output
-    /// A file.
+    /// The file with this path.
     case file(String)
-    /// Nowhere: its bytes are counted.
+    /// No destination: the sink only counts the bytes of the body.
     case nowhere
   }
 
   private let output: (any ByteOutput)?
   private var file: FileReplacement?
 
-  /// Gets ready. A file is begun at once, so that it is known to be writable before anything is requested.
+  /// Creates a sink. The sink creates the draft of a file at once, so that a file that cannot be written
+  /// fails before the request.
   init(_ destination: Destination, output: any ByteOutput) throws(OutputError) {
     self.output = destination == .output ? output : nil
     if case .file(let name) = destination { file = try FileReplacement(name) }
   }
 
-  /// Takes the whole answer in; a file is in its place afterwards.
+  /// Writes the whole response. Afterwards, a file is complete and in its place.
   ///
-  /// - Parameter headOnly: whether the head is what was asked for.
+  /// - Parameter headOnly: whether to write the head, for a HEAD request.
   /// - Returns: the number of bytes of the body.
   func take(_ response: NetOptResponse, headOnly: Bool) async throws -> Int64 {
     var count: Int64 = 0
@@ -41,7 +43,7 @@ final class BodySink {
     try file?.write(bytes)
   }
 
-  /// The head as text, one field a line.
+  /// Formats the head as text, one field per line.
   private static func text(of head: ResponseHead) -> String {
     let lines = ["HTTP/\(head.version) \(head.status)"] + head.fields.map { "\($0.name): \($0.value)" }
     return lines.map { Text.printable($0) + "\n" }.joined() + "\n"

@@ -24,9 +24,9 @@ extension Exchange {
     return json
   }
 
-  /// The object that `get --json` prints when there is no answer.
+  /// Returns the object that `get --json` prints when there is no response.
   ///
-  /// - Parameter url: the URL as it was given, without secrets.
+  /// - Parameter url: the URL from the command line, without secrets.
   static func failure(url: String, _ error: NetOptError) -> JSONValue {
     var json: JSONValue = [
       "schema_version": 1,
@@ -40,7 +40,7 @@ extension Exchange {
 }
 
 extension JSONValue {
-  /// Adds the attempts that did not give the answer, when there were any.
+  /// Appends the attempts that did not give the response, if there are any.
   fileprivate mutating func append(_ otherAttempts: [AttemptReport]) {
     if !otherAttempts.isEmpty { append("other_attempts", .array(otherAttempts.map(\.json))) }
   }
@@ -65,7 +65,7 @@ extension AttemptReport {
 }
 
 extension NetOptError {
-  /// The object that stands for an error in published output.
+  /// The object for an error in published output.
   var json: JSONValue {
     var json: JSONValue = [
       "code": .string(code.description), "phase": .string(phase.rawValue), "message": .string(message),
@@ -76,7 +76,7 @@ extension NetOptError {
 }
 
 extension Timings {
-  /// The phases in microseconds. `total` is the sum of the others as they are printed.
+  /// The phases in microseconds. `total` is the sum of the other values as they are printed.
   var json: JSONValue {
     let phases = [
       ("queue", queue), ("dns", dns), ("connect", connect), ("tls", tls), ("send", send), ("wait", wait),
@@ -89,7 +89,7 @@ extension Timings {
 }
 
 extension RouteReport {
-  /// The route as `get --json` prints it.
+  /// The object for the route in the output of `get --json`.
   var json: JSONValue {
     var json: JSONValue = [
       "source": .string(source.rawValue),

@@ -1,35 +1,35 @@
 import NetOptCore
 
-/// A request and its answer after the body has ended, as `get` reports them.
+/// A request and its response after the end of the body, for the report of `get`.
 struct Exchange: Sendable {
   /// The method of the request.
   var method: NetOptRequest.Method
-  /// What was requested in the end, after redirects.
+  /// The URL of the response, after redirects.
   var url: HTTPURL
-  /// The response's head.
+  /// The head of the response.
   var head: ResponseHead
-  /// The endpoint that answered.
+  /// The endpoint that responded.
   var remote: IPEndpoint?
-  /// The way it took.
+  /// The route of the request.
   var route: RouteReport
-  /// How the connection was secured; `nil` for plain HTTP.
+  /// The TLS version and verification of the connection; `nil` for plain HTTP.
   var tls: TLSReport?
-  /// What the phases took.
+  /// The durations of the phases.
   var timings: Timings
-  /// Whether the connection had been used before.
+  /// Whether the request used a pooled connection.
   var reused: Bool
-  /// How often the request was sent.
+  /// The number of times the request was sent.
   var attempts: Int
-  /// What became of the attempts that did not give the answer.
+  /// The attempts that did not give the response, with their outcomes.
   var otherAttempts: [AttemptReport]
-  /// The number of bytes of the body, decompressed.
+  /// The number of bytes of the body after decompression.
   var bodyBytes: Int64
-  /// What the cache had to do with it.
+  /// How the cache handled the request.
   var cacheStatus: CacheStatus
-  /// The id of the key that signed the request, or `nil`.
+  /// The id of the key that signed the request; `nil` for an unsigned request.
   var signedBy: String?
 
-  /// Takes what is reported from a response whose body has ended.
+  /// Creates an exchange from a response whose body has ended.
   init(_ method: NetOptRequest.Method, _ response: NetOptResponse, bodyBytes: Int64) {
     self.method = method
     url = response.url

@@ -1,7 +1,7 @@
 import NetOpt
 import NetOptCore
 
-/// `netopt get`: one request.
+/// `netopt get`: sends one request.
 struct GetCommand: Command {
   private static let output = Option(
     "output", short: "o", takes: .required("FILE"),
@@ -72,7 +72,8 @@ struct GetCommand: Command {
     configuration.signing = try RequestSigning.configuration(arguments, request)
     configuration.cache = try CacheArguments(arguments).configuration
     let signing = configuration.signing
-    // Opened before anything is sent: who cannot have the answer should not have asked.
+    // The command opens the destination before it sends the request: without a place for the response, there
+    // is no request.
     let sink = try BodySink(destination, output: context.output)
     return try await context.withClient(configuration) { client in
       let response = try await client.execute(request)

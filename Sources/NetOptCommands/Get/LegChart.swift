@@ -2,7 +2,7 @@ import NetOptCore
 
 /// The bars of the waterfall: one line for each leg of the race, and one for the request.
 struct LegChart: Sendable {
-  /// What a piece of a bar stands for; the raw value is what it is drawn with.
+  /// A phase of a leg or of the request. The raw value is the character that draws the phase.
   private enum Phase: Character, CaseIterable {
     case dns = "D"
     case tcp = "T"
@@ -43,9 +43,9 @@ struct LegChart: Sendable {
 
   private let rows: [Row]
 
-  /// Makes the chart.
+  /// Creates the chart.
   ///
-  /// - Parameter timings: those of the request that was sent, when one was.
+  /// - Parameter timings: the timings of the request; `nil` when no request was sent.
   init(_ route: RouteReport, _ timings: Timings?) {
     var rows = route.legs.map { Self.row($0, of: route, timings) }
     if let winner = route.winner, let timings { rows.append(Self.request(from: winner.ended, timings)) }
@@ -88,9 +88,9 @@ struct LegChart: Sendable {
       ], end: end)
   }
 
-  /// The chart as lines.
+  /// Returns the lines of the chart.
   ///
-  /// - Parameter columns: the width of the terminal.
+  /// - Parameter columns: the width of the terminal in characters.
   func lines(_ columns: Int) -> [String] {
     guard !rows.isEmpty else { return [] }
     let nameWidth = rows.map(\.name.count).max() ?? 0
@@ -118,7 +118,8 @@ struct LegChart: Sendable {
     return names.isEmpty ? [] : [Text.spaces(margin) + names.joined(separator: "  ")]
   }
 
-  /// Draws the pieces to scale. A piece has at least one cell, however short it was, so that none is lost.
+  /// Draws the pieces to scale, each with at least one cell, so that short pieces are visible. Cuts the bar
+  /// at `width`.
   private static func bar(_ pieces: [Piece], _ end: Duration, _ width: Int) -> String {
     var cells: [Character] = []
     let scale = end > .zero ? Double(width) / Double(end.nanoseconds) : 0
@@ -134,7 +135,7 @@ struct LegChart: Sendable {
 }
 
 extension RouteReport {
-  /// What a leg is called: by its address, or by what took the place of one.
+  /// Returns the name of a leg: its address, or "proxy" or "look-up" for a leg without an address.
   func name(of leg: Leg) -> String {
     leg.address?.description ?? (plan.directOff == .proxy ? "proxy" : "look-up")
   }

@@ -19,15 +19,16 @@ enum RequestArguments {
     "how often to send a request again that may be repeated; 0 to 100, 0 for never; default: 2 (fetch: 0)")
   private static let location = Option("location", short: "L", "follow redirects, which is the default")
 
-  /// The options.
+  /// The options, in the order of the help text.
   static let options = [method, header, data, location, maxRedirects, retry]
 
-  /// The most bytes that a body may have: it is kept in memory, to be sent again after a redirect.
+  /// The maximum size of a body in bytes: 256 MiB. The body stays in memory, because a redirect may need it
+  /// again.
   private static let largestBody = 256 << 20
 
-  /// Makes the request.
+  /// Creates the request.
   ///
-  /// - Throws: `UsageError`; `NetOptError` for the URL and for a file that cannot be read.
+  /// - Throws: `UsageError`; `NetOptError` for an invalid URL and for a file that cannot be read.
   static func request(
     _ arguments: Arguments, isHead: Bool, in context: CommandContext
   ) throws -> NetOptRequest {
@@ -41,13 +42,13 @@ enum RequestArguments {
     return request
   }
 
-  /// How often a request may be redirected and sent again.
+  /// Sets the maximum numbers of redirects and attempts.
   static func limits(_ arguments: Arguments, _ options: inout RequestOptions) throws(UsageError) {
     if let limit = try arguments.integer(maxRedirects, in: 0...1000) { options.maxRedirects = limit }
     if let retries = try arguments.integer(retry, in: 0...100) { options.maxAttempts = retries + 1 }
   }
 
-  /// Method, header fields and body, for a request that is not sent.
+  /// Returns the method, the header fields and the body of a request that the command does not send.
   static func parts(
     _ arguments: Arguments, in context: CommandContext
   ) throws -> (method: String, headers: HeaderFields, body: [UInt8]) {
@@ -77,7 +78,8 @@ enum RequestArguments {
     return NetOptRequest.Method(rawValue: name)
   }
 
-  /// Reads a field. `Name;` sends it with an empty value, as with curl. Messages show nothing of a value: it may be a secret.
+  /// Parses a header field. `Name;` sends the field with an empty value, as with curl. Messages never contain
+  /// a value, because it may be a secret.
   private static func field(_ index: Int, _ text: String) throws(UsageError) -> HeaderField {
     if text.hasSuffix(";"), HeaderFields.isToken(String(text.dropLast())) {
       return HeaderField(String(text.dropLast()), "")
@@ -96,7 +98,7 @@ enum RequestArguments {
     return field
   }
 
-  /// Joins the values of `-d`. As with curl, line ends and NULs of a file are left out.
+  /// Joins the values of `-d` with "&". Removes line ends and NULs from the content of files, as curl does.
   private static func body(_ data: [String], in context: CommandContext) throws(NetOptError) -> [UInt8] {
     let tooLarge = NetOptError(
       .invalidRequest, phase: .send, "the body of -d is larger than 256 MiB; send less at once")
@@ -105,7 +107,7 @@ enum RequestArguments {
       if index > 0 { body.append(0x26) }
       if part.hasPrefix("@") {
         let file = try context.read(String(part.dropFirst()), upTo: largestBody, for: .send)
-        // Before line ends are left out: what follows in the file has not been read.
+        // This check precedes the removal of line ends, because the rest of the file has not been read.
         if file.count > largestBody { throw tooLarge }
         body += file.lazy.filter { $0 != 0x0a && $0 != 0x0d && $0 != 0 }
       } else {

@@ -1,8 +1,8 @@
 import NetOptCore
 
-/// The report of `get -v`: who answered, why the request went there, and a waterfall of the time it took.
+/// The report of `get -v`: the server, the reasons for the route, and a waterfall of the durations.
 struct Waterfall: Sendable {
-  /// The most candidates that are shown; a list may have thousands.
+  /// The maximum number of candidates in the report. A list may have thousands.
   private static let mostCandidates = 12
 
   private let url: String
@@ -10,7 +10,7 @@ struct Waterfall: Sendable {
   private let exchange: Exchange?
   private let otherAttempts: [AttemptReport]
 
-  /// Makes the report of an exchange.
+  /// Creates the report of an exchange.
   init(_ exchange: Exchange) {
     url = exchange.url.shown
     route = exchange.route
@@ -18,9 +18,9 @@ struct Waterfall: Sendable {
     self.exchange = exchange
   }
 
-  /// Makes the report of a request that failed.
+  /// Creates the report of a request that failed.
   ///
-  /// - Parameter url: the URL as it was given, without secrets.
+  /// - Parameter url: the URL from the command line, without secrets.
   init(failed url: String, _ route: RouteReport, otherAttempts: [AttemptReport] = []) {
     self.url = url
     self.route = route
@@ -30,7 +30,7 @@ struct Waterfall: Sendable {
 
   /// The report as text.
   ///
-  /// - Parameter columns: the width of the terminal.
+  /// - Parameter columns: the width of the terminal in characters.
   func text(columns: Int) -> String {
     let blocks = [
       heading(columns) + facts, attempts(columns), candidates(columns),
@@ -88,9 +88,9 @@ struct Waterfall: Sendable {
       + (tls.verified ? "certificate verified" : "certificate NOT VERIFIED (-k)")
   }
 
-  /// Where the address came from and why, in words.
+  /// The source of the address and the reason for it, in words.
   private var way: String {
-    // One address, by the caller's wish or by the URL's.
+    // The plan has a single address, from the caller or from the URL.
     if let off = route.plan.directOff, off != .proxy, let address = route.plan.legs[0].address {
       return route.plan.origin.address == address
         ? "to the address in the URL" : "to \(address), as asked for, which is not in the list"
@@ -113,7 +113,8 @@ struct Waterfall: Sendable {
     }
   }
 
-  /// The attempts that did not give the answer: the chart below is of the one that did, or of the last.
+  /// Returns the attempts that did not give the response. The chart below shows the attempt that did, or the
+  /// last attempt.
   private func attempts(_ columns: Int) -> [String] {
     guard !otherAttempts.isEmpty else { return [] }
     let places = otherAttempts.map { $0.remote?.description ?? "nowhere" }
@@ -139,7 +140,8 @@ struct Waterfall: Sendable {
       let start =
         Text.right(mark, 2) + "  " + Text.left(candidate.address.description, width) + Text.right(score, 12)
         + "  "
-      // The end of a reason says when the address is looked at again: it is not to be cut.
+      // Wraps the reason instead of cutting it, because its end may tell when the next check of the address
+      // is.
       let reason = Text.wrapped(
         Text.printable(candidate.excluded?.description ?? ""), at: columns - start.count)
       lines.append(Text.cut(start + (reason.first ?? ""), to: columns))
@@ -150,7 +152,7 @@ struct Waterfall: Sendable {
     return lines
   }
 
-  /// What the legs that failed failed of.
+  /// Returns the messages of the legs that failed.
   private func failures(_ columns: Int) -> [String] {
     route.legs.flatMap { leg -> [String] in
       guard let message = leg.failure?.message else { return [] }
@@ -177,7 +179,7 @@ struct Waterfall: Sendable {
 }
 
 extension AttemptReport {
-  /// Why it was made and how it ended, in words.
+  /// The reason for the attempt and its outcome, in words.
   fileprivate var summary: String {
     let end =
       switch outcome {
