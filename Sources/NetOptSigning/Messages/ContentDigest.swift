@@ -3,7 +3,7 @@ import NetOptCrypto
 
 /// The field Content-Digest (RFC 9530): digests of the body as it is sent.
 public enum ContentDigest {
-  /// The digests that are active (RFC 9530, section 7.2).
+  /// The active digest algorithms (RFC 9530, section 7.2).
   public enum Algorithm: String, Hashable, Sendable, CaseIterable {
     /// SHA-256.
     case sha256 = "sha-256"
@@ -13,7 +13,7 @@ public enum ContentDigest {
     var digest: DigestAlgorithm { self == .sha256 ? .sha256 : .sha512 }
   }
 
-  /// The field of a body.
+  /// Makes the Content-Digest field for a body.
   public static func field(
     of body: [UInt8], _ algorithm: Algorithm = .sha256
   ) throws(NetOptError) -> HeaderField {
@@ -29,8 +29,9 @@ public enum ContentDigest {
     return "\(algorithm.rawValue)=:\(Base64.text(digest)):"
   }
 
-  /// Says why the field of a request is not that of its body; `nil` when it is, or there is no such field. Digests of other
-  /// algorithms say nothing; every known one has to be right, and one has to be known.
+  /// Returns why the Content-Digest field of a request does not match its body; `nil` if it matches or if
+  /// there is no such field. The function ignores digests of unknown algorithms. At least one algorithm must
+  /// be known, and every known digest must match.
   static func fault(in request: SigningRequest) -> SigningFault? {
     guard request.hasField("Content-Digest"), let text = request.headers["Content-Digest"] else { return nil }
     let dictionary: StructuredDictionary

@@ -1,11 +1,12 @@
 package import NetOptCore
 
 extension SigningRequest {
-  /// Reads an HTTP/1.1 request as it is on the wire (RFC 9112), or in a file: lines may end in LF alone.
+  /// Reads an HTTP/1.1 request as it is on the wire (RFC 9112), or from a file: lines may end in LF alone.
   ///
   /// - Parameters:
-  ///   - message: the bytes. Without Content-Length and Transfer-Encoding all that follows the head is the body.
-  ///   - scheme: what the target does not say when it is a path.
+  ///   - message: the bytes. Without Content-Length and Transfer-Encoding, everything after the head is the
+  ///     body.
+  ///   - scheme: the scheme of the request if its target is only a path.
   /// - Throws: `NetOptError.Code.invalidRequest`, with the rule that the message breaks.
   package init(message: [UInt8], scheme: Origin.Scheme = .https) throws(NetOptError) {
     do throws(SigningFault) {
@@ -15,14 +16,14 @@ extension SigningRequest {
     }
   }
 
-  /// Like the initialiser with a message; faults have the reason `malformedRequest`.
+  /// Like `init(message:scheme:)`, but throws a `SigningFault` with the reason `malformedRequest`.
   package init(http message: [UInt8], scheme: Origin.Scheme) throws(SigningFault) {
     var reader = HTTPMessageReader(message)
     self = try reader.request(scheme)
     try check()
   }
 
-  /// A value without its line folds (RFC 9112, section 5.2): each becomes one space.
+  /// Returns a value in which each line fold (RFC 9112, section 5.2) is one space.
   package static func unfolded(_ value: String) -> String {
     guard value.utf8.contains(0x0a) else { return value }
     var out: [UInt8] = []
@@ -42,7 +43,7 @@ extension SigningRequest {
   }
 }
 
-/// Reads the parts of a message from top to bottom.
+/// Reads a message from top to bottom.
 private struct HTTPMessageReader {
   private var rest: ArraySlice<UInt8>
 
@@ -50,7 +51,8 @@ private struct HTTPMessageReader {
 
   private static func fault(_ detail: String) -> SigningFault { SigningFault(.malformedRequest, detail) }
 
-  /// Whether a word is a version of HTTP: RFC 9112, section 2.3, and as libraries print those without a minor number.
+  /// Whether a word is an HTTP version (RFC 9112, section 2.3), or a version without a minor number, as
+  /// libraries print it.
   private static func isVersion(_ word: String) -> Bool {
     guard word.hasPrefix("HTTP/") else { return false }
     let number = word.utf8.dropFirst(5)
@@ -66,7 +68,7 @@ private struct HTTPMessageReader {
     guard words.count >= 3, let version = words.last, Self.isVersion(version) else {
       throw Self.fault("the first line is not METHOD TARGET HTTP/1.1")
     }
-    // The target is taken raw, spaces included.
+    // The target is taken raw, including spaces.
     let target = words[1..<(words.count - 1)].joined(separator: " ")
     let headers = try fields()
     let body = try body(headers)
@@ -81,7 +83,7 @@ private struct HTTPMessageReader {
       request.set(target: target)
       return request
     }
-    // The authority of an absolute target is the one that counts, whatever the field says: RFC 9112, section 3.2.2.
+    // The authority of an absolute target overrides the Host field: RFC 9112, section 3.2.2.
     var others = headers
     others["Host"] = nil
     var request = try SigningRequest(words[0], rawURL: target, headers: others, body: body)
@@ -90,7 +92,7 @@ private struct HTTPMessageReader {
     return request
   }
 
-  /// The next line without its end; `nil` where the head ends.
+  /// The next line without its line end; `nil` at the end of the head.
   private mutating func line() throws(SigningFault) -> String? {
     guard let end = rest.firstIndex(of: 0x0a) else {
       throw Self.fault("the message is cut off before the empty line that ends its head")
@@ -110,7 +112,8 @@ private struct HTTPMessageReader {
 
   private mutating func fields() throws(SigningFault) -> HeaderFields {
     var fields = HeaderFields()
-    // Kept apart from the others while lines are added to it: a value of many folds would be copied for each.
+    // The last field stays outside `fields` until all its lines are read: otherwise each fold would copy the
+    // value.
     var last: HeaderField?
     while let line = try line() {
       if let first = line.utf8.first, ByteClass.isSpace(first) {

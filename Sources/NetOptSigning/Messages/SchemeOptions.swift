@@ -1,13 +1,15 @@
 import NetOptCore
 
-/// Reads the options of a scheme from JSON, as JSON Lines and the command line give them (docs/signing.md).
+/// Reads the options of a scheme from JSON, from JSON Lines or the command line (docs/signing.md).
 package enum SchemeOptions {
   /// Makes a scheme.
   ///
   /// - Parameters:
-  ///   - options: the object, or `nil` for the defaults.
-  ///   - isLenient: whether a verifier in `rfc9421` insists on components only when the options name them; the assurance is then weak.
-  ///   - keys: where the platform's key is, for signing in `sealed-key`.
+  ///   - options: the object; `nil` for the defaults.
+  ///   - isLenient: whether a verifier in `rfc9421` requires components only when the options name them. The
+  ///     assurance is then weak if a signature does not cover the whole request.
+  ///   - keys: the ring that has the platform's key, for signing in `sealed-key`.
+  /// - Throws: `OptionFault` for an unknown option or an invalid value.
   package static func scheme(
     _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, keys: KeyRing
   ) throws(OptionFault) -> any SigningScheme {
@@ -24,7 +26,7 @@ package enum SchemeOptions {
     }
   }
 
-  /// A member of the options that is one of some words.
+  /// The value of an option that must be one of several words; `nil` if the option is not set.
   static func word<Word: RawRepresentable & CaseIterable>(
     _ options: JSONPart?, _ name: String
   ) throws(JSONFault) -> Word? where Word.RawValue == String {
@@ -36,8 +38,8 @@ package enum SchemeOptions {
   }
 }
 
-/// What is wrong with the options of a scheme.
+/// A fault in the options of a scheme.
 package struct OptionFault: Error, Hashable, Sendable {
-  /// The place and the rule.
+  /// The place and the rule that it breaks.
   package let detail: String
 }

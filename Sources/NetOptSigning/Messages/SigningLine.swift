@@ -1,9 +1,9 @@
 package import NetOptCore
 import NetOptCrypto
 
-/// One line of JSON Lines: a request, and how it is to be signed or verified (docs/schemas/signing-line.schema.json).
+/// One line of JSON Lines: a request, and how to sign or verify it (docs/schemas/signing-line.schema.json).
 package struct SigningLine: Sendable {
-  /// What the caller calls it; null when it does not say.
+  /// The caller's id for the line; null if it gives none.
   package let id: JSONValue
   /// The request.
   package let request: SigningRequest
@@ -11,16 +11,16 @@ package struct SigningLine: Sendable {
   package let scheme: SchemeName?
   /// The id of the key.
   package let keyID: String?
-  /// The moment in seconds since 1970.
+  /// The time in seconds since 1970.
   package let now: Int64?
-  /// The nonce, for vectors.
+  /// The nonce, for test vectors.
   package let nonce: String?
   /// The scheme's options.
   package let options: JSONPart?
-  /// The string that the caller has signed, to be compared.
+  /// The string that the caller signed, for comparison.
   package let stringToSign: String?
 
-  /// What is wrong with a line, and what it calls itself, as far as that could be read.
+  /// A fault in a line, with the line's id as far as it could be read.
   package struct Fault: Error, Sendable {
     /// The line's id.
     package let id: JSONValue
@@ -127,7 +127,7 @@ package struct SigningLine: Sendable {
 }
 
 extension JSONPart {
-  /// The value, to be written again.
+  /// The text, integer or Boolean, to be written again; null for anything else.
   package var plain: JSONValue {
     if let text = try? string() { return .string(text) }
     if let number = try? integer() { return .integer(number) }

@@ -1,25 +1,25 @@
 public import NetOptCore
 
-/// A request as it is signed and verified: the bytes of its target are kept as they were written.
+/// A request or a response as it is signed and verified. The bytes of its target stay as they were written.
 public struct SigningRequest: Sendable {
-  /// The method; its case matters.
+  /// The method, which is case-sensitive.
   public var method: String
-  /// http or https: says which port is the default one.
+  /// The scheme, http or https, which determines the default port.
   package var scheme: Origin.Scheme
-  /// Host and port as the request names them, in any case.
+  /// Host and port as the request states them, in any case.
   public var authority: String
-  /// The path as it was written, without the query; begins with "/".
+  /// The path as it was written, without the query. Begins with "/".
   public var path: String
-  /// The query as it was written, without its "?"; `nil` when there is none.
+  /// The query as it was written, without its "?"; `nil` if there is none.
   public var query: String?
   /// The header fields.
   public var headers: HeaderFields
   /// The body as it is sent, after content coding.
   public var body: [UInt8]
-  /// The status, when it is a response; `nil` for a request.
+  /// The status of a response; `nil` for a request.
   public private(set) var status: Int?
 
-  /// Makes a request of its parts.
+  /// Makes a request from its parts.
   package init(
     method: String, scheme: Origin.Scheme = .https, authority: String, path: String, query: String? = nil,
     headers: HeaderFields = [:], body: [UInt8] = []
@@ -33,8 +33,8 @@ public struct SigningRequest: Sendable {
     self.body = body
   }
 
-  /// Makes a response, which `rfc9421` alone signs and verifies: by `@status` and its fields. What a response signs of its
-  /// request (`;req`) is not supported.
+  /// Makes a response. Only `rfc9421` signs and verifies responses: `@status` and the fields. Components of
+  /// the response's request (`;req`) are not supported.
   public init(status: Int, headers: HeaderFields, body: [UInt8] = []) {
     self.init(method: "", authority: "", path: "", headers: headers, body: body)
     self.status = status
@@ -43,8 +43,8 @@ public struct SigningRequest: Sendable {
   /// Makes a request as the client sends it.
   ///
   /// - Parameters:
-  ///   - request: the request. A `Host` field in it is the authority.
-  ///   - body: its body.
+  ///   - request: the request. Its `Host` field, if it has one, is the authority.
+  ///   - body: the body of the request.
   public init(_ request: NetOptRequest, body: [UInt8]) {
     self.init(
       method: request.method.rawValue, scheme: request.url.origin.scheme,
@@ -52,9 +52,11 @@ public struct SigningRequest: Sendable {
       query: request.url.query.map(String.init), headers: request.headers, body: body)
   }
 
-  /// Makes a request of a URL that is taken raw: spaces, UTF-8, "//" and ".." stay as they are. A `Host` field in the
-  /// headers is the authority, whatever the URL says. A URL with a raw `#` is refused: no request carries a fragment, and a verifier
-  /// that left it out would take two targets for one.
+  /// Makes a request with a URL that is taken raw: spaces, UTF-8, "//" and ".." stay as they are. A `Host`
+  /// field in the headers is the authority and overrides the URL.
+  ///
+  /// A URL with a raw `#` is refused: no request carries a fragment, and a verifier that dropped it would
+  /// treat two targets as one.
   ///
   /// - Throws: `NetOptError.Code.invalidURL`.
   public init(
@@ -67,7 +69,7 @@ public struct SigningRequest: Sendable {
     }
   }
 
-  /// Like the initialiser with a URL; faults have the reason `malformedRequest`.
+  /// Like the public initialiser with a URL, but throws a `SigningFault` with the reason `malformedRequest`.
   package init(
     _ method: String, rawURL url: String, headers: HeaderFields, body: [UInt8]
   ) throws(SigningFault) {
@@ -86,7 +88,7 @@ public struct SigningRequest: Sendable {
     try check()
   }
 
-  /// Takes path and query from the target of a request line. An empty path is "/".
+  /// Sets path and query from the target of a request line. An empty path becomes "/".
   package mutating func set(target: String) {
     let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
     path = String(target[..<(mark ?? target.endIndex)])
@@ -94,7 +96,9 @@ public struct SigningRequest: Sendable {
     query = mark.map { String(target[target.utf8.index(after: $0)...]) }
   }
 
-  /// Checks what every scheme relies on.
+  /// Checks the properties that every scheme relies on.
+  ///
+  /// - Throws: `malformedRequest`.
   package func check() throws(SigningFault) {
     if let status {
       guard (100...999).contains(status) else {
@@ -107,12 +111,13 @@ public struct SigningRequest: Sendable {
       let isPlain =
         !field.name.isEmpty && ByteClass.all(field.name, ByteClass.isUnreserved)
         && ByteClass.all(field.value) { $0 >= 0x20 && $0 < 0x7f }
-      // What is not that simple is looked at more closely.
+      // Only other names and values need the slower checks.
       if !isPlain {
         if let fault = HeaderFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
         try Self.checkMarks(Array(field.value.utf8), "the field \(field.name)")
       }
-      // Schemes sign one or the other, scopes are held against the authority: they must not be two hosts.
+      // Schemes sign the Host field or the authority, and scopes check the authority. So both must name the
+      // same host.
       if ByteClass.isSameName(field.name, "Host"), !ByteClass.isSameName(field.value, authority) {
         throw SigningFault(.malformedRequest, "the Host field is not the host that the request is for")
       }
@@ -131,14 +136,15 @@ public struct SigningRequest: Sendable {
       guard !(path + (query ?? "")).utf8.contains(UInt8(ascii: "#")) else { throw Self.fragmentFault }
       throw SigningFault(.malformedRequest, "the target has a control character; percent-encode it")
     }
-    // Schemes compare it decoded. Most targets have nothing to decode.
+    // Schemes compare the decoded target. Most targets have nothing to decode.
     for part in [path, query ?? ""] where !ByteClass.all(part, { $0 < 0x80 && $0 != UInt8(ascii: "%") }) {
       try Self.checkMarks(PercentEncoding.decoded(part.utf8), "the target")
     }
     try checkAuthority()
   }
 
-  /// Names and values are compared as strings, which takes seconds for a long run of marks.
+  /// Refuses long runs of combining marks: to compare names and values as strings takes seconds for such a
+  /// run.
   private static func checkMarks(_ text: [UInt8], _ place: String) throws(SigningFault) {
     guard text.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else { return }
     throw SigningFault(
@@ -146,14 +152,15 @@ public struct SigningRequest: Sendable {
       "\(place) has more than \(CombiningMarks.most) combining marks in a row, which no text has")
   }
 
-  /// Servers read a raw "#" as the beginning of a fragment, which they drop or keep, or as part of a value.
+  /// Servers read a raw "#" either as the start of a fragment, which they drop or keep, or as part of a
+  /// value.
   private static let fragmentFault = SigningFault(
     .malformedRequest,
     "the target has a raw #, and no request carries a fragment; leave it out, or write %23 for a # in a value"
   )
 
   private func checkAuthority() throws(SigningFault) {
-    // What RFC 3986, section 3.2.2, allows in a host and a port.
+    // The characters that RFC 3986, section 3.2.2, allows in a host and a port.
     let isFine = { (byte: UInt8) -> Bool in
       if ByteClass.isUnreserved(byte) { return true }
       return switch byte {
@@ -167,8 +174,8 @@ public struct SigningRequest: Sendable {
     }
   }
 
-  /// Whether the authority is a host, which is no IPv6 address or stands in brackets, with one port at most (RFC 3986, section 3.2). Servers do
-  /// not agree on which of several is the port.
+  /// Whether the authority is a host with at most one port (RFC 3986, section 3.2). An IPv6 address must be
+  /// in brackets. Servers disagree which of several ports counts.
   private var hasOnePort: Bool {
     let text = authority.utf8
     let host = text.first == 0x5b ? text.prefix { $0 != 0x5d } : text.prefix { $0 != 0x3a }
@@ -181,15 +188,16 @@ public struct SigningRequest: Sendable {
     return rest.isEmpty || rest.first == 0x3a && rest.dropFirst().allSatisfy(ByteClass.isDigit)
   }
 
-  /// Host and port, as they are signed: in lower case, without the scheme's default port.
+  /// Appends host and port as they are signed: in lower case, without the scheme's default port.
   ///
-  /// - Parameter keepsPort: whether a default port is kept, or put there.
+  /// - Parameter keepsPort: whether the result ends in the default port if the authority has that port or
+  ///   none.
   func appendAuthority(to out: inout [UInt8], keepsPort: Bool = false) {
     let usual: StaticString = scheme == .https ? "443" : "80"
     var authority = authority
     authority.withUTF8 { text in
       var end = text.count
-      // Within the brackets of an IPv6 address there are colons too.
+      // An IPv6 address in brackets contains colons too.
       if text.last != 0x5d, let colon = text.lastIndex(of: 0x3a) {
         let port = text[(colon + 1)...]
         let isUsual = usual.withUTF8Buffer { port.elementsEqual($0) }
@@ -197,7 +205,7 @@ public struct SigningRequest: Sendable {
         if keepsPort, !isUsual, !port.isEmpty { return out += text.map(ByteClass.lowered) }
       }
       let host = UnsafeBufferPointer(rebasing: text[..<end])
-      // Most are in lower case: then they are copied at once.
+      // Most hosts are already in lower case: one copy suffices.
       if host.allSatisfy({ ByteClass.lowered($0) == $0 }) {
         out.append(contentsOf: host)
       } else {
@@ -207,7 +215,7 @@ public struct SigningRequest: Sendable {
     }
   }
 
-  /// Whether there is a field of a name.
+  /// Whether the request has a field with a name.
   func hasField(_ name: String) -> Bool {
     for field in headers where ByteClass.isSameName(field.name, name) { return true }
     return false
@@ -220,7 +228,7 @@ public struct SigningRequest: Sendable {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// The host alone, in lower case.
+  /// The host without the port, in lower case.
   var host: String {
     let authority = signedAuthority
     guard let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") else { return authority }

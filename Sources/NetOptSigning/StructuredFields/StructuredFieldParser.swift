@@ -1,19 +1,20 @@
 import NetOptCore
 
-/// Reads structured fields (RFC 9651, section 4.2), strictly: what the algorithm there fails at fails here.
+/// A strict parser of structured fields (RFC 9651, section 4.2). It fails wherever the algorithm in the RFC
+/// fails.
 package struct StructuredFieldParser {
   private let text: [UInt8]
   private var next = 0
 
   private init(_ text: some Sequence<UInt8>) { self.text = Array(text) }
 
-  /// Reads a list; the values of several fields are joined with ", " before.
+  /// Reads a list. The caller joins the values of several fields with ", ".
   package static func list(_ text: some Sequence<UInt8>) throws(StructuredFieldFault) -> StructuredList {
     var parser = Self(text)
     return try parser.whole { (parser) throws(StructuredFieldFault) in try parser.list() }
   }
 
-  /// Reads a dictionary; the values of several fields are joined with ", " before.
+  /// Reads a dictionary. The caller joins the values of several fields with ", ".
   package static func dictionary(
     _ text: some Sequence<UInt8>
   ) throws(StructuredFieldFault) -> StructuredDictionary {
@@ -82,14 +83,14 @@ package struct StructuredFieldParser {
     return dictionary
   }
 
-  /// Reads what is between two members.
+  /// Skips the comma and the white space between two members.
   ///
   /// - Returns: whether another member follows.
   private mutating func comma() throws(StructuredFieldFault) -> Bool {
     let end = next
     skipOptionalSpace()
     if current == nil {
-      // Only spaces may stand at the end, which are skipped there.
+      // Only spaces may follow here, and the caller skips them.
       next = end
       return false
     }

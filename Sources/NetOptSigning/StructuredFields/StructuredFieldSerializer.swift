@@ -2,14 +2,14 @@ import NetOptCore
 
 /// Writes structured fields (RFC 9651, section 4.1).
 package enum StructuredFieldSerializer {
-  /// Writes a list; nothing for an empty one, which is not sent.
+  /// Writes a list. An empty list gives an empty text, and its field is not sent.
   package static func list(_ list: StructuredList) throws(StructuredFieldFault) -> String {
     var texts: [String] = []
     for value in list { texts.append(try member(value)) }
     return texts.joined(separator: ", ")
   }
 
-  /// Writes a dictionary; nothing for an empty one, which is not sent.
+  /// Writes a dictionary. An empty dictionary gives an empty text, and its field is not sent.
   package static func dictionary(_ dictionary: StructuredDictionary) throws(StructuredFieldFault) -> String {
     var texts: [String] = []
     for entry in dictionary.entries {

@@ -2,9 +2,9 @@
 package enum BareItem: Hashable, Sendable {
   /// A whole number of up to 15 digits.
   case integer(Int64)
-  /// A number in thousandths: up to 12 digits before the point, 3 behind it.
+  /// A number in thousandths, with up to 12 digits before the decimal point and 3 after it.
   case decimal(thousandths: Int64)
-  /// Visible ASCII and spaces.
+  /// A string of visible ASCII characters and spaces.
   case string(String)
   /// A token.
   case token(String)
@@ -14,11 +14,11 @@ package enum BareItem: Hashable, Sendable {
   case boolean(Bool)
   /// Seconds since 1970.
   case date(Int64)
-  /// A text for people, any Unicode.
+  /// A text for people, with any Unicode characters.
   case displayString(String)
 }
 
-/// Keys and values in order; a key occurs once.
+/// Keys and values in order. A key occurs once.
 package struct StructuredMap<Value: Hashable & Sendable>: Hashable, Sendable {
   /// A key and its value.
   package struct Entry: Hashable, Sendable {
@@ -33,7 +33,8 @@ package struct StructuredMap<Value: Hashable & Sendable>: Hashable, Sendable {
   /// Makes an empty map.
   package init() {}
 
-  /// The value of a key. A new key is put at the end; a known one keeps its place: RFC 9651, section 4.2.2.
+  /// The value of a key. Setting a new key appends it; setting a known key keeps its place: RFC 9651, section
+  /// 4.2.2.
   package subscript(key: String) -> Value? {
     get { positions[key].map { entries[$0].value } }
     set {
@@ -90,9 +91,9 @@ package typealias StructuredList = [StructuredMember]
 /// A dictionary (RFC 9651, section 3.2).
 package typealias StructuredDictionary = StructuredMap<StructuredMember>
 
-/// Why a text is no structured field, or a value cannot be written as one.
+/// Why a text is not a structured field, or why a value cannot be written as one.
 package struct StructuredFieldFault: Error, Hashable, Sendable {
-  /// The byte at which a text breaks the rule; `nil` when a value is written.
+  /// The offset of the byte at which a text breaks the rule; `nil` when the fault is in a value to write.
   package let offset: Int?
   /// The rule.
   package let rule: String

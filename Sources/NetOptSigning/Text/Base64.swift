@@ -1,4 +1,4 @@
-/// Base64 (RFC 4648), strictly: no line ends, nothing left out, no bits set that are not used.
+/// Strict Base64 (RFC 4648): no line ends, no missing characters, and no unused bits that are set.
 package enum Base64 {
   /// The alphabets of RFC 4648.
   package enum Alphabet: Sendable {
@@ -41,7 +41,7 @@ package enum Base64 {
     String(decoding: encode(bytes, alphabet), as: UTF8.self)
   }
 
-  /// Reads a text; `nil` for one that `encode` would not have written.
+  /// Reads a text; `nil` for a text that `encode` does not write.
   package static func decode(_ text: some Collection<UInt8>, _ alphabet: Alphabet = .standard) -> [UInt8]? {
     var digits = text[...]
     if alphabet == .standard {

@@ -1,8 +1,9 @@
 import NetOptCore
 package import NetOptCrypto
 
-/// A JSON text (RFC 8259) that was read. The text is wiped when nothing refers to it any more: a key ring has secrets
-/// in it, which must not stay behind in the strings of a decoder. Numbers keep their digits, members their order.
+/// A parsed JSON text (RFC 8259). The text is wiped when the last reference to it goes away: a key ring
+/// contains secrets, which must not remain in the strings of a decoder. Numbers keep their digits, and
+/// members keep their order.
 package final class JSONDocument: Sendable {
   let text: SecretBytes
   let nodes: [JSONNode]
@@ -12,15 +13,16 @@ package final class JSONDocument: Sendable {
     self.nodes = nodes
   }
 
-  /// Reads a text.
+  /// Parses a text.
   ///
-  /// - Parameter text: UTF-8. It is referred to, not copied.
-  /// - Throws: `JSONFault` with the byte at which it breaks a rule. Two members with one name break one too.
+  /// - Parameter text: UTF-8. The document refers to the text and does not copy it.
+  /// - Throws: `JSONFault` with the byte at which the text breaks a rule. Two members with the same name
+  ///   break a rule too.
   package static func read(_ text: SecretBytes) throws(JSONFault) -> JSONPart {
-    // By bytes: names are compared so wherever they are looked up.
+    // By bytes, as all lookups compare names.
     let outline = text.withUnsafeBytes { JSONReader.read($0, keys: .sameBytes, mostDuplicates: 1) }
     if let duplicate = outline.duplicates.first {
-      // Behind the second of both names and its quote.
+      // The offset after the second of the equal names and its quote.
       let offset = outline.nodes[duplicate.key].range.upperBound + 1
       throw JSONFault(place: "byte \(offset)", rule: "two members have the same name")
     }
@@ -29,9 +31,9 @@ package final class JSONDocument: Sendable {
   }
 }
 
-/// What a JSON text breaks, and where. Never has a part of the text in it but names of members.
+/// The rule that a JSON text breaks, and where. The fault contains no part of the text except member names.
 package struct JSONFault: Error, Hashable, Sendable {
-  /// The place: `byte 12`, `$.keys[0].id`.
+  /// The place, for example `byte 12` or `$.keys[0].id`.
   package let place: String
   /// The rule.
   package let rule: String
@@ -40,14 +42,14 @@ package struct JSONFault: Error, Hashable, Sendable {
 /// A value of a document.
 package struct JSONPart: Sendable {
   let document: JSONDocument
-  /// The index of its node.
+  /// The index of the value's node.
   let index: Int
-  /// Where it is: `$.keys[0].id`.
+  /// The path of the value, for example `$.keys[0].id`.
   package let path: String
 
   private var node: JSONNode { document.nodes[index] }
 
-  /// A fault at this place.
+  /// Makes a fault at this value.
   package func fault(_ rule: String) -> JSONFault { JSONFault(place: path, rule: rule) }
 
   /// The members of an object.
@@ -63,7 +65,7 @@ package struct JSONPart: Sendable {
     }
   }
 
-  /// A member of an object; `nil` when it is not there or null.
+  /// A member of an object; `nil` if it is missing or null.
   package func member(_ name: String) throws(JSONFault) -> JSONPart? {
     guard node.kind == .object else { throw fault("has to be an object") }
     let value = document.text.withUnsafeBytes { bytes in
@@ -78,7 +80,7 @@ package struct JSONPart: Sendable {
     return JSONPart(document: document, index: value, path: "\(path).\(name)")
   }
 
-  /// A member that has to be there.
+  /// A required member of an object, which must not be null.
   package func required(_ name: String) throws(JSONFault) -> JSONPart {
     guard let member = try member(name) else { throw fault("has no \(name)") }
     return member
@@ -100,7 +102,7 @@ package struct JSONPart: Sendable {
     return document.text.withUnsafeBytes { node.text(in: $0) }
   }
 
-  /// A text that nobody else is to see.
+  /// A text that must stay secret.
   package func secret() throws(JSONFault) -> SecretBytes {
     guard node.kind == .string else { throw fault("has to be a text") }
     return document.text.withUnsafeBytes { bytes in
@@ -116,7 +118,7 @@ package struct JSONPart: Sendable {
     }
   }
 
-  /// A whole number.
+  /// A whole number of 64 bits.
   package func integer() throws(JSONFault) -> Int64 {
     guard node.kind == .number else { throw fault("has to be a whole number") }
     let digits = document.text.withUnsafeBytes { String(decoding: $0[node.range], as: UTF8.self) }
@@ -130,19 +132,19 @@ package struct JSONPart: Sendable {
     return node.kind == .true
   }
 
-  /// Where the bracket of an array closes, and how many elements are before it.
+  /// The offset of an array's closing bracket, and the number of elements.
   package func closing() throws(JSONFault) -> (byte: Int, count: Int) {
     guard node.kind == .array else { throw fault("has to be an array") }
     return (node.range.upperBound - 1, node.count)
   }
 
-  /// Texts.
+  /// An array of texts.
   package func strings() throws(JSONFault) -> [String] {
     var strings: [String] = []
     for element in try elements() { strings.append(try element.string()) }
     return strings
   }
 
-  /// Whether it is a text.
+  /// Whether the value is a text.
   package var isString: Bool { node.kind == .string }
 }

@@ -1,21 +1,21 @@
 import NetOptCore
 
-/// The forms in which one JSON text is written by different programs. Only for finding out what a signer did: texts
-/// and numbers stay as they were written.
+/// The forms in which different programs write the same JSON text. Only the diagnosis of signatures uses
+/// them. Texts and numbers stay as they were written.
 enum JSONShape: CaseIterable {
   /// Without white space.
   case compact
   /// Members sorted by their names at each level, without white space.
   case sorted
-  /// A space behind each colon and comma: the default of Python's `json.dumps`.
+  /// A space after each colon and comma: the default of Python's `json.dumps`.
   case spaced
-  /// Sorted and spaced.
+  /// Sorted members, and a space after each colon and comma.
   case sortedAndSpaced
 
   private var isSpaced: Bool { self == .spaced || self == .sortedAndSpaced }
   private var isSorted: Bool { self == .sorted || self == .sortedAndSpaced }
 
-  /// The text in this form; `nil` when it is no JSON.
+  /// The text in this form; `nil` if it is not JSON or has two members with the same name.
   func applied(to text: [UInt8]) -> [UInt8]? {
     text.withUnsafeBytes { bytes in
       let outline = JSONReader.read(bytes, keys: .sameBytes, mostDuplicates: 0)
@@ -27,7 +27,8 @@ enum JSONShape: CaseIterable {
     }
   }
 
-  /// Calls itself for each level, of which the reader allows `JSONReader.deepest`.
+  /// Appends a value. The recursion is at most `JSONReader.deepest` levels deep, because the reader refuses
+  /// deeper texts.
   private func append(
     _ index: Int, of nodes: [JSONNode], _ bytes: UnsafeRawBufferPointer, to out: inout [UInt8]
   ) {
