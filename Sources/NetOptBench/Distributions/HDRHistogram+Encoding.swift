@@ -3,7 +3,7 @@ import FoundationEssentials
 extension HDRHistogram {
   /// The reason why a text is not a histogram of this layout.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The defect of the text.
     package let description: String
   }
 

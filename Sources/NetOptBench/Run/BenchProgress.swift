@@ -11,7 +11,7 @@ package struct BenchProgress: Hashable, Sendable {
   /// The estimated time until the end of the block, or `nil` when unknown.
   package let remaining: Duration?
 
-  /// The running median response time of each target.
+  /// The running median response time of each target, in microseconds.
   package let medians: [Median]
 
   /// A target's running median.

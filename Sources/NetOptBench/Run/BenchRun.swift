@@ -93,8 +93,8 @@ package struct BenchRun: Sendable {
     return answers.map { Set($0.filter { family == nil || $0.family == family }) }
   }
 
-  /// Resolves the host name again and warns when the answers changed: the DNS target then did not stay the
-  /// same during the run.
+  /// Resolves the host name again, and warns when the answers changed: the DNS target was then not the same
+  /// during the whole run.
   private func lookAgain(_ before: Set<IPAddress>?, _ report: inout BenchReport) async {
     guard let before, !Task.isCancelled, let after = await addresses(fresh: true), after != before else {
       return

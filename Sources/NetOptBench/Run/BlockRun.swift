@@ -104,7 +104,7 @@ private final class UnderWay: Sendable {
   let count = Atomic(0)
 }
 
-/// A clock that tasks can wait for. A test can provide its own.
+/// A clock that tasks can wait for. A test can provide its own clock.
 package protocol BenchClock: TimeSource {
   /// Waits until a moment. Returns at once when the moment has passed.
   ///

@@ -1,10 +1,10 @@
 package import NetOptCore
 
-/// The failover drill. It measures the cost of a dead first address in the list for a client that knows
-/// nothing yet, and the time until calls avoid that address. Each trial uses two new clients: one without the
-/// dead address, and one with the dead address at the front of the list. The clients alternate in who goes
-/// first: otherwise a one-time cost of the first client, such as an empty cache on the way, would look like a
-/// cost of the dead address.
+/// The failover drill. The drill measures the cost of a dead first address in the list for a client that
+/// knows nothing yet, and the time until the client's calls avoid that address. Each trial uses two new
+/// clients: one without the dead address, and one with the dead address at the front of the list. The two
+/// clients take turns in going first. Otherwise a one-time cost of the first client, such as an empty cache
+/// on the way, would look like a cost of the dead address.
 package struct Drill: Sendable {
   /// The result of one call.
   package struct Call: Hashable, Sendable {

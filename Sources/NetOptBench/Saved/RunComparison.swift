@@ -7,7 +7,7 @@ package struct RunComparison: Sendable {
   package struct Entry: Sendable {
     /// The target's name.
     package let id: String
-    /// The compared block: the warm block when both runs have a median of it, otherwise the cold block.
+    /// The compared block: the warm block when both runs have a median in it, otherwise the cold block.
     package let block: Block
     /// The median in the first run, in microseconds.
     package let before: Int64

@@ -37,8 +37,8 @@ package struct RoundBootstrap: Hashable, Sendable {
     let (a, b) = (WeightedRanks(first), WeightedRanks(second))
     let ones = [Int32](repeating: 1, count: count)
     difference = a.value(rank, ones) - b.value(rank, ones)
-    // A run is as long as the serial dependence reaches, and at least the cube root of the number of rounds:
-    // a weak dependence may go undetected.
+    // Each run of neighbouring rounds is as long as `dependence.factor`, and at least the cube root of the
+    // number of rounds: a weak dependence may reach further than the factor shows.
     let run =
       dependence.factor > 1
       ? min(count, max(2, Int(max(dependence.factor, cubeRoot(Double(count))).rounded(.up)))) : 1
@@ -86,8 +86,7 @@ private struct WeightedRanks {
     order = values.indices.sorted { values[$0] < values[$1] }.map(Int32.init)
   }
 
-  /// The value at a rank. The search starts at the largest value, because the percentiles in use are high
-  /// ones.
+  /// The value at a rank. The search starts at the largest value, because the percentiles in use are high.
   func value(_ rank: Int, _ weights: [Int32]) -> Double {
     var above = values.count - rank
     for index in order.reversed() {

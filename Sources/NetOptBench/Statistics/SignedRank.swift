@@ -87,7 +87,7 @@ package struct SignedRank: Sendable {
 
   /// The p value of the shift's distance from zero, in units of the standard error of a mean in this series.
   /// The differences and their signed ranks may have different dependence; the function uses the stronger
-  /// one.
+  /// dependence.
   private static func byDistance(
     _ differences: [Double], _ sorted: [Double], _ dependence: SerialDependence
   ) -> Double {
