@@ -4,9 +4,9 @@ import CCrypto
 package enum AESGCM {
   /// The length of a key in bytes.
   package static let keyLength = 32
-  /// The length of a nonce in bytes. No two messages under one key may have the same one.
+  /// The length of a nonce in bytes. Two messages under the same key must not have the same nonce.
   package static let nonceLength = 12
-  /// The length of the tag behind the ciphertext in bytes.
+  /// The length in bytes of the tag after the ciphertext.
   package static let tagLength = 16
 
   /// Encrypts a message.
@@ -14,8 +14,9 @@ package enum AESGCM {
   /// - Parameters:
   ///   - key: 32 bytes.
   ///   - nonce: 12 bytes, never used before with this key.
-  ///   - additional: what is not encrypted but has to be the same when the message is opened.
-  /// - Returns: the ciphertext, as long as the message, and 16 bytes of tag.
+  ///   - additional: data that is not encrypted, but must be the same when the message is opened.
+  /// - Returns: the ciphertext, which is as long as the message, and a tag of 16 bytes.
+  /// - Throws: when the key or the nonce has another length, or libcrypto fails.
   package static func seal(
     _ message: SecretBytes, key: SecretBytes, nonce: [UInt8], additional: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
@@ -43,9 +44,10 @@ package enum AESGCM {
 
   /// Decrypts a message.
   ///
-  /// - Parameter sealed: ciphertext and tag.
-  /// - Returns: the message, or `nil` when it was sealed with another key, nonce or additional data, or was changed.
-  /// - Throws: when it could not be found out.
+  /// - Parameter sealed: the ciphertext and the tag.
+  /// - Returns: the message; `nil` if it was sealed with another key, nonce or additional data, or was
+  ///   changed.
+  /// - Throws: when the key or the nonce has the wrong length, or libcrypto fails.
   package static func open(
     _ sealed: [UInt8], key: SecretBytes, nonce: [UInt8], additional: [UInt8]
   ) throws(CryptoError) -> SecretBytes? {
@@ -68,12 +70,12 @@ package enum AESGCM {
       var rest: UInt8 = 0
       isGenuine = EVP_DecryptFinal_ex(context.handle, &rest, &written) == 1
     }
-    // A tag that is wrong may be noted as an error.
+    // libcrypto may record a wrong tag as an error.
     if !isGenuine { ERR_clear_error() }
     return isGenuine ? message : nil
   }
 
-  /// The owner of an `EVP_CIPHER_CTX`, which wipes the key when it is freed.
+  /// Owns an `EVP_CIPHER_CTX`, which wipes the key when it is freed.
   private final class Context {
     let handle: OpaquePointer
 

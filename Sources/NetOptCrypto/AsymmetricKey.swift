@@ -1,9 +1,9 @@
 import CCrypto
 
-/// A public key, or a private one with its public half, read from PEM (RFC 7468): Ed25519, ECDSA on P-256, or RSA with
-/// 2048 to 16,384 bits. Safe to use from any thread.
+/// A public key, or a private key with its public half, read from PEM (RFC 7468): Ed25519, ECDSA on P-256, or
+/// RSA with 2048 to 16,384 bits. Safe to use from any thread.
 package final class AsymmetricKey: @unchecked Sendable {
-  // Unchecked: an EVP_PKEY is not changed after it was made, and libcrypto lets several threads use it.
+  // Unchecked: an EVP_PKEY never changes after its creation, and libcrypto lets several threads use it.
 
   /// The kinds of keys.
   package enum Kind: Sendable {
@@ -11,28 +11,29 @@ package final class AsymmetricKey: @unchecked Sendable {
     case ed25519
     /// The curve P-256.
     case p256
-    /// RSA, for either way to pad.
+    /// RSA, for both padding schemes.
     case rsa
-    /// RSA for RSASSA-PSS alone (RFC 4055).
+    /// RSA only for RSASSA-PSS (RFC 4055).
     case rsaPSS
   }
 
   private let key: OpaquePointer
   /// The kind of key.
   package let kind: Kind
-  /// Whether it signs; every key verifies.
+  /// Whether the key can sign. Every key can verify.
   package let isPrivate: Bool
 
-  /// The sizes of RSA keys. The time of a signature grows with the third power of the bits: one of 65,536 bits takes minutes. libcrypto itself
-  /// verifies with no key of more than 16,384 (OPENSSL_RSA_MAX_MODULUS_BITS).
+  /// The permitted sizes of RSA keys, in bits. The time of a signature grows with the third power of the
+  /// size: a key of 65,536 bits takes minutes. libcrypto itself does not verify with a key of more than
+  /// 16,384 bits (OPENSSL_RSA_MAX_MODULUS_BITS).
   private static let bits: ClosedRange<Int32> = 2048...16_384
 
   /// Reads a key.
   ///
   /// - Parameters:
-  ///   - pem: the text, with its lines BEGIN and END. An encrypted one is refused.
-  ///   - isPrivate: whether it is a private key.
-  /// - Throws: when it is none, or none of the kinds that there are.
+  ///   - pem: the text with its BEGIN and END lines. Encrypted keys are refused.
+  ///   - isPrivate: whether the text is a private key.
+  /// - Throws: when the text is not a key, or a key of another kind or size.
   package init(pem: SecretBytes, isPrivate: Bool) throws(CryptoError) {
     let operation = isPrivate ? "reading a private key (PEM)" : "reading a public key (PEM)"
     let key = pem.withUnsafeBytes { isPrivate ? Self.privateKey($0) : Self.publicKey($0) }
@@ -55,7 +56,8 @@ package final class AsymmetricKey: @unchecked Sendable {
     return PEM_read_bio_PrivateKey(bio, nil, netopt_no_password, nil)
   }
 
-  /// Reads the form that all keys have, and the one of RSA alone (RFC 8017, appendix A.1.1): OSSL_DECODER_CTX_new_for_pkey(3).
+  /// Reads the general form of public keys, and the form that only RSA keys have (RFC 8017, appendix A.1.1):
+  /// OSSL_DECODER_CTX_new_for_pkey(3).
   private static func publicKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
     var key: OpaquePointer?
     guard
@@ -92,7 +94,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     return Array(UnsafeBufferPointer(start: room, count: Int(count)))
   }
 
-  /// The algorithm that a key of this kind is used with when nothing else is said.
+  /// The default algorithm for keys of this kind.
   package var usualAlgorithm: SignatureAlgorithm {
     switch kind {
     case .ed25519: .ed25519
@@ -112,7 +114,7 @@ package final class AsymmetricKey: @unchecked Sendable {
 
   /// Signs a message.
   ///
-  /// - Throws: when the key is public or does not fit the algorithm.
+  /// - Throws: when the key is public or does not fit the algorithm, or libcrypto fails.
   package func signature(
     of message: [UInt8], _ algorithm: SignatureAlgorithm
   ) throws(CryptoError) -> [UInt8] {
@@ -125,7 +127,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     guard EVP_DigestSignInit(context, &parameters, Self.digest(algorithm), nil, key) == 1,
       Self.pad(parameters, algorithm)
     else { throw CryptoError(failed: operation) }
-    // 0 or less for a key that cannot sign: EVP_PKEY_get_size(3).
+    // The size is 0 or less for a key that cannot sign: EVP_PKEY_get_size(3).
     var count = max(Int(EVP_PKEY_get_size(key)), 0)
     var signature = [UInt8](repeating: 0, count: count)
     guard EVP_DigestSign(context, &signature, &count, message, message.count) == 1 else {
@@ -135,9 +137,10 @@ package final class AsymmetricKey: @unchecked Sendable {
     return algorithm == .ecdsaP256 ? try Self.raw(signature, operation) : signature
   }
 
-  /// Whether a signature is this key's of a message.
+  /// Whether a signature of a message was made with this key.
   ///
-  /// - Throws: when it could not be found out; a signature that is none is no error.
+  /// - Throws: when the key does not fit the algorithm, or libcrypto fails. A wrong or malformed signature is
+  ///   not an error.
   package func isSignature(
     _ signature: [UInt8], of message: [UInt8], _ algorithm: SignatureAlgorithm
   ) throws(CryptoError) -> Bool {
@@ -155,7 +158,7 @@ package final class AsymmetricKey: @unchecked Sendable {
       Self.pad(parameters, algorithm)
     else { throw CryptoError(failed: operation) }
     let isValid = EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
-    // A signature that is wrong is noted as an error.
+    // libcrypto records a wrong signature as an error.
     if !isValid { ERR_clear_error() }
     return isValid
   }
@@ -179,7 +182,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     }
   }
 
-  /// r and s, 32 bytes each, of a DER signature: ECDSA_SIG_new(3).
+  /// Converts a DER signature to r and s, 32 bytes each: ECDSA_SIG_new(3).
   private static func raw(_ encoded: [UInt8], _ operation: String) throws(CryptoError) -> [UInt8] {
     let pair = encoded.withUnsafeBufferPointer { bytes in
       var start = bytes.baseAddress
@@ -196,14 +199,14 @@ package final class AsymmetricKey: @unchecked Sendable {
     return bytes
   }
 
-  /// The DER form of r and s, or `nil` when there are not 64 bytes of them.
+  /// Converts r and s to a DER signature; `nil` if they do not have 64 bytes together.
   private static func encoded(_ raw: [UInt8]) -> [UInt8]? {
     guard raw.count == 64, let pair = ECDSA_SIG_new() else { return nil }
     defer { ECDSA_SIG_free(pair) }
     let halves = raw.withUnsafeBufferPointer { bytes in
       (netopt_bn_read(bytes.baseAddress, 32), netopt_bn_read(bytes.baseAddress.map { $0 + 32 }, 32))
     }
-    // On success the pair owns both numbers.
+    // After a success, `pair` owns both numbers.
     guard let r = halves.0, let s = halves.1, ECDSA_SIG_set0(pair, r, s) == 1 else {
       BN_free(halves.0)
       BN_free(halves.1)
@@ -218,8 +221,8 @@ package final class AsymmetricKey: @unchecked Sendable {
 }
 
 extension AsymmetricKey: CustomStringConvertible, CustomReflectable {
-  /// The kind, and nothing of the key.
+  /// The kind of the key, without any key material.
   package var description: String { "AsymmetricKey(\(kind))" }
-  /// Has no children: a dump must not show the key's memory.
+  /// A mirror without children: a dump must not show the key's memory.
   package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,16 +1,17 @@
-/// BLAKE2b (RFC 7693) without a key, with digests of any length up to 64 bytes. Written out because OpenSSL 3.0 has the
-/// one of 64 bytes alone, and a digest of another length is no part of it (docs/adr/0012).
+/// BLAKE2b (RFC 7693) without a key, with digests of 1 to 64 bytes. netopt has its own implementation because
+/// OpenSSL 3.0 only has the digest of 64 bytes, and a shorter digest is not a part of the longer one
+/// (docs/adr/0012).
 package enum BLAKE2b {
-  /// The digest of a message.
+  /// Computes the digest of a message.
   ///
-  /// - Parameter length: of the digest in bytes.
+  /// - Parameter length: the length of the digest in bytes.
   /// - Precondition: the length is from 1 to 64.
   package static func digest(of message: Span<UInt8>, length: Int) -> [UInt8] {
     precondition((1...64).contains(length), "a BLAKE2b digest has 1 to 64 bytes")
     var state = initial
     state[0] ^= 0x0101_0000 ^ UInt64(length)
     var start = 0
-    // The last block is filled up with zeros, and there is one for an empty message too.
+    // The last block is padded with zeros. An empty message has one block too.
     while message.count - start > 128 {
       compress(&state, block(message, start), count: UInt64(start + 128), isLast: false)
       start += 128
@@ -49,7 +50,7 @@ package enum BLAKE2b {
     _ state: inout InlineArray<8, UInt64>, _ words: InlineArray<16, UInt64>, count: UInt64, isLast: Bool
   ) {
     var v = InlineArray<16, UInt64> { $0 < 8 ? state[$0] : initial[$0 - 8] }
-    // Messages are in memory: the upper half of the counter stays zero.
+    // The upper half of the counter stays zero, because the whole message is in memory.
     v[12] ^= count
     if isLast { v[14] = ~v[14] }
     for round in 0..<12 {

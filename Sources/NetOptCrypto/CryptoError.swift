@@ -1,25 +1,25 @@
 import CCrypto
 package import NetOptCore
 
-/// Why libcrypto did not do what it was asked for. The message never has key material in it: it is made of the
-/// operation's name and of libcrypto's own text.
+/// An error of libcrypto. Its message never contains key material: it consists of the operation's name and
+/// libcrypto's own text.
 package struct CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was asked for, as a message names it: `the SHA-256 digest`.
+  /// The operation, as a message names it: `the SHA-256 digest`.
   package let operation: String
-  /// libcrypto's code (ERR_get_error(3)), or 0 when it gave none.
+  /// libcrypto's error code (ERR_get_error(3)); 0 if it gave none.
   package let code: UInt
-  /// libcrypto's text for the code, or what is wrong with the arguments.
+  /// libcrypto's text for the code, or the fault of the arguments.
   package let reason: String
 
-  /// Makes an error of a fault that is found before libcrypto is asked.
+  /// Makes an error for a fault that is found before the call of libcrypto.
   package init(_ operation: String, _ reason: String) {
     self.operation = operation
     code = 0
     self.reason = reason
   }
 
-  /// Makes an error of what libcrypto has noted on this thread, and empties the queue of its notes: what is left there
-  /// would be taken for their own by libcurl's TLS connections.
+  /// Makes an error from libcrypto's error queue of this thread, and empties the queue. libcurl's TLS
+  /// connections would take errors that remain in the queue for their own.
   init(failed operation: String) {
     self.operation = operation
     code = ERR_get_error()
@@ -30,9 +30,9 @@ package struct CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
   /// `the SHA-256 digest failed: unsupported`.
   package var description: String { "\(operation) failed: \(reason)" }
 
-  /// The error for those who use netopt.
+  /// The error that netopt's callers get.
   ///
-  /// - Parameter phase: the part of a call in which it happened.
+  /// - Parameter phase: the part of a call in which the error happened.
   package func netOptError(in phase: NetOptError.Phase) -> NetOptError {
     NetOptError(
       .libraryFailed, phase: phase, description,

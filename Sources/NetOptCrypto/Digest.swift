@@ -1,10 +1,11 @@
 import CCrypto
 
-/// A digest in the making: EVP_DigestInit(3). After `finish` the next message can begin.
+/// A digest computation: EVP_DigestInit(3). After `finish`, the next message can begin.
 package struct Digest: ~Copyable, Sendable {
-  /// What libcrypto keeps of a message.
+  /// libcrypto's state of a message.
   final class Context: @unchecked Sendable {
-    // Unchecked: whoever took it out of the idle ones, or made it, is the only one that has it. It is tied to no thread.
+    // Unchecked: only the owner, which took the context from the idle ones or created it, has the context. A
+    // context is tied to no thread.
     let handle: OpaquePointer
     init(_ handle: OpaquePointer) { self.handle = handle }
     deinit { EVP_MD_CTX_free(handle) }
@@ -14,13 +15,13 @@ package struct Digest: ~Copyable, Sendable {
   package let algorithm: DigestAlgorithm
   private let context: Context
   private let idle: IdleContexts<Context>
-  /// Whether the context has the beginning of a message, be it an empty one.
+  /// Whether the context holds the start of a message, even of an empty one.
   private var isBegun: Bool
   private var hasFailed = false
 
   /// Begins a message.
   ///
-  /// - Throws: when libcrypto does not have the algorithm, or no memory.
+  /// - Throws: when libcrypto lacks the algorithm or has no memory.
   package init(_ algorithm: DigestAlgorithm) throws(CryptoError) {
     let fetched = try algorithm.fetched
     let kept = fetched.idle.take()
@@ -40,12 +41,12 @@ package struct Digest: ~Copyable, Sendable {
   }
 
   deinit {
-    // Where a message was not ended its bytes are still there, and those of its last block with SHA-512, which libcrypto does
-    // not wipe at the end: freeing does.
+    // An unfinished message leaves its bytes in the context. SHA-512 leaves the bytes of its last block,
+    // which libcrypto does not wipe at the end of a message. Freeing the context wipes them.
     if !isBegun, !hasFailed, algorithm != .sha512 { idle.put(back: context) }
   }
 
-  /// Takes the next bytes of the message. What fails is said by `finish`.
+  /// Adds the next bytes of the message. `finish` reports a failure.
   package mutating func update(_ bytes: Span<UInt8>) {
     begin()
     let isTaken = bytes.withUnsafeBufferPointer {
@@ -54,23 +55,25 @@ package struct Digest: ~Copyable, Sendable {
     if !isTaken { hasFailed = true }
   }
 
-  /// Takes the next bytes of the message.
+  /// Adds the next bytes of the message.
   package mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
 
-  /// Takes a text as UTF-8.
+  /// Adds a text as UTF-8.
   package mutating func update(_ text: String) {
     var text = text
     text.withUTF8 { update($0.span) }
   }
 
-  /// Ends the message. What comes next begins another one.
+  /// Ends the message. The next `update` begins another message.
   ///
   /// - Returns: the digest, `algorithm.length` bytes.
+  /// - Throws: when an update failed, or libcrypto fails.
   package mutating func finish() throws(CryptoError) -> [UInt8] {
     begin()
     isBegun = false
     var count: UInt32 = 0
-    // Not left uninitialised: for that the standard library looks the array's type up at run time.
+    // The array is initialised: for uninitialised memory, the standard library looks the array's type up at
+    // run time.
     var digest = [UInt8](repeating: 0, count: algorithm.length)
     if !hasFailed { hasFailed = EVP_DigestFinal_ex(context.handle, &digest, &count) != 1 }
     guard !hasFailed, count == algorithm.length else {
@@ -82,7 +85,7 @@ package struct Digest: ~Copyable, Sendable {
   private mutating func begin() {
     if isBegun { return }
     isBegun = true
-    // Without an algorithm the one that the context has is taken again.
+    // Without an algorithm argument, libcrypto uses the context's algorithm again.
     hasFailed = EVP_DigestInit_ex2(context.handle, nil, nil) != 1
   }
 
@@ -90,7 +93,7 @@ package struct Digest: ~Copyable, Sendable {
 }
 
 extension Digest {
-  /// The digest of a whole message.
+  /// Computes the digest of a whole message.
   package static func of(_ message: Span<UInt8>, _ algorithm: DigestAlgorithm) throws(CryptoError) -> [UInt8]
   {
     var digest = try Digest(algorithm)
@@ -98,12 +101,12 @@ extension Digest {
     return try digest.finish()
   }
 
-  /// The digest of a whole message.
+  /// Computes the digest of a whole message.
   package static func of(_ message: [UInt8], _ algorithm: DigestAlgorithm) throws(CryptoError) -> [UInt8] {
     try of(message.span, algorithm)
   }
 
-  /// The digest of a text in UTF-8.
+  /// Computes the digest of a text in UTF-8.
   package static func of(_ text: String, _ algorithm: DigestAlgorithm) throws(CryptoError) -> [UInt8] {
     try of(text.utf8Span.span, algorithm)
   }

@@ -1,10 +1,10 @@
 import CCrypto
 
-/// The digests that there are.
+/// The supported digests.
 package enum DigestAlgorithm: String, CaseIterable, Sendable {
-  /// MD5 (RFC 1321). Not against anybody who wants two texts with one digest.
+  /// MD5 (RFC 1321). Unsafe against an attacker who wants two texts with the same digest.
   case md5 = "MD5"
-  /// SHA-1 (FIPS 180-4). Not against anybody who wants two texts with one digest.
+  /// SHA-1 (FIPS 180-4). Unsafe against an attacker who wants two texts with the same digest.
   case sha1 = "SHA-1"
   /// SHA-256 (FIPS 180-4).
   case sha256 = "SHA-256"
@@ -23,7 +23,10 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
     }
   }
 
-  /// - Throws: when the libcrypto of this machine does not have the digest: MD5 is missing where only FIPS is allowed.
+  /// libcrypto's implementation of the digest.
+  ///
+  /// - Throws: when this machine's libcrypto lacks the digest. MD5 is missing where only FIPS algorithms are
+  ///   allowed.
   var fetched: FetchedDigest {
     get throws(CryptoError) {
       let fetched =
@@ -42,8 +45,8 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
   }
 }
 
-/// An implementation that libcrypto has found for a name: EVP_MD_fetch(3). Finding it costs more than hashing a short
-/// text, so that each is looked for once and kept for as long as the process lives.
+/// An implementation that libcrypto finds for a name: EVP_MD_fetch(3). The search costs more than hashing a
+/// short text, so each implementation is fetched once and kept for the life of the process.
 final class FetchedDigest: @unchecked Sendable {
   // Unchecked: an EVP_MD does not change, and libcrypto lets any thread use it.
   let handle: OpaquePointer?
@@ -51,7 +54,7 @@ final class FetchedDigest: @unchecked Sendable {
 
   private init(_ name: String) {
     handle = EVP_MD_fetch(nil, name, nil)
-    // What is missing is reported by the one who needs it.
+    // The caller that needs the digest reports that it is missing.
     if handle == nil { ERR_clear_error() }
   }
 

@@ -4,7 +4,7 @@ import CCrypto
 package enum Ed25519 {
   /// The length of a public key in bytes.
   package static let publicKeyLength = 32
-  /// The length of a seed, from which a private key follows, in bytes.
+  /// The length in bytes of a seed, from which a private key is derived.
   package static let seedLength = 32
   /// The length of a signature in bytes.
   package static let signatureLength = 64
@@ -12,12 +12,12 @@ package enum Ed25519 {
   /// A key that signs. Safe to use from any thread.
   package final class PrivateKey: Sendable {
     private let key: KeyHandle
-    /// The key that verifies what this one signs.
+    /// The public key that verifies signatures of this key.
     package let publicKey: PublicKey
 
-    /// Makes the key that follows from a seed: the private key of RFC 8032, section 5.1.5.
+    /// Makes the key that is derived from a seed. The seed is the private key of RFC 8032, section 5.1.5.
     ///
-    /// - Throws: when the seed has not 32 bytes.
+    /// - Throws: when the seed does not have 32 bytes.
     package init(seed: SecretBytes) throws(CryptoError) {
       let handle = try seed.withUnsafeBytes { (bytes) throws(CryptoError) in
         guard bytes.count == Ed25519.seedLength else {
@@ -33,7 +33,7 @@ package enum Ed25519 {
       publicKey = try PublicKey(handle)
     }
 
-    /// Makes a new key by chance.
+    /// Makes a new random key.
     package convenience init() throws(CryptoError) {
       try self.init(seed: SecretBytes(randomCount: Ed25519.seedLength))
     }
@@ -66,13 +66,14 @@ package enum Ed25519 {
   /// A key that verifies. Safe to use from any thread.
   package final class PublicKey: Sendable {
     private let key: KeyHandle
-    /// The key as RFC 8032 has it: 32 bytes.
+    /// The key in the form of RFC 8032: 32 bytes.
     package let bytes: [UInt8]
 
     /// Reads a key.
     ///
-    /// - Parameter bytes: as RFC 8032 has it. That they are a point of the curve shows when something is verified.
-    /// - Throws: when there are not 32 of them.
+    /// - Parameter bytes: the key in the form of RFC 8032. Only a verification shows whether the bytes are a
+    ///   point of the curve.
+    /// - Throws: when there are not 32 bytes.
     package init(_ bytes: [UInt8]) throws(CryptoError) {
       guard bytes.count == Ed25519.publicKeyLength else {
         throw CryptoError(
@@ -95,9 +96,9 @@ package enum Ed25519 {
       }
     }
 
-    /// Whether a signature is this key's of a message.
+    /// Whether a signature of a message was made with this key.
     ///
-    /// - Throws: when it could not be found out; a signature that is none is no error.
+    /// - Throws: when libcrypto fails. A wrong or malformed signature is not an error.
     package func isSignature(_ signature: [UInt8], of message: Span<UInt8>) throws(CryptoError) -> Bool {
       guard signature.count == Ed25519.signatureLength else { return false }
       let context = try SignatureContext("verifying with Ed25519")
@@ -107,27 +108,28 @@ package enum Ed25519 {
       let isValid = message.withUnsafeBufferPointer {
         EVP_DigestVerify(context.handle, signature, signature.count, $0.baseAddress, $0.count) == 1
       }
-      // A signature that is wrong is noted as an error.
+      // libcrypto records a wrong signature as an error.
       if !isValid { ERR_clear_error() }
       return isValid
     }
 
-    /// Whether a signature is this key's of a message.
+    /// Whether a signature of a message was made with this key.
     package func isSignature(_ signature: [UInt8], of message: [UInt8]) throws(CryptoError) -> Bool {
       try isSignature(signature, of: message.span)
     }
   }
 }
 
-/// The owner of an `EVP_PKEY`: EVP_PKEY_free(3), which wipes a private key.
+/// Owns an `EVP_PKEY`: EVP_PKEY_free(3), which wipes a private key.
 private final class KeyHandle: @unchecked Sendable {
-  // Unchecked: a key is not changed after it was made, and libcrypto lets several threads use it.
+  // Unchecked: a key never changes after its creation, and libcrypto lets several threads use it.
   let handle: OpaquePointer
   init(_ handle: OpaquePointer) { self.handle = handle }
   deinit { EVP_PKEY_free(handle) }
 }
 
-/// The owner of the context of one signature. libcrypto allows no second one with it: EVP_DigestSign(3).
+/// Owns the context of one signature. libcrypto does not allow a second signature with a context:
+/// EVP_DigestSign(3).
 private struct SignatureContext: ~Copyable {
   let handle: OpaquePointer
 

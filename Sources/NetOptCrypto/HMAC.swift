@@ -1,19 +1,19 @@
 import CCrypto
 
-/// HMAC (RFC 2104) with one key: EVP_MAC(3), EVP_MAC-HMAC(7). The key is prepared once; contexts that know it are kept
-/// and handed to one caller at a time. Safe to use from any thread.
+/// HMAC (RFC 2104) with one key: EVP_MAC(3), EVP_MAC-HMAC(7). The key is prepared once. Contexts that hold
+/// the key are kept and serve one caller at a time. Safe to use from any thread.
 package final class HMAC: Sendable {
-  /// A context that knows the key.
+  /// A context that holds the key.
   private final class Context: @unchecked Sendable {
-    // Unchecked: whoever took it out of `idle`, or made it, is the only one that has it.
+    // Unchecked: only the caller that took the context from `idle`, or created it, has the context.
     let handle: OpaquePointer
     init(_ handle: OpaquePointer) { self.handle = handle }
     deinit { EVP_MAC_CTX_free(handle) }
   }
 
-  /// libcrypto's HMAC, found once: EVP_MAC_fetch(3).
+  /// libcrypto's HMAC implementation, fetched once: EVP_MAC_fetch(3).
   private struct Fetched: @unchecked Sendable {
-    // Unchecked: an EVP_MAC does not change, and libcrypto lets any thread use it.
+    // Unchecked: an EVP_MAC never changes, and libcrypto lets any thread use it.
     let handle: OpaquePointer?
     init() {
       handle = EVP_MAC_fetch(nil, "HMAC", nil)
@@ -23,18 +23,19 @@ package final class HMAC: Sendable {
 
   private static let fetched = Fetched()
 
-  /// The digest that is used.
+  /// The digest of the HMAC.
   package let algorithm: DigestAlgorithm
   private let idle = IdleContexts<Context>()
-  /// Is copied and otherwise never used, so that several threads may do so at once.
+  /// The context that is copied. It serves no message, so several threads may copy it at once.
   private let original: Context
 
   /// Prepares a key.
   ///
   /// - Parameters:
   ///   - algorithm: the digest.
-  ///   - key: of any length. It is copied into libcrypto's memory, which is wiped when this goes away.
-  /// - Throws: when libcrypto does not have the digest, or no memory.
+  ///   - key: the key, of any length. It is copied into libcrypto's memory, which is wiped when the HMAC is
+  ///     released.
+  /// - Throws: when libcrypto lacks the digest or has no memory.
   package init(_ algorithm: DigestAlgorithm, key: SecretBytes) throws(CryptoError) {
     original = try Self.context(algorithm, key)
     self.algorithm = algorithm
@@ -54,7 +55,7 @@ package final class HMAC: Sendable {
         OSSL_PARAM_construct_end(),
       ]
       return key.withUnsafeBytes { key in
-        // An empty key is a key like any other, but without an address libcrypto would ask for the one before.
+        // An empty key is valid, but with a null address libcrypto would look for a previous key.
         var none: UInt8 = 0
         return withUnsafePointer(to: &none) { none in
           let start = key.count > 0 ? key.bindMemory(to: UInt8.self).baseAddress : none
@@ -66,15 +67,16 @@ package final class HMAC: Sendable {
     return context
   }
 
-  /// The code of a message.
+  /// Computes the code of a message.
   ///
   /// - Returns: `algorithm.length` bytes.
   package func code(of message: Span<UInt8>) throws(CryptoError) -> [UInt8] {
     let context = try taken()
     var length = 0
-    // Not left uninitialised: for that the standard library looks the array's type up at run time.
+    // The array is initialised: for uninitialised memory, the standard library looks the array's type up at
+    // run time.
     var code = [UInt8](repeating: 0, count: algorithm.length)
-    // Without a key the one that the context has is taken again.
+    // Without a key argument, libcrypto uses the context's key again.
     let isDone =
       EVP_MAC_init(context.handle, nil, 0, nil) == 1
       && message.withUnsafeBufferPointer { EVP_MAC_update(context.handle, $0.baseAddress, $0.count) == 1 }
@@ -86,19 +88,20 @@ package final class HMAC: Sendable {
     return code
   }
 
-  /// The code of a message.
+  /// Computes the code of a message.
   package func code(of message: [UInt8]) throws(CryptoError) -> [UInt8] { try code(of: message.span) }
 
-  /// The code of a text in UTF-8.
+  /// Computes the code of a text in UTF-8.
   package func code(of text: String) throws(CryptoError) -> [UInt8] { try code(of: text.utf8Span.span) }
 
-  /// Whether a code is that of a message. The time that it takes does not tell where the two differ.
+  /// Whether a code is the code of a message. The time of the comparison does not reveal where the two codes
+  /// differ.
   package func isCode(_ code: [UInt8], of message: Span<UInt8>) throws(CryptoError) -> Bool {
     let right = try self.code(of: message)
     return constantTimeEqual(code, right)
   }
 
-  /// A context for the caller alone.
+  /// Takes an idle context, or copies the original one.
   private func taken() throws(CryptoError) -> Context {
     if let kept = idle.take() { return kept }
     guard let handle = EVP_MAC_CTX_dup(original.handle) else {
@@ -111,8 +114,8 @@ package final class HMAC: Sendable {
 }
 
 extension HMAC: CustomStringConvertible, CustomReflectable {
-  /// Says which digest it is, and nothing of the key.
+  /// The name of the digest, without the key.
   package var description: String { "HMAC(\(algorithm.rawValue))" }
-  /// Has no children: a dump must not show the key's memory.
+  /// A mirror without children: a dump must not show the key's memory.
   package var customMirror: Mirror { Mirror(self, children: []) }
 }

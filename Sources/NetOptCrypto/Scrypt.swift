@@ -1,22 +1,23 @@
 import CCrypto
 
-/// scrypt (RFC 7914), which makes a key of a password and is meant to take time and memory: EVP_PBE_scrypt(3).
+/// scrypt (RFC 7914), which derives a key from a password and takes much time and memory by design:
+/// EVP_PBE_scrypt(3).
 package struct Scrypt: Hashable, Sendable {
-  /// The cost, a power of two greater than 1: N.
+  /// The cost N, a power of two greater than 1.
   package let cost: UInt64
-  /// The size of a block in 128 bytes: r.
+  /// The block size r, in units of 128 bytes.
   package let blockSize: UInt64
-  /// How often it is done: p.
+  /// The parallelisation parameter p.
   package let parallelism: UInt64
 
-  /// Makes parameters. Whether they make sense is found out when a key is derived.
+  /// Makes parameters. `key(from:salt:length:memoryLimit:)` checks whether they are valid.
   package init(cost: UInt64, blockSize: UInt64, parallelism: UInt64) {
     self.cost = cost
     self.blockSize = blockSize
     self.parallelism = parallelism
   }
 
-  /// The memory that is needed in bytes, saturating.
+  /// The memory that scrypt needs in bytes; `UInt64.max` on overflow.
   package var memory: UInt64 {
     let (blocks, first) = cost.addingReportingOverflow(parallelism)
     let (all, second) = blocks.addingReportingOverflow(2)
@@ -25,12 +26,12 @@ package struct Scrypt: Hashable, Sendable {
     return first || second || third || fourth ? .max : memory
   }
 
-  /// Derives a key. It blocks the thread for as long as it takes.
+  /// Derives a key. Blocks the thread until the key is derived.
   ///
   /// - Parameters:
-  ///   - limit: the most memory in bytes that it may take.
-  ///   - length: of the key in bytes.
-  /// - Throws: for parameters that make no sense or need more memory than the limit, and when there is none.
+  ///   - limit: the most memory in bytes that scrypt may use.
+  ///   - length: the length of the key in bytes.
+  /// - Throws: for invalid parameters, when they need more memory than the limit, and when libcrypto fails.
   package func key(
     from password: SecretBytes, salt: [UInt8], length: Int, memoryLimit limit: UInt64
   ) throws(CryptoError) -> SecretBytes {
@@ -45,7 +46,8 @@ package struct Scrypt: Hashable, Sendable {
     return try SecretBytes(count: length) { (key) throws(CryptoError) in
       let start = key.bindMemory(to: UInt8.self).baseAddress
       let isDone = password.withUnsafeBytes { password in
-        // An empty password has no address, which libcrypto would take for a question about the parameters.
+        // An empty password has no address, and libcrypto would take a null address as a request to check the
+        // parameters.
         var none: CChar = 0
         return withUnsafePointer(to: &none) { none in
           let text = password.count > 0 ? password.bindMemory(to: CChar.self).baseAddress : none

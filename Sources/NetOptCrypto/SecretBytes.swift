@@ -1,18 +1,18 @@
 import CCrypto
 
-/// Bytes that nobody else is to see: a key, a password. They are overwritten when they are let go of
-/// (OPENSSL_cleanse(3)), never move, and never get into a text.
+/// Secret bytes, such as a key or a password. They are overwritten when they are released
+/// (OPENSSL_cleanse(3)), never move, and no text contains them.
 package final class SecretBytes: @unchecked Sendable {
-  // Unchecked: the memory is written by the initialisers alone, before anybody else has the object.
+  // Unchecked: only the initialisers write the memory, before any other code has the object.
   private let memory: UnsafeMutableRawBufferPointer
 
-  /// How many there are.
+  /// The number of bytes.
   package var count: Int { memory.count }
 
-  /// Makes bytes.
+  /// Makes bytes with a closure.
   ///
-  /// - Parameter fill: is given the memory, zeros, and writes to it.
-  /// - Throws: what `fill` throws; the memory is wiped then too.
+  /// - Parameter fill: gets the memory, filled with zeros, and writes to it.
+  /// - Throws: the error of `fill`; the memory is wiped then too.
   package init<Failure: Error>(
     count: Int, _ fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -21,7 +21,7 @@ package final class SecretBytes: @unchecked Sendable {
     try fill(memory)
   }
 
-  /// Copies bytes. The ones that were copied are left as they are: an array may have other owners.
+  /// Copies bytes. The originals are not wiped, because an array may have other owners.
   package convenience init(copying bytes: Span<UInt8>) {
     self.init(count: bytes.count) { memory in
       bytes.withUnsafeBytes { memory.copyMemory(from: $0) }
@@ -31,7 +31,7 @@ package final class SecretBytes: @unchecked Sendable {
   /// Copies bytes.
   package convenience init(copying bytes: [UInt8]) { self.init(copying: bytes.span) }
 
-  /// Makes bytes by chance: RAND_priv_bytes(3).
+  /// Makes random bytes: RAND_priv_bytes(3).
   package convenience init(randomCount count: Int) throws(CryptoError) {
     try self.init(count: count) { (memory) throws(CryptoError) in
       guard RAND_priv_bytes(memory.bindMemory(to: UInt8.self).baseAddress, Int32(count)) == 1 else {
@@ -45,21 +45,21 @@ package final class SecretBytes: @unchecked Sendable {
     memory.deallocate()
   }
 
-  /// Lends the bytes. They must not be kept beyond the call.
+  /// Lends the bytes to a closure, which must not keep them beyond the call.
   package func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(UnsafeRawBufferPointer(memory))
   }
 
-  /// Lends the bytes.
+  /// Lends the bytes to a closure.
   package func withSpan<Result: ~Copyable, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(memory.bindMemory(to: UInt8.self).span)
   }
 
-  /// Some of the bytes, as a secret of their own.
+  /// Copies a part of the bytes into a new secret.
   ///
   /// - Precondition: the range lies within `0..<count`.
   package func part(_ range: Range<Int>) -> SecretBytes {
@@ -68,35 +68,35 @@ package final class SecretBytes: @unchecked Sendable {
 }
 
 extension SecretBytes: Equatable {
-  /// Whether both are the same, in a time that does not tell where they differ.
+  /// Whether both are equal. The time of the comparison does not reveal where they differ.
   package static func == (a: SecretBytes, b: SecretBytes) -> Bool {
     a.withSpan { a in b.withSpan { constantTimeEqual(a, $0) } }
   }
 }
 
 extension SecretBytes: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// How many bytes there are; never which.
+  /// The number of bytes, and never their values.
   package var description: String { "SecretBytes(\(count))" }
-  /// How many bytes there are.
+  /// The number of bytes, and never their values.
   package var debugDescription: String { description }
-  /// Has no children: a dump must not show the memory.
+  /// A mirror without children: a dump must not show the memory.
   package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Whether both are the same. The time that it takes depends on the lengths alone: CRYPTO_memcmp(3).
+/// Whether both are equal. The time depends only on the lengths: CRYPTO_memcmp(3).
 package func constantTimeEqual(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
   guard a.count == b.count else { return false }
-  // Of empty ones there is no address.
+  // Empty spans have no address.
   guard a.count > 0 else { return true }
   return a.withUnsafeBufferPointer { a in
     b.withUnsafeBufferPointer { b in CRYPTO_memcmp(a.baseAddress, b.baseAddress, a.count) == 0 }
   }
 }
 
-/// Whether both are the same, in a time that does not tell where they differ.
+/// Whether both are equal. The time of the comparison does not reveal where they differ.
 package func constantTimeEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool { constantTimeEqual(a.span, b.span) }
 
-/// Bytes by chance that need not be kept secret, such as a nonce: RAND_bytes(3).
+/// Makes random bytes that need not be secret, such as a nonce: RAND_bytes(3).
 package func randomBytes(_ count: Int) throws(CryptoError) -> [UInt8] {
   var isDone = false
   let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

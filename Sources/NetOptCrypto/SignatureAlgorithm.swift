@@ -1,4 +1,5 @@
-/// The algorithms of signatures with two keys that there are, by their names in RFC 9421, section 6.2.2.
+/// The supported algorithms of public-key signatures. The raw values are the names in RFC 9421, section
+/// 6.2.2.
 package enum SignatureAlgorithm: String, CaseIterable, Sendable {
   /// Ed25519 (RFC 8032).
   case ed25519

@@ -1,13 +1,14 @@
 public import Synchronization
 
-/// A value behind a lock: `Mutex`, in a form that the thread sanitizer understands.
+/// A value behind a lock: a `Mutex` that the thread sanitizer understands.
 ///
-/// When a `Mutex` is contended it is taken inside its library, which is not instrumented, so that the sanitizer does
-/// not learn that the former holder comes first and reports races that are none. An atomic that each holder reads
-/// first and writes last tells it the order; without the sanitizer these are two plain moves.
+/// A contended `Mutex` is locked inside its library, which is not instrumented. The sanitizer then does not
+/// see that the previous holder comes before the next one, and it reports false races. Each holder therefore
+/// reads an atomic first and writes it last, which tells the sanitizer the order. Without the sanitizer these
+/// are two plain moves.
 ///
-/// It is public, in a module that users of netopt do not see, because the compiler specialises generic code of another
-/// module only when it is public: each lock would look its types up at run time.
+/// The type is public, in a module that users of netopt do not see. The compiler specialises generic code of
+/// another module only if the code is public. Otherwise each lock would look its types up at run time.
 public struct Locked<Value>: ~Copyable, Sendable {
   @usableFromInline let mutex: Mutex<Value>
   @usableFromInline let order = Atomic<Bool>(false)
@@ -16,7 +17,8 @@ public struct Locked<Value>: ~Copyable, Sendable {
   @inlinable @inline(__always)
   public init(_ value: consuming sending Value) { mutex = Mutex(value) }
 
-  /// Runs a closure while nobody else has the value. It must neither wait nor take the same lock.
+  /// Runs a closure with exclusive access to the value. The closure must neither block nor take the same
+  /// lock.
   ///
   /// - Returns: what the closure returns.
   /// - Throws: what the closure throws.

@@ -1,23 +1,23 @@
 import CSQLite
 package import NetOptCore
 
-/// Why SQLite did not do what it was asked for.
+/// An error of SQLite.
 package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The file.
   package let path: String
   /// The extended result code: https://www.sqlite.org/rescode.html.
   package let code: Int32
-  /// SQLite's text for it.
+  /// SQLite's text for the code.
   package let reason: String
 
-  /// Makes an error of SQLite's that another than SQLite has found.
+  /// Makes an error for a corrupt file that a caller of SQLite has found.
   package init(corrupt path: String, _ reason: String) {
     self.path = path
     code = SQLITE_CORRUPT
     self.reason = reason
   }
 
-  /// Something that SQLite is not to open.
+  /// Makes an error for a file that SQLite must not open.
   init(unusable path: String, _ reason: String) {
     self.path = path
     code = SQLITE_CANTOPEN
@@ -26,7 +26,7 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
 
   init(_ path: String, _ code: Int32, _ handle: OpaquePointer?) {
     self.path = path
-    // Only the limit of `Database` on the steps of a statement interrupts statements.
+    // Only the limit of `Database` on the instructions of a statement interrupts statements.
     guard code & 0xff != SQLITE_INTERRUPT else {
       self.code = SQLITE_CORRUPT
       reason = "a statement takes longer than any on a file of this size; its pages lead in circles"
@@ -37,25 +37,26 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     reason = String(cString: text ?? sqlite3_errstr(code))
   }
 
-  /// Whether the file is no database, or a broken one.
+  /// Whether the file is not a database, or is corrupt.
   package var isCorrupt: Bool { [SQLITE_NOTADB, SQLITE_CORRUPT].contains(code & 0xff) }
 
-  /// Whether somebody else had the database for longer than we wait.
+  /// Whether another connection held the database for longer than the time limit of `Database`.
   package var isBusy: Bool { [SQLITE_BUSY, SQLITE_LOCKED].contains(code & 0xff) }
 
-  /// Whether the statement makes no sense for this database: it has another schema.
+  /// Whether the statement does not fit the database, which has another schema.
   package var isOtherSchema: Bool { code & 0xff == SQLITE_ERROR }
 
-  /// Whether the database has a rule that does not allow what was asked for.
+  /// Whether the operation violates a constraint of the database.
   package var breaksConstraint: Bool { code & 0xff == SQLITE_CONSTRAINT }
 
-  /// Whether the file is no longer where it was opened: SQLITE_READONLY_DBMOVED, which Swift does not import.
+  /// Whether the file is no longer at the path at which it was opened: SQLITE_READONLY_DBMOVED, which Swift
+  /// does not import.
   package var isMoved: Bool { code == SQLITE_READONLY | 4 << 8 }
 
   /// `the database nonces.db: file is not a database`.
   package var description: String { "the database \(path): \(reason)" }
 
-  /// The error for those who use netopt.
+  /// The error that netopt's callers get.
   package func netOptError(in phase: NetOptError.Phase) -> NetOptError {
     NetOptError(
       isCorrupt || code & 0xff == SQLITE_CANTOPEN ? .unreadableFile : .libraryFailed, phase: phase,

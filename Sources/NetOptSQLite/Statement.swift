@@ -1,33 +1,34 @@
 import CSQLite
 
-/// A prepared statement: sqlite3_prepare_v3. Belongs to its database, and is used where that is used.
+/// A prepared statement: sqlite3_prepare_v3. It belongs to a database, and may be used only under the lock
+/// that protects the database.
 package final class Statement: @unchecked Sendable {
-  // Unchecked: as with the database.
+  // Unchecked: as for `Database`.
   private let handle: OpaquePointer
   private let database: Database
 
-  /// A value that takes the place of a "?".
+  /// A value for a "?" in a statement.
   package enum Value: Sendable {
     /// A whole number.
     case integer(Int64)
-    /// A number.
+    /// A floating-point number.
     case real(Double)
     /// A text.
     case text(String)
     /// Bytes.
     case blob([UInt8])
-    /// Nothing.
+    /// NULL.
     case null
 
-    /// A whole number, or nothing.
+    /// A whole number; NULL for `nil`.
     package static func optional(_ number: Int64?) -> Value { number.map(Value.integer) ?? .null }
-    /// A text, or nothing.
+    /// A text; NULL for `nil`.
     package static func optional(_ text: String?) -> Value { text.map(Value.text) ?? .null }
   }
 
-  /// Prepares a statement that is to be used often.
+  /// Prepares a statement for repeated use.
   package init(_ sql: String, in database: Database) throws(SQLiteError) {
-    // The first statement reads the schema.
+    // The first statement of a connection reads the schema, which executes instructions.
     database.begin()
     var prepared: OpaquePointer?
     let code = sqlite3_prepare_v3(
@@ -39,10 +40,10 @@ package final class Statement: @unchecked Sendable {
 
   deinit { sqlite3_finalize(handle) }
 
-  /// Performs the statement.
+  /// Executes the statement.
   package func run(_ values: Value...) throws(SQLiteError) { try perform(values) { _ in } }
 
-  /// Performs the statement, and reads the whole number in the first column of its first row.
+  /// Executes the statement, and reads the whole number in the first column of its first row.
   ///
   /// - Returns: `nil` when there is no row.
   package func integer(_ values: Value...) throws(SQLiteError) -> Int64? {
@@ -51,7 +52,7 @@ package final class Statement: @unchecked Sendable {
     return result
   }
 
-  /// Performs the statement, and makes something of each of its rows.
+  /// Executes the statement, and converts each of its rows.
   package func rows<Element>(
     _ values: Value..., read: (borrowing Row) -> Element
   ) throws(SQLiteError) -> [Element] {
@@ -81,7 +82,7 @@ package final class Statement: @unchecked Sendable {
       case .integer(let number): sqlite3_bind_int64(handle, index, number)
       case .real(let number): sqlite3_bind_double(handle, index, number)
       case .text(let text): netopt_sqlite_bind_text(handle, index, text, Int32(text.utf8.count))
-      // Without bytes there may be no pointer, which would be bound as NULL.
+      // An empty array may have no pointer, and SQLite would bind a missing pointer as NULL.
       case .blob(let bytes) where bytes.isEmpty: sqlite3_bind_zeroblob(handle, index, 0)
       case .blob(let bytes): netopt_sqlite_bind_blob(handle, index, bytes, Int32(bytes.count))
       case .null: sqlite3_bind_null(handle, index)
@@ -90,7 +91,8 @@ package final class Statement: @unchecked Sendable {
   }
 }
 
-/// The row that a statement is at. Columns are counted from 0; one of another type is converted as SQLite does it.
+/// The current row of a statement. Columns are counted from 0. SQLite converts a column that has another
+/// type.
 package struct Row: ~Copyable {
   private let handle: OpaquePointer
 
@@ -102,20 +104,20 @@ package struct Row: ~Copyable {
   /// A whole number, or `nil` for NULL.
   package func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
 
-  /// A number; 0 for NULL.
+  /// A floating-point number; 0 for NULL.
   package func real(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
 
-  /// A text; broken UTF-8 is mended. `nil` for NULL.
+  /// A text, in which invalid UTF-8 is repaired; `nil` for NULL.
   package func text(_ column: Int32) -> String? {
     isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self)
   }
 
-  /// Bytes, none for NULL.
+  /// Bytes; none for NULL.
   package func bytes(_ column: Int32) -> [UInt8] {
-    // In this order: asking for the pointer may convert the value, and change its length.
+    // The pointer comes first: asking for it may convert the value and change its length.
     let pointer = sqlite3_column_blob(handle, column)
     let count = Int(sqlite3_column_bytes(handle, column))
-    // The memory is SQLite's until the next step; it is copied here.
+    // The memory belongs to SQLite and is valid until the next step, so the bytes are copied.
     return pointer.map { [UInt8](UnsafeRawBufferPointer(start: $0, count: count)) } ?? []
   }
 
