@@ -4,14 +4,15 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Many exchanges at once, and large ones. Each test has a process of its own, whose memory, threads and descriptors
-/// are then nobody else's.
+/// Many concurrent exchanges, and large bodies. Each test runs in a separate process, so that the memory,
+/// threads and descriptors of that process belong to the test alone.
 @Suite struct ConcurrencyTests {
-  @Test func aThousandRequestsShareOneConnectionAndNothingIsLeft() async throws {
+  @Test("1,000 requests, half of them cancelled, share one connection and leave no thread or descriptor")
+  func thousandRequests() async throws {
     await #expect(processExitsWith: .success) {
       let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
       defer { origin.stop() }
-      // The first use of clocks and tasks opens descriptors of the runtime's own.
+      // The Swift runtime opens descriptors at the first use of clocks and tasks.
       try await Task.sleep(for: .milliseconds(1))
       try await TransportBench().end()
       let before = ProcessFootprint.now
@@ -19,7 +20,7 @@ import Testing
       let addresses = origin.endpoints.map(\.address)
       let outcomes = await withTaskGroup(of: Result<NetOptResponse, NetOptError>.self) { group in
         for index in 0..<1000 {
-          // Half of them are asked to wait at the server, and are cancelled there.
+          // The server delays its response to half of the requests, and the test cancels these requests.
           let target = index % 2 == 0 ? "/" : "/slow?s=60"
           group.addTask {
             do throws(NetOptError) {
@@ -50,7 +51,8 @@ import Testing
     }
   }
 
-  @Test func aConsumerThatDoesNotReadHoldsBackItsTransferAlone() async throws {
+  @Test("a body that is not read stalls only its own stream, and takes bounded memory")
+  func unreadBody() async throws {
     await #expect(processExitsWith: .success) {
       let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
       defer { origin.stop() }
@@ -61,7 +63,7 @@ import Testing
       let before = ProcessFootprint.now.memoryBytes
       let large = try await bench.execute(
         try NetOptRequest(.get, "https://api.test:\(origin.port)/bytes/100000000"), addresses)
-      // Five seconds in which nobody reads, and the connection's other streams are used.
+      // For 5 s the large body is not read, while other streams use the connection.
       let end = bench.loop.now() + .seconds(5)
       var others = 0
       while bench.loop.now() < end {
@@ -70,8 +72,8 @@ import Testing
         #expect(try await response.body.collect(upTo: 100).count == 6)
         others += 1
       }
-      // libcurl holds as much as the stream's window lets through: 32 MiB. Its buffers double when they are full. A
-      // sanitizer counts what is allocated, which is then up to twice what is resident.
+      // libcurl holds as many bytes as the stream's window allows: 32 MiB. Its buffers double when they are
+      // full. A sanitizer counts the allocated memory, which is then up to twice the resident memory.
       let bound = Sanitizer.isOn ? 72 : 40
       let growth = ProcessFootprint.now.memoryBytes - before
       #expect(growth < bound << 20, "it grew by \(growth >> 20) MiB")
@@ -84,13 +86,14 @@ import Testing
     }
   }
 
-  @Test func aHundredMegabytesGoBothWaysInConstantMemory() async throws {
+  @Test("bodies of 100 MB in both directions take less than 40 MiB over HTTP/2 and HTTP/1.1")
+  func largeBodies() async throws {
     await #expect(processExitsWith: .success) {
       let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
       defer { origin.stop() }
       let bench = try await TransportBench()
       let addresses = origin.endpoints.map(\.address)
-      // Both ways, over both versions.
+      // Downloads and uploads over both HTTP versions.
       func transfer(_ size: Int) async throws {
         for version in [RequestOptions.Version.automatic, .http1] {
           var get = try NetOptRequest(.get, "https://api.test:\(origin.port)/bytes/\(size)")
@@ -105,7 +108,7 @@ import Testing
           #expect(String(decoding: answer, as: UTF8.self) == "\(size)\n")
         }
       }
-      // What is used once is there from here on, be it the sanitizer's own.
+      // The first transfers make the allocations that stay, including those of a sanitizer.
       try await transfer(10_000_000)
       let before = ProcessFootprint.now.memoryBytes
       try await transfer(100_000_000)
@@ -116,7 +119,7 @@ import Testing
   }
 }
 
-/// One chunk, again and again.
+/// A sequence that yields the same chunk `times` times.
 private struct Repeated: AsyncSequence, Sendable {
   let chunk: [UInt8]
   let times: Int

@@ -4,7 +4,8 @@ import TestTools
 import Testing
 
 @Suite struct ConnectionTests {
-  @Test func keepsTheNameInHostAndSNI() async throws {
+  @Test("Host and SNI have the URL's host name, and the response describes its connection")
+  func hostAndSNI() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -32,7 +33,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func usesAConnectionAgain() async throws {
+  @Test("the next request reuses the connection over HTTP/2 and HTTP/1.1")
+  func reuse() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     for version in [RequestOptions.Version.automatic, .http1] {
@@ -52,7 +54,8 @@ import Testing
     #expect(Set(try await origin.waitForLog(6).map(\.connection)).count == 2)
   }
 
-  @Test func aFreshConnectionIsNewAndClosedAfterwards() async throws {
+  @Test("each request with connection .fresh opens a connection without TLS resumption")
+  func freshConnections() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -84,7 +87,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func refusesHTTP1WhenOnlyHTTP2WasAskedFor() async throws {
+  @Test("a request for HTTP/2 only fails if the server does not offer HTTP/2")
+  func onlyHTTP2() async throws {
     var settings = NginxSettings()
     settings.http2 = false
     let origin = try await NginxOrigin.start(
@@ -100,8 +104,8 @@ import Testing
     await bench.end()
   }
 
-  /// The phases of an exchange add up to its whole.
-  @Test func timingsAddUp() async throws {
+  @Test("the timings include the body and add up to no more than the measured time")
+  func timingsAddUp() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()

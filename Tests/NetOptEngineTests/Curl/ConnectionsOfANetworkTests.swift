@@ -4,7 +4,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// What becomes of connections when the machine is in another network.
+/// Connections when the machine moves to another network.
 @Suite struct ConnectionsOfANetworkTests {
   private func get(
     _ bench: TransportBench, _ origin: NginxOrigin, _ target: String = "/",
@@ -15,8 +15,10 @@ import Testing
     return try await bench.execute(request, origin.endpoints.map(\.address))
   }
 
-  @Test(arguments: [RequestOptions.Version.automatic, .http1])
-  func connectionsOfTheOldOneAreNotUsedAgain(version: RequestOptions.Version) async throws {
+  @Test(
+    "the first request after a network change opens a new connection",
+    arguments: [RequestOptions.Version.automatic, .http1])
+  func newConnections(version: RequestOptions.Version) async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -32,14 +34,15 @@ import Testing
     await bench.end()
   }
 
-  /// Over HTTP/2 the old connection is open and carries a stream: it would take the new one as well.
-  @Test func whatIsUnderWayGoesOnAndSharesItsConnectionWithNothingNew() async throws {
+  /// Over HTTP/2 the old connection stays open and carries streams, so new requests could share it.
+  @Test("after a network change, streams end on the old connection and new requests use another")
+  func runningStreams() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
     let slow = try await get(bench, origin, "/slow-body?s=0.3")
     let waiting = Task { try await get(bench, origin, "/slow?s=0.3") }
-    // It has been sent when this one, which comes after it on the same connection, has its answer.
+    // A later request on the same connection has its response, so the request for `/slow` has been sent.
     try await wait(for: "the slow one to be under way") {
       _ = try await get(bench, origin, "/text").body.collect(upTo: 100_000)
       return true
@@ -59,8 +62,9 @@ import Testing
     await bench.end()
   }
 
-  /// A race may take as long as its limits allow where nobody answers any more.
-  @Test func whoWaitsForARaceOfTheOldOneGoesOnInTheNewOne() async throws {
+  /// In the old network no server responds any more, so a race would last until its time limits.
+  @Test("calls that wait for a race start one new race after a network change, and can be cancelled")
+  func waitingCalls() async throws {
     // TCP is connected, and TLS goes unanswered.
     let server = try LoopbackServer(.silent)
     defer { server.stop() }
@@ -69,12 +73,12 @@ import Testing
     let request = try NetOptRequest(.get, "https://api.test:\(server.endpoint.port)/")
     let calls = (0..<3).map { _ in Task { try await bench.execute(request, [address]) } }
     try await wait(for: "the race") { server.connections == 1 }
-    // One after the other: of those who wait, one runs the race that the others wait for.
+    // One connection for each network: one call runs the race, and the other calls wait for it.
     bench.transport.networkChanged()
     try await wait(for: "a race in the new network") { server.connections == 2 }
     bench.transport.networkChanged()
     try await wait(for: "a race in the newest network") { server.connections == 3 }
-    // Each of them can be ended still, wherever it is.
+    // Each call can still be cancelled, whether it races or waits.
     for call in calls {
       call.cancel()
       let error = await failure { () throws(NetOptError) in
@@ -85,7 +89,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func whoGoesOnInTheNewOneKeepsItsDeadline() async throws {
+  @Test("a call that waits for a race keeps its deadline after a network change")
+  func keptDeadline() async throws {
     let server = try LoopbackServer(.silent)
     defer { server.stop() }
     let bench = try await TransportBench()
@@ -98,7 +103,7 @@ import Testing
     let waiting = Task(executorPreference: executor) { [request] in
       try await bench.execute(request, [address])
     }
-    // The loop performs what it is given in turn: by now the call waits for the first one's race.
+    // The event loop runs its tasks in order. After this empty task, the call waits for the race of `first`.
     await Task(executorPreference: executor) {}.value
     bench.transport.networkChanged()
     let error = await failure { () throws(NetOptError) in
@@ -110,7 +115,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func theOldConnectionsAreClosedWhenNothingIsUnderWayOnThem() async throws {
+  @Test("after a network change, an old connection closes as soon as no transfer uses it")
+  func oldConnectionsClose() async throws {
     await #expect(processExitsWith: .success) {
       let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
       defer { origin.stop() }
@@ -124,12 +130,12 @@ import Testing
         _ = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses).body.collect(upTo: 100)
       }
       try await wait(for: "the old ones to be closed") { ProcessFootprint.now.descriptors <= before }
-      // One that is used to its end is closed then.
+      // A connection in use closes when its transfer ends.
       let slow = try await bench.execute(try NetOptRequest(.get, url + "/slow-body?s=0.2"), addresses)
       bench.transport.networkChanged()
       _ = try await slow.body.collect(upTo: 100)
       try await wait(for: "that one to be closed") { ProcessFootprint.now.descriptors < before }
-      // The end comes with an old one in use as well.
+      // The transport can end while an old connection is in use.
       let unread = try await bench.execute(try NetOptRequest(.get, url + "/bytes/10000000"), addresses)
       bench.transport.networkChanged()
       await bench.end()
@@ -139,14 +145,15 @@ import Testing
     }
   }
 
-  @Test func aConnectionThatIsWarmIsUsedByTheNextRequest() async throws {
+  @Test("a warm-up connects along DNS without a request, and the next request reuses the connection")
+  func warmUp() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench(answers: origin.endpoints.map(\.address))
     let request = try NetOptRequest(.head, "https://api.test:\(origin.port)/")
     let now = bench.loop.now()
     let context = CallContext(id: 1, started: now, deadline: now + .seconds(10))
-    // Along DNS, which no single leg could do.
+    // The plan has DNS alone. A connection to a single given endpoint could not use it.
     let route = try await bench.transport.warmUp(
       request, along: bench.plan(request.url, [], dns: true), in: context)
     #expect(route.legs.map(\.address) == origin.endpoints.map(\.address))
