@@ -4,9 +4,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Bodies that are streams of an announced length.
+/// Streamed request bodies with an announced length.
 @Suite(.timeLimit(.minutes(2))) struct AnnouncedLengthTests {
-  /// A server that records the bodies that it got whole, by their lengths.
+  /// Returns a server and the lengths of the bodies that it received whole.
   private static func server() throws -> (LoopbackServer, EventRecorder<Int>) {
     let bodies = EventRecorder<Int>()
     let server = try LoopbackServer(
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "a stream that has more bytes than were announced is an error, and no server takes it for whole",
+    "a stream longer than announced fails the request, and the server receives no whole body",
     arguments: [0, 1, 2] as [Int64])
   func longerStreams(_ announced: Int64) async throws {
     let (server, bodies) = try Self.server()
@@ -40,7 +40,7 @@ import Testing
       #expect(error?.code == .invalidRequest, "round \(round)")
       #expect(error?.message.contains("\(announced) were announced") == true)
     }
-    // A request of its own comes after all that could still come of those.
+    // A last request arrives after any bytes that the failed requests may still send.
     let last = try Self.put(server, 3, Chunks([[1], [2, 3]]))
     #expect(try await bench.execute(last, [server.endpoint.address]).status == 200)
     #expect(bodies.events == [3])
@@ -48,9 +48,7 @@ import Testing
     server.stop()
   }
 
-  @Test(
-    "a stream that has more bytes than were announced is an error over HTTP/2",
-    arguments: [0, 1, 2] as [Int64])
+  @Test("a stream longer than announced fails the request over HTTP/2", arguments: [0, 1, 2] as [Int64])
   func longerStreamsOverHTTP2(_ announced: Int64) async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
@@ -67,7 +65,7 @@ import Testing
     await bench.end()
   }
 
-  @Test("a stream of the length that was announced is sent with it", arguments: [0, 1, 3, 600_000])
+  @Test("a stream of the announced length is sent with that Content-Length", arguments: [0, 1, 3, 600_000])
   func streamsOfTheirLength(_ count: Int) async throws {
     let (server, bodies) = try Self.server()
     let bench = try await TransportBench()
@@ -98,11 +96,11 @@ import Testing
     server.stop()
   }
 
-  /// What ends a call whose stream does not end.
+  /// The event that ends a call whose stream does not end.
   enum End: CaseIterable { case deadline, cancellation, shutdown, failure }
 
   @Test(
-    "a stream that was announced as empty and does not end holds up no end of its call",
+    "a deadline, cancellation, shutdown or error ends a call whose stream of length 0 does not end",
     arguments: End.allCases)
   func endlessStreams(_ end: End) async throws {
     let (server, bodies) = try Self.server()
@@ -132,7 +130,7 @@ import Testing
   }
 }
 
-/// Chunks of which none ever comes, until the task that asks is cancelled.
+/// A stream without chunks. `next()` waits until its task is cancelled, or throws at once (`fails`).
 private struct EndlessStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
   private let asked: EventRecorder<Int>
   private let fails: Bool

@@ -4,10 +4,10 @@ import Testing
 
 @testable import NetOptEngine
 
-/// HTTP/1.1 answers without a body, or whose end is ambiguous. A faulty server sends a body right behind such an answer, and the client must not take
-/// it for the answer to the next request.
+/// HTTP/1.1 responses without a body, or with an ambiguous end. A faulty server sends a body after such a
+/// response, and the client must not take that body for the response to the next request.
 @Suite struct BodilessAnswerTests {
-  /// What a server answers with, and whether the next request is sent on the connection at once.
+  /// A method, the response to it, and whether the next request reuses the connection at once.
   private static let answers: [(NetOptRequest.Method, String, Bool)] = [
     (.head, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", false),
     (.head, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false),
@@ -23,7 +23,8 @@ import Testing
     (.get, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false),
   ]
 
-  /// Ends no connection, and puts a forged answer before the second on each.
+  /// A server that keeps connections open. It answers `/next` with `reused` on a used connection, and with
+  /// `brand` and a line feed on a new connection. All other requests get `answer`.
   private func server(_ answer: String) throws -> LoopbackServer {
     try LoopbackServer(
       .raw { exchange in
@@ -34,8 +35,10 @@ import Testing
       })
   }
 
-  @Test(arguments: answers.indices)
-  func theConnectionIsLeftWhereABodyMayFollow(_ index: Int) async throws {
+  @Test(
+    "the next request uses a new connection if a body may still follow the response",
+    arguments: answers.indices)
+  func nextConnection(_ index: Int) async throws {
     let (method, answer, isReused) = Self.answers[index]
     let server = try server(answer)
     defer { server.stop() }
@@ -50,14 +53,15 @@ import Testing
     await bench.end()
   }
 
-  /// When nothing has followed for a time, nothing will.
-  @Test func theConnectionIsUsedAgainLater() async throws {
+  /// When nothing has followed the response for `LiveConnection.quietTime`, the client expects nothing more.
+  @Test("a connection is reused once nothing has followed a HEAD response for the quiet time")
+  func reuseAfterQuietTime() async throws {
     let server = try server(Self.answers[0].1)
     defer { server.stop() }
     let bench = try await TransportBench()
     let url = "http://api.test:\(server.endpoint.port)"
     _ = try await bench.execute(try NetOptRequest(.head, "\(url)/first"), [server.endpoint.address])
-    // The time is what is tested.
+    // The test is about this time, so it sleeps.
     try await Task.sleep(for: LiveConnection.quietTime + .milliseconds(1))
     let next = try await bench.execute(try NetOptRequest(.get, "\(url)/next"), [server.endpoint.address])
     #expect(next.reused)

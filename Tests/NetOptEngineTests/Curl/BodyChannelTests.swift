@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptEngine
 
-/// What a body takes while its reader is behind, and that nothing of it is lost on the way.
+/// The memory of a body whose reader is behind, and the completeness of the body.
 @Suite struct BodyChannelTests {
   private let channel = BodyChannel(lowWater: 0, timings: Timings())
 
@@ -18,8 +18,9 @@ import Testing
   }
 
   @Test(
-    "a body takes about what it holds and comes whole, however it is cut", arguments: 0..<20 as Range<UInt64>)
-  func aBodyTakesWhatItHolds(_ seed: UInt64) {
+    "an unread body is complete and takes at most 4 times its size plus 128 KiB",
+    arguments: 0..<20 as Range<UInt64>)
+  func unreadBody(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let spare = SpareChunks()
     var received = ReceivedBody(spare)
@@ -29,21 +30,22 @@ import Testing
       let piece = (0..<Int.random(in: 1...longest, using: &random)).map { UInt8(truncatingIfNeeded: $0 &* 7) }
       sent += piece
       piece.withUnsafeBytes { received.append($0, ofLength: nil) }
-      // A turn of the loop may bring several pieces.
+      // Several pieces may arrive in one turn of the event loop.
       if Int.random(in: 0..<3, using: &random) > 0 { _ = push(received.takeChunks()) }
     }
     #expect(push(received.takeChunks()) == sent.count)
     let chunks = read()
     #expect(chunks.flatMap { $0 } == sent)
     let room = chunks.reduce(0) { $0 + $1.capacity }
-    // Twice for neighbours of which one is half full, twice for an array that has grown.
+    // A factor of 2 because one of two neighbouring chunks may be only half full, and a factor of 2 because an
+    // array doubles when it grows.
     #expect(room <= 4 * sent.count + 128 * 1024, "\(room) bytes for \(sent.count), seed \(seed)")
   }
 
   @Test(
-    "a small piece has no room for more where its reader keeps it",
+    "chunks of 1 byte have a mean capacity of at most 64 bytes, whatever length is announced",
     arguments: [1_000_000, 60_000, 110_000, nil])
-  func aSmallPieceIsSmall(_ length: Int64?) {
+  func smallChunks(_ length: Int64?) {
     var received = ReceivedBody(SpareChunks())
     var room = 0
     for byte in 0..<200 {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import NetOptEngine
 
-/// What is followed of a chunked body, in whatever pieces it comes.
+/// The parser of chunked bodies, which arrive in pieces of any size.
 @Suite struct ChunkReaderTests {
-  /// Reads a body in pieces of a size.
+  /// Reads a body in pieces of `size` bytes and returns the first fault.
   private func fault(of bytes: [UInt8], inPiecesOf size: Int) -> ChunkFault? {
     var reader = ChunkReader()
     for start in stride(from: 0, to: bytes.count, by: size) {
@@ -21,11 +21,11 @@ import Testing
   }
 
   @Test(
-    "right chunks pass, and nothing is looked at behind the last one",
+    "the reader accepts valid chunks and ignores the bytes after the last chunk",
     arguments: [
       "5\r\nhello\r\n0\r\n\r\n", "05 \t;a=\"b\rc\";d\r\n0x\r\ng\r\n0 ;e\r\n0g",
       "A\r\n0123456789\r\r\na\n0123456789\n0\nzz",
-      // libcurl refuses so many digits.
+      // libcurl itself refuses a size with so many digits.
       "00000000000000000x",
     ])
   func right(text: String) {
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "a size that is not one ends the body, whatever libcurl takes it for",
+    "the reader refuses an invalid chunk size, even one that libcurl accepts",
     arguments: [
       "", " 5", "x5", "0x5", "0g", "0_1", "5-", "0 5", "5\t6", "0\r5", "5\r\r", "0\u{0}", ";a", "-1", "+1",
     ])
@@ -42,12 +42,14 @@ import Testing
     for count in 1...text.utf8.count { #expect(fault(of: text, inPiecesOf: count) == .size) }
   }
 
-  @Test("a chunk that does not end where its size says", arguments: ["3\r\nabcd\r\n", "3\r\nabc\rd"])
+  @Test(
+    "the reader refuses a chunk that does not end where its size says",
+    arguments: ["3\r\nabcd\r\n", "3\r\nabc\rd"])
   func end(text: String) {
     for count in 1...text.utf8.count { #expect(fault(of: text, inPiecesOf: count) == .end) }
   }
 
-  @Test("extensions without end are refused, those of real chunks are not")
+  @Test("the reader refuses endless chunk extensions and accepts chunk signatures")
   func extensions() {
     let signature = ";chunk-signature=" + String(repeating: "a", count: 64)
     let signed = (0..<5000).map { _ in "8\(signature)\r\n12345678\r\n" }.joined()
@@ -61,12 +63,12 @@ import Testing
     #expect(fault(of: String(repeating: each, count: 10_000), inPiecesOf: 100) == .framing)
   }
 
-  @Test("any body in any chunks and pieces passes, and not with a byte too many in one of its sizes")
+  @Test("the reader accepts random chunks in random pieces, and refuses a wrong byte in a size")
   func drawn() {
     var random = SplitMix64(seed: 20)
     for _ in 0..<2000 {
       var body: [UInt8] = []
-      // Where a size ends.
+      // The positions at which a size ends.
       var places: [Int] = []
       for _ in 0..<Int.random(in: 0...5, using: &random) {
         let size = Int.random(in: 1...40, using: &random)
@@ -74,7 +76,7 @@ import Testing
         body += String(size, radix: 16).utf8
         places.append(body.count)
         body += "\r\n".utf8
-        // Data that looks like what is between chunks.
+        // Data that looks like the bytes between chunks.
         body += (0..<size).map { _ in "0f;\r\n".utf8.randomElement(using: &random) ?? 0 }
         body += "\r\n".utf8
       }

@@ -4,13 +4,16 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The promises of the `Transport` protocol, kept by the one on libcurl against servers on loopback.
+/// Checks `CurlTransport` against the promises of the `Transport` protocol, with servers on loopback.
 @Suite struct CurlConformanceTests {
-  @Test(arguments: TransportConformance.allCases)
-  func keepsItsPromises(_ promise: TransportConformance) async throws { try await check(promise, .automatic) }
+  @Test(
+    "CurlTransport keeps each promise of the Transport protocol", arguments: TransportConformance.allCases)
+  func keepsPromises(_ promise: TransportConformance) async throws { try await check(promise, .automatic) }
 
-  @Test(arguments: TransportConformance.allCases)
-  func keepsItsPromisesOverHTTP1(_ promise: TransportConformance) async throws {
+  @Test(
+    "CurlTransport keeps each promise of the Transport protocol over HTTP/1.1",
+    arguments: TransportConformance.allCases)
+  func keepsPromisesOverHTTP1(_ promise: TransportConformance) async throws {
     try await check(promise, .http1)
   }
 
@@ -27,7 +30,7 @@ import Testing
   }
 }
 
-/// The answers of a resolver as legs, in its order.
+/// A source of legs that has one leg for each address of a resolver, in the same order.
 private struct ResolvedLegs: LegSource {
   let resolver: StubResolver
 
