@@ -20,8 +20,8 @@ public struct Locked<Value>: ~Copyable, Sendable {
   /// Runs a closure with exclusive access to the value. The closure must neither block nor take the same
   /// lock.
   ///
-  /// - Returns: what the closure returns.
-  /// - Throws: what the closure throws.
+  /// - Returns: the result of the closure.
+  /// - Throws: the error of the closure.
   @inlinable @inline(__always)
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result

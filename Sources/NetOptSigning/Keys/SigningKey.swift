@@ -145,7 +145,7 @@ public final class SigningKey: Sendable {
     }
   }
 
-  /// The shared secret.
+  /// Returns the shared secret.
   ///
   /// - Throws: `schemeNotAllowed` for a key pair.
   package func secret() throws(SigningFault) -> SecretBytes {

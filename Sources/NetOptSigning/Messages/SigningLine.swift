@@ -24,7 +24,7 @@ package struct SigningLine: Sendable {
   package struct Fault: Error, Sendable {
     /// The line's id.
     package let id: JSONValue
-    /// What is wrong.
+    /// The fault.
     package let fault: SigningFault
 
     /// Makes a fault.

@@ -172,7 +172,7 @@ package struct SigningStrings: Sendable {
   var lines: [UInt8] { canonical ?? toSign }
 }
 
-/// What a signer adds to a request.
+/// A signature, with the header fields or the query that carry it.
 public struct SignedRequest: Sendable {
   /// The scheme.
   public let scheme: SchemeName
