@@ -162,9 +162,9 @@ public final class SigningKey: Sendable {
   /// a secret, the fingerprint is an HMAC under the secret: to find the secret from the fingerprint, an
   /// attacker must guess the secret.
   ///
-  /// If the secret is not available at the first use, the fingerprint is random for the life of the key. It
-  /// is random because no stored response may be taken for another key's. It stays the same because a change
-  /// to a resource must still find the responses stored under it.
+  /// If the secret is not available at the first use, the fingerprint is random for the life of the key. A
+  /// random fingerprint is never equal to the fingerprint of another key, so the keys share no stored response.
+  /// It does not change later, because a change to a resource must still find the responses stored under it.
   package var fingerprint: String {
     if let known = fetched.withLock(\.fingerprint) { return known }
     let text = (try? derivedFingerprint()).map { Hex.text(Array($0.prefix(16))) } ?? Self.randomFingerprint()
