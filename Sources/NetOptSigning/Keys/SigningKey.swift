@@ -163,8 +163,8 @@ public final class SigningKey: Sendable {
   /// attacker must guess the secret.
   ///
   /// If the secret is not available at the first use, the fingerprint is random for the life of the key. A
-  /// random fingerprint is never equal to the fingerprint of another key, so the keys share no stored response.
-  /// It does not change later, because a change to a resource must still find the responses stored under it.
+  /// random fingerprint differs from the fingerprints of other keys, so the keys share no stored response. It
+  /// does not change later, because a change to a resource must still find the responses stored under it.
   package var fingerprint: String {
     if let known = fetched.withLock(\.fingerprint) { return known }
     let text = (try? derivedFingerprint()).map { Hex.text(Array($0.prefix(16))) } ?? Self.randomFingerprint()
