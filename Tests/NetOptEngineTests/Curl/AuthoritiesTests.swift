@@ -17,7 +17,7 @@ import Testing
     return try #require(error)
   }
 
-  @Test("a file that a setting names and that is gone")
+  @Test("the error for a missing CA file names the file, the setting and the cause")
   func missing() async throws {
     let error = try await error("/nonexistent/authorities.pem")
     #expect(error.code == .noAuthorities && error.phase == .tls && !error.isRetryable)
@@ -28,7 +28,7 @@ import Testing
     #expect(!error.message.contains("ca-certificates"))
   }
 
-  @Test("a file that has no certificate")
+  @Test("the error for a CA file without a certificate says so")
   func empty() async throws {
     let file = try TemporaryDirectory.make("authorities") + "/authorities.pem"
     try TextFile.write("nothing\n", to: file)
@@ -37,7 +37,7 @@ import Testing
     #expect(error.message.contains("has no certificate in PEM form"))
   }
 
-  @Test("a machine without authorities, when nobody named any")
+  @Test("the error for missing system authorities names the file and the package to install")
   func system() {
     let failure = Authorities.system("/nonexistent/ca-certificates.crt").failure
     #expect(failure.kind == .authorities)

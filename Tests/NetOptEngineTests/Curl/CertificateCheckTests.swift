@@ -2,12 +2,12 @@ import Testing
 
 @testable import NetOptEngine
 
-/// What is looked at in messages of a handshake before OpenSSL decodes them.
+/// The check of certificates in handshake messages before OpenSSL decodes the messages.
 @Suite struct CertificateCheckTests {
   private static let (tls12, tls13): (Int32, Int32) = (0x0303, 0x0304)
   private static let primeField: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 1, 1]
 
-  /// A message with a list of certificates.
+  /// Returns a handshake message with a list of certificates.
   private func message(_ certificates: [[UInt8]], _ version: Int32, type: UInt8 = 11) -> [UInt8] {
     let (context, extensions): ([UInt8], [UInt8]) = version == Self.tls13 ? ([0], [0, 2, 7, 7]) : ([], [])
     let list: [UInt8] = certificates.flatMap { length($0.count) + $0 + extensions }
@@ -19,7 +19,7 @@ import Testing
     [UInt8(count >> 16), UInt8(count >> 8 & 0xff), UInt8(count & 0xff)]
   }
 
-  /// Whether the message is made one that cannot be decoded, and nothing else of it is changed.
+  /// Whether the check makes the message invalid. Expects that it changes nothing else in the message.
   private func isRefused(_ message: [UInt8], _ version: Int32, isSent: Int32 = 0, kind: Int32 = 22) -> Bool {
     var checked = message
     checked.withUnsafeMutableBytes {
@@ -33,7 +33,8 @@ import Testing
   }
 
   @Test(
-    "a curve is found wherever its description is, in both encodings of a length", arguments: [tls12, tls13])
+    "the check finds a described curve at any place, with its length in short or long form",
+    arguments: [tls12, tls13])
   func curves(_ version: Int32) {
     let oids: [[UInt8]] = [Self.primeField, Self.primeField.dropLast() + [2]]
     for oid in oids {
@@ -47,7 +48,7 @@ import Testing
     }
   }
 
-  @Test("other identifiers that begin in the same way are taken", arguments: [tls12, tls13])
+  @Test("the check accepts other object identifiers with the same prefix", arguments: [tls12, tls13])
   func names(_ version: Int32) {
     // id-ecPublicKey, prime256v1, ecdsa-with-SHA256, and a field that does not exist.
     for oid in [[2, 1], [3, 1, 7], [4, 3, 2], [1, 3]] as [[UInt8]] {
@@ -55,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("other messages are left alone")
+  @Test("the check ignores other messages, sent messages, other records and cut messages")
   func otherMessages() {
     let curve = [[6, 7] + Self.primeField + [2, 1, 0]]
     #expect(!isRefused(message(curve, Self.tls13, type: 13), Self.tls13))
@@ -64,12 +65,14 @@ import Testing
     for count in 0...5 { #expect(!isRefused(Array([11, 0, 0, 1, 0].prefix(count)), Self.tls13)) }
   }
 
-  @Test("more than ten certificates are refused, however the list ends", arguments: [tls12, tls13])
+  @Test(
+    "the check refuses more than 10 certificates, and leaves a cut list to OpenSSL",
+    arguments: [tls12, tls13])
   func count(_ version: Int32) {
     for count in 0...20 {
       let list = message([[UInt8]](repeating: [0x30, 0], count: count), version)
       #expect(isRefused(list, version) == (count > 10))
-      // One that is not whole is OpenSSL's to refuse.
+      // OpenSSL itself refuses a list that is cut.
       for end in 5..<list.count where count <= 10 { #expect(!isRefused(Array(list[..<end]), version)) }
     }
   }

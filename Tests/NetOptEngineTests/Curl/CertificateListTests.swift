@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetOptEngine
 
-/// What a server sends behind its certificate, which is good.
+/// The certificates that a server sends after its own valid certificate.
 @Suite struct CertificateListTests {
   private static let versions = ["TLSv1.2", "TLSv1.3"]
 
@@ -15,14 +15,14 @@ import Testing
     var settings = NginxSettings()
     settings.tlsVersions = version
     settings.keepaliveRequests = requests
-    // The junk has keys that are weak.
+    // The junk certificates have weak keys.
     settings.directives = "ssl_ciphers DEFAULT@SECLEVEL=0;"
     let listener = NginxOrigin.Listener(
       IPAddress.freshLoopback(1)[0], .certificate(try certificate.followed(by: others)))
     return try await NginxOrigin.start([listener], settings: settings)
   }
 
-  /// The answer of an origin, or why there is none.
+  /// Sends a request to an origin and returns the response or the error.
   private func outcome(of origin: NginxOrigin) async throws -> Result<NetOptResponse, NetOptError> {
     let bench = try await TransportBench()
     let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
@@ -46,7 +46,9 @@ import Testing
     #expect(error.message.contains(words), "\(error.message)", sourceLocation: sourceLocation)
   }
 
-  @Test("a certificate on a described curve is refused", arguments: ["prime256v1", "sect233r1"], versions)
+  @Test(
+    "a certificate whose curve is described by parameters is refused",
+    arguments: ["prime256v1", "sect233r1"], versions)
   func describedCurve(_ curve: String, _ version: String) async throws {
     let origin = try await origin([JunkCertificate.ofDescribedCurve(curve)], version)
     defer { origin.stop() }
@@ -55,7 +57,8 @@ import Testing
       "failed: one of its certificates has a key on a curve that is not a named one")
   }
 
-  @Test("certificates on described curves hold up no other call", arguments: versions)
+  @Test(
+    "nine certificates on slow described curves delay other calls by less than 500 ms", arguments: versions)
   func slowCurves(_ version: String) async throws {
     let origin = try await origin([String](repeating: JunkCertificate.ofSlowCurve, count: 9), version)
     let other = try await NginxOrigin.start([NginxOrigin.Listener(IPAddress.freshLoopback(1)[0], .none)])
@@ -83,16 +86,18 @@ import Testing
     }
     calls.cancel()
     let longest = await calls.value
-    // Each of the nine takes OpenSSL a tenth of a second.
+    // OpenSSL takes 100 ms to decode each of the nine certificates.
     #expect(longest < .milliseconds(500), "\(longest)")
     #expect(error?.code == .tlsFailed)
     await bench.end()
   }
 
-  @Test("a list as long as the limit is taken, and none beyond", arguments: [0, 1], versions)
+  @Test(
+    "a certificate list of 32 KiB is accepted, and a list with one byte more is refused",
+    arguments: [0, 1], versions)
   func length(_ beyond: Int, _ version: String) async throws {
     let leaf = try await TestCertificates.certificate(for: ["api.test", "*.api.test"])
-    // In TLS 1.3 there is a context, and extensions of each certificate (RFC 8446, section 4.4.2).
+    // TLS 1.3 adds a context, and extensions for each certificate (RFC 8446, section 4.4.2).
     let rest = JunkCertificate.size(of: leaf.certificateFile) + (version == "TLSv1.3" ? 4 + 2 * 5 : 3 + 2 * 3)
     let origin = try await origin(
       [JunkCertificate.ofExtensions(bytes: OpenSSL.largestList - rest + beyond)], version)
@@ -107,7 +112,9 @@ import Testing
     }
   }
 
-  @Test("ten certificates are taken, and no more", arguments: [10, 11], versions)
+  @Test(
+    "a list of 10 certificates is accepted, and a list of 11 certificates is refused",
+    arguments: [10, 11], versions)
   func count(_ count: Int, _ version: String) async throws {
     let junk = JunkCertificate.ofExtensions(bytes: 600)
     let origin = try await origin([String](repeating: junk, count: count - 1), version)
@@ -121,7 +128,7 @@ import Testing
     }
   }
 
-  @Test("sessions of many names with long lists take little memory")
+  @Test("200 hosts with certificate lists of 31 kB take less than 30 MB, and earlier sessions still resume")
   func memory() async throws {
     let origin = try await origin([JunkCertificate.ofExtensions(bytes: 31_000)], "TLSv1.3", requests: 1)
     defer { origin.stop() }
@@ -138,7 +145,7 @@ import Testing
     try await call(20..<220)
     let growth = ProcessFootprint.now.memoryBytes - before
     #expect(growth < 30_000_000, "\(growth) bytes")
-    // They are there.
+    // The first 20 hosts resume their sessions.
     try await call(0..<20)
     let log = try await origin.waitForLog(240)
     #expect(log.count(where: \.sessionReused) == 20)

@@ -4,7 +4,7 @@ import Testing
 
 /// The names of a certificate that an error message shows.
 @Suite struct CertificateNamesTests {
-  @Test("alternative names come before the common name, eight at most")
+  @Test("alternative names, at most eight, replace the common name")
   func order() {
     let subject = "O = netopt, CN = a.test, C = X"
     #expect(CertificateNames.names(alternatives: nil, subject: subject) == ["a.test"])
@@ -17,7 +17,7 @@ import Testing
     #expect(CertificateNames.names(alternatives: nil, subject: nil) == [])
   }
 
-  @Test("names of combining marks take no time, and show what is ASCII in them")
+  @Test("names show only their ASCII characters, even with 400,000 combining marks")
   func combiningMarks() {
     let marks = String(repeating: "\u{301}\u{316}", count: 200_000)
     #expect(CertificateNames.names(alternatives: "DNS:a\(marks)b, DNS:c", subject: nil) == ["ab", "c"])

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct CertificateSummaryTests {
   @Test(
-    "OpenSSL's dates are moments",
+    "a date in OpenSSL's format is parsed",
     arguments: [
       ("Nov 21 19:00:00 2026 GMT", "2026-11-21T19:00:00Z"),
       ("Feb  9 01:02:03 2048 GMT", "2048-02-09T01:02:03Z"),
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test(
-    "other texts are none",
+    "a text in another format, or a date that does not exist, is not parsed",
     arguments: [
       "", " GMT", "Bad time value", "Nov 21 19:00:00 2026", "Nov 21 19:00:00.5 2026 GMT",
       "Nov 31 19:00:00 2026 GMT",

@@ -11,7 +11,8 @@ import Testing
     ])
   }
 
-  @Test func anotherNamesCertificateIsAnErrorThatNamesBoth() async throws {
+  @Test("the error for a certificate of another host names both hosts, and no request is sent")
+  func certificateOfAnotherHost() async throws {
     let origin = try await origin(.valid, for: "other.test")
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -31,11 +32,11 @@ import Testing
     await bench.end()
   }
 
-  @Test(arguments: [
+  @Test("an expired or untrusted certificate has its own error code, and no request is sent", arguments: [
     (TestCertificates.Kind.expired, NetOptError.Code.certificateExpired),
     (.selfSigned, .certificateUntrusted), (.otherAuthority, .certificateUntrusted),
   ])
-  func aBadCertificateHasItsReason(_ kind: TestCertificates.Kind, _ code: NetOptError.Code) async throws {
+  func badCertificates(_ kind: TestCertificates.Kind, _ code: NetOptError.Code) async throws {
     let origin = try await origin(kind, for: "api.test")
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -48,7 +49,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func withoutVerificationItGoesOnAndSaysSo() async throws {
+  @Test("an unverified response says so, and a verified request does not reuse its connection")
+  func withoutVerification() async throws {
     let origin = try await origin(.valid, for: "other.test")
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -57,7 +59,7 @@ import Testing
     let response = try await bench.execute(request, origin.endpoints.map(\.address))
     #expect(response.tls?.verified == false)
     _ = try await response.body.collect(upTo: 100)
-    // The connection that nobody verified is not used for a request that wants it verified.
+    // A request with full verification does not reuse the unverified connection.
     request.options.verification = .full
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, origin.endpoints.map(\.address))
@@ -67,8 +69,8 @@ import Testing
     await bench.end()
   }
 
-  @Test("a certificate is the error, and not that DNS knows no name behind it")
-  func aNameThatIsNotFoundHidesNoCertificate() async throws {
+  @Test("a certificate error takes precedence over a DNS look-up that finds no other address")
+  func certificateErrorAndDNS() async throws {
     let addresses = IPAddress.freshLoopback(2)
     let certificate = try await TestCertificates.certificate(.valid, for: ["other.test"])
     let origin = try await NginxOrigin.start([NginxOrigin.Listener(addresses[0], .certificate(certificate))])
@@ -91,7 +93,7 @@ import Testing
     await bench.end()
   }
 
-  @Test("a certificate out of its time says on which side of it")
+  @Test("the error for an expired certificate says that it has expired")
   func expired() async throws {
     let origin = try await origin(.expired, for: "api.test")
     defer { origin.stop() }
@@ -104,7 +106,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func theSystemsAuthoritiesAreNotTrustedBesideAPrivateFile() async throws {
+  @Test("without a CA file, the certificate of a private authority is untrusted")
+  func privateAuthority() async throws {
     let origin = try await origin(.valid, for: "api.test")
     defer { origin.stop() }
     let bench = try await TransportBench { $0.caFile = nil }

@@ -2,21 +2,22 @@ import FoundationEssentials
 import NetOptTestSupport
 import TestTools
 
-/// Certificates that nobody has signed. A server can send them behind its own; a client has to read them before it knows what they are.
+/// Certificates without a valid signature. A server can send them after its own certificate. A client has to
+/// decode them before it can reject them.
 enum JunkCertificate {
-  /// A certificate with as many empty extensions as it has room for.
+  /// Returns a certificate of a given size with as many empty extensions as fit.
   ///
-  /// - Parameter count: how many bytes it has; 600 at least.
+  /// - Parameter count: the size in bytes, at least 600.
   /// - Returns: PEM.
   static func ofExtensions(bytes count: Int) -> String {
-    // The rest is in the value of one extension, whose length has two bytes in any case.
+    // The value of the last extension fills the rest. The length of this value always takes two bytes.
     let rest = count - extended(0, 300).count
     return pem(extended(rest / 7, 300 + rest % 7))
   }
 
-  /// A certificate with a key on a described curve: y^2 = x^3 + b modulo a prime k 2^640 + 1 of 661 bits. Generator and key are given by their
-  /// first coordinate and a sign. OpenSSL needs a tenth of a second to find the second coordinates, since it looks for square roots modulo the
-  /// prime step by step, 640 of them.
+  /// A certificate with a key on a described curve: y^2 = x^3 + b modulo a prime k 2^640 + 1 of 661 bits. The
+  /// certificate gives only the first coordinate and a sign for the generator and the key. OpenSSL takes 100 ms
+  /// to compute the second coordinates, because it finds square roots modulo the prime in 640 steps.
   static let ofSlowCurve = """
     -----BEGIN CERTIFICATE-----
     MIIB7zCCAdSgAwIBAgIBATAKBggqhkjOPQQDAjANMQswCQYDVQQDDAJ4MDAeFw0yMDAxMDEwMDAw
@@ -33,9 +34,9 @@ enum JunkCertificate {
 
     """
 
-  /// A certificate with a key on a curve of the standards, which is described and not named.
+  /// Returns a certificate with a key on a standard curve that is given by parameters instead of by name.
   ///
-  /// - Parameter curve: OpenSSL's name of it.
+  /// - Parameter curve: OpenSSL's name of the curve.
   /// - Returns: PEM.
   static func ofDescribedCurve(_ curve: String) async throws -> String {
     let directory = try TemporaryDirectory.make("curve")
@@ -47,7 +48,7 @@ enum JunkCertificate {
     return TextFile.read("\(directory)/certificate.pem")
   }
 
-  /// How many bytes the certificate of a file has.
+  /// Returns the size of the certificate in a PEM file, in bytes.
   static func size(of file: String) -> Int {
     let lines = TextFile.read(file).split(separator: "\n").filter { !$0.hasPrefix("-----") }
     return Data(base64Encoded: lines.joined())?.count ?? 0
@@ -59,13 +60,13 @@ enum JunkCertificate {
   }
 
   private static func extended(_ count: Int, _ lengthOfLast: Int) -> [UInt8] {
-    // The identifier is 1.1.
+    // The object identifier of each extension is 1.1.
     let empty: [UInt8] = [0x30, 5, 6, 1, 0x29, 4, 0]
     let last = field(0x30, [6, 1, 0x29] + field(4, [UInt8](repeating: 0, count: lengthOfLast)))
     let algorithm: [UInt8] = [0x30, 5, 6, 3, 0x2b, 0x65, 0x70]
     let validity =
       field(0x17, Array("250101000000Z".utf8)) + field(0x17, Array("350101000000Z".utf8))
-    // Version 3, number 1, and a key of Ed25519, for which any 32 bytes will do.
+    // Version 3, serial number 1, and an Ed25519 key, for which any 32 bytes are valid.
     let start: [UInt8] =
       [0xa0, 3, 2, 1, 2, 2, 1, 1] + algorithm + [0x30, 0] + field(0x30, validity) + [0x30, 0]
     let key = field(0x30, algorithm + field(3, [UInt8](repeating: 0, count: 33)))

@@ -3,9 +3,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Diffie-Hellman groups: in TLS 1.2 the server chooses them freely, in TLS 1.3 among those of RFC 7919.
+/// Diffie-Hellman groups. In TLS 1.2 the server chooses any group, in TLS 1.3 one of the groups of RFC 7919.
 @Suite struct LargeGroupTests {
-  /// An origin that exchanges keys in a group of so many bits (RFC 7919), and in no other way. That takes an RSA key.
+  /// Starts an origin that exchanges keys only in the group of RFC 7919 with this number of bits. The origin
+  /// needs an RSA key for this.
   private func origin(_ bits: Int, _ version: String = "TLSv1.2") async throws -> NginxOrigin {
     let directory = try TemporaryDirectory.make("group")
     let (certificate, key, group) = ("\(directory)/rsa.pem", "\(directory)/rsa.key", "\(directory)/group.pem")
@@ -40,23 +41,27 @@ import Testing
     }
   }
 
-  @Test(arguments: [2048, 4096], ["TLSv1.2", "TLSv1.3"])
-  func usualGroupsAreUsed(_ bits: Int, _ version: String) async throws {
+  @Test(
+    "the transport uses groups of 2048 and 4096 bits in TLS 1.2 and TLS 1.3",
+    arguments: [2048, 4096], ["TLSv1.2", "TLSv1.3"])
+  func usualGroups(_ bits: Int, _ version: String) async throws {
     let origin = try await origin(bits, version)
     defer { origin.stop() }
     let response = try await answer(of: origin)
     #expect(response.status == 200 && response.tls?.version == version)
   }
 
-  @Test("in TLS 1.3 large groups are not offered", arguments: [6144, 8192])
-  func largeGroupsAreNotOffered(_ bits: Int) async throws {
+  @Test(
+    "a TLS 1.3 handshake fails if the server accepts only a group of over 4096 bits", arguments: [6144, 8192])
+  func largeGroupsInTLS13(_ bits: Int) async throws {
     let origin = try await origin(bits, "TLSv1.3")
     defer { origin.stop() }
     let error = await #expect(throws: NetOptError.self) { try await answer(of: origin) }
     #expect(error?.code == .tlsFailed)
   }
 
-  @Test func aLargeGroupIsRefused() async throws {
+  @Test("a TLS 1.2 handshake with a group of 8192 bits fails, and the error says why")
+  func largeGroupInTLS12() async throws {
     let origin = try await origin(8192)
     defer { origin.stop() }
     let error = await #expect(throws: NetOptError.self) { try await answer(of: origin) }

@@ -5,7 +5,7 @@ import Testing
 
 /// The check that the loaded OpenSSL has the major version of the headers.
 @Suite struct OpenSSLVersionTests {
-  @Test("the OpenSSL of this machine's libcurl has the major version of the headers")
+  @Test("the loaded OpenSSL has the major version of the headers, and there is no warning")
   func loaded() {
     #expect(OpenSSL.isOfHeaders(CurlLibrary.tlsName))
     #expect(OpenSSL.loaded != nil)
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(
-    "another library, or another major version, is not taken for the one of the headers",
+    "another TLS library or major version does not match the headers, and gets a warning",
     arguments: [
       "OpenSSL/1.1.1w", "OpenSSL/4.0.0", "OpenSSL/30.0.1", "OpenSSL/3", "(OpenSSL/3.0.15)", "GnuTLS/3.7.9",
       "BoringSSL", "LibreSSL/3.8.2", "quictls/3.0.15", "mbedTLS/3.4.0", "",
@@ -25,6 +25,8 @@ import Testing
     #expect(warning.message.contains("OpenSSL 3"))
   }
 
-  @Test("all 3.x releases are", arguments: ["OpenSSL/3.0.15", "OpenSSL/3.5.4", "OpenSSL/3.0.19-dev"])
+  @Test(
+    "every 3.x release of OpenSSL matches the headers",
+    arguments: ["OpenSSL/3.0.15", "OpenSSL/3.5.4", "OpenSSL/3.0.19-dev"])
   func sameMajor(name: String) { #expect(OpenSSL.isOfHeaders(name)) }
 }

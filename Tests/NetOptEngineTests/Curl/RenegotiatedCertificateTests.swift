@@ -3,9 +3,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Certificates that come in a renegotiation (TLS 1.2), on a connection that was good.
+/// Certificates in a renegotiation (TLS 1.2), on a connection whose first handshake was valid.
 @Suite struct RenegotiatedCertificateTests {
-  /// A server that begins a renegotiation when it is asked, with other certificates, and never answers.
+  /// A server that begins a renegotiation with other certificates when a request arrives, and never responds.
   private static let server = """
     import ctypes, ctypes.util, socket, sys
     lib = ctypes.CDLL(ctypes.util.find_library('ssl'))
@@ -52,7 +52,7 @@ import Testing
         connection.close()
     """
 
-  @Test("certificates of a renegotiation are checked", arguments: ["http/1.1", "h2"])
+  @Test("a renegotiation with a certificate on a described curve fails", arguments: ["http/1.1", "h2"])
   func renegotiation(_ version: String) async throws {
     let good = try await TestCertificates.certificate(for: ["api.test"])
     let other = try good.followed(by: [try await JunkCertificate.ofDescribedCurve("prime256v1")])
