@@ -37,8 +37,8 @@ import Testing
     let chunks = read()
     #expect(chunks.flatMap { $0 } == sent)
     let room = chunks.reduce(0) { $0 + $1.capacity }
-    // A factor of 2 because one of two neighbouring chunks may be only half full, and a factor of 2 because an
-    // array doubles when it grows.
+    // A factor of 2 because one of two neighbouring chunks may be only half full, and a factor of 2 because
+    // an array doubles when it grows.
     #expect(room <= 4 * sent.count + 128 * 1024, "\(room) bytes for \(sent.count), seed \(seed)")
   }
 

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ExchangeStateTests {
   private static func channel() -> BodyChannel { BodyChannel(lowWater: 1, timings: Timings()) }
 
-  /// The states by name: a channel is only compared with itself.
+  /// Returns the name of a state. The test compares names because a channel is equal only to itself.
   private static func name(_ state: ExchangeState) -> String {
     switch state {
     case .queued: "queued"
@@ -25,7 +25,7 @@ import Testing
     { .finished },
   ]
 
-  /// What each transition makes of each state, written out. What is not listed stays as it is.
+  /// The state to which each transition leads from each state. A transition does not change unlisted states.
   private static let transitions:
     [(name: String, apply: @Sendable (inout ExchangeState) -> Void, leads: [String: String])] = [
       ("readBody", { $0.readBody() }, ["queued": "readingBody"]),
@@ -44,7 +44,7 @@ import Testing
       ),
     ]
 
-  @Test("every transition leads from every state to the state that the table says")
+  @Test("every transition leads from every state to the state in the table")
   func table() {
     for transition in Self.transitions {
       for make in Self.states {
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "in any order of events a caller is told once, one leg sends, and the body has one channel",
+    "in any order of events the caller gets one ending, one leg sends, and the body has one channel",
     arguments: 0..<4)
   func anyOrder(seed: UInt64) {
     var random = SplitMix64(seed: seed)

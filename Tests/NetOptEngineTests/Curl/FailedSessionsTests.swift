@@ -2,7 +2,8 @@ import CFrameObserver
 import Foundation
 import Testing
 
-/// nghttp2's sessions that failed: after an error nothing of them is read on, since the next bytes are in the middle of a frame.
+/// Failed sessions of nghttp2. After an error the observer refuses all further input of the session, because
+/// the next bytes are in the middle of a frame.
 @Suite struct FailedSessionsTests {
   private typealias Session = OpaquePointer
   private typealias Callbacks = OpaquePointer
@@ -15,7 +16,7 @@ import Testing
   private typealias SetBeginFrame = @convention(c) (Callbacks, BeginFrame) -> Void
   private typealias Delete = @convention(c) (OpaquePointer) -> Void
 
-  /// A function as libcurl finds it: ours where one stands before nghttp2's.
+  /// Returns a function as libcurl finds it: netopt's function if it stands before nghttp2's.
   private static func function<Function>(_ name: String, _: Function.Type) throws -> Function {
     unsafeBitCast(
       try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), name), "\(name)"), to: Function.self)
@@ -30,7 +31,7 @@ import Testing
         hides_reset: { _ in 0 }))
   }
 
-  /// - Returns: how many of the sessions failed, how many refused what came afterwards, and how many were told of.
+  /// - Returns: the number of sessions that failed, that refused later input, and that were reported.
   private static func run(_ count: Int) throws -> (failed: Int, refused: Int, told: Int) {
     observe()
     let receive = try function("nghttp2_session_mem_recv", Receive.self)
@@ -47,7 +48,8 @@ import Testing
       try #require(newSession(&session, made, nil) == 0)
       return try #require(session)
     }
-    // An empty frame of SETTINGS, which fails in the callback. What follows would be taken for it once more, without an end.
+    // An empty SETTINGS frame, for which the callback fails. nghttp2 would take later input for the same
+    // frame again, without end.
     let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
     let failed = sessions.count { receive($0, settings, settings.count) < 0 }
     let nothing: [UInt8] = [0]
@@ -61,9 +63,9 @@ import Testing
   }
 
   @Test(
-    "all sessions that fail in one turn are refused from then on, and told of", arguments: [1, 64, 65, 1000])
+    "sessions that fail in one turn refuse all later input and are reported", arguments: [1, 64, 65, 1000])
   func many(count: Int) async throws {
-    // A thread of its own: what is observed belongs to the thread.
+    // A separate thread, because the state of the observer belongs to its thread.
     let outcome = await withCheckedContinuation { continuation in
       Thread { continuation.resume(returning: Result { try Self.run(count) }) }.start()
     }

@@ -16,13 +16,14 @@ import Testing
   private var apart: Duration { Handshakes<Probe>.apart }
   private var headStart: Duration { Handshakes<Probe>.headStart }
 
-  @Test func theFirstHasAHeadStartAndTheOthersBeginApart() {
+  @Test("the first probe has a head start of 10 ms, and the others begin 2 ms apart")
+  func headStarts() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
     for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
     #expect(next(&handshakes, at: start) === a)
     #expect(next(&handshakes, at: start) == nil)
-    // It may be one that stays silent: that costs the others one head start, and not one for each.
+    // If the first probe stays silent, it delays the others by one head start in total.
     #expect(handshakes.due == start + headStart)
     #expect(next(&handshakes, at: start + headStart + .microseconds(-1)) == nil)
     #expect(next(&handshakes, at: start + headStart) === b)
@@ -31,8 +32,10 @@ import Testing
     #expect(handshakes.due == nil)
   }
 
-  /// The request that waited for it has its turn; then the others begin, a little apart, whatever ends meanwhile.
-  @Test func theHeadStartEndsSoonAfterTheFirst() {
+  /// When the first probe ends, the request that waited for it goes out. The others begin after that, `apart`
+  /// from each other, even if a probe ends meanwhile.
+  @Test("the next probe begins 2 ms after the end of the first, and a late loop does not catch up")
+  func endOfHeadStart() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c, d) = (Probe(), Probe(), Probe(), Probe())
     for probe in [a, b, c, d] { handshakes.add(probe, at: start, isKept: true) }
@@ -44,14 +47,15 @@ import Testing
     #expect(handshakes.due == ready + apart + apart)
     handshakes.ended(b, at: ready + apart)
     #expect(handshakes.due == ready + apart + apart)
-    // A loop that was held up does not make up for it: the next one is as far apart again.
+    // After a delay of the event loop, the next probes still begin `apart` from each other.
     let late = ready + apart * 4
     #expect(next(&handshakes, at: late) === c)
     #expect(next(&handshakes, at: late) == nil)
     #expect(next(&handshakes, at: late + apart) === d)
   }
 
-  @Test func whoComesLaterBeginsAtOnceWhenNoneHasBegunOfLate() {
+  @Test("a probe that comes after a quiet time begins at once with a head start")
+  func laterProbes() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c, d) = (Probe(), Probe(), Probe(), Probe())
     handshakes.add(a, at: start, isKept: true)
@@ -59,15 +63,15 @@ import Testing
     handshakes.add(b, at: start + apart, isKept: true)
     #expect(next(&handshakes, at: start + apart) == nil)
     #expect(next(&handshakes, at: start + headStart) === b)
-    // It is the first of those that come then.
+    // `c` is the first of the next group of probes, and gets a head start.
     let later = start + headStart * 3
     for probe in [c, d] { handshakes.add(probe, at: later, isKept: true) }
     #expect(next(&handshakes, at: later) === c)
     #expect(handshakes.due == later + headStart)
   }
 
-  /// One that ends before its turn ends nobody's head start.
-  @Test func whoEndsWhileItWaitsTakesNothingFromTheFirst() {
+  @Test("a probe that ends before it begins does not end the head start of the first probe")
+  func endedWhileWaiting() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
     for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
@@ -78,7 +82,8 @@ import Testing
     #expect(next(&handshakes, at: start + headStart) === c)
   }
 
-  @Test func whoHasEndedTakesNoTurn() {
+  @Test("a removed probe does not begin, and a probe that has begun cannot be removed")
+  func removedProbes() {
     var handshakes = Handshakes<Probe>()
     let (a, b) = (Probe(), Probe())
     handshakes.add(a, at: start, isKept: true)
@@ -89,7 +94,8 @@ import Testing
     #expect(next(&handshakes, at: start + .seconds(1)) == nil)
   }
 
-  @Test func whoCanBeginNoMoreUsesNoTurnUp() {
+  @Test("a probe that can no longer begin is dropped, and the next probe begins instead")
+  func staleProbe() {
     var handshakes = Handshakes<Probe>()
     let (stale, b) = (Probe(), Probe())
     handshakes.add(stale, at: start, isKept: true)
@@ -98,7 +104,8 @@ import Testing
     #expect(!handshakes.contains(stale))
   }
 
-  @Test func whoIsWaitedForBeginsAtOnce() {
+  @Test("a probe that a request waits for begins at once and ends the head start of the first")
+  func hurriedProbe() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
     for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
@@ -107,12 +114,14 @@ import Testing
     #expect(!handshakes.hurry { $0 === a })
     #expect(next(&handshakes, at: start) === c)
     #expect(next(&handshakes, at: start) == nil)
-    // That is the end of the first one's head start.
+    // The head start of `a` has ended.
     #expect(next(&handshakes, at: start + apart) === b)
   }
 
-  /// No request waits for what is only looked at from time to time: it holds nobody up, and takes no head start from others.
-  @Test func whoIsNotKeptHasNoHeadStart() {
+  /// No request waits for a background probe, whose connection is not kept. The background probe delays no
+  /// other probe for a head start, and leaves the head start to the next probe.
+  @Test("a probe whose connection is not kept has no head start, and the next probe has one")
+  func backgroundProbe() {
     var handshakes = Handshakes<Probe>()
     let (look, a, b) = (Probe(), Probe(), Probe())
     handshakes.add(look, at: start, isKept: false)

@@ -2,9 +2,10 @@ import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// Answers that nobody asked for, and that the server's kernel holds back until the answer before them is acknowledged (RFC 896).
+/// Unrequested responses. The server's kernel holds them back until the client acknowledges the response
+/// before them (RFC 896).
 @Suite struct HeldBackAnswerTests {
-  @Test("an answer too many that leaves the server 3 ms behind a right one is none to the next request")
+  @Test("an unrequested response 3 ms after a valid one is not taken for the next response")
   func answerTooMany() async throws {
     let server = try LoopbackServer(
       .raw { exchange in
@@ -20,7 +21,8 @@ import Testing
       let response = try await bench.execute(request, [.loopback])
       let text = String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
       #expect(text == "/\(number)")
-      // As long as a service may think between two requests, and less than the 40 ms for which Linux delays acknowledgements.
+      // A usual pause of a service between two requests, shorter than the 40 ms for which Linux delays
+      // acknowledgements.
       try await Task.sleep(for: .milliseconds(15))
     }
     await bench.end()

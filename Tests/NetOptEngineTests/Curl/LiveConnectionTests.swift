@@ -3,9 +3,9 @@ import Testing
 
 @testable import NetOptEngine
 
-/// Which connection a session of nghttp2 belongs to.
+/// An open connection: its nghttp2 session, the GOAWAY of the server, and its end.
 @Suite struct LiveConnectionTests {
-  @Test("the address of a session that is gone may be another connection's session")
+  @Test("the address of a freed session belongs to the connection that uses it next")
   func sessions() throws {
     // Nothing is at these addresses; they are only compared.
     let (session, other) = (
@@ -20,14 +20,14 @@ import Testing
     let second = LiveConnection(6)
     second.carries(session)
     #expect(LiveConnection.carrying(session) === second)
-    // The end of the first one leaves the second one's session alone.
+    // The end of the first connection does not change the session of the second.
     first = nil
     #expect(LiveConnection.carrying(session) === second)
     second.carries(other)
     #expect(LiveConnection.carrying(session) == nil && LiveConnection.carrying(other) === second)
   }
 
-  @Test("GOAWAY may leave out more streams later, and never fewer")
+  @Test("a later GOAWAY can lower the last stream and never raises it")
   func goaway() {
     let connection = LiveConnection(5)
     #expect(connection.lastStream == nil)
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test("a connection that is ended on this side takes no request, though libcurl still has it")
+  @Test("a connection that netopt ends takes no request and leaves the descriptor to libcurl")
   func ended() throws {
     var sockets: [Int32] = [-1, -1]
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import NetOptEngine
 
-/// Which connection a transfer came to the gate on.
+/// The search for the connection on which a transfer reached the gate.
 @Suite struct LiveConnectionsTests {
-  /// A socket with a local port of its own.
+  /// A socket with a separate local port.
   private struct Socket {
     let descriptor: Int32
     let ends: ConnectionEnds
@@ -32,7 +32,8 @@ import Testing
   }
 
   @Test(
-    "it is found by its ends as long as it is open, and never after", arguments: 1...20 as ClosedRange<UInt64>
+    "a connection is found by its two ends while it is open, and never after",
+    arguments: 1...20 as ClosedRange<UInt64>
   )
   func found(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
@@ -57,7 +58,7 @@ import Testing
         let found = live.connection(opened: nil, gone[Int(random.below(UInt64(gone.count)))])
         #expect(found == nil)
       case 3...7 where !open.isEmpty:
-        // Who opened the socket says which; others know the ends alone.
+        // A transfer that opened the socket knows its descriptor. Other transfers know only the ends.
         let descriptor = random.below(2) == 0 ? open[index].descriptor : nil
         let found = live.connection(opened: descriptor, open[index].ends)
         #expect(found?.descriptor == open[index].descriptor)

@@ -4,10 +4,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Connections that were opened ahead of requests, and of which the server has said no word of HTTP/2 yet.
+/// Connections that were opened before any request, and on which the server has sent no HTTP/2 frame yet.
 @Suite struct NewConnectionTests {
-  /// A server of HTTP/2 that says nothing before it is asked, its settings neither. What TLS says after the handshake, session
-  /// tickets, it has said by the time it prints a line.
+  /// An HTTP/2 server that sends no frame before the first request, not even SETTINGS. When it prints a line,
+  /// it has sent the TLS session tickets that follow the handshake.
   private static let server = """
     import socket, ssl, struct, sys, threading
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -60,7 +60,7 @@ import Testing
         ], in: try TemporaryDirectory.make("quiet-server"))
     }
 
-    /// How many handshakes are done.
+    /// Returns the number of completed handshakes.
     func handshakes() throws -> Int {
       let bytes = try FileBytes.read(process.output, upTo: 10_000, as: "the server's output", in: .connect)
       let text = String(decoding: bytes, as: UTF8.self)
@@ -81,8 +81,9 @@ import Testing
     return request
   }
 
-  /// libcurl reads the tickets, finds no data behind them, and would take the connection for dead.
-  @Test func aRequestUsesAWarmConnectionAlsoBeforeTheServerHasSaidAWord() async throws {
+  /// libcurl reads the session tickets, finds no data after them, and would take the connection for dead.
+  @Test("a request uses a warm connection before the server has sent an HTTP/2 frame")
+  func warmConnection() async throws {
     let server = try await Server()
     let bench = try await TransportBench()
     let request = try await warmUp(bench, server)

@@ -8,7 +8,7 @@ import Testing
   private let b = IPEndpoint(IPAddress(v4: 0x7f00_0002), port: 443)
   private let start = MonotonicInstant(nanoseconds: 0)
 
-  @Test("each origin and each offer has a bundle of its own")
+  @Test("each origin has a separate bundle for each offer of HTTP versions")
   func apart() {
     let origins = (0..<50).map { OriginBundles(of: Origin(.https, host: "h\($0).test")) }
     var classes: Set<ConnectionClass> = []
@@ -21,14 +21,14 @@ import Testing
     #expect(Set(classes.map(\.bundle)).count == 100)
   }
 
-  @Test("connections may be idle for half as long as one that was lost, for ten minutes")
+  @Test("a lost idle connection limits the idle time of its endpoint for 10 minutes")
   func idleConnections() {
     let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
     #expect(bundles.idleLimit(of: a, at: start) == nil)
     bundles.forgets(a, idleFor: .seconds(90), at: start)
     #expect(bundles.idleLimit(of: a, at: start) == .seconds(45))
     #expect(bundles.idleLimit(of: b, at: start) == nil)
-    // The shortest time counts, unless something else must have happened.
+    // The limit is half of the shortest idle time. A loss after less than 200 ms of idling has another cause.
     bundles.forgets(a, idleFor: .seconds(40), at: start + .seconds(300))
     bundles.forgets(a, idleFor: .seconds(60), at: start + .seconds(301))
     bundles.forgets(a, idleFor: .milliseconds(199), at: start + .seconds(302))
@@ -39,7 +39,7 @@ import Testing
     #expect(bundles.idleLimit(of: a, at: start + .seconds(903)) == .milliseconds(200))
   }
 
-  @Test("the limits of some endpoints are remembered")
+  @Test("idle limits are remembered for at most 64 endpoints, including the latest")
   func manyIdleLimits() {
     let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
     let endpoints = (0..<200).map { IPEndpoint(IPAddress(v4: 0x7f00_0001 + UInt32($0)), port: 443) }
@@ -48,7 +48,7 @@ import Testing
     #expect(bundles.idleLimit(of: endpoints[199], at: start) == .seconds(1))
   }
 
-  @Test("a plain origin is asked with HTTP/1.1, and its proxy's connections serve no other one")
+  @Test("a plain origin uses HTTP/1.1, and no other origin uses its connections to a proxy")
   func plain() {
     let one = OriginBundles(of: Origin(.http, host: "one.test"))
     let other = OriginBundles(of: Origin(.http, host: "other.test"))
@@ -61,9 +61,7 @@ import Testing
     #expect(!proxied.offersHTTP2 && proxied.bundle != 0 && proxied != direct)
   }
 
-  @Test(
-    "an endpoint that chose HTTP/1.1 is offered nothing else for ten minutes, in the bundle of its connections"
-  )
+  @Test("an endpoint that chose HTTP/1.1 is offered only HTTP/1.1 for 10 minutes, in the same bundle")
   func learns() {
     let bundles = OriginBundles(of: Origin(.https, host: "api.test"))
     let offer = bundles.connectionClass(for: .automatic, to: a, at: start)
@@ -73,17 +71,17 @@ import Testing
     #expect(!serial.offersHTTP2)
     #expect(serial.bundle == offer.bundle)
     #expect(bundles.connectionClass(for: .http1, to: a, at: start) == serial)
-    // Another endpoint is not concerned, and who insists on HTTP/2 gets a bundle in which there is no HTTP/1.1.
+    // The offer to another endpoint stays. A request for HTTP/2 only gets a bundle without HTTP/1.1.
     #expect(bundles.connectionClass(for: .automatic, to: b, at: start) == offer)
     let insisting = bundles.connectionClass(for: .http2, to: a, at: start)
     #expect(insisting.offersHTTP2 && insisting.bundle != offer.bundle)
-    // A second handshake that was under way in the old bundle does not move it again.
+    // A second handshake that was under way in the old bundle does not replace the bundle again.
     bundles.endpoint(a, choseHTTP2: false, in: offer, at: start + .seconds(1))
     #expect(bundles.connectionClass(for: .http2, to: a, at: start) == insisting)
     #expect(bundles.connectionClass(for: .automatic, to: a, at: start + .seconds(602)) == insisting)
   }
 
-  @Test("an endpoint that chooses HTTP/2 is offered it again")
+  @Test("an endpoint that chooses HTTP/2 again is offered HTTP/2")
   func learnsHTTP2() {
     let bundles = OriginBundles(of: Origin(.https, host: "api.test"))
     let offer = bundles.connectionClass(for: .automatic, to: a, at: start)
@@ -93,14 +91,14 @@ import Testing
     #expect(bundles.connectionClass(for: .automatic, to: a, at: start) == insisting)
   }
 
-  @Test("no two transfers that may share a bundle differ in their offer, whatever was chosen before")
+  @Test("a bundle has one origin, and offers no HTTP/2 to an endpoint after it offered only HTTP/1.1")
   func random() {
     for seed in UInt64(1)...500 {
       var random = SplitMix64(seed: seed)
       let bundles = [
         OriginBundles(of: Origin(.https, host: "a.test")), OriginBundles(of: Origin(.https, host: "b.test")),
       ]
-      // Who may be on a bundle at an endpoint with an offer of HTTP/2, after HTTP/1.1 was seen there.
+      // The bundles and endpoints at which a transfer offered only HTTP/1.1. None may offer HTTP/2 later.
       var serial: Set<String> = []
       var owners: [UInt32: Int] = [:]
       var now = start
