@@ -4,7 +4,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Numbers that libcurl takes for something else, or might refuse without a word.
+/// Extreme settings that libcurl would misinterpret or silently refuse.
 @Suite(.timeLimit(.minutes(1))) struct ExtremeSettingsTests {
   private static let settings: [(name: String, set: @Sendable (inout CurlConfiguration, Int) -> Void)] = [
     ("connectionsPerEndpoint", { $0.connectionsPerEndpoint = ExtremeNumbers.integers[$1] }),
@@ -15,7 +15,7 @@ import Testing
     ("bodyBuffer", { $0.bodyBuffer = ExtremeNumbers.integers[$1] }),
   ]
 
-  @Test("a transport with an extreme setting is refused by its name, or answers")
+  @Test("a transport refuses an extreme setting by its name, or its requests succeed")
   func extremeSettings() async throws {
     let server = try LoopbackServer(.raw { try $0.respond(200, [:], text: "hello") })
     for (name, set) in Self.settings {
@@ -34,7 +34,9 @@ import Testing
     server.stop()
   }
 
-  @Test("a User-Agent is one field, or refused", arguments: 1...3 as ClosedRange<UInt64>)
+  @Test(
+    "a transport sends a User-Agent as one field, or refuses it for a line end or NUL",
+    arguments: 1...3 as ClosedRange<UInt64>)
   func userAgents(_ seed: UInt64) async throws {
     let server = try LoopbackServer(.raw { try $0.respond(200) })
     defer { server.stop() }
@@ -61,7 +63,7 @@ import Testing
     #expect((1..<40).contains(refused))
   }
 
-  @Test("a setting that libcurl refuses is an error, and the handle is freed once")
+  @Test("a setting that libcurl refuses is an error, and the transport frees the handle once")
   func refusedSetting() async throws {
     // libcurl takes strings of at most 8,000,000 bytes.
     let file = String(repeating: "a", count: 8_000_001)
@@ -70,7 +72,7 @@ import Testing
   }
 
   @Test(
-    "a connect timeout of more milliseconds than an int holds is a long one, not that of the request before",
+    "a connect timeout of more than INT_MAX ms does not become the timeout of the previous request",
     arguments: [.seconds(Int32.max), .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration])
   func longConnectTimeouts(_ limit: Duration) async throws {
     let server = try LoopbackServer(.blackHole)
@@ -83,7 +85,7 @@ import Testing
       let error = await failure { () throws(NetOptError) in
         _ = try await bench.execute(sent, [server.endpoint.address])
       }
-      // Otherwise it is the endpoint that did not answer in time.
+      // With the connect timeout of 50 ms, the error says that the endpoint did not respond in time.
       let endsAtDeadline = error?.message.contains("call's limit") == true
       #expect(endsAtDeadline == (limit > .seconds(1)), "\(String(describing: error))")
     }

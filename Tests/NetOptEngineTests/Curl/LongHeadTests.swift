@@ -3,16 +3,17 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Heads of any length that libcurl takes come through whole, with their bodies, and without waiting for anything.
+/// Response heads of any length that libcurl accepts. They arrive whole and without delay, with their bodies.
 @Suite struct LongHeadTests {
-  /// The most fields, and the fewest that libcurl before 8.1 does not take over HTTP/2: it stops at 128 KiB.
+  /// The most header fields of a valid head, and a number of fields that libcurl before 8.1 refuses over
+  /// HTTP/2, where its limit is 128 KiB.
   private static let most = 32
   private static let tooMany = 36
 
-  /// Characters that Huffman's code of HTTP/2 makes shorter (RFC 7541, appendix B), or longer.
+  /// Characters that the Huffman code of HTTP/2 shortens or lengthens (RFC 7541, appendix B).
   private static let fillings = ["short": "etaoins", "long": "~|^%<>`"]
 
-  /// An origin with a location for each number of fields, of 3900 bytes each.
+  /// Starts an origin with a location for each number of header fields. A field value has 3900 bytes.
   private func origin() async throws -> NginxOrigin {
     var settings = NginxSettings()
     for (name, filling) in Self.fillings {
@@ -34,8 +35,10 @@ import Testing
     #expect(String(decoding: body, as: UTF8.self) == String(repeating: "\(name) \(count) ", count: 400))
   }
 
-  @Test(arguments: [RequestOptions.Version.http1, .http2])
-  func comeWholeOneAfterTheOther(_ version: RequestOptions.Version) async throws {
+  @Test(
+    "sequential responses with 1 to 32 header fields of 3900 bytes arrive whole",
+    arguments: [RequestOptions.Version.http1, .http2])
+  func sequentialResponses(_ version: RequestOptions.Version) async throws {
     let origin = try await origin()
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -48,7 +51,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func comeWholeBesideEachOther() async throws {
+  @Test("64 concurrent responses with 1 to 32 header fields of 3900 bytes arrive whole")
+  func concurrentResponses() async throws {
     let origin = try await origin()
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -63,7 +67,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func oneThatIsTooLongIsAnErrorAtOnce() async throws {
+  @Test("an HTTP/2 head with 36 fields of 3900 bytes fails with headTooLarge before the deadline")
+  func tooLongHead() async throws {
     let origin = try await origin()
     defer { origin.stop() }
     let bench = try await TransportBench()

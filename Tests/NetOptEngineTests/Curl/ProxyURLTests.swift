@@ -5,14 +5,14 @@ import Testing
 @testable import NetOptEngine
 
 @Suite struct ProxyURLTests {
-  @Test(arguments: [
+  @Test("a proxy URL that libcurl accepts has no fault", arguments: [
     "http://127.0.0.1:3128", "127.0.0.1:3128", "proxy.test", "HTTPS://proxy.test:8443/",
     "socks5h://user:p%40ss%7@[::1]:1080",
     "http://user:p@ss/w@proxy.test:80", "socks4a://proxy.test",
   ])
-  func whatCurlTakesIsTaken(_ url: String) { #expect(ProxyURL.fault(of: url) == nil) }
+  func validURLs(_ url: String) { #expect(ProxyURL.fault(of: url) == nil) }
 
-  @Test(arguments: [
+  @Test("the fault of an invalid proxy URL names the invalid part", arguments: [
     ("ftp://proxy.test", "scheme"), ("", "no host"), ("http://", "no host"), ("http://:3128", "no host"),
     ("http://proxy.test:0", "port"), ("http://proxy.test:99999", "port"), ("http://[::1]:x", "port"),
     ("http://proxy.test\r\n", "control character"), ("http://a b", "space"),
@@ -21,29 +21,29 @@ import Testing
     ("http://user:%00@proxy.test", "control character"),
     ("user:%7f@proxy.test", "control character"),
   ])
-  func whatCurlWouldLeaveOutIsRefused(_ url: String, _ part: String) {
+  func invalidURLs(_ url: String, _ part: String) {
     #expect(ProxyURL.fault(of: url)?.contains(part) == true)
   }
 
-  @Test(arguments: [
+  @Test("a message shows only the scheme, host and port of a proxy URL", arguments: [
     ("http://user:pass@proxy.test:1/?token=x", "http://proxy.test:1"),
     ("user:pa/ss@proxy.test", "proxy.test"),
     ("socks5://[::1]:1080", "socks5://[::1]:1080"), ("http://user:pass", "http://…"), ("user:pass", "…"),
     ("http://user:pass%40proxy.test", "http://…"), ("http://proxy.test:99999", "http://proxy.test:99999"),
   ])
-  func messagesShowThePlaceAlone(_ url: String, _ shown: String) { #expect(ProxyURL.shown(url) == shown) }
+  func shownURLs(_ url: String, _ shown: String) { #expect(ProxyURL.shown(url) == shown) }
 
   @Test(
-    "a message shows nothing of a password, wherever the URL is wrong",
+    "a message shows no part of a password, wherever the proxy URL is wrong",
     arguments: 1...5 as ClosedRange<UInt64>)
-  func messagesShowNothingOfAPassword(_ seed: UInt64) {
+  func hiddenPasswords(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     func pick(_ texts: [String]) -> String { texts.randomElement(using: &random) ?? "" }
     for _ in 0..<500 {
       let parts = ["zebra", "quokka", "vixen"]
       let marks = ["", "%2F", "%", "..", "!", "é", ":", "@", "/", "#", "?", "\\", " ", "://"]
       let end = pick(["@", "%40", "%2540", ""])
-      // Behind the last raw "@" is a host.
+      // The host follows the last raw "@".
       let own = end == "@" ? marks : marks.filter { $0 != "@" }
       let password = parts[0] + pick(own) + parts[1] + pick(own) + parts[2]
       let url =
@@ -56,8 +56,8 @@ import Testing
     }
   }
 
-  /// Whatever is in a proxy's URL, no request goes another way.
-  @Test func noRequestLeavesTheProxyOut() async throws {
+  @Test("no byte in the password of a proxy's URL makes a request bypass the proxy")
+  func noBypass() async throws {
     let server = try LoopbackServer(.raw { try $0.respond(200) })
     defer { server.stop() }
     let dead = try FreePort.find(on: [.loopback])

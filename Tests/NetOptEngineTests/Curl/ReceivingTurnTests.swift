@@ -3,10 +3,11 @@ import NetOptEngine
 import NetOptTestSupport
 import Testing
 
-/// Many bodies at once whose decoding is slow.
+/// Many concurrent bodies that are slow to decode.
 @Suite struct ReceivingTurnTests {
-  /// Blocks of Zstandard (RFC 8878, section 3.1.1.2) of 18 bytes. Each one builds three tables of 512 entries and gives some bytes, which takes 3 to 4
-  /// µs. Each is followed by a block of 20 bytes as they are, so that this is less than half of what is refused.
+  /// Returns a body with Zstandard blocks of 18 bytes (RFC 8878, section 3.1.1.2). To decode a block takes
+  /// 3 to 4 µs: the decoder builds three tables of 512 entries, and yields a few bytes. A raw block of 20
+  /// bytes follows each block, so that decoding takes less than half of the time that the decoder refuses.
   private static func coded(blocks: Int) -> [UInt8] {
     let block: [UInt8] = [
       0x7c, 0, 0, 0x08, 0x41, 0x01, 0xa8, 0x24, 0xe0, 0x7f, 0xe3, 0x7f, 0xe4, 0xff, 0, 0, 0x0a, 0x04,
@@ -17,7 +18,8 @@ import Testing
       + Array([[UInt8]](repeating: block + plain, count: blocks - 1).joined()) + last
   }
 
-  /// How late a call may be, with room for a busy machine. Decoding all bodies in one turn would take more than 6 s on an idle one.
+  /// The longest delay of a call, with room for a busy machine. To decode all bodies in one turn would take
+  /// more than 6 s on an idle machine.
   private static let lateness = Duration.seconds(2)
 
   private static func server(blocks: Int) throws -> LoopbackServer {
@@ -31,7 +33,7 @@ import Testing
       })
   }
 
-  @Test("bodies that are decoded in several turns are whole", arguments: [1 << 10, 1 << 20])
+  @Test("bodies that are decoded in several turns arrive whole", arguments: [1 << 10, 1 << 20])
   func whole(bodyBuffer: Int) async throws {
     let server = try Self.server(blocks: 30_000)
     let bench = try await TransportBench { $0.bodyBuffer = bodyBuffer }

@@ -4,12 +4,12 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("what libcurl may read of an HTTP/2 connection") struct RecordBudgetTests {
-  /// The bytes of a record on the wire.
+  /// Returns a TLS record as bytes on the wire.
   private func record(_ length: Int, type: UInt8 = 23) -> [UInt8] {
     [type, 3, 3, UInt8(length >> 8), UInt8(length & 0xff)] + [UInt8](repeating: 0, count: length)
   }
 
-  @Test("a turn ends after as much as is its limit, and the next one begins anew")
+  @Test("a turn may read up to the limit, and the next turn has the whole limit again")
   func turns() {
     var budget = RecordBudget()
     let bytes = record(16_379)
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test("what no request gets anything of is a flood in the end, and what one does is none")
+  @Test("64 MiB without data for a request are a flood, and any amount with such data is not")
   func flood() {
     var budget = RecordBudget()
     let bytes = record(16_379)
@@ -40,7 +40,7 @@ import Testing
     #expect(budget.isFlooded)
   }
 
-  @Test("it knows whether it is inside a record, in whatever pieces records come", arguments: 0..<300)
+  @Test("the budget knows whether it is inside a record, in pieces of any size", arguments: 0..<300)
   func pieces(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var budget = RecordBudget()
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test("many small reads end a turn as well, and are no flood")
+  @Test("256 records of 17 bytes in two reads each end a turn, and small reads are no flood")
   func smallReads() {
     var budget = RecordBudget()
     let bytes = record(17)
@@ -75,7 +75,7 @@ import Testing
     #expect(!budget.isFlooded)
   }
 
-  @Test("a few messages of TLS for itself end a turn, and thousands without an answer are a flood")
+  @Test("about 40 session tickets end a turn, and about 10,000 without a response are a flood")
   func messages() {
     var budget = RecordBudget()
     let ticket = record(34)
@@ -92,7 +92,7 @@ import Testing
       count += countOfTurn
     }
     #expect(10_000...11_000 ~= count)
-    // A server that renews its tickets between answers goes on.
+    // A server that sends new tickets between parts of responses causes no flood.
     for _ in 0..<10_000 {
       budget.chargeStateChange()
       budget.claimed()
