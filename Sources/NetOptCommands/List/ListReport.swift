@@ -2,14 +2,14 @@ import FoundationEssentials
 import NetOptCore
 import NetOptRouting
 
-/// What `netopt iplist check` prints.
+/// The report of `netopt iplist check`.
 struct ListReport: Sendable {
   private let file: String
   private let list: EndpointList?
   private let faults: [ListFault]
   private let error: NetOptError?
 
-  /// Makes the report of a check.
+  /// Creates the report of a check.
   init(file: String, list: EndpointList?, faults: [ListFault]) {
     self.file = file
     self.list = faults.isEmpty ? list : nil
@@ -17,7 +17,7 @@ struct ListReport: Sendable {
     error = nil
   }
 
-  /// Makes the report of a file that could not be read.
+  /// Creates the report of a file that could not be read.
   init(file: String, error: NetOptError) {
     self.file = file
     list = nil
@@ -25,7 +25,7 @@ struct ListReport: Sendable {
     self.error = error
   }
 
-  /// What the file is called in texts.
+  /// The name of the file in texts.
   var name: String { file == "-" ? "standard input" : file }
 
   /// The object that `iplist check --json` prints: docs/schemas/iplist-check.schema.json.
@@ -47,7 +47,7 @@ struct ListReport: Sendable {
     ]
   }
 
-  /// The report as text: one line for a list without faults, else one for each fault.
+  /// The report as text: one line for a list without faults, else one line for each fault.
   var text: String {
     guard let list else {
       return Text.lines(faults.map { Text.printable("\(name): \($0.path): \($0.message)") })

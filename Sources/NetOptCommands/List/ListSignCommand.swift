@@ -4,7 +4,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptRouting
 
-/// `netopt iplist sign`: signs a list as minisign does.
+/// `netopt iplist sign`: signs a list in the format of minisign.
 struct ListSignCommand: Command {
   private static let key = Option(
     "key", short: "s", takes: .required("FILE"),

@@ -1,7 +1,7 @@
 import NetOptBench
 import NetOptCore
 
-/// `netopt iplist suggest`: what a saved run says about a list.
+/// `netopt iplist suggest`: suggests changes to a list from a saved run.
 struct ListSuggestCommand: Command {
   private static let from = Option(
     "from", takes: .required("RUN"), "the run that netopt bench --json has written")

@@ -3,7 +3,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// `netopt iplist update`: fetches the next issue of a list.
+/// `netopt iplist update`: fetches the next issue of a list and replaces the file.
 struct ListUpdateCommand: Command {
   let declaration = CommandDeclaration(
     name: "iplist update",
@@ -69,7 +69,7 @@ struct ListUpdateCommand: Command {
     return .failed
   }
 
-  /// - Returns: the list that is there afterwards; `nil` when it is the one that was there before.
+  /// - Returns: the list that replaced the old list; `nil` when the file did not change.
   private static func update(
     _ file: String, _ old: VerifiedList, from url: HTTPURL, _ fetch: ListFetch, _ reader: ListReader,
     _ unverified: MinisignSignature?, at now: Date
@@ -79,7 +79,8 @@ struct ListUpdateCommand: Command {
       do throws(NetOptError) {
         let new = try reader.check(
           copy.list, signature: copy.signature, name: url.shown, at: now)
-        // Without keys it is not verified, but what is put beside the list should be a signature by the same key.
+        // Without trusted keys, the command does not verify the new signature. But the signature must be by
+        // the same key as the old one.
         if let unverified, let signature = copy.signature {
           let key = try MinisignSignature(signature, file: "\(url.shown).minisig").keyName
           guard key == unverified.keyName else {

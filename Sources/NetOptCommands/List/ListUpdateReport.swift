@@ -1,9 +1,9 @@
 import NetOptCore
 import NetOptRouting
 
-/// What `netopt iplist update` prints.
+/// The report of `netopt iplist update`.
 struct ListUpdateReport: Sendable {
-  /// An endpoint that one of two lists has and the other has not.
+  /// An endpoint that only one of two lists has.
   private struct Change: Hashable {
     let host: String
     let address: IPAddress
@@ -18,9 +18,10 @@ struct ListUpdateReport: Sendable {
   private let error: NetOptError?
   private let isUpdated: Bool
 
-  /// Makes the report.
+  /// Creates the report.
   ///
-  /// - Parameter result: the list that took the old one's place, `nil` when none did, or why there was none.
+  /// - Parameter result: the list that replaced the old list, `nil` when the file did not change, or the
+  ///   error.
   init(file: String, url: HTTPURL, old: EndpointList, result: Result<EndpointList?, NetOptError>) {
     self.file = file
     self.url = url
@@ -62,7 +63,7 @@ struct ListUpdateReport: Sendable {
     return json
   }
 
-  /// The report as text; nothing when there was no good list, of which standard error tells.
+  /// The report as text. Empty when there was no good list: the command reports that on standard error.
   var text: String {
     if error != nil { return "" }
     guard isUpdated else {

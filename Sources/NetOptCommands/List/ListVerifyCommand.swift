@@ -78,7 +78,7 @@ struct ListVerifyCommand: Command {
     json.append("valid", .bool(key != nil))
     json.append("key_id", .optional(signature?.keyName))
     json.append("algorithm", .optional(signature?.algorithm.rawValue))
-    // Nobody knows who wrote the comment unless it is verified.
+    // The author of an unverified comment is unknown, so the output omits the comment.
     json.append("trusted_comment", .optional(key == nil ? nil : signature?.trustedComment))
     if let error { json.append("error", error.json) }
     return json

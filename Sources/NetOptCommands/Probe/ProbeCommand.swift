@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptEngine
 import NetOptRouting
 
-/// `netopt probe`: pings the list's endpoints and prints the ranking.
+/// `netopt probe`: probes the list's endpoints and prints the ranking.
 struct ProbeCommand: Command {
   private static let method = Option(
     "method", takes: .required("METHOD"),
@@ -52,7 +52,7 @@ struct ProbeCommand: Command {
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let method = try arguments.choice(Self.method, of: ProbeMethod.self)
     var configuration = try ClientOptions.configuration(arguments, in: context)
-    // What the command measures is what it prints: nothing is measured beside it.
+    // The command prints its own measurements only: no probes at the start, and no saved ranking.
     configuration.probing.atStart = false
     configuration.rankingHistory = .none
     let hosts = arguments.operands.map(Origin.normalized(host:))
@@ -67,18 +67,18 @@ struct ProbeCommand: Command {
       var round = 0
       var missing: Set<String> = []
       while true {
-        // The list may be another one by now.
+        // The list may have changed since the last round.
         let listed = hosts.filter { client.list?.hosts[$0] != nil }
         missing = Self.tell(missing: Set(hosts).subtracting(listed), before: missing, in: context)
         if hosts.isEmpty || !listed.isEmpty {
           do {
             let probes = try await client.probe(hosts: hosts.isEmpty ? nil : listed, method: method)
-            // What was interrupted is no result.
+            // Ignores the result of an interrupted probe.
             guard !Task.isCancelled else { return [HostProbe]() }
             try Self.print(probes, isJSON, round: round, in: context)
             round += 1
           } catch let error as NetOptError where error.code == .invalidRequest {
-            // A host was taken out of the list just now: the next round says which.
+            // The list has just lost a host. The next round reports which host.
           }
         }
         do { try await Task.sleep(for: .seconds(interval ?? 2)) } catch { return [HostProbe]() }
@@ -91,7 +91,7 @@ struct ProbeCommand: Command {
     return silent.isEmpty ? .ok : .failed
   }
 
-  /// Says which hosts the list has lost, and which ones are back.
+  /// Reports the hosts that the list has lost, and the hosts that are back in the list.
   private static func tell(
     missing: Set<String>, before: Set<String>, in context: CommandContext
   ) -> Set<String> {
@@ -104,7 +104,7 @@ struct ProbeCommand: Command {
 
   /// Prints one round.
   ///
-  /// - Parameter round: its number from 0, when there are several.
+  /// - Parameter round: the number of the round from 0; `nil` without `--watch`.
   private static func print(
     _ probes: [HostProbe], _ isJSON: Bool, round: Int?, in context: CommandContext
   ) throws(OutputError) {
@@ -112,7 +112,7 @@ struct ProbeCommand: Command {
     if isJSON { return try context.print(report.json(network: DefaultRoute.current?.description)) }
     let before: String
     switch round {
-    // The cursor goes home, and what is below is erased (ECMA-48).
+    // Moves the cursor to the top left corner and erases the display below (ECMA-48: CUP, ED).
     case _? where context.output.isTerminal: before = "\u{1b}[H\u{1b}[J"
     case let round? where round > 0: before = "\n"
     default: before = ""

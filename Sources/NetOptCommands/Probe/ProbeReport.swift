@@ -1,16 +1,16 @@
 import NetOpt
 import NetOptCore
 
-/// What `netopt probe` prints.
+/// The report of `netopt probe`.
 struct ProbeReport: Sendable {
   private let probes: [HostProbe]
 
-  /// Makes the report.
+  /// Creates the report.
   init(_ probes: [HostProbe]) { self.probes = probes }
 
   /// The object that `probe --json` prints: docs/schemas/probe.schema.json.
   ///
-  /// - Parameter network: what tells the network apart from others that the machine may be in.
+  /// - Parameter network: the default route, which distinguishes this network from other networks.
   func json(network: String?) -> JSONValue {
     ["schema_version": 1, "network": .optional(network), "hosts": .array(probes.map(json))]
   }

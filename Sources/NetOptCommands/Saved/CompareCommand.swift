@@ -1,7 +1,7 @@
 import NetOptBench
 import NetOptCore
 
-/// `netopt compare`: two saved runs beside each other.
+/// `netopt compare`: compares two saved runs.
 struct CompareCommand: Command {
   private static let alpha = Option(
     "alpha", takes: .required("P"),

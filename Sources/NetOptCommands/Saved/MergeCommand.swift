@@ -1,7 +1,7 @@
 import NetOptBench
 import NetOptCore
 
-/// `netopt merge`: the histograms of saved runs added up.
+/// `netopt merge`: adds up the histograms of saved runs.
 struct MergeCommand: Command {
   let declaration = CommandDeclaration(
     name: "merge",
@@ -21,7 +21,7 @@ struct MergeCommand: Command {
     let first = try context.savedRun(arguments.operands[0])
     var merged = MergedRun(first)
     var urls: Set = [first.url]
-    // One after the other: a run may be large, and the sum is no larger for having many.
+    // Reads one run at a time, because a run may be large. The sum does not grow with the number of runs.
     for file in arguments.operands.dropFirst() {
       let run = try context.savedRun(file)
       urls.insert(run.url)
