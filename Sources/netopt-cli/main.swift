@@ -1,7 +1,7 @@
 import Glibc
 import NetOptCommands
 
-// Signals and standard streams come first: the first task starts threads and opens descriptors.
+// The signals and standard streams come first, because the first task starts threads and opens descriptors.
 Interruption.holdSignals()
 let interruption = Interruption()
 let context = CommandContext.process()

@@ -28,8 +28,8 @@ struct CommandDeclaration: Sendable {
     }
   }
 
-  /// The words of the command line that select the command, without the program's name: `get`, `iplist
-  /// check`.
+  /// The words of the command line that select the command, without the program's name: `get`,
+  /// `iplist check`.
   let name: String
   /// The effect of the command in one line, without a capital at the start and without a full stop.
   let summary: String

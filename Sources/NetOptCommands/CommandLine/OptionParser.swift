@@ -1,7 +1,7 @@
-/// Parses the arguments of a command by the rules of `getopt_long(3)`. Short options may be bundled (`-kvd
-/// x`, `-dx`). Long options have `=` or a space before the value, and may have any unambiguous abbreviation.
-/// Options may follow operands. After `--`, all arguments are operands, even if they begin with a dash. A
-/// single dash is an operand.
+/// Parses the arguments of a command by the rules of `getopt_long(3)`. Short options may be bundled
+/// (`-kvd x`, `-dx`). Long options have `=` or a space before the value, and may have any unambiguous
+/// abbreviation. Options may follow operands. After `--`, all arguments are operands, even if they begin with
+/// a dash. A single dash is an operand.
 struct OptionParser: Sendable {
   /// The result of parsing.
   enum Outcome: Sendable {

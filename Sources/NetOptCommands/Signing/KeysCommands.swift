@@ -44,7 +44,7 @@ struct KeysNewCommand: Command {
       throw UsageError(
         "--keys takes the name of a file, and what was given is none; it may be what is in one")
     }
-    // Another process may add a key at the same time.
+    // The lock on the folder is necessary because another process may add a key at the same time.
     let lock = try FileLock(
       FileBytes.folder(of: FileBytes.resolved(file)), .folder, as: "the key ring", in: .sign)
     defer { withExtendedLifetime(lock) {} }
@@ -71,7 +71,8 @@ struct KeysNewCommand: Command {
     _ id: String, _ schemes: [String], _ salt: String?, _ isLegacy: Bool
   ) throws -> JSONValue {
     do {
-      // AES-256 of sealed-key wants 32 bytes, which the text itself has; 24 random bytes are 192 bits.
+      // AES-256 of sealed-key needs a secret of 32 bytes. The Base64 text of 24 random bytes (192 bits) has
+      // 32 bytes.
       let secret = Base64.text(try randomBytes(24), .url)
       let chance = Base64.text(try randomBytes(9), .url)
       var key: JSONValue = ["id": .string(id), "secret": .string(secret), "salt": .string(salt ?? chance)]
@@ -83,7 +84,7 @@ struct KeysNewCommand: Command {
     }
   }
 
-  /// The text of a ring with one more key. What else is in it stays as it was written.
+  /// Returns the text of a key ring with one more key. The rest of the text does not change.
   private static func text(_ before: [UInt8]?, adding key: JSONValue) throws -> [UInt8] {
     guard let before else {
       let ring: JSONValue = ["schema": 1, "keys": [key]]

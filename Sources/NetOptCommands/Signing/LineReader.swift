@@ -1,30 +1,34 @@
 import Glibc
 import NetOptCore
 
-/// Reads lines from an input as they come: whoever writes them may wait for the answer to one before the next.
+/// Reads lines from an input as they arrive. The writer of the lines may wait for the answer to one line
+/// before it writes the next line.
 struct LineReader {
   private let input: any ByteInput
   private var buffer: [UInt8] = []
-  /// How much of the buffer has no line end: a long line comes in many pieces, and is not looked through for each.
+  /// The number of bytes at the start of the buffer without a line end. A long line arrives in many pieces,
+  /// and each search continues where the last search ended.
   private var searched = 0
   private var hasEnded = false
   private let limit: Int
   private let phase: NetOptError.Phase
 
-  /// Makes a reader.
+  /// Creates a reader.
   ///
   /// - Parameters:
-  ///   - limit: the most bytes of a line.
-  ///   - phase: what the lines are read for.
+  ///   - limit: the maximum length of a line in bytes.
+  ///   - phase: the phase for errors, which tells the purpose of the lines.
   init(_ input: any ByteInput, limit: Int, phase: NetOptError.Phase = .sign) {
     self.input = input
     self.limit = limit
     self.phase = phase
   }
 
-  /// The next line without its end that is not empty; `nil` when there is none.
+  /// Returns the next line without its line end; `nil` at the end of the input. Skips lines that contain only
+  /// spaces, tabs and carriage returns before the line end.
   ///
-  /// - Throws: `InputError`; `NetOptError` for a line that is too long, after which no other is read.
+  /// - Throws: `NetOptError` when the input cannot be read, when the task is cancelled, and for a line that
+  ///   is too long. The reader reads nothing after a line that is too long.
   mutating func next() throws -> [UInt8]? {
     while true {
       if let end = buffer[searched...].firstIndex(of: 0x0a) {

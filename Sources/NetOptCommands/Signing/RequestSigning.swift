@@ -2,7 +2,7 @@ import NetOpt
 import NetOptCore
 import NetOptSigning
 
-/// The options of commands that send requests and sign them.
+/// The options of commands that sign the requests that they send.
 enum RequestSigning {
   private static let sign = Option(
     "sign", takes: .required("KEYID"), "sign the request with this key of the ring; needs --keys")
@@ -11,7 +11,7 @@ enum RequestSigning {
     sign, SigningOptions.keys, SigningOptions.scheme, SigningOptions.options, SigningOptions.allowWeak,
   ]
 
-  /// How the request's host is to be signed for; `nil` when nothing is to be signed.
+  /// Returns the signing configuration for the host of the request; `nil` without `--sign`.
   static func configuration(
     _ arguments: Arguments, _ request: NetOptRequest
   ) throws -> ClientConfiguration.Signing? {

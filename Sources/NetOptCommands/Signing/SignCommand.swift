@@ -1,7 +1,7 @@
 import NetOptCore
 import NetOptSigning
 
-/// `netopt sign`: signs requests and prints what is to be added to them.
+/// `netopt sign`: signs requests and prints the header fields or the URL with the signature.
 struct SignCommand: Command {
   private static let nonce = Option(
     "nonce", takes: .required("NONCE"), "the nonce, for vectors; default: a new one by chance")
@@ -107,7 +107,7 @@ struct SignCommand: Command {
   }
 }
 
-/// What `netopt sign` prints of a request.
+/// The output of `netopt sign` for one request.
 struct SignedLine {
   private let id: JSONValue?
   private let request: SigningRequest
@@ -121,12 +121,12 @@ struct SignedLine {
     self.explains = explains
   }
 
-  /// The URL with the signature, when it is there that it travels.
+  /// The URL with the signature; `nil` when header fields carry the signature.
   private var url: String? {
     signed.query.map { "\(request.scheme.rawValue)://\(request.authority)\(request.path)?\($0)" }
   }
 
-  /// The object (docs/schemas/sign.schema.json).
+  /// The output as a JSON object (docs/schemas/sign.schema.json).
   var json: JSONValue {
     var json: JSONValue = [:]
     if let id { json.append("id", id) } else { json.append("schema_version", 1) }
@@ -143,7 +143,7 @@ struct SignedLine {
     return json
   }
 
-  /// The object of a request that could not be signed.
+  /// Returns the JSON object for a request that could not be signed.
   static func failure(id: JSONValue?, _ fault: SigningFault) -> JSONValue {
     var json: JSONValue = [:]
     if let id { json.append("id", id) } else { json.append("schema_version", 1) }
@@ -151,7 +151,8 @@ struct SignedLine {
     return json
   }
 
-  /// The fields, one a line; before them, behind "#", what was signed.
+  /// The header fields, one per line, and the presigned URL. The signed strings, if shown, come first, on
+  /// lines that start with "#".
   var text: String {
     var lines: [String] = []
     if explains {

@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptSigning
 
-/// The options that `sign` and `verify` share: keys, scheme, and where the request comes from.
+/// The options that `sign` and `verify` share: keys, scheme, and the source of the request.
 enum SigningOptions {
   static let keys = Option(
     "keys", takes: .required("FILE"), "the key ring; nobody but its owner may read it",
@@ -57,7 +57,7 @@ enum SigningOptions {
     "Request",
     [RequestArguments.method, RequestArguments.header, RequestArguments.data, http, jsonl, urlScheme])
 
-  /// The key ring.
+  /// Reads the key ring.
   static func ring(_ arguments: Arguments) throws -> KeyRing {
     guard let file = arguments.value(of: keys) else {
       throw UsageError("--keys FILE is missing; netopt keys new makes a key ring")
@@ -65,18 +65,18 @@ enum SigningOptions {
     return try KeyRing.load(file)
   }
 
-  /// The scheme by its name, when one is named.
+  /// Returns the scheme from `--scheme`; `nil` without the option.
   static func schemeName(_ arguments: Arguments) throws(UsageError) -> SchemeName? {
     try arguments.choice(scheme, of: SchemeName.self)
   }
 
-  /// The moment that `--now` pins, or the present one, in seconds since 1970.
+  /// Returns the time from `--now`, or else the current time, in seconds since 1970.
   static func moment(_ arguments: Arguments, in context: CommandContext) throws(UsageError) -> Int64 {
     try arguments.integer(now, in: 1...999_999_999_999).map(Int64.init)
       ?? Int64(context.now().timeIntervalSince1970)
   }
 
-  /// The options of the scheme.
+  /// Returns the options of the scheme: `--options`, or else the JSON object for the individual options.
   static func schemeOptions(_ arguments: Arguments, _ scheme: SchemeName) throws(UsageError) -> JSONPart? {
     let text: [UInt8]
     if let given = arguments.value(of: options) {
@@ -112,7 +112,7 @@ enum SigningOptions {
     return object
   }
 
-  /// The scheme, ready to be used.
+  /// Creates the scheme with its options.
   static func scheme(
     _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, _ keys: KeyRing
   ) throws(UsageError) -> any SigningScheme {
@@ -121,7 +121,7 @@ enum SigningOptions {
     }
   }
 
-  /// The one request that the command line describes, raw or with curl's options.
+  /// Returns the request that the command line describes, as a raw message or with curl's options.
   static func request(_ arguments: Arguments, in context: CommandContext) throws -> SigningRequest {
     if let file = arguments.value(of: http) {
       guard arguments.operands.isEmpty else {
@@ -141,7 +141,7 @@ enum SigningOptions {
       parts.method, rawURL: arguments.operands[0], headers: parts.headers, body: parts.body)
   }
 
-  /// The most bytes of a message, and of a line of JSON Lines.
+  /// The maximum size of a raw message, and of a line of JSON Lines, in bytes.
   static let largestMessage = 256 << 20
 
   private static func messageScheme(_ arguments: Arguments) throws(UsageError) -> Origin.Scheme {

@@ -1,12 +1,13 @@
 import NetOptSigning
 
-/// What `netopt verify` prints for people.
+/// The text report of `netopt verify`.
 struct VerificationText {
   private let report: VerificationReport
 
   init(_ report: VerificationReport) { self.report = report }
 
-  /// The verdict, the checks, and what explains a mismatch, the first differing byte marked.
+  /// The verdict, the checks, and the explanation of a mismatch. The explanation marks the first differing
+  /// byte.
   var text: String {
     var lines: [String] = []
     if report.isValid {
@@ -33,7 +34,7 @@ struct VerificationText {
     return Text.lines(lines.map(Text.printable))
   }
 
-  /// How many bytes of a line are shown before the one that differs.
+  /// The number of bytes of a line to show before the differing byte.
   private static let lead = 40
   private static let width = 100
 

@@ -1,7 +1,7 @@
 import NetOptCore
 import NetOptSigning
 
-/// `netopt verify`: verifies the signatures of requests and says what is wrong with them.
+/// `netopt verify`: verifies the signatures of requests and explains each failure.
 struct VerifyCommand: Command {
   private static let explain = Option(
     "explain", "show the string that had to be signed, and look for the mistake that explains a mismatch")

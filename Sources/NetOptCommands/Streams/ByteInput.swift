@@ -1,44 +1,45 @@
 import Glibc
 import NetOptCore
 
-/// Where a command reads from.
+/// An input of a command.
 package protocol ByteInput: Sendable {
-  /// Reads up to so many bytes; none at the end.
+  /// Reads up to `count` bytes. Returns no bytes at the end of the input.
   func read(upTo count: Int) throws(InputError) -> [UInt8]
-  /// Whether a person types it.
+  /// Whether the input is a terminal.
   var isTerminal: Bool { get }
-  /// Does something while the terminal does not show what is typed.
+  /// Runs a closure while the terminal does not show typed characters.
   func withoutEcho<Result>(_ body: () throws(InputError) -> Result) throws(InputError) -> Result
 }
 
 extension ByteInput {
-  /// No person types it.
+  /// False: the input is not a terminal.
   package var isTerminal: Bool { false }
-  /// There is nothing that would show it.
+  /// Runs the closure. There is no terminal that shows typed characters.
   package func withoutEcho<Result>(_ body: () throws(InputError) -> Result) throws(InputError) -> Result {
     try body()
   }
 }
 
-/// Why nothing could be read.
+/// The reason for a failed read.
 package enum InputError: Error, Hashable, Sendable {
-  /// The task was cancelled while nothing came.
+  /// The task was cancelled while it waited for input.
   case cancelled
-  /// The system refused, with this errno(3).
+  /// A system call failed with this errno(3).
   case refused(Int32)
 }
 
-/// Input from a file descriptor. The descriptor stays open: whoever opened it closes it.
+/// Input from a file descriptor. The descriptor stays open; its owner closes it.
 package struct DescriptorInput: ByteInput {
   private let descriptor: Int32
 
-  /// Makes an input.
+  /// Creates an input.
   package init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// Whether the descriptor is a terminal's.
+  /// Whether the descriptor is a terminal.
   package var isTerminal: Bool { isatty(descriptor) == 1 }
 
-  /// Turns the terminal's echo off (termios(3)) and, whatever happens, on again.
+  /// Turns off the terminal's echo (termios(3)), runs the closure, and restores the terminal's settings, even
+  /// after an error.
   package func withoutEcho<Result>(_ body: () throws(InputError) -> Result) throws(InputError) -> Result {
     var before = termios()
     guard tcgetattr(descriptor, &before) == 0 else { return try body() }
@@ -49,7 +50,7 @@ package struct DescriptorInput: ByteInput {
     return try body()
   }
 
-  /// Reads up to so many bytes. While nothing comes the task can be cancelled.
+  /// Reads up to `count` bytes. Cancelling the task ends the wait for bytes.
   package func read(upTo count: Int) throws(InputError) -> [UInt8] {
     while true {
       var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -71,9 +72,10 @@ package struct DescriptorInput: ByteInput {
 extension DescriptorInput {
   /// Reads a file.
   ///
-  /// - Parameter limit: as with `readAll`.
+  /// - Parameter limit: see `readAll`.
   static func readFile(_ path: String, upTo limit: Int) throws(InputError) -> [UInt8] {
-    // Of a pipe that nobody writes to yet the opening would wait, and could not be cancelled (fifo(7)).
+    // Without `O_NONBLOCK`, opening a pipe without a writer would wait, and cancelling the task could not end
+    // the wait (fifo(7)).
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw .refused(errno) }
     defer { close(descriptor) }
@@ -82,9 +84,10 @@ extension DescriptorInput {
 }
 
 extension ByteInput {
-  /// Reads everything.
+  /// Reads the whole input.
   ///
-  /// - Parameter limit: the most bytes that are taken; one more is read, so that the caller sees that there are more.
+  /// - Parameter limit: the maximum number of useful bytes. For a longer input the function returns one byte
+  ///   more, so that the caller can detect that.
   func readAll(upTo limit: Int) throws(InputError) -> [UInt8] {
     var whole: [UInt8] = []
     while whole.count <= limit {

@@ -1,13 +1,14 @@
 import Glibc
 import NetOptCore
 
-/// Where a command writes to.
+/// An output of a command.
 package protocol ByteOutput: Sendable {
-  /// Writes all of the bytes before it returns.
+  /// Writes all bytes before it returns.
   func write(_ bytes: [UInt8]) throws(OutputError)
-  /// Whether a person looks at it as it comes.
+  /// Whether the output is a terminal.
   var isTerminal: Bool { get }
-  /// How many characters fit on a line of the terminal; `nil` when it is none, or does not tell.
+  /// The width of the terminal in characters; `nil` when the output is not a terminal, or the width is
+  /// unknown.
   var columns: Int? { get }
 }
 
@@ -16,24 +17,24 @@ extension ByteOutput {
   func write(_ text: String) throws(OutputError) { try write(Array(text.utf8)) }
 }
 
-/// Why output did not get where it should.
+/// The reason for a failed write.
 package struct OutputError: Error, Hashable, CustomStringConvertible {
   /// The kinds of failure.
   enum Kind: Hashable, Sendable {
-    /// Nobody reads it any more: the reader of the pipe is gone.
+    /// The reader of the pipe is gone.
     case closed
-    /// The task was cancelled while nobody read.
+    /// The task was cancelled while it waited for the reader.
     case cancelled
-    /// The system refused, with this errno(3).
+    /// A system call failed with this errno(3).
     case refused(Int32)
   }
 
   /// The kind of failure.
   let kind: Kind
-  /// What was written to: `standard output`, a file's name.
+  /// The name of the output: `standard output`, or the name of a file.
   let target: String
 
-  /// What failed, and what to do.
+  /// The failure and its remedy.
   package var description: String {
     switch kind {
     case .closed: "nobody reads \(FileBytes.shown(target)) any more"
@@ -55,39 +56,39 @@ package struct OutputError: Error, Hashable, CustomStringConvertible {
   ]
 }
 
-/// Output to a file descriptor. The descriptor stays open: whoever opened it closes it.
+/// Output to a file descriptor. The descriptor stays open; its owner closes it.
 package struct DescriptorOutput: ByteOutput {
   private let descriptor: Int32
   private let target: String
   private let pieceSize: Int
   private let isPatient: Bool
 
-  /// Makes an output.
+  /// Creates an output.
   ///
   /// - Parameters:
-  ///   - target: what messages call it.
-  ///   - isPatient: whether it waits for a reader although the task was cancelled.
+  ///   - target: the name of the output in messages.
+  ///   - isPatient: whether writes wait for a reader even after the task was cancelled. Default: no.
   package init(_ descriptor: Int32, target: String, isPatient: Bool = false) {
     self.isPatient = isPatient
     self.descriptor = descriptor
     self.target = target
     var status = stat()
     let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-    // A pipe that is ready takes PIPE_BUF bytes without blocking, and perhaps no more (pipe(7)).
+    // A writable pipe accepts PIPE_BUF bytes without blocking, but possibly no more (pipe(7)).
     pieceSize = isFile ? .max : Int(PIPE_BUF)
   }
 
-  /// Whether the descriptor is a terminal's.
+  /// Whether the descriptor is a terminal.
   package var isTerminal: Bool { isatty(descriptor) == 1 }
 
-  /// The width of the terminal.
+  /// The width of the terminal in characters.
   package var columns: Int? {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
     return Int(size.ws_col)
   }
 
-  /// Writes all of the bytes. While a pipe is full the task can be cancelled, unless the output is patient.
+  /// Writes all bytes. Cancelling the task ends the wait for a full pipe, unless the output is patient.
   package func write(_ bytes: [UInt8]) throws(OutputError) {
     var rest = bytes[...]
     while !rest.isEmpty {

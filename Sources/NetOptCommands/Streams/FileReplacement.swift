@@ -1,25 +1,26 @@
 import Glibc
 import NetOptCore
 
-/// A file that a command writes. What is a regular file, or not there yet, is replaced when the new one is complete; until then,
-/// and for good when something fails, what was there stays as it is. Anything else, such as /dev/null or a pipe, is written to
-/// directly.
+/// An output file of a command. Replaces a regular file, or creates a new file, when the content is complete.
+/// Until then, and after a failure, the old file stays unchanged. The command writes directly to anything
+/// else, such as /dev/null or a pipe.
 struct FileReplacement: ~Copyable {
-  /// The file's name as messages call it.
+  /// The name of the file in messages.
   private let name: String
   private let draft: FileDraft
 
-  /// Begins a file.
+  /// Creates the draft of the file.
   ///
-  /// - Parameter mode: the permissions of a new file, from which the umask takes away what it should.
-  /// - Throws: `OutputError` when nothing can be written there; when the task is cancelled while nobody reads from the pipe that it is.
+  /// - Parameter mode: the permissions of a new file, reduced by the umask. Default: 0o666.
+  /// - Throws: `OutputError` when the file cannot be written, and when the task is cancelled while a pipe has
+  ///   no reader.
   init(_ name: String, mode: mode_t = 0o666) throws(OutputError) {
     if name.isEmpty { throw OutputError(kind: .refused(ENOENT), target: "a file without a name") }
     draft = try Self.draft(name, mode)
     self.name = name
   }
 
-  /// Begins the draft. Who writes to a pipe waits for somebody to read from it, and can be interrupted meanwhile.
+  /// Creates the draft. Before writing to a pipe, waits for a reader; cancelling the task ends the wait.
   private static func draft(_ name: String, _ mode: mode_t) throws(OutputError) -> FileDraft {
     while true {
       do throws(FileDraft.Failure) { return try FileDraft(of: name, mode: mode, keepsSpecial: true) } catch {
@@ -28,7 +29,8 @@ struct FileReplacement: ~Copyable {
         }
       }
       if Task.isCancelled { throw OutputError(kind: .cancelled, target: name) }
-      // The system tells nobody that a pipe is opened for reading (fifo(7)).
+      // The system does not report when a process opens a pipe for reading (fifo(7)), so the loop tries every
+      // 50 ms.
       usleep(50_000)
     }
   }
@@ -38,14 +40,15 @@ struct FileReplacement: ~Copyable {
     return stat(name, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
 
-  /// Writes all of the bytes before it returns.
+  /// Writes all bytes before it returns.
   ///
-  /// - Parameter isPatient: whether a task that is cancelled goes on while a pipe is full: a pipe cannot be taken back as a file can.
+  /// - Parameter isPatient: whether to wait for the reader of a full pipe even after the task was cancelled.
+  ///   Bytes in a pipe cannot be taken back, while a draft can be dropped. Default: no.
   func write(_ bytes: [UInt8], isPatient: Bool = false) throws(OutputError) {
     try DescriptorOutput(draft.descriptor, target: name, isPatient: isPatient).write(bytes)
   }
 
-  /// Puts the file in its place, after its bytes are on the disk.
+  /// Writes the data to the disk and puts the file in its place.
   consuming func commit() throws(OutputError) {
     let name = name
     do throws(FileDraft.Failure) { try draft.commit() } catch {

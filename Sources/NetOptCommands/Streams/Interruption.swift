@@ -2,8 +2,8 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// Turns SIGINT and SIGTERM into something that happens in order: the first one runs an action, which ends the work
-/// in hand; the next one ends the process on the spot.
+/// Handles SIGINT and SIGTERM. The first signal runs an action, which ends the current work. The second
+/// signal ends the process at once.
 package final class Interruption: Sendable {
   private struct State {
     var signal: Int32?
@@ -12,14 +12,14 @@ package final class Interruption: Sendable {
 
   private let state = Locked(State())
 
-  /// Makes an interruption that nothing causes yet.
+  /// Creates an interruption without a signal.
   package init() {}
 
-  /// The first signal that came, or `nil`.
+  /// The first signal that arrived, or `nil`.
   package var signal: Int32? { state.withLock(\.signal) }
 
-  /// Sets what the first signal runs, on the thread that waits for signals. When it has come already, the action
-  /// runs at once.
+  /// Sets the action for the first signal. The action runs on the thread that waits for signals. If a signal
+  /// has already arrived, the action runs at once on the calling thread.
   func onSignal(_ action: @escaping @Sendable () -> Void) {
     let isLate = state.withLock { state in
       state.action = action
@@ -28,7 +28,7 @@ package final class Interruption: Sendable {
     if isLate { action() }
   }
 
-  /// Notes a signal and runs the action, the first time.
+  /// Records the first signal and runs the action. Ignores later signals.
   func receive(_ signal: Int32) {
     let action = state.withLock { state -> (@Sendable () -> Void)? in
       guard state.signal == nil else { return nil }
@@ -38,9 +38,9 @@ package final class Interruption: Sendable {
     action?()
   }
 
-  /// Keeps SIGINT and SIGTERM for `waitForSignals`. SIGPIPE and SIGXFSZ are ignored, so that writing to a closed pipe
-  /// or beyond the largest file size is an error (`EPIPE`, `EFBIG`). To be called by the main thread before there are
-  /// others: threads inherit the mask.
+  /// Blocks SIGINT and SIGTERM, so that `waitForSignals` receives them. Ignores SIGPIPE and SIGXFSZ, so that
+  /// writing to a closed pipe, or beyond the largest file size, fails with an error (`EPIPE`, `EFBIG`). Call
+  /// this on the main thread before other threads exist: threads inherit the signal mask.
   package static func holdSignals() {
     Glibc.signal(SIGPIPE, SIG_IGN)
     Glibc.signal(SIGXFSZ, SIG_IGN)
@@ -48,14 +48,14 @@ package final class Interruption: Sendable {
     pthread_sigmask(SIG_BLOCK, &mask, nil)
   }
 
-  /// Waits for SIGINT and SIGTERM on the calling thread until the process ends. It is to be the main thread: one that
-  /// awaits instead is handed to libdispatch, which lets every signal through there.
+  /// Waits for SIGINT and SIGTERM on the calling thread until the process ends. Call this on the main thread.
+  /// If the main thread awaits instead, libdispatch takes it over and unblocks all signals on it.
   package func waitForSignals() -> Never {
     var mask = Self.signals
     var number: Int32 = 0
     while sigwait(&mask, &number) != 0 {}
-    // From now on this thread alone takes the signals, with their default effect: the process ends. That has to be
-    // so before the action runs, which may take as long as it likes.
+    // From now on, only this thread receives the signals, with their default effect: they end the process.
+    // This must be so before the action runs, because the action may take any length of time.
     Glibc.signal(SIGINT, SIG_DFL)
     Glibc.signal(SIGTERM, SIG_DFL)
     pthread_sigmask(SIG_UNBLOCK, &mask, nil)
