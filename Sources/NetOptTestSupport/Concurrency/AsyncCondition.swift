@@ -1,7 +1,8 @@
 import NetOptCore
 import NetOptLocking
 
-/// A condition variable for tasks: a state behind a lock, and tasks that are suspended until it is as they want it.
+/// A condition variable for tasks: a state behind a lock, and tasks that are suspended until the state meets
+/// their condition.
 final class AsyncCondition<State: Sendable>: Sendable {
   private struct Waiter {
     let holds: @Sendable (State) -> Bool
@@ -12,7 +13,7 @@ final class AsyncCondition<State: Sendable>: Sendable {
     var state: State
     var nextID: UInt64 = 0
     var waiters: [UInt64: Waiter] = [:]
-    /// Waiters whose task was cancelled before they were suspended.
+    /// The ids of waiters with a task that was cancelled before it was suspended.
     var cancelled: Set<UInt64> = []
   }
 
@@ -20,13 +21,13 @@ final class AsyncCondition<State: Sendable>: Sendable {
 
   init(_ state: State) { storage = Locked(Storage(state: state)) }
 
-  /// The state at this moment.
+  /// The current state.
   var state: State { storage.withLock { $0.state } }
 
-  /// How many tasks are suspended.
+  /// The number of suspended tasks.
   var waiting: Int { storage.withLock { $0.waiters.count } }
 
-  /// Changes the state, and lets those tasks go on whose condition holds then.
+  /// Changes the state and resumes the tasks with a condition that now holds.
   func update<Result: Sendable>(_ change: (inout State) -> Result) -> Result {
     let (result, ready) = storage.withLock { storage in
       let result = change(&storage.state)
@@ -34,14 +35,14 @@ final class AsyncCondition<State: Sendable>: Sendable {
       for id in ready.keys { storage.waiters[id] = nil }
       return (result, ready.values.map(\.continuation))
     }
-    // Outside of the lock: a continuation may run what waits for it at once.
+    // Outside the lock, because a continuation may run its task at once.
     ready.forEach { $0.resume(returning: true) }
     return result
   }
 
-  /// Suspends the task until the condition holds.
+  /// Suspends the task until the state meets the condition.
   ///
-  /// - Returns: whether it held; false when the task was cancelled first.
+  /// - Returns: whether the condition held; false when the task was cancelled first.
   func wait(until holds: @escaping @Sendable (State) -> Bool) async -> Bool {
     let id = storage.withLock { storage in
       storage.nextID += 1

@@ -1,23 +1,23 @@
-/// Keeps what happened, in its order, for a test to look at or wait for.
+/// Records events in order, so that a test can inspect them or wait for them.
 public final class EventRecorder<Event: Sendable>: Sendable {
   private let recorded = AsyncCondition<[Event]>([])
 
-  /// Makes an empty recorder.
+  /// Creates an empty recorder.
   public init() {}
 
-  /// Notes an event. Safe from any thread.
+  /// Records an event. Thread-safe.
   public func record(_ event: Event) { recorded.update { $0.append(event) } }
 
-  /// What was noted so far.
+  /// The events recorded so far, in order.
   public var events: [Event] { recorded.state }
 
-  /// Suspends the task until the events are as a test wants them.
+  /// Suspends the task until the events meet a condition.
   ///
   /// - Parameters:
   ///   - what: the condition in words, for the error.
-  ///   - limit: how long to wait before it counts as failed. Default: 60 s.
-  ///   - holds: the condition; asked after each event.
-  /// - Returns: the events that met it.
+  ///   - limit: the maximum waiting time. Default: 60 s.
+  ///   - holds: the condition, evaluated at once and after each event.
+  /// - Returns: the recorded events.
   /// - Throws: `TestSupportError` with the events, when the limit passes or the task is cancelled.
   @discardableResult
   public func wait(
@@ -28,7 +28,7 @@ public final class EventRecorder<Event: Sendable>: Sendable {
     let held = await withTaskGroup(of: Bool.self) { group in
       group.addTask { await recorded.wait(until: holds) }
       group.addTask {
-        // Cancelled as soon as the condition holds.
+        // The group cancels this task when the condition holds.
         try? await Task.sleep(for: limit)
         return false
       }

@@ -1,23 +1,23 @@
-/// A gate that is opened once, and tasks that wait for that.
+/// A latch, which opens once, and the tasks that wait for that.
 public final class Latch: Sendable {
   private let isOpen = AsyncCondition(false)
 
-  /// Makes a closed gate.
+  /// Creates a closed latch.
   public init() {}
 
-  /// Opens it, for good. Safe from any thread.
+  /// Opens the latch permanently. Thread-safe.
   public func open() { isOpen.update { $0 = true } }
 
-  /// Suspends the task until the gate is open.
+  /// Suspends the task until the latch is open.
   ///
   /// - Throws: `CancellationError` when the task is cancelled first.
   public func wait() async throws {
     guard await isOpen.wait(until: { $0 }) else { throw CancellationError() }
   }
 
-  /// Whether it is open.
+  /// Whether the latch is open.
   public var opened: Bool { isOpen.state }
 
-  /// How many tasks wait.
+  /// The number of waiting tasks.
   public var waiting: Int { isOpen.waiting }
 }

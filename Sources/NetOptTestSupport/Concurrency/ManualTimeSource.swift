@@ -1,33 +1,33 @@
 public import NetOptCore
 
-/// A clock that moves when a test says so.
+/// A clock that moves only when a test advances it.
 public final class ManualTimeSource: TimeSource {
   private let moment: AsyncCondition<MonotonicInstant>
 
-  /// Makes a clock that stands at a moment.
+  /// Creates a clock.
   ///
-  /// - Parameter start: the moment.
+  /// - Parameter start: the time that the clock shows first.
   package init(at start: MonotonicInstant) { moment = AsyncCondition(start) }
 
-  /// Makes a clock that stands at 1,000 s, so that a policy may look back.
+  /// Creates a clock that shows 1,000 s, so that a policy can use times in the past.
   public convenience init() { self.init(at: MonotonicInstant(nanoseconds: 1_000_000_000_000)) }
 
-  /// The moment at which it stands. Safe from any thread.
+  /// The time that the clock shows. Thread-safe.
   package func now() -> MonotonicInstant { moment.state }
 
-  /// Moves it on, and wakes who sleeps until the new moment or an earlier one.
+  /// Advances the clock, and wakes the tasks that sleep until the new time or an earlier time.
   public func advance(by duration: Duration) {
     precondition(duration >= .zero, "a monotonic clock does not go back")
     moment.update { $0 = $0 + duration }
   }
 
-  /// Suspends the task until the clock has been moved to a moment.
+  /// Suspends the task until the clock shows `due` or a later time.
   ///
   /// - Throws: `CancellationError` when the task is cancelled first.
   package func sleep(until due: MonotonicInstant) async throws {
     guard await moment.wait(until: { $0 >= due }) else { throw CancellationError() }
   }
 
-  /// How many tasks sleep on it. A test waits for them before it moves the clock.
+  /// The number of tasks that sleep on the clock. A test waits for these tasks before it advances the clock.
   public var sleepers: Int { moment.waiting }
 }

@@ -1,7 +1,7 @@
 import Dispatch
 import NetOptLocking
 
-/// Waits for work that may never end, which a task group would wait for.
+/// Waits for work that may never end. A task group cannot do this, because it waits for all its tasks.
 package enum Patience {
   private final class Once<Value: Sendable>: Sendable {
     private let continuation: Locked<CheckedContinuation<Value?, Never>?>
@@ -11,7 +11,8 @@ package enum Patience {
     func resume(_ value: sending Value?) { continuation.withLock { $0.take() }?.resume(returning: value) }
   }
 
-  /// The outcome of the work, or `nil` when it takes longer than `limit`. Then it is left alone.
+  /// Returns the result of the work, or `nil` when the work takes longer than `limit`. The function does not
+  /// cancel the work.
   package static func outcome<Value: Sendable>(
     within limit: Duration, of work: @escaping @Sendable () async -> Value
   ) async -> Value? {
@@ -27,7 +28,8 @@ package enum Patience {
     }
   }
 
-  /// The outcome of the work for a caller that is no task. The calling thread waits, so it must be none of the tasks' own.
+  /// Returns the result of the work to a caller that is not a task. Blocks the calling thread, so this must
+  /// not be a thread of the task pool.
   package static func blockingOutcome<Value: Sendable>(of work: @escaping @Sendable () async -> Value)
     -> Value
   {
@@ -44,7 +46,7 @@ package enum Patience {
     }
   }
 
-  /// The outcome of work that blocks, done by a thread that is none of the tasks' own.
+  /// Returns the result of blocking work, which runs on a thread outside the task pool.
   package static func outcome<Value: Sendable>(ofBlocking work: @escaping @Sendable () -> Value) async
     -> Value
   {

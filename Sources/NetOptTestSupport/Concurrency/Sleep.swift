@@ -1,11 +1,12 @@
 import Dispatch
 import NetOptCore
 
-/// Where the timers of `TimeSource.sleep` fire: apart from the pool on which tasks run, which may be busy.
+/// The queue for the timers of `TimeSource.sleep`. It is separate from the task pool, which may be busy.
 private let timerQueue = DispatchQueue(label: "netopt test timers")
 
 extension TimeSource {
-  /// Suspends the task until a moment of this clock; on any clock but a manual one, that is real time.
+  /// Suspends the task until a time of this clock. On any clock except `ManualTimeSource`, the task waits in
+  /// real time.
   ///
   /// - Throws: `CancellationError` when the task is cancelled first.
   func sleep(until due: MonotonicInstant) async throws {

@@ -1,14 +1,15 @@
 import NetOptCore
 
-/// Waits for a condition that nobody announces, such as a line in another program's log, by asking every 2 ms.
+/// Waits for a condition by evaluating it every 2 ms. Use this for a condition without notification, such as
+/// a line in the log of another program.
 ///
 /// - Parameters:
 ///   - what: the condition in words, for the error.
-///   - limit: how long to wait before it counts as failed. Default: 60 s, which is for what hangs and leaves room for a
-///     sanitizer on a busy machine; it is never waited out when the condition holds.
-///   - isolation: the actor on which the condition is asked; the caller's unless it is given.
+///   - limit: the maximum waiting time. Default: 60 s. The default is for code that hangs, and leaves room
+///     for a sanitizer on a busy machine. The function returns as soon as the condition holds.
+///   - isolation: the actor that evaluates the condition. Default: the actor of the caller.
 ///   - condition: the condition.
-/// - Throws: `TestSupportError` when the limit passes; what `condition` throws; `CancellationError`.
+/// - Throws: `TestSupportError` when the limit passes; the errors of `condition`; `CancellationError`.
 public func wait(
   for what: String, within limit: Duration = .seconds(60), isolation: isolated (any Actor)? = #isolation,
   until condition: () async throws -> Bool
