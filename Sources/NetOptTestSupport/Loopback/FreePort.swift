@@ -2,19 +2,19 @@ import Glibc
 public import NetOptCore
 import Synchronization
 
-/// Ports that nobody listens on.
+/// Finds ports without a listener.
 public enum FreePort {
-  /// Below the range from which Linux takes the ports of outgoing connections (ip_local_port_range in ip(7)), so
-  /// that none of them takes a port between the look and the use.
+  /// The range is below the ports of outgoing connections (ip_local_port_range in ip(7)), so that no outgoing
+  /// connection takes a port between the check and the use.
   private static let range: Range<UInt32> = 12_000..<32_000
 
-  /// Starts at another place in each process, so that test processes side by side seldom look at the same port.
+  /// The start differs from process to process, so that concurrent test processes seldom check the same port.
   private static let next = Atomic<UInt32>(UInt32(truncatingIfNeeded: getpid()) &* 769)
 
-  /// A port that is free for TCP and UDP on all of the addresses. It is given out once in a process, so servers
-  /// that are started after one another do not get the same.
+  /// Returns a port that is free for TCP and UDP on all of the addresses. A process gets each port once,
+  /// until it has used the whole range, so servers that start one after another have different ports.
   ///
-  /// - Throws: `TestSupportError` when an address is none of this machine, or every port is taken.
+  /// - Throws: `TestSupportError` when an address does not belong to this machine, or when no port is free.
   public static func find(on addresses: [IPAddress]) throws -> UInt16 {
     for _ in range {
       let number = next.wrappingAdd(1, ordering: .relaxed).oldValue

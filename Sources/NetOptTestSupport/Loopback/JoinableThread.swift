@@ -2,7 +2,7 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// A thread that can be waited for, which Foundation's cannot: pthread_create(3).
+/// A thread that other threads can join, unlike Foundation's `Thread`: pthread_create(3).
 package final class JoinableThread: Sendable {
   private final class Work: Sendable {
     let body: @Sendable () -> Void
@@ -12,6 +12,8 @@ package final class JoinableThread: Sendable {
   private let thread: Locked<pthread_t?>
 
   /// Starts a thread.
+  ///
+  /// - Throws: `TestSupportError` when the system cannot create the thread.
   package init(_ body: @escaping @Sendable () -> Void) throws {
     let work = Unmanaged.passRetained(Work(body))
     var thread = pthread_t()
@@ -28,7 +30,7 @@ package final class JoinableThread: Sendable {
     self.thread = Locked(thread)
   }
 
-  /// Waits for its end. To be called once at least, or the thread's stack is never freed.
+  /// Waits for the end of the thread. Call this at least once; otherwise the thread's stack is never freed.
   package func join() {
     thread.withLock { thread in
       guard let running = thread else { return }

@@ -2,22 +2,22 @@ import Glibc
 import NetOptCore
 import Synchronization
 
-/// One accepted connection, with calls that block until the server is stopped.
+/// An accepted connection. A call blocks until it is complete or the server stops.
 ///
-/// `@unchecked Sendable`: the acceptor makes it and hands it to the connection's thread, which alone uses it from
-/// then on.
+/// `@unchecked Sendable`: the acceptor creates the connection and passes it to the connection's thread. From
+/// then on, only this thread uses the connection.
 final class LoopbackConnection: @unchecked Sendable {
-  /// Thrown out of every call when the server is being stopped.
+  /// The error that blocking calls throw when the server stops.
   struct Stopped: Error {}
 
-  /// Its number among the server's connections, from 1.
+  /// The number of the connection among the connections of the server, from 1.
   let number: Int
-  /// How many requests it has carried.
+  /// The number of requests on this connection so far.
   var requests = 0
 
   private var descriptor: Int32?
   private let core: LoopbackCore
-  /// Bytes that were read and not asked for yet.
+  /// The bytes that were received and not yet returned.
   private var pending: [UInt8] = []
 
   init(_ descriptor: Int32, number: Int, core: LoopbackCore) {
@@ -28,10 +28,10 @@ final class LoopbackConnection: @unchecked Sendable {
 
   var isOpen: Bool { descriptor != nil }
 
-  /// Notes a request.
+  /// Records a request.
   func note(_ request: LoopbackRequest) { core.record.withLock { $0.requests.append(request) } }
 
-  /// The next bytes, at most `limit` of them; none at the end.
+  /// Returns the next bytes, at most `limit`; no bytes at the end.
   func read(upTo limit: Int = .max) throws -> [UInt8] {
     if pending.isEmpty { pending = try receive() }
     let chunk = Array(pending.prefix(limit))
@@ -39,7 +39,8 @@ final class LoopbackConnection: @unchecked Sendable {
     return chunk
   }
 
-  /// The bytes up to and including `end`; what there is, when the client closes before.
+  /// Returns the bytes up to and including `end`. If the client closes earlier, returns the bytes that there
+  /// are.
   func read(through end: [UInt8]) throws -> [UInt8] {
     var bytes = pending
     pending = []
@@ -56,7 +57,7 @@ final class LoopbackConnection: @unchecked Sendable {
     }
   }
 
-  /// Sends bytes, as fast as the client takes them.
+  /// Sends all bytes, as fast as the client receives them.
   func write(_ bytes: [UInt8]) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -69,7 +70,7 @@ final class LoopbackConnection: @unchecked Sendable {
     }
   }
 
-  /// Lets time pass.
+  /// Waits for a duration.
   func wait(_ duration: Duration) throws {
     var descriptors = [pollfd(fd: core.stopped.descriptor, events: Int16(POLLIN), revents: 0)]
     if LoopbackSocket.wait(&descriptors, limit: duration) > 0 { throw Stopped() }
@@ -80,7 +81,7 @@ final class LoopbackConnection: @unchecked Sendable {
     while isOpen, !(try read().isEmpty) {}
   }
 
-  /// Ends the server's direction; the client's goes on.
+  /// Shuts down the sending direction. The client can still send.
   func shutDownSending() {
     if let descriptor { shutdown(descriptor, Int32(SHUT_WR)) }
   }

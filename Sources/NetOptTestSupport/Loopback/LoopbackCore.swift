@@ -2,18 +2,18 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// What the threads of a `LoopbackServer` share.
+/// The state that the threads of a `LoopbackServer` share.
 final class LoopbackCore: Sendable {
   struct Record {
     var received: [[UInt8]] = []
     var requests: [LoopbackRequest] = []
     var open = 0
-    /// Descriptors that only `finish` closes.
+    /// The descriptors that only `finish` closes.
     var kept: [Int32] = []
     var threads: [JoinableThread] = []
   }
 
-  /// How much of what a connection sends is kept.
+  /// The maximum number of bytes that the record keeps of each connection.
   static let mostKept = 65_536
 
   let behaviour: LoopbackServer.Behaviour
@@ -29,10 +29,11 @@ final class LoopbackCore: Sendable {
     record = Locked(Record(kept: [listener]))
   }
 
-  /// Has descriptors closed at the end.
+  /// Keeps descriptors open until `finish` closes them.
   func keep(_ descriptors: [Int32]) { record.withLock { $0.kept += descriptors } }
 
-  /// Joins the connections' threads and closes what was kept. Called when the acceptor has ended.
+  /// Joins the threads of the connections and closes the kept descriptors. Call this after the acceptor has
+  /// ended.
   func finish() {
     let (threads, kept) = record.withLock { record in
       defer {
@@ -45,7 +46,7 @@ final class LoopbackCore: Sendable {
     kept.forEach { close($0) }
   }
 
-  /// Accepts connections until the server is stopped: the acceptor's thread.
+  /// Accepts connections until the server stops. Runs on the thread of the acceptor.
   func accept() {
     while true {
       var descriptors = [
@@ -55,7 +56,7 @@ final class LoopbackCore: Sendable {
       LoopbackSocket.wait(&descriptors)
       if descriptors[0].revents != 0 { return }
       let descriptor = Glibc.accept(listener, nil, nil)
-      // A client may be gone before its turn comes.
+      // A client may have gone before accept(2).
       guard descriptor >= 0 else { continue }
       _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
       _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
@@ -74,7 +75,7 @@ final class LoopbackCore: Sendable {
     }
   }
 
-  /// Serves one connection: the connection's thread.
+  /// Serves one connection. Runs on the thread of the connection.
   private func serve(_ connection: LoopbackConnection) {
     defer { connection.close() }
     do {
@@ -89,7 +90,8 @@ final class LoopbackCore: Sendable {
       }
       try connection.waitForClose()
     } catch {
-      // The client went away, the server is being stopped, or the handler wants the connection closed.
+      // The client closed the connection, the server stops, or the handler threw an error to close the
+      // connection.
     }
   }
 }

@@ -2,11 +2,11 @@ public import NetOptCore
 
 /// A request that a `LoopbackServer` received.
 public struct LoopbackRequest: Sendable, Hashable {
-  /// The number of its connection, from 1.
+  /// The number of the connection, from 1.
   public let connection: Int
-  /// Its number on that connection, from 1.
+  /// The number of the request on its connection, from 1.
   public let number: Int
-  /// The head byte for byte, with the empty line that ends it.
+  /// The bytes of the head, including the empty line at its end.
   public let head: [UInt8]
 
   private var lines: [Substring] {
@@ -21,7 +21,7 @@ public struct LoopbackRequest: Sendable, Hashable {
   /// The method; empty when the request line is malformed.
   public var method: NetOptRequest.Method { NetOptRequest.Method(rawValue: word(0)) }
 
-  /// Path and query; empty when the request line is malformed.
+  /// The path and the query; empty when the request line is malformed.
   public var target: String { word(1) }
 
   /// The header fields in their order.
@@ -36,8 +36,9 @@ public struct LoopbackRequest: Sendable, Hashable {
   }
 }
 
-/// A request on a connection of a `LoopbackServer`, and the means to answer it well or badly. It belongs to the
-/// connection's thread: its calls block, and throw when the client goes away or the server is stopped.
+/// A request on a connection of a `LoopbackServer`, with calls to send a correct or faulty response. Only the
+/// thread of the connection may use an exchange. The calls block, and throw when the client closes the
+/// connection or the server stops.
 public final class LoopbackExchange {
   /// The request.
   public let request: LoopbackRequest
@@ -66,8 +67,8 @@ public final class LoopbackExchange {
     }
   }
 
-  /// The request's body, by its `Content-Length` or its chunks; empty when it was read before. Less than was announced
-  /// when the client closes early.
+  /// Reads the body of the request, by its `Content-Length` or its chunks. Returns no bytes when the body was
+  /// read before, and an incomplete body when the client closes early.
   public func readBody() throws -> [UInt8] {
     guard !bodyWasRead, connection.isOpen else { return [] }
     bodyWasRead = true
@@ -79,37 +80,38 @@ public final class LoopbackExchange {
   /// Sends bytes as they are.
   public func write(_ bytes: [UInt8]) throws { try connection.write(bytes) }
 
-  /// Sends text as it is; lines end with `\r\n` in HTTP.
+  /// Sends text as it is. HTTP lines end with `\r\n`.
   public func write(_ text: String) throws { try connection.write(Array(text.utf8)) }
 
-  /// Sends a whole response with its `Content-Length`.
+  /// Sends a complete response with a `Content-Length`.
   public func respond(_ status: Int, _ fields: HeaderFields = [:], body: [UInt8] = []) throws {
     var head = "HTTP/1.1 \(status) Status\r\nContent-Length: \(body.count)\r\n"
     for field in fields { head += "\(field.name): \(field.value)\r\n" }
     try write(Array((head + "\r\n").utf8) + body)
   }
 
-  /// Sends a whole response with its `Content-Length`.
+  /// Sends a complete response with a `Content-Length`.
   public func respond(_ status: Int, _ fields: HeaderFields = [:], text: String) throws {
     try respond(status, fields, body: Array(text.utf8))
   }
 
-  /// Lets time pass before the next step.
+  /// Waits before the next step.
   public func wait(_ duration: Duration) throws { try connection.wait(duration) }
 
-  /// Reads and drops what comes until the client closes.
+  /// Reads and discards bytes until the client closes.
   public func waitForClose() throws {
     bodyWasRead = true
     try connection.waitForClose()
   }
 
-  /// Ends what it sends, and reads until the client closes. A connection that is closed with bytes unread is reset.
+  /// Shuts down the sending direction, then reads until the client closes. Closing a connection with unread
+  /// bytes would reset it.
   public func end() throws {
     connection.shutDownSending()
     try waitForClose()
   }
 
-  /// Closes the connection in order.
+  /// Closes the connection without a reset.
   public func close() { connection.close() }
 
   /// Resets the connection.

@@ -2,40 +2,43 @@ import Glibc
 public import NetOptCore
 import Synchronization
 
-/// A small TCP server that behaves as a test wants. It runs on threads of its own, so that nothing a test does can
-/// hold it up. An endpoint that refuses needs no server: take a port from `FreePort`.
+/// A small TCP server with a behaviour that the test selects. The server has its own threads, so a test
+/// cannot delay it. For an endpoint that refuses connections, no server is necessary: use a port from
+/// `FreePort`.
 public final class LoopbackServer: Sendable {
-  /// What becomes of a connection.
+  /// How the server treats a connection.
   public enum Behaviour: Sendable {
-    /// It is accepted and read from, and never gets an answer.
+    /// Accepts the connection and reads from it, but never responds.
     case silent
-    /// It does not come about: the queue of the listening socket is full, so the kernel drops further SYNs.
+    /// Never establishes the connection: the accept queue of the listening socket is full, so the kernel
+    /// drops further SYNs.
     case blackHole
-    /// It is accepted, and the server's direction is shut down at once: the client reads an orderly end.
+    /// Accepts the connection and shuts down the sending direction at once. The client reads an orderly end.
     case closing
-    /// It is accepted, and reset when the client's first bytes are there. (A reset before that may look like a
-    /// refused connection to the client, or not: that depends on who is faster.)
+    /// Accepts the connection and resets it when the first bytes of the client arrive. (After an earlier
+    /// reset, the client might see a refused connection, depending on the timing.)
     case resetting
-    /// It gets these bytes at once, whatever the client sends, and then silence.
+    /// Sends these bytes at once, whatever the client sends, and then nothing more.
     case greeting([UInt8])
-    /// Each HTTP/1 request that arrives is handed to the closure, on the connection's thread. The connection goes on
-    /// to the next request until the closure or the client closes it; an error that the closure throws closes it.
+    /// Passes each HTTP/1 request to the closure, on the thread of the connection. Then waits for the next
+    /// request, until the closure or the client closes the connection. The server closes the connection when
+    /// the closure throws an error.
     case raw(@Sendable (LoopbackExchange) throws -> Void)
   }
 
-  /// Where it listens.
+  /// The endpoint that the server listens on.
   public let endpoint: IPEndpoint
   private let core: LoopbackCore
   private let acceptor: JoinableThread?
 
-  /// Starts a server; from here on it answers.
+  /// Starts a server, which accepts connections from now on.
   ///
   /// - Parameters:
-  ///   - behaviour: what becomes of connections.
-  ///   - address: the loopback address that it listens on. Default: 127.0.0.1.
-  ///   - port: the port; by default the system chooses one.
-  /// - Throws: `TestSupportError` when the address is taken or none of this machine, and when a black hole could not
-  ///   be made.
+  ///   - behaviour: how the server treats connections.
+  ///   - address: the loopback address to listen on. Default: 127.0.0.1.
+  ///   - port: the port. Default: 0, which means that the system chooses a port.
+  /// - Throws: `TestSupportError` when the address is in use or does not belong to this machine, and when the
+  ///   server could not create a black hole.
   public init(_ behaviour: Behaviour, on address: IPAddress = .loopback, port: UInt16 = 0) throws {
     let isBlackHole = if case .blackHole = behaviour { true } else { false }
     let listener = try LoopbackSocket.listening(
@@ -57,19 +60,20 @@ public final class LoopbackServer: Sendable {
 
   deinit { stop() }
 
-  /// How many connections were accepted.
+  /// The number of accepted connections.
   public var connections: Int { core.record.withLock { $0.received.count } }
 
-  /// The requests whose heads arrived (`raw` alone), in that order.
+  /// The requests in the order in which their heads arrived; only for `raw`.
   public var requests: [LoopbackRequest] { core.record.withLock { $0.requests } }
 
-  /// What came in on each connection, byte for byte, the first 64 KiB of it.
+  /// The received bytes of each connection, at most the first 64 KiB.
   public var received: [[UInt8]] { core.record.withLock { $0.received } }
 
-  /// How many connections are open now.
+  /// The number of open connections.
   public var openConnections: Int { core.record.withLock { $0.open } }
 
-  /// Closes everything and returns when no thread and no descriptor is left. May be called again.
+  /// Closes everything. Returns when all threads have ended and all descriptors are closed. May be called
+  /// again.
   public func stop() {
     core.stopped.raise()
     acceptor?.join()

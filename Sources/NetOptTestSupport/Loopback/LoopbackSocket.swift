@@ -1,13 +1,14 @@
 package import Glibc
 package import NetOptCore
 
-/// The socket calls of the kit. Descriptors are plain numbers here: each is owned, and closed, by one thread.
+/// The socket calls of the test kit. A descriptor is a plain number. One thread owns and closes each
+/// descriptor.
 package enum LoopbackSocket {
-  /// Opens a listening socket, non-blocking.
+  /// Opens a non-blocking listening socket.
   package static func listening(on endpoint: IPEndpoint, backlog: Int32 = 512) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     var yes: Int32 = 1
-    // A server that comes back takes its port again, whatever is left in TIME_WAIT.
+    // With this option, a restarted server can bind its port while old connections are in TIME_WAIT.
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
     guard withAddress(of: endpoint, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, backlog) == 0
     else {
@@ -18,7 +19,7 @@ package enum LoopbackSocket {
     return descriptor
   }
 
-  /// Begins to connect, without waiting for an answer.
+  /// Starts to connect, and does not wait for the handshake.
   package static func connecting(to endpoint: IPEndpoint) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     guard withAddress(of: endpoint, { connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
@@ -29,7 +30,7 @@ package enum LoopbackSocket {
     return descriptor
   }
 
-  /// Whether a TCP and a UDP socket can be bound there.
+  /// Whether a TCP socket and a UDP socket can be bound to the endpoint.
   static func isFree(_ endpoint: IPEndpoint) -> Bool {
     [SOCK_STREAM, SOCK_DGRAM].allSatisfy { type in
       guard let descriptor = try? open(endpoint.address.family, type) else { return false }
@@ -38,14 +39,14 @@ package enum LoopbackSocket {
     }
   }
 
-  /// The port that a listening socket got.
+  /// Returns the port of a listening socket.
   package static func port(of descriptor: Int32) -> UInt16 {
     var address = sockaddr_in6()
     var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
     withUnsafeMutableBytes(of: &address) { bytes in
       _ = getsockname(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, &length)
     }
-    // The port lies at the same place in sockaddr_in and sockaddr_in6.
+    // The port has the same offset in sockaddr_in and sockaddr_in6.
     return UInt16(bigEndian: address.sin6_port)
   }
 
@@ -57,16 +58,16 @@ package enum LoopbackSocket {
     close(descriptor)
   }
 
-  /// Waits for events, also when signals arrive: poll(2).
+  /// Waits for events with poll(2). A signal does not end the wait.
   ///
-  /// - Returns: how many descriptors have events; 0 when `limit` passed first.
+  /// - Returns: the number of descriptors with events; 0 when `limit` passed first.
   @discardableResult
   package static func wait(_ descriptors: inout [pollfd], limit: Duration? = nil) -> Int {
     let clock = SystemTimeSource()
     let end = limit.map { clock.now() + $0 }
     while true {
       let rest = end.map { max(0, ($0 - clock.now()).nanoseconds) }
-      // Rounded up, so that it is not called again and again in the last millisecond.
+      // Rounds up, because a limit of 0 ms would make the last millisecond a busy loop.
       let milliseconds = rest.map { Int32(min(($0 + 999_999) / 1_000_000, 1_000_000)) } ?? -1
       let count = poll(&descriptors, nfds_t(descriptors.count), milliseconds)
       if count > 0 { return Int(count) }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The ends of a pipe(7), which children do not inherit.
+/// The two ends of a pipe(7). Child processes do not inherit them.
 package struct Pipe {
   package let reading: Int32
   package let writing: Int32

@@ -2,30 +2,32 @@ import Glibc
 package import NetOptCore
 import NetOptLocking
 
-/// A server that answers one request for each connection with bytes that were set before, and closes it. One thread serves all
-/// connections, one after another: there may be any number of them, which `LoopbackServer` would remember.
+/// A server that responds to one request per connection with prepared bytes, and then closes the connection.
+/// One thread serves all connections, one after another. The number of connections is not limited, because
+/// the server keeps no record of them; `LoopbackServer` does.
 package final class ScriptServer: Sendable {
-  /// Where it listens.
+  /// The endpoint that the server listens on.
   package let endpoint: IPEndpoint
   private let listener: Int32
   private let stopped: StopSignal
   private let scripts = Scripts()
   private let thread = Locked<JoinableThread?>(nil)
 
-  /// What the thread and the callers share.
+  /// The state that the thread and the callers share.
   private final class Scripts: Sendable {
     let pieces = Locked<[String: [[UInt8]]]>([:])
   }
 
-  /// The longest that a client may take for its request.
+  /// The maximum time to wait for the next bytes of a request.
   private static let patience = Duration.seconds(5)
 
-  /// Starts it.
+  /// Starts the server.
   package init() throws {
     stopped = try StopSignal()
     listener = try LoopbackSocket.listening(on: IPEndpoint(.loopback, port: 0))
     endpoint = IPEndpoint(.loopback, port: LoopbackSocket.port(of: listener))
-    // The thread keeps the descriptors, not the server, which ends it.
+    // The thread holds the descriptors but not the server, because the server's deinitializer ends the
+    // thread.
     let thread = try JoinableThread { [listener, stopped, scripts] in
       while Self.wait(listener, stopped, limit: nil) {
         let descriptor = accept(listener, nil, nil)
@@ -44,12 +46,13 @@ package final class ScriptServer: Sendable {
     thread.withLock { $0 }?.join()
   }
 
-  /// Says what a request for a target is answered with, once: pieces that are written one by one.
+  /// Sets the response to the next request for a target. The server sends the pieces one by one, and only
+  /// once.
   package func set(_ pieces: [[UInt8]], for target: String) {
     scripts.pieces.withLock { $0[target] = pieces }
   }
 
-  /// Forgets what was set and not asked for.
+  /// Removes the response for a target that was set and not requested.
   package func forget(_ target: String) { scripts.pieces.withLock { $0[target] = nil } }
 
   private static func serve(_ descriptor: Int32, _ scripts: Scripts, _ stopped: StopSignal) {
@@ -64,9 +67,10 @@ package final class ScriptServer: Sendable {
     let words = head.split(separator: 0x20, maxSplits: 2)
     let target = words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""
     for piece in scripts.pieces.withLock({ $0.removeValue(forKey: target) }) ?? [] {
-      // The client may be gone; a piece fits into the socket's buffer.
+      // The client may have closed the connection. A piece fits into the send buffer of the socket.
       if send(descriptor, piece, piece.count, Int32(MSG_NOSIGNAL)) < piece.count { return }
-      // Lets the client's thread read what there is, so that the pieces do not become one. Nothing is lost when they do.
+      // Lets the client's thread read the bytes that have arrived, so that the client receives separate
+      // pieces. If the pieces merge, no bytes are lost.
       sched_yield()
     }
   }

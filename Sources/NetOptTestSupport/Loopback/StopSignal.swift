@@ -2,9 +2,10 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// Wakes every thread that waits in poll(2): the reading end of a pipe, whose writing end is closed to raise it.
+/// A signal that wakes every thread that waits for it in poll(2). It is the reading end of a pipe; closing
+/// the writing end raises the signal.
 package final class StopSignal: Sendable {
-  /// What to poll for `POLLIN`; it reports `POLLHUP` from the moment that the signal is raised.
+  /// The descriptor to poll for `POLLIN`. It reports `POLLHUP` as soon as the signal is raised.
   package let descriptor: Int32
   private let writingEnd: Locked<Int32?>
 
@@ -19,7 +20,7 @@ package final class StopSignal: Sendable {
     close(descriptor)
   }
 
-  /// Raises the signal, for good.
+  /// Raises the signal permanently.
   package func raise() {
     writingEnd.withLock { end in
       if let open = end { close(open) }
