@@ -2,8 +2,9 @@ import NetOptCore
 public import NetOpt
 
 extension NetOptClient {
-  /// Makes a client whose requests go to a stub: nothing is sent, and nothing is known of this machine's network. It shuts the stub down
-  /// with itself, and takes its resolver and its clock.
+  /// Creates a client that sends its requests to a stub. The client sends nothing to a network and learns
+  /// nothing about the network of this machine. It uses the resolver and the clock of the stub, and shuts the
+  /// stub down when it shuts down.
   ///
   /// ```swift
   /// let transport = StubTransport([IPAddress("192.0.2.1")!: .respond(200, body: Array("{}".utf8))])
@@ -13,9 +14,11 @@ extension NetOptClient {
   /// ```
   ///
   /// - Parameters:
-  ///   - configuration: as that of a real client. A ranking is kept only in a directory that it names.
-  ///   - transport: what becomes of the requests.
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for a setting that makes no sense.
+  ///   - configuration: the configuration of the client. The client saves its ranking only in a directory
+  ///     that the configuration names.
+  ///   - transport: the stub, which decides the outcome of each request.
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the list, `invalidConfiguration` for
+  ///   a setting out of range.
   public convenience init(
     _ configuration: ClientConfiguration = ClientConfiguration(), transport: StubTransport
   ) throws(NetOptError) {

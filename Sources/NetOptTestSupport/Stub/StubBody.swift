@@ -1,11 +1,11 @@
 import NetOptCore
 import NetOptLocking
 
-/// The body of a response of a `StubTransport`. Chunks are made when they are asked for.
+/// The body of a response of a `StubTransport`. It creates a chunk when the consumer asks for the chunk.
 final class StubBody: BodySource {
   private struct State {
     var next = 0
-    /// When the body ended, and how.
+    /// The time and the error of the body's end; `nil` while the body is open.
     var ended: (at: MonotonicInstant, error: NetOptError?)?
   }
 
@@ -14,7 +14,7 @@ final class StubBody: BodySource {
   private let headAt: MonotonicInstant
   private let deadline: MonotonicInstant?
   private let transport: StubTransport
-  /// The connection that is ready again when the body has ended, if it is kept.
+  /// The connection to return to the pool at the end of the body; `nil` when the connection is not kept.
   private let connection: StubTransport.Connection?
   private let state = Locked(State())
 
@@ -69,7 +69,8 @@ final class StubBody: BodySource {
   private static let cancelled = NetOptError(
     .cancelled, phase: .receive, "the call was cancelled while its body was read")
 
-  /// Why reading cannot go on, when it cannot.
+  /// Returns the error that ends the reading: shutdown, deadline or cancellation. Returns `nil` if there is
+  /// none.
   private func interruption() -> NetOptError? {
     if transport.state.state.isShutDown { return StubTransport.shutDownError(nil) }
     if let deadline, transport.timeSource.now() >= deadline {
@@ -78,7 +79,7 @@ final class StubBody: BodySource {
     return Task.isCancelled ? Self.cancelled : nil
   }
 
-  /// Suspends the task until shutdown, the deadline or its cancellation.
+  /// Suspends the task until shutdown, the deadline or the cancellation of the task.
   private func waitForInterruption() async {
     let (transport, deadline) = (transport, deadline)
     await withTaskGroup(of: Void.self) { group in

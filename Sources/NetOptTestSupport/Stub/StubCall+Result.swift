@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// What a call comes to.
+/// The results of a call.
 extension StubCall {
   func connection(to target: RoutePlan.Leg.Target) -> StubTransport.Connection {
     StubTransport.Connection(
@@ -8,7 +8,7 @@ extension StubCall {
       multiplexes: plan.origin.scheme == .https && request.options.version != .http1)
   }
 
-  /// What became of the legs until now; those under way are ended.
+  /// The report of the legs so far. For a leg under way, the end is the current time.
   var route: RouteReport {
     let time = offset
     let reports = started.compactMap { index -> RouteReport.Leg? in

@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// One call on a `StubTransport`: performs the plan's race with tasks in the place of sockets and timers. Everything
-/// that happens becomes an event, and events are handled one after another.
+/// A call on a `StubTransport`. It runs the race of a plan with tasks in place of sockets and timers. Tasks
+/// send events, and the call handles the events one after another.
 struct StubCall {
   typealias Outcome = Result<NetOptResponse, NetOptError>
 
@@ -17,7 +17,7 @@ struct StubCall {
     case shutDown
   }
 
-  /// Where events go. Each carries its moment: it may be handled later.
+  /// Receives the events. Each event has its time, because the call may handle the event later.
   private struct Events: Sendable {
     let stream: AsyncStream<(Event, MonotonicInstant)>.Continuation
     let clock: any TimeSource
@@ -26,7 +26,7 @@ struct StubCall {
   }
 
   struct Leg {
-    /// What the look-up took that gave the address.
+    /// The duration of the look-up that gave the address.
     var lookup = Duration.zero
     var report: RouteReport.Leg?
     var isOver = false
@@ -37,12 +37,12 @@ struct StubCall {
   let plan: RoutePlan
   let transport: StubTransport
   private let events: Events
-  /// The moment of the event that is being handled.
+  /// The time of the event that the call handles.
   var now: MonotonicInstant
   var race: Race
-  /// What became of the race's legs, by their index there.
+  /// The state of each leg, by its index in the race.
   var legs: [Leg]
-  /// The indices of those that were started, in that order.
+  /// The indices of the started legs, in starting order.
   var started: [Int] = []
   var lookupError: NetOptError?
 
@@ -81,7 +81,7 @@ struct StubCall {
           if outcome != nil { break }
         }
       }
-      // The stream ends early when the task is cancelled, and in no other way.
+      // Only the cancellation of the task ends the stream early.
       call.now = transport.timeSource.now()
       return outcome ?? .failure(call.error(.cancelled, call.phase, "the call was cancelled"))
     }
@@ -92,9 +92,9 @@ struct StubCall {
 
   private var phase: NetOptError.Phase { race.winner == nil ? .connect : .receive }
 
-  /// Does what the race wants next.
+  /// Carries out the steps of the race.
   ///
-  /// - Returns: how the call ended, when that ended it.
+  /// - Returns: the outcome of the call if a step ended it, else `nil`.
   private mutating func follow(_ step: Race.Step, _ group: inout TaskGroup<Void>) -> Outcome? {
     var step = step
     while case .start(let leg) = step {
@@ -218,7 +218,7 @@ struct StubCall {
       return handle(.failed(index, LegFailure(.nameNotFound, message)), &group)
     }
     let lookup = offset - (legs[index].report?.started ?? .zero)
-    // It is no leg of the report: those with its addresses are.
+    // The report contains the legs with the addresses from the look-up, and not the look-up itself.
     legs[index].report = nil
     legs[index].isOver = true
     legs += new.map { _ in Leg(lookup: lookup) }

@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// Sends the request on a connection that has won, and gets the answer, the way the script says.
+/// Sends the request on the connection that won the race, and gets the response from the script.
 struct StubExchange: Sendable {
   let request: NetOptRequest
   let place: StubTransport.Place
@@ -8,13 +8,15 @@ struct StubExchange: Sendable {
 
   /// Performs the exchange.
   ///
-  /// - Returns: the answer or what was in its way; `nil` when the task was cancelled.
+  /// - Returns: the response or the error; `nil` when the script gives no response, and when the task was
+  ///   cancelled.
   func run() async -> Result<StubResponse, NetOptError>? {
     do {
       let body = try await wholeBody()
       let address: IPAddress? = if case .address(let address) = place { address } else { nil }
       let clock = transport.timeSource
-      // Before the test can see that the request was received: it may move the clock at once.
+      // Reads the clock before the test can see the received request, because the test may then advance the
+      // clock.
       let received = clock.now()
       let outcome = transport.state.update { state in
         state.received.append(.init(request: request, body: body, address: address))

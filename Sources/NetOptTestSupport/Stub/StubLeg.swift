@@ -1,9 +1,9 @@
 import NetOptCore
 
-/// Opens one connection of a `StubTransport`, the way the script says.
+/// Opens one connection of a `StubTransport` by the script.
 struct StubLeg: Sendable {
   let connection: StubTransport.Connection
-  /// The longest that it may take to be ready.
+  /// The maximum time until the connection is ready.
   let limit: Duration
   /// Whether the connection is kept for other requests.
   let isKept: Bool
@@ -13,9 +13,9 @@ struct StubLeg: Sendable {
 
   /// Opens the connection.
   ///
-  /// - Parameter connected: called when TCP is connected.
-  /// - Returns: when TCP was connected.
-  /// - Throws: what kept it from being ready.
+  /// - Parameter connected: called when the TCP connection is established.
+  /// - Returns: the time when the TCP connection was established.
+  /// - Throws: `LegError` with the reason why the connection is not ready.
   func open(
     on transport: StubTransport, connected: @Sendable () -> Void = {}
   ) async throws(LegError) -> MonotonicInstant {
@@ -61,7 +61,7 @@ struct StubLeg: Sendable {
         }
       }
       group.addTask {
-        // Ends without a result when the group is cancelled, which happens when the other one is over.
+        // Returns `nil` when the group is cancelled, which happens when the other task has ended.
         await transport.state.wait { $0.isShutDown } ? .failure(StubTransport.shutDownLegError) : nil
       }
       defer { group.cancelAll() }

@@ -1,13 +1,14 @@
 public import NetOptCore
 
-/// How an endpoint of a `StubTransport` behaves: what becomes of connections to it, and of requests that get there.
+/// The behaviour of an endpoint of a `StubTransport`: the outcome of connections to the endpoint, and the
+/// responses to requests.
 public struct StubOutcome: Sendable {
-  /// What becomes of a connection.
+  /// The outcome of a connection.
   enum Connection: Sendable {
     case ready
-    /// TCP fails after the time to connect, or never answers.
+    /// TCP fails after the connect time, or never connects.
     case tcp(LegFailure.Kind)
-    /// TCP is connected; TLS fails after its time, or never ends.
+    /// TCP connects. TLS fails after its time, or the handshake never ends.
     case tls(LegFailure.Kind)
     case certificate(LegFailure.Kind)
   }
@@ -18,48 +19,51 @@ public struct StubOutcome: Sendable {
   var tlsTime = Duration.zero
   var answerTime = Duration.zero
 
-  /// Connections are ready at once, and each request gets this response.
+  /// Connections are ready at once, and every request gets this response.
   public static func respond(
     _ status: Int = 200, fields: HeaderFields = [:], body: [UInt8] = []
   ) -> StubOutcome {
     answer { _, _ in .response(StubResponse(status, fields: fields, body: body)) }
   }
 
-  /// Connections are ready at once, and the closure says what becomes of each request; it gets the body as well.
+  /// Connections are ready at once, and the closure decides the outcome of each request from the request and
+  /// its body.
   public static func answer(
     _ answer: @escaping @Sendable (NetOptRequest, [UInt8]) -> StubAnswer
   ) -> StubOutcome {
     StubOutcome(answer: answer)
   }
 
-  /// Connections are refused at once.
+  /// The endpoint refuses connections at once.
   public static let refuse = StubOutcome(connection: .tcp(.refused))
-  /// This machine has no way to the endpoint, which is known at once.
+  /// This machine has no route to the endpoint. Connections fail at once.
   public static let unreachable = StubOutcome(connection: .tcp(.unreachable))
-  /// Attempts to connect get no answer.
+  /// The endpoint does not respond to connections.
   public static let silent = StubOutcome(connection: .tcp(.connectTimeout))
-  /// TCP is connected at once; the TLS handshake gets no answer.
+  /// TCP connects at once. The TLS handshake gets no response.
   public static let silentTLS = StubOutcome(connection: .tls(.tlsTimeout))
-  /// TCP is connected at once; the TLS handshake fails.
+  /// TCP connects at once. The TLS handshake fails.
   public static let brokenTLS = StubOutcome(connection: .tls(.tls))
-  /// TCP is connected at once, and reset in the TLS handshake.
+  /// TCP connects at once. The endpoint resets the connection in the TLS handshake.
   public static let reset = StubOutcome(connection: .tls(.reset))
 
-  /// The certificate is for these names, whatever is asked for. Without verification requests are answered with 200.
+  /// The certificate is for these names, regardless of the host of the request. Requests without verification
+  /// get a response with status 200.
   public static func certificate(names: [String]) -> StubOutcome {
     StubOutcome(connection: .certificate(.certificateName(presented: names)))
   }
 
-  /// The certificate is not signed by a trusted authority.
+  /// No trusted authority has signed the certificate.
   public static let untrusted = StubOutcome(connection: .certificate(.certificateUntrusted))
   /// The certificate has expired.
   public static let expired = StubOutcome(connection: .certificate(.certificateExpired))
-  /// A request arrives, and the connection is reset before an answer begins.
+  /// The request arrives, and the endpoint resets the connection before a response begins.
   public static let resetAfterSend = answer { _, _ in .reset }
-  /// A request arrives and gets no answer.
+  /// The request arrives and gets no response.
   public static let noAnswer = answer { _, _ in .silence }
 
-  /// The same behaviour with times: of the TCP handshake, the TLS handshake, and from the request to the answer.
+  /// Returns the same behaviour with durations: for the TCP handshake, for the TLS handshake, and from the
+  /// request to the response.
   public func taking(
     connect: Duration = .zero, tls: Duration = .zero, answer: Duration = .zero
   ) -> StubOutcome {

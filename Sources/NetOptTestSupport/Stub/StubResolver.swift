@@ -2,26 +2,26 @@ public import NetOptCore
 
 /// A resolver that answers from a table.
 public final class StubResolver: Resolver {
-  /// What becomes of a look-up.
+  /// The outcome of a look-up.
   public enum Outcome: Sendable {
-    /// It gives these addresses.
+    /// The look-up returns these addresses.
     case addresses([IPAddress])
     /// The name does not exist.
     case notFound
-    /// No name server answers, which is known at once.
+    /// No name server responds. The look-up fails at once.
     case failure
-    /// It takes until it is cancelled or the resolver shut down.
+    /// The look-up waits until it is cancelled or the resolver is shut down.
     case silence
   }
 
-  /// A look-up that was asked for.
+  /// A look-up that the resolver received.
   public struct Lookup: Sendable, Hashable {
     /// The name.
     public let name: String
-    /// Whether cached answers were to be passed over.
+    /// Whether the caller asked the resolver to ignore cached addresses.
     public let fresh: Bool
 
-    /// Makes a look-up.
+    /// Creates a look-up.
     public init(_ name: String, fresh: Bool = false) {
       self.name = name
       self.fresh = fresh
@@ -38,28 +38,28 @@ public final class StubResolver: Resolver {
   private let state: AsyncCondition<State>
   private let timeToLive: Duration
 
-  /// Makes a resolver.
+  /// Creates a resolver.
   ///
   /// - Parameters:
-  ///   - outcomes: what becomes of look-ups of each name; others are not found.
-  ///   - timeToLive: how long the answers may be kept. Default: 60 s.
+  ///   - outcomes: the outcome for each name. Look-ups of other names fail with `nameNotFound`.
+  ///   - timeToLive: how long callers may keep the addresses. Default: 60 s.
   public init(_ outcomes: [String: Outcome] = [:], timeToLive: Duration = .seconds(60)) {
     state = AsyncCondition(State(outcomes: outcomes))
     self.timeToLive = timeToLive
   }
 
-  /// Makes a resolver that knows one name.
+  /// Creates a resolver that knows one name.
   public convenience init(_ name: String, _ addresses: [IPAddress]) {
     self.init([name: .addresses(addresses)])
   }
 
-  /// Changes what becomes of the look-ups of a name that begin from now on.
+  /// Changes the outcome for a name, for look-ups that begin from now on.
   public func set(_ outcome: Outcome, for name: String) { state.update { $0.outcomes[name] = outcome } }
 
   /// The look-ups that began so far.
   public var lookups: [Lookup] { state.state.lookups }
 
-  /// Looks a name up in the table.
+  /// Resolves a name from the table.
   package func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses {
     let outcome: Outcome? = state.update { state in
       guard !state.isShutDown else { return nil }
@@ -84,7 +84,7 @@ public final class StubResolver: Resolver {
     }
   }
 
-  /// Fails what is under way and returns when nothing of it is left.
+  /// Fails the look-ups under way, and returns when all of them have ended.
   package func shutdown() async {
     state.update { $0.isShutDown = true }
     _ = await state.wait { $0.underWay == 0 }

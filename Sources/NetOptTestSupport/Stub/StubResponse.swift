@@ -1,38 +1,38 @@
 public import NetOptCore
 
-/// What becomes of a request that was sent.
+/// The outcome of a request that was sent.
 public enum StubAnswer: Sendable {
-  /// It is answered.
+  /// The endpoint sends a response.
   case response(StubResponse)
-  /// The connection is reset before an answer begins.
+  /// The endpoint resets the connection before a response begins.
   case reset
-  /// Nothing comes.
+  /// The endpoint sends nothing.
   case silence
 }
 
-/// What an endpoint of a `StubTransport` answers.
+/// The response of an endpoint of a `StubTransport`.
 public struct StubResponse: Sendable {
   /// How the body ends.
   public enum End: Sendable {
-    /// As it should.
+    /// The body is complete.
     case complete
-    /// The connection is reset after the last chunk.
+    /// The endpoint resets the connection after the last chunk.
     case cut
-    /// Nothing comes after the last chunk.
+    /// The endpoint sends nothing after the last chunk, and the body never ends.
     case stalled
   }
 
   /// The status code.
   public var status: Int
-  /// The header fields; nothing is added to them.
+  /// The header fields. The stub adds no fields.
   public var fields: HeaderFields
-  /// The chunk with an index from 0, or `nil` after the last one. It is asked for when the consumer wants it: nothing
-  /// is read ahead.
+  /// Returns the chunk with an index from 0, or `nil` after the last chunk. The stub calls this when the
+  /// consumer asks for the chunk, and never reads ahead.
   public var chunk: @Sendable (Int) -> [UInt8]?
   /// How the body ends.
   public var end: End
 
-  /// Makes a response from chunks.
+  /// Creates a response from chunks.
   public init(
     _ status: Int = 200, fields: HeaderFields = [:], end: End = .complete,
     chunk: @escaping @Sendable (Int) -> [UInt8]?
@@ -43,7 +43,7 @@ public struct StubResponse: Sendable {
     self.chunk = chunk
   }
 
-  /// Makes a response whose body is one chunk, or none when it is empty.
+  /// Creates a response with a body of one chunk, or of no chunk when `body` is empty.
   public init(_ status: Int = 200, fields: HeaderFields = [:], body: [UInt8] = [], end: End = .complete) {
     self.init(status, fields: fields, end: end) { $0 == 0 && !body.isEmpty ? body : nil }
   }

@@ -1,12 +1,13 @@
 public import NetOptCore
 
-/// A transport without a network: a script says how each address behaves, and the race of `NetOptCore` decides which
-/// leg starts when and which one sends, as in the real transport.
+/// A transport without a network. A script decides the behaviour of each address. The race of `NetOptCore`
+/// decides when each leg starts and which leg sends the request, as in the real transport.
 ///
-/// Over `https`, unless HTTP/1.1 was asked for, a connection carries many requests: once opened, it stays ready, and
-/// later calls to the address send at once. Over HTTP/1.1 it is ready again when a body has been read to its end. A
-/// request with a stream as its body has been read whole when it counts as
-/// sent. Nothing is retried and no redirect followed, as by every transport.
+/// Over `https`, a connection carries many requests, unless the request asks for HTTP/1.1. Once open, this
+/// connection stays ready, and later calls to the address send at once. An HTTP/1.1 connection is ready again
+/// when a body has been read to its end. A request with a stream as its body counts as sent when the
+/// transport has read the whole body. Like every transport, the stub does not retry and does not follow
+/// redirects.
 public final class StubTransport: Transport {
   /// A request that was sent.
   public struct Received: Sendable {
@@ -14,15 +15,15 @@ public final class StubTransport: Transport {
     public let request: NetOptRequest
     /// Its body.
     public let body: [UInt8]
-    /// The address that received it; `nil` when it went through a proxy.
+    /// The address that received the request; `nil` when a proxy received it.
     public let address: IPAddress?
   }
 
-  /// What the script knows, and a connection leads to.
+  /// The destination of a connection, and the key of the script.
   enum Place: Hashable {
     case address(IPAddress)
     case proxy(String)
-    /// What is no place, before the resolver has answered.
+    /// A host name without an address, before the resolver has responded. No connection leads there.
     case name
 
     init(_ target: RoutePlan.Leg.Target, of plan: RoutePlan) {
@@ -35,18 +36,18 @@ public final class StubTransport: Transport {
     }
   }
 
-  /// What tells open connections apart.
+  /// The properties that distinguish open connections.
   struct Connection: Hashable {
     let origin: Origin
     let place: Place
     let isVerified: Bool
-    /// Whether it carries many requests at once: HTTP/2.
+    /// Whether the connection carries many requests at once (HTTP/2).
     let multiplexes: Bool
   }
 
   struct State {
     var outcomes: [Place: StubOutcome]
-    /// How many connections are open and ready for a request.
+    /// The number of connections that are open and ready for a request.
     var pool: [Connection: Int] = [:]
     var received: [Received] = []
     var opened: [IPAddress] = []
@@ -59,13 +60,13 @@ public final class StubTransport: Transport {
   let resolver: any Resolver
   let timeSource: any TimeSource
 
-  /// Makes a transport.
+  /// Creates a transport.
   ///
   /// - Parameters:
-  ///   - script: how each address behaves; others refuse connections.
-  ///   - proxies: how each proxy behaves, by its URL.
-  ///   - resolver: what legs that look the name up ask. Default: one that finds nothing.
-  ///   - timeSource: the clock that its times and timers are on; `nil` for the system's.
+  ///   - script: the behaviour of each address. Other addresses refuse connections.
+  ///   - proxies: the behaviour of each proxy, by its URL.
+  ///   - resolver: the resolver for legs that look up the name. Default: a resolver that finds no name.
+  ///   - timeSource: the clock for times and timers; `nil` for the clock of the system.
   public convenience init(
     _ script: [IPAddress: StubOutcome] = [:], proxies: [String: StubOutcome] = [:],
     resolver: StubResolver = StubResolver(), timeSource: ManualTimeSource? = nil
@@ -75,7 +76,7 @@ public final class StubTransport: Transport {
       timeSource: timeSource ?? SystemTimeSource() as any TimeSource)
   }
 
-  /// Makes a transport with a resolver and a clock of any kind.
+  /// Creates a transport with any resolver and any clock.
   package init(
     _ script: [IPAddress: StubOutcome] = [:], proxies: [String: StubOutcome] = [:],
     resolver: any Resolver, timeSource: any TimeSource
@@ -88,7 +89,7 @@ public final class StubTransport: Transport {
     self.timeSource = timeSource
   }
 
-  /// Changes how an address behaves from now on, and closes the connections to it that nobody uses.
+  /// Changes the behaviour of an address from now on, and closes the idle connections to the address.
   public func set(_ outcome: StubOutcome, for address: IPAddress) {
     state.update { state in
       state.outcomes[.address(address)] = outcome
@@ -96,19 +97,19 @@ public final class StubTransport: Transport {
     }
   }
 
-  /// The requests that were sent, in that order.
+  /// The requests that were sent, in the order of sending.
   public var received: [Received] { state.state.received }
 
-  /// The addresses to which connections were attempted, in that order. A pooled connection is not opened again.
+  /// The addresses of all connection attempts, in order. The reuse of a pooled connection is not an attempt.
   public var opened: [IPAddress] { state.state.opened }
 
-  /// How many connections are open and ready for a request.
+  /// The number of connections that are open and ready for a request.
   public var pooled: Int { state.state.pool.values.reduce(0, +) }
 
-  /// How many bodies were neither read to their end nor let go of.
+  /// The number of response bodies that are neither ended nor released.
   public var openBodies: Int { state.state.openBodies }
 
-  /// Performs a request along a plan's legs, by the script.
+  /// Sends a request along the legs of a plan, by the script.
   package func execute(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> NetOptResponse {
@@ -130,7 +131,7 @@ public final class StubTransport: Transport {
     return try await leg.connect(on: self)
   }
 
-  /// Fails what is under way and returns when nothing of it is left.
+  /// Fails the calls under way, and returns when all of them have ended.
   package func shutdown() async {
     state.update { state in
       state.isShutDown = true
@@ -139,7 +140,7 @@ public final class StubTransport: Transport {
     _ = await state.wait { $0.underWay == 0 }
   }
 
-  /// Counts a call that begins; false after shutdown.
+  /// Counts a call that begins. Returns false after shutdown.
   func begin() -> Bool {
     state.update { state in
       if !state.isShutDown { state.underWay += 1 }
@@ -149,7 +150,7 @@ public final class StubTransport: Transport {
 
   func end() { state.update { $0.underWay -= 1 } }
 
-  /// Gives out an open connection, when there is one.
+  /// Takes an open connection from the pool. Returns whether there was one.
   func take(_ connection: Connection) -> Bool {
     state.update { state in
       let count = state.pool[connection] ?? 0
@@ -158,7 +159,7 @@ public final class StubTransport: Transport {
     }
   }
 
-  /// Keeps a connection that is ready for a request. Of those that carry many, one is enough.
+  /// Adds a ready connection to the pool. The pool needs only one connection that carries many requests.
   func keep(_ connection: Connection) {
     state.update { state in
       guard !state.isShutDown else { return }
