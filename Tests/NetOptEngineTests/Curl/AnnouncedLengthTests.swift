@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test("a stream of the announced length is sent with that Content-Length", arguments: [0, 1, 3, 600_000])
-  func streamsOfTheirLength(_ count: Int) async throws {
+  func announcedLength(_ count: Int) async throws {
     let (server, bodies) = try Self.server()
     let bench = try await TransportBench()
     for pieces in [1, 3] {

@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "the next request uses a new connection if a body may still follow the response",
+    "the next request reuses the connection unless a body may still follow the response",
     arguments: answers.indices)
   func nextConnection(_ index: Int) async throws {
     let (method, answer, isReused) = Self.answers[index]

@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "the check finds a described curve at any place, with its length in short or long form",
+    "the check finds the parameters of a curve at any place, with a length in short or long form",
     arguments: [tls12, tls13])
   func curves(_ version: Int32) {
     let oids: [[UInt8]] = [Self.primeField, Self.primeField.dropLast() + [2]]

@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "a certificate whose curve is described by parameters is refused",
+    "a certificate whose curve is given by parameters instead of by name is refused",
     arguments: ["prime256v1", "sect233r1"], versions)
   func describedCurve(_ curve: String, _ version: String) async throws {
     let origin = try await origin([JunkCertificate.ofDescribedCurve(curve)], version)
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "nine certificates on slow described curves delay other calls by less than 500 ms", arguments: versions)
+    "nine certificates with slow curve parameters delay other calls by less than 500 ms", arguments: versions)
   func slowCurves(_ version: String) async throws {
     let origin = try await origin([String](repeating: JunkCertificate.ofSlowCurve, count: 9), version)
     let other = try await NginxOrigin.start([NginxOrigin.Listener(IPAddress.freshLoopback(1)[0], .none)])

@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test("a warm-up connects along DNS without a request, and the next request reuses the connection")
+  @Test("a warm-up along DNS opens the connection of the next request, or fails with connectFailed")
   func warmUp() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }

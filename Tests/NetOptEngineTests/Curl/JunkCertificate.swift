@@ -2,8 +2,8 @@ import FoundationEssentials
 import NetOptTestSupport
 import TestTools
 
-/// Certificates without a valid signature. A server can send them after its own certificate. A client has to
-/// decode them before it can reject them.
+/// Certificates that no authority has signed. A server can send them after its own certificate. A client has
+/// to decode them before it can reject them.
 enum JunkCertificate {
   /// Returns a certificate of a given size with as many empty extensions as fit.
   ///
@@ -15,9 +15,10 @@ enum JunkCertificate {
     return pem(extended(rest / 7, 300 + rest % 7))
   }
 
-  /// A certificate with a key on a described curve: y^2 = x^3 + b modulo a prime k 2^640 + 1 of 661 bits. The
-  /// certificate gives only the first coordinate and a sign for the generator and the key. OpenSSL takes 100 ms
-  /// to compute the second coordinates, because it finds square roots modulo the prime in 640 steps.
+  /// A certificate with a key on a curve that is given by parameters: y^2 = x^3 + b modulo a prime
+  /// k 2^640 + 1 of 661 bits. The certificate gives only the first coordinate and a sign for the generator and
+  /// the key. OpenSSL takes 100 ms to compute the second coordinates, because it finds square roots modulo the
+  /// prime in 640 steps.
   static let ofSlowCurve = """
     -----BEGIN CERTIFICATE-----
     MIIB7zCCAdSgAwIBAgIBATAKBggqhkjOPQQDAjANMQswCQYDVQQDDAJ4MDAeFw0yMDAxMDEwMDAw

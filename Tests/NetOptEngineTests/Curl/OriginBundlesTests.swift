@@ -21,7 +21,7 @@ import Testing
     #expect(Set(classes.map(\.bundle)).count == 100)
   }
 
-  @Test("a lost idle connection limits the idle time of its endpoint for 10 minutes")
+  @Test("after the loss of an idle connection, half of its idle time is the limit for 10 minutes")
   func idleConnections() {
     let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
     #expect(bundles.idleLimit(of: a, at: start) == nil)

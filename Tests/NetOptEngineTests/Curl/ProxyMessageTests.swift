@@ -181,7 +181,7 @@ import Testing
     await bench.end()
   }
 
-  @Test("a certificate error before the tunnel is about the proxy and its host name")
+  @Test("the error for a proxy with a certificate of another host names the proxy and both hosts")
   func certificates() async throws {
     let certificate = try await TestCertificates.certificate(for: ["elsewhere.test"])
     let origin = try await NginxOrigin.start([NginxOrigin.Listener(.loopback, .certificate(certificate))])
