@@ -138,7 +138,8 @@ struct BenchArguments {
     if let limit = try arguments.seconds(Self.connectTimeout), limit > .zero {
       request.options.connectTimeout = limit
     }
-    // JSON readers are only sure to agree on integers of up to 53 bits (RFC 8259, section 6).
+    // The seed has at most 53 bits, because JSON readers agree only on integers of this size (RFC 8259,
+    // section 6).
     let seed = try arguments.integer(Self.seed, in: 0...(1 << 53 - 1)) ?? Int.random(in: 0..<(1 << 53))
     var settings = BenchSettings(request, targets: [], seed: UInt64(seed))
     settings.blocks = Self.blocks(arguments)

@@ -90,7 +90,8 @@ struct OptionParser: Sendable {
     var letters = letters
     while let letter = letters.popFirst() {
       guard let option = options.first(where: { $0.short == letter }) else {
-        // A user who writes `-json` means `--json`. There is no suggestion after a valid letter.
+        // A user who writes `-json` means `--json`. The parser makes no suggestion after a valid letter of
+        // the bundle.
         let whole =
           given.isEmpty ? EditDistance.closest(to: "\(letter)\(letters)", among: options.map(\.long)) : nil
         throw UsageError("unknown option -\(letter)" + (whole.map { "; did you mean --\($0)?" } ?? ""))

@@ -81,8 +81,8 @@ package struct Program: Sendable {
       context.say(error.message)
       return .usage
     } catch let error as NetOptError {
-      // A user who interrupts the program needs no message, and neither does a user who closes a pipe
-      // (below).
+      // A user who interrupts the program needs no message. A user who closes a pipe needs none either (see
+      // below).
       if error.code != .cancelled { context.say(Self.text(of: error)) }
       return ExitCode(error)
     } catch let error as OutputError {

@@ -42,7 +42,7 @@ enum Text {
   /// Returns `count` spaces; none for a negative number.
   static func spaces(_ count: Int) -> String { String(repeating: " ", count: max(count, 0)) }
 
-  /// Joins lines, without the spaces at the ends of the lines.
+  /// Joins lines with line ends, and removes the spaces at the ends of the lines.
   static func lines(_ lines: [String]) -> String {
     lines.map { line in
       let end = line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex

@@ -80,7 +80,7 @@ private struct Fetches: Sendable {
   func run(_ lines: LineSource, atOnce limit: Int) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       var underWay = 0
-      // A line that cannot be read stops the reading, but the requests before it complete.
+      // An input error stops the reading, but the requests before the error complete.
       var fault: (any Error)?
       do {
         while let line = try await lines.next() {

@@ -140,8 +140,8 @@ struct Waterfall: Sendable {
       let start =
         Text.right(mark, 2) + "  " + Text.left(candidate.address.description, width) + Text.right(score, 12)
         + "  "
-      // Wraps the reason instead of cutting it, because its end may tell when the next check of the address
-      // is.
+      // Wraps the reason instead of cutting it, because the end of the reason may give the time of the next
+      // check.
       let reason = Text.wrapped(
         Text.printable(candidate.excluded?.description ?? ""), at: columns - start.count)
       lines.append(Text.cut(start + (reason.first ?? ""), to: columns))

@@ -13,7 +13,7 @@ final class AsyncCondition<State: Sendable>: Sendable {
     var state: State
     var nextID: UInt64 = 0
     var waiters: [UInt64: Waiter] = [:]
-    /// The ids of waiters with a task that was cancelled before it was suspended.
+    /// The ids of waiters whose tasks were cancelled before they were suspended.
     var cancelled: Set<UInt64> = []
   }
 
@@ -27,7 +27,7 @@ final class AsyncCondition<State: Sendable>: Sendable {
   /// The number of suspended tasks.
   var waiting: Int { storage.withLock { $0.waiters.count } }
 
-  /// Changes the state and resumes the tasks with a condition that now holds.
+  /// Changes the state, and resumes the tasks whose conditions now hold.
   func update<Result: Sendable>(_ change: (inout State) -> Result) -> Result {
     let (result, ready) = storage.withLock { storage in
       let result = change(&storage.state)
@@ -35,7 +35,7 @@ final class AsyncCondition<State: Sendable>: Sendable {
       for id in ready.keys { storage.waiters[id] = nil }
       return (result, ready.values.map(\.continuation))
     }
-    // Outside the lock, because a continuation may run its task at once.
+    // This is outside the lock, because a continuation may run its task at once.
     ready.forEach { $0.resume(returning: true) }
     return result
   }

@@ -1,4 +1,4 @@
-/// A latch, which opens once, and the tasks that wait for that.
+/// A latch that opens once. Tasks can wait until it is open.
 public final class Latch: Sendable {
   private let isOpen = AsyncCondition(false)
 

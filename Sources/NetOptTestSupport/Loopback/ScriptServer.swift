@@ -46,8 +46,8 @@ package final class ScriptServer: Sendable {
     thread.withLock { $0 }?.join()
   }
 
-  /// Sets the response to the next request for a target. The server sends the pieces one by one, and only
-  /// once.
+  /// Sets the response to the next request for a target. The server sends the pieces one by one, and then
+  /// forgets them.
   package func set(_ pieces: [[UInt8]], for target: String) {
     scripts.pieces.withLock { $0[target] = pieces }
   }

@@ -38,7 +38,7 @@ public struct StubOutcome: Sendable {
   public static let refuse = StubOutcome(connection: .tcp(.refused))
   /// This machine has no route to the endpoint. Connections fail at once.
   public static let unreachable = StubOutcome(connection: .tcp(.unreachable))
-  /// The endpoint does not respond to connections.
+  /// The endpoint does not respond to connection attempts.
   public static let silent = StubOutcome(connection: .tcp(.connectTimeout))
   /// TCP connects at once. The TLS handshake gets no response.
   public static let silentTLS = StubOutcome(connection: .tls(.tlsTimeout))
