@@ -17,8 +17,8 @@ enum JunkCertificate {
 
   /// A certificate with a key on a curve that is given by parameters: y^2 = x^3 + b modulo a prime
   /// k 2^640 + 1 of 661 bits. The certificate gives only the first coordinate and a sign for the generator
-  /// and the key. OpenSSL takes 100 ms to compute the second coordinates, because it finds square roots modulo
-  /// the prime in 640 steps.
+  /// and the key. OpenSSL takes 100 ms to compute the second coordinates, because it finds square roots
+  /// modulo the prime in 640 steps.
   static let ofSlowCurve = """
     -----BEGIN CERTIFICATE-----
     MIIB7zCCAdSgAwIBAgIBATAKBggqhkjOPQQDAjANMQswCQYDVQQDDAJ4MDAeFw0yMDAxMDEwMDAw
