@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetOpt
 
-/// What minisign writes is verified here, and what is written here is verified by minisign.
+/// netopt verifies signatures that minisign writes, and minisign verifies signatures that netopt writes.
 @Suite struct MinisignTests {
   private let directory: String
 
@@ -23,8 +23,10 @@ import Testing
     }
   }
 
-  @Test(arguments: [MinisignSignature.Algorithm.legacy, .prehashed])
-  func bothAgree(algorithm: MinisignSignature.Algorithm) async throws {
+  @Test(
+    "netopt and minisign verify each other's signatures",
+    arguments: [MinisignSignature.Algorithm.legacy, .prehashed])
+  func interoperability(algorithm: MinisignSignature.Algorithm) async throws {
     try await MinisignProgram.makeKey(in: directory)
     let content = listBytes(serial: 1)
     try replaceFile("\(directory)/list", content)
@@ -56,9 +58,12 @@ import Testing
     (33_554_432, 32_768),
   ]
 
-  /// A key from elsewhere may ask for hours of work, or for all of the memory. Nobody is asked for a password then.
-  @Test(arguments: excessive)
-  func aKeyThatAsksForTooMuchIsRefused(_ wish: (operations: UInt64, memory: UInt64)) async throws {
+  /// A foreign key file may demand hours of work or all of the memory. The reader refuses it before it asks
+  /// for a password.
+  @Test(
+    "a secret key that demands too much work or memory is refused before a password is asked for",
+    arguments: excessive)
+  func excessiveKey(_ wish: (operations: UInt64, memory: UInt64)) async throws {
     let (operations, memory) = wish
     try await MinisignProgram.makeKey(in: directory)
     let lines = try String(decoding: read("list.key"), as: UTF8.self).split(separator: "\n")
@@ -82,7 +87,8 @@ import Testing
     }
   }
 
-  @Test func anEncryptedKeyNeedsItsPassword() async throws {
+  @Test("an encrypted secret key signs with its password and is refused with another")
+  func encryptedKey() async throws {
     let made = try await MinisignProgram.run(
       ["-G", "-f", "-s", "secret.key", "-p", "secret.pub"], in: directory, password: "correct horse")
     try #require(made.isFine, "\(made.output)")
@@ -98,13 +104,14 @@ import Testing
     try replaceFile("\(directory)/list.minisig", Array(signature.text.utf8))
     let verified = try await MinisignProgram.run(["-V", "-p", "secret.pub", "-m", "list"], in: directory)
     #expect(verified.isFine, "\(verified.output)")
-    // A password is asked for only when there is one.
+    // The reader asks for a password only if the key has one.
     try await MinisignProgram.makeKey(in: directory)
     #expect(
       try secretKey("list.key", password: "x").publicKey == MinisignPublicKey(file: "\(directory)/list.pub"))
   }
 
-  @Test func publicKeysAreReadInBothForms() throws {
+  @Test("a public key is read from its base64 form and from a file with a comment line")
+  func publicKeyForms() throws {
     let text = "RWRfPJTkYCuQ4unCe4sZbNIGq2XxcAGfYaz7MS0k7lxSencIssLLgdyo"
     let key = try MinisignPublicKey(text)
     #expect(key.id == "E2902B60E4943C5F")
@@ -115,6 +122,7 @@ import Testing
   }
 
   @Test(
+    "a faulty public key is refused with a message that names the fault",
     arguments: [
       ("", "the public key: a public key file has 2 lines, and this file has 0"),
       ("RWRf", "the public key: line 1 has 3 bytes in base64, but a minisign public key has 42"),
@@ -126,7 +134,7 @@ import Testing
       ("RURfPJTkYCuQ4unCe4sZbNIGq2XxcAGfYaz7MS0k7lxSencIssLLgdyo", "it is no key of minisign's"),
       ("RWRfPJTkYCuQ4unCe4sZbNIGq2XxcAGfYaz7MS0k7lxSencIssLLgdyp", nil),
     ] as [(String, String?)])
-  func publicKeysWithFaultsAreRefused(text: String, message: String?) {
+  func faultyPublicKeys(text: String, message: String?) {
     guard let message else {
       #expect(throws: Never.self) { try MinisignPublicKey(text) }
       return
@@ -136,7 +144,8 @@ import Testing
     #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
   }
 
-  @Test func signaturesWithFaultsAreRefused() throws {
+  @Test("a faulty signature file is refused with a message that names the fault")
+  func faultySignatures() throws {
     let signer = try ListSigner()
     let good = String(decoding: try signer.signature(of: [1, 2, 3]), as: UTF8.self)
     let lines = good.split(separator: "\n").map(String.init)
@@ -175,7 +184,8 @@ import Testing
     }
   }
 
-  @Test func whatWasChangedIsNotVerified() throws {
+  @Test("changed content, a changed trusted comment and an untrusted key fail verification")
+  func changedContent() throws {
     let signer = try ListSigner()
     let other = try ListSigner()
     let content = listBytes(serial: 3)
@@ -198,7 +208,7 @@ import Testing
       let text = String(decoding: bytes, as: UTF8.self)
       let comment = text.replacing("a test's list", with: "another list")
       fails(try MinisignSignature(Array(comment.utf8), file: "s"), content, "the trusted comment")
-      // The first line is the one that nobody vouches for.
+      // The signature does not cover the first line.
       let first = text.replacing("a comment", with: "another comment")
       try MinisignSignature(Array(first.utf8), file: "s").verify(content, of: "l", by: [signer.publicKey])
       let error = #expect(throws: NetOptError.self) {
@@ -211,7 +221,8 @@ import Testing
     }
   }
 
-  @Test func secretKeysWithFaultsAreRefused() throws {
+  @Test("a faulty secret key, and a comment with a line break, are refused")
+  func faultySecretKeys() throws {
     let file = try ListSigner().keyFile
     let lines = file.split(separator: "\n").map(String.init)
     let body = lines[1]
@@ -243,8 +254,9 @@ import Testing
     }
   }
 
-  /// Nothing that the parsers are given ends the process, and nothing that is not what was signed is verified.
-  @Test func mutationsAreRefused() throws {
+  /// No input makes the parsers crash, and no signature is verified that differs from the signed one.
+  @Test("mutated keys and signatures do not crash the parsers, and no mutated signature is verified")
+  func mutations() throws {
     let signer = try ListSigner()
     let content = listBytes(serial: 4)
     let good = try signer.signature(of: content)
@@ -268,7 +280,7 @@ import Testing
       }
       guard let signature = try? MinisignSignature(bytes, file: "s") else { continue }
       let isVerified = (try? signature.verify(content, of: "l", by: [signer.publicKey])) != nil
-      // What may differ is the first line, and how lines end.
+      // Only the first line and the line endings may differ.
       let meaning = { (bytes: ArraySlice<UInt8>) in bytes.filter { $0 != 0x0d && $0 != 0x0a } }
       let second = bytes.firstIndex(of: 0x0a) ?? bytes.startIndex
       #expect(isVerified == (meaning(bytes[second...]) == meaning(good[first...])))

@@ -7,7 +7,7 @@ import Testing
 import NetOptLocking
 
 @Suite struct RedirectInterceptorTests {
-  /// The end of a chain: answers from a table of URLs, and keeps the requests.
+  /// The end of a chain: answers from a table of URLs, and records the requests.
   private final class Script: Interceptor {
     private let answers: [String: (Int, String)]
     private let seen = Locked<[NetOptRequest]>([])
@@ -30,7 +30,7 @@ import NetOptLocking
     }
   }
 
-  /// A body that may be waited for in vain.
+  /// A body that counts how often it is read.
   private final class EndlessBody: BodySource {
     private let reads = Locked(0)
     var timesRead: Int { reads.withLock { $0 } }
@@ -42,7 +42,7 @@ import NetOptLocking
     }
   }
 
-  /// Redirects once, with a body of its own.
+  /// Redirects the first request, with the given body.
   private struct RedirectWithBody: Interceptor {
     let body: EndlessBody
 
@@ -59,7 +59,8 @@ import NetOptLocking
     }
   }
 
-  @Test func theBodyOfARedirectIsNotWaitedFor() async throws {
+  @Test("a redirect is followed without reading its body")
+  func unreadBody() async throws {
     let body = EndlessBody()
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     let chain = InterceptorChain([RedirectInterceptor(), RedirectWithBody(body: body)], context: context)
@@ -74,7 +75,8 @@ import NetOptLocking
     return try await InterceptorChain([RedirectInterceptor(), script], context: context).proceed(request)
   }
 
-  @Test func aRelativeReferenceIsResolved() async throws {
+  @Test("a relative Location is resolved against the URL of the redirected request")
+  func relativeReference() async throws {
     let script = Script([
       "https://a.test/x/y?q": (302, "../z?r#f"), "https://a.test/z?r": (301, "//b.test:8443/w"),
     ])
@@ -84,12 +86,12 @@ import NetOptLocking
     #expect(script.requests.count == 3)
   }
 
-  @Test(arguments: [
+  @Test("a redirect keeps or changes method, body and Content-Type by its status", arguments: [
     (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (303, "PUT", "GET"),
     (303, "HEAD", "HEAD"),
     (301, "PUT", "PUT"), (302, "DELETE", "DELETE"), (307, "POST", "POST"), (308, "POST", "POST"),
   ])
-  func theMethodFollowsTheRules(_ status: Int, _ method: String, _ expected: String) async throws {
+  func methods(_ status: Int, _ method: String, _ expected: String) async throws {
     let script = Script(["https://a.test/": (status, "/b")])
     let request = try NetOptRequest(
       NetOptRequest.Method(rawValue: method), "https://a.test/",
@@ -104,7 +106,8 @@ import NetOptLocking
     #expect((second.headers["Content-Type"] != nil) == (expected == method))
   }
 
-  @Test func credentialsStayWithTheirOrigin() async throws {
+  @Test("a redirect to another origin drops the credentials and the pinned address")
+  func credentials() async throws {
     let script = Script(["https://a.test/": (302, "/same"), "https://a.test/same": (302, "https://b.test/")])
     let headers: HeaderFields = ["Authorization": "secret", "Cookie": "c=1", "X": "1"]
     var request = try NetOptRequest(.get, "https://a.test/", headers: headers)
@@ -113,11 +116,12 @@ import NetOptLocking
     #expect(script.requests.map { $0.headers["Authorization"] } == ["secret", "secret", nil])
     #expect(script.requests.map { $0.headers["Cookie"] } == ["c=1", "c=1", nil])
     #expect(script.requests.last?.headers["X"] == "1")
-    // The pinned address is the first host's.
+    // The pinned address belongs to the first host.
     #expect(script.requests.map(\.options.routing) == [.pinned(.loopback), .pinned(.loopback), .automatic])
   }
 
-  @Test func noFieldWithCredentialsGoesToAnotherOrigin() async throws {
+  @Test("a redirect to another origin drops every usual and configured credential field")
+  func credentialFields() async throws {
     let script = Script(["https://a.test/": (302, "https://a.test:8443/")])
     let fields = CredentialFields.usual.sorted() + ["X-Ours"]
     let request = try NetOptRequest(
@@ -134,7 +138,8 @@ import NetOptLocking
     #expect(script.requests.map(\.headers.count) == [fields.count, 0])
   }
 
-  @Test func nobodyElseHasRequestsSigned() async throws {
+  @Test("a redirect from another origin to a signed host is handed back, not followed")
+  func signedHosts() async throws {
     let script = Script([
       "https://b.test/": (302, "https://signed.test/pay"), "https://signed.test/": (302, "https://b.test/x"),
       "https://signed.test/a": (302, "/b"), "https://signed.test/c": (307, "https://signed.test:8443/pay"),
@@ -155,7 +160,8 @@ import NetOptLocking
     #expect(!script.requests.contains { $0.url.path == "/pay" })
   }
 
-  @Test func fieldsWhoseNamesSpeakOfSecretsStayBehind() async throws {
+  @Test("a redirect to another origin drops header fields whose names suggest secrets")
+  func secretNames() async throws {
     let script = Script(["https://a.test/": (307, "https://b.test/")])
     let fields: HeaderFields = [
       "CF-Access-Client-Secret": "1", "X-MBX-APIKEY": "1", "Circle-Token": "1", "Fastly-Key": "1",
@@ -166,7 +172,8 @@ import NetOptLocking
     #expect(script.requests.last?.headers.map(\.name) == ["Accept", "Idempotency-Key", "X-Request-Id"])
   }
 
-  @Test func messagesShowNoSecretsOfLocations() async throws {
+  @Test("error messages do not show the secrets in a Location")
+  func secretsInLocations() async throws {
     for location in ["/?token=s3cret", "ftp://user:s3cret@b.test/", "https://b.test:0/?token=s3cret"] {
       let script = Script([
         "https://a.test/": (302, location), "https://a.test/?token=s3cret": (302, location),
@@ -179,21 +186,24 @@ import NetOptLocking
     }
   }
 
-  @Test func aDowngradeIsHandedBack() async throws {
+  @Test("a redirect from https to http is handed back, not followed")
+  func downgrade() async throws {
     let script = Script(["https://a.test/": (302, "http://a.test/")])
     let response = try await follow(try NetOptRequest(.get, "https://a.test/"), script)
     #expect(response.status == 302)
     #expect(script.requests.count == 1)
   }
 
-  @Test func aSentStreamIsNotSentAgain() async throws {
+  @Test("a 307 for a streamed body is handed back, because the stream cannot be sent again")
+  func sentStream() async throws {
     let script = Script(["https://a.test/": (307, "/b")])
     let body = RequestBody.stream(AsyncStream<[UInt8]> { $0.finish() })
     let response = try await follow(try NetOptRequest(.post, "https://a.test/", body: body), script)
     #expect(response.status == 307)
   }
 
-  @Test func redirectsAreCounted() async throws {
+  @Test("more redirects than maxRedirects throw, and with 0 the redirect is handed back")
+  func redirectLimit() async throws {
     let script = Script(["https://a.test/": (302, "/")])
     var request = try NetOptRequest(.get, "https://a.test/")
     request.options.maxRedirects = 3
@@ -205,8 +215,10 @@ import NetOptLocking
     #expect(try await follow(request, script).status == 302)
   }
 
-  @Test(arguments: ["ftp://a.test/", "https://user@a.test/", "https://a.test:0/", "//"])
-  func aLocationThatCannotBeFollowedIsAnError(_ location: String) async throws {
+  @Test(
+    "a Location that cannot be requested throws invalidURL with the route",
+    arguments: ["ftp://a.test/", "https://user@a.test/", "https://a.test:0/", "//"])
+  func invalidLocation(_ location: String) async throws {
     let script = Script(["https://a.test/": (302, location)])
     let error = await #expect(throws: NetOptError.self) {
       _ = try await follow(try NetOptRequest(.get, "https://a.test/"), script)
@@ -217,14 +229,15 @@ import NetOptLocking
         == true)
   }
 
-  @Test func whatIsNoRedirectIsTheAnswer() async throws {
+  @Test("a response with another status than a redirect's is handed back")
+  func otherStatuses() async throws {
     for status in [200, 300, 304, 305, 404] {
       let script = Script(["https://a.test/": (status, "/b")])
       #expect(try await follow(try NetOptRequest(.get, "https://a.test/"), script).status == status)
     }
   }
 
-  @Test("a redirect to a reference that is too long is an error that says so")
+  @Test("a Location of more than 16 KiB throws an error that says so")
   func longReference() async throws {
     let long = "/" + String(repeating: "a", count: HTTPURL.longestReference)
     let script = Script(["https://a.test/": (302, long)])

@@ -11,7 +11,8 @@ import Testing
     if case .answered(let status) = report.outcome { status } else { nil }
   }
 
-  @Test func aConnectionThatFailsIsReplacedByAnother() async throws {
+  @Test("a GET whose connection is reset is retried on another endpoint, and the response reports both")
+  func failedConnection() async throws {
     let lab = try StubLab([.resetAfterSend, .respond(200)])
     let response = try await lab.client.execute(try lab.request())
     #expect(response.status == 200)
@@ -32,8 +33,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test(arguments: [502, 503, 504])
-  func aServiceInTroubleIsTriedElsewhere(_ status: Int) async throws {
+  @Test("a GET that gets 502, 503 or 504 is retried on other endpoints", arguments: [502, 503, 504])
+  func serverErrors(_ status: Int) async throws {
     let lab = try StubLab([.respond(status, body: [1, 2, 3]), .respond(status), .respond(200)])
     let response = try await lab.client.execute(try lab.request())
     #expect(response.status == 200)
@@ -46,7 +47,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func theLastAnswerIsTheAnswer() async throws {
+  @Test("when all attempts get 503, the call returns the last response")
+  func lastResponse() async throws {
     let lab = try StubLab([.respond(503, body: Array("busy".utf8))])
     let response = try await lab.client.execute(try lab.request())
     #expect(response.status == 503)
@@ -56,7 +58,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func theLastErrorIsTheError() async throws {
+  @Test("when all attempts fail, the call throws the last error with the other attempts")
+  func lastError() async throws {
     let recorder = AttemptRecorder()
     let lab = try StubLab([.resetAfterSend, .resetAfterSend]) { $0.observers = [recorder] }
     let request = try lab.request()
@@ -79,10 +82,10 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test(arguments: [
+  @Test("a POST or a streamed body is sent once, unless it has an Idempotency-Key", arguments: [
     StubOutcome.resetAfterSend, .respond(503), .respond(421), .respond(503, fields: ["Retry-After": "0"]),
   ])
-  func aPostIsSentOnce(_ outcome: StubOutcome) async throws {
+  func postIsSentOnce(_ outcome: StubOutcome) async throws {
     let lab = try StubLab([outcome, outcome])
     let post = try lab.request(.post) { $0.body = .text("once") }
     let status = try? await lab.client.execute(post).status
@@ -98,8 +101,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test(arguments: [1, 0])
-  func retriesCanBeTurnedOff(_ most: Int) async throws {
+  @Test("a request with maxAttempts 1 or 0 is not retried", arguments: [1, 0])
+  func retriesOff(_ most: Int) async throws {
     let lab = try StubLab([.respond(503), .respond(200)])
     let response = try await lab.client.execute(try lab.request { $0.options.maxAttempts = most })
     #expect(response.status == 503 && response.otherAttempts.isEmpty)
@@ -107,7 +110,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func misdirectedGoesOutOnceMoreOverAnotherConnection() async throws {
+  @Test("a GET that gets 421 is retried once over a fresh connection")
+  func misdirected() async throws {
     let lab = try StubLab([.respond(421)])
     let response = try await lab.client.execute(try lab.request())
     #expect(response.status == 421 && response.attempts == 2)
@@ -116,7 +120,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aTotalOutageIsNotMadeWorse() async throws {
+  @Test("retries in a total outage stay within 20 % of the calls plus 10 a second")
+  func totalOutage() async throws {
     let lab = try StubLab([.respond(503), .resetAfterSend])
     let start = SystemTimeSource().now()
     let calls = 400
@@ -130,8 +135,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Six calls more fail at once than the budget pays for: it pays for as many within 0.6 s.
-  @Test func aBurstOfFailuresWaitsForTheBudget() async throws {
+  /// Six more calls fail at once than the retry budget pays for. The budget pays for these six within 0.6 s.
+  @Test("a burst of failures waits for the retry budget, and each call succeeds at its second attempt")
+  func burstOfFailures() async throws {
     let failed = Locked(Set<String>())
     let lab = try StubLab([
       .answer { request, _ in
@@ -153,7 +159,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func whenTheBudgetIsUsedUpTheErrorSaysSo() async throws {
+  @Test("an error says that the client's retry budget is used up")
+  func usedUpBudget() async throws {
     let lab = try StubLab([.resetAfterSend])
     let request = try lab.request()
     let messages = await withTaskGroup(of: String?.self) { group in
@@ -175,7 +182,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func whenThereIsNoTimeTheErrorHasTheFigures() async throws {
+  @Test("an error gives the time left and the time that another attempt takes")
+  func noTimeLeft() async throws {
     let slow = StubOutcome.resetAfterSend.taking(connect: .milliseconds(400))
     let lab = try StubLab([slow, slow]) { $0.probing.budget = .seconds(20) }
     _ = try await lab.client.probe()
@@ -190,8 +198,10 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// An endpoint that failed of late is taken for a bad one, and not for one that takes ten seconds.
-  @Test func aPenaltyIsNoTime() async throws {
+  /// The penalty of an endpoint that failed recently lowers its rank. It is not a time of 10 s that an
+  /// attempt takes.
+  @Test("the penalty of a failed endpoint does not prevent retries before the deadline")
+  func penaltyIsNotTime() async throws {
     let lab = try StubLab([.refuse, .resetAfterSend])
     let short = try lab.request { $0.options.timeout = .seconds(3) }
     for _ in 0..<2 {
@@ -202,8 +212,10 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Where the service asked for time, requests do not go until that is over, and the route says why.
-  @Test func whoAskedForTimeIsLeftAlone() async throws {
+  /// After a Retry-After the endpoint gets no requests until the time is over, and the route gives the
+  /// reason.
+  @Test("an endpoint that sent Retry-After gets no requests, and the route gives the reason")
+  func restingEndpoint() async throws {
     let lab = try StubLab([.respond(503, fields: ["Retry-After": "60"]), .respond(200)])
     let once = try lab.request { $0.options.maxAttempts = 1 }
     #expect(try await lab.client.execute(once).status == 503)
@@ -216,7 +228,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func cancellingEndsTheWait() async throws {
+  @Test("cancelling a call ends its wait for Retry-After")
+  func cancelledWait() async throws {
     let recorder = AttemptRecorder()
     let lab = try StubLab([.respond(503, fields: ["Retry-After": "9"])]) { $0.observers = [recorder] }
     let request = try lab.request()
@@ -234,7 +247,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func shutdownEndsTheWait() async throws {
+  @Test("a shutdown ends a call's wait for Retry-After")
+  func shutdownDuringWait() async throws {
     let recorder = AttemptRecorder()
     let lab = try StubLab([.respond(503, fields: ["Retry-After": "9"])]) { $0.observers = [recorder] }
     let request = try lab.request()
@@ -247,7 +261,8 @@ import Testing
     #expect(SystemTimeSource().now() - start < .seconds(5))
   }
 
-  @Test func theDeadlineIsNotWaitedInto() async throws {
+  @Test("a call does not wait for a Retry-After that passes its deadline")
+  func waitPastDeadline() async throws {
     let lab = try StubLab([.respond(503, fields: ["Retry-After": "5"])])
     let start = SystemTimeSource().now()
     let response = try await lab.client.execute(try lab.request { $0.options.timeout = .seconds(4) })
@@ -256,7 +271,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func theDeadlineHoldsForAllAttempts() async throws {
+  @Test("the deadline of a call covers all of its attempts")
+  func deadlineOfAllAttempts() async throws {
     let lab = try StubLab([.respond(503), .noAnswer])
     let start = SystemTimeSource().now()
     let request = try lab.request { $0.options.timeout = .milliseconds(400) }
@@ -267,8 +283,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Each hop of a redirected call is a call of its own to retries.
-  @Test func aRedirectIsFollowedBetweenRetries() async throws {
+  /// Retries treat each hop of a redirected call as a separate call.
+  @Test("a client retries the target of a redirect, not the redirect")
+  func redirectAndRetry() async throws {
     let lab = try StubLab([
       .answer { request, _ in
         .response(

@@ -7,7 +7,7 @@ import Testing
 @testable import NetOpt
 
 @Suite struct SigningInterceptorTests {
-  /// The end of a chain: a server that verifies with a clock of its own.
+  /// The end of a chain: a server that verifies signatures with its own clock.
   private final class Server: Interceptor {
     let clock: Int64
     let isTLS: Bool
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  /// Holds requests back until so many are there.
+  /// Holds requests back until `count` requests are waiting.
   private final class Gate: Interceptor {
     private let count: Int
     private let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  /// What the servers' `Date` says.
+  /// The `Date` of the servers' responses, in seconds since 1970.
   private static let date: Int64 = 1_700_000_000
   private static let ring = KeyRing([SigningKey(id: "k", secret: Array("secret".utf8), salt: "s")])
 
@@ -78,7 +78,7 @@ import Testing
       [signing, server], context: CallContext(id: 1, started: .init(nanoseconds: 0), deadline: nil))
   }
 
-  @Test("a call waits for the command of a key until its deadline, and the next one has the secret")
+  @Test("a call waits for a key's secret command until its deadline, and later calls get the secret")
   func deadlineOfACommand() async throws {
     let text =
       #"{"schema":1,"keys":[{"id":"k","salt":"s","secret_command":"sleep 1; printf secret","schemes":["netopt1"]}]}"#
@@ -109,7 +109,8 @@ import Testing
     #expect(server.reports.allSatisfy { $0.isValid })
   }
 
-  @Test func eachAttemptIsSignedAfresh() async throws {
+  @Test("each attempt gets a new signature")
+  func freshSignatures() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date)
     let request = try NetOptRequest(
@@ -120,14 +121,16 @@ import Testing
     #expect(fields.count == 2 && fields[0] != fields[1] && fields[0] != nil)
   }
 
-  @Test func otherHostsAreNotSignedFor() async throws {
+  @Test("a request to a host outside the signed hosts is not signed")
+  func otherHosts() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date)
     _ = try await chain.proceed(try NetOptRequest(.get, "https://other.example.com/"))
     #expect(server.requests[0].headers["Authorization"] == nil)
   }
 
-  @Test func theClockIsLearntOnceAndKept() async throws {
+  @Test("the signer learns the server's clock from one refusal and keeps it")
+  func learntClock() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date - 4000)
     let request = try NetOptRequest(.post, "https://api.example.com/", body: .text("x"))
@@ -137,9 +140,11 @@ import Testing
     #expect(server.requests.count == 3)
   }
 
-  /// A 400 may come of what a request did. The difference is learnt all the same.
-  @Test(arguments: [(400, false, 1), (400, true, 2), (403, false, 2)])
-  func whatMustNotBeRepeatedIsNotAfterABadRequest(_ status: Int, _ hasKey: Bool, _ sent: Int) async throws {
+  /// A 400 may come from an effect of the request. The signer still learns the clock difference.
+  @Test(
+    "after a 400 only an idempotent request is signed and sent again, after a 403 any request",
+    arguments: [(400, false, 1), (400, true, 2), (403, false, 2)])
+  func badRequest(_ status: Int, _ hasKey: Bool, _ sent: Int) async throws {
     let server = Server(clock: Self.date, refusal: status)
     let chain = try chain(server, clock: Self.date - 4000)
     var request = try NetOptRequest(.post, "https://api.example.com/", body: .text("x"))
@@ -150,8 +155,10 @@ import Testing
     #expect(server.requests.count == sent + 1)
   }
 
-  @Test func aRefusalThatTheClockDoesNotExplainIsTheAnswer() async throws {
-    // The server verifies with another clock than its Date says: signing again does not help, and is tried once.
+  @Test("a refusal that the clock does not explain is handed back after one more attempt")
+  func unexplainedRefusal() async throws {
+    // The server verifies with another clock than its `Date`: signing again does not help, and the client
+    // tries it once.
     let server = Server(clock: Self.date + 9000)
     let chain = try chain(server, clock: Self.date - 4000)
     #expect(try await chain.proceed(try NetOptRequest(.get, "https://api.example.com/")).status == 401)
@@ -160,7 +167,8 @@ import Testing
     #expect(server.requests.count == 3)
   }
 
-  @Test func nobodyIsBelievedMoreThanADayOrWithoutTLS() async throws {
+  @Test("the signer does not learn a clock that is more than a day off or comes without TLS")
+  func untrustedClock() async throws {
     let far = Server(clock: Self.date)
     #expect(
       try await chain(far, clock: Self.date - 90_000).proceed(
@@ -175,8 +183,9 @@ import Testing
     #expect(plain.requests.count == 1)
   }
 
-  /// Requests that were under way when the first one was refused are repeated too.
-  @Test func allThatWereSignedWithTheWrongTimeAreRepeated() async throws {
+  /// Requests that were in flight when the first request was refused are repeated too.
+  @Test("all concurrent requests that were signed with the wrong time are repeated")
+  func concurrentRefusals() async throws {
     let count = 10
     let server = Server(clock: Self.date)
     let signer = try RequestSigner(keys: Self.ring, keyID: "k")
@@ -194,7 +203,8 @@ import Testing
     #expect(server.requests.count == 2 * count)
   }
 
-  @Test func noClockIsLearntFromWhatACacheKept() async throws {
+  @Test("the signer does not learn a clock from a response with an Age field")
+  func cachedDate() async throws {
     for age in ["0", "4000", "x"] {
       let server = Server(clock: Self.date, age: age)
       let chain = try chain(server, clock: Self.date - 4000)
@@ -203,7 +213,8 @@ import Testing
     }
   }
 
-  @Test func everyOriginHasAClockOfItsOwn() async throws {
+  @Test("the signer learns a clock for each origin separately")
+  func clockOfOrigin() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date - 4000)
     for (url, count) in [
