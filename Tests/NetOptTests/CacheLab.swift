@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetOpt
 
-/// A client with a cache, on a transport that a test scripts, and a date that stands still until it is moved.
+/// A client with a cache, on a scripted transport, and a date that stands still until a test moves it.
 final class CacheLab: Sendable {
   typealias Handler = @Sendable (NetOptRequest, Int) async throws(NetOptError) -> NetOptResponse
 
@@ -56,8 +56,8 @@ final class CacheLab: Sendable {
   ///
   /// - Parameters:
   ///   - change: changes the cache's configuration.
-  ///   - configure: changes the client's.
-  ///   - connecting: is waited for before a request is sent.
+  ///   - configure: changes the client's configuration.
+  ///   - connecting: runs before a request is sent.
   ///   - handler: answers requests.
   init(
     _ change: (inout ClientConfiguration.Cache) -> Void = { _ in },
@@ -82,16 +82,16 @@ final class CacheLab: Sendable {
   private final class Now: Sendable { let value = Locked<Int64>(1_795_219_200_000) }
   private let now: Now
 
-  /// Lets time pass.
+  /// Moves the date forward by a number of seconds.
   func wait(_ seconds: Int64) { now.value.withLock { $0 += seconds * 1000 } }
 
-  /// The present date in the form of HTTP.
+  /// The current date as an HTTP date.
   var date: String { CivilTime(seconds: now.value.withLock(\.self) / 1000).http }
 
   var sent: Int { transport.requests.count }
   var flights: Flights { get throws { try #require(client.cache).flights } }
 
-  /// Performs a request and reads the answer.
+  /// Performs a request and reads the response's body.
   func ask(
     _ method: NetOptRequest.Method = .get, _ target: String = "/thing", _ headers: HeaderFields = [:],
     _ change: (inout NetOptRequest) -> Void = { _ in }
@@ -100,7 +100,7 @@ final class CacheLab: Sendable {
     return (response, String(decoding: try await response.body.collect(upTo: 1 << 24), as: UTF8.self))
   }
 
-  /// Asks, and leaves the body to be read.
+  /// Performs a request and leaves the body unread.
   func begin(
     _ method: NetOptRequest.Method = .get, _ target: String = "/thing", _ headers: HeaderFields = [:],
     _ change: (inout NetOptRequest) -> Void = { _ in }
@@ -118,7 +118,7 @@ final class CacheLab: Sendable {
     response(request, status, fields, ResponseBody(Array(body.utf8)))
   }
 
-  /// A response of the script with a body of its own.
+  /// A response of the script with the given body.
   static func response(
     _ request: NetOptRequest, _ status: Int = 200, _ fields: HeaderFields = [:], _ body: ResponseBody
   ) -> NetOptResponse {
@@ -131,7 +131,7 @@ final class CacheLab: Sendable {
   }
 }
 
-/// A body that says when its request was sent.
+/// A body whose timings tell when its request was sent.
 private final class TimedBody: BodySource {
   private let base: ResponseBody
   let timings: Timings
@@ -147,7 +147,7 @@ private final class TimedBody: BodySource {
   }
 }
 
-/// A body whose chunks come when a test lets them.
+/// A body whose chunks a test releases.
 final class GatedBody: BodySource {
   private let chunks: [[UInt8]]
   private let gates: [Latch]
@@ -158,15 +158,15 @@ final class GatedBody: BodySource {
   /// Makes a body.
   ///
   /// - Parameters:
-  ///   - gates: one for each chunk, which is held back until it is open.
-  ///   - failure: what comes in the place of the end.
+  ///   - gates: one latch for each chunk, which holds the chunk back until the latch is open.
+  ///   - failure: the error that comes in place of the end.
   init(_ chunks: [String], gates: [Latch] = [], failure: NetOptError? = nil) {
     self.chunks = chunks.map { Array($0.utf8) }
     self.gates = gates
     self.failure = failure
   }
 
-  /// How many chunks were asked for.
+  /// How many chunks were requested.
   var asked: Int { position.withLock(\.self) }
 
   func next() async throws(NetOptError) -> [UInt8]? {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetOpt
 
-/// Clients that share a cache directory and do not believe the same, or tell users apart otherwise.
+/// Clients that share a cache directory, but trust other authorities or tell users apart by other rules.
 @Suite struct CacheTrustTests {
   private static func lab(
     _ directory: String, _ change: (inout ClientConfiguration.Cache) -> Void = { _ in },
@@ -25,12 +25,13 @@ import Testing
     }
   }
 
-  @Test func whatWasStoredBeforeAFieldToldUsersApartIsNotFound() async throws {
+  @Test("a client with other credential or harmless fields does not find stored entries")
+  func otherCredentialFields() async throws {
     let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
     let before = try Self.lab(directory)
     #expect(try await before.ask(.get, "/thing", ["X-Ours": "alice"]).text == "for alice")
     await before.client.shutdown()
-    // The same rules find it.
+    // A client with the same rules finds the entry.
     let same = try Self.lab(directory)
     #expect(try await same.ask(.get, "/thing", ["X-Ours": "bob"]).text == "for alice")
     await same.client.shutdown()
@@ -46,7 +47,8 @@ import Testing
     await harmless.client.shutdown()
   }
 
-  @Test func whatOtherAuthoritiesVouchedForIsNotFound() async throws {
+  @Test("a client with other certificate authorities does not find stored entries")
+  func otherAuthorities() async throws {
     let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
     let files = try ["one", "two", "one"].enumerated().map { (number, content) in
       let file = try TemporaryDirectory.make("authorities") + "/\(number).pem"
@@ -60,11 +62,11 @@ import Testing
       sent.append(lab.sent)
       await lab.client.shutdown()
     }
-    // What is in the file counts, not its name.
+    // The content of the file counts, not its name.
     #expect(sent == [1, 1, 1, 0])
   }
 
-  /// How many requests clients send that share a directory, each for the same resource.
+  /// How many requests each client sends for the same resource, when the clients share a directory.
   private static func sent(
     _ url: String, by configurations: [(inout ClientConfiguration) -> Void]
   ) async throws -> [Int] {
@@ -92,7 +94,7 @@ import Testing
     return try KeyRing(json: SecretBytes(copying: Array(text.utf8)))
   }
 
-  @Test("clients that sign with other keys or schemes do not share answers, also when the keys have one id")
+  @Test("clients with other signing keys or schemes do not share responses, even if the key ids are equal")
   func signers() async throws {
     func ring(_ secret: String, salt: String = "s", token: String? = nil) throws -> KeyRing {
       let token = token.map { #","session_token":"\#($0)""# } ?? ""
@@ -112,7 +114,7 @@ import Testing
       try await Self.sent("https://api.test/", by: signers.map(Self.signing)) == [1, 1, 1, 1, 1, 1, 0, 0])
   }
 
-  @Test("users whose keys travel sealed for different platforms do not share answers")
+  @Test("clients with keys sealed for different platforms do not share responses")
   func platforms() async throws {
     func signer(_ platform: String, _ inner: String = "netopt1") throws -> RequestSigner {
       let secret = String(repeating: "0123456789abcdef", count: 2)
@@ -128,27 +130,28 @@ import Testing
     #expect(try await Self.sent("https://api.test/", by: signers.map(Self.signing)) == [1, 1, 0])
   }
 
-  /// A vault is out of reach for a moment. Different runs of the command may make fingerprint and signature.
-  @Test("keys with one id whose secret could not be had have identities of their own")
+  /// A vault is unreachable for a moment. Different runs of the key's command may make fingerprint and
+  /// signature.
+  @Test("keys with the same id whose secrets cannot be read have separate identities")
   func unknownKeys() async throws {
     let signers = try (0..<3).map { _ in
       let keys = try Self.ring(#"{"id":"a","secret_command":"exit 1","schemes":["netopt1"]}"#)
       return try RequestSigner(keys: keys, keyID: "a")
     }
     #expect(Set(signers.map(\.identity)).count == 3)
-    // As long as the key lives it keeps its identity, so that changes reach what was stored.
+    // A key keeps its identity as long as it lives, so that unsafe requests reach the stored entries.
     #expect(signers.map(\.identity) == signers.map(\.identity))
     #expect(try await Self.sent("http://other.test/", by: signers.map(Self.signing)) == [1, 0, 0])
   }
 
-  @Test("users of a proxy that answers by itself do not share answers")
+  @Test("users of an HTTP proxy do not share http responses, but share what passes through tunnels")
   func proxyUsers() async throws {
     let proxies = ["http://alice:pa@p:1", "http://bob:pb@p:1", "http://p:1", "http://alice:pa@p:1"]
     let configurations = proxies.map { url in
       { (configuration: inout ClientConfiguration) in configuration.proxy = .url(url) }
     }
     #expect(try await Self.sent("http://api.test/", by: configurations) == [1, 1, 1, 0])
-    // A SOCKS proxy passes requests on, and no proxy sees what goes through a tunnel.
+    // A SOCKS proxy passes requests on, and no proxy sees inside a tunnel.
     let tunnels = ["socks5h://alice:pa@p:1", "socks5h://bob:pb@p:1"].map { url in
       { (configuration: inout ClientConfiguration) in configuration.proxy = .url(url) }
     }
@@ -156,13 +159,13 @@ import Testing
     #expect(try await Self.sent("https://api.test/", by: configurations) == [1, 0, 0, 0])
   }
 
-  @Test("what Vary names is also the User-Agent that the client adds")
+  @Test("Vary: User-Agent includes the User-Agent that the client adds")
   func userAgents() async throws {
     let directory = try TemporaryDirectory.make("cache-trust") + "/cache"
     let text = { (agent: String, fields: HeaderFields) in
       let lab = try CacheLab({ $0.directory = directory }, configure: { $0.userAgent = agent }) {
         (request, number) throws(NetOptError) in
-        // The transport adds the client's.
+        // The transport adds the client's `User-Agent`.
         let agent = request.headers["User-Agent"] ?? agent
         return CacheLab.response(
           request, 200, ["Cache-Control": "max-age=600", "Vary": "User-Agent"], "for \(agent)")
@@ -177,7 +180,7 @@ import Testing
     #expect(try await text("two/1", ["User-Agent": "one/1"]) == "for one/1, 0 sent")
     #expect(try await text("one/1", ["user-agent": "three/1"]) == "for three/1, 1 sent")
     #expect(try await text("two/1", [:]) == "for two/1, 0 sent")
-    // The explanation of a request goes by the same.
+    // The explanation of a request uses the same `User-Agent`.
     var configuration = ClientConfiguration.Cache()
     configuration.directory = directory
     configuration.now = { 1_795_219_200_000 }
@@ -190,7 +193,8 @@ import Testing
     }
   }
 
-  @Test func aCookieIsForWhomItWasSetAlone() async throws {
+  @Test("a hit has no Set-Cookie, and a revalidated response has the new one")
+  func storedCookies() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       let fields: HeaderFields = [
         "Cache-Control": "private, max-age=600", "ETag": "\"1\"", "Set-Cookie": "sid=\(number)", "X": "1",
@@ -205,7 +209,7 @@ import Testing
     #expect(second.headers["Set-Cookie"] == nil)
     lab.wait(700)
     let validated = try await lab.ask().response
-    // The second request asks whether it still holds.
+    // The second request revalidates the stored response.
     #expect(validated.cacheStatus.outcome == .revalidated)
     #expect(validated.headers.values(of: "Set-Cookie") == ["sid=2"])
     #expect(try await lab.ask().response.headers["Set-Cookie"] == nil)

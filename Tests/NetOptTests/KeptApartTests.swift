@@ -7,34 +7,35 @@ import Testing
 
 @testable import NetOpt
 
-/// Callers with different credentials, fields and options on one client: nobody gets what another one was answered, neither an answer nor a
-/// failure.
+/// Callers with different credentials, fields and options on one client: no caller gets another caller's
+/// response or failure.
 @Suite struct KeptApartTests {
-  /// A caller: what his requests carry, and how they are made.
+  /// A caller: the fields and the options of its requests.
   private struct Caller: Sendable {
     var credentials: HeaderFields = [:]
     var partition = ""
     var options = RequestOptions()
-    /// How the server takes a field of this caller's requests, for which they alone fail.
+    /// The value of `X-Fault`, which makes the server fail this caller's requests alone; `nil` for none.
     var fault: String?
 
-    /// A field that is no credential: what the server says of its trouble depends on it.
+    /// A field that is not a credential. The text of the server's failures depends on it.
     var name = ""
     /// The value of `Accept-Language`. Some answers depend on it (`Vary`).
     var language = ""
 
-    /// Two of each are one text for Swift, in different bytes.
+    /// Two of the tenants, and two of the names, are equal strings in Swift with different bytes.
     private static let tenants = ["tenant0", "tenant1", "caf\u{e9}", "cafe\u{301}"]
     private static let names = ["", "plain", "caf\u{e9}", "cafe\u{301}"]
 
-    /// What tells whom a server takes him for.
+    /// The identity for which a server takes the caller.
     var identity: String {
       credentials.map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
         + partition
     }
 
     init(_ random: inout SplitMix64) {
-      // Half of them have no credentials, and half ask in one manner: they wait for each other.
+      // Half of the callers have no credentials, and half use the same options: their calls wait for each
+      // other.
       for _ in 0..<(random.below(2) * (1 + random.below(2))) {
         let name = CredentialNames.any(&random)
         if !credentials.contains(name: name) {
@@ -58,18 +59,19 @@ import Testing
     }
   }
 
-  /// What fails for one caller alone, by the value of his `X-Fault`; nothing stands for an answer of 503.
+  /// The failures of a single caller, by the value of its `X-Fault`; `nil` stands for a 503 response.
   private static let faults: [String: NetOptError.Code?] = [
     "refused": .invalidRequest, "closed": .receiveFailed, "reset": .sendFailed, "broken": .protocolViolation,
     "coded": .decodeFailed, "large": .headTooLarge, "silent": .timeout, "busy": nil,
   ]
 
-  /// Cut into options, what a failure may depend on.
+  /// The options on which a failure may depend, as text.
   private static func manner(_ options: RequestOptions) -> String {
     "\(options.version) \(options.family.map { "\($0)" } ?? "any") \(options.routing) \(options.maxAttempts) \(options.timeout ?? .zero)"
   }
 
-  /// Answers with what it was asked. Some things fail for everybody who asks in one manner, some for one caller.
+  /// Answers with the request's path and caller. Some requests fail for every caller with the same options,
+  /// some for one caller.
   private static func answer(_ request: NetOptRequest, _ number: Int) async throws(NetOptError)
     -> NetOptResponse
   {
@@ -110,11 +112,12 @@ import Testing
       + (request.headers["X-Partition"] ?? "")
   }
 
-  /// How many calls each seed makes: `KEPT_APART_CALLS=25000` makes 100,000 of them.
+  /// How many calls each seed makes. `KEPT_APART_CALLS=25000` makes 100,000 in all.
   private static let calls = Int(ProcessInfo.processInfo.environment["KEPT_APART_CALLS"] ?? "") ?? 1500
 
   @Test(
-    "nobody gets another one's answer or failure", arguments: [(1, false), (2, true), (3, false), (4, true)])
+    "no caller gets another caller's response or failure",
+    arguments: [(1, false), (2, true), (3, false), (4, true)])
   func callers(seed: UInt64, onDisk: Bool) async throws {
     let directory = try TemporaryDirectory.make("kept-apart") + "/cache"
     let lab = try CacheLab(
@@ -122,7 +125,7 @@ import Testing
         $0.credentialFields.insert(CredentialNames.ours)
         if onDisk {
           $0.directory = directory
-          // So that most answers come from the disk.
+          // The limit makes most responses come from the disk.
           $0.maxBytes = 20_000
         }
       }, Self.answer)
@@ -143,7 +146,7 @@ import Testing
       }
     }
     #expect(tally.answers + tally.failures == Self.calls / 50 * 50)
-    // The cache is used, and failures come.
+    // The cache is used, and failures occur.
     #expect(tally.shared > tally.answers / 4 && tally.failures > Self.calls / 20)
     await lab.client.shutdown()
   }
