@@ -5,9 +5,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The client on real servers: what it is for.
+/// The main behaviour of the client on real servers.
 @Suite struct ClientTests {
-  @Test func aListedEndpointIsUsedWithoutAskingDNS() async throws {
+  @Test("a request goes to a listed endpoint without a DNS query")
+  func listedEndpoint() async throws {
     let lab = try await Lab([.works, .works])
     defer { lab.stop() }
     let client = try await lab.client()
@@ -26,7 +27,8 @@ import Testing
   }
 
   /// The start-up probe's connection is in the pool when the first request comes.
-  @Test func theFirstRequestUsesAProbesConnection() async throws {
+  @Test("the first request reuses the connection of a start-up probe")
+  func firstRequest() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     let client = try await lab.client()
@@ -36,7 +38,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func whenAllListedEndpointsRefuseDNSAnswers() async throws {
+  @Test("a request goes to a DNS address when all listed endpoints refuse")
+  func refusingEndpoints() async throws {
     let lab = try await Lab([.refuses, .refuses])
     defer { lab.stop() }
     for atStart in [true, false] {
@@ -51,7 +54,8 @@ import Testing
     }
   }
 
-  @Test func whenAllListedEndpointsAreSilentDNSAnswersInTime() async throws {
+  @Test("a request gets a response from a DNS address within 1.5 s when all listed endpoints are silent")
+  func silentEndpoints() async throws {
     let lab = try await Lab([.behaves(.silent), .behaves(.blackHole), .behaves(.silent)])
     defer { lab.stop() }
     for atStart in [true, false] {
@@ -64,8 +68,9 @@ import Testing
     }
   }
 
-  /// Waiting for the start-up probes is part of the call.
-  @Test func aDeadlineHoldsForTheFirstRequest() async throws {
+  /// The wait for the start-up probes is part of the call.
+  @Test("the deadline of the first request covers the wait for the start-up probes")
+  func firstDeadline() async throws {
     let lab = try await Lab([.behaves(.silent)])
     defer { lab.stop() }
     let client = try await lab.client()
@@ -79,7 +84,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aPostIsSentOnceWhateverStandsBefore() async throws {
+  @Test("a POST is sent once although other listed endpoints are silent, refuse or close")
+  func postIsSentOnce() async throws {
     let lab = try await Lab([.behaves(.silent), .refuses, .behaves(.closing), .works])
     defer { lab.stop() }
     for _ in 0..<5 {
@@ -94,7 +100,8 @@ import Testing
     #expect(try await lab.log(5).count == 5)
   }
 
-  @Test func anImpostorNeverGetsARequest() async throws {
+  @Test("an endpoint with another host's certificate gets no request and is quarantined")
+  func impostor() async throws {
     let lab = try await Lab([.certificate(["portal.test"]), .works])
     defer { lab.stop() }
     for atStart in [true, false] {
@@ -104,7 +111,7 @@ import Testing
         #expect(response.remote?.address == lab.listed[1])
         _ = try await response.body.collect(upTo: 100)
       }
-      // Waiting for nothing but the probes' ends: what they found is in the ranking.
+      // Waits for the ends of the probes only: the ranking has their results.
       let ranking = try await client.probe()
       let impostor = try #require(ranking.first?.endpoints.first { $0.address == lab.listed[0] })
       #expect(impostor.state == .quarantined)
@@ -123,7 +130,8 @@ import Testing
     #expect(try await lab.log(8).allSatisfy { $0.address == lab.listed[1] })
   }
 
-  @Test func aRedirectToAnotherHostGoesToThatHost() async throws {
+  @Test("a redirect to another host goes to an address of that host")
+  func redirectToHost() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     let certificate = try await TestCertificates.certificate(for: ["other.test"])
@@ -145,7 +153,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aProxyTurnsDirectModeOff() async throws {
+  @Test("a proxy turns direct mode off, and its password is not in the error")
+  func proxy() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     let proxy = try LoopbackServer(
@@ -162,7 +171,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func theListIsForItsPortAlone() async throws {
+  @Test("the list applies to its port only, and routing by DNS bypasses the list")
+  func portOfList() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     let client = try await lab.client()

@@ -8,8 +8,9 @@ import Testing
 
 @testable import NetOpt
 
-/// What a caller hands over besides settings: options and bodies on a real connection, lists made in code, texts, a clock of one's own.
-/// Nothing of it traps or hangs. In child processes, because a trap would end the tests.
+/// Extreme values that a caller passes besides settings: options and bodies on a real connection, lists made
+/// in code, texts, and a custom clock. None of them traps or hangs. The tests run in child processes, because
+/// a trap would end the tests.
 @Suite struct ExtremeCallsTests {
   private static func result<Value>(
     _ work: () async throws(NetOptError) -> Value
@@ -17,11 +18,11 @@ import Testing
     do throws(NetOptError) { return .success(try await work()) } catch { return .failure(error) }
   }
 
-  @Test("extreme options and lengths of bodies end in an answer or an error on a real connection")
+  @Test("extreme options or body lengths on a real connection end in a response or an error")
   func extremeOptionsOnLoopback() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
-      // What hangs ends by a signal.
+      // SIGALRM ends a process that hangs.
       alarm(300)
       let note = LastNote(path)
       let server = try LoopbackServer(
@@ -37,7 +38,7 @@ import Testing
       for seed in 1...300 as ClosedRange<UInt64> {
         var random = SplitMix64(seed: seed)
         var request = try NetOptRequest(.put, "http://\(server.endpoint)/")
-        // A request without a limit would wait for ever for a body that never comes.
+        // Without a deadline the request would wait forever for a body that never comes.
         request.options.timeout = .milliseconds(500)
         if random.isOne(in: 2) {
           request.options.connectTimeout = random.element(of: ExtremeNumbers.durations)
@@ -67,7 +68,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("a list that is made in code with extreme numbers, names and dates is used")
+  @Test("a client uses a list made in code with extreme numbers, names and dates")
   func extremeLists() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
@@ -116,7 +117,8 @@ import Testing
         #expect((try? response.get().status) == 200, "seed \(seed): \(response)")
         _ = try? await client.probe()
         _ = await client.warmUp(hosts: texts, within: .milliseconds(20))
-        // Its description is Foundation's, which traps at dates without an end; the warning names such a date.
+        // The description of a `Date` is Foundation's, which traps at infinite dates. The warning contains
+        // such a date.
         _ = "\(client.listStatus.source) \(String(describing: client.listWarning))"
         await client.shutdown()
       }
@@ -125,7 +127,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  /// Each text that a configuration has.
+  /// The text settings of a configuration.
   private static let texts: [@Sendable (inout ClientConfiguration, String) -> Void] = [
     { $0.list = .file($1) }, { $0.listUpdates.stateDirectory = $1 }, { $0.rankingHistory = .directory($1) },
     { $0.dns.servers = [$1] }, { $0.tls.caFile = $1 }, { $0.proxy = .url($1) }, { $0.userAgent = $1 },
@@ -133,15 +135,15 @@ import Testing
     { $0.routing.region = $1 }, { $0.routing.isp = $1 },
   ]
 
-  @Test("an empty, long or odd text in a configuration is refused, or a request ends")
+  @Test("an empty, long or odd text in a configuration is refused, or the client's request ends")
   func extremeTexts() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
       alarm(300)
       let note = LastNote(path)
-      // Where nothing is found, so that nothing is made of what a text leads to.
+      // The working directory is empty, so that nothing is made of the path in a text.
       chdir(try TemporaryDirectory.make("texts"))
-      // Nobody opens it.
+      // Nobody opens the other end of this pipe.
       try #require(mkfifo("pipe", 0o600) == 0)
       let server = try LoopbackServer(.raw { try $0.respond(200, [:], text: "hello") })
       let texts = [
@@ -178,7 +180,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("a clock that stands at an extreme moment answers requests")
+  @Test("a client whose clock stands at an extreme moment answers requests or reports a timeout")
   func extremeClocks() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in

@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  /// Writes into the file that is there, as a shell's `>` does.
+  /// Overwrites the file in place, as a shell's `>` does.
   private func overwrite(_ bytes: [UInt8]) throws {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     try #require(descriptor >= 0)
@@ -43,18 +43,20 @@ import Testing
     try #require(write(descriptor, bytes, bytes.count) == bytes.count)
   }
 
-  @Test func everyWayToWriteAFileIsSeen() async throws {
+  @Test("a client reads a list file that is overwritten, renamed over, or deleted and made anew")
+  func waysToWrite() async throws {
     try overwrite(listBytes(serial: 1))
     let recorder = ListRecorder()
     let client = try client(recorder)
     #expect(client.listStatus.source == .file(path))
-    // In place; by renaming over it; by deleting and making it anew; a lower serial: operators edit it.
+    // Changes the file in place, by renaming over it, and by deleting and making it anew with a lower serial:
+    // operators edit the file.
     try overwrite(listBytes(serial: 2))
     try await use(2, recorder)
     try replaceFile(path, listBytes(serial: 3))
     try await use(3, recorder)
     try #require(unlink(path) == 0)
-    // While it is overwritten in place it may be read when it is empty, which is another failure.
+    // A reader may see an empty file while it is overwritten in place, which is another failure.
     try await recorder.events.wait(for: "the file to be missed") { events in
       events.contains { if case .failed(let error, _) = $0 { error.code == .unreadableFile } else { false } }
     }
@@ -67,7 +69,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aBadFileLeavesTheOldList() async throws {
+  @Test("a faulty list file leaves the old list in use and reports the fault")
+  func faultyFile() async throws {
     try overwrite(listBytes(serial: 1))
     let recorder = ListRecorder()
     let client = try client(recorder)
@@ -93,7 +96,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aSignedFileIsUsedOnceItsSignatureIsThere() async throws {
+  @Test("a client uses a signed list file once its signature is there, and replace changes both at once")
+  func signedFile() async throws {
     let signer = try ListSigner()
     try replaceFile(path, listBytes(serial: 1))
     try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: 1)))
@@ -105,7 +109,7 @@ import Testing
     try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: 2)))
     try await use(2, recorder)
     #expect(client.listStatus.signedBy == signer.publicKey.id)
-    // Both at once, as `iplist update` does it: nobody sees the one without the other.
+    // Replaces both at once, as `iplist update` does: no reader sees the list without its signature.
     let reader = ListReader(trustedKeys: [signer.publicKey], allowPrivateAddresses: true)
     for serial in 3...20 {
       let bytes = listBytes(serial: serial)
@@ -119,8 +123,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// What Kubernetes does with mounted files: a link to a link, and the second one is replaced.
-  @Test func whatALinkLeadsToIsSeen() async throws {
+  /// Kubernetes mounts files as a link to a link, and replaces the second link.
+  @Test("a client sees the change of a link to its list file, and then of the file")
+  func linkedFile() async throws {
     for name in ["one", "two"] { try #require(mkdir("\(directory)/\(name)", 0o755) == 0) }
     try replaceFile("\(directory)/one/list.json", listBytes(serial: 1))
     try replaceFile("\(directory)/two/list.json", listBytes(serial: 2))
@@ -132,14 +137,15 @@ import Testing
     try #require(symlink("two", "\(directory)/next") == 0)
     try #require(rename("\(directory)/next", "\(directory)/data") == 0)
     try await use(2, recorder)
-    // And the file itself, in the directory where it is now.
+    // Changes the file itself, in the directory where it is now.
     try replaceFile("\(directory)/two/list.json", listBytes(serial: 3))
     try await use(3, recorder)
     await client.shutdown()
   }
 
-  /// A link in the middle of the chain, in a folder that neither the first link nor the file is in.
-  @Test func everyLinkOnTheWayIsWatched() async throws {
+  /// A link in the middle of the chain, in a folder that contains neither the first link nor the file.
+  @Test("a client watches every link between its path and the list file")
+  func middleLink() async throws {
     for name in ["a", "one", "two"] { try #require(mkdir("\(directory)/\(name)", 0o755) == 0) }
     try replaceFile("\(directory)/one/list.json", listBytes(serial: 1))
     try replaceFile("\(directory)/two/list.json", listBytes(serial: 2))
@@ -154,7 +160,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func theSignersKeyMayChangeAlone() async throws {
+  @Test("a client notices a new signature of an unchanged list by another trusted key")
+  func signerChange() async throws {
     let (first, second) = (try ListSigner(), try ListSigner())
     let bytes = listBytes(serial: 1)
     try replaceFile(path, bytes)
@@ -166,8 +173,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// An error of the last URL is none of the next one's.
-  @Test func aFileWithAnotherURLBeginsAnew() async throws {
+  /// An error of the last refresh URL does not apply to the next URL.
+  @Test("a list file with another refresh URL clears the refresh error")
+  func otherURL() async throws {
     let recorder = ListRecorder()
     try replaceFile(path, listBytes(serial: 1, refresh: "https://127.0.0.1:1/one.json"))
     let client = try client(recorder)
@@ -179,7 +187,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func theDirectoryMayGoAndComeBack() async throws {
+  @Test("a client keeps its list while the file's directory is gone, and reads the file when it is back")
+  func removedDirectory() async throws {
     let folder = "\(directory)/folder"
     let path = "\(folder)/list.json"
     try #require(mkdir(folder, 0o755) == 0)
@@ -195,7 +204,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func nothingIsLeftOfTheWatch() async throws {
+  @Test("a client that ends leaves no descriptor of its file watch open")
+  func watchDescriptors() async throws {
     await #expect(processExitsWith: .success) {
       let directory = try TemporaryDirectory.make("list-file")
       try replaceFile("\(directory)/list.json", listBytes(serial: 1))
@@ -204,7 +214,8 @@ import Testing
       configuration.allowPrivateAddresses = true
       configuration.probing.atStart = false
       await (try NetOptClient(configuration)).shutdown()
-      // The first sleep opens descriptors of libdispatch. Of this client some may be open for a moment still.
+      // The first sleep opens descriptors of libdispatch. Some descriptors of this client may stay open for a
+      // moment.
       try await Task.sleep(for: .milliseconds(1))
       let before = ProcessFootprint.now.descriptors
       for round in 0..<6 {

@@ -6,13 +6,13 @@ import Testing
 
 @testable import NetOpt
 
-/// What probes hold against endpoints, and what they leave behind.
+/// How probes judge endpoints, and what the probes leave behind.
 @Suite struct ProberTests {
   private let a = IPAddress(v4: 0x0a00_0001)
   private let b = IPAddress(v4: 0x0a00_0002)
   private let origin = Origin(.https, host: "api.test")
 
-  /// A prober on a clock that the probes themselves move.
+  /// A prober on a clock that the probes move.
   private struct Bench {
     let clock = ManualTimeSource()
     let router: Router
@@ -55,7 +55,8 @@ import Testing
       ConnectReport(connect: .milliseconds(milliseconds / 2), tls: .milliseconds(milliseconds / 2)))
   }
 
-  @Test func aQuickSampleThatHasNoTimeLeftIsNoFailure() async throws {
+  @Test("a quick sample that has no time left does not count as a failure")
+  func lateSample() async throws {
     let bench = Bench([a], host: origin.host) { clock, probe in
       probe.origin.scheme == .https ? Self.ready(clock, after: 990) : Self.timeout(clock, probe)
     }
@@ -67,7 +68,8 @@ import Testing
     #expect(status.lastFailure == nil)
   }
 
-  @Test func aLateProbeIsNotBlamedForWhatOthersHaveTaken() async throws {
+  @Test("a late probe is not blamed for the time that other probes took")
+  func lateProbe() async throws {
     let (a, b) = (a, b)
     let bench = Bench([a, b], host: origin.host, concurrency: 1) { clock, probe in
       probe.endpoint.address == b ? Self.timeout(clock, probe) : Self.ready(clock, after: 200)
@@ -78,15 +80,17 @@ import Testing
     #expect(bench.status(of: a, origin)?.state == .closed)
   }
 
-  @Test func aProbeThatHadTheWholeBudgetIsBlamed() async throws {
+  @Test("probes that time out with the whole budget open the circuit breaker")
+  func wholeBudget() async throws {
     let bench = Bench([a], host: origin.host) { clock, probe in Self.timeout(clock, probe) }
     for _ in 0..<3 { _ = try await bench.prober.probe(hosts: nil, method: nil) }
     let status = try #require(bench.status(of: a, origin))
     #expect(status.state == .open && status.lastFailure?.kind == .connectTimeout)
   }
 
-  /// Others would only take the place of connections that are in use.
-  @Test func onlyTheConnectionThatTheNextRequestWantsIsKept() async throws {
+  /// Other connections would only replace connections that are in use.
+  @Test("a background probe keeps only the connection that the next request uses")
+  func keptConnection() async throws {
     let fast = a
     let handshakes = Locked<[IPAddress: Set<Bool>]>([:])
     let bench = Bench([a, b], host: origin.host) { clock, probe in
@@ -108,9 +112,12 @@ import Testing
     #expect(handshakes.withLock(\.self) == [a: [true], b: [false]])
   }
 
-  /// A health check that fails shows nothing of the certificate, and a connection that is there only what it was like.
-  @Test(arguments: ProbeMethod.allCases)
-  func aCertificateIsCheckedByAHandshakeOfItsOwn(_ method: ProbeMethod) async throws {
+  /// A failed health check shows nothing about the certificate. An existing connection shows only the
+  /// certificate of the past.
+  @Test(
+    "a background probe checks a quarantined endpoint's certificate by a new handshake",
+    arguments: ProbeMethod.allCases)
+  func certificateCheck(_ method: ProbeMethod) async throws {
     let isWrong = Locked(true)
     let handshakes = Locked<[Bool]>([])
     let bench = Bench([a], host: origin.host, method: method) { clock, probe in
@@ -134,8 +141,9 @@ import Testing
     }
   }
 
-  /// What they have found may make a probe due earlier than was known.
-  @Test func whoWaitsForDueProbesIsToldOfOthers() async throws {
+  /// The results of other probes may make a probe due earlier than was known.
+  @Test("the prober reports the end of the probes at start and of explicit probes")
+  func otherProbes() async throws {
     let bench = Bench([a], host: origin.host, atStart: true) { clock, _ in Self.ready(clock, after: 2) }
     let told = EventRecorder<Int>()
     bench.prober.whenProbed { told.record(1) }
@@ -146,7 +154,8 @@ import Testing
     bench.prober.stop()
   }
 
-  @Test func whatIsOverLeavesNoTaskBehind() async throws {
+  @Test("the probes of replaced lists leave no task behind")
+  func taskCount() async throws {
     let bench = Bench([a], host: origin.host, atStart: true) { clock, _ in Self.ready(clock, after: 2) }
     bench.prober.start()
     for round in 2..<20 {
@@ -160,7 +169,7 @@ import Testing
   }
 }
 
-/// A connection that a probe asks for.
+/// A connection that a probe requests.
 private struct Probe {
   let endpoint: IPEndpoint
   let origin: Origin
@@ -168,7 +177,7 @@ private struct Probe {
   let isKept: Bool
 }
 
-/// A transport of which nothing but connections is asked.
+/// A transport that only opens connections.
 private struct ProbedTransport: Transport {
   let connect: @Sendable (Probe) -> Result<ConnectReport, LegError>
 

@@ -28,24 +28,26 @@ import Testing
 
   private var file: String { "\(store.directory)/\(network).json" }
 
-  @Test func keepsOneFileForEachNetworkAndMergesHosts() throws {
+  @Test("the store keeps one file for each network, merges hosts, and drops them after a day")
+  func filesAndHosts() throws {
     #expect(try store.load(network) == nil)
     try store.save([network: RouteHistory(hosts: [host("a.test"), host("b.test")])], at: date)
     try store.save([network: RouteHistory(hosts: [host("b.test", rtt: 7), host("c.test")])], at: date)
     let merged = try #require(try store.load(network))
     #expect(merged.hosts == [host("a.test"), host("b.test", rtt: 7), host("c.test")])
     #expect(try store.load("fedcba9876543210") == nil)
-    // What is in the state directory is the user's alone.
+    // Only the user may read the files in the state directory.
     let attributes = try FileManager.default.attributesOfItem(atPath: file)
     #expect(attributes[.posixPermissions] as? Int == 0o600)
-    // After a day the others are gone.
+    // After a day the other hosts are gone.
     var late = host("d.test")
     late.learned = date.addingTimeInterval(100_000)
     try store.save([network: RouteHistory(hosts: [late])], at: late.learned)
     #expect(try store.load(network)?.hosts == [late])
   }
 
-  @Test func keepsSoManyNetworksAndRemovesWhatOthersLeftBehind() throws {
+  @Test("the store keeps the latest networks up to mostNetworks and removes old drafts")
+  func mostNetworks() throws {
     for number in 0..<20 {
       let name = "00000000000000" + (number < 10 ? "0" : "") + "\(number)"
       try store.save([name: RouteHistory(hosts: [host("a.test")])], at: date)
@@ -63,10 +65,10 @@ import Testing
     #expect(!names.contains("0000000000000000.json") && !names.contains(".x.json.1.part"))
   }
 
-  @Test(arguments: [
+  @Test("a file that is not a ranking throws when it is loaded and is replaced by a save", arguments: [
     "", "{\"schema_version\":1", "no JSON at all", "{\"schema_version\":9,\"network\":\"\",\"hosts\":[]}",
   ])
-  func aFileThatIsNoneOfItsIsAnErrorAndReplaced(text: String) throws {
+  func invalidFile(text: String) throws {
     try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     try Data(text.utf8).write(to: URL(filePath: file))
     let error = #expect(throws: NetOptError.self) { try store.load(network) }
@@ -75,8 +77,9 @@ import Testing
     #expect(try store.load(network)?.hosts.count == 1)
   }
 
-  @Test func whereNothingCanBeWrittenIsAnErrorThatSaysSo() throws {
-    // For root as well: the way leads through a file.
+  @Test("a save to a path that cannot be written throws unwritableFile with the path")
+  func unwritableDirectory() throws {
+    // This fails for root as well: the path leads through a file.
     try Data().write(to: URL(filePath: "\(directory)/deep"))
     let error = #expect(throws: NetOptError.self) {
       try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
@@ -86,8 +89,9 @@ import Testing
     #expect(try store.load(network) == nil)
   }
 
-  /// Whoever reads finds a whole file, however many write.
-  @Test func writersAndReadersDoNotDisturbEachOther() async throws {
+  /// A reader finds a whole file, however many writers there are.
+  @Test("concurrent writers and readers of a ranking file see all of its hosts")
+  func concurrentAccess() async throws {
     let store = store
     let network = network
     let date = date
@@ -117,7 +121,8 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: store.directory) == ["\(network).json"])
   }
 
-  @Test func theStateDirectoryIsThatOfTheStandard() {
+  @Test("the state directory is netopt in XDG_STATE_HOME or in ~/.local/state")
+  func stateDirectory() {
     #expect(StateDirectory.path(["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/netopt")
     #expect(StateDirectory.path(["XDG_STATE_HOME": "s", "HOME": "/h"]) == "/h/.local/state/netopt")
     #expect(StateDirectory.path(["XDG_STATE_HOME": "", "HOME": "/h"]) == "/h/.local/state/netopt")
@@ -125,9 +130,12 @@ import Testing
     #expect(StateDirectory.path([:]) == nil)
   }
 
-  /// What others put in a file's place is neither followed nor waited for, and goes when the ranking is written.
-  @Test(arguments: ["link", "dangling", "pipe"])
-  func whatIsNoRegularFileIsNotRead(kind: String) throws {
+  /// The store neither follows a link nor waits for a pipe in a file's place, and replaces it when it writes
+  /// the ranking.
+  @Test(
+    "a link or pipe in place of a ranking file is not read, and a save replaces it",
+    arguments: ["link", "dangling", "pipe"])
+  func irregularFile(kind: String) throws {
     try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     let elsewhere = "\(directory)/elsewhere"
     let original = try Data(contentsOf: URL(filePath: file))
@@ -145,13 +153,14 @@ import Testing
     #expect(error?.message.contains("\(file) is not read: it is no regular file") == true)
     try store.save([network: RouteHistory(hosts: [host("b.test")])], at: date)
     #expect(try store.load(network)?.hosts == [host("b.test")])
-    // What the link led to is as it was.
+    // The target of the link is unchanged.
     if kind == "link" { #expect(try Data(contentsOf: URL(filePath: elsewhere)) == original) }
     if kind == "dangling" { #expect(!FileManager.default.fileExists(atPath: elsewhere)) }
   }
 
-  /// Between reading what is there and writing both, nobody else writes.
-  @Test func whatIsMergedIsUnderALock() async throws {
+  /// No other process writes between the reading of the stored ranking and the writing of the merged ranking.
+  @Test("a save merges under a lock, and concurrent saves keep all hosts")
+  func mergeLock() async throws {
     try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     do {
       let lock = try FileLock(store.directory, .folder, as: "the test", in: .list)
@@ -162,7 +171,7 @@ import Testing
       withExtendedLifetime(lock) {}
     }
     #expect(try store.load(network)?.hosts == [host("a.test")])
-    // All of what many write at once is there afterwards.
+    // The result of concurrent saves contains the hosts of all of them.
     let hosts = (0..<4).map { host("h\($0).test") }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for host in hosts {

@@ -6,13 +6,13 @@ import NetOptRouting
 import NetOptTestSupport
 import Testing
 
-/// One of three servers stops under load, with its connections open: SIGSTOP.
+/// One of several servers stops (SIGSTOP) and keeps its connections open.
 @Suite(.serialized) struct StalledEndpointTests {
   /// A call of the load.
   private struct Call: Sendable {
     let number: Int
     let method: NetOptRequest.Method
-    /// When it began, from the beginning of the load.
+    /// The start of the call, relative to the start of the load.
     let began: Duration
     let time: Duration
     let answer: Result<String, NetOptError>
@@ -20,21 +20,22 @@ import Testing
     let remote: IPAddress?
   }
 
-  /// How long the server is stopped: `STALL_SECONDS`, 3 by default.
+  /// How long the server is stopped: `STALL_SECONDS`, by default 3 s.
   private static let stall =
     Duration.seconds(getenv("STALL_SECONDS").flatMap { Int(String(cString: $0)) } ?? 3)
 
-  /// What answers with the question.
+  /// A location that answers with the request's method and URI.
   private static let echo = "location /echo { return 200 \"$request_method $request_uri\"; }"
 
-  /// Half of the targets have numbers in them, and are of one kind; each of the others is of its own.
+  /// Half of the targets contain numbers and are of one kind. Each other target is a kind of its own.
   private static func target(_ number: Int) -> String {
     let word = String(
       String(number).map { Character(UnicodeScalar(UInt8(ascii: "a") + UInt8($0.wholeNumberValue ?? 0))) })
     return "/echo/\(number % 2 == 0 ? String(number) : word)?q=\(number)"
   }
 
-  /// Sends requests at a rate for a while, each on its own time, whether or not others have been answered.
+  /// Sends requests at a fixed rate for a while. Each request goes out at its own time, whether or not
+  /// earlier requests have been answered.
   private func load(
     _ client: NetOptClient, _ fleet: Fleet, perSecond: Int, from first: Int, for time: Duration,
     since start: MonotonicInstant, _ clock: SystemTimeSource
@@ -79,12 +80,15 @@ import Testing
     return times.isEmpty ? .zero : times[min(times.count * 99 / 100, times.count - 1)]
   }
 
-  /// No GET fails, requests are soon sent elsewhere, and none that may not be repeated is sent twice.
-  @Test(arguments: [20, 200])
-  func requestsLeaveAServerThatStops(_ rate: Int) async throws {
+  /// No GET fails, the client soon sends requests elsewhere, and it sends no POST twice.
+  @Test(
+    "requests leave a server that stops under load: no GET fails, and no POST is sent twice",
+    arguments: [20, 200])
+  func stoppedServer(_ rate: Int) async throws {
     let fleet = try await Fleet(3, directives: Self.echo)
     defer { fleet.stop() }
-    // So that the server which stops is the one in use, whatever this machine's load does to the times.
+    // The pinned policy makes the server in use the server that stops, whatever this machine's load does to
+    // the times.
     let client = try await fleet.client { $0.routing.policy = .pinned }
     let clock = SystemTimeSource()
     let start = clock.now()
@@ -104,14 +108,15 @@ import Testing
       case .success(let answer):
         #expect(answer == "\(call.method) \(Self.target(call.number))")
       case .failure(let error):
-        // What was written and may not be repeated waits for its server: which may go on in time.
+        // A POST that was written waits for its server, because it may not be repeated. The server may
+        // continue in time.
         #expect(call.method == .post, "\(error)")
         #expect(error.code == .timeout, "\(error)")
       }
     }
     let late = during.filter { $0.began >= .seconds(1) }
     let p99 = Self.p99(late)
-    // Twice as long as before, or what this machine's scheduler makes of a few milliseconds.
+    // At most twice as long as before, or 50 ms, which allows for this machine's scheduler.
     #expect(p99 <= max(Self.p99(before) * 2, .milliseconds(50)), "\(p99), before \(Self.p99(before))")
     #expect(late.allSatisfy { $0.remote != victim })
     let moved = during.filter { !$0.attempts.isEmpty }
@@ -128,7 +133,7 @@ import Testing
       let response = try await client.execute(try fleet.request(.get, "/echo/after"))
       return response.route.plan.candidates.allSatisfy { $0.excluded == nil }
     }
-    // Its old connection has gone, and a new one is kept as ever.
+    // The old connection to the server is gone, and the pool keeps a new connection as usual.
     var again = try fleet.request(.get, "/echo/again")
     again.options.routing = .pinned(victim)
     _ = try await client.execute(again).body.collect(upTo: 1000)
@@ -152,8 +157,9 @@ import Testing
     }
   }
 
-  /// A server takes its time for many requests at once: it stays in use.
-  @Test func aSlowServiceIsNotLeft() async throws {
+  /// A server takes 1.5 s for each of many concurrent requests, and stays in use.
+  @Test("a server that answers many concurrent requests slowly stays in use")
+  func slowServer() async throws {
     let slow = "location /unhurried { echo_sleep 1.5; echo slow; } \(Self.echo)"
     let fleet = try await Fleet(2, directives: slow)
     defer { fleet.stop() }
@@ -164,7 +170,7 @@ import Testing
     let request = try fleet.request(.get, "/unhurried")
     let clock = SystemTimeSource()
     let began = clock.now()
-    // Many at once, and nothing else: no answer comes from their server meanwhile.
+    // Sends many requests at once and nothing else: their server sends no response meanwhile.
     let responses = try await withThrowingTaskGroup(of: NetOptResponse.self) { group in
       for _ in 0..<8 { group.addTask { try await client.execute(request) } }
       return try await group.reduce(into: []) { $0.append($1) }
@@ -176,8 +182,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// There is nowhere else to go: a request waits, as long as its server takes.
-  @Test func aPinnedRequestWaits() async throws {
+  /// A pinned request cannot go elsewhere: it waits as long as its server takes.
+  @Test("a pinned request waits for a server that stops, and is sent once")
+  func pinnedRequest() async throws {
     let fleet = try await Fleet(2, directives: Self.echo)
     defer { fleet.stop() }
     let client = try await fleet.client()
@@ -191,7 +198,7 @@ import Testing
     defer { origin.thaw() }
     let sent = request
     let calls = (0..<5).map { _ in Task { try await client.execute(sent) } }
-    // Until the server has been suspected, and a connection to it has failed.
+    // Waits until the client has suspected the server, and a connection to the server has failed.
     try await wait(for: "the server to be left") {
       let response = try await client.execute(try fleet.request(.get, "/echo/other"))
       return response.route.plan.candidates.contains { $0.address == pinned && $0.excluded != nil }
@@ -204,8 +211,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// A single request, and a server that stops: nothing else tells of it but a new connection.
-  @Test func aLoneRequestIsSentElsewhereWhenNothingCanBeConnectedToEither() async throws {
+  /// A single request to a server that stops: only a new connection shows that the server has stopped.
+  @Test("a lone request to a server that stops goes elsewhere when a new connection fails too")
+  func loneRequest() async throws {
     let fleet = try await Fleet(2, directives: Self.echo)
     defer { fleet.stop() }
     let client = try await fleet.client()
@@ -224,7 +232,7 @@ import Testing
     let began = clock.now()
     let response = try await client.execute(request)
     #expect(response.remote?.address != victim && response.attempts == 2)
-    // A quarter of a second of silence, a second for the connection, and what the machine takes.
+    // 0.25 s of silence, 1 s for the connection, and the rest for a slow machine.
     #expect(clock.now() - began < .seconds(4))
     await client.shutdown()
   }
