@@ -8,11 +8,12 @@ import Testing
 
 @testable import NetOpt
 
-/// A process that replaces lists is killed at any moment: there is always a whole list, with its signature.
+/// Kills a process that replaces lists at any moment: there is always a whole list with its signature.
 ///
-/// `KILL_ROUNDS` says how often; 20 times without it.
+/// `KILL_ROUNDS` sets the number of kills, by default 20.
 @Suite struct ListKillTests {
-  @Test func theNextStartHasAWholeList() async throws {
+  @Test("a client has a whole, signed list after a writer of lists was killed")
+  func killedWriter() async throws {
     let directory = try TemporaryDirectory.make("killed")
     let signer = try ListSigner()
     let url = try HTTPURL("https://a.test/list.json")
@@ -30,7 +31,8 @@ import Testing
     for round in 1...rounds {
       let writer = try ChildProcess(
         try Self.writer, [directory, "\(directory)/key", url.description], in: directory)
-      // From the first write on: how long it takes to start depends on the machine.
+      // Waits for the writer's first write, because the time that the writer takes to start depends on the
+      // machine.
       let serial = last.copy
       try await wait(for: "the writer to write") {
         if writer.exitStatus() != nil {
@@ -67,7 +69,7 @@ import Testing
     }
     let names = try FileManager.default.contentsOfDirectory(atPath: directory)
     #expect(names.filter { $0.hasSuffix(".part") }.count <= 2, "\(names)")
-    // Otherwise every round has found it at rest, and nothing was tested.
+    // With one state only, every round found the writer at rest, and nothing was tested.
     #expect(states.count > 1, "\(states)")
   }
 
@@ -80,7 +82,7 @@ import Testing
     String(decoding: try FileBytes.read(path, upTo: 1 << 20, as: "the output", in: .list), as: UTF8.self)
   }
 
-  /// It is built into the directory of the tests.
+  /// The path of the writer, which is built into the directory of the tests.
   private static var writer: String {
     get throws {
       let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetOpt
 
-/// A list and its signature are replaced, whatever happened to the last one who did that.
+/// Replaces a list and its signature, whatever the last process that replaced them left behind.
 @Suite struct ListReplaceTests {
   private let directory: String
   private let signer: ListSigner
@@ -38,9 +38,10 @@ import Testing
     try reader.file(path, at: .now, allowExpired: false).list.serial
   }
 
-  /// The first process was killed after it replaced the list, the second one cannot write the list.
-  @Test func twoThatAreCutShortLeaveAListThatIsSigned() throws {
-    // A draft's name would be too long; those of the signatures, beside the link, are not.
+  /// The first process was killed after it replaced the list. The second process cannot write the list.
+  @Test("two interrupted replacements leave a list with a valid signature")
+  func interruptedTwice() throws {
+    // The name of the list's draft would be too long. The names of the signatures, beside the link, are not.
     let target = "\(directory)/" + String(repeating: "x", count: 250)
     try replaceFileInPlace(target)
     try #require(symlink(target, path) == 0)
@@ -60,7 +61,8 @@ import Testing
     try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
   }
 
-  @Test func whatWasCutShortIsFinishedByTheNext() throws {
+  @Test("a replacement succeeds after an interrupted one and leaves no other files behind")
+  func interruptedOnce() throws {
     try write(list: 2, signature: 1, next: 2, at: path)
     #expect(try reader.replace(path, by: try list(3), at: .now))
     #expect(try serial(path) == 3)
@@ -73,7 +75,8 @@ import Testing
       ])
   }
 
-  @Test func withoutAKeyNobodyGuessesWhichSignatureIsTheLists() throws {
+  @Test("a reader without keys refuses to replace a list that has two signatures")
+  func withoutKey() throws {
     try write(list: 2, signature: 1, next: 2, at: path)
     let reader = ListReader(trustedKeys: [], allowPrivateAddresses: true)
     let error = #expect(throws: NetOptError.self) { try reader.replace(path, by: try list(3), at: .now) }
@@ -81,7 +84,8 @@ import Testing
     #expect(try serial(path) == 2)
   }
 
-  @Test func aListBehindALinkIsReplacedWithTheSignatureBesideTheLink() throws {
+  @Test("a replacement writes the list behind a link and the signature beside the link")
+  func linkedList() throws {
     try #require(mkdir("\(directory)/there", 0o755) == 0)
     try replaceFile("\(directory)/there/list.json", listBytes(serial: 1))
     try #require(symlink("there/list.json", path) == 0)
@@ -90,15 +94,16 @@ import Testing
     #expect(try serial(path) == 2)
     #expect(try !reader.replace(path, by: try list(2), at: .now))
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "there/list.json")
-    // Links to both stay links.
+    // Links to both files stay links.
     try #require(rename(path + ".minisig", "\(directory)/there/list.json.minisig") == 0)
     try #require(symlink("there/list.json.minisig", path + ".minisig") == 0)
     #expect(try reader.replace(path, by: try list(3), at: .now))
     for path in [path, "\(directory)/there/list.json"] { #expect(try serial(path) == 3) }
   }
 
-  /// What a service can read it can read afterwards, also when root has replaced it.
-  @Test(.enabled(if: geteuid() == 0)) func theOwnerStays() throws {
+  /// A service can still read its file after root has replaced the file.
+  @Test("a replaced file keeps its owner, group and mode", .enabled(if: geteuid() == 0))
+  func owner() throws {
     try replaceFile(path, [1])
     try #require(chown(path, 12_345, 54_321) == 0 && chmod(path, 0o600) == 0)
     try replaceFile(path, [2])
@@ -107,8 +112,9 @@ import Testing
     #expect(status.st_uid == 12_345 && status.st_gid == 54_321 && status.st_mode & 0o7777 == 0o600)
   }
 
-  /// Whoever hangs with the lock does not have others hang.
-  @Test func whoWaitsForALockIsToldWhoseItIs() throws {
+  /// A process that hangs with the lock does not make others hang.
+  @Test("a replacement that cannot get the lock throws an error that names the locked directory")
+  func heldLock() throws {
     let directory = try TemporaryDirectory.make("lock")
     let path = "\(directory)/list.json"
     let bytes = listBytes(serial: 1)
@@ -130,7 +136,8 @@ import Testing
     #expect(try reader.replace(path, by: new, at: .now, patience: .milliseconds(20)))
   }
 
-  @Test func theStoreWaitsNoLongerThanItIsTold() throws {
+  @Test("the store throws when it cannot get its lock within its patience")
+  func storeLock() throws {
     let directory = try TemporaryDirectory.make("store-lock")
     let reader = ListReader(trustedKeys: [], allowPrivateAddresses: true)
     let store = ListStore(directory: directory, for: reader, patience: .milliseconds(20))

@@ -6,7 +6,7 @@ import NetOptTestSupport
 
 @testable import NetOpt
 
-/// A minisign key that is made by chance, and lists that it signs.
+/// A random minisign key, and signatures made with it.
 struct ListSigner {
   let key: MinisignSecretKey
   let keyFile: String
@@ -43,12 +43,12 @@ func listBytes(
   return Array(#"{"schema":1,"serial":\#(serial),"expires":"\#(expires)",\#(rule)"hosts":\#(hosts)}"#.utf8)
 }
 
-/// Writes a file at once, as an editor does that writes beside it and renames.
+/// Replaces a file atomically, as an editor does that writes a new file beside it and renames it.
 func replaceFile(_ path: String, _ bytes: [UInt8]) throws {
   try FileBytes.replace(path, with: bytes, mode: 0o644, as: "the test's file", in: .list)
 }
 
-/// Notes what a client tells of its list.
+/// Records what a client reports of its list.
 final class ListRecorder: ListObserver {
   enum Event: Sendable {
     case changed(ListStatus)

@@ -33,7 +33,8 @@ import Testing
     ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
   }
 
-  @Test func whatIsKeptIsThere() throws {
+  @Test("the store returns the copy that it keeps for a URL, and none for another URL")
+  func keptCopy() throws {
     #expect(try store.copy(of: url) == nil)
     for (serial, signature) in [(1, nil), (2, [1, 2, 3]), (3, [])] as [(Int, [UInt8]?)] {
       try store.keep(copy(serial, signature: signature), of: url) { _ in false }
@@ -44,7 +45,8 @@ import Testing
     #expect(try store.copy(of: HTTPURL("https://a.example/list.json")) == nil)
   }
 
-  @Test func aBetterCopyStays() throws {
+  @Test("the store leaves a copy in place that the caller finds better")
+  func betterCopy() throws {
     try store.keep(copy(9), of: url) { _ in true }
     #expect(try store.copy(of: url) == copy(9))
     try store.keep(copy(8), of: url) { present in
@@ -53,7 +55,8 @@ import Testing
     #expect(try store.copy(of: url) == copy(9))
   }
 
-  @Test func whoTrustsOthersHasCopiesOfHisOwn() throws {
+  @Test("readers with other trusted keys or rules have separate copies and records")
+  func separateCopies() throws {
     let keys = [try ListSigner().publicKey, try ListSigner().publicKey]
     func store(_ keys: [MinisignPublicKey], _ allow: Bool = true) -> ListStore {
       ListStore(directory: directory, for: ListReader(trustedKeys: keys, allowPrivateAddresses: allow))
@@ -69,8 +72,9 @@ import Testing
     #expect(store(keys.reversed()).record(of: url).failures == 1)
   }
 
-  /// In a process of its own: where it runs is changed.
-  @Test func aDirectoryMayBeRelative() async throws {
+  /// Runs in a process of its own, because it changes the working directory.
+  @Test("the store accepts a relative directory")
+  func relativeDirectory() async throws {
     await #expect(processExitsWith: .success) {
       let directory = try TemporaryDirectory.make("relative")
       try #require(chdir(directory) == 0)
@@ -83,7 +87,8 @@ import Testing
     }
   }
 
-  @Test func damageIsSeen() throws {
+  @Test("the store detects a damaged copy and replaces it with a good one")
+  func damagedCopy() throws {
     try store.keep(copy(2), of: url) { _ in false }
     let path = directory + "/" + (try #require(files.first { $0.hasSuffix(".list") }))
     let good = try FileBytes.read(path, upTo: 1 << 20, as: "the test's file", in: .list)
@@ -91,7 +96,7 @@ import Testing
       var bad = good
       bad[index] ^= 0x20
       try replaceFile(path, bad)
-      // Another source or mark is possible; another list or signature is not.
+      // The source or the tag may differ; the list and the signature may not.
       if let copy = try? store.copy(of: url) {
         #expect(copy.list == self.copy(2).list && copy.signature == self.copy(2).signature)
       }
@@ -101,12 +106,13 @@ import Testing
       let error = #expect(throws: NetOptError.self) { try store.copy(of: url) }
       #expect(error?.message.contains("is damaged") == true)
     }
-    // It is no reason to keep a good one out.
+    // A damaged copy does not keep a good copy out.
     try store.keep(copy(1), of: url) { _ in true }
     #expect(try store.copy(of: url) == copy(1))
   }
 
-  @Test func recordsAreKept() throws {
+  @Test("the store keeps refresh records and ignores damaged ones")
+  func records() throws {
     #expect(store.record(of: url) == .init())
     let moment = Date(timeIntervalSince1970: 1_795_168_800)
     for record in [
@@ -126,7 +132,8 @@ import Testing
     }
   }
 
-  @Test func itIsTheUsersAlone() throws {
+  @Test("only the user may read the store's directory and files")
+  func permissions() throws {
     try store.keep(copy(1), of: url) { _ in false }
     try store.keep(RefreshSchedule.Record(failures: 1), of: url)
     func mode(_ path: String) throws -> Int? {
@@ -137,7 +144,8 @@ import Testing
     for name in files { #expect(try mode("\(directory)/\(name)") == 0o600) }
   }
 
-  @Test func whatAKilledProcessLeftIsRemoved() throws {
+  @Test("a keep removes the draft that a killed process left")
+  func leftDraft() throws {
     try store.keep(copy(1), of: url) { _ in false }
     let name = try #require(files.first { $0.hasSuffix(".list") })
     try replaceFile("\(directory)/.\(name).12ab.part", [1])
@@ -146,7 +154,8 @@ import Testing
     #expect(files.filter { $0.hasSuffix(".part") } == [".\(name).other.part"])
   }
 
-  @Test func manyAtOnceKeepTheNewest() async throws {
+  @Test("concurrent keeps leave the newest copy in the store")
+  func concurrentKeeps() async throws {
     await withTaskGroup(of: Void.self) { group in
       for serial in 1...40 {
         group.addTask {
@@ -161,7 +170,8 @@ import Testing
     #expect(try store.copy(of: url) == copy(40))
   }
 
-  @Test func theDirectoryIsThatOfTheSpecification() {
+  @Test("the list directory is netopt/lists in XDG_STATE_HOME or in ~/.local/state")
+  func listDirectory() {
     #expect(ListStore.directory(in: ["HOME": "/h", "XDG_STATE_HOME": "/s"]) == "/s/netopt/lists")
     #expect(ListStore.directory(in: ["HOME": "/h"]) == "/h/.local/state/netopt/lists")
     #expect(ListStore.directory(in: ["HOME": "/h", "XDG_STATE_HOME": "s"]) == "/h/.local/state/netopt/lists")

@@ -7,15 +7,15 @@ import Testing
 
 @testable import NetOpt
 
-/// What becomes of copies, and of those who wait for a refresh.
+/// The copies of lists, and the calls that wait for a refresh.
 extension ListUpdateTests {
-  /// Where the scene's client keeps copies.
+  /// The store in which the scene's client keeps its copies.
   func store(_ keys: [MinisignPublicKey] = []) -> ListStore {
     ListStore(
       directory: "\(directory)/state", for: ListReader(trustedKeys: keys, allowPrivateAddresses: true))
   }
 
-  /// Keeps a copy as an earlier process would have, which looked for it an hour ago.
+  /// Keeps a copy as an earlier process would have kept it that fetched the list an hour ago.
   private func keep(_ list: [UInt8]) throws {
     let url = try HTTPURL(Self.url)
     let hour = Date() - 3600
@@ -24,7 +24,8 @@ extension ListUpdateTests {
     try store().keep(.init(checked: hour, attempted: hour), of: url)
   }
 
-  @Test func aClientWithoutKeysLeavesTheSignedCopyAlone() async throws {
+  @Test("a client without keys does not replace the signed copy of a client with keys")
+  func copyWithoutKeys() async throws {
     let url = try HTTPURL(Self.url)
     let new = listBytes(serial: 6, refresh: Self.url)
     let signature = try signer.signature(of: new)
@@ -44,7 +45,8 @@ extension ListUpdateTests {
     await again.client.shutdown()
   }
 
-  @Test func aCopyThatHasExpiredKeepsAnOlderListOut() async throws {
+  @Test("a client uses an expired copy rather than a list file with a lower serial")
+  func expiredCopy() async throws {
     try keep(listBytes(serial: 6, refresh: Self.url, expires: "2026-01-01T00:00:00Z"))
     let scene = try scene(refresh: false) { _, _ in .silence }
     #expect(scene.client.list?.serial == 6)
@@ -52,7 +54,8 @@ extension ListUpdateTests {
     await scene.client.shutdown()
   }
 
-  @Test(arguments: ["none", "damaged"]) func aCopyThatIsLostIsFetchedAgain(kind: String) async throws {
+  @Test("a client fetches a lost or damaged copy again at its next start", arguments: ["none", "damaged"])
+  func lostCopy(kind: String) async throws {
     let new = listBytes(serial: 6, refresh: Self.url)
     try keep(new)
     let folder = "\(directory)/state"
@@ -70,7 +73,8 @@ extension ListUpdateTests {
     #expect(try store().copy(of: try HTTPURL(Self.url))?.list == new)
   }
 
-  @Test func aCopyThatIsLostWhileItIsUsedIsKeptAgain() async throws {
+  @Test("a refresh that gets 304 stores a copy again that was lost while in use")
+  func copyLostInUse() async throws {
     let new = listBytes(serial: 6, refresh: Self.url)
     try keep(new)
     let scene = try scene(refresh: false) { _, _ in Self.respond([], [:], 304) }
@@ -84,7 +88,8 @@ extension ListUpdateTests {
     #expect(try store().copy(of: try HTTPURL(Self.url))?.list == new)
   }
 
-  @Test func whoIsCancelledLeavesTheOthersTheirRefresh() async throws {
+  @Test("cancelling one refresh does not cancel the other calls that wait for it")
+  func cancelledRefresh() async throws {
     let address = try #require(IPAddress("127.0.0.1"))
     let scene = try scene(refresh: false) { _, _ in .silence }
     let isOpen = Latch()
@@ -106,7 +111,8 @@ extension ListUpdateTests {
     await scene.client.shutdown()
   }
 
-  @Test func aServerMaySayWhenItWantsToBeAsked() async throws {
+  @Test("a failed refresh records the server's Retry-After relative to its Date")
+  func refreshRetryAfter() async throws {
     let scene = try scene { _, _ in
       Self.respond(
         [], ["Date": "Sun, 06 Nov 1994 08:00:00 GMT", "Retry-After": "Sun, 06 Nov 1994 10:00:00 GMT"], 503)
@@ -117,7 +123,8 @@ extension ListUpdateTests {
     #expect(abs(notBefore.timeIntervalSinceNow - 7200) < 60)
   }
 
-  @Test func aListInCodeIsRefreshedOverTLSAlone() throws {
+  @Test("a client refuses a list in code whose refresh URL is http")
+  func refreshWithoutTLS() throws {
     var configuration = ClientConfiguration()
     configuration.list = .list(
       EndpointList(refresh: .init(url: try HTTPURL("http://api.test/list.json")), hosts: [:]))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetOpt
 
-/// The end of a list is told to those who watch it.
+/// The client tells the observers of a list when the list expires.
 extension ListUpdateTests {
   private func watched(by recorder: ListRecorder) -> ClientConfiguration {
     var configuration = ClientConfiguration()
@@ -17,7 +17,8 @@ extension ListUpdateTests {
     return configuration
   }
 
-  @Test func whoWatchesTheListIsToldOnceWhenItExpires() async throws {
+  @Test("an observer is told once when each list expires")
+  func expiryInUse() async throws {
     let recorder = ListRecorder()
     let soon = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 3)
     try replaceFile("\(directory)/list.json", listBytes(serial: 1, expires: soon.formatted(.iso8601)))
@@ -32,7 +33,8 @@ extension ListUpdateTests {
     }
     #expect(error.message.hasPrefix("the IP list has expired") && status.serial == 1)
     #expect(client.listWarning?.message == error.message)
-    // The next one has an end of its own, which is told of as well; that of the first is not told again.
+    // The next list has an expiry of its own, of which the observer is told as well. The expiry of the first
+    // list is not told again.
     let later = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 3)
     try replaceFile("\(directory)/list.json", listBytes(serial: 2, expires: later.formatted(.iso8601)))
     let all = try await recorder.events.wait(for: "the other end") { $0.count { $0.isExpiry } == 2 }
@@ -42,8 +44,9 @@ extension ListUpdateTests {
     #expect(recorder.events.events.count == 3)
   }
 
-  /// It is used all the same at the start, since a list that was good yesterday is better than none.
-  @Test func ofAListThatHasExpiredBeforeTheStartTheyAreToldOnceToo() async throws {
+  /// The client still uses the list at the start, because a list that was good yesterday is better than none.
+  @Test("an observer is told once of a list that expired before the start")
+  func expiryBeforeStart() async throws {
     let recorder = ListRecorder()
     try replaceFile("\(directory)/list.json", listBytes(serial: 1, expires: "2026-01-01T00:00:00Z"))
     let client = try NetOptClient(watched(by: recorder))

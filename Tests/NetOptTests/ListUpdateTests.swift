@@ -97,7 +97,7 @@ import Testing
     await second.client.shutdown()
   }
 
-  @Test("a client uses the list with the higher serial, the file or the copy of its refresh URL")
+  @Test("a client uses the higher serial of file and copy, but always a file without refresh")
   func fileOrCopy() async throws {
     let first = try scene { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
     try await first.recorder.events.wait(for: "a change") { $0.count == 1 }
