@@ -6,7 +6,7 @@ import Testing
 @Suite struct ArticleTests {
   static let articles = ["GettingStarted", "Routing", "Signing", "Caching", "Testing"]
 
-  /// What a reader has typed in the end, who follows an article from top to bottom.
+  /// The program of a reader who follows an article from top to bottom.
   private static func program(_ article: String) throws -> String {
     let text = try RepositoryFile.text("docs/NetOpt.docc/\(article).md")
     let blocks = text.matches(of: /(?s)```swift\n(.*?)```/).map { String($0.output.1) }
@@ -14,13 +14,13 @@ import Testing
     return blocks.joined(separator: "\n")
   }
 
-  @Test("the code of an article compiles in its reader's program", arguments: articles)
+  @Test("the code of an article compiles in another package", arguments: articles)
   func compiles(_ article: String) async throws {
     try await OutsidePackage.check(
       try Self.program(article), isScript: true, in: try TemporaryDirectory.make("article"))
   }
 
-  @Test("what the articles on testing and signing print is what they say")
+  @Test("the programs of the articles on testing and signing print what the articles say")
   func runs() async throws {
     let testing = try await OutsidePackage.run(
       try Self.program("Testing"), in: try TemporaryDirectory.make("article"))
@@ -38,7 +38,7 @@ import Testing
     #expect(signing.contains("\ntrue ok \nfalse signature-mismatch\nplus-for-space\n"), "\(signing)")
   }
 
-  @Test("the landing page leads to every article")
+  @Test("the landing page links to every article")
   func landingPage() throws {
     let page = try RepositoryFile.text("docs/NetOpt.docc/NetOpt.md")
     for article in Self.articles { #expect(page.contains("<doc:\(article)>"), "\(article)") }

@@ -1,9 +1,9 @@
 import NetOptCore
 import NetOptTestSupport
 
-/// Names of fields in which services take keys, tokens and users.
+/// Names of header fields in which services expect keys, tokens and users.
 enum CredentialNames {
-  /// One that nobody would guess.
+  /// A name that nobody would guess.
   static let ours = "X-Ours"
 
   private static let known = [
@@ -21,7 +21,7 @@ enum CredentialNames {
     "bearer", "credential", "csrf-token",
   ]
 
-  /// A name: one that is known, or one as a service makes it up; in some case.
+  /// A random name, either known or like a name that a service makes up, in random case.
   static func any(_ random: inout SplitMix64) -> String {
     var name = known.randomElement(using: &random) ?? ours
     if random.below(2) == 0 {

@@ -7,10 +7,11 @@ import Testing
 
 @testable import NetOpt
 
-/// No number of a configuration traps or hangs: one that makes no sense is refused when the client is made, and with every other one
-/// requests are answered. In child processes, because a trap would end the tests.
+/// No number of a configuration traps or hangs: a client with a meaningless number is refused when it is
+/// made, and with every other number it answers requests. The tests run in child processes, because a trap
+/// would end the tests.
 @Suite struct ExtremeConfigurationTests {
-  @Test("every number of the configuration is tried")
+  @Test("the tests cover every number of the configuration")
   func everyNumberIsTried() {
     var configuration = ClientConfiguration()
     configuration.cache = ClientConfiguration.Cache()
@@ -27,11 +28,11 @@ import Testing
     #expect(error?.code == .invalidConfiguration && error?.message.hasPrefix("userAgent is \"a\\") == true)
   }
 
-  @Test("with one extreme number a client is refused by its name, or answers")
+  @Test("a client with one extreme number is refused by the setting's name, or answers")
   func oneExtremeNumber() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
-      // What hangs ends by a signal.
+      // SIGALRM ends a process that hangs.
       alarm(300)
       let scene = try Scene(LastNote(path))
       for setting in ExtremeSetting.all {
@@ -46,7 +47,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("with many extreme numbers a client is refused by the name of one, or answers")
+  @Test("a client with many extreme numbers is refused by a setting's name, or answers")
   func manyExtremeNumbers() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
@@ -66,7 +67,7 @@ import Testing
   }
 }
 
-/// Two endpoints of a transport without a network, one of which is silent; and a server on loopback.
+/// Two endpoints of a transport without a network, one of them silent, and a loopback server.
 private struct Scene {
   private let note: LastNote
   private let server: LoopbackServer
@@ -80,9 +81,9 @@ private struct Scene {
     server = try LoopbackServer(.raw { try $0.respond(200, ["Cache-Control": "max-age=60"], body: body) })
   }
 
-  /// Makes clients, and has each answer a request twice.
+  /// Makes clients, and sends the same request twice over each.
   ///
-  /// - Parameter names: the settings that were changed; an error names one of them.
+  /// - Parameter names: the settings that were changed; an error must name one of them.
   func tryOut(
     _ what: String, naming names: [String], _ change: (inout ClientConfiguration) -> Void
   ) async throws {
@@ -117,7 +118,7 @@ private struct Scene {
   ) async {
     do throws(NetOptError) {
       let client = try make()
-      // One of its own, so that the answer is not in the cache of the client before.
+      // Each client gets a path of its own, so that the response is not in the cache of an earlier client.
       let name = what.utf8.filter { ByteClass.isUnreserved($0) }
       var request = try NetOptRequest(.get, url + String(decoding: name, as: UTF8.self))
       request.options.timeout = .seconds(20)

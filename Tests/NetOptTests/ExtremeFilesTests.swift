@@ -10,14 +10,16 @@ import Testing
 
 @testable import NetOpt
 
-/// No number in a file that a client reads traps or hangs. In child processes, because a trap would end the tests.
+/// No number in a file that a client reads traps or hangs. The tests run in child processes, because a trap
+/// would end the tests.
 @Suite struct ExtremeFilesTests {
-  /// What one process leaves of its schedule is read by the next, which goes on and writes it again.
-  @Test("extreme numbers in the record of a refresh are read, used and written")
+  /// A process reads the record of the schedule that the last process left, continues with it, and writes it
+  /// again.
+  @Test("a refresh record with extreme numbers is read, used and written again")
   func extremeRecords() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
-      // What hangs ends by a signal.
+      // SIGALRM ends a process that hangs.
       alarm(300)
       let note = LastNote(path)
       let directory = try TemporaryDirectory.make("records")
@@ -53,7 +55,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("extreme numbers in the index of a seed pack are refused, or the pack is used")
+  @Test("a seed pack whose index has extreme numbers is refused or used")
   func extremeSeedPacks() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
@@ -62,7 +64,7 @@ import Testing
       let directory = try TemporaryDirectory.make("seeds")
       try replaceFile("\(directory)/app.js", Array("shipped".utf8))
       let digest = Hex.text(try Digest.of("shipped", .sha256))
-      // The digest's own digits are left as they are.
+      // The digits of the digest stay unchanged.
       let text = ExtremeText(
         Array(
           #"{"schema":1,"issued":1795219000,"resources":[{"key":"app","version":5,"status":200,"file":"app.js","sha256":"DIGEST","fields":[["Age","5"]]}]}"#

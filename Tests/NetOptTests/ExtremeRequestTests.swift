@@ -7,14 +7,14 @@ import Testing
 
 @testable import NetOpt
 
-/// No option of a request and no number in an answer traps or hangs: each call ends with an answer or an error. In child processes,
-/// because a trap would end the tests.
+/// No option of a request and no number in a response traps or hangs: each call ends with a response or an
+/// error. The tests run in child processes, because a trap would end the tests.
 @Suite struct ExtremeRequestTests {
-  @Test("extreme options of a request end in an answer or an error")
+  @Test("extreme options of a request end in a response or an error")
   func extremeOptions() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
-      // What hangs ends by a signal.
+      // SIGALRM ends a process that hangs.
       alarm(300)
       let note = LastNote(path)
       let lab = try StubLab([.respond(fields: ["Cache-Control": "max-age=0"], body: [1])]) {
@@ -31,7 +31,7 @@ import Testing
         let outcome: Result<NetOptResponse, NetOptError> = await Self.outcome(of: request, lab.client)
         switch outcome {
         case .success(let response): #expect(response.status == 200, "seed \(seed)")
-        // The endpoint answers at once: only a time that was over from the start is too short.
+        // The endpoint answers at once: only a deadline that had passed at the start is too short.
         case .failure(let error):
           #expect(
             error.code == .timeout && (options.timeout ?? .seconds(1)) < .seconds(1), "seed \(seed): \(error)"
@@ -97,7 +97,8 @@ import Testing
   }
 
   @Test(
-    "extreme numbers in the head of an answer end in an answer or an error", arguments: [200, 304, 429, 503])
+    "extreme numbers in the head of a response end in a response or an error",
+    arguments: [200, 304, 429, 503])
   func extremeHeads(_ status: Int) async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String, status = status as Int] in
@@ -115,7 +116,7 @@ import Testing
         for _ in 0..<2 {
           var request = try lab.request()
           request.headers["Cache-Control"] = String(decoding: controls.drawn(using: &random), as: UTF8.self)
-          // A wait that the server asks for is not waited out.
+          // The deadline ends the wait that a server asks for with `Retry-After`.
           request.options.timeout = .milliseconds(200)
           _ = await Self.outcome(of: request, lab.client)
         }

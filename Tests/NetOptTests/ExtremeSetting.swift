@@ -6,11 +6,11 @@ import TestTools
 
 /// A number of a client's configuration, and the extremes that a test sets it to.
 struct ExtremeSetting: Sendable {
-  /// How the configuration calls it: `connections.bodyBuffer`.
+  /// The setting's path in the configuration, such as `connections.bodyBuffer`.
   let name: String
-  /// How many extremes there are.
+  /// The number of extremes.
   let count: Int
-  /// Sets the extreme with an index.
+  /// Sets the extreme at an index.
   let set: @Sendable (inout ClientConfiguration, Int) -> Void
 
   private static func integer(
@@ -27,7 +27,7 @@ struct ExtremeSetting: Sendable {
     return ExtremeSetting(name: name, count: values.count) { set(&$0, values[$1]) }
   }
 
-  /// All of them; a test holds the list against the configuration's own properties.
+  /// All settings. A test compares them with the configuration's own properties.
   static let all = [
     duration("probing.budget") { $0.probing.budget = $1 },
     integer("probing.concurrency") { $0.probing.concurrency = $1 },

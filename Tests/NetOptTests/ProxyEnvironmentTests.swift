@@ -7,7 +7,8 @@ import Testing
   private let https = Origin(.https, host: "api.test")
   private let http = Origin(.http, host: "api.test")
 
-  @Test func eachSchemeHasItsVariable() {
+  @Test("each scheme uses its own proxy variable, and all_proxy otherwise")
+  func schemeVariables() {
     let environment = ProxyEnvironment([
       "http_proxy": "http://a:1", "https_proxy": "http://b:2", "all_proxy": "socks5h://c:3",
     ])
@@ -22,21 +23,22 @@ import Testing
   }
 
   /// A web server passes a request's `Proxy` field on to CGI programs as HTTP_PROXY.
-  @Test func theUpperCaseFormForHTTPIsNotTrusted() {
+  @Test("HTTP_PROXY in upper case is ignored")
+  func upperCaseHTTP() {
     #expect(ProxyEnvironment(["HTTP_PROXY": "http://evil:1"]).proxy(for: http) == nil)
   }
 
-  @Test(arguments: [
+  @Test("no_proxy excepts hosts by name and by parent domain", arguments: [
     ("*", true), ("api.test", true), ("API.TEST.", true), ("test", true), (".test", true), ("pi.test", false),
     ("other.test, test", true), ("other.test test", true), ("", false), ("api.test.other", false),
     ("10.0.0.0/8", false),
   ])
-  func namesAreExcepted(_ exceptions: String, _ isExcepted: Bool) {
+  func exceptedNames(_ exceptions: String, _ isExcepted: Bool) {
     let environment = ProxyEnvironment(["https_proxy": "p:1", "no_proxy": exceptions])
     #expect((environment.proxy(for: https) == nil) == isExcepted)
   }
 
-  @Test(arguments: [
+  @Test("no_proxy excepts hosts by address and by address prefix", arguments: [
     ("10.1.2.3", "10.0.0.0/8", true), ("11.1.2.3", "10.0.0.0/8", false), ("10.1.2.3", "10.1.2.3", true),
     ("10.1.2.3", "10.1.2.3/32", true), ("10.1.2.3", "10.1.2.2/31", true), ("10.1.2.4", "10.1.2.2/31", false),
     ("10.1.2.3", "0.0.0.0/0", true), ("2001:db8::1", "2001:db8::/32", true),
@@ -45,16 +47,16 @@ import Testing
     ("10.1.2.3", "10.0.0.0/x", false),
     ("10.1.2.3", "3", false),
   ])
-  func addressesAreExcepted(_ host: String, _ exception: String, _ isExcepted: Bool) {
+  func exceptedAddresses(_ host: String, _ exception: String, _ isExcepted: Bool) {
     let environment = ProxyEnvironment(["https_proxy": "p:1", "no_proxy": exception])
     #expect((environment.proxy(for: Origin(.https, host: host)) == nil) == isExcepted)
   }
 }
 
-/// What is printed of a configuration by who forgets what is in it.
+/// The text that a program prints of a configuration without regard to the secrets in it.
 @Suite struct ProxyDumpTests {
   @Test(
-    "no text made of a configuration shows what is in the URL of its proxy",
+    "no text made of a configuration shows the credentials in its proxy's URL",
     arguments: [
       "http://user:sesame@proxy.test:3128", "http://sesame@proxy.test", "user:sesame%40proxy.test:80",
       "http://user:sesame", "http://user:ses%61me@proxy.test/?token=sesame",

@@ -2,7 +2,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// What somebody else's program sees of netopt.
+/// The names of netopt as another program sees them.
 @Suite struct PublicNamesTests {
   /// Names that services and other libraries have for their own types.
   private static let foreign = [
@@ -10,7 +10,7 @@ import Testing
     "Endpoint", "Resolver", "Reason", "Attempt", "Race", "Client",
   ]
 
-  @Test("the names of a service's own types, unqualified, are not netopt's")
+  @Test("the unqualified names of a service's own types do not collide with netopt's")
   func collisions() async throws {
     let others = Self.foreign.map {
       "public struct \($0): Sendable { public init() {}; public let isForeign = true }"
@@ -34,7 +34,7 @@ import Testing
       in: try TemporaryDirectory.make("outside"))
   }
 
-  @Test("the check sees a collision, and what is not public")
+  @Test("the check fails for a colliding name and for a name that is not public")
   func counterproof() async throws {
     for source in ["let collides: NetOptClient = .init(isForeign: true)", "let hidden: RoutePlanner? = nil"] {
       await #expect(throws: TestSupportError.self) {
@@ -46,14 +46,14 @@ import Testing
     }
   }
 
-  @Test("README's example compiles in a program of its reader's")
+  @Test("the example of README.md compiles in another package")
   func readme() async throws {
     try await OutsidePackage.check(
       try RepositoryFile.text("Tests/NetOptTests/ReadmeExample.swift"),
       in: try TemporaryDirectory.make("outside"))
   }
 
-  @Test("a service tests its own code against a stub, and its interceptors answer by themselves")
+  @Test("a service's test with a stub transport and its own interceptor compiles")
   func stubs() async throws {
     try await OutsidePackage.check(
       """

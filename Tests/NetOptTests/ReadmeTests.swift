@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct ReadmeTests {
   /// The example in README.md is the one that is compiled with these tests.
-  @Test func itsExampleCompiles() throws {
+  @Test("the example in README.md is the one in ReadmeExample.swift")
+  func readmeExample() throws {
     let readme = try RepositoryFile.text("README.md")
     let start = try #require(readme.firstRange(of: "```swift\n")?.upperBound)
     let end = try #require(readme[start...].firstRange(of: "```")?.lowerBound)
@@ -12,7 +13,8 @@ import Testing
     #expect(compiled.hasSuffix("\n" + readme[start..<end]))
   }
 
-  @Test func itsTargetsAreThoseOfTheMakefile() throws {
+  @Test("every make target that README.md names is in the Makefile")
+  func makeTargets() throws {
     let makefile = try RepositoryFile.text("Makefile")
     let named = try RepositoryFile.text("README.md").matches(of: /make ([a-z]+)/).map { String($0.output.1) }
     #expect(named.count >= 4)
