@@ -143,7 +143,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("the cache limits its concurrent background refreshes and does the others later")
+  @Test("the cache limits the concurrent background refreshes of an origin and does the others later")
   func refreshLimit() async throws {
     let gate = Latch()
     let most = ResponseCache.mostRefreshes

@@ -3,9 +3,9 @@ import Testing
 
 @testable import NetOpt
 
-/// A body that is stored while it passes.
+/// A body that is stored while it passes to the reader.
 @Suite struct KeptChunksTests {
-  @Test("an empty piece hides none behind it")
+  @Test("an empty chunk does not hide the chunks behind it")
   func anEmptyPiece() {
     var chunks = KeptChunks()
     let large = [UInt8](repeating: 1, count: 70_000)
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(
-    "the reader and the cache get every byte once, and both take what the body holds",
+    "the reader and the cache get every byte once, and the body is held only once for both",
     arguments: 0..<60 as Range<UInt64>)
   func nothingIsLost(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
@@ -45,7 +45,7 @@ import Testing
         if !keeps, step >= end { chunks.keepNoMore() }
       }
       let held = chunks.all.reduce(0) { $0 + $1.count }
-      // Of a chunk that the reader has had in part, all is there.
+      // A chunk that the reader has had in part is held as a whole.
       #expect(chunks.areKept ? held == sent.count : held <= sent.count - read.count + 65_536)
       #expect(chunks.all.count <= 2 + 2 * held / 65_536)
       if step % 30 == 29 { #expect(Array(sent.suffix(held)) == chunks.all.flatMap { $0 }) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetOpt
 
-/// What is known of the latest answers of resources, against a list of all of them.
+/// Compares the record of the latest responses of resources with a list of all responses.
 @Suite struct ResourceChangesTests {
   private static func key(_ number: Int) throws -> CacheKey {
     try CacheKey(api: "GET https://a.test/\(number)", parameters: "", partition: "")
@@ -16,7 +16,7 @@ import Testing
     MonotonicInstant(nanoseconds: Int64(number))
   }
 
-  @Test("an answer is not stored after a later one, however many other resources were answered meanwhile")
+  @Test("a response is not stored after a later one, however many other resources are answered between")
   func manyResources() throws {
     let changes = ResourceChanges()
     let key = try Self.key(0)
@@ -31,7 +31,7 @@ import Testing
     #expect(store(key, begun: 80_000))
   }
 
-  @Test("what is known of a resource takes the same room however long the names of its variants are")
+  @Test("the record of a resource takes limited memory, however long the names of its variants are")
   func longNames() throws {
     let changes = ResourceChanges()
     let before = ProcessFootprint.now.memoryBytes
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(
-    "no answer is stored that is older than one that some request selects as well", arguments: UInt64(1)...20)
+    "a response is not stored when a newer one can match the same request", arguments: UInt64(1)...20)
   func variants(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let changes = ResourceChanges()

@@ -22,7 +22,8 @@ import Testing
     return directory
   }
 
-  @Test func whatIsShippedAnswersUntilThereIsANewerOne() async throws {
+  @Test("a client serves a shipped resource until it has fetched a newer version")
+  func shippedVersion() async throws {
     let directory = try pack()
     let lab = try CacheLab({ $0.seedPacks = [directory] }) { (request, number) throws(NetOptError) in
       CacheLab.response(request, 200, [:], "answer \(number)")
@@ -40,8 +41,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// The signature is over the index, and the index has the SHA-256 of each body.
-  @Test func aSignedPackIsUsedAndAChangedOneIsNot() async throws {
+  /// The signature covers the index, and the index contains the SHA-256 of each body.
+  @Test("a client uses a seed pack signed with a trusted key, and refuses another key or a changed index")
+  func signedPack() async throws {
     let (signer, stranger) = (try ListSigner(), try ListSigner())
     let directory = try pack()
     let path = directory + "/index.json"
@@ -65,7 +67,8 @@ import Testing
     #expect(#expect(throws: NetOptError.self) { try client([signer.publicKey]) }?.code == .invalidSignature)
   }
 
-  @Test func withTrustedKeysAPackHasToBeSigned() throws {
+  @Test("a client with trusted keys refuses an unsigned seed pack")
+  func unsignedPack() throws {
     var configuration = ClientConfiguration()
     configuration.list = .none
     configuration.cache = ClientConfiguration.Cache()

@@ -6,9 +6,10 @@ import Testing
 
 @testable import NetOpt
 
-/// What has been superseded is not served again: whichever tier had it, whichever process asks, and wherever the clock was set.
+/// The cache never serves a superseded response again, whichever tier had it, whichever process asks, and
+/// wherever the clock was set.
 @Suite struct SupersededAnswersTests {
-  /// An origin whose every answer to a language supersedes the one before, and the clock of the machine.
+  /// An origin whose every response for a language supersedes the previous one, and the machine's clock.
   private final class World: Sendable {
     struct Answer {
       let received: Int64
@@ -36,11 +37,12 @@ import Testing
         let version = state.versions[language, default: 0] + 1
         state.versions[language] = version
         let text = "\(language) \(version) "
-        // Long enough to be written to the disk, too short for it, and not to be stored.
+        // Some lifetimes are long enough for the disk, some are too short for it, and some responses must not
+        // be stored.
         let kind = state.random.below(6)
         let lifetime: Int64 = kind < 3 ? 3600 : 5
         state.answers[text] = Answer(received: state.now, lifetime: kind < 4 ? lifetime * 1000 : 0)
-        // Some are larger than what memory keeps of a key.
+        // Some bodies are larger than the part of the memory for one key.
         let body = text + String(repeating: "x", count: Int(state.random.below(9000)))
         let control = kind < 4 ? "max-age=\(lifetime)" : "no-store"
         return CacheLab.response(
@@ -49,7 +51,7 @@ import Testing
     }
   }
 
-  @Test("a stored redirect leads where its answer led, whatever encoding its reference has")
+  @Test("a stored redirect leads to the URL of its first response, whatever encoding its Location has")
   func storedRedirect() async throws {
     let lab = try CacheLab { request, number throws(NetOptError) in
       guard request.url.target == "/thing" else {
@@ -69,7 +71,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("a date whose year has two digits is not taken for one of the next hundred years")
+  @Test("a date with a two-digit year is not read as a date in the next hundred years")
   func dateOfTwoDigits() async throws {
     let lab = try CacheLab { request, _ throws(NetOptError) in
       CacheLab.response(
@@ -85,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "what is meant to forbid forbids, although it is no list",
+    "a malformed no-store or no-cache directive still prevents a hit",
     arguments: [
       "no-store; max-age=600", "no-store max-age=600", "no-cache; max-age=600", "NO-STORE;max-age=600",
     ])
@@ -99,7 +101,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("an answer is the latest that was given, and is not served after its time", arguments: UInt64(1)...8)
+  @Test(
+    "a call gets the latest response of its language, and no hit after its lifetime",
+    arguments: UInt64(1)...8)
   func latest(seed: UInt64) async throws {
     let world = World(seed: seed)
     let directory = try TemporaryDirectory.make("superseded")
