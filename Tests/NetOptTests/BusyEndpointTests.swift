@@ -16,8 +16,10 @@ import Testing
     return String(decoding: try await response.body.collect(upTo: 1000), as: UTF8.self)
   }
 
-  /// A probe that libcurl does not let connect, because requests use all connections that there may be, says nothing of the endpoint.
-  @Test func slowAnswersOnAllConnectionsAreNoSilence() async throws {
+  /// A probe that libcurl does not let connect, because requests use all connections that are allowed, says
+  /// nothing about the endpoint.
+  @Test("slow responses on all connections are not silence, and no request is sent twice")
+  func slowResponses() async throws {
     let fleet = try await Fleet(2, directives: Self.directives, http2: false)
     defer { fleet.stop() }
     let client = try await fleet.client { $0.connections.perEndpoint = 16 }
@@ -49,9 +51,12 @@ import Testing
     #expect(arrived == 16)
   }
 
-  /// Answers that stop in their bodies keep their connections: calls behind them go to the other endpoint, whatever their method.
-  @Test(arguments: [NetOptRequest.Method.get, .post])
-  func callsLeaveAQueueThatDoesNotMove(_ method: NetOptRequest.Method) async throws {
+  /// Responses that stop in their bodies keep their connections: calls behind them go to the other endpoint,
+  /// whatever their method.
+  @Test(
+    "a call goes to the other endpoint when stopped bodies hold all connections to the first",
+    arguments: [NetOptRequest.Method.get, .post])
+  func stalledQueue(_ method: NetOptRequest.Method) async throws {
     let fleet = try await Fleet(2, directives: Self.directives, http2: false)
     defer { fleet.stop() }
     let client = try await fleet.client { $0.connections.perEndpoint = 2 }
@@ -71,16 +76,19 @@ import Testing
     for response in [first, second] {
       #expect(try await response.body.collect(upTo: 100) == Array("begin\nend\n".utf8))
     }
-    // Nothing is held against it.
+    // The endpoint is not excluded.
     let status = try await client.execute(try fleet.request(.get, "/quick?q=last"))
     #expect(status.route.plan.candidates.allSatisfy { $0.excluded == nil })
     _ = try await status.body.collect(upTo: 100)
     await client.shutdown()
   }
 
-  /// Requests that may go nowhere else wait for an endpoint that pauses, also when all connections to it are in use.
-  @Test(arguments: [RequestOptions.Version.http1, .http2])
-  func requestsWithoutAnotherWayWait(_ version: RequestOptions.Version) async throws {
+  /// Requests that may go nowhere else wait for a paused endpoint, also when all connections to it are in
+  /// use.
+  @Test(
+    "pinned POSTs wait for a paused endpoint and all get their responses",
+    arguments: [RequestOptions.Version.http1, .http2])
+  func pinnedRequests(_ version: RequestOptions.Version) async throws {
     let fleet = try await Fleet(2, directives: Self.directives)
     defer { fleet.stop() }
     let client = try await fleet.client { $0.connections.perEndpoint = 2 }
@@ -101,7 +109,7 @@ import Testing
         let request = try request(.post, number)
         group.addTask { (number, try await text(request, client)) }
       }
-      // Long enough for its silence to be certain.
+      // 4 s, long enough for the client to be certain of the silence.
       group.addTask {
         try await Task.sleep(for: .seconds(4))
         origin.thaw()
@@ -113,7 +121,7 @@ import Testing
     await client.shutdown()
   }
 
-  @Test("a call whose time is over behind others says what the connections were busy with")
+  @Test("a call that times out behind other calls reports what the connections were busy with")
   func messageBehindOthers() async throws {
     let server = try LoopbackServer(.silent)
     defer { server.stop() }
@@ -137,7 +145,7 @@ import Testing
       }
       return await group.reduce(into: [String]()) { $0.append($1) }
     }
-    // Each loop has connections of its own.
+    // Each event loop has its own connections.
     let unanswered = messages.count { $0.hasSuffix("\(server.endpoint) had not answered") }
     let behind = messages.count { $0.contains("busy with requests that it had not answered") }
     #expect(unanswered >= 1 && behind >= 1 && unanswered + behind == messages.count, "\(messages)")

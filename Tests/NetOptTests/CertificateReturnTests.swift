@@ -5,12 +5,12 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Certificates that are wrong for a moment.
+/// Certificates that are wrong for a short time.
 @Suite struct CertificateReturnTests {
   private static let portal = StubOutcome.certificate(names: ["portal.test"])
 
   @Test(
-    "all listed servers have a wrong certificate for a moment: the list is used again seconds after the mend")
+    "a client uses the list again within seconds after the certificates of all its servers are right")
   func allServers() async throws {
     let addresses = IPAddress.freshLoopback(3)
     let listed = Array(addresses[..<2])
@@ -53,13 +53,14 @@ import Testing
       response = try await client.execute(request)
       return response.remote.map { listed.contains($0.address) } ?? false
     }
-    // It was wrong for a second or two, so the waits have come to four at most; and what a busy machine takes.
+    // The certificates were wrong for 1 or 2 s, so the waits have come to 4 s at most; the rest is for a busy
+    // machine.
     #expect(SystemTimeSource().now() - start < .seconds(10))
     #expect(response.route.source == .list)
     await client.shutdown()
   }
 
-  @Test("probes find it out, although no request is sent meanwhile")
+  @Test("background probes find that certificates are right again, without a request")
   func probes() async throws {
     let lab = try StubLab([Self.portal, Self.portal])
     let request = try lab.request()
@@ -67,7 +68,7 @@ import Testing
     await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
     for address in lab.addresses { lab.transport.set(.respond(200), for: address) }
     let before = lab.transport.opened.count
-    // One handshake each and two quick samples, and nothing is requested.
+    // Each endpoint gets one handshake and two quick samples, and no request.
     try await wait(for: "the probes of both", within: .seconds(20)) {
       lab.transport.opened.count == before + 6
     }
@@ -78,7 +79,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("without probes, requests find it out")
+  @Test("without background probes, requests find that certificates are right again")
   func requests() async throws {
     let lab = try StubLab([Self.portal, Self.portal]) { $0.probing.inBackground = false }
     let request = try lab.request()
@@ -99,9 +100,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("an endpoint that a request used without verification gets none from those who verify")
+  @Test("an endpoint with a wrong certificate gets only unverified requests, even after such a request")
   func unverified() async throws {
-    // The other one is farther away, so that the first is tried as soon as it may be.
+    // The other endpoint is farther away, so that the client tries the first as soon as it may.
     let far = StubOutcome.respond(200).taking(connect: .milliseconds(50))
     let lab = try StubLab([Self.portal, far]) { $0.probing.inBackground = false }
     let request = try lab.request { $0.options.connection = .fresh }
@@ -114,7 +115,7 @@ import Testing
     for request in [careless, pinned] { _ = try await lab.client.execute(request) }
     let before = lab.receivers.filter { $0 == lab.addresses[0] }.count
     #expect(before > 0)
-    // Until a request is the check, which the impostor fails.
+    // Repeats until a request serves as the check, which the impostor fails.
     try await wait(for: "a check", within: .seconds(20)) {
       _ = try await lab.client.execute(careless)
       let response = try await lab.client.execute(request)

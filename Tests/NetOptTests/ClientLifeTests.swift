@@ -6,24 +6,25 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// What a client takes, and gives back.
+/// The resources that a client takes and gives back.
 @Suite struct ClientLifeTests {
-  @Test func nothingIsLeftAfterShutdown() async throws {
+  @Test("a client leaves no descriptor and no loop thread behind, with and without a shutdown")
+  func leftResources() async throws {
     await #expect(processExitsWith: .success) {
       let lab = try await Lab([.works, .behaves(.silent), .refuses])
       defer { lab.stop() }
-      // The first use of clocks and tasks opens descriptors of the runtime's own.
+      // The first use of clocks and tasks opens descriptors of the runtime.
       let first = try await lab.client()
       _ = try await first.execute(try lab.request()).body.collect(upTo: 100)
       await first.shutdown()
-      // One of the servers is in this process, and closes its side of a connection when it gets to it.
+      // One of the servers runs in this process, and closes its side of a connection a little later.
       try await wait(for: "the servers to see the end") { lab.openConnections == 0 }
       let before = ProcessFootprint.now
       for round in 0..<5 {
         let client = try await lab.client()
         for _ in 0..<10 { _ = try await client.execute(try lab.request()).body.collect(upTo: 100) }
         let unread = try await client.execute(try lab.request(.get, "/bytes/10000000"))
-        // The last ones are let go of without a shutdown.
+        // The last clients are released without a shutdown.
         if round < 3 { await client.shutdown() }
         withExtendedLifetime(unread) {}
       }
@@ -34,7 +35,8 @@ import Testing
     }
   }
 
-  @Test func everyShutdownWaitsForTheEnd() async throws {
+  @Test("each of several concurrent shutdowns returns after the loop threads have ended")
+  func concurrentShutdowns() async throws {
     await #expect(processExitsWith: .success) {
       let lab = try await Lab([.works])
       defer { lab.stop() }
@@ -52,11 +54,12 @@ import Testing
     }
   }
 
-  @Test func authoritiesThatCannotBeReadAreFoundAtOnce() throws {
+  @Test("a client refuses a caFile that is missing, empty, a directory or a pipe")
+  func unreadableAuthorities() throws {
     let directory = try TemporaryDirectory.make("authorities")
     let file = "\(directory)/empty.pem"
     try Data("no certificate\n".utf8).write(to: URL(filePath: file))
-    // libcurl would wait for it on the loop.
+    // libcurl would wait for the pipe on the event loop.
     let pipe = "\(directory)/pipe"
     try #require(mkfifo(pipe, 0o600) == 0)
     for path in ["\(directory)/missing.pem", file, directory, pipe] {
@@ -68,7 +71,8 @@ import Testing
     }
   }
 
-  @Test func behindAProxyTheListIsNotDialled() async throws {
+  @Test("a client behind a proxy does not connect to listed endpoints")
+  func listBehindProxy() async throws {
     let addresses = IPAddress.freshLoopback(2)
     let port = try FreePort.find(on: addresses)
     let listed = try LoopbackServer(.silent, on: addresses[0], port: port)
@@ -90,7 +94,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func oneCancelledFirstRequestDoesNotEndTheWaitOfOthers() async throws {
+  @Test("cancelling one first request does not end another's wait for the start-up probe")
+  func cancelledFirstRequest() async throws {
     let lab = try await Lab([.behaves(.silent)])
     defer { lab.stop() }
     let budget = Duration.milliseconds(400)
@@ -104,12 +109,13 @@ import Testing
     cancelled.cancel()
     _ = await cancelled.result
     let response = try await other.value
-    // It went when the probe had failed, not when the other call was cancelled.
+    // The request was sent when the probe had failed, not when the other call was cancelled.
     #expect(try #require(response.route.legs.first).started >= budget * 0.5)
     await client.shutdown()
   }
 
-  @Test func callsFromTheLoopsExecutorWork() async throws {
+  @Test("calls and a shutdown work from tasks on the loop's executor")
+  func loopExecutor() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     let client = try await lab.client()
@@ -123,7 +129,7 @@ import Testing
       return try await group.reduce(0, +)
     }
     #expect(total == 300)
-    // A task on the loop can end the loop, and goes on elsewhere.
+    // A task on the event loop can end the loop, and continues elsewhere.
     let ended = Task(executorPreference: client.loopExecutor) {
       await client.shutdown()
       return await #expect(throws: NetOptError.self) { _ = try await client.execute(request) }
@@ -145,7 +151,8 @@ import Testing
     func callDidFail(_ id: UInt64, _ error: NetOptError) { events.record("\(id) fail \(error.code)") }
   }
 
-  @Test func observersSeeEachCallToItsEnd() async throws {
+  @Test("an observer sees the start, the head and the end of each call")
+  func observedCalls() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     let recorder = Recorder()

@@ -3,11 +3,12 @@ import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// Servers that answer before they have read the body of a request. nginx then ends the answer, takes nothing more of the body and does not reset
-/// the stream (RFC 9113, section 8.1), for which libcurl waits.
+/// Servers that answer before they have read the body of a request. nginx then ends the response, reads
+/// nothing more of the body, and does not reset the stream (RFC 9113, section 8.1). libcurl waits for that
+/// reset.
 @Suite struct EarlyAnswerTests {
   @Test(
-    "the answer is handed over, whether or not the rest of the body may be sent",
+    "the caller gets a response that the server sends before it has read the request's body",
     arguments: [RequestOptions.Version.http2, .http1], [10, 60_000, 200_000, 900_000])
   func bodies(version: RequestOptions.Version, size: Int) async throws {
     let fleet = try await Fleet(1, directives: #"location /early { return 200 "$request_uri"; }"#)

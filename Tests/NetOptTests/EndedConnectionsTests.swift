@@ -5,19 +5,19 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// A server that ends each connection after some requests, as nginx does after `keepalive_requests`: every POST is answered, with its own
-/// answer, and is processed once (docs/adr/0026).
+/// A server that ends each connection after some requests, as nginx does after `keepalive_requests`. Every
+/// POST gets its own response and is processed once (docs/adr/0026).
 @Suite struct EndedConnectionsTests {
-  /// How many POSTs each case sends: `ENDED_CONNECTIONS_POSTS=100000` for a thorough run.
+  /// How many POSTs each case sends. `ENDED_CONNECTIONS_POSTS=100000` makes a thorough run.
   private static let posts =
     Int(ProcessInfo.processInfo.environment["ENDED_CONNECTIONS_POSTS"] ?? "") ?? 2500
   private static let host = "ended.test"
 
-  /// What became of a POST: `nil` when it has its answer.
+  /// The fault of a POST; `nil` if the POST got its response.
   private typealias Fault = String
 
   @Test(
-    "every POST is answered once",
+    "every POST is answered and processed once when nginx ends its connection",
     arguments: [RequestOptions.Version.http2, .http1], [8, 64])
   func posts(over version: RequestOptions.Version, atOnce: Int) async throws {
     var settings = NginxSettings()
@@ -51,8 +51,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// Over HTTP/2 nginx says with GOAWAY what it has not processed. Over HTTP/1.1 nobody knows of a request that crosses the connection's end
-  /// on the wire: it fails, and is not sent again.
+  /// Over HTTP/2 nginx reports with GOAWAY which requests it has not processed. Over HTTP/1.1 nobody knows
+  /// whether a request was processed that crosses the connection's end on the wire: the request fails, and
+  /// the client does not send it again.
   @Test(
     "a POST that crosses the end of an idle connection is processed once at most",
     arguments: [RequestOptions.Version.http2, .http1])
@@ -70,7 +71,8 @@ import Testing
           var random = SplitMix64(seed: UInt64(worker))
           var faults: [Fault] = []
           for number in 0..<each {
-            // Around the 3 ms for which nginx keeps an idle connection: some requests are to cross its end.
+            // The pause is around the 3 ms for which nginx keeps an idle connection, so that some requests
+            // cross its end.
             try? await Task.sleep(for: .microseconds(2500 + Int64(random.below(1500))))
             let id = 8 * (number * workers + worker) + 2
             if let fault = await Self.post(id, to: origin, over: version, by: client) { faults.append(fault) }
@@ -80,8 +82,9 @@ import Testing
       }
       return await group.reduce(into: []) { $0 += $1 }
     }
-    // libcurl reads nothing more from a connection on which a write failed: neither the GOAWAY that says which requests were not processed,
-    // nor the rest of an answer that had begun. With both cores busy that were 28 of 1,248 requests at most, otherwise some in 100,000.
+    // After a failed write libcurl reads nothing more from the connection: neither the GOAWAY that says which
+    // requests were not processed, nor the rest of a response that had begun. With both cores busy at most 28
+    // of 1,248 requests failed in this way, otherwise some in 100,000.
     let unexplained = faults.filter { fault in
       !fault.contains("whether the request took effect is not known")
         && !(fault.contains("before the end of the body") && fault.contains("Broken pipe"))
@@ -93,7 +96,8 @@ import Testing
     await client.shutdown()
   }
 
-  /// Sends a POST. Most are answered before nginx has read their bodies, some have their bodies sent on, and some have long ones.
+  /// Sends a POST. nginx answers most POSTs before it has read their bodies, and sends the bodies of some on.
+  /// Some bodies are long.
   private static func post(
     _ id: Int, to origin: NginxOrigin, over version: RequestOptions.Version, by client: NetOptClient
   ) async -> Fault? {

@@ -6,7 +6,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// A host whose listed addresses are servers of their own, each of which can be killed and started again.
+/// A host whose listed addresses are separate servers. Each server can be killed and started again.
 final class Fleet: Sendable {
   let addresses: [IPAddress]
   let port: UInt16
@@ -46,7 +46,7 @@ final class Fleet: Sendable {
       .map { ListedEndpoint($1, weight: 1000 - $0) }
     configuration.list = .list(EndpointList(hosts: [Lab.host: HostEntry(port: port, endpoints: endpoints)]))
     configuration.tls.caFile = try await TestCertificates.authorityFile()
-    // Without a name server there is no way besides the list.
+    // Without a name server the list is the only route.
     configuration.dns.servers = [dns?.endpoint.description ?? "127.0.0.1:1"]
     configuration.proxy = .none
     configuration.rankingHistory = .none

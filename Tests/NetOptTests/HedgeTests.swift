@@ -5,9 +5,9 @@ import NetOptRouting
 import NetOptTestSupport
 import Testing
 
-/// Copies of slow requests, seen from a client on a transport without a network.
+/// Hedges of slow requests, seen from a client on a transport without a network.
 @Suite struct HedgeTests {
-  /// A host of which the first address is fast until it is told to be slow.
+  /// A host whose first address is fast until a test makes it slow.
   private func lab(_ recorder: AttemptRecorder? = nil, other: StubOutcome = .respond(200)) async throws
     -> StubLab
   {
@@ -23,7 +23,8 @@ import Testing
     try lab.request(method) { $0.options.hedges = true }
   }
 
-  @Test func aSlowRequestGetsACopyElsewhere() async throws {
+  @Test("a slow request is hedged on another endpoint, whose response wins")
+  func slowRequest() async throws {
     let recorder = AttemptRecorder()
     let lab = try await lab(recorder)
     let before = lab.receivers.count
@@ -43,7 +44,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func theFirstCopyMayStillWin() async throws {
+  @Test("the first copy of a hedged request can still win")
+  func firstCopyWins() async throws {
     let lab = try await lab(other: .noAnswer)
     lab.transport.set(.respond(200).taking(answer: .milliseconds(300)), for: lab.addresses[0])
     let response = try await lab.client.execute(try request(lab))
@@ -54,7 +56,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func aFailureOfOneIsNoAnswerAsLongAsTheOtherIsUnderWay() async throws {
+  @Test("a hedge that gets 503 does not end the call while the first copy is in flight")
+  func failedHedge() async throws {
     let lab = try await lab(other: .respond(503))
     lab.transport.set(.respond(200).taking(answer: .milliseconds(300)), for: lab.addresses[0])
     let response = try await lab.client.execute(try request(lab))
@@ -64,7 +67,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func withoutAnElsewhereThereIsNoCopy() async throws {
+  @Test("a pinned request is not hedged")
+  func pinnedRequest() async throws {
     let lab = try StubLab([.respond(200)]) { $0.list = .none }
     for _ in 0..<LatencyQuantile.leastSamples {
       _ = try await lab.client.execute(try request(pinned: lab))
@@ -81,7 +85,8 @@ import Testing
     return request
   }
 
-  @Test func onlyWhoAsksForItGetsACopyAndAPostNever() async throws {
+  @Test("a request without hedges, a POST, or a request with one attempt is not hedged")
+  func unhedgedRequests() async throws {
     let lab = try await lab()
     lab.transport.set(.respond(200).taking(answer: .milliseconds(100)), for: lab.addresses[0])
     let before = lab.receivers.count
@@ -95,7 +100,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func copiesArePaidForFromTheBudget() async throws {
+  @Test("the retry budget limits the hedges of a client")
+  func hedgeBudget() async throws {
     let lab = try await lab(other: .noAnswer)
     lab.transport.set(.respond(200).taking(answer: .milliseconds(10)), for: lab.addresses[0])
     let before = lab.receivers.count
@@ -108,7 +114,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test func cancellingEndsBoth() async throws {
+  @Test("cancelling a hedged call ends it with one other attempt in the error")
+  func cancelledCall() async throws {
     let recorder = AttemptRecorder()
     let lab = try await lab(recorder, other: .noAnswer)
     lab.transport.set(.noAnswer, for: lab.addresses[0])

@@ -15,7 +15,7 @@ struct Lab {
   let dns: DNSServer
   private let others: [LoopbackServer]
 
-  /// What stands behind a listed address.
+  /// The server behind a listed address.
   enum Kind {
     case works
     case certificate([String])
@@ -24,8 +24,8 @@ struct Lab {
   }
 
   /// - Parameters:
-  ///   - kinds: the listed addresses.
-  ///   - isInDNS: whether DNS knows the host, at one address more, which works.
+  ///   - kinds: the servers behind the listed addresses.
+  ///   - isInDNS: whether DNS knows the host, at an additional address with a working server.
   init(_ kinds: [Kind], isInDNS: Bool = true) async throws {
     addresses = IPAddress.freshLoopback(kinds.count + 1)
     port = try FreePort.find(on: addresses)
@@ -63,7 +63,7 @@ struct Lab {
   }
 
   var list: EndpointList { list(listed.map { ListedEndpoint($0) }) }
-  /// The same, to be tried in this order as long as nothing is known.
+  /// The same list, whose endpoints are tried in this order while nothing is known.
   var weighted: EndpointList { list(listed.enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }) }
 
   private func list(_ endpoints: [ListedEndpoint]) -> EndpointList {
@@ -88,6 +88,6 @@ struct Lab {
     try NetOptRequest(method, "https://\(Lab.host):\(port)\(target)")
   }
 
-  /// What the origin logged at the listed and unlisted addresses, once `count` requests are over.
+  /// The origin's log entries for the listed and unlisted addresses, once `count` requests are over.
   func log(_ count: Int) async throws -> [AccessLogEntry] { try await origin.waitForLog(count) }
 }

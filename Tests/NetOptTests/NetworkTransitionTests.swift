@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetOpt
 
-/// A machine that comes into another network.
+/// A machine that moves into another network.
 @Suite struct NetworkTransitionTests {
   private static func network(_ gateway: UInt32) -> NetworkFingerprint {
     NetworkFingerprint([
@@ -19,8 +19,10 @@ import Testing
   private let home = network(1)
   private let office = network(2)
 
-  /// History belongs to a network: it goes with it, and comes back with it.
-  @Test func endpointsAreProbedAgainAndHistoryIsThatOfTheNetwork() async throws {
+  /// The history belongs to a network: the client drops it when it leaves the network, and restores it when
+  /// it returns.
+  @Test("a network change probes the endpoints again, and a return restores the ranking")
+  func networkChange() async throws {
     let addresses = IPAddress.freshLoopback(2)
     let origin = Origin(.https, host: "api.test")
     let transport = StubTransport([
@@ -45,30 +47,31 @@ import Testing
     prober.start()
     try await wait(for: "the first ranking") { transport.opened.count >= 6 && leader() == addresses[0] }
     _ = try router.plan(for: try NetOptRequest(.get, "https://api.test/"), nil)
-    // There, the first endpoint cannot be reached.
+    // The first endpoint cannot be reached from the office network.
     transport.set(.refuse, for: addresses[0])
     transition.perform(office)
     try await wait(for: "the other ranking") { leader() == addresses[1] }
     #expect(!router.isOfThisNetwork(MonotonicInstant(nanoseconds: 0)))
-    // What began before says nothing about this network.
+    // Probes that began in the old network say nothing about the new network.
     let failure = LegError(LegFailure(.refused, "refused"))
     for _ in 0..<3 {
       router.record(
         probe: .failure(failure), of: addresses[1], for: origin, started: MonotonicInstant(nanoseconds: 0))
     }
     #expect(leader() == addresses[1])
-    // Home again, before any probe has an answer.
+    // The machine is home again, before any probe has a result.
     transport.set(.silent, for: addresses[0])
     transport.set(.silent, for: addresses[1])
     transition.perform(home)
-    // No request is planned without it.
+    // No request is planned without the restored ranking.
     #expect(leader() == addresses[0])
     prober.stop()
     await transport.shutdown()
   }
 
-  /// A network that was left before anything was learned there may be one of which a file knows more.
-  @Test func aVisitWithoutNewsHidesNoFile() {
+  /// The client left a network before it learned anything there. A file may know more about that network.
+  @Test("a network left before any result has no ranking in memory")
+  func visitWithoutResults() {
     var configuration = ClientConfiguration()
     configuration.rankingHistory = .none
     let list = EndpointList(
@@ -79,8 +82,10 @@ import Testing
     #expect(ranking.networkChanged(to: home) == nil)
   }
 
-  /// Whoever sends nothing costs nothing, wherever the machine goes: a laptop's daemon must not call home at every café.
-  @Test func hostsThatAreNotInUseAreNotProbed() async throws {
+  /// A process that sends nothing costs nothing, wherever the machine goes: a laptop's daemon must not
+  /// connect to its servers at every café.
+  @Test("after a network change the prober probes only the hosts in use")
+  func unusedHosts() async throws {
     let address = IPAddress.freshLoopback(1)[0]
     let hosts = ["api.test", "www.test"]
     let transport = StubTransport([address: .respond()])
@@ -99,13 +104,13 @@ import Testing
     _ = router.beginNetwork(at: .now)
     prober.probeAgain(known: [])
     #expect(prober.taskCount == 0)
-    // One is used, and is probed when that is.
+    // One host is used, and only then probed.
     let request = try NetOptRequest(.get, "https://api.test/")
     #expect(!prober.isSettled(request))
     await prober.waitForFirstAnswer(to: request, until: nil)
     _ = try router.plan(for: request, nil)
     try await wait(for: "its probes") { prober.taskCount == 0 }
-    // The pooled connection is the stub's to keep, whatever the network: a probe opens two others beside it.
+    // The stub keeps the pooled connection in every network: a probe opens two other connections beside it.
     #expect(transport.opened.count == atStart + 2)
     _ = router.beginNetwork(at: .now)
     prober.probeAgain(known: [])
@@ -114,9 +119,11 @@ import Testing
     await transport.shutdown()
   }
 
-  /// All of it: the kernel's word, and a client that acts on it.
-  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
-  func aClientOpensNewConnectionsInAnotherNetwork() async throws {
+  /// Tests the whole path: the kernel's notification, and a client that acts on it.
+  @Test(
+    "a client opens a new connection after its default route changes",
+    .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func newConnections() async throws {
     let namespace = try NetworkNamespace()
     try namespace.addLink("eth7")
     for command in [
@@ -136,7 +143,7 @@ import Testing
     request.options.routing = .pinned(server.endpoint.address)
     for _ in 0..<3 { _ = try await client.execute(request).body.collect(upTo: 100) }
     #expect(server.connections == 1)
-    // Nothing that changes the way out.
+    // The first two commands do not change the route out of the network.
     try namespace.ip("link add veth0 type veth peer name veth1")
     try namespace.ip("link set veth0 up")
     try namespace.ip("route replace default via 192.0.2.2")

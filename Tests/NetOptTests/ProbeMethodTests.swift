@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetOptEngine
 
-/// How endpoints are probed.
+/// The methods with which endpoints are probed.
 @Suite struct ProbeMethodTests {
   /// Probes a lab's host with a health rule.
   private func probe(
@@ -22,7 +22,8 @@ import Testing
     return (probe.method, Dictionary(uniqueKeysWithValues: probe.endpoints.map { ($0.address, $0) }))
   }
 
-  @Test func httpAsksForTheHealthPathAndExpectsItsStatus() async throws {
+  @Test("the http method sends HEAD to the health path, expects its status and checks the certificate")
+  func healthPath() async throws {
     let lab = try await Lab([.works, .certificate(["portal.test"]), .refuses])
     defer { lab.stop() }
     let healthy = try await probe(lab, .http, .init(path: "/status/204", expect: 204))
@@ -30,7 +31,7 @@ import Testing
     let works = try #require(healthy.endpoints[lab.listed[0]])
     #expect(works.failure == nil && works.rank == 1 && works.chosen)
     #expect(works.samples.count == 3 && works.samples.allSatisfy { $0 > .zero })
-    // The certificate is checked as ever.
+    // The probe checks the certificate as always.
     #expect(healthy.endpoints[lab.listed[1]]?.state == .quarantined)
     #expect(healthy.endpoints[lab.listed[1]]?.failure?.message.contains("portal.test") == true)
     #expect(healthy.endpoints[lab.listed[2]]?.failure?.kind == .refused)
@@ -39,7 +40,8 @@ import Testing
     #expect(asked.host == "\(Lab.host):\(lab.port)")
   }
 
-  @Test func httpWithAnotherStatusIsAFailureThatSaysSo() async throws {
+  @Test("an http probe that gets another status, or none in time, fails with the request in its message")
+  func unhealthyStatus() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     let sick = try await probe(lab, .http, .init(path: "/status/503"))
@@ -51,7 +53,8 @@ import Testing
     #expect(slow.endpoints[lab.listed[0]]?.failure?.message.hasPrefix("HEAD /slow?s=30: ") == true)
   }
 
-  @Test func httpWithoutAHealthPathAsksForTheRoot() async throws {
+  @Test("the http method without a health path requests the root")
+  func defaultHealthPath() async throws {
     let lab = try await Lab([.works])
     defer { lab.stop() }
     #expect(try await probe(lab, .http, nil).endpoints[lab.listed[0]]?.failure == nil)
@@ -64,8 +67,10 @@ import Testing
     return true
   }
 
-  @Test(.enabled("this process may not send ICMP: run as root, or see net.ipv4.ping_group_range") { mayPing })
-  func icmpMeasuresAndBlamesNobody() async throws {
+  @Test(
+    "the icmp method measures endpoints and reports no failure",
+    .enabled("this process may not send ICMP: run as root, or see net.ipv4.ping_group_range") { mayPing })
+  func icmp() async throws {
     let lab = try await Lab([.works, .refuses])
     defer { lab.stop() }
     let found = try await probe(lab, .icmp, nil)

@@ -7,7 +7,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// What a client knows from an earlier run.
+/// The knowledge that a client has from an earlier run.
 @Suite struct RankingHistoryTests {
   private static let host = "api.test"
   private let addresses = IPAddress.freshLoopback(2)
@@ -15,7 +15,7 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory.make("state") }
 
-  /// Answers requests, and lets connections that are asked for alone wait for ever, as probes do.
+  /// Answers requests, and lets connections without a request wait forever, as probes open them.
   private final class ProbesWait: Transport {
     let base: StubTransport
     private let attempts = Locked(0)
@@ -65,21 +65,24 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aSecondStartSendsItsFirstRequestWithoutWaitingForProbes() async throws {
+  @Test("a second start sends its first request to the faster endpoint without waiting for probes")
+  func secondStart() async throws {
     try await firstRun(.directory(directory))
     let transport = ProbesWait(stub())
     var configuration = configuration(.directory(directory))
     configuration.probing.firstRequestWait = .seconds(500)
     let client = try NetOptClient(configuration, transport: transport, resolver: StubResolver())
     let response = try await client.execute(try NetOptRequest(.get, "https://\(Self.host)/"))
-    // It goes where the first run found the faster way, while its own probes are under way.
+    // The request goes to the endpoint that the first run found faster, while the second run's probes are in
+    // flight.
     #expect(response.remote?.address == addresses[1])
     #expect(response.route.plan.candidates.map(\.score).allSatisfy { $0 != nil })
     try await wait(for: "both probes") { transport.probes == 2 }
     await client.shutdown()
   }
 
-  @Test func withoutHistoryTheFirstRequestWaits() async throws {
+  @Test("without a saved ranking the first request waits for firstRequestWait")
+  func withoutHistory() async throws {
     try await firstRun(.none)
     let transport = ProbesWait(stub())
     var configuration = configuration(.directory(directory))
@@ -90,15 +93,17 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aClientThatSentNothingWritesNothing() async throws {
+  @Test("a client that sent no request saves no ranking")
+  func unusedClient() async throws {
     try await firstRun(.directory(directory), requests: 0)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
     try await firstRun(.directory(directory))
     #expect(try FileManager.default.contentsOfDirectory(atPath: "\(directory)/rankings").count == 1)
   }
 
-  @Test func whatCannotBeReadOrWrittenIsWarnedOfOnce() async throws {
-    // The way leads through a file.
+  @Test("a client warns once of a ranking that it cannot read or write")
+  func warnings() async throws {
+    // The path leads through a file.
     let file = "\(directory)/file"
     try Data().write(to: URL(filePath: file))
     try await firstRun(.directory(directory))
@@ -119,8 +124,9 @@ import Testing
     }
   }
 
-  /// On real servers, with the connections' own times.
-  @Test func aRealClientKnowsWhatItsPredecessorLearned() async throws {
+  /// Uses real servers and the times of real connections.
+  @Test("a client on real servers uses the ranking that an earlier client saved")
+  func realServers() async throws {
     let lab = try await Lab([.works, .works])
     defer { lab.stop() }
     let directory = directory

@@ -82,7 +82,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("a POST or a streamed body is sent once, unless it has an Idempotency-Key", arguments: [
+  @Test("a POST without an Idempotency-Key and a streamed PUT are sent once", arguments: [
     StubOutcome.resetAfterSend, .respond(503), .respond(421), .respond(503, fields: ["Retry-After": "0"]),
   ])
   func postIsSentOnce(_ outcome: StubOutcome) async throws {

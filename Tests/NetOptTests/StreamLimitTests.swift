@@ -4,13 +4,14 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Servers that take few requests at once on a connection (SETTINGS_MAX_CONCURRENT_STREAMS; RFC 9113, section 5.1.2). A client learns that after it
-/// has sent the first requests, and is refused what was too much: every POST is answered all the same, and is processed once.
+/// Servers that allow few concurrent streams on a connection (SETTINGS_MAX_CONCURRENT_STREAMS; RFC 9113,
+/// section 5.1.2). A client learns the limit after it has sent the first requests, and the server refuses the
+/// streams above the limit. Every POST is still answered, and is processed once.
 @Suite struct StreamLimitTests {
   private static let host = "limited.test"
 
   @Test(
-    "every request is answered, and processed once, however few streams a connection may have",
+    "every request is answered and processed once, however few streams a connection allows",
     arguments: [1, 3, 10], [NetOptRequest.Method.get, .post])
   func few(_ limit: Int, _ method: NetOptRequest.Method) async throws {
     let (faults, log) = try await requests(method, atOnce: 100, limit: limit, endpoints: 1)
@@ -20,7 +21,7 @@ import Testing
     #expect(log.allSatisfy { $0.version == "HTTP/2.0" })
   }
 
-  @Test("so they are at several endpoints")
+  @Test("every POST is answered and processed once at three endpoints that allow one stream")
   func several() async throws {
     let (faults, log) = try await requests(.post, atOnce: 100, limit: 1, endpoints: 3)
     #expect(faults.isEmpty, "\(faults.count): \(faults.prefix(3))")
@@ -28,7 +29,7 @@ import Testing
     #expect(Set(log.map(\.target)).count == 100)
   }
 
-  /// Sends requests at once over a client that knows nothing of the servers.
+  /// Sends concurrent requests over a client that knows nothing about the servers.
   private func requests(
     _ method: NetOptRequest.Method, atOnce count: Int, limit: Int, endpoints: Int
   ) async throws -> (faults: [String], log: [AccessLogEntry]) {

@@ -21,7 +21,7 @@ struct StubLab {
     var configuration = ClientConfiguration()
     // Without probes, so that the list's order is the order of plans.
     configuration.probing.atStart = false
-    // The higher weight of two that are equal comes first.
+    // Of two equal endpoints the one with the higher weight comes first.
     let listed = addresses.enumerated().map { ListedEndpoint($1, weight: 100 - $0) }
     configuration.list = .list(EndpointList(hosts: [Self.host: HostEntry(port: 443, endpoints: listed)]))
     configuration.proxy = .none
@@ -43,7 +43,7 @@ struct StubLab {
   var receivers: [IPAddress?] { transport.received.map(\.address) }
 }
 
-/// Writes down what it is told of.
+/// Records the events of calls.
 final class AttemptRecorder: CallObserver {
   enum Event: Sendable {
     case retry(AttemptReport, Duration)

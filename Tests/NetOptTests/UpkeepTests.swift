@@ -5,9 +5,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// What a client does beside requests.
+/// The work that a client does besides requests.
 @Suite struct UpkeepTests {
-  /// Whether this machine has a connection to an endpoint, by /proc/net/tcp (proc(5)).
+  /// Whether this machine has an established connection to an endpoint, according to /proc/net/tcp (proc(5)).
   private func isConnected(to endpoint: IPEndpoint) throws -> Bool {
     let bytes = try FileBytes.read("/proc/net/tcp", upTo: 1 << 22, as: "the connections", in: .connect)
     let table = String(decoding: bytes, as: UTF8.self)
@@ -15,12 +15,14 @@ import Testing
       (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
     }.joined()
     let port = String(Int(endpoint.port) + 0x10000, radix: 16, uppercase: true).dropFirst()
-    // The third column is the other side; 01 means that the connection is established.
+    // The third column is the remote endpoint; 01 means that the connection is established.
     return table.contains(" \(digits):\(port) 01 ")
   }
 
-  /// A circuit is open for 5 s at first. Nobody sends a request meanwhile: it is a probe that finds the endpoint well.
-  @Test func anEndpointThatComesBackIsUsedAgainWithinOneHalfOpenPeriod() async throws {
+  /// A circuit breaker is open for 5 s at first. No request is sent meanwhile: a probe finds that the
+  /// endpoint works.
+  @Test("a background probe finds an endpoint that comes back within one half-open period")
+  func returningEndpoint() async throws {
     let addresses = IPAddress.freshLoopback(2)
     let port = try FreePort.find(on: addresses)
     var mortal = try await NginxOrigin.start(for: ["api.test"], on: [addresses[0]], port: port)
@@ -44,7 +46,7 @@ import Testing
     mortal.stop()
     var response = try await client.execute(request)
     #expect(response.remote?.address == addresses[1])
-    // Fresh connections: on one of DNS's that is in the pool the list is not asked.
+    // Uses fresh connections: a request on a pooled connection to a DNS address does not consult the list.
     var fresh = request
     fresh.options.connection = .fresh
     while response.route.fallback != .circuitsOpen { response = try await client.execute(fresh) }
@@ -53,7 +55,7 @@ import Testing
     try await wait(for: "a probe that finds it", within: .seconds(20)) {
       try isConnected(to: IPEndpoint(addresses[0], port: port))
     }
-    // 5 s, a fifth more for jitter, and what a busy machine takes.
+    // 5 s, a fifth more for jitter, and the rest for a busy machine.
     #expect(SystemTimeSource().now() - opened < .seconds(8))
     try await wait(for: "a request that goes there") {
       try await client.execute(fresh).remote?.address == addresses[0]
@@ -61,8 +63,9 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aHostThatIsWarmedUpIsReadyForItsFirstRequest() async throws {
-    // DNS does not know it: on a busy machine an answer of DNS may be ready before a listed address.
+  @Test("a warm-up opens the connection of the first request and reports the hosts that fail")
+  func warmUp() async throws {
+    // DNS does not know the host: on a busy machine a DNS response may be ready before a listed address.
     let lab = try await Lab([.refuses, .works], isInDNS: false)
     defer { lab.stop() }
     let client = try await lab.client { $0.probing.atStart = false }
@@ -80,13 +83,16 @@ import Testing
     #expect(late[Lab.host]?.code == .shutDown)
   }
 
-  /// Nothing is sent and no leg wins, but who was not ready is known: the next request goes where the connection is.
-  @Test(arguments: [LoopbackServer.Behaviour.blackHole, .silent])
-  func aWarmUpLearnsWhoIsSlow(_ behaviour: LoopbackServer.Behaviour) async throws {
+  /// A warm-up sends nothing and no leg wins, but the client learns which endpoint was not ready: the next
+  /// request goes to the endpoint with the connection.
+  @Test(
+    "a warm-up learns which endpoint is slow, and the next request goes to the other",
+    arguments: [LoopbackServer.Behaviour.blackHole, .silent])
+  func slowWarmUp(_ behaviour: LoopbackServer.Behaviour) async throws {
     let lab = try await Lab([.behaves(behaviour), .works], isInDNS: false)
     defer { lab.stop() }
     let client = try await lab.client {
-      // The first is tried first as long as nothing is known.
+      // The first endpoint is tried first while nothing is known.
       $0.list = .list(lab.weighted)
       $0.probing.atStart = false
     }

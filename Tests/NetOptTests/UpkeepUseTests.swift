@@ -5,9 +5,10 @@ import Testing
 
 @testable import NetOpt
 
-/// Which requests are a use of the list, for which something is done beside them.
+/// Which requests count as a use of the list, for which the client does background work.
 @Suite struct UpkeepUseTests {
-  @Test func aRequestAlongTheListIs() async throws {
+  @Test("a request along the list starts the background work")
+  func listedRequest() async throws {
     let lab = try StubLab([.respond(200)])
     #expect(!lab.client.upkeep.hasBegun)
     _ = try await lab.client.execute(try lab.request())
@@ -15,8 +16,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Nothing is probed for a request that goes where it was told to.
-  @Test func aRequestThatKnowsItsWayIsNot() async throws {
+  /// The client probes nothing for a request that is pinned or routed by DNS.
+  @Test("a request that is pinned or routed by DNS does not start the background work")
+  func directedRequest() async throws {
     let lab = try StubLab([.respond(200), .respond(200)])
     for routing in [RequestOptions.Routing.pinned(lab.addresses[1]), .dns] {
       let request = try lab.request { $0.options.routing = routing }
