@@ -4,8 +4,8 @@ import NetOptTestSupport
 import Testing
 
 /// Servers that answer before they have read the body of a request. nginx then ends the response, reads
-/// nothing more of the body, and does not reset the stream (RFC 9113, section 8.1). libcurl waits for that
-/// reset.
+/// nothing more of the body, and does not reset the stream (RFC 9113, section 8.1). libcurl waits until the
+/// rest is sent or the stream is reset.
 @Suite struct EarlyAnswerTests {
   @Test(
     "the caller gets a response that the server sends before it has read the request's body",

@@ -141,7 +141,7 @@ import Testing
     await #expect(processExitsWith: .success) { [path = note.path as String] in
       alarm(300)
       let note = LastNote(path)
-      // The working directory is empty, so that nothing is made of the path in a text.
+      // The working directory is empty, so that a text that is used as a path leads to no file.
       chdir(try TemporaryDirectory.make("texts"))
       // Nobody opens the other end of this pipe.
       try #require(mkfifo("pipe", 0o600) == 0)

@@ -20,14 +20,14 @@ import Testing
 
     /// A field that is not a credential. The text of the server's failures depends on it.
     var name = ""
-    /// The value of `Accept-Language`. Some answers depend on it (`Vary`).
+    /// The value of `Accept-Language`. Some responses depend on this field (`Vary`).
     var language = ""
 
     /// Two of the tenants, and two of the names, are equal strings in Swift with different bytes.
     private static let tenants = ["tenant0", "tenant1", "caf\u{e9}", "cafe\u{301}"]
     private static let names = ["", "plain", "caf\u{e9}", "cafe\u{301}"]
 
-    /// The identity for which a server takes the caller.
+    /// The user for whom a server takes the caller.
     var identity: String {
       credentials.map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
         + partition

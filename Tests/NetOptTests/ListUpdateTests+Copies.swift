@@ -15,7 +15,7 @@ extension ListUpdateTests {
       directory: "\(directory)/state", for: ListReader(trustedKeys: keys, allowPrivateAddresses: true))
   }
 
-  /// Keeps a copy as an earlier process would have kept it that fetched the list an hour ago.
+  /// Keeps a copy, as if an earlier process had fetched the list an hour ago.
   private func keep(_ list: [UInt8]) throws {
     let url = try HTTPURL(Self.url)
     let hour = Date() - 3600

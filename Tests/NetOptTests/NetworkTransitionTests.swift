@@ -19,8 +19,8 @@ import Testing
   private let home = network(1)
   private let office = network(2)
 
-  /// The history belongs to a network: the client drops it when it leaves the network, and restores it when
-  /// it returns.
+  /// The history belongs to a network: the client drops the history when the machine leaves the network, and
+  /// restores the history when the machine returns.
   @Test("a network change probes the endpoints again, and a return restores the ranking")
   func networkChange() async throws {
     let addresses = IPAddress.freshLoopback(2)

@@ -113,7 +113,7 @@ import Testing
   }
 
   /// A failed health check shows nothing about the certificate. An existing connection shows only the
-  /// certificate of the past.
+  /// certificate of its own handshake.
   @Test(
     "a background probe checks a quarantined endpoint's certificate by a new handshake",
     arguments: ProbeMethod.allCases)

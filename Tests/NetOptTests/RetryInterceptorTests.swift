@@ -198,8 +198,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// The penalty of an endpoint that failed recently lowers its rank. It is not a time of 10 s that an
-  /// attempt takes.
+  /// The penalty of an endpoint that failed recently lowers the endpoint's rank. Retries must not take the
+  /// penalty for a time of 10 s that an attempt needs.
   @Test("the penalty of a failed endpoint does not prevent retries before the deadline")
   func penaltyIsNotTime() async throws {
     let lab = try StubLab([.refuse, .resetAfterSend])
