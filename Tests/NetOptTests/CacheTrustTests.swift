@@ -130,8 +130,8 @@ import Testing
     #expect(try await Self.sent("https://api.test/", by: signers.map(Self.signing)) == [1, 1, 0])
   }
 
-  /// A vault is unreachable for a moment. The fingerprint and the signature may come from different runs of the
-  /// key's command.
+  /// A vault is unreachable for a moment. The fingerprint and the signature may come from different runs of
+  /// the key's command.
   @Test("keys with the same id whose secrets cannot be read have separate identities")
   func unknownKeys() async throws {
     let signers = try (0..<3).map { _ in
