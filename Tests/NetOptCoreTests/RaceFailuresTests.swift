@@ -3,7 +3,7 @@ import Testing
 @testable import NetOptCore
 
 @Suite("The error of a call without a connection names the most telling failure") struct RaceFailuresTests {
-  /// From the most telling one to the one that tells least.
+  /// All kinds, in descending order of weight.
   private static let kinds: [LegFailure.Kind] = [
     .authorities, .proxyRefused, .certificateName(presented: ["other.test"]), .certificateUntrusted,
     .certificateExpired, .proxy, .tls, .unhealthy, .reset, .other, .tlsTimeout, .refused, .connectTimeout,
@@ -27,12 +27,13 @@ import Testing
       ended: .zero, outcome: .failed, failure: LegFailure(kind, "leg \(number) failed so"))
   }
 
-  @Test("each kind tells more than the next one")
+  @Test("each kind of failure has more weight than the next kind")
   func order() {
     for (more, less) in zip(Self.kinds, Self.kinds.dropFirst()) { #expect(more.weight > less.weight) }
   }
 
-  @Test("no failure is hidden by one that tells less, and the order of the legs does not matter")
+  @Test(
+    "no failure hides one with more weight, the error counts the rest, and the order of legs does not matter")
   func generated() throws {
     for seed in 0..<3000 as Range<UInt64> {
       var random = SplitMix64(seed: seed)
@@ -47,7 +48,7 @@ import Testing
       let kinds = legs.compactMap(\.failure?.kind).sorted { $0.weight > $1.weight }
       #expect(error.code == kinds[0].error.code && error.phase == kinds[0].error.phase, "seed \(seed)")
       #expect(error.isRetryable == kinds[0].error.isRetryable, "seed \(seed)")
-      // What else failed is named, the most telling first, or at least counted.
+      // The message names the other failures in descending order of weight, or counts them.
       let words = error.message.split(separator: "; besides, ")
       var phrases = words.count > 1 ? words[1].split(separator: ", and ")[...] : []
       var rest = kinds.dropFirst()
@@ -61,7 +62,7 @@ import Testing
     }
   }
 
-  @Test("a certificate is named first, and then that DNS knows no address")
+  @Test("the error names a certificate failure first, and then that DNS knows no address")
   func certificateBeforeName() throws {
     let lookUp = NetOptError(.nameNotFound, phase: .resolve, "api.test is not known")
     let legs = [try leg(.certificateUntrusted, 2), try leg(.refused, 3), try leg(.nameNotFound, 4)]
@@ -75,7 +76,7 @@ import Testing
   }
 
   @Test(
-    "an endpoint that is left out because of its certificate counts, one left out for other reasons does not")
+    "an endpoint excluded for its certificate counts as a failure; other excluded endpoints do not")
   func excluded() throws {
     let legs = [try leg(.nameNotFound, 4)]
     let lookUp = NetOptError(.nameNotFound, phase: .resolve, "api.test is not known; check the name")
@@ -95,7 +96,7 @@ import Testing
     #expect(other.code == .nameNotFound && other.message == lookUp.message)
   }
 
-  @Test("what did not fail is no failure")
+  @Test("a leg that won is not a failure, and inShort counts equal failures together")
   func others() throws {
     var won = try leg(.reset, 1)
     won.outcome = .won

@@ -1,9 +1,9 @@
 import NetOptCore
 import Testing
 
-/// Who may send and who has lost, and what becomes of pairs.
+/// The gate's answers to legs that are ready, and the start of two legs at once.
 @Suite struct RaceGateTests {
-  /// Three legs under way, and a fourth.
+  /// A race with three legs under way and a fourth that waits.
   private func underWay(mayBeRepeated: Bool = false) -> Race {
     var race = Race.of([100, 100, 100, 100], mayBeRepeated: mayBeRepeated)
     #expect(race.started() == [0])
@@ -12,8 +12,8 @@ import Testing
     return race
   }
 
-  @Test(arguments: [0, 1, 2])
-  func theFirstThatIsReadyWins(_ leg: Int) {
+  @Test("the first leg at the gate wins, and every other leg loses", arguments: [0, 1, 2])
+  func firstWins(_ leg: Int) {
     var race = underWay()
     let others = [0, 1, 2].filter { $0 != leg }
     #expect(race.winner == nil)
@@ -25,7 +25,8 @@ import Testing
     #expect(race.winner == leg)
   }
 
-  @Test func nothingStartsOnceOneHasWon() {
+  @Test("the race starts nothing once a leg has won")
+  func afterWin() {
     var race = underWay()
     _ = race.opened(2, at: .at(0))
     #expect(race.ready(1) == .send)
@@ -38,14 +39,16 @@ import Testing
     #expect(race.failed(1) == .wait(until: nil))
   }
 
-  @Test func aPooledConnectionWinsAtOnce() {
+  @Test("a leg with a pooled connection wins at once")
+  func pooledConnection() {
     var race = Race.of([100, 100])
     #expect(race.advance() == .start(0))
     #expect(race.ready(0) == .send)
     #expect(race.advance() == .wait(until: nil))
   }
 
-  @Test func aReplayIsRefusedUnlessTheRequestMayBeRepeated() {
+  @Test("the gate refuses a replay unless the request may be repeated")
+  func replay() {
     var once = underWay()
     #expect(once.ready(1) == .send)
     #expect(once.ready(1) == .replayRefused)
@@ -57,7 +60,7 @@ import Testing
     #expect(often.ready(0) == .lost)
   }
 
-  @Test("a request that comes back unprocessed is sent again")
+  @Test("a leg sends a request again that came back unprocessed")
   func returned() {
     var race = underWay()
     race.takeBack(from: 1)
@@ -71,14 +74,14 @@ import Testing
       race.takeBack(from: 1)
       #expect(race.winner == nil)
       #expect(race.maySend(1) == true)
-      // Those that lost stay lost.
+      // Legs that lost stay lost.
       #expect(race.ready(0) == .lost)
     }
     #expect(race.ready(1) == .send)
     #expect(race.ready(1) == .replayRefused)
   }
 
-  @Test("when its connection cannot be replaced, the next leg sends what came back")
+  @Test("the next leg sends a returned request when its connection cannot be replaced")
   func returnedElsewhere() {
     var race = underWay()
     #expect(race.ready(1) == .send)
@@ -96,7 +99,8 @@ import Testing
     #expect(other.ready(3) == .send)
   }
 
-  @Test func aLegThatIsOverOrHasNotStartedCannotWin() {
+  @Test("a leg that failed or has not started cannot win")
+  func cannotWin() {
     var race = Race.of([100, 100, 100])
     _ = race.started()
     #expect(race.failed(0) == .start(1))
@@ -108,31 +112,35 @@ import Testing
 
   // MARK: Pairs
 
-  @Test func aPairStartsTogether() {
+  @Test("the two legs of a pair start together, and the second is the front leg")
+  func pair() {
     var race = Race.of([100, 200, 100], startsTwo: true)
     #expect(race.started() == [0, 1])
-    // The second one is in front.
+    // The second leg is the front leg.
     #expect(race.opened(0, at: .at(0)) == .wait(until: nil))
     #expect(race.opened(1, at: .at(0)) == .wait(until: .at(200)))
     #expect(race.timeIsUp(at: .at(200), connected: false) == .start(2))
     #expect(race.advance() == .wait(until: nil))
   }
 
-  @Test func aPairOfOneIsOneLeg() {
+  @Test("a pair with one leg starts that leg alone")
+  func pairWithOneLeg() {
     var race = Race.of([100], startsTwo: true)
     #expect(race.started() == [0])
     #expect(race.failed(0) == .exhausted)
   }
 
-  @Test func aPairWhoseFirstFailsAtOnceIsOneLeg() {
+  @Test("a pair whose first leg fails at once leaves one leg under way")
+  func pairAfterFailure() {
     var race = Race.of([100, 100, 100], startsTwo: true)
     #expect(race.advance() == .start(0))
     #expect(race.failed(0) == .start(1))
     #expect(race.advance() == .wait(until: nil))
   }
 
-  /// Whoever takes no request at the moment gets it when nobody else does, and once.
-  @Test func aLegIsTriedAgainWhenAllOthersHaveFailed() {
+  /// A leg that takes no request now gets it once more when every other leg has failed.
+  @Test("tryAgainLast tries a leg once more after all other legs, answers of DNS included")
+  func lastTry() {
     var race = Race.of([100, 100], thenDNS: true)
     #expect(race.started() == [0])
     #expect(race.ready(0) == .send)
@@ -141,7 +149,7 @@ import Testing
     #expect(race.hasUntriedAddress)
     #expect(race.failed(0) == .start(1))
     #expect(race.failed(1) == .start(2))
-    // What DNS has is tried before it.
+    // The race tries the answers of DNS before the repeated leg.
     #expect(race.expanded(2, into: race.untried([.answer(0), .answer(7)])) == .start(4))
     #expect(race.failed(4) == .start(3))
     #expect(race.legs[3] == race.legs[0])

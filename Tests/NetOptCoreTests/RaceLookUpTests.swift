@@ -1,9 +1,10 @@
 import NetOptCore
 import Testing
 
-/// When the look-up starts, and what becomes of its answers.
+/// The start of the DNS look-up in a race, and the legs for its answers.
 @Suite struct RaceLookUpTests {
-  /// A race of so many slow listed legs and DNS, whose first leg has opened its socket.
+  /// A race of `count` listed legs and DNS, whose first leg has opened its socket. `stagger` and `moment` are
+  /// milliseconds.
   private func begun(_ count: Int, stagger: Int = 5000, at moment: Int = 0) -> Race {
     var race = Race.of([Int](repeating: stagger, count: count), thenDNS: true)
     #expect(race.started() == [0])
@@ -11,7 +12,7 @@ import Testing
     return race
   }
 
-  /// Five listed legs and DNS; three of them and the look-up are under way.
+  /// A race of five listed legs and DNS. Three listed legs and the look-up are under way.
   private func full() -> Race {
     var race = begun(5, stagger: 50)
     #expect(race.timeIsUp(at: .at(50), connected: false) == .start(1))
@@ -20,18 +21,20 @@ import Testing
     return race
   }
 
-  // MARK: When it starts
+  // MARK: Start
 
-  @Test func startsInItsTurn() {
+  @Test("the look-up starts in its turn, after the listed legs")
+  func turn() {
     var race = begun(2, stagger: 100)
     #expect(race.timeIsUp(at: .at(100), connected: false) == .start(1))
     #expect(race.timePasses(leg: 1, from: .at(100)) == .start(2))
-    // There is nothing left to wait for.
+    // No leg is left to wait for.
     #expect(race.advance() == .wait(until: nil))
     #expect(race.timeIsUp(at: .at(2000), connected: false) == .wait(until: nil))
   }
 
-  @Test func startsASecondAfterTheFirstSocketAtTheLatest() {
+  @Test("the look-up starts 1 s after the first socket opens at the latest")
+  func delay() {
     #expect(Race.lookUpDelay == .seconds(1))
     var race = Race.of([5000, 5000], thenDNS: true)
     _ = race.started()
@@ -40,7 +43,8 @@ import Testing
     #expect(race.timeIsUp(at: .at(1010), connected: false) == .start(2))
   }
 
-  @Test func leavesTheLegInFrontItsTime() {
+  @Test("a look-up that starts early does not shorten the front leg's stagger")
+  func frontStagger() {
     var race = begun(2, stagger: 1500)
     #expect(race.timeIsUp(at: .at(1000), connected: true) == .start(2))
     #expect(race.front == 0)
@@ -49,23 +53,26 @@ import Testing
     #expect(race.timeIsUp(at: .at(1750), connected: true) == .start(1))
   }
 
-  @Test func laterSocketsDoNotPutItOff() {
+  @Test("later sockets do not delay the look-up, and the look-up starts once")
+  func laterSockets() {
     var race = begun(3)
     #expect(race.failed(0) == .start(1))
     #expect(race.advance() == .wait(until: .at(1000)))
     #expect(race.opened(1, at: .at(900)) == .wait(until: .at(1000)))
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(3))
-    // Nor does it start twice.
+    // The look-up does not start twice.
     #expect(race.opened(1, at: .at(1100)) == .wait(until: .at(5900)))
   }
 
-  @Test func isNotNeededOnceALegIsReady() {
+  @Test("the look-up does not start once a leg has won")
+  func afterWin() {
     var race = begun(2)
     #expect(race.ready(0) == .send)
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .wait(until: nil))
   }
 
-  @Test func startsBesideTheLegWhoseTimeIsUpAtTheSameMoment() {
+  @Test("the look-up and the next leg both start when both are due at the same moment")
+  func sameMoment() {
     var race = begun(2, stagger: 1000)
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(2))
     #expect(race.advance() == .wait(until: .at(1000)))
@@ -73,13 +80,15 @@ import Testing
     #expect(race.advance() == .wait(until: nil))
   }
 
-  @Test func doesNotWaitBehindAListThatHasItsShare() {
+  @Test("the look-up starts before the remaining legs of a list that has three legs under way")
+  func fullList() {
     var race = full()
     #expect(race.advance() == .wait(until: nil))
     #expect(race.front == 2)
   }
 
-  @Test func thePairWithDNSKeepsTheFirstLegsTime() {
+  @Test("in a pair with the look-up, the first leg's stagger decides when the next leg starts")
+  func pairWithLookUp() {
     var race = Race(
       [.listed(0), .lookUp, .listed(1)], startsTwo: true, multiplexes: true, mayBeRepeated: false)
     #expect(race.started() == [0, 1])
@@ -87,15 +96,17 @@ import Testing
     #expect(race.timeIsUp(at: .at(100), connected: false) == .start(2))
   }
 
-  @Test func aLookUpAtTheFrontStartsAlone() {
+  @Test("a look-up that comes first starts alone")
+  func firstLookUp() {
     var race = Race([.lookUp, .listed(0)], startsTwo: false, multiplexes: true, mayBeRepeated: false)
     #expect(race.started() == [0])
     #expect(race.failed(0) == .start(1))
   }
 
-  // MARK: What it gives
+  // MARK: Answers
 
-  @Test func becomesLegs() {
+  @Test("the race replaces a look-up with legs for its answers and tries them in order")
+  func legsForAnswers() {
     var race = begun(1, stagger: 100)
     #expect(race.timeIsUp(at: .at(100), connected: false) == .start(1))
     #expect(race.expanded(1, into: [.answer(7, stagger: 70), .answer(8, stagger: 80)]) == .start(2))
@@ -107,7 +118,8 @@ import Testing
     #expect(race.ready(3) == .send)
   }
 
-  @Test func aloneItBecomesLegs() {
+  @Test("the answers of a race that has only a look-up start one at a time")
+  func onlyLookUp() {
     var race = Race.of([], thenDNS: true, startsTwo: true)
     #expect(race.started() == [0])
     #expect(race.expanded(0, into: [.answer(7), .answer(8)]) == .start(1))
@@ -116,7 +128,8 @@ import Testing
     #expect(race.failed(2) == .exhausted)
   }
 
-  @Test func withoutAnswersItHasFailed() {
+  @Test("a look-up without new answers counts as failed")
+  func noAnswers() {
     var race = begun(1, stagger: 100)
     #expect(race.timeIsUp(at: .at(100), connected: false) == .start(1))
     #expect(race.expanded(1, into: []) == .wait(until: nil))
@@ -126,7 +139,8 @@ import Testing
     #expect(alone.expanded(0, into: []) == .exhausted)
   }
 
-  @Test func itsAnswersComeBeforeWhatIsLeftOfTheList() {
+  @Test("the race tries answers of DNS before the remaining legs of the list")
+  func answersFirst() {
     var race = begun(3)
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(3))
     #expect(race.expanded(3, into: [.answer(7), .answer(8)]) == .start(4))
@@ -135,24 +149,26 @@ import Testing
     #expect(race.failed(0) == .start(2))
   }
 
-  @Test func aFailureStartsTheNextOfTheList() {
+  @Test("a failed look-up starts the next leg of the list if the list has fewer than three under way")
+  func failure() {
     var race = begun(2)
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(2))
     #expect(race.failed(2) == .start(1))
-    // Where the list has its share there is nothing to start, and nothing is lost by it.
+    // When three legs of the list are under way, the failure starts no leg, and the race loses none.
     var full = full()
     #expect(full.failed(5) == .wait(until: nil))
     #expect(full.failed(1) == .start(3))
   }
 
-  @Test func eachSourceHasItsShare() {
+  @Test("list and DNS have up to three legs under way each, and a failed leg starts one of its source")
+  func shares() {
     var race = full()
     // Listed legs 0, 1, 2; answers 6, 7, 8.
     #expect(race.expanded(5, into: (20...23).map { .answer($0) }) == .start(6))
     #expect(race.timePasses(leg: 6, from: .at(200)) == .start(7))
     #expect(race.timePasses(leg: 7, from: .at(300)) == .start(8))
     #expect(race.timePasses(leg: 8, from: .at(400)) == .wait(until: nil))
-    // Each makes room for its own, whoever is first in line.
+    // A failed leg makes room for a leg of its own source, whichever leg is first in the queue.
     #expect(race.failed(0) == .start(3))
     #expect(race.failed(8) == .start(9))
     #expect(race.failed(6) == .wait(until: nil))
@@ -161,7 +177,8 @@ import Testing
     #expect(race.failed(9) == .exhausted)
   }
 
-  @Test func answersThatWereTriedAreLeftOut() {
+  @Test("untried drops answers whose targets have started, and repeated answers")
+  func triedAnswers() {
     var race = begun(3)
     #expect(race.failed(0) == .start(1))
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(3))
@@ -169,7 +186,8 @@ import Testing
     #expect(race.untried(answers) == [.answer(7), .answer(2)])
   }
 
-  @Test func anAnswerTakesThePlaceOfALegOfTheListThatHasNotStarted() {
+  @Test("an answer replaces the waiting leg of the list to the same address")
+  func sameAddress() {
     var race = begun(4)
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(4))
     #expect(race.expanded(4, into: [.answer(2)]) == .start(5))

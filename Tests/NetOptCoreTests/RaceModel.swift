@@ -1,23 +1,23 @@
 import NetOptCore
 
-/// What the rules of a race say, told apart from how `Race` keeps them: it knows what happened to each leg, and works
-/// out from that what has to be next.
+/// A second implementation of the rules of a race, independent of the implementation in `Race`. The model
+/// records what happened to each leg, and derives the next step from these records.
 struct RaceModel {
   struct Runner {
     let leg: RoutePlan.Leg
-    /// When it opened its socket, if it was in front then.
+    /// The moment at which the leg opened its socket, or `nil` if it was not the front leg then.
     var opened: MonotonicInstant?
     var isConnected = false
     var isOver = false
   }
 
   private(set) var runners: [Runner]
-  /// The legs that have not started, in their order.
+  /// The legs that have not started, in starting order.
   private(set) var queue: [Int]
   private(set) var started: [Int] = []
-  /// How many legs may still start without a reason.
+  /// How many legs of the initial start (one, or two if `startsTwo`) have not started yet.
   private(set) var atOutset: Int
-  /// The leg in front, and whether it was given longer, and had its time.
+  /// The front leg. The next two properties say whether its stagger was extended and whether it is over.
   private(set) var front: Int?
   var frontIsExtended = false
   var frontIsOver = false
@@ -31,7 +31,7 @@ struct RaceModel {
     patience = multiplexes ? 1 : 2
   }
 
-  // MARK: What has to be
+  // MARK: Expected steps
 
   func isLookUp(_ leg: Int) -> Bool { runners[leg].leg.target == .dns }
 
@@ -39,14 +39,14 @@ struct RaceModel {
     started.count { !runners[$0].isOver && (source == nil || runners[$0].leg.source == source) }
   }
 
-  /// The leg whose turn it is: the first one whose source has fewer than three under way, and a last resort when nothing is under way and
-  /// nothing else left.
+  /// The next leg: the first waiting leg whose source has fewer than three legs under way. A last resort is
+  /// next only when no leg is under way and no other leg waits.
   var next: Int? {
     queue.first { !runners[$0].leg.isLast && underWay(runners[$0].leg.source) < 3 }
       ?? (underWay() == 0 ? queue.first : nil)
   }
 
-  /// When the leg in front will have had its time.
+  /// The end of the front leg's stagger.
   var frontDue: MonotonicInstant? {
     guard let front, !runners[front].isOver, !frontIsOver, let opened = runners[front].opened else {
       return nil
@@ -55,7 +55,7 @@ struct RaceModel {
     return opened + stagger * patience + (frontIsExtended ? min(stagger, .milliseconds(250)) : .zero)
   }
 
-  /// The look-up that has not started.
+  /// The look-up, if it has not started.
   var lookUp: Int? { queue.first(where: isLookUp) }
 
   var lookUpDue: MonotonicInstant? { lookUp == nil ? nil : firstOpened.map { $0 + .seconds(1) } }
@@ -64,14 +64,14 @@ struct RaceModel {
     started.contains { runners[$0].leg.target == target }
   }
 
-  /// Those answers of a look-up that were not tried, each once.
+  /// The answers of a look-up whose targets no leg has tried, each target once.
   func news(_ answers: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     answers.enumerated().filter { index, answer in
       !hasStarted(answer.target) && !answers[..<index].contains { $0.target == answer.target }
     }.map(\.element)
   }
 
-  // MARK: What happened
+  // MARK: Events
 
   mutating func start(_ leg: Int) {
     queue.removeAll { $0 == leg }
@@ -90,9 +90,9 @@ struct RaceModel {
 
   mutating func ended(_ leg: Int) { runners[leg].isOver = true }
 
-  /// A look-up gave legs, which come next. What leads to the same addresses is dropped.
+  /// Puts the legs from a look-up first in the queue, and drops the waiting legs to the same addresses.
   ///
-  /// - Returns: how many were dropped.
+  /// - Returns: The number of dropped legs.
   mutating func gave(_ news: [RoutePlan.Leg]) -> Int {
     let waiting = queue.count
     queue.removeAll { index in news.contains { $0.target == runners[index].leg.target } }

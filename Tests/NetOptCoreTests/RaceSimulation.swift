@@ -1,18 +1,20 @@
 import NetOptCore
 
-/// One race in simulated time: its legs open sockets, connect, become ready, fail or are looked up at random moments,
-/// and its timer may be late. What is not as the model says is written down.
+/// One race in simulated time. Its legs open sockets, connect, become ready, fail or give answers at random
+/// moments, and its timer may be late. The simulation records each step in which the race and the model
+/// differ.
 struct RaceSimulation {
   private enum Event { case opened, connected, ready, failed, resolved([RoutePlan.Leg]), alarm(Int) }
 
-  /// What has to happen now and then, or a rule is not seen at work.
+  /// The situations that must occur in the simulations. A situation that never occurs leaves its rule
+  /// untested.
   enum Occasion: CaseIterable {
     case won, exhausted, bothSourcesFull, extended, startedByTime, lookUpStartedByTime,
       lookUpStartedBeforeTheList, lastStarted
     case lookUpFailedBeforeTheList, answerStartedBeforeTheList, listedLegDropped, blockedLegPassedOver
   }
 
-  /// What broke a rule.
+  /// The differences between the race and the model.
   private(set) var faults: [String] = []
   private(set) var occasions: [Occasion: Int] = [:]
 
@@ -21,11 +23,11 @@ struct RaceSimulation {
   private var model: RaceModel
   private var winner: Int?
   private let mayBeRepeated: Bool
-  /// By how many milliseconds the timer may be late.
+  /// The maximum lateness of the timer, in milliseconds.
   private let lateness: Int
   private var now = MonotonicInstant.at(0)
   private var agenda: [(at: MonotonicInstant, leg: Int, event: Event)] = []
-  /// Tells the last alarm that was set from those before it.
+  /// The number of the latest alarm. Earlier alarms have no effect.
   private var alarm = 0
   private var isExhausted = false
 
@@ -49,7 +51,7 @@ struct RaceSimulation {
     model = RaceModel(legs, startsTwo: startsTwo, multiplexes: multiplexes)
   }
 
-  /// Runs the race until nothing can happen any more.
+  /// Runs the race until no event is left.
   mutating func run() {
     goOn()
     while let next = agenda.indices.min(by: { agenda[$0].at < agenda[$1].at }) {
@@ -71,7 +73,7 @@ struct RaceSimulation {
     if happened { occasions[occasion, default: 0] += 1 }
   }
 
-  /// What holds after every event.
+  /// Checks the conditions that hold after every event.
   private mutating func check() {
     expect(race.winner == winner, "the winner is \(race.winner ?? -1)")
     expect(race.front == model.front, "in front is \(race.front ?? -1)")
@@ -81,15 +83,15 @@ struct RaceSimulation {
     if let due = model.lookUpDue { expect(now <= due + latest, "the look-up has not started") }
     if let due = model.frontDue { expect(now <= due + latest, "leg \(model.front ?? -1) has had its time") }
     expect(model.underWay(.list) <= 3, "\(model.underWay(.list)) legs of the list are under way")
-    // One that was due started beside three others.
+    // A look-up that is due starts although three other legs are under way.
     expect(model.underWay(.dns) <= 3, "\(model.underWay(.dns)) legs of DNS are under way")
     expect(model.underWay() > 0 || isExhausted, "nothing is under way")
     note(.bothSourcesFull, if: model.underWay(.dns) == 3 && model.underWay(.list) == 3)
   }
 
-  // MARK: What the race wants
+  // MARK: Steps of the race
 
-  /// Has the race start what it does without a reason.
+  /// Lets the race start the legs of its initial start.
   private mutating func goOn() {
     let isDue = model.atOutset > 0 && model.next != nil && winner == nil
     let step = race.advance()
@@ -131,7 +133,7 @@ struct RaceSimulation {
       plan(leg, outcomeOfLookUp(), after: 0...1500)
     } else {
       note(.answerStartedBeforeTheList, if: source == .dns && isListLeft)
-      // Without a socket it waits for a stream of a connection that is there.
+      // A leg that opens no socket waits for a stream of a ready connection.
       if random.chance(80) { plan(leg, .opened, after: 0...100) }
       if random.chance(20) { plan(leg, .opened, after: 100...1000) }
       if random.chance(50) { plan(leg, .connected, after: 100...800) }
@@ -140,13 +142,13 @@ struct RaceSimulation {
     if random.chance(5) { handle(.failed, of: leg) } else { goOn() }
   }
 
-  // MARK: What happens
+  // MARK: Random events
 
   private mutating func plan(_ leg: Int, _ event: Event, after range: ClosedRange<Int>) {
     agenda.append((now + random.milliseconds(range), leg, event))
   }
 
-  /// It fails, or gives some answers, of which the list may have some.
+  /// A random outcome of a look-up: a failure, or up to 6 answers, some of which the list may have too.
   private mutating func outcomeOfLookUp() -> Event {
     if random.chance(20) { return .failed }
     var answers: [RoutePlan.Leg] = []
@@ -169,7 +171,7 @@ struct RaceSimulation {
       model.ended(leg)
       ended(race.failed(leg), isFirst)
     case .resolved(let answers):
-      // Whoever looks up stops listening when the leg is over.
+      // The caller of the look-up ignores its answers when the leg is over.
       guard winner == nil, !model.runners[leg].isOver else { return }
       let news = model.news(answers)
       expect(race.untried(answers) == news, "other answers are new")
@@ -181,7 +183,7 @@ struct RaceSimulation {
     }
   }
 
-  /// A leg that ends, for the first time, starts the next at once.
+  /// Checks that the first end of a leg starts the next leg at once.
   private mutating func ended(_ step: Race.Step, _ isFirst: Bool) {
     let isDue = winner == nil && isFirst && model.next != nil
     expect(isDue == (step == model.next.map { .start($0) }), "\(step) after a failure")

@@ -1,10 +1,10 @@
 import NetOptCore
 import Testing
 
-/// Thousands of races against legs that do as they please.
+/// Thousands of simulated races whose legs behave at random.
 @Suite struct RaceSimulationTests {
-  @Test(arguments: 1...8)
-  func everyRaceKeepsTheRules(_ seed: UInt64) {
+  @Test("random races follow the rules of the model, and every rule is at work", arguments: 1...8)
+  func randomRaces(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var occasions: [RaceSimulation.Occasion: Int] = [:]
     for _ in 0..<3000 {

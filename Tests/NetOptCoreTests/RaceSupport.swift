@@ -2,15 +2,15 @@ import NetOptCore
 import Testing
 
 extension RoutePlan.Leg {
-  /// The leg that looks the name up.
+  /// The leg that looks the host name up in DNS.
   static let lookUp = RoutePlan.Leg(.dns, source: .dns)
 
-  /// A leg to the listed address with this number.
+  /// A leg of the list to the address with this number. `stagger` is in milliseconds.
   static func listed(_ number: Int, stagger: Int = 100) -> Self {
     RoutePlan.Leg(.address(.number(number)), source: .list, stagger: .milliseconds(stagger))
   }
 
-  /// An answer of DNS: the address with this number.
+  /// A leg from DNS to the address with this number. `stagger` is in milliseconds.
   static func answer(_ number: Int, stagger: Int = 100) -> Self {
     RoutePlan.Leg(.address(.number(number)), source: .dns, stagger: .milliseconds(stagger))
   }
@@ -21,7 +21,8 @@ extension IPAddress {
 }
 
 extension Race {
-  /// A race of listed legs with these staggers, in milliseconds, to the addresses from 0 on, and then perhaps DNS.
+  /// A race of listed legs to the addresses from number 0 on, with these staggers in milliseconds. A look-up
+  /// follows if `thenDNS` is true.
   static func of(
     _ staggers: [Int], thenDNS: Bool = false, startsTwo: Bool = false, multiplexes: Bool = true,
     mayBeRepeated: Bool = false
@@ -32,14 +33,14 @@ extension Race {
       mayBeRepeated: mayBeRepeated)
   }
 
-  /// Starts what can be started now.
+  /// Starts all legs that can start now, and returns their indices.
   mutating func started() -> [Int] {
     var legs: [Int] = []
     while case .start(let leg) = advance() { legs.append(leg) }
     return legs
   }
 
-  /// Lets a leg have all its time, from this moment on, and gives what comes of it.
+  /// Opens a leg's socket at this moment, lets its stagger pass, and returns the step that follows.
   mutating func timePasses(leg: Int, from opened: MonotonicInstant = .at(0)) -> Step {
     guard case .wait(let due?) = self.opened(leg, at: opened) else { return .wait(until: nil) }
     return timeIsUp(at: due, connected: false)
@@ -47,6 +48,6 @@ extension Race {
 }
 
 extension MonotonicInstant {
-  /// So many milliseconds after the clock's start.
+  /// The moment this many milliseconds after the clock's start.
   static func at(_ milliseconds: Int) -> Self { Self(nanoseconds: Int64(milliseconds) * 1_000_000) }
 }

@@ -1,15 +1,17 @@
 import NetOptCore
 import Testing
 
-/// When which leg starts.
+/// The moments at which a race starts its legs.
 @Suite struct RaceTests {
-  @Test func startsOneLegAndWaits() {
+  @Test("a race starts one leg and then waits")
+  func oneLeg() {
     var race = Race.of([100, 100])
     #expect(race.advance() == .start(0))
     #expect(race.advance() == .wait(until: nil))
   }
 
-  @Test func isMadeFromAPlan() {
+  @Test("a race takes its legs, its pair start, its staggers and its replay rule from the plan and request")
+  func fromPlan() {
     let legs = [RoutePlan.Leg.listed(1, stagger: 100), .listed(2, stagger: 200)]
     let origin = Origin(.https, host: "a.test")
     var race = Race(
@@ -17,14 +19,14 @@ import Testing
       mayBeRepeated: false)
     #expect(race.legs == legs)
     #expect(race.started() == [0, 1])
-    // Twice the stagger: the connection does not multiplex.
+    // The race doubles the stagger because the connection does not multiplex.
     #expect(race.opened(1, at: .at(0)) == .wait(until: .at(400)))
     #expect(race.ready(0) == .send)
     #expect(race.ready(0) == .replayRefused)
   }
 
   @Test(
-    "a leg that is put first replaces the one to its target, starts alone, and the others keep their order")
+    "putFirst moves a leg to the front, replaces the leg with its target, and starts it alone")
   func putFirst() {
     for startsTwo in [false, true] {
       var race = Race.of([100, 100, 100], thenDNS: true, startsTwo: startsTwo)
@@ -42,10 +44,11 @@ import Testing
     #expect(other.legs == [.answer(9), .listed(0)])
   }
 
-  @Test func theClockStartsWhenTheSocketIsOpened() {
+  @Test("a leg's stagger runs from the moment its socket opens")
+  func staggerStart() {
     var race = Race.of([100, 100])
     #expect(race.advance() == .start(0))
-    // Until then no time is up.
+    // The stagger does not run until the socket opens.
     #expect(race.timeIsUp(at: .at(10_000), connected: false) == .wait(until: nil))
     #expect(race.opened(0, at: .at(10_000)) == .wait(until: .at(10_100)))
     #expect(race.advance() == .wait(until: .at(10_100)))
@@ -55,7 +58,7 @@ import Testing
     #expect(race.opened(1, at: .at(10_150)) == .wait(until: .at(10_250)))
   }
 
-  @Test("a last resort starts when nothing is under way, however long that takes")
+  @Test("a race starts a last resort only when no leg is under way, however long that takes")
   func lastResorts() {
     var race = Race(
       [.listed(0).last, .listed(1), .listed(2), .listed(3).last], startsTwo: true, multiplexes: true,
@@ -70,14 +73,14 @@ import Testing
     #expect(race.failed(3) == .exhausted)
   }
 
-  @Test("a leg that begins anew does so before any other one starts")
+  @Test("tryAgainNext queues a leg before all others, and tryAgainLast queues it after all others once")
   func beginsAnew() {
     var race = Race.of([100, 100], thenDNS: true)
     #expect(race.started() == [0])
     race.tryAgainNext(0)
     #expect(race.failed(0) == .start(3))
     #expect(race.legs[3] == race.legs[0])
-    // It has its turn when the others have failed, too, and that once.
+    // The race also tries the leg once more after the other legs have failed.
     race.tryAgainLast(3)
     race.tryAgainLast(3)
     #expect(race.failed(3) == .start(1))
@@ -86,24 +89,27 @@ import Testing
     #expect(race.failed(4) == .exhausted)
   }
 
-  @Test func aSecondSocketDoesNotStartTheClockAgain() {
+  @Test("a leg's second socket does not restart its stagger")
+  func secondSocket() {
     var race = Race.of([100, 100])
     _ = race.started()
     #expect(race.opened(0, at: .at(0)) == .wait(until: .at(100)))
     #expect(race.opened(0, at: .at(50)) == .wait(until: .at(100)))
   }
 
-  @Test func aSecondSocketGivesNoMoreTime() {
+  @Test("a socket that a leg opens after its stagger is over gives the leg no more time")
+  func lateSocket() {
     var race = Race.of([100, 100, 100, 100])
     _ = race.started()
     #expect(race.timePasses(leg: 0) == .start(1))
     #expect(race.timePasses(leg: 1) == .start(2))
     #expect(race.timePasses(leg: 2) == .wait(until: nil))
-    // It has had its time, although nothing came of it.
+    // The stagger of leg 2 is over, although no leg started then.
     #expect(race.opened(2, at: .at(500)) == .wait(until: nil))
   }
 
-  @Test func theLegThatStartedLastIsInFront() {
+  @Test("the leg that started last is the front leg")
+  func frontLeg() {
     var race = Race.of([100, 100])
     #expect(race.front == nil)
     _ = race.started()
@@ -112,7 +118,8 @@ import Testing
     #expect(race.front == 1)
   }
 
-  @Test func onlyTheLegInFrontHasAClock() {
+  @Test("only the front leg has a stagger timer")
+  func frontTimer() {
     var race = Race.of([100, 100, 100])
     _ = race.started()
     #expect(race.failed(0) == .start(1))
@@ -122,13 +129,14 @@ import Testing
     #expect(race.opened(1, at: .at(110)) == .wait(until: nil))
   }
 
-  /// Stagger, whether the connection multiplexes, and when time is up without and with TCP connected.
-  @Test(arguments: [
+  /// The stagger in milliseconds, whether the connection multiplexes, and the end of the stagger in
+  /// milliseconds without and with a TCP connection.
+  @Test("the race extends a stagger once, by at most 250 ms, when TCP is connected", arguments: [
     (50, true, 50, 100), (249, true, 249, 498), (250, true, 250, 500), (251, true, 251, 501),
     (2000, true, 2000, 2250),
     (50, false, 100, 150), (250, false, 500, 750), (2000, false, 4000, 4250), (0, true, 0, 0),
   ])
-  func isExtendedOnceWhenTCPIsConnected(_ stagger: Int, _ multiplexes: Bool, _ first: Int, _ second: Int) {
+  func staggerExtension(_ stagger: Int, _ multiplexes: Bool, _ first: Int, _ second: Int) {
     var race = Race.of([stagger, 100], multiplexes: multiplexes)
     _ = race.started()
     #expect(race.opened(0, at: .at(0)) == .wait(until: .at(first)))
@@ -138,14 +146,16 @@ import Testing
     #expect(race.timeIsUp(at: .at(second), connected: true) == .start(1))
   }
 
-  @Test func theExtensionCountsFromTheMomentThatWasDue() {
+  @Test("an extension counts from the due time, not from the late timer")
+  func extensionStart() {
     var race = Race.of([100, 100])
     _ = race.started()
     _ = race.opened(0, at: .at(0))
     #expect(race.timeIsUp(at: .at(130), connected: true) == .wait(until: .at(200)))
   }
 
-  @Test func eachLegIsExtendedOnItsOwn() {
+  @Test("the race extends each leg's stagger separately")
+  func separateExtensions() {
     var race = Race.of([100, 60, 100])
     _ = race.started()
     _ = race.opened(0, at: .at(0))
@@ -156,19 +166,21 @@ import Testing
     #expect(race.timeIsUp(at: .at(320), connected: true) == .start(2))
   }
 
-  @Test func aFailedLegStartsTheNextAtOnce() {
+  @Test("a front leg that fails starts the next leg at once and ends the front leg's stagger")
+  func frontFailure() {
     var race = Race.of([100, 100, 100])
     _ = race.started()
     _ = race.opened(0, at: .at(0))
     #expect(race.failed(0) == .start(1))
-    // The time of the leg that failed is forgotten.
+    // The stagger of the failed leg no longer counts.
     #expect(race.advance() == .wait(until: nil))
     #expect(race.timeIsUp(at: .at(100), connected: false) == .wait(until: nil))
     #expect(race.failed(1) == .start(2))
     #expect(race.failed(2) == .exhausted)
   }
 
-  @Test func aLegBehindThatFailsStartsTheNextToo() {
+  @Test("a leg that fails behind the front leg starts the next leg too")
+  func otherFailure() {
     var race = Race.of([100, 100, 100])
     _ = race.started()
     #expect(race.timePasses(leg: 0) == .start(1))
@@ -177,17 +189,19 @@ import Testing
     #expect(race.opened(2, at: .at(1010)) == .wait(until: .at(1110)))
   }
 
-  @Test func aLegFailsOnce() {
+  @Test("the race ignores a second failure of a leg and a failure of a leg that has not started")
+  func repeatedFailure() {
     var race = Race.of([100, 100, 100])
     _ = race.started()
     #expect(race.failed(0) == .start(1))
     #expect(race.failed(0) == .wait(until: nil))
-    // Nor does one fail that has not started.
+    // A leg that has not started cannot fail.
     #expect(race.failed(2) == .wait(until: nil))
     #expect(race.failed(1) == .start(2))
   }
 
-  @Test func atMostThreeAreUnderWay() {
+  @Test("a race has at most three legs of the list under way")
+  func width() {
     var race = Race.of([100, 100, 100, 100, 100])
     _ = race.started()
     #expect(race.timePasses(leg: 0) == .start(1))
@@ -200,7 +214,8 @@ import Testing
     #expect(race.failed(2) == .wait(until: nil))
   }
 
-  @Test func timeDoesNotStartALegThatIsNotThere() {
+  @Test("a race with no more legs starts nothing when the stagger is over")
+  func noNextLeg() {
     var race = Race.of([100])
     _ = race.started()
     _ = race.opened(0, at: .at(0))
@@ -208,7 +223,8 @@ import Testing
     #expect(race.failed(0) == .exhausted)
   }
 
-  @Test func itIsExhaustedOnce() {
+  @Test("a race whose only leg failed reports that it is exhausted once, and no leg wins any more")
+  func exhaustion() {
     var race = Race.of([100])
     _ = race.started()
     #expect(race.opened(0, at: .at(0)) == .wait(until: .at(100)))
@@ -218,17 +234,19 @@ import Testing
     #expect(race.ready(0) == .lost)
   }
 
-  @Test func aTimerMayBeLate() {
+  @Test("a late timer extends the stagger and then starts the next leg at once")
+  func lateTimer() {
     var race = Race.of([100, 100, 100])
     _ = race.started()
     #expect(race.opened(0, at: .at(0)) == .wait(until: .at(100)))
-    // The time that the extension gave has passed as well.
+    // The extension is over as well.
     #expect(race.timeIsUp(at: .at(900), connected: true) == .wait(until: .at(200)))
     #expect(race.timeIsUp(at: .at(900), connected: true) == .start(1))
     #expect(race.timeIsUp(at: .at(900), connected: true) == .wait(until: nil))
   }
 
-  @Test func withoutLegsItIsExhausted() {
+  @Test("a race without legs is exhausted and has no winner")
+  func noLegs() {
     var race = Race.of([])
     #expect(race.advance() == .exhausted)
     #expect(race.winner == nil)
