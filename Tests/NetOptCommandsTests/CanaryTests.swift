@@ -8,13 +8,13 @@ import Testing
 
 @testable import NetOptCommands
 
-/// Secrets that are canaries show up in nothing that the program prints, however a command ends. What `sign`, `verify` and `keys`
-/// print is looked at in `SigningCommandTests`.
+/// Tests that no output of the program contains a canary, a known secret, however a command ends.
+/// `SigningCommandTests` tests the output of `sign`, `verify` and `keys`.
 @Suite struct CanaryTests {
   private let fixture: SigningFixture
   init() throws { fixture = try SigningFixture() }
 
-  /// Runs the program as it is installed.
+  /// Runs the installed program.
   private func run(_ arguments: [String]) async throws -> (status: Int32, output: String) {
     let child = try ChildProcess(
       "/usr/bin/env",
@@ -36,13 +36,14 @@ import Testing
     ],
     ["--sign", "c2", "--scheme", "salted-md5", "--allow-weak"],
     ["--sign", "c6", "--scheme", "sealed-key", "--options", #"{"platform_key_id":"c5"}"#], ["--sign", "c7"],
-    // Those below cannot sign.
+    // The following options cannot sign.
     ["--sign", "c2", "--scheme", "salted-md5"], ["--sign", "c3"], ["--sign", "c4"], ["--sign", "c5"],
     ["--sign", "nobody"], ["--sign", "c1", "--scheme", "sigv4"], ["--sign", "c1", "--options", "{"],
     ["--sign", "c1", "--options", #"{"headers":["x-missing"]}"#],
   ]
 
-  @Test func aSignedRequestShowsNoSecret() async throws {
+  @Test("get shows and sends no secret of a key for any scheme, output or status")
+  func signedRequest() async throws {
     let heads = Locked<[String]>([])
     let statuses = [200, 302, 401, 503]
     let server = try LoopbackServer(
@@ -68,17 +69,19 @@ import Testing
     let seen = heads.withLock(\.self)
     #expect(
       seen.contains { $0.contains("NETOPT1-HMAC-SHA256") } && seen.contains { $0.contains("AWS4-HMAC") })
-    // The token of a temporary AWS key is sent, and no other secret.
+    // netopt sends the session token of a temporary AWS key, and no other secret.
     for head in seen { expectNoCanary(Self.withoutToken(head), ["what the server got"]) }
   }
 
-  /// What is sent of the token of a temporary AWS key: a field, or a parameter of the URL.
+  /// Removes the session token of a temporary AWS key where netopt sends it: in a header field, or in a
+  /// parameter of the URL.
   private static func withoutToken(_ text: String) -> String {
     text.replacing("X-Amz-Security-Token: \(SigningFixture.canary)-token", with: "")
       .replacing("X-Amz-Security-Token=\(SigningFixture.canary)-token", with: "")
   }
 
-  @Test func aConnectionThatFailsShowsNoSecret() async throws {
+  @Test("get shows no secret of a key when the connection fails")
+  func failedConnection() async throws {
     let silent = try LoopbackServer(.silent)
     let resetting = try LoopbackServer(.resetting)
     let closing = try LoopbackServer(.closing)
@@ -101,7 +104,7 @@ import Testing
     expectNoCanary(try await run(tls).output, tls)
   }
 
-  /// Key rings that cannot be read, each with a canary where it hurts.
+  /// Invalid key rings, each with a canary in a place that an error message might quote.
   private static let rings: [String] = {
     let c = SigningFixture.canary
     return [
@@ -119,8 +122,8 @@ import Testing
     ]
   }()
 
-  @Test(arguments: rings)
-  func aKeyRingThatCannotBeReadShowsNothingOfIt(_ text: String) async throws {
+  @Test("no command shows or rewrites the content of a key ring that it cannot use", arguments: rings)
+  func invalidKeyRing(_ text: String) async throws {
     try fixture.write(text, to: fixture.keys)
     let request = ["https://example.com/"]
     for arguments in [
@@ -132,7 +135,7 @@ import Testing
       #expect(run.code == 65, "\(arguments): \(run.errors)")
       expectNoCanary(run.output + run.errors, arguments)
     }
-    // Nor was it written anew.
+    // No command rewrote the key ring.
     #expect(try Files.read(fixture.keys) == text)
     chmod(fixture.keys, 0o644)
     let open = await Run(["get", "--sign", "c1", "--keys", fixture.keys] + request)
@@ -140,13 +143,13 @@ import Testing
     expectNoCanary(open.output + open.errors, ["get, a key ring that others may read"])
   }
 
-  /// A secret key of minisign's that cannot be read.
-  @Test(arguments: [
+  /// The texts are minisign secret keys that cannot be parsed.
+  @Test("iplist sign shows nothing of a secret key that it cannot read", arguments: [
     "untrusted comment: x\n\(SigningFixture.canary)\n", "\(SigningFixture.canary)\n",
     "untrusted comment: \(SigningFixture.canary)\n\n",
     "untrusted comment: x\nUldR\(SigningFixture.canary)=\nmore\n",
   ])
-  func aMinisignKeyThatCannotBeReadShowsNothingOfIt(_ text: String) async throws {
+  func invalidMinisignKey(_ text: String) async throws {
     let directory = try TemporaryDirectory.make("canary-list")
     try fixture.write(text, to: "\(directory)/list.key")
     try Files.write(try RepositoryFile.text("iplist.json"), to: "\(directory)/iplist.json")

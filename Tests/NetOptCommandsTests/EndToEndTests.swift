@@ -5,9 +5,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The program as it is installed, on real servers.
+/// Tests of the installed program on real servers.
 @Suite struct EndToEndTests {
-  /// Two addresses that work, one with another name's certificate, one that refuses, and their list.
+  /// An origin on four addresses, and a list of them. Two addresses work, one has the certificate of another
+  /// name, and one refuses connections.
   private struct Scene {
     let origin: NginxOrigin
     let directory: String
@@ -34,12 +35,12 @@ import Testing
 
     var url: String { "https://api.test:\(origin.port)/" }
 
-    /// Runs a command on the list with a name server that does not answer.
+    /// Runs a command with the list and a name server that does not answer.
     func run(
       _ arguments: [String], environment: [String] = []
     ) async throws -> (status: Int32, output: String) {
       var common = ["--iplist", "\(directory)/list.json", "--allow-private", "--cacert", authority]
-      // A probe looks nothing up.
+      // `probe` sends no DNS queries.
       if arguments.first != "probe" { common += ["--dns-servers", "127.0.0.1:1"] }
       let inherited = ["-u", "http_proxy", "-u", "https_proxy", "-u", "all_proxy", "-u", "ALL_PROXY"]
       let child = try ChildProcess(
@@ -47,17 +48,18 @@ import Testing
         inherited + ["-u", "HTTPS_PROXY"] + environment + [try Files.program] + arguments + common,
         in: try TemporaryDirectory.make("run"))
       try await wait(for: "netopt to end", within: .seconds(60)) { child.exitStatus() != nil }
-      // The form of waitpid(2): the exit code is in the second byte.
+      // The status has the form of waitpid(2): the exit code is in the second byte.
       return (try #require(child.exitStatus()) >> 8, try Files.read(child.output))
     }
   }
 
-  /// The line of JSON in what a command printed, to standard output and standard error.
+  /// The line of JSON in the output of a command, which combines standard output and standard error.
   private func object(_ output: String) throws -> JSON {
     try JSON(try #require(output.split(separator: "\n").first { $0.hasPrefix("{") }))
   }
 
-  @Test func getReachesAListedAddressWithoutDNS() async throws {
+  @Test("get sends its request to a listed address when no name server answers")
+  func getWithoutDNS() async throws {
     let scene = try await Scene()
     defer { scene.origin.stop() }
     let (status, output) = try await scene.run(["get", scene.url, "--json"])
@@ -75,7 +77,8 @@ import Testing
     #expect(entry.host == "api.test:\(scene.origin.port)")
   }
 
-  @Test func anImpostorAloneIsAnErrorThatNamesBothNames() async throws {
+  @Test("get rejects a certificate of another name, the error states both names, and -k accepts it")
+  func wrongCertificate() async throws {
     let scene = try await Scene(listed: 2..<3)
     defer { scene.origin.stop() }
     let (status, output) = try await scene.run(["get", scene.url, "--json"])
@@ -90,7 +93,8 @@ import Testing
     #expect(try object(answer)["tls"]["verified"].flag == false, "\(answer)")
   }
 
-  @Test func aProxyInTheEnvironmentTurnsDirectModeOff() async throws {
+  @Test("a proxy in the environment turns direct mode off, and the error names the proxy")
+  func proxyInEnvironment() async throws {
     let scene = try await Scene()
     defer { scene.origin.stop() }
     let (status, output) = try await scene.run(
@@ -100,9 +104,12 @@ import Testing
     #expect(try object(output)["error"]["message"].text?.contains("127.0.0.1:1") == true)
   }
 
-  /// Without the capability, in a network of its own where the group range is the kernel's default, which is empty.
-  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
-  func whereICMPIsRefusedTheProbeSaysWhatToDo() async throws {
+  /// The process lacks CAP_NET_RAW. Its new network namespace has the kernel's default for
+  /// net.ipv4.ping_group_range, which is an empty range.
+  @Test(
+    "probe names the setting and the capability to change when the system refuses ICMP",
+    .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func refusedICMP() async throws {
     let scene = try await Scene()
     defer { scene.origin.stop() }
     let child = try ChildProcess(
@@ -118,11 +125,11 @@ import Testing
     let endpoint = try object(output)["hosts"][0]["endpoints"][0]
     #expect(endpoint["error"].text?.contains("net.ipv4.ping_group_range") == true, "\(output)")
     #expect(endpoint["error"].text?.contains("CAP_NET_RAW") == true)
-    // Nothing is held against the endpoint.
+    // The failure does not count against the endpoint.
     #expect(endpoint["state"].text == "closed")
   }
 
-  @Test("an argument that is not UTF-8 is refused: as text it would be another one")
+  @Test("the program refuses an argument that is not UTF-8 with exit code 64")
   func bytesInArguments() async throws {
     for arguments in [
       "get \"$(printf 'http://127.0.0.1:1/caf\\351')\"", "get -d \"$(printf 'a\\377')\" http://127.0.0.1:1/",
@@ -136,7 +143,8 @@ import Testing
     }
   }
 
-  @Test func watchingEndsWithTheSignal() async throws {
+  @Test("probe --watch repeats its rounds until SIGINT, then exits with code 130")
+  func watchUntilSignal() async throws {
     let scene = try await Scene()
     defer { scene.origin.stop() }
     let child = try ChildProcess(
@@ -153,7 +161,8 @@ import Testing
     for line in lines { #expect(try JSON(line)["hosts"][0]["method"].text == "tls") }
   }
 
-  @Test func probeRanksWhatWorksAndSaysWhyTheRestDoesNot() async throws {
+  @Test("probe ranks the working addresses first and shows the quarantined address")
+  func probeRanking() async throws {
     let scene = try await Scene()
     defer { scene.origin.stop() }
     let (status, output) = try await scene.run(["probe", "--json"])
@@ -168,7 +177,8 @@ import Testing
     #expect(states.contains("quarantined"))
   }
 
-  @Test func benchMeasuresTheListedAddresses() async throws {
+  @Test("bench measures each listed address and excludes the one with a wrong certificate")
+  func benchListedAddresses() async throws {
     let scene = try await Scene(listed: 0..<3)
     defer { scene.origin.stop() }
     let (status, output) = try await scene.run(
@@ -182,7 +192,8 @@ import Testing
     #expect(measured.allSatisfy { targets[$0]["warm"]["response_us"]["n"].number == 7 })
   }
 
-  @Test func aBadListNamesFilePlaceAndRule() async throws {
+  @Test("get, probe and bench name the file, the JSON path and the broken rule of a bad list")
+  func badList() async throws {
     let scene = try await Scene()
     defer { scene.origin.stop() }
     let bad = "{\"schema\":1,\"serial\":1,\"hosts\":{\"a.test\":{\"endpoints\":[{\"ip\":\"1.2.3\"}]}}}"
@@ -197,7 +208,7 @@ import Testing
   }
 }
 
-/// JSON to look into; what is not there is empty.
+/// A JSON value with subscripts. A missing value reads as `nil`, or as 0 elements.
 private struct JSON {
   private let value: Value?
 

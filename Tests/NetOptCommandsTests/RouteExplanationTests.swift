@@ -8,11 +8,12 @@ import Testing
 
 @testable import NetOptCommands
 
-/// What a response says about its way, and what `netopt get -v` makes of it, on real servers: complete and right whatever happened.
+/// Tests of the route report of a response and of the text that `netopt get -v` prints for it, on real
+/// servers. Both must be complete and correct whatever happens.
 @Suite struct RouteExplanationTests {
   private static let host = "api.test"
 
-  /// What stands behind a listed address.
+  /// The behaviour of the server at a listed address.
   enum Kind: Sendable {
     case works
     case refuses
@@ -20,7 +21,8 @@ import Testing
     case behaves(LoopbackServer.Behaviour)
   }
 
-  /// A host with listed addresses, tried in this order, and one that only DNS knows.
+  /// A host with listed addresses, which a client tries in this order, and one more address, which only DNS
+  /// returns.
   private struct Scene {
     let addresses: [IPAddress]
     let port: UInt16
@@ -67,7 +69,7 @@ import Testing
     }
 
     func list(port: UInt16? = nil, expires: Date? = nil) -> EndpointList {
-      // The higher weight comes first as long as nothing is known.
+      // The client tries the higher weight first until it has measurements.
       let endpoints = listed.enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }
       return EndpointList(
         serial: 1, expires: expires,
@@ -87,7 +89,8 @@ import Testing
     }
   }
 
-  /// What `get -v` prints of a response, after it was looked whether its report is complete.
+  /// Sends a request, checks that the route report is complete, and returns the response and the text that
+  /// `get -v` prints.
   private func explained(
     _ client: NetOptClient, _ request: NetOptRequest, _ scene: Scene
   ) async throws -> (response: NetOptResponse, text: String) {
@@ -108,7 +111,7 @@ import Testing
     let plan = route.plan
     #expect(!plan.legs.isEmpty)
     if plan.directOff == nil, plan.hasCandidates {
-      // Each listed address is either in the plan or said to be left out, and why.
+      // The plan has a leg for each listed address, or states why it excludes the address.
       #expect(
         Set(plan.candidates.map(\.address)) == Set(scene.listed)
           && plan.candidates.count == scene.listed.count)
@@ -143,32 +146,35 @@ import Testing
 
   private static let direct = "direct, from the list, policy fastest"
 
-  @Test(arguments: [
+  @Test(
+    "a request takes the first working address of the list, and the report states why others failed",
+    arguments: [
     (Kind.works, [RouteReport.Outcome.won], ""), (.refuses, [.failed, .won], "refused"),
     (.behaves(.blackHole), [.cancelled, .won], ""), (.behaves(.silent), [.cancelled, .won], ""),
     (.wrongCertificate, [.failed, .won], "portal.test"),
   ])
-  func theNextAddressOfTheList(kind: Kind, outcomes: [RouteReport.Outcome], reason: String) async throws {
+  func nextAddress(kind: Kind, outcomes: [RouteReport.Outcome], reason: String) async throws {
     let scene = try await Scene([kind, .works])
     defer { scene.stop() }
     let client = try await scene.client()
     let (response, text) = try await explained(client, scene.request(), scene)
     #expect(way(text) == Self.direct)
-    // On a busy machine DNS may have begun as well.
+    // On a busy machine the DNS leg may have started too.
     let legs = response.route.legs
     #expect(legs.prefix(outcomes.count).map(\.outcome) == outcomes)
     #expect(legs.prefix(outcomes.count).map(\.address) == scene.listed.prefix(outcomes.count).map { $0 })
     #expect(legs.dropFirst(outcomes.count).allSatisfy { $0.outcome == .cancelled })
     #expect(response.remote?.address == scene.listed[outcomes.count - 1])
     if !reason.isEmpty { #expect(response.route.legs[0].failure?.message.contains(reason) == true) }
-    // The next request knows: it uses the connection that is open, and says that.
+    // The next request uses the open connection, and its report says so.
     let (again, _) = try await explained(client, scene.request(), scene)
     #expect(again.route.legs.map(\.outcome) == [.won] && again.reused)
     #expect(again.remote == response.remote)
     await client.shutdown()
   }
 
-  @Test func anImpostorInQuarantineIsLeftOutAndNamed() async throws {
+  @Test("the plan excludes an address with a wrong certificate, and the text says when it is tried again")
+  func quarantinedAddress() async throws {
     let scene = try await Scene([.wrongCertificate, .works])
     defer { scene.stop() }
     let client = try await scene.client()
@@ -178,7 +184,7 @@ import Testing
     #expect(response.route.legs.map(\.address) == [scene.listed[1]])
     let impostor = try #require(response.route.plan.candidates.first { $0.address == scene.listed[0] })
     #expect(impostor.failure == .certificateName(presented: ["portal.test"]))
-    // The text says when, however many lines that takes.
+    // The text gives the time of the next try; it may be broken over several lines.
     let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     #expect(
       words.contains(try #require(impostor.excluded).description)
@@ -186,9 +192,11 @@ import Testing
     await client.shutdown()
   }
 
-  /// The plan is never empty, and says so: first that everything failed, then that the circuits are open; an impostor alone is
-  /// no way at all.
-  @Test func whatIsLeftIsDNS() async throws {
+  /// A plan always has a leg. With refused connections, the report first says that every listed address
+  /// failed, then that the circuit breakers are open. With only a wrong certificate, the plan excludes the
+  /// address.
+  @Test("a request falls back to DNS when all listed addresses fail or are excluded, and says why")
+  func fallbackToDNS() async throws {
     let scene = try await Scene([.refuses, .refuses])
     defer { scene.stop() }
     let client = try await scene.client()
@@ -212,7 +220,8 @@ import Testing
     await other.shutdown()
   }
 
-  @Test func whyTheListIsNotUsed() async throws {
+  @Test("the route states why a request does not use the list, or that it uses a pinned address")
+  func unusedList() async throws {
     let scene = try await Scene([.works])
     defer { scene.stop() }
     let past = Date(timeIntervalSinceNow: -60)
@@ -237,7 +246,7 @@ import Testing
       #expect(response.route.fallback == nil)
       await client.shutdown()
     }
-    // An address is looked up nowhere.
+    // A URL with an IP address needs no DNS lookup.
     let client = try await scene.client()
     var request = try NetOptRequest(.get, "https://\(scene.unlisted):\(scene.port)/")
     request.options.verification = .none
@@ -252,7 +261,8 @@ import Testing
     await proxied.shutdown()
   }
 
-  @Test func attemptsAreExplainedEachByItself() async throws {
+  @Test("each attempt has its own report, and an address that asks for a long pause is excluded")
+  func otherAttempts() async throws {
     let scene = try await Scene(
       [.works, .works],
       directives: """
@@ -274,7 +284,8 @@ import Testing
       }
       await client.shutdown()
     }
-    // One that asks for a longer rest than is waited for: the answer is the caller's, and the next request goes elsewhere.
+    // The server asks for a longer pause than the client waits. The client returns this response, and sends
+    // the next request to another address.
     let client = try await scene.client()
     let (away, _) = try await explained(client, scene.request("/away"), scene)
     #expect(away.status == 503 && away.attempts == 1 && away.remote?.address == scene.listed[0])
@@ -286,13 +297,14 @@ import Testing
     await client.shutdown()
   }
 
-  @Test func aCopyIsExplainedAsOne() async throws {
+  @Test("the report shows the attempt of a hedged request that another attempt overtook")
+  func hedgedRequest() async throws {
     let scene = try await Scene([.works, .works])
     defer { scene.stop() }
     let client = try await scene.client()
     var request = try scene.request()
     request.options.hedges = true
-    // How long answers take is known after some.
+    // The client knows the latency of responses only after `LatencyQuantile.leastSamples` samples.
     for _ in 0..<(LatencyQuantile.leastSamples + 10) {
       _ = try await client.execute(request).body.collect(upTo: 100)
     }
@@ -303,8 +315,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// A second start: what was learned is in the scores, and nothing is probed.
-  @Test func aSecondStartExplainsItsScores() async throws {
+  /// The second client reads the saved ranking and sends no probes, but its candidates have scores.
+  @Test("a second client without probes explains its route with the saved scores")
+  func savedScores() async throws {
     let scene = try await Scene([.works, .works])
     defer { scene.stop() }
     let directory = try TemporaryDirectory.make("rankings")
@@ -322,10 +335,12 @@ import Testing
     }
   }
 
-  /// In another network nothing is known, nobody is left out and no connection is used again; back in the first one what was
-  /// known is known again.
-  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
-  func anotherNetworkIsANewStart() async throws {
+  /// In another network the client starts without scores, excludes no candidate and reuses no connection.
+  /// Back in the first network, the client has its earlier scores again.
+  @Test(
+    "a client starts without scores in a new network and restores them in the old one",
+    .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func networkChange() async throws {
     let namespace = try NetworkNamespace()
     defer { namespace.end() }
     try namespace.addLink("eth7")
@@ -333,7 +348,7 @@ import Testing
     try namespace.ip("route add default via 192.0.2.1")
     let addresses = IPAddress.freshLoopback(2)
     let (server, client) = try namespace.run {
-      // Nobody is at the first one, which is tried first as long as nothing is known.
+      // No server listens on the first address, which the client tries first until it has measurements.
       let server = try LoopbackServer(
         .raw { exchange in try exchange.respond(200, text: "here") }, on: addresses[1])
       let port = server.endpoint.port
@@ -358,7 +373,7 @@ import Testing
     func score(_ response: NetOptResponse) -> Duration? {
       response.route.plan.candidates.first { $0.address == addresses[1] }?.score
     }
-    /// The first request that the client sends in another network.
+    /// Changes the default gateway and returns the first response over a new connection.
     func explainedAfter(_ gateway: String) async throws -> (response: NetOptResponse, text: String) {
       try namespace.ip("route replace default via \(gateway)")
       var found = try await explained()

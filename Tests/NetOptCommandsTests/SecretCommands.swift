@@ -1,20 +1,21 @@
 import NetOptCore
 
-/// Command lines with secrets where people put them, rightly or wrongly. Two generators with the same seed make the same ones.
+/// A generator of command lines with secrets in all places where users put secrets, rightly or wrongly. Two
+/// generators with the same seed generate the same command lines.
 struct SecretCommands {
-  /// What one run is about.
+  /// One run of the program.
   struct Case {
     /// The command and its arguments.
     var arguments: [String]
-    /// Variables that are set for it.
+    /// The environment variables of the run, as NAME=VALUE.
     var environment: [String] = []
-    /// What it reads from the file "lines".
+    /// The content of the file "lines".
     var lines = ""
-    /// What must not be seen of it.
+    /// The secret, which must not appear in any output.
     var secret: String
-    /// What a redirect of the server leads to.
+    /// The target of the server's redirect.
     var location = "/"
-    /// The key ring.
+    /// The content of the key ring file.
     var ring = SecretCommands.ring
   }
 
@@ -25,8 +26,9 @@ struct SecretCommands {
   /// Makes a generator.
   ///
   /// - Parameters:
+  ///   - seed: the seed of the random numbers.
   ///   - server: the server's name or address, and its port.
-  ///   - directory: where the program's files are.
+  ///   - directory: the directory of the program's files.
   init(seed: UInt64, server: String, directory: String) {
     random = SplitMix64(seed: seed)
     self.server = server
@@ -51,14 +53,15 @@ struct SecretCommands {
     items[Int(random.below(UInt64(items.count)))]
   }
 
-  /// A new secret: letters and digits, and in some the other characters that may stand where it goes.
+  /// Returns a new secret of 24 unreserved characters. In half of the cases, the secret may also contain
+  /// characters of `others`, which are the other characters that are valid in its place.
   private mutating func secret(_ others: String) -> String {
     let alphabet = Self.unreserved + Array((random.below(2) == 0 ? "" : others).utf8)
-    // One that begins with a hyphen would be an option.
+    // The first character is a letter: a secret that begins with a hyphen would be an option.
     return String(decoding: (0..<24).map { $0 == 0 ? 0x61 : pick(alphabet) }, as: UTF8.self)
   }
 
-  /// A text with some of its characters percent-encoded.
+  /// Returns a text in which each byte is percent-encoded with a probability of `percent` %.
   private mutating func encoded(_ text: String, percent: UInt64) -> String {
     var out: [UInt8] = []
     for byte in text.utf8 {
@@ -72,14 +75,14 @@ struct SecretCommands {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// A text that is percent-encoded so often.
+  /// Returns a text that is percent-encoded `times` times.
   private mutating func wrapped(_ text: String, _ times: UInt64) -> String {
     var text = text
     for _ in 0..<times { text = encoded(text, percent: 100) }
     return text
   }
 
-  /// A query, a path or a fragment with a secret.
+  /// Returns a request target with a secret in its path, its query or its fragment.
   private mutating func target(_ secret: inout String) -> String {
     let name = encoded(pick(Self.names), percent: 10)
     switch random.below(9) {
@@ -113,7 +116,7 @@ struct SecretCommands {
     }
   }
 
-  /// A URL that is requested, or refused.
+  /// Returns a URL that netopt requests or refuses.
   private mutating func url(_ secret: inout String) -> String {
     let target = target(&secret)
     switch random.below(10) {
@@ -129,13 +132,14 @@ struct SecretCommands {
     }
   }
 
-  /// A secret that is sent: in the URL, in a field, in the body.
+  /// Returns arguments of a request with a secret in the URL, a header field or the body.
   private mutating func request(_ secret: inout String) -> [String] {
     switch random.below(4) {
     case 0:
       secret = self.secret(" /:?@!$'()*,;=+\"\\")
       let field = pick(Self.fields)
-      // Without its colon, or without quotation marks in the shell, it is refused.
+      // netopt refuses a field without its colon, and a field that the shell splits into words because it has
+      // no quotation marks.
       let given = (random.below(4) == 0 ? field.replacing(":", with: " ") : field) + secret
       let words = random.below(4) == 0 ? given.split(separator: " ").map(String.init) : [given]
       return ["-H"] + words + ["http://\(server)/a"]
@@ -146,7 +150,7 @@ struct SecretCommands {
     }
   }
 
-  /// The next case.
+  /// Returns the next case.
   mutating func next() -> Case {
     var secret = ""
     var made = Case(arguments: [], secret: "")
@@ -154,7 +158,7 @@ struct SecretCommands {
     case 11: made = signing(&secret)
     case 12: made = secretCommand(&secret)
     case 8:
-      // The content of a file where its name belongs.
+      // The variable holds the content of the file instead of its name.
       secret = self.secret("")
       made.environment = [
         "NETOPT_KEYS={\"schema\":1,\"keys\":[{\"id\":\"a\",\"secret\":\"\(secret)\",\"schemes\":[\"netopt1\"]}]}"
@@ -173,7 +177,7 @@ struct SecretCommands {
         ["get", "--dns-servers", url, "http://\(server)/"], ["iplist", "suggest", "--from", url],
       ])
     case 10:
-      // What was written by an earlier version, and the list of who has a token for it.
+      // A list whose refresh URL contains a secret, such as an access token.
       let url = "http://\(server)\(target(&secret))"
       let list: JSONValue = [
         "schema": 1, "serial": 1, "refresh": ["url": .string(url.replacing("http:", with: "https:"))],
@@ -193,7 +197,8 @@ struct SecretCommands {
       ]
       made.arguments = ["get", "--max-time=0.3"] + getOutput() + ["http://\(server)/a"]
     case 4:
-      // Where the server leads: on and on, or nowhere.
+      // The server redirects to a URL with a secret: to its own redirect without end, to FTP, or to a URL
+      // with user information.
       let target = target(&secret)
       made.location = pick(["", "ftp://\(server)", "http://user:\(secret)@\(server)"]) + target
       made.arguments = ["get", pick(["-v", "--json", "--max-redirs=3"]), "http://\(server)/redirect"]
@@ -204,7 +209,8 @@ struct SecretCommands {
     return made
   }
 
-  /// A request with a secret that is signed or verified: on the command line, as a message, as a line of JSON.
+  /// Returns a run of `sign` or `verify` for a request with a secret, given on the command line, as a
+  /// message, or as a line of JSON.
   private mutating func signing(_ secret: inout String) -> Case {
     var made = Case(arguments: [], secret: "")
     let scheme = pick([
@@ -216,7 +222,7 @@ struct SecretCommands {
     if random.below(2) == 0 { made.arguments.append("--json") }
     let time = 1_700_000_000
     made.arguments += ["--now", "\(time)"]
-    // With a signature that is read and does not match.
+    // The signature is well-formed but does not match.
     let signature =
       "NETOPT1-HMAC-SHA256 keyid=a,ts=\(time),nonce=AAECAwQFBgcICQoLDA0ODw,headers=,sig="
       + String(repeating: "0", count: 64)
@@ -241,7 +247,8 @@ struct SecretCommands {
     return made
   }
 
-  /// A command that gives a key, and says more than that.
+  /// Returns a run with a `secret_command` that contains the secret. Many of the commands also print to
+  /// standard error, fail, or print too much.
   private mutating func secretCommand(_ secret: inout String) -> Case {
     var made = Case(arguments: [], secret: "")
     secret = self.secret("")
@@ -279,7 +286,7 @@ struct SecretCommands {
     let line: JSONValue = [
       "id": 1, "url": .string(url), "redirect": .string(pick(["follow", "error", "manual", "no"])),
     ]
-    // Cut short, it is refused.
+    // netopt refuses the truncated line.
     lines = String(line.description.prefix(random.below(4) == 0 ? line.description.count - 3 : .max)) + "\n"
     return ["fetch", "--jsonl"]
   }

@@ -5,8 +5,9 @@ import NetOptLocking
 import NetOptTestSupport
 import Testing
 
-/// Secrets at random in random places show up in nothing that the program prints or writes for people: `SECRET_RUNS` of them, from
-/// `SECRET_SEED` on. `CanaryTests` looks at the secrets of key rings.
+/// Tests that random secrets in random places do not appear in any output that the program prints or writes
+/// for people. The environment variable `SECRET_RUNS` sets the number of runs (default: 100), and
+/// `SECRET_SEED` sets the first seed (default: 1). `CanaryTests` tests the secrets of key rings.
 @Suite struct SecretOutputTests {
   private let program: InstalledProgram
 
@@ -16,7 +17,8 @@ import Testing
     ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } ?? usual
   }
 
-  /// What of a secret a text shows: eight characters are found, as they are or in base64, and percent-encoded up to five times.
+  /// Returns the traces of a secret in a text: any eight consecutive bytes of the secret, or the secret in
+  /// base64 (standard or URL-safe, at each of the 3 offsets). Each may be percent-encoded up to five times.
   private static func traces(of secret: String, in text: String) -> [String] {
     let bytes = Array(secret.utf8)
     var forms = (0...(bytes.count - 8)).map { String(decoding: bytes[$0..<$0 + 8], as: UTF8.self) }
@@ -37,7 +39,8 @@ import Testing
     return found.sorted()
   }
 
-  @Test func noOutputShowsASecret() async throws {
+  @Test("the program shows no part of a random secret and prints no escape character")
+  func randomSecrets() async throws {
     let location = Locked("/")
     let server = try LoopbackServer(
       .raw { exchange in

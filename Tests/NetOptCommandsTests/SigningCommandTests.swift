@@ -20,7 +20,8 @@ import Testing
     await Run(["verify", "--keys", fixture.keys] + arguments, input: input)
   }
 
-  @Test func theGoldenVectorAsJSONLine() async {
+  @Test("sign --jsonl gives the golden vector for each line")
+  func goldenVectorAsJSONLine() async {
     let run = await sign(["--jsonl", "--explain"], input: SigningFixture.line + "\n\n" + SigningFixture.line)
     #expect(run.code == 0, "\(run.errors)")
     let lines = run.output.split(separator: "\n")
@@ -33,7 +34,8 @@ import Testing
     #expect(lines[0].hasSuffix(#""signature":"\#(SigningFixture.golden)"}"#))
   }
 
-  @Test func theGoldenVectorWithCurlsOptions() async {
+  @Test("sign gives the golden vector for a request in curl's options")
+  func goldenVectorWithOptions() async {
     let run = await sign([
       "--key-id", "app1.v2", "--now", "1700000000", "--nonce", "AAECAwQFBgcICQoLDA0ODw", "-H",
       "content-type: application/json", "-d", #"{"hello": "world"}"#, SigningFixture.url,
@@ -43,7 +45,8 @@ import Testing
     #expect(run.output.hasSuffix("sig=\(SigningFixture.golden)\n"))
   }
 
-  @Test func aRawMessageIsVerified() async throws {
+  @Test("verify --http checks a message in a file or on standard input and rejects a truncated or late one")
+  func rawMessage() async throws {
     let message = """
       POST /user/search?q=a%20b%2Bc&tag=%C3%A9&tag=x&empty= HTTP/1.1
       Host: api.example.com
@@ -69,8 +72,9 @@ import Testing
     #expect(await verify(["--http", "/nowhere/request"]).code == 65)
   }
 
-  @Test func theFirstByteThatDiffersIsMarked() async {
-    // Signed with the default port, for which other.example would be too.
+  @Test("verify --compare marks the first byte at which the two strings to sign differ")
+  func firstDifference() async {
+    // The signer's string has the default port in its host, and the verifier's string does not.
     let string =
       "NETOPT1-HMAC-SHA256\napp1.v2\n1700000000\nAAECAwQFBgcICQoLDA0ODw\nPOST\napi.example.com:443\n"
     let file = fixture.directory + "/string"
@@ -87,7 +91,8 @@ import Testing
       ))
   }
 
-  @Test func aLineOfJSONLinesIsAnsweredInOrderAndOneInvalidIsEnough() async {
+  @Test("verify --jsonl answers the lines in order and exits with code 1 if one is invalid")
+  func verifyLines() async {
     let good = SigningFixture.signedLine
     let bad = good.replacing("\"id\":1", with: "\"id\":\"two\"").replacing("user/search", with: "user/delete")
     let run = await verify(["--jsonl"], input: [good, bad, "{", good].joined(separator: "\n"))
@@ -104,7 +109,8 @@ import Testing
     #expect(await verify(["--jsonl"], input: good).code == 0)
   }
 
-  @Test func aReplayIsRefusedInTheNextProcessToo() async throws {
+  @Test("a second run with the same nonce store rejects a replay, and a broken store is invalid input")
+  func replayInNextRun() async throws {
     let store = fixture.directory + "/nonces.db"
     let first = await verify(["--jsonl", "--nonce-store", store], input: SigningFixture.signedLine)
     #expect(first.code == 0, "\(first.output)")
@@ -118,7 +124,8 @@ import Testing
       await verify(["--jsonl", "--nonce-store", store + "2"], input: SigningFixture.signedLine).code == 65)
   }
 
-  @Test func whatTwoProcessesVerifyAtOnceIsAcceptedOnce() async throws {
+  @Test("three processes with one nonce store accept the same request once in total")
+  func concurrentReplays() async throws {
     let store = fixture.directory + "/nonces.db"
     let input = fixture.directory + "/lines"
     try fixture.write(
@@ -147,7 +154,8 @@ import Testing
     #expect(accepted == 1)
   }
 
-  @Test func aKeyFileThatOthersReadIsRefused() async throws {
+  @Test("sign refuses a key file that its group or others may read or write")
+  func readableKeyFile() async throws {
     for mode: mode_t in [0o644, 0o640, 0o604, 0o620] {
       chmod(fixture.keys, mode)
       let run = await sign(["--jsonl"], input: SigningFixture.line)
@@ -157,7 +165,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [
+  @Test("keys list refuses a key ring that breaks a rule, and names its file", arguments: [
     "", "[]", "{}", #"{"schema":2,"keys":[]}"#, #"{"schema":1,"keys":{}}"#,
     #"{"schema":1,"keys":[{"id":"a"}]}"#,
     #"{"schema":1,"keys":[{"id":"a","schemes":["netopt1"]}]}"#,
@@ -172,14 +180,15 @@ import Testing
     #"{"schema":1,"keys":[{"id":"a","private_key_pem":"x","schemes":["rfc9421"]}]}"#,
     #"{"schema":1,"keys":[{"id":"a","secret_base64":"****","schemes":["rfc9421"]}]}"#,
   ])
-  func aKeyRingThatBreaksARuleNamesThePlace(_ text: String) async throws {
+  func brokenKeyRing(_ text: String) async throws {
     try fixture.write(text, to: fixture.keys)
     let run = await Run(["keys", "list", "--keys", fixture.keys])
     #expect(run.code == 65)
     #expect(run.errors.contains("the key ring \(fixture.keys) is not usable: "), "\(run.errors)")
   }
 
-  @Test func aNewKeyIsAddedAndNotShown() async throws {
+  @Test("keys new adds a working key to a file of mode 0600, prints no secret and refuses a known id")
+  func newKey() async throws {
     let file = fixture.directory + "/new.json"
     let first = await Run(["keys", "new", "--keys", file, "--key-id", "app.v1"])
     #expect(first.code == 0, "\(first.errors)")
@@ -193,13 +202,13 @@ import Testing
     #expect(await Run(["keys", "new", "--keys", file, "--key-id", "app.v2"]).code == 64)
     let list = await Run(["keys", "list", "--keys", file])
     #expect(list.output == "app.v1  secret  netopt1\napp.v2  secret  rfc9421\n")
-    // What one signs with it the other accepts.
+    // `verify` accepts a request that `sign` signed with the new key.
     let signed = await Run(["sign", "--keys", file, "--key-id", "app.v1", "https://example.com/"])
     let field = String(signed.output.dropLast())
     #expect(await Run(["verify", "--keys", file, "-H", field, "https://example.com/"]).code == 0)
   }
 
-  @Test("keys that are added at the same time are all in the key ring")
+  @Test("keys new keeps all keys when 16 runs add one each at the same time")
   func newKeysAtOnce() async throws {
     let file = try TemporaryDirectory.make("new-keys") + "/keys.json"
     let codes = await withTaskGroup(of: Int32.self) { group in
@@ -213,7 +222,8 @@ import Testing
     for number in 0..<16 { #expect(ring["app.v\(number)"] != nil, "app.v\(number)") }
   }
 
-  @Test func weakSchemesNeedLeaveAndALegacyKey() async throws {
+  @Test("a weak scheme needs --allow-weak, an explicit --scheme and a legacy key")
+  func weakSchemes() async throws {
     let url = "https://example.com/user/search?q=1"
     let refused = await sign(["--scheme", "salted-md5", "--key-id", "c2", url])
     #expect(refused.code == 1)
@@ -228,11 +238,12 @@ import Testing
     #expect(verdict.output.contains(#""assurance":"weak""#))
     #expect(
       await verify(["--scheme", "salted-md5"] + fields + [url]).output.hasPrefix("invalid: weak-scheme"))
-    // It is never chosen by itself.
+    // `verify` never selects the weak scheme on its own.
     #expect(await verify(["--allow-weak"] + fields + [url]).output.hasPrefix("invalid: no-signature"))
   }
 
-  @Test func theLatestMistakesOfTheCommandLine() async throws {
+  @Test("sign and verify report usage errors with code 64, unusable keys with 65, failed lines with 1")
+  func mistakes() async throws {
     #expect(await Run(["sign", "https://example.com/"]).code == 64)
     #expect(await sign([]).code == 64)
     #expect(await sign(["https://example.com/"]).code == 64)
@@ -249,7 +260,8 @@ import Testing
     #expect(failed.output.hasPrefix(#"{"id":7,"error":{"code":"unknown-key""#))
   }
 
-  @Test func noSecretShowsUpAnywhere() async throws {
+  @Test("sign, verify and keys print no secret, whatever the scheme, the options and the outcome")
+  func noSecrets() async throws {
     var runs: [Run] = []
     let urls = ["https://example.com/a?b=c", "nowhere", "https://example.com/\u{1}"]
     let options: [[String]] = [
@@ -284,7 +296,8 @@ import Testing
     runs.append(await Run(["keys", "list", "--keys", fixture.keys]))
     runs.append(await sign(["--key-id", "c1", "https://example.com/"]))
     #expect(runs.contains { $0.code == 0 } && runs.contains { $0.code == 65 })
-    // The token of a temporary AWS key is sent with each request: it is in the fields to add, and nowhere else.
+    // A request includes the session token of a temporary AWS key. The token appears in the fields to add,
+    // and nowhere else.
     for run in runs {
       let output = run.output.replacing("X-Amz-Security-Token: \(SigningFixture.canary)-token", with: "")
         .replacing(#"["X-Amz-Security-Token","\#(SigningFixture.canary)-token"]"#, with: "")
@@ -295,8 +308,10 @@ import Testing
     }
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func theSchemasHold() async throws {
+  @Test(
+    "key rings, signing lines, vectors and the JSON of the commands match their schemas",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schemas() async throws {
     #expect(try await JSONSchema.faults(of: try Files.read(fixture.keys), by: "keys") == "")
     #expect(try await JSONSchema.faults(of: SigningFixture.line, by: "signing-line") == "")
     #expect(
