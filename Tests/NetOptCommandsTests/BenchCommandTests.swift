@@ -9,7 +9,8 @@ import Testing
 import NetOptLocking
 
 @Suite struct BenchCommandTests {
-  @Test func theReportGoesToStandardOutput() async {
+  @Test("bench prints the report on standard output after 93 requests for each of 3 targets")
+  func report() async {
     let client = BenchFixture.client()
     let run = await BenchFixture.run([], client: client)
     #expect(run.code == 0)
@@ -19,22 +20,24 @@ import NetOptLocking
     #expect(run.output.contains("start-up ping chose 203.0.113.7"))
     #expect(client.probings.map(\.hosts) == [["api.example.com"]])
     #expect(client.isShutDown)
-    // A first request, 10 cold ones, 2 to warm up, and 80 warm ones for each target.
+    // Each target gets 1 first request, 10 cold requests, 2 warm-up requests and 80 warm requests.
     #expect(client.requests.count == 3 * 93)
   }
 
-  @Test func theClientDoesNothingOfItsOwnBesideTheRun() async throws {
+  @Test("the client of bench sends no probes of its own and uses no proxy")
+  func quietClient() async throws {
     let run = await BenchFixture.run(["-n1"])
     let configuration = try #require(run.configurations.first)
     #expect(!configuration.probing.atStart && !configuration.probing.inBackground)
     #expect(configuration.proxy == .none)
   }
 
-  @Test func aFileGetsTheJSONAndStandardOutputTheText() async throws {
+  @Test("bench --json=FILE replaces the file with JSON at the end and prints the text")
+  func jsonFile() async throws {
     let file = try TemporaryDirectory.make("bench") + "/run.json"
     try write("older", to: file)
     let client = BenchFixture.client { _ throws(NetOptError) in
-      // Until there is a report the older one stays.
+      // The old file stays until the report is complete.
       #expect(read(file) == "older")
     }
     let run = await BenchFixture.run(["-n1", "--json=\(file)"], client: client)
@@ -44,12 +47,14 @@ import NetOptLocking
     #expect(report.targets.count == 3 && !report.partial)
   }
 
-  @Test func aDashIsStandardOutput() async throws {
+  @Test("bench --json=- prints the JSON on standard output")
+  func jsonOnStandardOutput() async throws {
     let run = await BenchFixture.run(["-n1", "--json=-"])
     #expect(try BenchSummary(run.output).rounds.warm == 1)
   }
 
-  @Test func aFileThatCannotBeWrittenIsAnErrorBeforeTheRun() async throws {
+  @Test("bench fails before its first request if it cannot write the JSON file")
+  func unwritableFile() async throws {
     let folder = try TemporaryDirectory.make("bench")
     for file in [folder, folder + "/missing/run.json", "/dev/null/run.json"] {
       let client = BenchFixture.client()
@@ -60,7 +65,8 @@ import NetOptLocking
     }
   }
 
-  @Test func everyFileIsWritten() async throws {
+  @Test("bench writes the JSON, CSV, Markdown and HTML files and prints the report")
+  func exports() async throws {
     let folder = try TemporaryDirectory.make("bench")
     let run = await BenchFixture.run([
       "-n8", "--warm", "--export-json", "\(folder)/run.json", "--export-csv=\(folder)/samples.csv",
@@ -69,17 +75,18 @@ import NetOptLocking
     #expect(run.code == 0)
     let report = try BenchSummary(read("\(folder)/run.json"))
     #expect(report.samples_path == "\(folder)/samples.csv")
-    // A heading, and 8 rounds of 3 targets.
+    // One heading, and 8 rounds with 3 targets each.
     #expect(read("\(folder)/samples.csv").split(separator: "\n").count == 25)
     #expect(read("\(folder)/table.md").contains("| `203.0.113.7` | 8/8 |"))
     #expect(read("\(folder)/page.html").hasSuffix("</html>\n"))
     #expect(run.output.hasPrefix("netopt bench "))
   }
 
-  @Test func aFileThatFailsLosesNothing() async throws {
+  @Test("bench prints the report and writes the other files when one write fails")
+  func fullDevice() async throws {
     let folder = try TemporaryDirectory.make("bench")
     try write("older", to: "\(folder)/run.json")
-    // /dev/full takes nothing: the report is on standard output, and the other files are written.
+    // A write to /dev/full fails. The command still prints the report and writes the other files.
     let run = await BenchFixture.run([
       "-n1", "--html=/dev/full", "--json=\(folder)/run.json", "--export-markdown=\(folder)/table.md",
     ])
@@ -90,7 +97,8 @@ import NetOptLocking
     #expect(read("\(folder)/table.md").hasPrefix("| # |"))
   }
 
-  @Test func aFileThatCannotBeBegunLeavesTheOthersAsTheyWere() async throws {
+  @Test("bench leaves all files unchanged if it cannot create one of them")
+  func missingFolder() async throws {
     let folder = try TemporaryDirectory.make("bench")
     try write("older", to: "\(folder)/run.json")
     let run = await BenchFixture.run([
@@ -101,20 +109,22 @@ import NetOptLocking
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["run.json"])
   }
 
-  @Test func aMissedObjectiveShowsInTheExitCode() async throws {
+  @Test("bench exits with code 4 when a target misses an SLO, and names it")
+  func missedObjective() async throws {
     #expect(await BenchFixture.run(["-n6", "--slo", "errors<1%"]).code == 0)
     let missed = await BenchFixture.run(["-n6", "--slo", "p99<1s,errors<1%"])
     #expect(missed.code == 4)
     #expect(missed.output.contains("SLO     missed p99<1s by dns: p99 needs 368 samples"))
   }
 
-  @Test func theDrillPutsADeadAddressFirst() async throws {
+  @Test("bench --drill runs trials with a list whose first address is dead, and reports them")
+  func drill() async throws {
     let client = BenchFixture.client { request throws(NetOptError) in
       if request.options.routing == .pinned(BenchFixture.other) { throw Samples.error }
     }
     let run = await BenchFixture.run(["-n6", "--warm", "--drill", "--json"], client: client)
     #expect(run.code == 0)
-    // One client for the run; two for each of the 12 trials.
+    // The run has 1 client, and each of the 12 trials has 2 clients.
     #expect(run.configurations.count == 25)
     guard case .list(let list) = run.configurations[2].list else {
       Issue.record("the drill has no list of its own")
@@ -131,7 +141,8 @@ import NetOptLocking
     #expect(text.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
   }
 
-  @Test func withoutADeadAddressThereIsNoDrill() async {
+  @Test("bench --drill warns that there is no drill if no address or every address is dead")
+  func noDrill() async {
     let run = await BenchFixture.run(["-n2", "--warm", "--drill"])
     #expect(run.errors.contains("there is no drill"))
     let dead = BenchFixture.client { _ throws(NetOptError) in throw Samples.error }
@@ -140,12 +151,14 @@ import NetOptLocking
     #expect(nothing.output.contains("\"code\":\"nothing-to-drill\""))
   }
 
-  @Test func aReferenceThatIsNoTargetIsSaid() async throws {
+  @Test("bench warns about a --reference that is no target")
+  func unknownReference() async throws {
     let run = await BenchFixture.run(["-n1", "--json", "--reference=192.0.2.1"])
     #expect(try BenchSummary(run.output).warnings.map(\.code) == ["no-reference"])
   }
 
-  @Test func theCommandLineIsKeptWithoutSecrets() async throws {
+  @Test("the report keeps the command line without secret header values and bodies")
+  func argumentsWithoutSecrets() async throws {
     let run = await BenchFixture.run([
       "-n1", "--json", "-HAuthorization: Bearer s3cret", "--header=Accept: text/plain", "-kd",
       "password=s3cret",
@@ -159,7 +172,8 @@ import NetOptLocking
     #expect(!run.output.contains("s3cret"))
   }
 
-  @Test func failuresShowInTheExitCodeWhenToldTo() async {
+  @Test("bench exits with code 3 for a failed target only with --strict")
+  func strict() async {
     let client = {
       BenchFixture.client { request throws(NetOptError) in
         if request.options.routing == .pinned(BenchFixture.other) { throw Samples.error }
@@ -170,7 +184,8 @@ import NetOptLocking
     #expect(await BenchFixture.run(["-n1", "--strict"]).code == 0)
   }
 
-  @Test func aRunOfWhichNothingCameStillHasAReport() async {
+  @Test("bench prints a report and exits with code 1 when every request fails")
+  func nothingMeasured() async {
     let client = BenchFixture.client { _ throws(NetOptError) in throw Samples.error }
     let run = await BenchFixture.run(["--strict"], client: client)
     #expect(run.code == 1)
@@ -178,11 +193,12 @@ import NetOptLocking
     #expect(client.isShutDown)
   }
 
-  @Test func aSignalStopsTheRunAndKeepsWhatThereIs() async throws {
+  @Test("SIGINT stops bench, which saves a partial report and exits with code 130")
+  func signal() async throws {
     let file = try TemporaryDirectory.make("bench") + "/run.json"
     let interruption = Interruption()
     let count = Counter()
-    // 3 first requests and 2 rounds of 3: the signal comes in the third round.
+    // There are 3 first requests and 2 rounds of 3 requests. The signal arrives in the third round.
     let client = BenchFixture.client { _ throws(NetOptError) in
       if count.next() == 3 + 6 + 2 { interruption.receive(SIGINT) }
     }
@@ -195,10 +211,10 @@ import NetOptLocking
     #expect(client.requests.count == 11 && client.isShutDown)
   }
 
-  @Test(arguments: [
+  @Test("bench warns about a proxy in the environment and about -k", arguments: [
     ([], ["https_proxy": "http://p:3128"], "proxy", "https_proxy"), (["-k"], [:], "unverified", "-k"),
   ])
-  func circumstancesAreWarnedAbout(
+  func circumstances(
     arguments: [String], environment: [String: String], code: String, text: String
   ) async throws {
     let run = await BenchFixture.run(arguments + ["-n1", "--json"], environment: environment)
@@ -208,7 +224,8 @@ import NetOptLocking
     #expect(run.errors.contains(text))
   }
 
-  @Test func whatIsWrongWithTheListIsSaidOnceAndKept() async throws {
+  @Test("bench prints the warning about the list once and keeps it in the report")
+  func listWarning() async throws {
     let warning = NetOptError(.invalidList, phase: .list, "the list has expired")
     let run = await BenchFixture.run(["-n1", "--json"], client: BenchFixture.client(warning: warning))
     let report = try BenchSummary(run.output)
@@ -216,7 +233,8 @@ import NetOptLocking
     #expect(run.errors == "netopt: warning: the list has expired\n")
   }
 
-  @Test func aHostThatIsNotListedIsMeasuredOverDNS() async throws {
+  @Test("bench measures a host that is not in the list over DNS, and fails with --targets=ip")
+  func unlistedHost() async throws {
     let run = await BenchFixture.run(["-n1"], client: BenchFixture.client(list: nil))
     #expect(run.code == 0)
     #expect(run.errors.contains("the list does not have api.example.com"))
@@ -225,21 +243,24 @@ import NetOptLocking
       await BenchFixture.run(["-n1", "--targets=ip"], client: BenchFixture.client(list: nil)).code == 1)
   }
 
-  @Test func progressIsShownOnATerminalUnlessItIsNotWanted() async {
+  @Test("bench redraws a progress line that fits a terminal, but not with --quiet or TERM=dumb")
+  func progress() async {
     let shown = await BenchFixture.run(["-n2"], columns: 80)
     #expect(shown.errors.hasPrefix("\r\u{1b}[Kcold 1/2 rounds"))
     #expect(shown.errors.hasSuffix("\r\u{1b}[K"))
     #expect(await BenchFixture.run(["-n2", "--quiet"], columns: 80).errors == "")
-    // A line that is broken cannot be erased; and a terminal that cannot erase gets lines as a file does.
+    // The command cannot erase a line that the terminal wraps. A terminal that cannot erase a line gets whole
+    // lines from time to time, as a file does.
     let narrow = await BenchFixture.run(["-n2"], columns: 30)
     let drawn = narrow.errors.split(separator: "\r\u{1b}[K")
     #expect(!drawn.isEmpty && drawn.allSatisfy { $0.count < 30 }, "\(drawn)")
     #expect(await BenchFixture.run(["-n2"], environment: ["TERM": "dumb"], columns: 80).errors == "")
-    // The report is 80 columns wide wherever it goes.
+    // The report is 80 columns wide whatever the output is.
     #expect(narrow.output.split(separator: "\n").contains { (31...80).contains($0.count) })
   }
 
-  @Test func colourIsForced() async {
+  @Test("FORCE_COLOR makes the report coloured, and --no-color overrides it")
+  func colour() async {
     let client = {
       BenchFixture.client { request throws(NetOptError) in
         if request.options.routing == .dns { throw Samples.error }
@@ -258,12 +279,12 @@ private func write(_ text: String, to file: String) throws {
   try Data(text.utf8).write(to: URL(filePath: file))
 }
 
-/// The text of a file; empty when there is none.
+/// The text of a file, or an empty text if the file cannot be read.
 private func read(_ file: String) -> String {
   (try? Data(contentsOf: URL(filePath: file))).map { String(decoding: $0, as: UTF8.self) } ?? ""
 }
 
-/// Counts from 1.
+/// A counter that starts at 1.
 private final class Counter: Sendable {
   private let count = Locked(0)
 

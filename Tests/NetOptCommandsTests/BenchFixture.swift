@@ -15,7 +15,9 @@ enum BenchFixture {
       port: 443, endpoints: [ListedEndpoint(address, region: "cn-north"), ListedEndpoint(other)])
   ])
 
-  /// A client that answers every request, on the connection that was asked for.
+  /// A client that answers every request on the kind of connection that the request wants, pooled or fresh.
+  ///
+  /// - Parameter before: runs before each response. An error from it fails the request.
   static func client(
     list: EndpointList? = list, warning: NetOptError? = nil,
     before: @escaping @Sendable (NetOptRequest) throws(NetOptError) -> Void = { _ in }
@@ -44,7 +46,7 @@ enum BenchFixture {
   }
 }
 
-/// What the tests read of a report.
+/// The members of a JSON report that the tests read.
 struct BenchSummary: Decodable {
   struct Rounds: Decodable, Equatable { var cold: Int?, warm: Int? }
   struct Plan: Decodable {

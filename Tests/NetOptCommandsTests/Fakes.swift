@@ -6,7 +6,8 @@ import NetOptRouting
 @testable import NetOptCommands
 import NetOptLocking
 
-/// Keeps what is written to it.
+/// An output that keeps the written bytes in memory. With `columns`, it counts as a terminal. With `failure`,
+/// every write throws that error.
 final class MemoryOutput: ByteOutput {
   private let kept = Locked<[UInt8]>([])
   private let failure: OutputError?
@@ -27,7 +28,7 @@ final class MemoryOutput: ByteOutput {
   var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// Gives bytes, a few at a time.
+/// An input that returns at most 3 bytes of a text at each read.
 final class MemoryInput: ByteInput {
   private let rest: Locked<[UInt8]>
 
@@ -42,7 +43,7 @@ final class MemoryInput: ByteInput {
   }
 }
 
-/// Gives chunks, then the end or an error.
+/// A body that returns scripted chunks, and then ends or throws `end`.
 final class ScriptedBody: BodySource {
   private let chunks: Locked<[[UInt8]]>
   private let end: NetOptError?
@@ -61,7 +62,7 @@ final class ScriptedBody: BodySource {
   }
 }
 
-/// Answers the way a test wants it, and remembers what it was asked for.
+/// A client that answers each request with a test's closure. It records the requests and the probes.
 final class ScriptedClient: Client {
   let listWarning: NetOptError?
   let listStatus: ListStatus
@@ -97,7 +98,7 @@ final class ScriptedClient: Client {
     return try await answer(request)
   }
 
-  /// Another list is in use from now on.
+  /// Replaces the list in use.
   func use(_ list: EndpointList) { used.withLock { $0 = list } }
 
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe] {
@@ -115,14 +116,15 @@ final class ScriptedClient: Client {
   func shutdown() async { down.withLock { $0 = true } }
 }
 
-/// A program run in memory, and what came of it.
+/// A run of the program in this process, with its exit code, its output and the configurations of its
+/// clients.
 struct Run {
   let code: Int32
   let output: String
   let errors: String
   let configurations: [ClientConfiguration]
 
-  /// Runs the installed program with a scripted client.
+  /// Runs `Program.netopt` with a scripted client.
   init(
     _ arguments: [String], client: ScriptedClient = ScriptedClient(), environment: [String: String] = [:],
     input: String = "", columns: Int? = nil, output: MemoryOutput = MemoryOutput(),
@@ -147,7 +149,8 @@ struct Run {
 private final class ConfigurationLog: Sendable {
   private let configurations = Locked<[ClientConfiguration]>([])
 
-  /// Empties the log: a configuration's warning handler leads to the context, and that to the log.
+  /// Returns the configurations and empties the log. This breaks a reference cycle: a configuration's warning
+  /// handler refers to the context, and the context refers to the log.
   func takeAll() -> [ClientConfiguration] {
     configurations.withLock { configurations in
       defer { configurations = [] }

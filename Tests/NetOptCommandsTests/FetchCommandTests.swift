@@ -9,7 +9,7 @@ import Testing
 
 @testable import NetOptCommands
 
-/// `netopt fetch --jsonl`, in memory and on a loopback server.
+/// Tests of `netopt fetch --jsonl`, with a scripted client and on a loopback server.
 @Suite struct FetchCommandTests {
   private struct Answer: Decodable {
     struct Fault: Decodable {
@@ -30,7 +30,7 @@ import Testing
     try output.split(separator: "\n").map { try JSONDecoder().decode(Answer.self, from: Data($0.utf8)) }
   }
 
-  /// Runs the program on real servers.
+  /// Runs the program with a real client.
   private func fetch(_ lines: [String], _ options: [String] = []) async throws -> [Answer] {
     let output = MemoryOutput()
     var context = CommandContext.process()
@@ -44,7 +44,7 @@ import Testing
     return try answers(output.text)
   }
 
-  /// A server that counts.
+  /// A server that numbers its responses: without `body`, the body of the Nth response is "answer N".
   private static func server(_ fields: HeaderFields, body: [UInt8]? = nil) throws -> LoopbackServer {
     let count = Locked(0)
     return try LoopbackServer(
@@ -58,7 +58,8 @@ import Testing
       })
   }
 
-  @Test func linesAreRequests() async throws {
+  @Test("fetch sends the request that a line describes, with its cache options and without retries")
+  func requestFromLine() async throws {
     let client = ScriptedClient { (request) throws(NetOptError) in Samples.response(to: request) }
     let line = """
       {"id":"a","method":"POST","url":"https://api.example.com/x?y","headers":[["A","1"],["a","2"]],"body":"hé",\
@@ -81,7 +82,7 @@ import Testing
     #expect(run.configurations.first?.cache?.options == .off)
   }
 
-  @Test(arguments: [
+  @Test("fetch answers a line that is no request with an error and sends the other requests", arguments: [
     ("", "no request"), ("{}", "has no url"), ("[]", "has to be an object"), ("{\"url\":5}", "$.url"),
     ("{\"url\":\"ftp://x/\"}", "not a usable URL"), ("{\"url\":\"http://x/\",\"foo\":1}", "no such member"),
     ("{\"url\":\"http://x/\",\"method\":\"A B\"}", "no method"),
@@ -90,10 +91,10 @@ import Testing
     ("{\"url\":\"http://x/\",\"cache\":\"on\"}", "http, api, off"),
     ("{\"url\":\"http://x/\",\"redirect\":\"no\"}", "follow, manual, error"), ("\u{1}", "no request"),
   ])
-  func aLineThatIsNoRequestIsAnswered(_ line: String, _ words: String) async throws {
+  func invalidLine(_ line: String, _ words: String) async throws {
     let client = ScriptedClient { (request) throws(NetOptError) in Samples.response(to: request) }
     let good = "{\"id\":2,\"url\":\"https://api.example.com/\"}"
-    // An empty line is none at all.
+    // netopt skips empty lines.
     let input = (line.isEmpty ? "nothing" : line) + "\n\n" + good
     let run = await Run(["fetch", "--jsonl"], client: client, input: input)
     #expect(run.code == 0)
@@ -106,13 +107,15 @@ import Testing
     #expect(client.requests.count == 1)
   }
 
-  @Test func theFormIsNamed() async throws {
+  @Test("fetch without --jsonl is a usage error that names the option")
+  func missingFormat() async throws {
     let run = await Run(["fetch"])
     #expect(run.code == 64)
     #expect(run.errors.contains("--jsonl"))
   }
 
-  @Test func answersHaveTheirBodies() async throws {
+  @Test("fetch returns the status, the header fields and a body that is not UTF-8 in base64")
+  func binaryBody() async throws {
     let server = try Self.server(["Content-Type": "x", "X-Y": "1"], body: [0xff, 0xfe, 0x00])
     defer { server.stop() }
     let answer = try await fetch(["{\"id\":7,\"url\":\"http://\(server.endpoint)/\"}"])[0]
@@ -123,7 +126,8 @@ import Testing
     #expect(answer.from_cache == false)
   }
 
-  @Test func eachPartitionIsACacheOfItsOwn() async throws {
+  @Test("each partition has its own cache entries, and --cache-ttl enables caching in the mode api")
+  func partitions() async throws {
     let server = try Self.server(["Cache-Control": "max-age=60"])
     defer { server.stop() }
     func line(_ id: Int, _ more: String) -> String {
@@ -135,7 +139,7 @@ import Testing
       line(4, "\"cache\":\"off\""),
       line(5, "\"cache\":\"api\""), line(6, "\"cache\":\"api\""),
     ]
-    // One at a time, so that each finds what the one before it left.
+    // One request at a time, so that each finds the cache entries of the earlier ones.
     let answers = try await fetch(lines, ["--concurrency", "1"])
     #expect(answers.map(\.id) == [1, 2, 3, 4, 5, 6])
     #expect(
@@ -147,7 +151,8 @@ import Testing
     #expect(declared.map(\.body) == ["answer 6", "answer 6"])
   }
 
-  @Test func aDirectoryOutlivesTheProgram() async throws {
+  @Test("a cache directory serves later runs, but not another partition or the mode off")
+  func cacheDirectory() async throws {
     let server = try Self.server(["Cache-Control": "max-age=60"])
     defer { server.stop() }
     let directory = try TemporaryDirectory.make("fetch") + "/cache"
@@ -164,8 +169,9 @@ import Testing
     #expect(server.requests.count == 3)
   }
 
-  /// What is stale, and what the origin said to hold, is from the cache too.
-  @Test func whatIsStaleOrValidatedIsFromTheCache() async throws {
+  /// Responses served stale and responses that the origin revalidated count as responses from the cache.
+  @Test("fetch marks stale and revalidated responses as from the cache")
+  func staleAndRevalidated() async throws {
     let server = try LoopbackServer(
       .raw { exchange in
         let isStale = exchange.request.target == "/stale"
@@ -188,7 +194,8 @@ import Testing
     #expect(server.requests.filter { $0.target == "/validated" }.count == 2)
   }
 
-  @Test func answersComeInTheOrderInWhichTheyAreThere() async throws {
+  @Test("fetch sends a fast request while an earlier one still waits for its response")
+  func slowRequest() async throws {
     let isReleased = Locked(false)
     let server = try LoopbackServer(
       .raw { exchange in
@@ -206,7 +213,8 @@ import Testing
     #expect(answers.allSatisfy { $0.status == 200 })
   }
 
-  @Test func redirectsAreFollowedShownOrRefused() async throws {
+  @Test("fetch follows, returns or refuses a redirect as the line says")
+  func redirects() async throws {
     let server = try LoopbackServer(
       .raw { exchange in
         if exchange.request.target == "/from" {
@@ -224,7 +232,8 @@ import Testing
     #expect(answers[2].error?.code == "too-many-redirects")
   }
 
-  @Test func aServerInTroubleIsAskedOnce() async throws {
+  @Test("fetch returns a 503 response without a retry")
+  func noRetry() async throws {
     let server = try LoopbackServer(.raw { try $0.respond(503, text: "busy") })
     defer { server.stop() }
     let answers = try await fetch(["{\"id\":1,\"url\":\"http://\(server.endpoint)/\"}"])
@@ -232,12 +241,13 @@ import Testing
     #expect(server.requests.count == 1)
   }
 
-  @Test func whoWritesMayWaitForEachAnswer() async throws {
+  @Test("fetch writes each response before it needs the next line")
+  func responseBeforeNextLine() async throws {
     let server = try Self.server([:])
     defer { server.stop() }
     let directory = try TemporaryDirectory.make("fetch")
     for pipe in ["in", "out"] { try #require(mkfifo("\(directory)/\(pipe)", 0o600) == 0) }
-    // The shell writes a line, and the next one only when the answer to the first is there.
+    // The shell writes each line only after it has read the response to the line before.
     let line = "{\\\"id\\\":1,\\\"url\\\":\\\"http://\(server.endpoint)/\\\"}"
     let script = """
       "$0" fetch --jsonl --no-direct <'\(directory)/in' >'\(directory)/out' & exec 3>'\(directory)/in' 4<'\(directory)/out'
@@ -252,8 +262,10 @@ import Testing
     #expect(lines.dropLast().allSatisfy { $0.hasPrefix("{\"id\":1,\"status\":200,\"reason\":\"OK\"") })
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func answersAreAsTheirSchemaSays() async throws {
+  @Test(
+    "the JSON of responses and errors matches its schema",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schema() async throws {
     let server = try Self.server(["A": "1"])
     defer { server.stop() }
     let output = MemoryOutput()
