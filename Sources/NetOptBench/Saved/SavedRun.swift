@@ -126,6 +126,9 @@ package struct SavedRun: Sendable {
   /// - Parameter mostCounters: the maximum number of counters in all histograms together.
   /// - Throws: `Fault` when the content is not a valid saved run.
   package init(_ bytes: [UInt8], mostCounters: Int = SavedRun.maximumCounters) throws(Fault) {
+    guard !CombiningMarks.hasLongRun(inJSON: bytes) else {
+      throw Fault(description: "a string is not usable: \(CombiningMarks.rule)")
+    }
     let file: SavedRunFile
     do {
       file = try JSONDecoder().decode(SavedRunFile.self, from: Data(bytes))

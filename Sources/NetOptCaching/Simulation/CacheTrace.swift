@@ -103,7 +103,8 @@ package struct CacheTrace: Sendable {
   private static func header(
     _ fields: [ArraySlice<UInt8>], _ file: String, _ number: Int
   ) throws(NetOptError) -> (key: Int, size: Int?)? {
-    let names = fields.map { String(decoding: $0, as: UTF8.self).loweredASCII }
+    // A longer field is no name of a column. To compare it as a string may take long (`CombiningMarks`).
+    let names = fields.map { String(decoding: $0.prefix(64), as: UTF8.self).loweredASCII }
     let size = names.firstIndex { sizeNames.contains($0) }
     guard let key = names.firstIndex(where: { keyNames.contains($0) }) else {
       if size != nil {

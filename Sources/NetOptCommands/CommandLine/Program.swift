@@ -47,6 +47,7 @@ package struct Program: Sendable {
     let arguments: [String]
     do throws(UsageError) {
       arguments = try Self.arguments(CommandLine.argc, CommandLine.unsafeArgv)
+      try Self.check(context.environment)
     } catch {
       context.say(error.message)
       return .usage
@@ -69,9 +70,22 @@ package struct Program: Sendable {
           "argument \(index) is not UTF-8; percent-encode the bytes of a URL, and give those of a body in a file (-d @FILE)"
         )
       }
+      guard !CombiningMarks.hasLongRun(argument) else {
+        throw UsageError("argument \(index) is not usable: \(CombiningMarks.rule)")
+      }
       arguments.append(argument)
     }
     return arguments
+  }
+
+  /// Checks the environment variables that netopt reads, as it checks arguments.
+  private static func check(_ environment: [String: String]) throws(UsageError) {
+    for (name, value) in environment where name.hasPrefix("NETOPT_") || name.loweredASCII.hasSuffix("_proxy")
+    {
+      guard !CombiningMarks.hasLongRun(value) else {
+        throw UsageError("the environment variable \(name) is not usable: \(CombiningMarks.rule)")
+      }
+    }
   }
 
   private func run(_ arguments: [String], in context: CommandContext) async -> ExitCode {

@@ -62,7 +62,7 @@ struct FetchLine: Sendable {
     url = try HTTPURL(try root.required("url").string())
     method = try Self.method(root)
     headers = try Self.headers(root)
-    body = try root.member("body").map { Array(try $0.string().utf8) }
+    body = try root.member("body").map { try $0.bytes() }
     redirect = try Self.choice(root, "redirect") ?? .follow
     cache = try Self.choice(root, "cache")
     partition = try root.member("partition")?.string() ?? ""

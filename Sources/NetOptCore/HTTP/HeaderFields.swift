@@ -114,6 +114,9 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     guard field.value.utf8.allSatisfy({ $0 != 0 && $0 != 0x0a && $0 != 0x0d }) else {
       return "the value of the header \(field.name) has a line end or a NUL"
     }
+    guard !CombiningMarks.hasLongRun(field.value) else {
+      return "the value of the header \(field.name) cannot be sent: \(CombiningMarks.rule)"
+    }
     return nil
   }
 

@@ -10,6 +10,14 @@ package enum CombiningMarks {
   package static let most = 30
 
   /// Whether a text has more than `most` combining marks in a row.
+  package static func hasLongRun(_ text: some StringProtocol) -> Bool {
+    text.utf8.contains { $0 >= 0x80 } && Array(text.utf8).withUnsafeBytes { hasLongRun($0) }
+  }
+
+  /// The rule that a text with a long run breaks, in words for users.
+  package static let rule = "it has more than \(most) combining marks in a row, which no text has"
+
+  /// Whether a text has more than `most` combining marks in a row.
   ///
   /// - Parameter text: the text in UTF-8. Invalid bytes are treated as replacement characters.
   package static func hasLongRun(_ text: UnsafeRawBufferPointer) -> Bool {
@@ -20,6 +28,45 @@ package enum CombiningMarks {
       if count > most { return true }
     }
     return false
+  }
+
+  /// Whether a JSON text has more than `most` combining marks in a row, written as they are or as escapes
+  /// (`\u0301`). For texts that Foundation's decoder reads: it hashes the keys as strings.
+  package static func hasLongRun(inJSON text: [UInt8]) -> Bool {
+    guard text.contains(UInt8(ascii: "\\")) else { return text.withUnsafeBytes { hasLongRun($0) } }
+    // All marks have four hexadecimal digits or are a pair of surrogates.
+    var units: [UInt16] = []
+    var resolved: [UInt8] = []
+    var rest = text[...]
+    func resolve() {
+      resolved += String(decoding: units, as: UTF16.self).utf8
+      units = []
+    }
+    while let byte = rest.first {
+      if byte == UInt8(ascii: "\\"), let unit = escapedUnit(rest) {
+        units.append(unit)
+        rest = rest.dropFirst(6)
+        continue
+      }
+      if !units.isEmpty { resolve() }
+      // An escaped backslash does not begin another escape.
+      let count = byte == UInt8(ascii: "\\") ? 2 : 1
+      resolved += rest.prefix(count)
+      rest = rest.dropFirst(count)
+    }
+    if !units.isEmpty { resolve() }
+    return resolved.withUnsafeBytes { hasLongRun($0) }
+  }
+
+  /// The UTF-16 code unit of an escape (`\u0301`) at the begin of a text; `nil` without one.
+  private static func escapedUnit(_ text: ArraySlice<UInt8>) -> UInt16? {
+    guard text.count >= 6, text[text.startIndex + 1] == UInt8(ascii: "u") else { return nil }
+    var unit: UInt16 = 0
+    for byte in text.dropFirst(2).prefix(4) {
+      guard let digit = Hex.digit(byte) else { return nil }
+      unit = unit << 4 | UInt16(digit)
+    }
+    return unit
   }
 
   /// Whether a text is ASCII. Checks 32 bytes at a time, because it runs for each response.

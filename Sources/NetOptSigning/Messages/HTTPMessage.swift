@@ -107,6 +107,9 @@ private struct HTTPMessageReader {
     guard let text = String(validating: line, as: UTF8.self) else {
       throw Self.fault("the head is not UTF-8")
     }
+    guard !CombiningMarks.hasLongRun(text) else {
+      throw Self.fault("a line of the head is not usable: \(CombiningMarks.rule)")
+    }
     return text
   }
 

@@ -116,10 +116,10 @@ package struct SigningLine: Sendable {
   private static func body(_ root: JSONPart) throws(JSONFault) -> [UInt8] {
     let text = try root.member("body")
     guard let encoded = try root.member("body_base64") else {
-      return Array(try text?.string().utf8 ?? "".utf8)
+      return try text?.bytes() ?? []
     }
     if let text { throw text.fault("stands beside body_base64; give one of them") }
-    guard let bytes = Base64.decode(Array(try encoded.string().utf8)) else {
+    guard let bytes = Base64.decode(try encoded.bytes()) else {
       throw encoded.fault("is no base64 with padding")
     }
     return bytes

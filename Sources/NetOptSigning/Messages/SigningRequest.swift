@@ -145,11 +145,9 @@ public struct SigningRequest: Sendable {
 
   /// Refuses long runs of combining marks: to compare names and values as strings takes seconds for such a
   /// run.
-  private static func checkMarks(_ text: [UInt8], _ place: String) throws(SigningFault) {
+  private static func checkMarks(_ text: [UInt8], _ part: String) throws(SigningFault) {
     guard text.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else { return }
-    throw SigningFault(
-      .malformedRequest,
-      "\(place) has more than \(CombiningMarks.most) combining marks in a row, which no text has")
+    throw SigningFault(.malformedRequest, "\(part) is not usable: \(CombiningMarks.rule)")
   }
 
   /// Servers read a raw "#" either as the start of a fragment, which they drop or keep, or as part of a

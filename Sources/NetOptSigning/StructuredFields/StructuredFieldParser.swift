@@ -257,6 +257,9 @@ package struct StructuredFieldParser {
         guard let string = String(validating: out, as: UTF8.self) else {
           throw fault("a display string is UTF-8")
         }
+        guard !out.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else {
+          throw fault("a display string is not usable: \(CombiningMarks.rule)")
+        }
         return string
       case 0x25:
         guard next + 2 <= text.count, let pair = Hex.bytes(text[next..<(next + 2)]) else {

@@ -53,16 +53,22 @@ package struct JSONPart: Sendable {
   package func fault(_ rule: String) -> JSONFault { JSONFault(place: path, rule: rule) }
 
   /// The members of an object.
+  ///
+  /// - Throws: `JSONFault` if the value is not an object, or a name takes long to compare as a string
+  ///   (`CombiningMarks`).
   package func members() throws(JSONFault) -> [(name: String, value: JSONPart)] {
     guard node.kind == .object else { throw fault("has to be an object") }
-    return document.text.withUnsafeBytes { bytes in
+    let named: [(String, Int)] = document.text.withUnsafeBytes { bytes in
       var key = index + 1
       return (0..<node.count).map { _ in
         defer { key = document.nodes[key + 1].next }
-        let name = document.nodes[key].text(in: bytes)
-        return (name, JSONPart(document: document, index: key + 1, path: "\(path).\(name)"))
+        return (document.nodes[key].text(in: bytes), key + 1)
       }
     }
+    guard !named.contains(where: { CombiningMarks.hasLongRun($0.0) }) else {
+      throw fault("a member's name is not usable: \(CombiningMarks.rule)")
+    }
+    return named.map { ($0.0, JSONPart(document: document, index: $0.1, path: "\(path).\($0.0)")) }
   }
 
   /// A member of an object; `nil` if it is missing or null.
@@ -97,7 +103,19 @@ package struct JSONPart: Sendable {
   }
 
   /// A text.
+  ///
+  /// - Throws: `JSONFault` if the value is not a text, or takes long to compare as a string
+  ///   (`CombiningMarks`).
   package func string() throws(JSONFault) -> String {
+    let text = try anyString()
+    guard !CombiningMarks.hasLongRun(text) else { throw fault(CombiningMarks.rule) }
+    return text
+  }
+
+  /// A text as its UTF-8 bytes. They may be those of any text.
+  package func bytes() throws(JSONFault) -> [UInt8] { Array(try anyString().utf8) }
+
+  private func anyString() throws(JSONFault) -> String {
     guard node.kind == .string else { throw fault("has to be a text") }
     return document.text.withUnsafeBytes { node.text(in: $0) }
   }
