@@ -6,9 +6,9 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Body files with several writers, beside a process that removes abandoned drafts.
+/// Body files with several writers, while another thread removes abandoned drafts.
 @Suite struct BodyFilesTests {
-  @Test("a draft is not taken for abandoned between its making and its locking")
+  @Test("a sweep does not remove a draft between its creation and its locking")
   func draftsOfTheLiving() throws {
     let files = BodyFiles(directory: try TemporaryDirectory.make("body-files"))
     let isOver = Locked(false)
@@ -18,7 +18,7 @@ import Testing
     let queue = DispatchQueue.global()
     queue.async(group: sweepers) {
       while !isOver.withLock(\.self) {
-        // Of the bodies that have their names a transaction would know.
+        // Reports each published body as known, as the transaction of a store would.
         if let orphans = try? files.orphans({ _ throws(DiskError) in true }) { files.sweep(orphans) }
       }
     }

@@ -7,12 +7,13 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Two processes that write to one directory are killed at any moment: the next start finds a cache whose entries are what
-/// was stored, and no file that no entry names.
+/// Two processes write to one cache directory and are killed at random moments. The next start finds only
+/// intact entries, and no file that no entry names.
 ///
-/// `KILL_ROUNDS` says how often; 20 times without it.
+/// `KILL_ROUNDS` is the number of rounds; 20 by default.
 @Suite struct CacheKillTests {
-  @Test func theNextStartHasAWholeCache() async throws {
+  @Test("a cache is sound after both of its writers were killed at random moments")
+  func killedWriters() async throws {
     let parent = try TemporaryDirectory.make("killed-cache")
     let directory = parent + "/cache"
     let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 20
@@ -21,16 +22,16 @@ import Testing
     var drafts = 0
     var entries: Int64 = 0
     var round = 0
-    // A slow machine, or one under a sanitizer, takes more of them until something is cut off in the middle.
+    // Slow machines and sanitizers need more rounds until a kill interrupts a write.
     while round < rounds || (orphans == 0 || drafts == 0) && round < 20 * rounds {
       round += 1
       let writers = try (0..<2).map { number in
-        // What one round says is not another one's.
+        // Each round has its own output files.
         let output = "\(parent)/\(round).\(number)"
         mkdir(output, 0o700)
         return try ChildProcess(try Self.writer, [directory, "\(random.next())"], in: output)
       }
-      // From the first writes on: how long they take to start depends on the machine.
+      // Waits for the first writes, because the start-up time of the writers depends on the machine.
       let before = Self.size(directory)
       try await wait(for: "the writers to write") {
         for writer in writers where writer.exitStatus() != nil {
@@ -40,7 +41,7 @@ import Testing
       }
       usleep(UInt32(random.below(30_000)))
       writers[0].send(SIGKILL)
-      // In between one goes on while the other's transaction is cut off.
+      // Meanwhile one writer continues beside the interrupted transaction of the other.
       usleep(UInt32(random.below(5_000)))
       writers[1].send(SIGKILL)
       for writer in writers {
@@ -49,7 +50,7 @@ import Testing
         let output = try Self.read(writer.output)
         #expect(output == "", "round \(round)")
       }
-      // The first writers may have been killed before there were tables.
+      // The first writers may have been killed before they created the tables.
       let left = (try? FileManager.default.contentsOfDirectory(atPath: directory + "/bodies")) ?? []
       drafts += left.filter { $0.hasSuffix(".part") }.count
       orphans += (try? DiskInspection(directory).verify().orphans) ?? 0
@@ -71,12 +72,12 @@ import Testing
       #expect(warnings.messages.isEmpty, "round \(round): \(warnings.messages)")
       store.close()
     }
-    // Otherwise nothing was written, or never cut off, and nothing was tested.
+    // Without entries, orphans and drafts no write was interrupted, and the test would prove nothing.
     #expect(entries > 10)
     #expect(orphans > 0 && drafts > 0, "\(orphans) orphans, \(drafts) of them drafts")
   }
 
-  /// Whether the body is what follows from its version.
+  /// Whether the body is the one that the writer generates from the entry's version and number.
   private static func isWhole(_ entry: CacheEntry, _ number: UInt64) -> Bool {
     guard let version = entry.fields["X-Version"].flatMap({ UInt64($0) }) else { return false }
     var random = SplitMix64(seed: version &+ number)
@@ -88,7 +89,7 @@ import Testing
     return expected == entry.body
   }
 
-  /// What changes when something is written.
+  /// Sizes and modification times of the database and its log; they change with each write.
   private static func size(_ directory: String) -> [Int] {
     ["", "-wal"].map { suffix in
       var status = stat()
@@ -101,7 +102,7 @@ import Testing
     String(decoding: try FileBytes.read(path, upTo: 1 << 20, as: "the output", in: .cache), as: UTF8.self)
   }
 
-  /// It is built into the directory of the tests.
+  /// The path of the writer's program, which is built into the directory of the tests.
   private static var writer: String {
     get throws {
       let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

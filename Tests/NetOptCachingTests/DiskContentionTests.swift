@@ -9,8 +9,7 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Other processes that have the database when it is needed: nobody waits for them for long, and nothing is lost that must not
-/// be.
+/// Other processes lock the database or the directory: no call waits for long, and no removal is lost.
 struct DiskContentionTests {
   let directory: String
   let warnings = Warnings()
@@ -23,14 +22,14 @@ struct DiskContentionTests {
 
   /// Takes the directory's lock, as another process would.
   ///
-  /// - Returns: its descriptor, which lets go of it when it is closed.
+  /// - Returns: the descriptor of the lock file. Closing it releases the lock.
   private func holdDirectory() throws -> Int32 {
     let lock = open(directory + "/lock", O_RDWR | O_CLOEXEC)
     try #require(flock(lock, LOCK_EX) == 0)
     return lock
   }
 
-  /// Keeps so many small entries, and a large one.
+  /// Stores `count` small entries and a large one.
   private func fill(_ count: Int) throws {
     let store = store()
     for number in 0..<count { store.insert(Samples.entry(try Samples.key("\(number)"))) }
@@ -38,21 +37,23 @@ struct DiskContentionTests {
     store.close()
   }
 
-  @Test func anotherProcessThatWritesForLong() throws {
+  @Test("while another process writes, reads work, and no outdated entry is found after a failed insertion")
+  func longWriter() throws {
     try fill(1)
     let database = try Database(directory + "/responses.db")
     try database.execute("BEGIN IMMEDIATE")
     let store = store()
     let key = try Samples.key("a")
-    // It reads all the same, and sweeps another time.
+    // The store reads nevertheless. The next process that opens the database removes orphaned files.
     #expect(store.entries(for: try Samples.key("0")).count == 1)
     try database.execute("COMMIT")
     #expect(store.entries(for: try Samples.key("0")).count == 1)
     try database.execute("BEGIN IMMEDIATE")
     store.insert(Samples.entry(key))
-    // A new one takes nobody's place, and is missing: that is all.
+    // The insertion of a new key fails. It would have replaced no entry, so it affects no other look-up.
     #expect(store.entries(for: try Samples.key("0")).count == 1)
-    // What an entry would have taken the place of must go first; until then everything is a miss, and nothing is said.
+    // This failed insertion would have replaced an entry. Until the store has removed that entry, every
+    // look-up is a miss. There is no warning.
     store.insert(Samples.entry(try Samples.key("0"), received: 1_700_000_000_001))
     #expect(store.entries(for: try Samples.key("large")).isEmpty)
     try database.execute("COMMIT")
@@ -63,7 +64,10 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test(arguments: ["entry", "key", "everything"]) func whatCouldNotBeForgottenIsForgottenLater(kind: String)
+  @Test(
+    "a removal that fails while the database is locked is done before the next look-up",
+    arguments: ["entry", "key", "everything"])
+  func failedRemoval(kind: String)
     throws
   {
     try fill(2)
@@ -85,7 +89,8 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test func aBusyDatabaseIsLeftAloneForAWhile() throws {
+  @Test("the store does not use a busy database during the rest time, and close does the removals")
+  func busyDatabase() throws {
     try fill(1)
     let store = store(rest: .seconds(3600))
     let key = try Samples.key("0")
@@ -95,7 +100,7 @@ struct DiskContentionTests {
     store.insert(Samples.entry(try Samples.key("a")))
     try database.execute("COMMIT")
     #expect(store.entries(for: try Samples.key("large")).isEmpty)
-    // What is to be forgotten meanwhile is, at the latest when the store is closed.
+    // The store performs removals of the rest time at the latest when it is closed.
     store.removeAll(for: key)
     store.close()
     #expect(try DiskInspection(directory).usage().entries == 1)
@@ -103,8 +108,9 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// Those of which nothing is stored do not add up to everything.
-  @Test func manyNewEntriesThatAreNotWrittenCostNoOthers() throws {
+  /// New keys without stored entries do not add up to an owed removal of all entries.
+  @Test("failed insertions of many new keys remove no stored entries")
+  func failedInsertions() throws {
     try fill(1)
     let store = store(rest: .seconds(3600))
     let kept = try Samples.key("0")
@@ -120,8 +126,9 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// Somebody who has the lock of the directory: one call waits, the others do not, and afterwards it goes on.
-  @Test func aLockThatIsHeldForLong() throws {
+  /// Another process holds the lock of the directory. The store works again after the lock is released.
+  @Test("one call waits for a locked directory, later calls do not, and there is one warning")
+  func heldLock() throws {
     try fill(1)
     let descriptor = open(directory + "/lock", O_RDWR | O_CLOEXEC)
     defer { close(descriptor) }
@@ -137,13 +144,13 @@ struct DiskContentionTests {
         store.insert(Samples.entry(try Samples.key("new \(number)")))
       }
     }
-    // Waiting for each of them would take 40 s.
+    // If each call waited, the calls would take 40 s.
     #expect(others < .seconds(10), "\(others)")
     #expect(warnings.messages.count == 1, "\(warnings.messages)")
     #expect(warnings.messages[0].contains("/lock has been locked by another process for more than 200 ms"))
     #expect(warnings.messages[0].hasSuffix("nothing is cached on disk until it lets go"))
     flock(descriptor, LOCK_UN)
-    // Closing ends the rest.
+    // Closing the store ends the rest time.
     store.close()
     #expect(store.entries(for: key).count == 1)
     store.insert(Samples.entry(try Samples.key("new")))
@@ -151,8 +158,9 @@ struct DiskContentionTests {
     #expect(warnings.messages.count == 1)
   }
 
-  /// An inspection beside a process that writes and evicts all the time finds nothing wrong.
-  @Test func whatIsInUseIsSound() async throws {
+  /// The store writes and evicts all the time.
+  @Test("an inspection of a store that is being written finds no fault")
+  func inspectionDuringWrites() async throws {
     let isDone = Locked(false)
     let written = Locked(0)
     let store = DiskStore(directory, limits: CacheLimits(maxBytes: 4 << 20)) { [warnings] in warnings.add($0)
@@ -169,7 +177,7 @@ struct DiskContentionTests {
     }
     defer { isDone.withLock { $0 = true } }
     var entries = 0
-    // Ten times as much as there is room for, and looked at while that is written.
+    // Writes ten times as much as there is room for, with inspections meanwhile.
     while written.withLock(\.self) < 300 || entries <= 20 {
       let result = try DiskInspection(directory).verify()
       #expect(result.isSound, "\(result)")
@@ -181,7 +189,8 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty, "\(warnings.messages)")
   }
 
-  @Test func moreKeysThanAreKeptAreEverything() throws {
+  @Test("owed removals of more than mostKeys keys become the removal of all entries")
+  func tooManyKeys() throws {
     var owed = OwedRemovals()
     for number in 0..<OwedRemovals.mostKeys { owed.add(.entries(of: try Samples.key("\(number)"))) }
     owed.add(.entries(of: try Samples.key("0")))
@@ -191,8 +200,9 @@ struct DiskContentionTests {
     #expect(owed.keys.isEmpty && owed.isEverything && !owed.isEmpty)
   }
 
-  /// Another process may have removed the row that was found damaged, and begun another one with its number.
-  @Test func aNumberThatIsUsedAgainIsNotDamaged() throws {
+  /// Another process may have removed the damaged row and reused its id for a new row.
+  @Test("removing a damaged row spares a new row with the same id")
+  func reusedRowID() throws {
     try fill(1)
     let connection = try DiskConnection(
       DiskDirectory(directory, mayCreate: true), mayCreate: true, patience: 200)
@@ -207,9 +217,7 @@ struct DiskContentionTests {
     }
   }
 
-  @Test(
-    "a look-up is given up when it takes long, as later ones are at once, and finds again when the database is free"
-  )
+  @Test("a slow look-up is a miss, later ones are misses at once, and a free database is used again")
   func patience() async throws {
     try fill(1)
     let key = try Samples.key("0")
@@ -219,7 +227,7 @@ struct DiskContentionTests {
     let tiers = TieredStore(memory: MemoryStore(CacheLimits(maxBytes: 100_000)), disk: DiskCache(store))
     let start = ContinuousClock.now
     #expect(await tiers.entries(for: key, within: .milliseconds(50)).isEmpty)
-    // They would wait for the first one.
+    // These look-ups would have to wait for the first one.
     for _ in 0..<1000 { #expect(await tiers.entries(for: key, within: .seconds(20)).isEmpty) }
     #expect(start.duration(to: .now) < .seconds(10))
     #expect(flock(lock, LOCK_UN) == 0)
@@ -232,9 +240,7 @@ struct DiskContentionTests {
     await tiers.shutdown()
   }
 
-  @Test(
-    "what waits to be removed from a disk that hangs takes bounded room, and is removed when the disk is back"
-  )
+  @Test("removals that wait for a hung disk use bounded memory and are done when it is back")
   func floodWhileHeld() async throws {
     try fill(3)
     let kept = try Samples.key("kept")
@@ -259,7 +265,7 @@ struct DiskContentionTests {
     await cache.shutdown()
   }
 
-  @Test("a shutdown does not wait for a disk that hangs, and everybody who waits for it is answered")
+  @Test("shutdown does not wait for a hung disk, and pending calls return")
   func shutdownWhileHeld() async throws {
     try fill(1)
     let key = try Samples.key("0")
@@ -277,7 +283,7 @@ struct DiskContentionTests {
     #expect(await eviction.value == nil)
     #expect(await cache.entries(for: key).isEmpty)
     #expect(start.duration(to: .now) < .seconds(30))
-    // The thread ends when it gets the lock.
+    // The disk thread ends when it gets the lock.
     #expect(flock(lock, LOCK_UN) == 0)
   }
 }

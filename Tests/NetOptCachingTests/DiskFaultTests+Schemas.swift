@@ -8,9 +8,10 @@ import Testing
 @testable import NetOptCaching
 @testable import NetOptCore
 
-/// Databases of other versions, of other programs, and with more in them than netopt makes.
+/// Databases of other versions, of other programs, and with objects that netopt does not create.
 extension DiskFaultTests {
-  @Test func anOlderSchemaIsPutAside() throws {
+  @Test("a database with an older schema is put aside, with one warning")
+  func olderSchema() throws {
     try fill(1)
     try Database(directory + "/responses.db").execute("PRAGMA user_version = 1")
     let store = store()
@@ -23,9 +24,10 @@ extension DiskFaultTests {
     #expect(FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
   }
 
-  /// What was stored by other rules could be given to another user. Whoever changes the rules raises `DiskSchema.version`, and then what
-  /// stands here.
-  @Test func rulesByWhichUsersAreToldApartHaveASchemaOfTheirOwn() throws {
+  /// Entries that were stored under other rules could be served to another user. A change to the rules must
+  /// raise `DiskSchema.version`, and update the version and digest in this test.
+  @Test("new rules for telling users apart need a new schema version")
+  func schemaOfUserRules() throws {
     let rules =
       [CredentialFields(CredentialFields.usual).text] + SecretNames.parts + SecretNames.words
       + SecretNames.names
@@ -34,8 +36,9 @@ extension DiskFaultTests {
     #expect("\(DiskSchema.version) \(String(decoding: digest, as: UTF8.self))" == "4 5aabfe9c")
   }
 
-  /// A trigger or a view may be without end, and a rule may refuse everything: what else is in a database than netopt makes is not run.
-  @Test(arguments: [
+  /// A trigger or a view may never end, and an index may refuse every row. So the store runs nothing that
+  /// netopt did not create.
+  @Test("a database with other tables, indices, triggers or views is put aside", arguments: [
     """
     CREATE TRIGGER endless AFTER INSERT ON entries BEGIN
       INSERT INTO evictions SELECT NULL, x'', x'', x'', 0, '' FROM entries a, entries b, entries c, entries d, entries e, entries f;
@@ -52,7 +55,7 @@ extension DiskFaultTests {
     "ALTER TABLE entries ADD COLUMN more DEFAULT 1",
     "CREATE UNIQUE INDEX refusing ON entries (owner) WHERE 0",
   ])
-  func whatElseIsInADatabaseIsNotRun(change: String) throws {
+  func foreignObjects(change: String) throws {
     try fill(5)
     try Database(directory + "/responses.db").execute(change)
     let store = store()
@@ -66,7 +69,8 @@ extension DiskFaultTests {
       warnings.messages[0].contains("it has other tables, indices or triggers than netopt makes; it is now"))
   }
 
-  @Test func whatAnalyzeLeavesIsNothingElse() throws {
+  @Test("a database with the statistics tables of ANALYZE is used")
+  func analyzedDatabase() throws {
     try fill(5)
     try Database(directory + "/responses.db").execute("ANALYZE")
     let store = store()
@@ -75,7 +79,8 @@ extension DiskFaultTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test func aNewerSchemaIsLeftAlone() throws {
+  @Test("a database with a newer schema is neither used nor changed")
+  func newerSchema() throws {
     try fill(1)
     try Database(directory + "/responses.db").execute("PRAGMA user_version = \(DiskSchema.version + 1)")
     try useInVain(store())
@@ -85,7 +90,8 @@ extension DiskFaultTests {
       try Statement("SELECT count(*) FROM entries", in: Database(directory + "/responses.db")).integer() == 2)
   }
 
-  @Test func somebodyElsesDatabaseIsPutAside() throws {
+  @Test("a database of another program is replaced, with one warning")
+  func foreignDatabase() throws {
     mkdir(directory, 0o700)
     try Database(directory + "/responses.db").execute(
       "CREATE TABLE entries (x); PRAGMA user_version = \(DiskSchema.version)")
@@ -96,8 +102,10 @@ extension DiskFaultTests {
     #expect(warnings.messages.count == 1)
   }
 
-  /// A row of `totals`, and one of `evictions` or `entries`, of which SQLite would read 10^18.
-  @Test("a table whose pages lead in circles is put aside", arguments: ["totals", "evictions", "entries"])
+  /// SQLite would read 10^18 rows from such a table.
+  @Test(
+    "a table whose pages form cycles is unreadable to an inspection, and such totals are put aside",
+    arguments: ["totals", "evictions", "entries"])
   func circularTable(name: String) throws {
     try fill(3)
     let path = directory + "/responses.db"
@@ -108,12 +116,12 @@ extension DiskFaultTests {
       root = try Statement("SELECT rootpage FROM sqlite_master WHERE name = ?", in: database).integer(
         .text(name))
     }
-    // NULL for the number of the row, and ones.
+    // Each row has NULL as its row id, and 1 in all other columns.
     let columns = ["totals": 4, "evictions": 6, "entries": 15][name] ?? 0
     let row = [UInt8(columns + 1), 0] + [UInt8](repeating: 1, count: 2 * (columns - 1))
     try CircularTable.write(to: path, root: Int(try #require(root)), row: row)
     let inspection = try DiskInspection(directory)
-    // The totals are not what usage adds up.
+    // `usage` does not read `totals`.
     let looks = [{ _ = try inspection.clear() }] + (name == "totals" ? [] : [{ _ = try inspection.usage() }])
     for look in looks {
       let error = #expect(throws: NetOptError.self) { try look() }

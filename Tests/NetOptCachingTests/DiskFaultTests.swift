@@ -9,7 +9,7 @@ import Testing
 @testable import NetOptCaching
 @testable import NetOptCore
 
-/// What goes wrong on disks: nothing of it gets to a request, and each is said once.
+/// Faults of disks: none reaches a request, and the store reports each kind once.
 struct DiskFaultTests {
   let parent: String
   let directory: String
@@ -24,7 +24,7 @@ struct DiskFaultTests {
     DiskStore(directory ?? self.directory, patience: 200, rest: .zero) { [warnings] in warnings.add($0) }
   }
 
-  /// Uses a store that cannot work in every way.
+  /// Calls every method of a store that cannot work.
   func useInVain(_ store: DiskStore) throws {
     let key = try Samples.key("a")
     for _ in 0..<3 {
@@ -59,7 +59,8 @@ struct DiskFaultTests {
     try FileBytes.read(path, upTo: 1 << 24, as: "a file", in: .cache)
   }
 
-  @Test func aFileInThePlaceOfTheDirectory() throws {
+  @Test("a file in the place of the directory causes one warning and stays as it is")
+  func fileAsDirectory() throws {
     try write([1], to: directory)
     try useInVain(store())
     #expect(warnings.messages.count == 1)
@@ -67,12 +68,14 @@ struct DiskFaultTests {
     #expect(try read(directory) == [1])
   }
 
-  @Test func aDirectoryThatCannotBeMade() throws {
+  @Test("a directory that cannot be created causes one warning")
+  func uncreatableDirectory() throws {
     try useInVain(store("/proc/none/cache"))
     #expect(warnings.messages.count == 1, "\(warnings.messages)")
   }
 
-  @Test func aDirectoryThatOthersMayWriteTo() throws {
+  @Test("a directory that others may write to causes one warning and stays empty")
+  func sharedDirectory() throws {
     mkdir(directory, 0o700)
     chmod(directory, 0o777)
     try useInVain(store())
@@ -81,8 +84,10 @@ struct DiskFaultTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
   }
 
-  @Test(.enabled(if: geteuid() == 0, "a directory is given to somebody else, which takes root"))
-  func somebodyElsesDirectory() throws {
+  @Test(
+    "a directory of another user causes one warning",
+    .enabled(if: geteuid() == 0, "a directory is given to somebody else, which takes root"))
+  func foreignDirectory() throws {
     mkdir(directory, 0o700)
     chown(directory, 4711, 4711)
     try useInVain(store())
@@ -90,7 +95,8 @@ struct DiskFaultTests {
     #expect(warnings.messages[0].contains("belongs to another user"))
   }
 
-  @Test func linksAreNotFollowed() throws {
+  @Test("a symbolic link in the place of the directory is not followed")
+  func linkAsDirectory() throws {
     let target = parent + "/target"
     mkdir(target, 0o700)
     symlink(target, directory)
@@ -100,7 +106,8 @@ struct DiskFaultTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: target).isEmpty)
   }
 
-  @Test(arguments: ["responses.db", "lock", "bodies"]) func linksInsideAreNotFollowed(name: String) throws {
+  @Test("symbolic links inside the directory are not followed", arguments: ["responses.db", "lock", "bodies"])
+  func linksInside(name: String) throws {
     let target = parent + "/target"
     if name == "bodies" { mkdir(target, 0o700) } else { try write([], to: target) }
     mkdir(directory, 0o700)
@@ -110,7 +117,8 @@ struct DiskFaultTests {
     if name != "bodies" { #expect(try read(target).isEmpty) }
   }
 
-  @Test func aDirectoryBehindALinkIsFine() throws {
+  @Test("a directory below a symbolic link is used")
+  func linkAbove() throws {
     mkdir(parent + "/target", 0o700)
     symlink(parent + "/target", parent + "/link")
     let store = store(parent + "/link/cache")
@@ -120,8 +128,11 @@ struct DiskFaultTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// Each piece of the database is overwritten in turn: nothing crashes, and what is found is what was stored.
-  @Test(arguments: ["zeros", "ones", "noise", "cut", "text", "empty"]) func aBrokenDatabase(kind: String)
+  /// Damages each piece of 8 KiB of the database in turn.
+  @Test(
+    "a damaged database yields no wrong entries, and the store goes on with one warning at most",
+    arguments: ["zeros", "ones", "noise", "cut", "text", "empty"])
+  func brokenDatabase(kind: String)
     throws
   {
     try fill()
@@ -153,7 +164,7 @@ struct DiskFaultTests {
         let key = try Samples.key("new \(number)")
         store.insert(Samples.entry(key, body: [UInt8](repeating: 3, count: 20_000)))
       }
-      // One may have been lost when the damage was found; then a new database is there.
+      // The insertion that finds the damage may be lost. After it the store has a new database.
       let key = try Samples.key("last")
       store.insert(Samples.entry(key))
       #expect(store.entries(for: key).count == 1, "\(kind) at \(place): \(warnings.messages)")
@@ -167,12 +178,13 @@ struct DiskFaultTests {
     }
   }
 
-  @Test func aBrokenLog() throws {
+  @Test("a damaged write-ahead log yields no wrong entries, and the store still works")
+  func brokenLog() throws {
     let store = store()
     for number in 0..<40 { store.insert(Samples.entry(try Samples.key("\(number)"))) }
     let log = directory + "/responses.db-wal"
     let good = try read(log)
-    // As if the process had been killed: the log is copied beside, and put back when the store is closed.
+    // Simulates a killed process: copies database and log, and restores them after the store is closed.
     let database = try read(directory + "/responses.db")
     store.close()
     for place in stride(from: 0, to: good.count, by: max(good.count / 20, 1)) {
@@ -194,8 +206,10 @@ struct DiskFaultTests {
     }
   }
 
-  @Test(arguments: ["text", "selectors", "head", "checksum", "body", "owner", "length", "received"])
-  func aChangedRowIsAMiss(column: String) throws {
+  @Test(
+    "an entry with a changed column is not found, and a changed received column has no effect",
+    arguments: ["text", "selectors", "head", "checksum", "body", "owner", "length", "received"])
+  func changedRow(column: String) throws {
     try fill(3)
     let database = try Database(directory + "/responses.db")
     let change =
@@ -206,17 +220,21 @@ struct DiskFaultTests {
     let store = store()
     for number in 0..<3 {
       let found = store.entries(for: try Samples.key("\(number)"))
-      // When it came is in the head too, where it counts.
+      // The head contains the time of receipt too, and the store uses that one.
       #expect(found.count == (column == "received" ? 1 : 0))
       #expect(found.allSatisfy { $0.received == 1_700_000_000_000 })
     }
     let left = try Statement("SELECT count(*) FROM entries WHERE file IS NULL", in: database).integer()
-    // What is found, and is not what was stored, is removed.
+    // The store removes a row that it finds and whose checksum fails. It does not find a row with another
+    // text or owner.
     #expect(left == (["text", "owner", "received"].contains(column) ? 3 : 0), "\(column)")
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test(arguments: ["changed", "cut", "longer", "gone", "link", "directory", "fifo"]) func aBrokenBodyFile(
+  @Test(
+    "an entry whose body file is damaged, missing or not a regular file is removed",
+    arguments: ["changed", "cut", "longer", "gone", "link", "directory", "fifo"])
+  func brokenBodyFile(
     kind: String
   ) throws {
     try fill(1)
@@ -237,7 +255,7 @@ struct DiskFaultTests {
       try write(bytes, to: parent + "/elsewhere")
       symlink(parent + "/elsewhere", path)
     case "directory": mkdir(path, 0o700)
-    // One that nobody writes to: whoever waited for that would wait for ever.
+    // No process writes to this FIFO, so opening it in blocking mode would never return.
     case "fifo": mkfifo(path, 0o600)
     default: try write(bytes, to: path)
     }
@@ -248,14 +266,15 @@ struct DiskFaultTests {
     if kind == "link" { #expect(try read(parent + "/elsewhere").count == 200_000) }
   }
 
-  @Test func orphansAreSwept() throws {
+  @Test("opening the store removes orphaned body files, but no drafts in use and no other files")
+  func orphans() throws {
     try fill(1)
     let bodies = directory + "/bodies"
     let orphan = String(repeating: "a", count: 32)
     try write([1], to: "\(bodies)/\(orphan)")
     try write([1], to: "\(bodies)/\(orphan.replacing("a", with: "b")).part")
     try write([1], to: "\(bodies)/README")
-    // One that a living process is writing.
+    // A draft that a living process is writing.
     let files = BodyFiles(directory: bodies)
     let draft = try files.write([1, 2, 3])
     let name = draft.name
@@ -265,8 +284,9 @@ struct DiskFaultTests {
     files.discard(draft)
   }
 
-  @Test func aFullDisk() throws {
-    // The largest file of this process, for the time of the test; the signal that comes with it is ignored.
+  @Test("a full disk causes one warning, and the store writes again when there is room")
+  func fullDisk() throws {
+    // Limits the file size of this process to 150 kB during the test, and ignores the signal at the limit.
     try fill(1)
     signal(SIGXFSZ, SIG_IGN)
     var before = rlimit()
@@ -291,16 +311,17 @@ struct DiskFaultTests {
     #expect(try DiskInspection(directory).verify().isSound)
   }
 
-  /// With a checksum that holds, as after a fault in memory: nothing reckons with such dates.
-  @Test func momentsOutOfAllBoundsAreDamage() throws {
+  /// The checksum of such a head is valid, as after a memory fault, so decoding must check the dates.
+  @Test("a head with dates out of bounds is not decoded, and an endless expiry is the end of year 9999")
+  func extremeDates() throws {
     let entry = Samples.entry(try Samples.key("a"), expiry: .max)
     let head = EntryCoding.head(of: entry)
     func decoded(_ head: [UInt8]) -> CacheEntry? {
       EntryCoding.entry(entry.key, selectors: [], head: head, body: entry.body)
     }
-    // What is fresh for ever is fresh until the end of the year 9999.
+    // The maximum expiry becomes the end of the year 9999.
     #expect(decoded(head)?.declaredExpiry == 253_402_300_799_999)
-    // Behind the status: when it was asked for, and when it came.
+    // The times of request and receipt follow the status.
     for place in [8, 16] {
       for byte: UInt8 in [0x7f, 0x80, 0xff] {
         var damaged = head
@@ -310,7 +331,8 @@ struct DiskFaultTests {
     }
   }
 
-  @Test func anInspectionLeavesAnEmptyFileAsItIs() throws {
+  @Test("an inspection rejects an empty database file and does not change it")
+  func inspectedEmptyFile() throws {
     mkdir(directory, 0o700)
     let database = directory + "/responses.db"
     try write([], to: database)
@@ -320,7 +342,8 @@ struct DiskFaultTests {
     #expect(!FileManager.default.fileExists(atPath: database + "-wal"))
   }
 
-  @Test func aDirectoryThatIsRemovedMeanwhile() throws {
+  @Test("the store creates its directory again after it was removed")
+  func removedDirectory() throws {
     let store = store()
     let key = try Samples.key("a")
     store.insert(Samples.entry(key))
@@ -332,10 +355,13 @@ struct DiskFaultTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// A disk that was mounted read-only, say: whether there is a cache already or not.
-  @Test(arguments: [false, true]) func aDirectoryThatCannotBeWrittenTo(isFilled: Bool) throws {
+  /// For example on a disk that is mounted read-only, with and without an existing cache.
+  @Test(
+    "an unwritable directory causes one warning, and is used once it is writable",
+    arguments: [false, true])
+  func unwritableDirectory(isFilled: Bool) throws {
     if isFilled { try fill(2) } else { mkdir(directory, 0o700) }
-    // Root may write to anything, so that the test is somebody else for a while.
+    // Root may write to any file, so the test temporarily runs as another user.
     let nobody: uid_t = 65_534
     let isRoot = geteuid() == 0
     var rights: [(path: String, mode: mode_t)] = [(parent, 0o711), (directory, 0o500)]
@@ -364,7 +390,7 @@ struct DiskFaultTests {
     #expect(warnings.messages.count == 1, "\(warnings.messages)")
     #expect(warnings.messages[0].contains(directory) || warnings.messages[0].contains("disk-faults"))
     #expect(try FileManager.default.subpathsOfDirectory(atPath: directory).sorted() == before)
-    // Who mends it need not start anything anew.
+    // The store uses the repaired directory without a restart.
     chmod(directory, 0o700)
     for (path, mode) in rights.dropFirst(2) { chmod(path, mode | 0o200) }
     let key = try Samples.key("mended")
@@ -379,8 +405,8 @@ struct DiskFaultTests {
     return stat(folder, &status) == 0 ? status.st_mode & 0o7777 : nil
   }
 
-  @Test("a file with holes that seems larger than memory is no body")
-  func aBodyOfATerabyte() throws {
+  @Test("an entry whose sparse body file has 1 TiB is not found")
+  func terabyteBody() throws {
     try fill(1)
     let bodies = directory + "/bodies"
     let file = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies).first)
@@ -393,8 +419,9 @@ struct DiskFaultTests {
     store.close()
   }
 
-  /// Who only looks makes nothing, removes nothing and counts no hit.
-  @Test func lookingChangesNothing() throws {
+  /// A store with `changes: false`.
+  @Test("a read-only store creates no file, removes no entry and counts no hit")
+  func readOnlyStore() throws {
     func look(_ name: String) throws -> [CacheEntry] {
       let store = DiskStore(directory, rest: .zero, changes: false) { [warnings] in warnings.add($0) }
       defer { store.close() }

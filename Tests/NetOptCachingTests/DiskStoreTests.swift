@@ -24,7 +24,8 @@ struct DiskStoreTests {
     try FileManager.default.contentsOfDirectory(atPath: directory + "/bodies")
   }
 
-  @Test func givesBackAllThatItGot() throws {
+  @Test("a new store on the same directory returns all fields of an entry")
+  func allFields() throws {
     let key = try Samples.key("a", partition: "tenant")
     let entry = CacheEntry(
       key: key, selectors: [.init(name: "accept", value: "text/html"), .init(name: "x", value: nil)],
@@ -41,7 +42,8 @@ struct DiskStoreTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test func largeBodiesHaveFiles() throws {
+  @Test("a body of more than 100 KB has a file, which is removed when the entry is replaced")
+  func bodyFiles() throws {
     let store = store()
     let key = try Samples.key("a")
     let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -57,7 +59,8 @@ struct DiskStoreTests {
     #expect(store.entries(for: key).first?.body == Array("hello".utf8))
   }
 
-  @Test func isItsUsersOwn() throws {
+  @Test("only the user may access the directory and its files")
+  func permissions() throws {
     let store = store()
     store.insert(Samples.entry(try Samples.key("a"), body: [UInt8](repeating: 1, count: 200_000)))
     for path in [directory, directory + "/bodies"] { #expect(try mode(path) == 0o700) }
@@ -76,7 +79,8 @@ struct DiskStoreTests {
     return status.st_mode & 0o7777
   }
 
-  @Test func removesWhatItShould() throws {
+  @Test("remove, removeAll and insert remove the right entries, and their body files")
+  func removals() throws {
     let store = store()
     let key = try Samples.key("a")
     let selectors = [CacheEntry.Selector(name: "accept", value: "x")]
@@ -91,7 +95,7 @@ struct DiskStoreTests {
     store.insert(Samples.entry(key, selectors: others))
     store.remove(Samples.entry(key, selectors: selectors))
     #expect(store.entries(for: key).map(\.selectors) == [others])
-    // What came later than now, before the clock was set back, does not outlive what comes now.
+    // An insertion removes entries of the key with a date in the future, from before the clock was set back.
     store.insert(Samples.entry(key, selectors: selectors, received: WallClock.now() + 1_000_000))
     store.insert(Samples.entry(key, selectors: others))
     #expect(store.entries(for: key).map(\.selectors) == [others])
@@ -103,7 +107,8 @@ struct DiskStoreTests {
     #expect(try files().isEmpty)
   }
 
-  @Test func sixteenVariantsOfAKeyAreKept() throws {
+  @Test("a key keeps its 16 latest variants, with their body files only")
+  func mostVariants() throws {
     let store = store()
     let key = try Samples.key("a")
     for number in 0..<40 {
@@ -118,7 +123,8 @@ struct DiskStoreTests {
     #expect(try files().count == 4)
   }
 
-  @Test func aThousandEvictionsAreRemembered() throws {
+  @Test("the store remembers the last 1000 evictions")
+  func rememberedEvictions() throws {
     let date = StoppedDate()
     let store = store(CacheLimits(maxBytes: 64 << 20, maxAge: .seconds(60)), now: { date.now })
     for number in 0..<1100 {
@@ -130,7 +136,8 @@ struct DiskStoreTests {
     #expect(usage.entries == 0 && usage.evictedForAge == 1000)
   }
 
-  @Test func partitionsDoNotSeeEachOther() throws {
+  @Test("partitions do not share entries, and the files do not contain their names")
+  func partitions() throws {
     let store = store()
     let mine = try Samples.key("a", partition: "Bearer my-secret")
     let yours = try Samples.key("a", partition: "Bearer your-secret")
@@ -144,13 +151,14 @@ struct DiskStoreTests {
     store.close()
     for name in try FileManager.default.contentsOfDirectory(atPath: directory)
     where name.hasPrefix("responses") {
-      // The log is empty, and Data(contentsOf:) leaks 4 KiB for each empty file on Linux.
+      // The log is empty, and `Data(contentsOf:)` leaks 4 KiB for each empty file on Linux.
       let bytes = try FileBytes.read("\(directory)/\(name)", upTo: 1 << 24, as: "a file", in: .cache)
       #expect(!String(decoding: bytes, as: UTF8.self).contains("my-secret"), "\(name)")
     }
   }
 
-  @Test func aCollisionIsAMiss() throws {
+  @Test("keys with the same digest do not share entries")
+  func collision() throws {
     let (one, other) = try Samples.collision()
     let store = store()
     store.insert(Samples.entry(one, body: [1]))
@@ -161,9 +169,10 @@ struct DiskStoreTests {
     #expect(store.entries(for: other).map(\.body) == [[2]])
   }
 
-  @Test func evictsWhatIsWorthTheLeast() throws {
+  @Test("the store evicts entries that are cheap and rarely used, and keeps a costly one")
+  func eviction() throws {
     let store = store(CacheLimits(maxBytes: 200_000))
-    // Asked for often, and slow to fetch.
+    // An entry that is used often and was slow to fetch.
     let dear = try Samples.key("dear")
     store.insert(Samples.entry(dear, body: [UInt8](repeating: 1, count: 4000), cost: 1_000_000))
     for _ in 0..<5 { #expect(store.entries(for: dear).count == 1) }
@@ -180,8 +189,9 @@ struct DiskStoreTests {
     #expect(try inspection.items(upTo: 1).first?.hits ?? 0 >= 5)
   }
 
-  @Test func priorityFollowsTheClock() throws {
-    // What was dear once, and is not asked for any more, gets its turn.
+  @Test("a costly entry that is not used any more is evicted in the end")
+  func aging() throws {
+    // Each eviction raises the clock, so the priority of new entries finally exceeds that of the old entry.
     let store = store(CacheLimits(maxBytes: 200_000))
     let old = try Samples.key("old")
     store.insert(Samples.entry(old, body: [UInt8](repeating: 1, count: 4000), cost: 100_000))
@@ -192,7 +202,8 @@ struct DiskStoreTests {
     #expect(store.entries(for: old).isEmpty)
   }
 
-  @Test func allLimitsHoldAtOnce() throws {
+  @Test("the limits of bytes, entries and age hold after each insertion")
+  func limits() throws {
     let date = StoppedDate()
     let limits = CacheLimits(maxBytes: 3 << 20, maxEntries: 20, maxAge: .seconds(60))
     let store = store(limits, now: { date.now })
@@ -214,7 +225,8 @@ struct DiskStoreTests {
     #expect(store.eviction(of: try Samples.key("299"))?.reason == .age)
   }
 
-  @Test func lowerLimitsHoldFromTheStart() throws {
+  @Test("opening the store with lower limits evicts entries")
+  func lowerLimits() throws {
     let first = store()
     for number in 0..<50 { first.insert(Samples.entry(try Samples.key("\(number)"))) }
     first.close()
@@ -222,7 +234,8 @@ struct DiskStoreTests {
     #expect(try DiskInspection(directory).usage().entries == 5)
   }
 
-  @Test func tooLargeIsNotKept() throws {
+  @Test("an entry larger than a tenth of maxBytes is not stored and removes the old entry")
+  func tooLarge() throws {
     let store = store(CacheLimits(maxBytes: 100_000))
     let key = try Samples.key("a")
     store.insert(Samples.entry(key))
@@ -242,8 +255,11 @@ struct DiskStoreTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// Random operations beside a table: what is found is what was put in last.
-  @Test(arguments: 0..<4 as Range<UInt64>) func findsWhatWasPutInLast(seed: UInt64) throws {
+  /// Compares random operations with a dictionary.
+  @Test(
+    "after random operations a look-up finds the last inserted entry or none",
+    arguments: 0..<4 as Range<UInt64>)
+  func randomOperations(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let limits = CacheLimits(maxBytes: 4 << 20, maxEntries: 30)
     var store = store(limits)
@@ -276,7 +292,7 @@ struct DiskStoreTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test("an inspection shows URLs without the secrets in their paths, and names of APIs as they are")
+  @Test("an inspection hides secrets in URLs and parameters, and shows API names as they are")
   func inspectionHidesSecrets() throws {
     let store = store()
     for api in ["GET https://a.test/x;jsessionid=abc/y", "shop/live/key=item", "POST shop/live"] {
